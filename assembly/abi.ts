@@ -103,7 +103,7 @@ export const ERROR_RESPONSE: i32 = -50200 // malformed response: ERROR_RESPONSE 
 
 // --- head record -----------------------------------------------------------------------------------
 //
-// Spans are addresses, start and end; -1 -1 where the part is absent. All fields are i32 but one.
+// Spans are addresses, start and end; -1 -1 if the part is absent. All fields are i32 but one.
 //
 //      +0  END       +4  RESUME    +8  STATUS    +12 MINOR
 //      +16 METHOD  s e             +24 TARGET  s e
@@ -212,7 +212,7 @@ export const BODY_SPAN_LIMIT: i32 = 32 // data spans a call reports at most
 export const BODY_SIZE: i32 = 304 // bytes of the record
 export const BODY_HAS_EXTENSIONS: i32 = 1 // raw bytes may not be forwarded: extensions are dropped
 export const BODY_HAS_TRAILERS: i32 = 2 // at least one trailer field
-export const CHUNKS_MORE: i32 = 0 // all bytes taken, the body goes on
+export const CHUNKS_MORE: i32 = 0 // all bytes taken, more of the body follows
 export const CHUNKS_END: i32 = 1 // the body is complete at BODY_CONSUMED
 export const CHUNKS_AGAIN: i32 = 2 // the span list is full; call again from BODY_CONSUMED
 export const EXTENSION_LIMIT: i32 = 16384 // bytes of chunk extensions a body may carry

@@ -58,7 +58,7 @@ export function sealMemory(): void {
   isSealed = true
 }
 
-/** Can memory still grow? What only saves time stays small where it cannot. */
+/** Can memory still grow? If not, caches that only save time stay small. */
 export function isMemorySealed(): bool {
   return isSealed
 }

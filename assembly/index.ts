@@ -4,7 +4,7 @@
  *
  * One module serves two roles. An *I/O instance* has sockets reading straight into its memory, so
  * its views must never detach: its host calls `reserve` with the whole budget, then `seal`, and from
- * then on whatever finds no room returns ERROR_MEMORY (or address 0). Other instances just grow.
+ * then on a call that finds no room returns ERROR_MEMORY (or address 0). Other instances just grow.
  * The maximum in the module itself stays open, because one module cannot have two.
  */
 import {
@@ -40,6 +40,7 @@ import {
 import { matchListener, matchRequest, matchRoute } from './match/select'
 import { lastCode, lastOffset } from './refusal'
 
+export * from './digest/exports'
 export * from './rate/exports'
 export * from './regex/exports'
 export * from './tokens/exports'

@@ -11,7 +11,7 @@ export function setOrigin(start: usize): void {
   origin = start
 }
 
-/** Notes why and where a call gives up; returns the code. */
+/** Records the reason and the offset at which a call fails; returns the code. */
 export function refuse(reason: i32, at: usize): i32 {
   code = reason
   offset = <i32>(at - origin)

@@ -28,7 +28,7 @@ export interface Row {
   readonly unit: string
   /** Our own figure, once a round. */
   readonly own: readonly number[]
-  /** The peer's, once a round; none where the peer is absent, which `note` explains. */
+  /** The peer's, once a round; empty if the peer is absent, which `note` explains. */
   readonly peer?: { readonly name: string; readonly samples: readonly number[] }
   /**
    * `cost`: ours over the peer's, for 'at most 1.25 times nginx'. `speedup`: how many times faster we
@@ -56,7 +56,7 @@ export interface Result {
   /** 10th and 90th percentile of the rounds' ratios. */
   readonly ratioP10?: number
   readonly ratioP90?: number
-  /** Null where nothing is bound, the peer is absent, or the peer's own spread is over 15 %. */
+  /** Null without a bound, without the peer, or if the peer's own spread is over 15 %. */
   readonly ok: boolean | null
   /** Does the bound hold the figure from above (`most`) or below (`least`)? */
   readonly at?: 'most' | 'least'
@@ -118,7 +118,7 @@ export async function milliseconds(work: () => unknown): Promise<number> {
   return performance.now() - begun
 }
 
-/** Four significant digits: what a figure of a shared machine is worth, and more. */
+/** Four significant digits, which is more than a shared machine can measure. */
 const rounded = (value: number): number => Number(value.toPrecision(4))
 
 export function judge(row: Row): Result {

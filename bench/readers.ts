@@ -282,7 +282,12 @@ function guardReaders(): Reader[] {
 /** Bodies that leave in pieces and come back when all have left. */
 function processorReaders(): Reader[] {
   const answered = create(BodyResponseSchema)
-  const conversation = { sendBody: () => true, sendTrailers: ignore, moved: ignore, broken: ignore }
+  const conversation = {
+    sendBody: () => true,
+    sendTrailers: ignore,
+    onStateChange: ignore,
+    onViolation: ignore,
+  }
   const outlet = { write: () => true, end: ignore, abort: ignore, resume: ignore }
   const trip = (id: string, send: (pieces: Buffer[]) => void): Reader => ({
     id: `ext-proc.${id}`,
@@ -300,7 +305,7 @@ function processorReaders(): Reader[] {
     trip('pieces', (pieces) => {
       const side = new MessageSide('request', conversation, large)
       const source = new MessageBody(heads, { resumeBody: ignore })
-      side.openBody(Object.assign(source, { detour: () => outlet }), true)
+      side.openBody(Object.assign(source, { divert: () => outlet }), true)
       for (const piece of pieces) side.push(piece)
       for (const _ of pieces) side.answerBody(answered)
     }),

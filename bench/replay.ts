@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { resourceApplied, type SluiceEvent } from '../events/index.ts'
 import { Fold, foldVersion } from '../src/actors/fold.ts'
-import { systemClock } from '../src/base/clock.ts'
 import { regexProblem } from '../src/control-plane/api-binding.ts'
 import { Reconciler } from '../src/control-plane/reconciler.ts'
 import { createGraph } from '../src/desired/derivations.ts'
@@ -29,8 +28,6 @@ export async function record(
   const options = {
     log,
     fold,
-    clock: systemClock,
-    cluster: 'bench',
     epoch: () => 0,
     append: (events: readonly SluiceEvent[]) => log.append(events),
     observe: () => undefined,

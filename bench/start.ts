@@ -74,7 +74,7 @@ export default async function startUp({ rounds, quick }: BenchContext): Promise<
     await end(signal)
     return ms
   }
-  // Each candidate leaves behind what the next one starts from.
+  // Each candidate leaves the state from which the next one starts.
   let log = ''
   try {
     const samples = await interleave(rounds, {

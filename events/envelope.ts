@@ -5,49 +5,49 @@
  *   specversion, id, source, type, subject, time      who saw or decided what, about which resource
  *   datacontenttype, dataschema                       how to read `data`
  *   epoch                                             extension: the lease epoch of the writer
- *   foldversion                                       extension: only on what a fold has decided
- *   data                                              the fact, a readonly record
+ *   foldversion                                       extension: only on decisions of a fold
+ *   data                                              what happened, a readonly record
  * ```
  *
- * The position of an event is given by the log and stands beside the envelope, never inside it.
+ * The log assigns the position of an event; it is not part of the envelope.
  */
 export interface CloudEvent<Type extends string, Data> {
   readonly specversion: '1.0'
-  /** Unique within the log: appending an event whose id is known changes nothing. */
+  /** Unique within the log. Appending an event with an id that is already in the log has no effect. */
   readonly id: string
-  /** Who wrote it, a URI reference such as `/sluice/local/replica-0/files`. */
+  /** Who wrote the event: a URI reference such as `/sluice/local/replica-0/files`. */
   readonly source: string
-  /** Reverse DNS name with the version at its end, `dev.sluice.resource.applied.v1`. */
+  /** Reverse DNS name that ends in the version, such as `dev.sluice.resource.applied.v1`. */
   readonly type: Type
-  /** The log subject, one for each resource. */
+  /** The log subject; each resource has its own. */
   readonly subject: string
-  /** RFC 3339 in UTC with milliseconds; the only clock that the fold knows. */
+  /** RFC 3339 in UTC with milliseconds. The fold uses no other clock. */
   readonly time: string
   readonly datacontenttype: 'application/json'
-  /** Where the shape of `data` is described: the type's section of the events page. */
+  /** URI of the documentation of `data`: the section about this type on the events page. */
   readonly dataschema: string
-  /** Lease epoch of the writer; 0 where no lease is held (standalone). */
+  /** Lease epoch of the writer; 0 without a lease (standalone). */
   readonly epoch: number
-  /** Version of the fold that decided this; absent on observations. */
+  /** Version of the fold that made this decision; omitted for observations. */
   readonly foldversion?: string
   readonly data: Data
 }
 
-/** An event of which nothing but the envelope is known. */
+/** An event of which only the envelope is read; its data is unknown. */
 export type AnyCloudEvent = CloudEvent<string, unknown>
 
-/** One entry of the vocabulary: what the type means, and what each field of its data holds. */
+/** One entry of the vocabulary: documents an event type and each field of its data. */
 export interface EventDefinition<Type extends string, Data> {
-  /** Past tense, as the documentation calls it. */
+  /** Name in the documentation, in the past tense. */
   readonly name: string
   readonly type: Type
-  /** Equals the number at the end of `type`. */
+  /** Version number, the same as at the end of `type`. */
   readonly version: number
-  /** What has happened when this event stands in the log. */
+  /** Describes what happened when this event is written. */
   readonly about: string
   /** One line of documentation for each field of the data. */
   readonly fields: { readonly [Field in keyof Data]-?: string }
-  /** Never present: carries the type of the data. */
+  /** Never set; it only carries the type of the data. */
   readonly data?: Data
 }
 
@@ -55,23 +55,23 @@ export interface EventDefinition<Type extends string, Data> {
 export type EventOf<Definition> =
   Definition extends EventDefinition<infer Type, infer Data> ? CloudEvent<Type, Data> : never
 
-/** Declares an event; curried so that the type of the data is given and the rest is inferred. */
+/** Declares an event type. Curried, so that callers give the type of the data and the rest is inferred. */
 export function defineEvent<Data>() {
   return <const Type extends string>(
     definition: EventDefinition<Type, Data>,
   ): EventDefinition<Type, Data> => definition
 }
 
-/** What the envelopes of one writer have in common. */
+/** Envelope attributes that all events of one writer share. */
 export interface EventContext {
   readonly source: string
-  /** RFC 3339; read from an injected clock by whoever appends. */
+  /** RFC 3339 time, which the writer of the event reads from an injected clock. */
   readonly time: string
   readonly epoch: number
   readonly foldVersion?: string
 }
 
-/** Puts data into an envelope. Pure: time and id are arguments. */
+/** Puts data into an envelope. It is a pure function: time and id are arguments. */
 export function createEvent<Type extends string, Data>(
   definition: EventDefinition<Type, Data>,
   context: EventContext,
@@ -93,8 +93,8 @@ export function createEvent<Type extends string, Data>(
 }
 
 /**
- * The id of an event about one version of one object. The epoch is part of it so that the append of
- * a holder who has lost the lease can never make the log swallow the new holder's.
+ * The id of an event about one version of one object. It contains the epoch, so that the event of a
+ * stale lease holder never has the same id as an event of the new holder.
  */
 export function messageId(
   epoch: number,

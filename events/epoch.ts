@@ -1,9 +1,9 @@
 import type { SluiceEvent } from './vocabulary.ts'
 
 /**
- * Which writers count. A lease cannot keep a stale holder from appending, so readers pass over what
- * it appends: an observation of a lower epoch than that of the last LeaseAcquired. Whoever folds a
- * log applies this one rule, so that all agree.
+ * Decides which events are ignored. A lease cannot stop a stale holder from appending, so readers skip
+ * its events if their epoch is lower than that of the last LeaseAcquired. Every fold applies this rule,
+ * so that all folds agree.
  */
 export class EpochGate {
   #epoch: number
@@ -12,24 +12,24 @@ export class EpochGate {
     this.#epoch = epoch
   }
 
-  /** Epoch of the newest holder; 0 before any. */
+  /** Epoch of the newest lease holder; 0 before the first. */
   get epoch(): number {
     return this.#epoch
   }
 
-  /** Takes an event in, in the order of the log. Does it count? */
+  /** Returns false if the event must be ignored. Events must be passed in the order of the log. */
   admits({ type, data, epoch }: SluiceEvent): boolean {
     if (type === 'dev.sluice.lease.acquired.v1') {
       const isNewer = data.epoch > this.#epoch
       if (isNewer) this.#epoch = data.epoch
       return isNewer
     }
-    return epoch >= this.#epoch || !isOfHolder(type)
+    return epoch >= this.#epoch || !isWrittenByHolder(type)
   }
 }
 
-/** Answers of proxies and digests come from every replica and carry no epoch. */
-function isOfHolder(type: SluiceEvent['type']): boolean {
+/** Only the lease holder writes these types. All replicas write the others, without an epoch. */
+function isWrittenByHolder(type: SluiceEvent['type']): boolean {
   return (
     type.startsWith('dev.sluice.resource.') ||
     type.startsWith('dev.sluice.relist.') ||

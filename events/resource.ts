@@ -1,12 +1,12 @@
 import { defineEvent, type EventOf } from './envelope.ts'
 
-/** Where an object was read: only the file source knows it. Lines and columns begin at 1. */
+/** Position of an object in its file; set only by the file source. Lines start at 1. */
 export interface Origin {
   readonly file: string
   readonly line: number
 }
 
-/** Kind, namespace and name; the namespace of cluster-scoped objects is the empty string. */
+/** Kind, namespace and name. The namespace of cluster-scoped objects is the empty string. */
 export interface ResourceName {
   readonly kind: string
   readonly namespace: string
@@ -20,8 +20,8 @@ export interface FieldProblem {
 }
 
 /**
- * What a refused object was meant for, read leniently from it: the targets of a policy, the parents
- * of a route or a ListenerSet.
+ * An object that a refused object refers to, as far as it can be read: a target of a policy, or a
+ * parent of a route or a ListenerSet.
  */
 export interface RefusedTarget {
   readonly group?: string
@@ -30,14 +30,14 @@ export interface RefusedTarget {
   readonly name?: string
   readonly sectionName?: string
   readonly port?: number
-  /** Set instead of a name where the policy selects its targets. */
+  /** Set in place of a name if the policy selects its targets by labels. */
   readonly matchLabels?: Readonly<Record<string, string>>
 }
 
-/** What the cluster remembers of an object whose proxies a log knows nothing of yet. */
+/** The status in the cluster of an object that was programmed before this log began. */
 export interface WasProgrammed {
   readonly generation: number
-  /** Where clients reached it; those of its proxies among them. */
+  /** Addresses at which clients reach the object, including those of its proxies. */
   readonly addresses: readonly string[]
 }
 

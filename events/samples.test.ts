@@ -19,7 +19,7 @@ const fileOf = (type: string) =>
     .replaceAll('.', '-')
     .replace(/-v(\d+)$/, '.v$1')}.json`
 
-describe('frozen samples of every event that was ever written', () => {
+describe('frozen samples of all event types and versions', () => {
   it.each(files)('reads %s in the current vocabulary', (file) => {
     const event = upcast(sample(file))
     const definition = vocabulary.find(({ type }) => type === event.type)
@@ -31,14 +31,14 @@ describe('frozen samples of every event that was ever written', () => {
     expect(new Date(event.time).toISOString()).toBe(event.time)
   })
 
-  it('has one for each type in its current version, named after it', () => {
+  it('include one sample for each type in its current version, named after the type', () => {
     for (const { type } of vocabulary) expect(files).toContain(fileOf(type))
     for (const file of files) expect(fileOf(sample(file).type)).toBe(basename(file))
   })
 })
 
-describe('the vocabulary', () => {
-  it('ends each type with its version and uses each name and type once', () => {
+describe('the event vocabulary', () => {
+  it('ends each type with its version, and uses each name and each type once', () => {
     for (const { type, version } of vocabulary) {
       expect(type).toMatch(/^dev\.sluice\.[a-z]+\.[a-z]+\.v[0-9]+$/)
       expect(type.endsWith(`.v${version}`)).toBe(true)
@@ -47,13 +47,13 @@ describe('the vocabulary', () => {
     expect(new Set(vocabulary.map(({ name }) => name)).size).toBe(vocabulary.length)
   })
 
-  it('gives CloudEvents attribute names that the specification allows', () => {
+  it('uses only CloudEvents attribute names that the specification allows', () => {
     for (const file of files) {
       for (const attribute of Object.keys(sample(file))) expect(attribute).toMatch(/^[a-z0-9]+$/)
     }
   })
 
-  it('tells the type of the data from the type of the event', () => {
+  it('narrows the type of the data by the type of the event', () => {
     const lines = files.map((file) => describeEvent(upcast(sample(file))))
     expect(lines).toContain('HTTPRoute checkout in generation 2')
     expect(lines).toContain('replica-1 has lost epoch 7')
@@ -71,7 +71,7 @@ function describeEvent(event: SluiceEvent): string {
   }
 }
 
-describe('upcasting', () => {
+describe('upcasting old events', () => {
   const current = sample('timer-fired.v1.json')
   const ancient = { ...current, type: 'dev.sluice.timer.fired.v-1', data: { id: 'programmed' } }
   const table = {
@@ -87,13 +87,13 @@ describe('upcasting', () => {
     }),
   }
 
-  it('lifts an old event step by step and keeps its envelope', () => {
+  it('converts an old event step by step and keeps its envelope', () => {
     const lifted = upcast(ancient, table)
     expect(lifted.data).toEqual({ timer: 'programmed', dueAt: current.time })
     expect(lifted.id).toBe(current.id)
   })
 
-  it('names a type that nobody knows', () => {
+  it('throws an error with the name of an unknown type', () => {
     expect(() => upcast({ ...current, type: 'dev.sluice.future.v9' })).toThrow(
       UnknownEventTypeError,
     )

@@ -1,18 +1,18 @@
 import type { AnyCloudEvent } from './envelope.ts'
 import { type SluiceEvent, vocabulary } from './vocabulary.ts'
 
-/** Turns an event of an old version into the version after it; envelope attributes are kept. */
+/** Converts an event of an old version to the next version; envelope attributes are kept. */
 export type Upcaster = (event: AnyCloudEvent) => AnyCloudEvent
 
 /**
- * Old type -> how to read it as the next version. Old events are never rewritten: a reader lifts
- * them, step by step, until the type is a current one. Nothing has changed its shape yet.
+ * Upcasters by the old event type. Old events are never rewritten in the log. When one is read, it is
+ * converted step by step until its type is a current one. No event type has changed yet.
  */
 export const upcasters: Readonly<Record<string, Upcaster>> = {}
 
 const currentTypes: ReadonlySet<string> = new Set(vocabulary.map(({ type }) => type))
 
-/** The log holds a type that this version does not know: it was written by a newer one. */
+/** Thrown if the log has an event type that this version does not know: a newer version wrote it. */
 export class UnknownEventTypeError extends Error {
   readonly type: string
 
@@ -23,7 +23,7 @@ export class UnknownEventTypeError extends Error {
   }
 }
 
-/** What was read is not what any version has written: the log was damaged, or edited. */
+/** Thrown if an event has a shape that no version writes: the log was damaged or edited. */
 export class DamagedEventError extends Error {
   constructor(message: string) {
     super(message)
@@ -37,7 +37,7 @@ const envelopeShape: Shape = { type: 'string', subject: 'string', time: 'string'
 
 const nameShape: Shape = { kind: 'string', namespace: 'string', name: 'string' }
 
-/** What the fold reads of an observed object without looking twice. */
+/** Fields that the fold reads without checking them again. */
 const dataShapes: Readonly<Record<string, Shape>> = {
   'dev.sluice.resource.applied.v1': {
     ...nameShape,
@@ -63,9 +63,9 @@ function assertShape(value: unknown, shape: Shape, at: string): void {
 }
 
 /**
- * The current form of an event as it was read from a log.
- * @throws UnknownEventTypeError where neither the vocabulary nor the table knows the type.
- * @throws DamagedEventError where something is missing without which there is no such event.
+ * Converts an event from a log to its current version.
+ * @throws UnknownEventTypeError if neither the vocabulary nor `table` contains the type.
+ * @throws DamagedEventError if a required field is missing.
  */
 export function upcast(
   event: AnyCloudEvent,

@@ -14,7 +14,7 @@ import {
 } from './resource.ts'
 import { timerFired } from './timer.ts'
 
-/** Every event in its current version, in the order in which the documentation shows them. */
+/** All event types in their current version, in the order of the documentation. */
 export const vocabulary = [
   resourceApplied,
   resourceDeleted,
@@ -38,10 +38,10 @@ export const vocabulary = [
   definitionsObserved,
 ] as const
 
-/** Any event of the log, to be told apart by `type`. */
+/** Any event of the log; `type` discriminates the union. */
 export type SluiceEvent = EventOf<(typeof vocabulary)[number]>
 
-/** What was seen of resources: the events that a watch source yields. */
+/** Observations of resources: the events that a watch source produces. */
 export type ResourceEvent =
   | EventOf<typeof resourceApplied>
   | EventOf<typeof resourceDeleted>

@@ -49,7 +49,7 @@ export class Core {
     return result
   }
 
-  /** A mask of the rules that compile, and what is wrong with the others. */
+  /** A mask of the rules that compile, and the errors of the others. */
   makeMask(rules: readonly Rule[]): { mask: Mask; problems: Problem[] } {
     const set = this.#check(this.#exports.mask_new())
     const regexes: number[] = []

@@ -1,56 +1,47 @@
-/** The command line. Each command is a function of its options and an output; see src/cli. */
+/** Defines the command line. Each command is a function of its options; see src/cli. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
-import type { ProviderOptions } from './cli/explain-providers.ts'
-import type { RequestOptions } from './cli/explain-request.ts'
-import { addHelp, type SettingHelp, settingHelp } from './cli/help.ts'
+import type { ExplainOptions } from './cli/explain.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
-import type { OfflineOptions } from './cli/offline.ts'
+import { addHelp, collect, nonEmpty, type SettingOption, settingHelp } from './cli/options.ts'
 import {
+  type Answer,
   exitCode,
+  type ManifestFormat,
   type OutputFormat,
-  outliveReaders,
   processOutput as output,
+  printAnswer,
+  surviveOutputErrors,
   UsageError,
 } from './cli/output.ts'
+import type { ProxyFlags } from './cli/proxy.ts'
+import type { RecordingOptions } from './cli/recording.ts'
 import type { RenderOptions } from './cli/render.ts'
+import type { RunOptions } from './cli/run.ts'
 import { packageVersion } from './cli/version.ts'
 import { isAboutAddress } from './errors/listening.ts'
 import { LogError } from './log/index.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
-import {
-  type RemoteSettingName,
-  remoteSettings,
-  type SettingName,
-  settings,
-} from './settings/index.ts'
+import { settings } from './settings/index.ts'
+import { remoteSettings } from './settings/remote.ts'
 
-type ExplainOptions = RequestOptions & ProviderOptions
-type Action<Options> = (options: Options) => Promise<number>
+const { report } = output
 
-function perform<Options>(action: Action<Options>): (options: Options) => Promise<void> {
-  return async (options) => {
-    process.exitCode = await action(options)
-  }
+/** Prints the answer of a command and sets the exit code. */
+async function print(
+  answer: Answer | Promise<Answer>,
+  format: OutputFormat | ManifestFormat,
+): Promise<void> {
+  process.exitCode = printAnswer(await answer, format, output)
 }
 
-/** An empty text is what a script's unset variable gives, and never what was meant. */
-function filled(value: string): string {
-  if (value.trim() === '') throw new InvalidArgumentError('It is empty.')
-  return value
-}
-
-/** Another scheme would be taken for the name of a host. */
+/** Rejects other schemes, which would be read as a host name. */
 function natsServer(value: string): string {
-  const scheme = /^(.*):\/\//.exec(filled(value))?.[1] ?? 'nats'
+  const scheme = /^(.*):\/\//.exec(nonEmpty(value))?.[1] ?? 'nats'
   if (scheme === 'nats' || scheme === 'tls') return value
   throw new InvalidArgumentError('It is not nats://HOST:PORT, or tls://HOST:PORT.')
 }
 
-const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
-
-const followed = () =>
-  new Option('-f, --file <path>', 'manifest file or folder; may be repeated').argParser(collect)
 const manifests = () =>
   new Option(
     '-f, --file <path>',
@@ -58,8 +49,10 @@ const manifests = () =>
   ).argParser(collect)
 const format = () =>
   new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text')
+const manifestFormat = () =>
+  new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml')
 
-/** Options of every command that looks at a state without running a gateway. */
+/** Adds the options of every command that reads a state without running a gateway. */
 function offline(command: Command): Command {
   return command
     .addOption(manifests())
@@ -69,7 +62,21 @@ function offline(command: Command): Command {
     .addOption(format())
 }
 
-type Offline = OfflineOptions & { readonly output: OutputFormat }
+type Offline = RecordingOptions & { readonly output: OutputFormat }
+
+/** Joins the values of a list option that is repeated, so that none of them is lost. */
+const join = (value: string, before?: string): string =>
+  before === undefined ? value : `${before},${value}`
+
+/** Adds an option for each setting that has a flag. */
+function addSettings(command: Command, table: Readonly<Record<string, SettingOption>>): Command {
+  for (const setting of Object.values(table)) {
+    if (setting.flag === undefined) continue
+    const option = new Option(`--${setting.flag} <value>`, settingHelp(setting))
+    command.addOption(setting.isList === true ? option.argParser(join) : option)
+  }
+  return command
+}
 
 const program = new Command('sluice')
   .description('Gateway for AI, MCP and HTTP traffic.')
@@ -80,10 +87,14 @@ const program = new Command('sluice')
 const runCommand = program
   .command('run')
   .description('run a gateway from manifest files')
-  .addOption(followed().makeOptionMandatory())
+  .addOption(
+    new Option('-f, --file <path>', 'manifest file or folder; may be repeated')
+      .argParser(collect)
+      .makeOptionMandatory(),
+  )
   .addOption(
     new Option('--log-file <path>', 'store the event log in this file')
-      .argParser(filled)
+      .argParser(nonEmpty)
       .conflicts(['ephemeral', 'nats']),
   )
   .addOption(
@@ -92,107 +103,51 @@ const runCommand = program
       .conflicts('ephemeral'),
   )
   .option('--ephemeral', 'store the event log in memory only')
-
-type FlagName = SettingName | RemoteSettingName
-
-/** The last one alone would drop, without a word, what the others refuse or trust. */
-const join = (value: string, before?: string): string =>
-  before === undefined ? value : `${before},${value}`
-
-/** Adds an option for each setting that has a flag. */
-function takeSettings(command: Command, table: Readonly<Record<string, SettingOption>>): void {
-  for (const setting of Object.values(table)) {
-    if (setting.flag === undefined) continue
-    const option = new Option(`--${setting.flag} <value>`, settingHelp(setting))
-    command.addOption(setting.isList === true ? option.argParser(join) : option)
-  }
-}
-
-interface SettingOption extends SettingHelp {
-  readonly flag?: string
-  readonly isList?: true
-}
-
-/** The texts that were given, by name of the setting. */
-function flagsOf(given: Readonly<Record<string, unknown>>): Partial<Record<FlagName, string>> {
-  const flags: Partial<Record<FlagName, string>> = {}
-  for (const name of Object.keys({ ...settings, ...remoteSettings }) as FlagName[]) {
-    const value = given[name]
-    if (typeof value === 'string') flags[name] = value
-  }
-  return flags
-}
-
-takeSettings(runCommand, settings)
-
-runCommand.action(
-  perform(async (given: Record<string, string> & { file: string[]; ephemeral?: boolean }) => {
-    const { run } = await import('./cli/run.ts')
-    const flags = flagsOf(given)
-    const { file, logFile, nats, ephemeral } = given
-    return run(
-      {
-        file,
-        flags,
-        ...(logFile && { logFile }),
-        ...(nats && { nats }),
-        ...(ephemeral && { ephemeral }),
-      },
-      output,
-    )
-  }),
-)
+addSettings(runCommand, settings).action(async (options: RunOptions) => {
+  const { run } = await import('./cli/run.ts')
+  process.exitCode = await run(options, output)
+})
 
 const proxyCommand = program
   .command('proxy')
   .description('run the proxy of one Gateway, configured by a controller')
-takeSettings(proxyCommand, remoteSettings)
-takeSettings(proxyCommand, settings)
-proxyCommand.action(
-  perform(async (given: Record<string, string>) => {
-    const { proxy } = await import('./cli/proxy.ts')
-    return proxy({ flags: flagsOf(given) }, output)
-  }),
-)
+addSettings(proxyCommand, { ...remoteSettings, ...settings }).action(async (flags: ProxyFlags) => {
+  const { proxy } = await import('./cli/proxy.ts')
+  process.exitCode = await proxy(flags, output)
+})
 
 program
   .command('validate')
   .description('check manifests; exit with 1 if an object is invalid')
   .addOption(manifests().makeOptionMandatory())
   .addOption(format())
-  .action(
-    perform(async ({ file, output: form }: { file: string[]; output: OutputFormat }) => {
-      const { validate } = await import('./cli/validate.ts')
-      return validate(file, form, output)
-    }),
-  )
+  .action(async (options: { file: string[]; output: OutputFormat }) => {
+    const { validate } = await import('./cli/validate.ts')
+    await print(validate(options, report), options.output)
+  })
 
 offline(program.command('status').description('show the conditions of every object')).action(
-  perform(async (options: Offline) => {
+  async (options: Offline) => {
     const { status } = await import('./cli/status.ts')
-    return status(options, options.output, output)
-  }),
+    await print(status(options, report), options.output)
+  },
 )
 
 offline(program.command('log').description('print the events of the log in order'))
   .option('--subject <text>', 'only events whose subject contains this text')
-  .action(
-    perform(async (options: Offline) => {
-      const { printLog } = await import('./cli/log.ts')
-      return printLog(options, options.output, output)
-    }),
-  )
+  .action(async (options: Offline) => {
+    const { printLog } = await import('./cli/log.ts')
+    await print(printLog(options, report), options.output)
+  })
 
 offline(
   program
     .command('replay')
     .description('replay a recorded log; exit with 1 if a published state differs'),
-).action(
-  perform(async (options: Offline) => {
-    const { replayLog } = await import('./cli/replay.ts')
-    return replayLog(options, options.output, output)
-  }),
-)
+).action(async (options: Offline) => {
+  const { replayLog } = await import('./cli/replay.ts')
+  await print(replayLog(options, report), options.output)
+})
 
 const { form: pathRules, default: defaultPathRule } = settings.ambiguousPaths
 const ambiguousPathsHelp = `how the proxy treats ambiguous paths: ${pathRules} (default: ${defaultPathRule})`
@@ -211,19 +166,17 @@ offline(
   .option('--port <port>', 'listener port (default: all ports)')
   .option('--ambiguous-paths <value>', ambiguousPathsHelp)
   .option('--stats <address>', 'stats address of a running proxy; may be repeated', collect)
-  .action(async (what: string, names: string[], options: Offline & ExplainOptions) => {
-    const { explainAny } = await import('./cli/explain-any.ts')
-    process.exitCode = await explainAny(what, names, options, options.output, output)
+  .action(async (what: string, names: string[], options: ExplainOptions) => {
+    const { explain } = await import('./cli/explain.ts')
+    await print(explain(what, names, options, report), options.output)
   })
 
 offline(program.command('bisect').description('find the event that made an expectation fail'))
   .requiredOption('--expect <text>', "such as 'HTTPRoute/default/app Accepted=True'")
-  .action(
-    perform(async (options: Offline & { expect: string }) => {
-      const { bisect } = await import('./cli/bisect.ts')
-      return bisect(options.expect, options, options.output, output)
-    }),
-  )
+  .action(async (options: Offline & { expect: string }) => {
+    const { bisect } = await import('./cli/bisect.ts')
+    await print(bisect(options, report), options.output)
+  })
 
 program
   .command('diff <a> <b>')
@@ -233,7 +186,7 @@ program
   .addOption(format())
   .action(async (a: string, b: string, options: { output: OutputFormat }) => {
     const { diff } = await import('./cli/diff.ts')
-    process.exitCode = await diff(a, b, options.output, output)
+    await print(diff(a, b, report), options.output)
   })
 
 program
@@ -246,67 +199,53 @@ program
     '--xds-ca-file <path>',
     'certificate authorities that verify the controller (enables TLS)',
   )
-  .addOption(
-    new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'),
-  )
-  .action(
-    perform(async (options: RenderOptions) => {
-      const { render } = await import('./cli/render.ts')
-      return render(options, output)
-    }),
-  )
+  .addOption(manifestFormat())
+  .action(async (options: RenderOptions & { output: ManifestFormat }) => {
+    const { render } = await import('./cli/render.ts')
+    await print(render(options, report), options.output)
+  })
 
 program
   .command('crds')
   .description('print the custom resource definitions')
-  .addOption(
-    new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'),
-  )
-  .action(
-    perform(async ({ output: form }: { output: 'yaml' | 'json' }) => {
-      const { printCrds } = await import('./cli/crds.ts')
-      return printCrds(form, output)
-    }),
-  )
+  .addOption(manifestFormat())
+  .action(async (options: { output: ManifestFormat }) => {
+    const { crds } = await import('./api/crds.ts')
+    const { manifestsAnswer } = await import('./cli/manifests.ts')
+    await print(manifestsAnswer(crds()), options.output)
+  })
 
 program
   .command('version')
   .description('print the version; JSON output includes the fold version')
   .addOption(format())
-  .action(
-    perform(async ({ output: form }: { output: OutputFormat }) => {
-      const version = packageVersion()
-      if (form === 'text') output.print(version)
-      else {
-        const { foldVersion } = await import('./replay/index.ts')
-        output.print(JSON.stringify({ version, foldVersion }))
-      }
-      return exitCode.fine
-    }),
-  )
+  .action(async (options: { output: OutputFormat }) => {
+    const version = packageVersion()
+    if (options.output === 'text') return output.print(version)
+    const { foldVersion } = await import('./replay/index.ts')
+    output.print(JSON.stringify({ version, foldVersion }))
+  })
 
 const controllerCommand = program
   .command('controller')
   .description('run the control plane of a cluster')
-
-takeSettings(controllerCommand, controllerSettings)
-
-controllerCommand.action(
-  perform(async (flags: Partial<Record<ControllerSettingName, string>>) => {
+addSettings(controllerCommand, controllerSettings).action(
+  async (flags: Partial<Record<ControllerSettingName, string>>) => {
     const { controller } = await import('./cli/controller.ts')
-    return controller(flags, output)
-  }),
+    process.exitCode = await controller(flags, output)
+  },
 )
 
 addIdentityProvider(program)
 addHelp(program)
 
-/** Wrong usage and unreadable input are told in a line; anything else is a bug and shows its stack. */
+/** Prints wrong usage and unreadable input on one line, bugs with their stack. Returns the exit code. */
 function fail(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.fine : exitCode.usage
+  if (error instanceof CommanderError)
+    return error.exitCode === 0 ? exitCode.success : exitCode.usage
   const isUnreadable = error instanceof UnknownEventTypeError || error instanceof DamagedEventError
-  const isTheirs = error instanceof UsageError || error instanceof LogError || isUnreadable
-  if (isTheirs || isAboutAddress(error)) {
+  const isUserError = error instanceof UsageError || error instanceof LogError || isUnreadable
+  if (isUserError || isAboutAddress(error)) {
     output.report(`sluice: ${error.message}`)
     return exitCode.usage
   }
@@ -314,11 +253,11 @@ function fail(error: unknown): number {
   return exitCode.bug
 }
 
-outliveReaders()
+surviveOutputErrors()
 try {
   await program.parseAsync()
 } catch (error) {
   process.exitCode = fail(error)
-  // What had begun before it failed, such as watching the manifests, must not keep the process.
+  // Something that the failed command has started, such as a watch, must not keep the process alive.
   if (!(error instanceof CommanderError)) process.exit()
 }

@@ -37,10 +37,10 @@ function areaOf(file: string): string | undefined {
     .sort((a, b) => b.length - a.length)[0]
 }
 
-/** In AssemblyScript the ending goes without saying. */
+/** AssemblyScript imports omit the file extension. */
 const kernels = globSync('assembly/**/*.ts', { cwd: root }).sort()
 
-/** Imports, types included, between files that would all be left if those that need nobody went. */
+/** Imports, including those of types, that form cycles or connect two cycles. */
 function circles(imports: readonly (readonly [from: string, to: string])[]): string[] {
   let rest = imports
   for (let before = -1; before !== rest.length; ) {
@@ -54,8 +54,8 @@ function circles(imports: readonly (readonly [from: string, to: string])[]): str
 
 const own = production.flatMap(importsOf).filter(({ specifier }) => specifier.startsWith('.'))
 
-describe('boundaries', () => {
-  it('knows an area for every source file', () => {
+describe('the structure of the source', () => {
+  it('assigns an area to every source file', () => {
     expect(production.filter((file) => areaOf(file) === undefined)).toEqual([])
   })
 
@@ -69,7 +69,7 @@ describe('boundaries', () => {
     expect(forbidden.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
   })
 
-  it('lists no area without files and no import that nobody needs', () => {
+  it('lists no area without files and no import that is unused', () => {
     const areas = Object.keys(boundaries.rules)
     const stale = areas.filter((area) => !production.some((file) => areaOf(file) === area))
     const used = new Set(own.map((entry) => `${areaOf(entry.from)} -> ${areaOf(target(entry))}`))
@@ -81,7 +81,16 @@ describe('boundaries', () => {
     expect([stale, unused]).toEqual([[], []])
   })
 
-  it('keeps each package to the folders that may use it', () => {
+  it('has no two folders of the engine or the proxy that import each other', () => {
+    const edges = new Set(own.map((entry) => `${dirname(entry.from)} -> ${dirname(target(entry))}`))
+    const twoWay = [...edges].filter((edge) => {
+      const [from = '', to = ''] = edge.split(' -> ')
+      return from < to && /^src\/(engine|proxy)\b/.test(from) && edges.has(`${to} -> ${from}`)
+    })
+    expect(twoWay).toEqual([])
+  })
+
+  it('restricts each package to the folders that may use it', () => {
     const used = production
       .flatMap(importsOf)
       .filter(({ specifier }) => !specifier.startsWith('.') && !specifier.startsWith('node:'))
@@ -94,7 +103,7 @@ describe('boundaries', () => {
     expect(misplaced.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([])
   })
 
-  it('has no cycle between areas', () => {
+  it('allows no cycle between areas', () => {
     const edges = new Map<string, Set<string>>()
     for (const entry of own) {
       const from = areaOf(entry.from) ?? entry.from
@@ -109,7 +118,7 @@ describe('boundaries', () => {
     expect([...edges.keys()].filter((area) => reaches(area, area))).toEqual([])
   })
 
-  it('has no circle of files, so that every file can be read after those that it needs', () => {
+  it('allows no cycle between files', () => {
     const ofKernels = kernels
       .flatMap(importsOf)
       .map((entry) => [entry.from, `${target(entry)}.ts`] as const)
@@ -118,8 +127,12 @@ describe('boundaries', () => {
     ).toEqual([])
   })
 
-  it('keeps the fold free of clocks, randomness and I/O', () => {
-    const pure = production.filter((file) => /^src\/(actors|desired|model|policies)\//.test(file))
+  it('keeps the pure folders free of clocks, randomness and I/O', () => {
+    const pure = production.filter((file) =>
+      /^src\/(actors|desired|model|policies)\/|^src\/backends\/(define|definitions|.*\/definition)\b/.test(
+        file,
+      ),
+    )
     const impure =
       /Date\.now|new Date\(\)|Math\.random|performance\.|setTimeout|setInterval|setImmediate|randomUUID|process\.|node:(fs|net|http|os|child_process|worker_threads)/
     const decided = pure.filter(
@@ -135,7 +148,7 @@ const readers = [
   ...globSync('{test,bench,scripts,playground,examples}/**/*.{ts,mjs}', { cwd: root }),
 ].map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }))
 
-/** Files whose exports are for users of the package, by its manifest; and those that they pass on. */
+/** The entry points of the package by its manifest, and the files that they re-export. */
 const published = new Set(
   Object.values(
     (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: object }).exports,
@@ -171,7 +184,7 @@ function takenFrom(): ReadonlyMap<string, Taken> {
   return taken
 }
 
-/** Names that a file exports where it declares them, or in a list. */
+/** Names that a file exports in a declaration or in an export list. */
 function exportsOf(text: string): string[] {
   const declared = text.matchAll(
     /^export (?:declare |abstract |async )*(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
@@ -182,8 +195,8 @@ function exportsOf(text: string): string[] {
   return [...[...declared].map(([, name = '']) => name), ...listed.filter((name) => name !== '')]
 }
 
-describe('exports', () => {
-  it('exports a name only if another file imports it, or the package publishes it', () => {
+describe('exported names', () => {
+  it('are imported by another file or published by the package', () => {
     const taken = takenFrom()
     const unused = production
       .filter((file) => file.startsWith('src/') && !file.includes('/generated/'))
@@ -200,8 +213,8 @@ describe('exports', () => {
   })
 })
 
-describe('size', () => {
-  it('keeps every source and test file under 400 lines', () => {
+describe('source and test files', () => {
+  it('have at most 400 lines', () => {
     const tests = globSync('{{src,events}/**/*.test,test/**/*}.ts', { cwd: root })
     const long = [...production, ...tests]
       .filter((file) => !file.startsWith('proto/gen/') && !file.includes('/generated/'))

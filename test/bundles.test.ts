@@ -28,32 +28,33 @@ function loadedBy(entry: string): { packages: string[]; sources: string[] } {
 describe('the bundle of a proxy worker', () => {
   const { packages, sources } = loadedBy('proxy-worker.js')
 
-  it('loads these packages and no other', () => {
+  it('loads only the expected packages', () => {
     expect(packages).toEqual(['@assemblyscript/loader', '@bufbuild/protobuf', 'sonic-boom'])
   })
 
-  it('holds no stage of the control plane', () => {
-    const stages = /^src\/(watch|log|actors|desired|api|replay|pipeline|cli)\b/
+  it('contains no code of the control plane', () => {
+    const stages =
+      /^src\/(watch|log|actors|desired|api|replay|control-plane|cli|backends\/(.*\/)?definitions?)\b/
     expect(sources.length).toBeGreaterThan(50)
     expect(sources.filter((source) => stages.test(source))).toEqual([])
   })
 })
 
-describe('the bundles of the command line and of the controller', () => {
+describe('the bundles of the command line and the controller', () => {
   const [controller = ''] = globSync('controller-*.js', { cwd: dist })
 
-  it.each(['main.js', controller])('%s loads nothing that runs on requests', (entry) => {
+  it.each(['main.js', controller])('contain no request-path code (%s)', (entry) => {
     const { sources } = loadedBy(entry)
     const ofProxies = /^src\/(?:(?:policies|backends)\/.*\/(?:apply|provider)\.ts$|engine\/)/
     expect(sources.filter((source) => ofProxies.test(source))).toEqual([])
   })
 })
 
-describe('the bundles of tools', () => {
+describe('the published bundles for tools', () => {
   it.each([
     ['core.js', []],
     ['events.js', []],
-  ])('%s depends on no package', (entry, expected) => {
+  ])('depend on no package (%s)', (entry, expected) => {
     expect(loadedBy(entry).packages).toEqual(expected)
   })
 })

@@ -17,18 +17,18 @@ describe('docs/errors.md', () => {
       }),
   )
 
-  it('has a row for every code, and no other', () => {
+  it('has exactly one row for every error code', () => {
     expect([...rows.keys()].sort()).toEqual(Object.keys(errorCatalogue).sort())
   })
 
-  it.each(Object.entries(errorCatalogue))('tells %s as the catalogue does', (code, row) => {
+  it.each(Object.entries(errorCatalogue))('describes %s as in the error catalogue', (code, row) => {
     const { status, source, retry, reason, text } = row
     expect(rows.get(code)).toEqual([String(status), source, retry, reason, text])
   })
 })
 
 describe('pages for contributors', () => {
-  it('name every folder of src in docs/architecture.md', () => {
+  it('mention every folder of src in docs/architecture.md', () => {
     const page = read('docs/architecture.md')
     const folders = readdirSync(join(root, 'src'), { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
@@ -37,7 +37,7 @@ describe('pages for contributors', () => {
   })
 
   it.each(['docs/architecture.md', 'CONTRIBUTING.md'])(
-    'names no file or folder that is gone (%s)',
+    'mention only files and folders that exist (%s)',
     (page) => {
       const named = [...read(page).matchAll(/`((?:src|test)\/[\w./-]+)`/g)]
       expect(
@@ -47,8 +47,8 @@ describe('pages for contributors', () => {
   )
 })
 
-describe('the pages', () => {
-  it('link to files that exist', () => {
+describe('the documentation pages', () => {
+  it('link only to files that exist', () => {
     const pages = [
       'README.md',
       'CONTRIBUTING.md',
@@ -64,7 +64,7 @@ describe('the pages', () => {
     for (const link of links) expect(() => read(link) && 0).not.toThrow(/ENOENT/)
   })
 
-  it('name no machine and no path of one', () => {
+  it('mention no host names and paths of a developer machine', () => {
     for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/operations.md', 'docs/replay.md']) {
       expect(read(page)).not.toMatch(/\/(work|home|root)\//)
     }
@@ -74,7 +74,7 @@ describe('the pages', () => {
 describe('package.json', () => {
   const manifest = JSON.parse(read('package.json')) as { exports: Record<string, unknown> }
 
-  it('exports the documented entry points and nothing else', () => {
+  it('exports only the documented entry points', () => {
     expect(Object.keys(manifest.exports).sort()).toEqual([
       './core',
       './core-rate-shared.wasm',
@@ -89,7 +89,7 @@ describe('package.json', () => {
 })
 
 describe('package-lock.json', () => {
-  it('names the optional packages of every platform, or npm ci refuses a clean clone elsewhere', () => {
+  it('lists the optional packages of every platform, so that npm ci works everywhere', () => {
     const { packages } = JSON.parse(read('package-lock.json')) as {
       packages: Record<string, { optionalDependencies?: Record<string, string> }>
     }

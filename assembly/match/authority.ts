@@ -23,7 +23,7 @@ function skipHost(start: usize, end: usize): usize {
   return p
 }
 
-/** Reads digits up to `end`; -1 for none, -2 for what is no port. */
+/** Reads digits up to `end`; -1 without a digit, -2 if they are not a valid port. */
 function readPort(start: usize, end: usize): i32 {
   if (start == end) return -1
   if (end - start > 5) return -2

@@ -53,7 +53,7 @@ const VALUE_LF = 10
 const END_LF = 11
 const DONE = 12
 
-/** Address after what the last step took. */
+/** Address after the bytes that the last step took. */
 let next: usize = 0
 
 /** A body begins: forgets everything but the limit of its trailers in bytes. */

@@ -1,4 +1,4 @@
-/** The fields that say how long a message is, where it goes and what becomes of its connection. */
+/** The fields that decide the length of a message, its destination and the life of its connection. */
 import {
   BAD_CONTENT_LENGTH,
   BAD_TRANSFER_ENCODING,
@@ -74,7 +74,7 @@ function readTransferEncoding(record: usize, start: usize, end: usize): i32 {
   return FLAG_CHUNKED
 }
 
-/** Host counts only where the target brings no authority of its own, yet must be well-formed. */
+/** Host is used only if the target has no authority of its own, but it must be well-formed. */
 function readHost(record: usize, index: i32, start: usize, end: usize): i32 {
   if (isResponse) return 0
   if (load<i32>(record + HEAD_HOST_FIELD) >= 0) return refuse(DUPLICATE_HOST, start)

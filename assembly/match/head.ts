@@ -182,7 +182,7 @@ function hasLine(start: usize, end: usize): bool {
   return false
 }
 
-/** Reads what is there of a head that begins at `start`. */
+/** Reads the part that has arrived of a head that begins at `start`. */
 function readWhole(record: usize, start: usize, end: usize): i32 {
   let p = start
   // RFC 9112 2.2: one empty line before a request line is ignored; some clients end bodies with it.

@@ -44,7 +44,7 @@ const WILDCARD_LISTENER: u32 = KIND_LISTENER + HOST_WILDCARD
 const EXACT_GROUP: u32 = KIND_GROUP + HOST_EXACT
 const WILDCARD_GROUP: u32 = KIND_GROUP + HOST_WILDCARD
 
-/** Takes the record's hostname; length 0 where there is none that could equal one of a table's. */
+/** Takes the record's hostname; length 0 if no hostname of a table could equal it. */
 function foldHost(record: usize): void {
   hostLength = 0
   if (load<i32>(record + HEAD_HOST) < 0) return
@@ -55,7 +55,7 @@ function foldHost(record: usize): void {
   hostLength = length
 }
 
-/** Offset of the next dot of HOST after `from`; `hostLength` when there is none. */
+/** Offset of the next dot of HOST after `from`; `hostLength` if no dot follows. */
 // @ts-ignore: decorator
 @inline
 function nextDot(from: usize): usize {

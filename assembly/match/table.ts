@@ -213,7 +213,7 @@ function unlink(table: Table, node: Node): void {
   blockFree(<usize>address)
 }
 
-/** Removes a node that nothing uses, then its parents of which the same has become true. */
+/** Removes an unused node, then each parent that became unused with it. */
 export function pruneNode(table: Table, unused: Node): void {
   let node = unused
   while (node.uses == 0) {

@@ -99,7 +99,7 @@ function settleIn(table: usize, group: usize, mode: i32, out: usize): i32 {
 /** Where the bucket is to be looked for after `advance`. */
 let next: usize = 0
 
-/** Makes the bucket, or moves its group to where the table moves to: 0, or a code. */
+/** Makes the bucket, or moves its group to the new table: 0, or a code. */
 function advance(table: usize, group: usize): i32 {
   if (!lockGroup(group)) return fail(RATE_BUSY)
   const forward = forwardOf(table)
@@ -115,7 +115,7 @@ function advance(table: usize, group: usize): i32 {
   return moved < 0 ? fail(moved) : 0
 }
 
-/** Finds or makes the bucket, in the table or where that has moved to, and settles. */
+/** Finds or makes the bucket, in this table or in the one that replaces it, and settles. */
 function demand(start: usize, id: i32, key: usize, length: i32, mode: i32, out: usize): i32 {
   // A demand that leaves a full bucket as it is makes no bucket.
   const isTrace = mode == PEEK || increment <= 0 || (mode == TAKE && excess(clock) > 0)
@@ -156,7 +156,7 @@ export function rate_owner(number: i32): i32 {
   return 0
 }
 
-/** Frees what a dead owner left locked: how many groups. Its thread must have ended. */
+/** Unlocks the groups that a dead owner left locked, and counts them. Its thread must have ended. */
 export function rate_release(table: usize, dead: i32): i32 {
   return isTable(table) && dead > 0 ? freeLocks(table, <u32>dead) : fail(ERROR_ARGUMENT)
 }
@@ -199,7 +199,7 @@ export function rate_peek(
   return demand(table, id, key, length, PEEK, out)
 }
 
-/** Takes `amount` units even where there are none, as debt; a negative amount gives units back: 1. */
+/** Takes `amount` units, as debt if the bucket is empty; a negative amount gives units back: 1. */
 export function rate_charge(
   table: usize,
   id: i32,

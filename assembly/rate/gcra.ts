@@ -43,7 +43,7 @@ export function storeInstant(cell: usize, instant: i64): void {
   else store<i64>(cell, instant)
 }
 
-/** Replaces `old` by `fresh`; what was there, which is `old` when it succeeded. */
+/** Replaces `old` by `fresh` and returns the value found, which is `old` if that succeeded. */
 // @ts-ignore: decorator
 @inline
 export function swapInstant(cell: usize, old: i64, fresh: i64): i64 {
@@ -56,7 +56,7 @@ export function swapInstant(cell: usize, old: i64, fresh: i64): i64 {
   }
 }
 
-/** Milliseconds as ticks; 0 for what is no time, or lies beyond the year 2115. */
+/** Milliseconds as ticks; 0 for an invalid time or one beyond the year 2115. */
 // @ts-ignore: decorator
 @inline
 export function ticksOf(now: f64): i64 {

@@ -290,7 +290,7 @@ export function moveGroup(from: usize, group: usize, now: i64): i32 {
     if (!lockGroup(target)) return RATE_BUSY
     const fresh = claimCell(to, target, now)
     if (fresh != 0) {
-      // Until this group is unlocked nobody looks for the key in the new table.
+      // Until this group is unlocked no other thread looks for the key in the new table.
       let instant = loadInstant(cell)
       while (true) {
         const seen = swapInstant(cell, instant, GONE)

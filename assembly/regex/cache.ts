@@ -178,7 +178,7 @@ export function startState(cache: usize, before: u32): u32 {
   return state
 }
 
-/** The instruction where a run in this mode begins. */
+/** The instruction at which a run in this mode begins. */
 export function startThread(program: usize, mode: u32): u32 {
   return mode == MODE_SEARCH ? load<u32>(program, P_SEARCH) : load<u32>(program, P_ANCHORED)
 }

@@ -15,7 +15,7 @@ export const MAX_CODE_POINT: u32 = 0x10ffff
 export const CACHE_BYTES: u32 = 65520
 export const MAX_CACHES: i32 = 16
 
-/** First failure of the compile in progress; 0 while there is none. */
+/** First failure of the compile in progress, or 0. */
 export let errorCode: i32 = 0
 export let errorOffset: i32 = 0
 

@@ -135,7 +135,7 @@ function holdsRepeat(at: usize): bool {
   return false
 }
 
-/** One more optional repetition that goes on to `more`, or straight to `next`. */
+/** One more optional repetition, which continues with `more` or directly with `next`. */
 function generateOptional(node: Node, more: u32, next: u32): u32 {
   if (!changetype<Node>(node.firstChild).isNullable) {
     const body = generate(node.firstChild, more)

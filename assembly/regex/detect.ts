@@ -257,7 +257,7 @@ function northAmericanAt(offset: i32): i32 {
 
 // --- email -----------------------------------------------------------------------------------------
 
-/** A letter, digit or one of . _ % + - : what a local part is made of here. */
+/** A letter, digit or one of . _ % + - : the characters of a local part. */
 export function isLocal(byte: u32): bool {
   return isWord(byte) || byte == 46 || byte == 37 || byte == 43 || byte == 45
 }

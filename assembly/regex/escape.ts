@@ -1,4 +1,4 @@
-// Escapes and Perl, POSIX and Unicode classes: what stands for a character or adds ranges to a class.
+// Escapes and Perl, POSIX and Unicode classes: each yields a character or adds ranges to a class.
 import { REGEX_BACKREFERENCE, REGEX_BAD_ESCAPE, REGEX_TRAILING_BACKSLASH, REGEX_UNKNOWN_CLASS } from '../abi'
 import { fail, MAX_CODE_POINT } from './codes'
 import { addTable, finishItem, rangeCount } from './ranges'

@@ -20,7 +20,7 @@ export function regex_compile(pattern: usize, length: i32, flags: i32): i32 {
   return refuse(handle, pattern + errorOffset)
 }
 
-/** Byte offset in the pattern of what the last failed `regex_compile` refused. */
+/** Byte offset in the pattern at which the last `regex_compile` failed. */
 export function regex_error_offset(): i32 {
   return errorOffset
 }
@@ -145,7 +145,7 @@ export function stream_push(stream: i32, text: usize, length: i32, is_end: i32):
   return code < 0 ? fail(code) : code
 }
 
-/** Address of what the last `stream_push` gave out, until the next call on the stream. */
+/** Address of the output of the last `stream_push`, until the next call on the stream. */
 export function stream_output(stream: i32): usize {
   const record = streamOf(stream)
   return record == 0 ? 0 : load<u32>(record, S_OUT)

@@ -11,7 +11,7 @@ import { rangeHigh } from './ranges'
 
 /** No bound. */
 export const UNBOUNDED: i32 = -1
-/** Larger bounds are called none: nobody wants to hold back that much. */
+/** Larger bounds count as no bound: holding back that much text is useless. */
 const LARGEST: i32 = 1 << 20
 
 function utf8Bytes(point: u32): i32 {

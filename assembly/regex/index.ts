@@ -100,7 +100,7 @@ export function regexCompile(pattern: usize, length: i32, flags: i32): i32 {
   return handle
 }
 
-/** Keeps a regex for a set, whatever becomes of its handle. */
+/** Keeps a regex for a set, even after its handle is freed. */
 export function retainRegex(record: usize): void {
   store<u32>(record, load<u32>(record, R_USERS) + 1, R_USERS)
 }

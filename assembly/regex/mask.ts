@@ -16,7 +16,7 @@ import { bytesRead } from './step'
 import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS } from './set'
 import { addEdit, addFound, appendToWindow, failStream, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EDIT_COUNT, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_READ, S_RESUME, S_SET, S_TAKEN, S_WINDOW, sortFound } from './stream'
 
-/** Text is taken in pieces of this size, so that the window stays small where it can. */
+/** Text is taken in pieces of this size, which keeps the window small if possible. */
 const PIECE: i32 = 1 << 16
 
 // --- patterns ----------------------------------------------------------------------------------
@@ -30,7 +30,7 @@ function extend(stream: usize, index: i32, start: i32, end: i32): void {
       return
     }
   }
-  // Its replacement was given out: it goes on masking.
+  // Its replacement is written already; the rest of the span is masked too.
   store<i32>(stream, max(load<i32>(stream, S_MASKED), end), S_MASKED)
 }
 
@@ -277,7 +277,7 @@ function shift(place: usize, bytes: i32): void {
   store<i32>(place, max(load<i32>(place) - bytes, 0))
 }
 
-/** Drops what was given out from the window, but for its last byte. */
+/** Drops the written bytes from the window, except the last one. */
 function compact(stream: usize): void {
   const bytes = load<i32>(stream, S_EMITTED) - 1
   if (bytes <= 0) return
@@ -302,7 +302,7 @@ function compact(stream: usize): void {
   }
 }
 
-/** `bytesRead` when the piece in work began, and what may be added to it. */
+/** `bytesRead` at the start of the current piece, and how much may be added to it. */
 let startedAt: u64 = 0
 let allowed: u64 = 0
 

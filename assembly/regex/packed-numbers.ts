@@ -1,6 +1,6 @@
 // Numbers as the tables of unicode-data.ts have them, one reading at a time.
 
-/** Address of what is read next. */
+/** Address of the next number. */
 export let readAt: usize = 0
 
 export function readFrom(address: usize): void {

@@ -73,7 +73,7 @@ function parseConcat(): usize {
   return node
 }
 
-/** \Q...\E: every character stands for itself; the last one may be repeated. */
+/** \Q...\E: every character is literal; the last one may be repeated. */
 function parseQuoted(parent: usize): void {
   seek(position + 2)
   while (!atEnd() && errorCode == 0) {

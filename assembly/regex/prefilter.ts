@@ -111,7 +111,7 @@ function inSet(set: usize, v: v128, upper: v128): v128 {
   return v128.or(isAscii, v128.and(v128.load(set, 16), i8x16.lt_s(v, i8x16.splat(0))))
 }
 
-/** The first place from `from` on where a match can begin; what is left of the text may be too short to tell. */
+/** The first offset from `from` on at which a match can begin; the last bytes of the text may be too few to tell. */
 export function nextFirst(tables: usize, text: usize, from: i32, length: i32): i32 {
   const kind = load<u32>(tables, F_KIND)
   if (kind == FILTER_LITERAL) return nextLiteral(tables, text, from, length)
@@ -134,7 +134,7 @@ function together(firsts: v128, first: v128, seconds: v128, second: v128, third:
   return i8x16.bitmask(v128.and(v128.and(before, between), third))
 }
 
-/** Two bytes before the text's end a match may have begun whose rest has not come. */
+/** In the last two bytes of the text a match may have begun whose rest has not arrived. */
 // @ts-ignore: decorator
 @inline
 function undecided(from: i32, length: i32): i32 {

@@ -142,7 +142,7 @@ export function emitSparse(list: usize, count: u32): u32 {
 
 // --- finishing -------------------------------------------------------------------------------
 
-/** 1 where a class begins. */
+/** 1 if a class begins here. */
 const CUTS = memory.data(272)
 
 function cut(low: u32, high: u32): void {

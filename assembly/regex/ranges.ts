@@ -63,7 +63,7 @@ function siftDown(base: usize, from: u32, count: u32): void {
   store<u64>(base + (<usize>hole << 3), value)
 }
 
-/** Heap sort: n log n whatever the pattern's author wrote. */
+/** Heap sort, because no pattern can make it slower than n log n. */
 function sort(begin: u32, end: u32): void {
   const base = ranges.data + (<usize>begin << 3)
   const count = end - begin

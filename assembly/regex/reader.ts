@@ -45,7 +45,7 @@ export function nextCodePoint(): u32 {
   return point
 }
 
-/** Length of the well-formed sequence at `at`, 0 when there is none (RFC 3629, section 4). */
+/** Length of the well-formed sequence at `at`, 0 if it is malformed (RFC 3629, section 4). */
 export function sequenceLength(at: usize, left: i32): i32 {
   const first = <u32>load<u8>(at)
   if (first < 0x80) return 1

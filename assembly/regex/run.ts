@@ -20,7 +20,7 @@ export function classAt(program: usize, text: usize, offset: i32): u32 {
   return <u32>load<u8>(program + load<u8>(text + offset), P_CLASS_OF)
 }
 
-/** The tables of what a match can begin with, or 0. */
+/** The tables of the bytes that a match can begin with, or 0. */
 export function filterOf(regex: usize): usize {
   return load<u32>(regex, R_HAS_FILTER) != 0 ? regex + R_FILTER : 0
 }
@@ -113,7 +113,7 @@ export function runForward(regex: usize, mode: u32, text: usize, length: i32, fr
         return last
       }
       if (entry & T_IDLE && filter != 0) {
-        // Nothing but the search is under way: go where a match can begin.
+        // No match is in progress: skip to the next byte that can begin one.
         i = nextFirst(filter, text, i + 1, length)
         state = startState(cache, factsKept(program, classAt(program, text, i - 1)))
         continue

@@ -19,7 +19,7 @@ export const MEMBER_REGEX: usize = 0
 export const MEMBER_DETECT: usize = 4
 export const MEMBER_TEXT: usize = 8
 export const MEMBER_TEXT_LENGTH: usize = 12
-/** Patterns and builtins of a set, at most; what a stream keeps is in proportion. */
+/** Most patterns and builtins of a set; the memory of a stream grows with them. */
 export const MEMBER_LIMIT: i32 = 64
 /** Bytes of a replacement, at most. */
 const TEXT_LIMIT: i32 = 1024

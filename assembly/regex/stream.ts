@@ -137,7 +137,7 @@ export function freeStream(handle: i32): void {
 //
 // Each is three words: address, capacity (bytes) and, elsewhere, how much is used.
 
-/** Makes the buffer at `address` hold `needed` bytes, of which `used` are kept; false without room. */
+/** Grows the buffer at `address` to `needed` bytes and keeps the first `used`; false if memory is full. */
 function ensure(address: usize, capacity: usize, used: i32, needed: i32): bool {
   const present = load<i32>(capacity)
   if (needed <= present && load<u32>(address) != 0) return true
@@ -167,7 +167,7 @@ export function appendToWindow(stream: usize, text: usize, length: i32): void {
   store<i32>(stream, used + length, S_LENGTH)
 }
 
-/** Appends to what the host takes next. */
+/** Appends to the output that the host takes next. */
 export function output(stream: usize, from: usize, length: i32): void {
   const used = load<i32>(stream, S_OUT_LENGTH)
   if (!ensure(stream + S_OUT, stream + S_OUT_CAPACITY, used, used + length)) {

@@ -27,7 +27,7 @@ function startsWith(name: usize, length: i32, prefix: usize, prefixLength: i32):
   return length > prefixLength && memory.compare(name, prefix, prefixLength) == 0
 }
 
-/** Mask of the categories that a name of one or two letters stands for; 0 for none. */
+/** Mask of the categories that a name of one or two letters means; 0 if unknown. */
 function categoryMask(name: usize, length: i32): i32 {
   if (length == 2 && memory.compare(name, CASED_NAME, 2) == 0) return 7
   let mask = 0

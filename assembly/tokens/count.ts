@@ -23,7 +23,7 @@ import { copyLossy, coverTail, findInvalid, uncoverTail } from './text'
 /** Longest text with bytes that are not UTF-8: its copy is three times as long. */
 const LOSSY_LIMIT: usize = 0x10000000
 
-/** Tokens of a piece that is none itself: the ids in `parts`; 0 when it is too long for that. */
+/** Tokens of a piece that is not one token: the ids in `parts`; 0 if it is too long for that. */
 // @ts-ignore: decorator
 @inline
 function mergeShort(p: usize, length: u32): u32 {
@@ -32,7 +32,7 @@ function mergeShort(p: usize, length: u32): u32 {
   return count > PART_LIMIT ? 0 : mergeParts(count)
 }
 
-/** Adds the tokens of a piece that is none itself to the output: 0 or a code. */
+/** Adds the tokens of a piece that is not one token to the output: 0 or a code. */
 function encodeMerged(p: usize, length: u32): i32 {
   const count = mergeShort(p, length)
   if (count == 0) return encodeLong(p, p + length)
@@ -40,7 +40,7 @@ function encodeMerged(p: usize, length: u32): i32 {
   return 0
 }
 
-/** How many tokens a piece is that is none itself, or a code; pieces of up to 16 bytes are remembered. */
+/** Counts the tokens of a piece that is not one token, or returns a code; pieces of up to 16 bytes are cached. */
 function countMerged(p: usize, length: u32): i32 {
   if (length > 16) {
     const count = mergeShort(p, length)

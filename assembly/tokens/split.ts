@@ -30,7 +30,7 @@ function skipLower(from: usize): usize {
   }
 }
 
-/** End of the contraction after the apostrophe at `p`, any case; `p` when there is none. */
+/** End of the contraction after the apostrophe at `p`, any case; `p` if none follows. */
 function skipContraction(p: usize): usize {
   const first = <u32>load<u8>(p, 1) | 0x20
   if (first == 0x73 || first == 0x74 || first == 0x6d || first == 0x64) return p + 2

@@ -53,7 +53,7 @@ export class Vocabulary {
   stems: usize
   /** The same of the first two bytes of characters of four, by their low bits. */
   roots: usize
-  /** Lowest rank at which the last byte of a character merges with what a lead byte begins, by both. */
+  /** Lowest rank at which the last byte of a character merges with a sequence of this lead byte, by both. */
   borders: usize
   /** left u32, right u32 of each token. */
   splits: usize
@@ -124,7 +124,7 @@ export function useTables(it: Vocabulary): void {
   cache = it.cache
 }
 
-/** Makes a vocabulary the one that the functions below ask; false when there is none. */
+/** Selects the vocabulary for the functions below; false if it does not exist. */
 export function selectVocabulary(handle: i32): bool {
   if (handle == selected && handle != 0) return true
   const record = recordOf(handle)
@@ -177,7 +177,7 @@ function longHash(start: usize, length: u32): u64 {
   return hash ^ (hash >> 29)
 }
 
-/** Where a piece of up to 8 bytes is, or the free place where it would be. */
+/** The slot of a piece of up to 8 bytes, or the free slot for it. */
 // @ts-ignore: decorator
 @inline
 function shortPlace(key: u64, length: u32): usize {

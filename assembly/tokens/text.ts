@@ -53,7 +53,7 @@ export function findInvalid(start: usize, end: usize): usize {
   return end
 }
 
-/** Writes the text with U+FFFD for what is no UTF-8 to `to` (three times its length); the new end. */
+/** Writes the text to `to` (three times its length) with U+FFFD for invalid UTF-8; returns the new end. */
 export function copyLossy(to: usize, start: usize, end: usize): usize {
   let p = start
   let out = to

@@ -28,7 +28,7 @@ function cpuTime(): number {
   return (user + system) / 1_000
 }
 
-/** Folds a log as `sluice replay` does, with account of where the time goes. */
+/** Folds a log as `sluice replay` does and records how the time is spent. */
 async function replayed(log: EventLog): Promise<Spent> {
   const graph = createGraph({ checkRegex: regexProblem })
   const settle = graph.settle.bind(graph)

@@ -44,7 +44,7 @@ export function benchRoute(name: string, revision: number): TestObject {
   }
 }
 
-/** A client that only watches: when it has seen which generation of which route. */
+/** A client that only watches: records when it saw each generation of each route. */
 class BareWatch {
   readonly #seen = new Map<string, number>()
   readonly #waiting = new Map<string, (at: number) => void>()
@@ -56,7 +56,7 @@ class BareWatch {
     this.following = this.#follow(new KubeClient(openCluster(kubeconfig)))
   }
 
-  /** The server ends streams whenever it likes; whoever watches goes on where it was. */
+  /** The server may end streams at any time; the client then resumes where it was. */
   async #follow(client: KubeClient): Promise<void> {
     const { signal } = this.#stop
     let resourceVersion: string | undefined = '0'
@@ -180,7 +180,7 @@ export class Scene {
     await this.#ok('POST', collection, benchRoute(name, 1))
   }
 
-  /** Changes a route, whose generation is then the revision where it was never changed otherwise. */
+  /** Changes a route. If nothing else changes it, its generation equals the revision. */
   async edit(name: string, revision: number): Promise<void> {
     await this.#ok('PATCH', `${collection}/${name}`, benchRoute(name, revision))
   }

@@ -62,7 +62,7 @@ export async function startSluice(folder: string, upstream: number): Promise<Mea
 
 const portkey = { '@portkey-ai/gateway': '1.15.2' }
 
-/** The peer, installed by npm into the user's cache. Rejects where the registry cannot be had. */
+/** The peer, installed by npm into the user's cache. Rejects if the registry cannot be reached. */
 export async function startPortkey(): Promise<MeasuredProxy> {
   const folder = await installPackages(portkey)
   const port = await freePort()

@@ -28,7 +28,7 @@ export class McpBenchClient {
     })
   }
 
-  /** The bytes of a message; always the same where the session is. */
+  /** Returns the bytes of a tool call, which do not change within a session. */
   bytesOf(message: object): Buffer {
     const body = JSON.stringify({ jsonrpc: '2.0', ...message })
     const lines = [

@@ -1,4 +1,4 @@
-/** What a proxy's CPU time per request is, and whether it does what is measured. */
+/** Measures the CPU time of a proxy per request, and checks that the proxy routes as expected. */
 import type { BenchUpstream } from './event-upstream.ts'
 import { askOnce, type Dial, type Load, type ScenarioName, scenarios, startLoad } from './load.ts'
 import type { MeasuredProxy } from './process.ts'
@@ -39,7 +39,7 @@ export function cpuPerResponse(
   return cpuPer(load.responses, proxy, load, upstream, seconds)
 }
 
-/** Microseconds of the proxy's CPU per whatever `done` counts. */
+/** Microseconds of the proxy's CPU for each unit that `done` counts. */
 export async function cpuPer(
   done: () => number,
   proxy: MeasuredProxy,

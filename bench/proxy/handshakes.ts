@@ -12,7 +12,7 @@ const clients = 8
 export const handshakeKinds = {
   /** X25519, which every proxy has. */
   full: { ecdhCurve: 'X25519' },
-  /** ML-KEM-768 beside it, which clients prefer where the proxy has it. */
+  /** Hybrid with ML-KEM-768, which clients prefer if the proxy offers it. */
   hybrid: { ecdhCurve: 'X25519MLKEM768:X25519' },
   resumed: { ecdhCurve: 'X25519' },
 } as const satisfies Record<string, ConnectionOptions>
@@ -31,7 +31,7 @@ function dial(port: number, options: ConnectionOptions): TLSSocket {
   }).resume()
 }
 
-/** A session that a proxy has given and takes again; rejects where it does not. */
+/** A session that a proxy issued and resumes; rejects if it does not resume it. */
 async function sessionOf(port: number, options: ConnectionOptions): Promise<Buffer> {
   const first = dial(port, options)
   const [session] = (await once(first, 'session')) as [Buffer]

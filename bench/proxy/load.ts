@@ -129,7 +129,7 @@ export type Dial = (port: number) => Socket
 
 const dialPlain: Dial = (port) => connect({ port, host: '127.0.0.1', noDelay: true })
 
-/** One whose requests wait for a TLS handshake; whoever measures has made the certificate. */
+/** One whose requests wait for a TLS handshake; the bench has made the certificate. */
 export const dialTls: Dial = (port) =>
   connectTls({
     port,

@@ -23,7 +23,7 @@ export type Peer = { readonly name: string } & (
 
 const versionIn = (text: string): string => /\d+\.\d+(\.\d+)?/.exec(text)?.[0] ?? 'unknown'
 
-/** `protocol`: what clients speak; a certificate stands for HTTP/1.1 over TLS. */
+/** `protocol`: the protocol of clients; a certificate means HTTP/1.1 over TLS. */
 export async function nginx(
   folder: string,
   upstream: number,
@@ -121,7 +121,7 @@ backend shop
   return { name, command: { name, version: versionIn(found.stdout), port, command } }
 }
 
-/** Installs npm peers once, into the user's cache. Rejects where the registry cannot be had. */
+/** Installs npm peers once, into the user's cache. Rejects if the registry cannot be reached. */
 export async function installPackages(packages: Readonly<Record<string, string>>): Promise<string> {
   const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
   const wanted = Object.entries(packages).map(([name, version]) => `${name}@${version}`)

@@ -17,13 +17,13 @@ import { type MeasuredProxy, startProxyProcess } from './process.ts'
 const launcher = join(import.meta.dirname, '..', '..', 'bin', 'sluice')
 
 interface SluiceOptions {
-  /** Those of the backend. */
+  /** Policies of the backend. */
   readonly policies?: Readonly<Record<string, unknown>>
-  /** One where absent. */
+  /** Default: one. */
   readonly workers?: number
-  /** Others that stand in the manifests. */
+  /** More objects for the manifests. */
   readonly objects?: readonly Readonly<Record<string, unknown>>[]
-  /** Of an HTTPS listener; plaintext where absent. */
+  /** Certificate of an HTTPS listener. If omitted, the listener is plaintext. */
   readonly certificate?: Certificate
 }
 

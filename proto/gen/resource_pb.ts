@@ -26,7 +26,7 @@ export const file_resource: GenFile = /*@__PURE__*/
  */
 export type Resource = Message<"sluice.resource.v1.Resource"> & {
   /**
-   * Unique over all resources; readable even where the reader does not know the type.
+   * Unique over all resources; readable even if the reader does not know the type.
    *
    * @generated from field: string key = 1;
    */
@@ -201,7 +201,7 @@ export type Age = Message<"sluice.resource.v1.Age"> & {
   created: bigint;
 
   /**
-   * Position in the log of the first sight; 0 where the object has a creation time.
+   * Log position at which the object was first observed; 0 if the object has a creation time.
    *
    * @generated from field: uint64 order = 2;
    */
@@ -261,7 +261,7 @@ export type Listener = Message<"sluice.resource.v1.Listener"> & {
   hostname: string;
 
   /**
-   * Present exactly where TLS ends here: on HTTPS, and on TLS in mode Terminate.
+   * Present only if TLS is terminated here: on HTTPS, and on TLS in mode Terminate.
    *
    * @generated from field: optional sluice.resource.v1.ListenerTls tls = 8;
    */
@@ -316,14 +316,14 @@ export const SecretRefSchema: GenMessage<SecretRef> = /*@__PURE__*/
  */
 export type ListenerTls = Message<"sluice.resource.v1.ListenerTls"> & {
   /**
-   * Where none is left, every handshake fails.
+   * If none is left, every handshake fails.
    *
    * @generated from field: repeated sluice.resource.v1.ListenerTls.Certificate certificates = 1;
    */
   certificates: ListenerTls_Certificate[];
 
   /**
-   * Absent where clients need not prove anything.
+   * Omitted if clients need no certificate.
    *
    * @generated from field: optional sluice.resource.v1.ListenerTls.Clients clients = 2;
    */
@@ -415,7 +415,7 @@ export const ListenerTls_ClientsSchema: GenMessage<ListenerTls_Clients> = /*@__P
   messageDesc(file_resource, 7, 2);
 
 /**
- * A value that SecretRefs lead to. Sent beside the desired state, and no part of its digest.
+ * A value that SecretRefs name. Sent beside the desired state, and no part of its digest.
  *
  * @generated from message sluice.resource.v1.Secret
  */
@@ -919,7 +919,7 @@ export type SessionPersistence = Message<"sluice.resource.v1.SessionPersistence"
   name: string;
 
   /**
-   * Milliseconds from the beginning of a session; absent: it has no end.
+   * Milliseconds from the beginning of a session. If omitted, it has no end.
    *
    * @generated from field: optional uint64 absolute_timeout_ms = 3;
    */
@@ -999,7 +999,7 @@ export type Route = Message<"sluice.resource.v1.Route"> & {
   backendTimeoutMs?: bigint | undefined;
 
   /**
-   * Set where the rule cannot be honoured: every request it matches is answered 500.
+   * Set if the rule cannot be honoured: every request it matches is answered 500.
    *
    * @generated from field: optional string unusable = 11;
    */
@@ -1214,7 +1214,7 @@ export const Backend_GroupSchema: GenMessage<Backend_Group> = /*@__PURE__*/
  */
 export type Backend_Provider = Message<"sluice.resource.v1.Backend.Provider"> & {
   /**
-   * What policies call it; absent where it is the only one.
+   * Its name in policies; omitted if it is the only one.
    *
    * @generated from field: optional string name = 1;
    */
@@ -1339,7 +1339,7 @@ export type Backend_Target = Message<"sluice.resource.v1.Backend.Target"> & {
   name: string;
 
   /**
-   * What policies call it.
+   * Its name in policies.
    *
    * @generated from field: repeated string sections = 2;
    */
@@ -1483,7 +1483,7 @@ export type Service_Port = Message<"sluice.resource.v1.Service.Port"> & {
   appProtocol?: string | undefined;
 
   /**
-   * UDP; TCP where absent.
+   * UDP. If omitted, TCP.
    *
    * @generated from field: optional string protocol = 5;
    */
@@ -1528,14 +1528,14 @@ export type Pool = Message<"sluice.resource.v1.Pool"> & {
   appProtocol: string;
 
   /**
-   * Absent where the pool is unusable.
+   * Omitted if the pool is unusable.
    *
    * @generated from field: optional sluice.resource.v1.Pool.Picker picker = 5;
    */
   picker?: Pool_Picker | undefined;
 
   /**
-   * Set where the pool cannot be served: what is sent to it is answered 500.
+   * Set if the pool cannot be served: requests for it are answered 500.
    *
    * @generated from field: optional string unusable = 6;
    */
@@ -1719,7 +1719,7 @@ export type Workload_Endpoint = Message<"sluice.resource.v1.Workload.Endpoint"> 
   node?: string | undefined;
 
   /**
-   * Zones and nodes that it should serve; empty where nobody said.
+   * Zones and nodes that it should serve; empty without hints.
    *
    * @generated from field: repeated string for_zones = 5;
    */
@@ -1798,21 +1798,21 @@ export type Policy = Message<"sluice.resource.v1.Policy"> & {
   config: string;
 
   /**
-   * Set where the policy cannot be enforced: whatever it covers is answered 500.
+   * Set if the policy cannot be enforced: every request it covers is answered 500.
    *
    * @generated from field: optional string unenforceable = 10;
    */
   unenforceable?: string | undefined;
 
   /**
-   * Values that `config` names by their digests.
+   * Values that `config` refers to by their digests.
    *
    * @generated from field: repeated sluice.resource.v1.SecretRef secrets = 11;
    */
   secrets: SecretRef[];
 
   /**
-   * Set where to leave the policy out opens nothing: a reader that does not know it, or not all of
+   * Set if leaving the policy out opens nothing: a reader that does not know it, or not all of
    * it, goes on without it and says so.
    *
    * @generated from field: optional bool dispensable = 12;
@@ -1859,8 +1859,8 @@ export const Policy_TargetSchema: GenMessage<Policy_Target> = /*@__PURE__*/
   messageDesc(file_resource, 27, 0);
 
 /**
- * What a proxy does not have in force, in the details of the error with which it answers: always
- * everything that stands, not only what is new.
+ * Resources that a proxy does not have in force, in the details of the error with which it answers.
+ * The list is always complete, not only the new ones.
  *
  * @generated from message sluice.resource.v1.Rejections
  */
@@ -1871,7 +1871,7 @@ export type Rejections = Message<"sluice.resource.v1.Rejections"> & {
   rejections: Rejections_Rejection[];
 
   /**
-   * How many more there are that are not listed.
+   * Number of resources that are not listed.
    *
    * @generated from field: uint32 omitted = 2;
    */

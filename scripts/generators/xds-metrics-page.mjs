@@ -10,8 +10,8 @@ connection is in [metrics.md](metrics.md), as \`sluice_controller_*\`.
 
 /** @returns {Record<string, string>} */
 export function generate() {
-  const rows = xdsMetrics.map(
-    ({ name, type, help }) => `| \`sluice_${name}\` | ${type} | ${help} |`,
+  const rows = Object.entries(xdsMetrics).map(
+    ([name, { type, help }]) => `| \`sluice_${name}\` | ${type} | ${help} |`,
   )
   const table = [
     '| name | type | meaning |',

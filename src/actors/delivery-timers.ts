@@ -1,14 +1,12 @@
 /**
- * What the fold wants to be told of when its time comes. The fold has no clock: a timer is plain
- * data with the time at which it is due, made from the time of the event that asked for it, and
- * somebody outside appends TimerFired. One that was taken back, or is asked for anew with another
- * time, does nothing when it fires late.
+ * Timers of the fold, which has no clock: a timer is plain data with the time at which it is due,
+ * computed from the time of an event. When it is due, a TimerFired event is appended. A timer that was
+ * cancelled or set again does nothing if it fires late.
  */
-
 export interface PendingTimer {
   /** Unique among the timers that are pending. */
   readonly timer: string
-  /** RFC 3339. */
+  /** Time at which the timer is due (RFC 3339). */
   readonly dueAt: string
 }
 
@@ -16,7 +14,7 @@ export class FoldTimers {
   #pending = new Map<string, string>()
   #list: readonly PendingTimer[] | undefined
 
-  /** The same array until something changes; sorted by name. */
+  /** Pending timers, sorted by name. The array is the same until something changes. */
   get list(): readonly PendingTimer[] {
     this.#list ??= [...this.#pending]
       .map(([timer, dueAt]) => ({ timer, dueAt }))
@@ -24,7 +22,7 @@ export class FoldTimers {
     return this.#list
   }
 
-  /** Exactly these are wanted; one that is pending keeps its time. */
+  /** Replaces the timers with this prefix. Those that are pending already keep their time. */
   want(timers: ReadonlySet<string>, nowMs: number, afterMs: number, prefix: string): void {
     for (const timer of this.#pending.keys()) {
       if (timer.startsWith(prefix) && !timers.has(timer)) this.#delete(timer)
@@ -36,7 +34,7 @@ export class FoldTimers {
     }
   }
 
-  /** Is it the pending one that fired? Then it is pending no more. */
+  /** Removes a timer that has fired. Returns whether it was pending. */
   fire({ timer, dueAt }: PendingTimer): boolean {
     if (this.#pending.get(timer) !== dueAt) return false
     this.#delete(timer)

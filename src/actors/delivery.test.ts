@@ -107,11 +107,11 @@ const http = 'listener/Gateway/default/edge/http'
 const yes = ['True/Programmed', 'True/Programmed']
 const waiting = ['False/Pending', 'False/Pending']
 
-describe('a snapshot', () => {
+describe('a snapshot of the fold', () => {
   it.each([
     ['programmed', () => new DeliveryStory().apply(gateway(), listenerSet).connect('p').ack('p')],
     [
-      'refused, its proxy gone',
+      'rejected by a proxy that has disconnected',
       () =>
         new DeliveryStory()
           .apply(gateway(), listenerSet)
@@ -121,10 +121,10 @@ describe('a snapshot', () => {
           .disconnect('p'),
     ],
     [
-      'waiting for one of two',
+      'waiting for one of two proxies',
       () => new DeliveryStory().apply(gateway()).connect('p').connect('q'),
     ],
-  ])('keeps what is %s', (_, make) => {
+  ])('restores statuses and proxies of a Gateway that is %s', (_, make) => {
     const { fold } = make()
     const restored = new Fold(createGraph({ checkRegex: () => undefined }))
     restored.restore(JSON.parse(JSON.stringify(fold.snapshot())) as FoldSnapshot)
@@ -134,7 +134,7 @@ describe('a snapshot', () => {
 })
 
 describe('a Gateway', () => {
-  it('is programmed once a proxy has its generation in force, and shows the address', () => {
+  it('is Programmed once a proxy has its generation in force, and shows the address', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p')
     expect(story.programmed()).toEqual(waiting)
     story.ack('p', [], 0)
@@ -161,13 +161,13 @@ describe('a Gateway', () => {
     expect(story.programmed()).toEqual(yes)
   })
 
-  it('no longer waits for a proxy that has gone', () => {
+  it('no longer waits for a proxy that has disconnected', () => {
     const story = new DeliveryStory().connect('p').connect('q').ack('p').ack('q').apply(gateway())
     story.ack('p').disconnect('q')
     expect(story.programmed()).toEqual(yes)
   })
 
-  it('is no longer programmed after a time without proxies, and reports it', () => {
+  it('is no longer Programmed after a time without proxies, and reports it', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').disconnect('p')
     const [timer] = story.fold.timers()
     expect(timer?.timer).toBe('absent:default/edge')
@@ -179,7 +179,7 @@ describe('a Gateway', () => {
     expect(story.fold.timers()).toEqual([])
   })
 
-  it('takes no notice of a timer that was taken back', () => {
+  it('ignores a timer that was cancelled', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').disconnect('p')
     const [data] = story.fold.timers()
     if (data === undefined) throw new Error('no timer')
@@ -190,7 +190,7 @@ describe('a Gateway', () => {
     expect(story.programmed()).toEqual(yes)
   })
 
-  it('names a proxy that does not answer, and no longer waits for it until it does', () => {
+  it('names a proxy that does not answer, and waits for it again once it answers', () => {
     const story = new DeliveryStory()
       .connect('p', 'default/edge')
       .connect('q', 'default/edge')
@@ -209,7 +209,7 @@ describe('a Gateway', () => {
     expect(story.programmed()).toEqual(waiting)
   })
 
-  it('does not count what is said on an older connection of a proxy', () => {
+  it('ignores the end of an older connection of a proxy', () => {
     const story = new DeliveryStory()
       .apply(gateway())
       .connect('p', 'default/edge', 'one')
@@ -221,7 +221,7 @@ describe('a Gateway', () => {
     expect(story.fold.proxies()).toEqual([])
   })
 
-  it('names the proxy that refuses, where there can be several', () => {
+  it('names the proxy that rejects a resource, if several can serve the Gateway', () => {
     const story = new DeliveryStory()
       .apply(gateway())
       .connect('p', 'default/edge')
@@ -232,7 +232,7 @@ describe('a Gateway', () => {
     expect(story.programmed()).toEqual(yes)
   })
 
-  it('stays programmed and keeps its address while its proxy restarts', () => {
+  it('stays Programmed and keeps its address while its proxy restarts', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').disconnect('p')
     expect(story.programmed()).toEqual(yes)
     expect(story.status('Gateway', 'edge')?.addresses).toHaveLength(1)
@@ -240,13 +240,13 @@ describe('a Gateway', () => {
     expect(story.programmed()).toEqual(yes)
   })
 
-  it('is programmed anew with each generation', () => {
+  it('becomes Programmed again with each generation', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').apply(gateway(90))
     expect(story.programmed()).toEqual(waiting)
     expect(story.ack('p').programmed()).toEqual(yes)
   })
 
-  it('that is deleted and created again is not programmed by what was in force before', () => {
+  it('is not Programmed after a deletion and recreation, until a proxy acknowledges it', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p')
     story.delete('Gateway', 'edge')
     const again = new DeliveryStory()
@@ -257,7 +257,7 @@ describe('a Gateway', () => {
     expect(again.programmed()).toEqual(waiting)
   })
 
-  it('whose next incarnation comes without a deletion is not programmed either', () => {
+  it('is not Programmed after a recreation whose deletion was missed', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p')
     const first = story.events[0]?.event
     if (first?.type !== 'dev.sluice.resource.applied.v1') throw new Error('no first event')
@@ -266,10 +266,10 @@ describe('a Gateway', () => {
   })
 })
 
-describe('a Gateway of a log that begins anew', () => {
+describe('a Gateway after the log was replaced by an empty one', () => {
   const remembered = () => new DeliveryStory().remembered(gateway(), 1)
 
-  it('stays programmed while its proxies come back to the new log', () => {
+  it('stays Programmed while its proxies reconnect', () => {
     const story = remembered()
     const address = () => JSON.stringify(story.status('Gateway', 'edge')?.addresses)
     expect(story.programmed()).toEqual(yes)
@@ -280,7 +280,7 @@ describe('a Gateway of a log that begins anew', () => {
     expect(story.fold.timers()).toEqual([])
   })
 
-  it('does not stay so where no proxy comes back', () => {
+  it('is no longer Programmed if no proxy reconnects', () => {
     const story = remembered()
     expect(story.fold.timers()).toMatchObject([
       { timer: 'absent:default/edge', dueAt: '2026-01-01T00:00:30.000Z' },
@@ -289,27 +289,27 @@ describe('a Gateway of a log that begins anew', () => {
     expect(story.message()).toBe('no proxy is connected')
   })
 
-  it('does not stay so where a proxy comes back and does not answer', () => {
+  it('is no longer Programmed if a proxy reconnects but does not answer', () => {
     const story = remembered().connect('p', 'default/edge').elapse().elapse()
     expect(story.programmed()).toEqual(waiting)
   })
 
-  it('is not programmed from the moment at which a proxy refuses', () => {
+  it('is no longer Programmed as soon as a proxy rejects a listener', () => {
     const story = remembered().connect('p').reject('p', http, 'taken')
     expect(story.programmed()).toEqual(['False/NoResources', 'False/PortUnavailable'])
   })
 
-  it('is programmed for the generation that was, and for no other', () => {
+  it('is Programmed only if the remembered generation is the current one', () => {
     expect(new DeliveryStory().remembered(gateway(), 7).programmed()).toEqual(waiting)
   })
 
-  it('is believed at first sight only: afterwards the log knows better', () => {
+  it('is not Programmed by a remembered status that arrives later', () => {
     const story = new DeliveryStory().apply(gateway())
     const again = { ...gateway(), metadata: { name: 'edge', labels: { a: 'b' } } }
     expect(story.remembered(again, 1).programmed()).toEqual(waiting)
   })
 
-  it('keeps its ListenerSets programmed too', () => {
+  it('keeps its ListenerSets Programmed too', () => {
     const story = remembered().remembered(listenerSet, 1)
     expect(story.programmed('ListenerSet', 'more')).toEqual(yes)
     story.elapse()
@@ -317,21 +317,21 @@ describe('a Gateway of a log that begins anew', () => {
   })
 })
 
-describe('a listener that a proxy refuses', () => {
+describe('a listener that a proxy rejects', () => {
   const refused = () =>
     new DeliveryStory().apply(gateway()).connect('p').reject('p', http, 'taken').ack('p', [http])
 
-  it('is not programmed, and neither is its Gateway', () => {
+  it('is not Programmed, and neither is its Gateway', () => {
     const story = refused()
     expect(story.programmed()).toEqual(['False/NoResources', 'False/PortUnavailable'])
     expect(JSON.stringify(story.status('Gateway', 'edge'))).toContain('taken')
   })
 
-  it('recovers with an acknowledgement that no longer names it', () => {
+  it('recovers with an acknowledgement that no longer lists it', () => {
     expect(refused().ack('p').programmed()).toEqual(yes)
   })
 
-  it('is not programmed by its proxy going away, nor by its coming back', () => {
+  it('does not become Programmed if its proxy disconnects or reconnects', () => {
     const story = refused().disconnect('p')
     expect(story.programmed()).toEqual(['False/NoResources', 'False/PortUnavailable'])
     story.connect('p')
@@ -339,7 +339,7 @@ describe('a listener that a proxy refuses', () => {
     expect(story.ack('p').programmed()).toEqual(yes)
   })
 
-  it('stays refused while any proxy refuses it', () => {
+  it('stays rejected while any proxy rejects it', () => {
     const story = refused().connect('q').reject('q', http, 'also taken').ack('q', [http]).ack('p')
     expect(story.programmed()).toEqual(['False/NoResources', 'False/PortUnavailable'])
     expect(JSON.stringify(story.status('Gateway', 'edge'))).toContain('also taken')
@@ -347,7 +347,7 @@ describe('a listener that a proxy refuses', () => {
   })
 })
 
-describe('a Gateway whose proxy refuses a change set as a whole', () => {
+describe('a Gateway whose proxy rejects a whole change set', () => {
   const whole = 'gateway/default/edge'
   const refused = () =>
     new DeliveryStory()
@@ -357,7 +357,7 @@ describe('a Gateway whose proxy refuses a change set as a whole', () => {
       .reject('p', whole, 'unreadable')
       .ack('p', [whole])
 
-  it('is not programmed, and names the proxy and its reason', () => {
+  it('is not Programmed, and reports the proxy and its reason', () => {
     const text = JSON.stringify(refused().status('Gateway', 'edge'))
     expect(text).toContain('"reason":"Rejected"')
     expect(text).toContain('proxy p: unreadable')
@@ -369,19 +369,19 @@ describe('a Gateway whose proxy refuses a change set as a whole', () => {
 })
 
 describe('a ListenerSet', () => {
-  it('is programmed by itself, not by what its Gateway had before', () => {
+  it('becomes Programmed by an acknowledgement of its own, not by that of its Gateway', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').apply(listenerSet)
     expect(story.programmed('ListenerSet', 'more')).toEqual(['Unknown/Pending', 'False/Pending'])
     story.ack('p')
     expect(story.programmed('ListenerSet', 'more')).toEqual(yes)
   })
 
-  it('waits for its Gateway', () => {
+  it('waits until its Gateway is Programmed', () => {
     const story = new DeliveryStory().apply(gateway(), listenerSet)
     expect(story.programmed('ListenerSet', 'more')[0]).toBe('False/ParentNotProgrammed')
   })
 
-  it('reports which port cannot be used', () => {
+  it('reports the listener whose port cannot be used', () => {
     const key = 'listener/ListenerSet/default/more/x'
     const story = new DeliveryStory().apply(gateway(), listenerSet).connect('p')
     story.reject('p', key, 'taken').ack('p', [key])

@@ -1,18 +1,17 @@
 /**
- * What proxies have put in force, joined into facts that statuses read: a Gateway or a ListenerSet
- * is programmed once every ready proxy that serves it has acknowledged the position of its
- * generation. It latches for that generation, so that a restarting proxy does not make the condition
- * flap. A rejection stands until a ready proxy no longer has it: that a proxy went away programs
- * nothing. Where no proxy is there for a while, the latch goes. A proxy that owes an answer for too
- * long is named and no longer waited for, until it answers. Where a log begins anew, the cluster may
- * remember that an object was programmed: that latches it as if its proxies had just gone away.
+ * Derives inputs of statuses from what proxies have in force. A Gateway or a ListenerSet is
+ * programmed once every ready proxy that serves it has acknowledged the position of its generation.
+ * This latches for the generation, so that a restarting proxy does not change the condition; it ends
+ * if there is no proxy for a while. A rejection stands until a ready proxy no longer has it. A proxy
+ * that does not answer for too long is named and not waited for until it answers. On a new log, a
+ * status in the cluster may show that an object was programmed, which latches it too.
  *
- * Facts: `programmed:<object key>` = the latched generation; `addresses:<ns>/<name>` = addresses
- * that the proxies of a Gateway serve on; `rejected:<resource key>` and
- * `rejected-code:<resource key>` = why some proxy refuses the resource; `refused:<object key>` = the
- * same for the object that the resource is of; `absent:<ns>/<name>` = no
- * proxy of the Gateway has been there for a while; `silent:<ns>/<name>` = its proxies that owe an
- * answer, joined by commas; `older:<ns>/<name>` = its proxies that do not know all that they get.
+ * Inputs: `programmed:<object key>` = the latched generation; `addresses:<ns>/<name>` = addresses on
+ * which the proxies of a Gateway serve; `rejected:<resource key>` and `rejected-code:<resource key>` =
+ * why a proxy rejects the resource; `refused:<object key>` = the same for the object of the resource;
+ * `absent:<ns>/<name>` = no proxy of the Gateway has been connected for a while;
+ * `silent:<ns>/<name>` = its proxies that do not answer, joined by commas; `older:<ns>/<name>` = its
+ * proxies that know only a part of their configuration.
  */
 import { initialTransition, type SnapshotFrom, transition } from 'xstate'
 import type { SluiceEvent, WasProgrammed } from '../../events/index.ts'
@@ -28,19 +27,19 @@ type ProxySnapshot = SnapshotFrom<typeof proxyMachine>
 
 /** How long a Gateway stays programmed without a proxy. */
 const absenceMs = 30_000
-/** How long a proxy may owe an answer. */
+/** How long a proxy may take to answer. */
 const silenceMs = 30_000
 const absent = 'absent:'
-/** Code of what is in force as far as the proxy knows it. */
+/** Code of a resource that a proxy applies without the parts that its older version does not know. */
 const partlyKnown = 'resource_partly_known'
 const silent = 'silent:'
 
-/** A proxy as the log knows it; `ready` once it has something in force. */
+/** A connected proxy according to the log; `ready` once it has a configuration in force. */
 export interface ConnectedProxy extends ProxyState {
   readonly state: 'connected' | 'ready' | 'silent'
 }
 
-/** A rejection with the Gateway whose proxy it comes from, as conditions name it. */
+/** A rejection, with the Gateway of the proxy. */
 interface ProxyRejection extends Rejection {
   readonly gateway?: string
 }
@@ -58,29 +57,29 @@ interface Persisted {
 export class Delivery {
   readonly #graph: Graph
   readonly #proxies = new Map<string, ProxySnapshot>()
-  /** Gateways and ListenerSets: whatever has listeners of its own. They are few. */
+  /** Gateways and ListenerSets, which own listeners. */
   readonly #owners = new Map<ObjectKey, ObjectState>()
-  /** Generation that is programmed, by owner. */
+  /** Owner -> the programmed generation. */
   readonly #latched = new Map<ObjectKey, number>()
-  /** Gateway, `namespace/name` -> addresses, joined by commas; they stand while no proxy is there. */
+  /** Gateway, `namespace/name` -> addresses, joined by commas; kept while there is no proxy. */
   readonly #addresses = new Map<string, string>()
-  /** Resource key -> why it is refused; each is a fact. */
+  /** Resource key -> why it is rejected; each is an input of the graph. */
   readonly #rejected = new Map<string, ProxyRejection>()
-  /** Objects of which some resource is refused; each is a fact. */
+  /** Objects with a rejected resource; each is an input of the graph. */
   #refusedObjects: readonly ObjectKey[] = []
-  /** Proxies that owe an answer for too long. */
+  /** Proxies that have not answered for too long. */
   readonly #silent = new Set<string>()
   /** Gateways, `namespace/name`, that have had no proxy for too long. */
   readonly #absent = new Set<string>()
   readonly #timers = new FoldTimers()
-  /** Has anything happened that timers depend on? */
-  #isDue = false
+  /** Whether `settle` must update the timers. */
+  #areTimersStale = false
 
   constructor(graph: Graph) {
     this.#graph = graph
   }
 
-  /** Keeps the list of owners of listeners; called with every object that changes. */
+  /** Updates the owners of listeners. Called with every object that changes. */
   noteObject(
     key: ObjectKey,
     before: ObjectState | undefined,
@@ -88,14 +87,16 @@ export class Delivery {
   ): void {
     const ref = (after ?? before)?.ref
     if (ref?.kind !== 'Gateway' && ref?.kind !== 'ListenerSet') return
-    this.#isDue = true
+    this.#areTimersStale = true
     if (before !== undefined && before.uid !== after?.uid) this.#latch(key, undefined)
     if (after === undefined) this.#owners.delete(key)
     else this.#owners.set(key, after)
     this.#setAddresses(ref)
   }
 
-  /** Takes over what was programmed before this log began to know the object. */
+  /**
+   * Latches what was programmed before the object was in this log, according to its status in the cluster.
+   */
   remember(key: ObjectKey, { generation, addresses }: WasProgrammed): void {
     const owner = this.#owners.get(key)
     if (owner?.generation !== generation) return
@@ -106,41 +107,42 @@ export class Delivery {
     this.#putAddresses(gateway, [...addresses].sort().join(','))
   }
 
-  /** Folds a delivery event; false where the event is of another sort. */
+  /** Folds a delivery event. Returns false for other events. */
   apply(event: SluiceEvent): boolean {
     if (event.type === 'dev.sluice.timer.fired.v1') return this.#fire(event.data)
     const input = toProxyInput(event)
     if (input === undefined) return false
     const { proxy, stream } = event.data as { proxy: string; stream?: string }
     const before = this.#proxies.get(proxy) ?? initialTransition(proxyMachine, { proxy })[0]
-    // A proxy may have come back elsewhere before its older connection was found broken.
+    // Events about an older connection are ignored. It may be found broken after the proxy has reconnected.
     const isOther = stream !== undefined && before.context.stream !== stream
     if (input.type !== 'CONNECTED' && isOther) return true
     const [after] = transition(proxyMachine, before, input)
     if (after.matches('absent')) this.#proxies.delete(proxy)
     else this.#proxies.set(proxy, after)
     if (input.type !== 'REJECTED') this.#silent.delete(proxy)
-    this.#isDue = true
+    this.#areTimersStale = true
     this.#join()
     return true
   }
 
-  /** What the fold wants to be told of; the same array until it changes. */
+  /** The pending timers; the same array until they change. */
   timers(): readonly PendingTimer[] {
     return this.#timers.list
   }
 
-  /** Brings timers in line with what an event has changed; `timeMs` is the event's. */
+  /** Updates timers after an event; `timeMs` is the event's time. */
   settle(timeMs: number): void {
-    if (!this.#isDue) return
-    this.#isDue = false
+    if (!this.#areTimersStale) return
+    this.#areTimersStale = false
     const gateways = [...this.#owners.values()].filter(({ ref }) => ref.kind === 'Gateway')
-    const left = gateways.map(({ ref }) => `${ref.namespace}/${ref.name}`)
-    const lost = left.filter((name) => this.#isLatched(name) && !this.#isAttended(name))
-    const owing = [...this.#proxies].filter(([, proxy]) => this.#owes(proxy)).map(([key]) => key)
+    const names = gateways.map(({ ref }) => `${ref.namespace}/${ref.name}`)
+    const isLatched = (name: string) => this.#ownersOf(name).some((key) => this.#latched.has(key))
+    const lost = names.filter((name) => isLatched(name) && !this.#isAttended(name))
+    const late = [...this.#proxies].filter(([, proxy]) => this.#isLate(proxy)).map(([key]) => key)
     const named = (prefix: string, names: string[]) => new Set(names.map((name) => prefix + name))
     this.#timers.want(named(absent, lost), timeMs, absenceMs, absent)
-    this.#timers.want(named(silent, owing), timeMs, silenceMs, silent)
+    this.#timers.want(named(silent, late), timeMs, silenceMs, silent)
   }
 
   #fire(fired: PendingTimer): boolean {
@@ -148,26 +150,23 @@ export class Delivery {
     const { timer } = fired
     if (timer.startsWith(silent)) this.#silent.add(timer.slice(silent.length))
     if (timer.startsWith(absent)) this.#unlatch(timer.slice(absent.length))
-    this.#isDue = true
+    this.#areTimersStale = true
     this.#join()
     return true
   }
 
   #unlatch(gateway: string): void {
     this.#absent.add(gateway)
-    for (const [key, owner] of this.#owners) {
-      if (gatewayOf(owner) === gateway) this.#latch(key, undefined)
-    }
+    for (const key of this.#ownersOf(gateway)) this.#latch(key, undefined)
   }
 
-  #isLatched(gateway: string): boolean {
-    for (const [key, owner] of this.#owners) {
-      if (this.#latched.has(key) && gatewayOf(owner) === gateway) return true
-    }
-    return false
+  /** Keys of the Gateway and of its ListenerSets. */
+  #ownersOf(gateway: string): ObjectKey[] {
+    const owners = [...this.#owners].filter(([, owner]) => gatewayOf(owner) === gateway)
+    return owners.map(([key]) => key)
   }
 
-  /** Is any proxy of the Gateway there that answers? */
+  /** Whether any proxy of the Gateway is connected and answers. */
   #isAttended(gateway: string): boolean {
     for (const [key, { context }] of this.#proxies) {
       if (serves(context, gateway) && !this.#silent.has(key)) return true
@@ -175,8 +174,8 @@ export class Delivery {
     return false
   }
 
-  /** Has the proxy not answered something that concerns it? */
-  #owes({ context }: ProxySnapshot): boolean {
+  /** Whether an answer of the proxy is due. */
+  #isLate({ context }: ProxySnapshot): boolean {
     if (this.#silent.has(context.proxy)) return false
     if (context.watermark < 0) return true
     for (const owner of this.#owners.values()) {
@@ -222,7 +221,7 @@ export class Delivery {
     for (const name of sets.absent) this.#absent.add(name)
     this.#timers.restore(timers)
     this.#joinPresence()
-    this.#tellObjects()
+    this.#joinObjects()
   }
 
   #join(): void {
@@ -240,10 +239,10 @@ export class Delivery {
   #latch(key: ObjectKey, generation: number | undefined): void {
     if (generation === undefined) this.#latched.delete(key)
     else this.#latched.set(key, generation)
-    this.#graph.setFact(`programmed:${key}`, generation)
+    this.#graph.setInput(`programmed:${key}`, generation)
   }
 
-  /** The lowest position that every ready proxy of a Gateway has in force; -1 without one. */
+  /** The position that every ready proxy of a Gateway has reached; -1 if there is none that answers. */
   #watermark(gateway: string): number {
     let lowest = Number.POSITIVE_INFINITY
     for (const snapshot of this.#proxies.values()) {
@@ -271,7 +270,7 @@ export class Delivery {
   #putAddresses(name: string, text: string | undefined): void {
     if (text === undefined) this.#addresses.delete(name)
     else this.#addresses.set(name, text)
-    this.#graph.setFact(`addresses:${name}`, text)
+    this.#graph.setInput(`addresses:${name}`, text)
   }
 
   #joinPresence(): void {
@@ -279,17 +278,17 @@ export class Delivery {
       if (ref.kind !== 'Gateway') continue
       const name = `${ref.namespace}/${ref.name}`
       if (this.#absent.has(name) && this.#isAttended(name)) this.#absent.delete(name)
-      this.#graph.setFact(`absent:${name}`, this.#absent.has(name) || undefined)
+      this.#graph.setInput(`absent:${name}`, this.#absent.has(name) || undefined)
       const silent = [...this.#silent].filter((proxy) => {
         const context = this.#proxies.get(proxy)?.context
         return context !== undefined && serves(context, name)
       })
-      this.#graph.setFact(`silent:${name}`, silent.sort().join(', ') || undefined)
-      this.#graph.setFact(`older:${name}`, this.#olderProxies(name) || undefined)
+      this.#graph.setInput(`silent:${name}`, silent.sort().join(', ') || undefined)
+      this.#graph.setInput(`older:${name}`, this.#olderProxies(name) || undefined)
     }
   }
 
-  /** Proxies that do not know all that they were sent, with an example of each. */
+  /** Proxies that know only a part of their configuration, with an example for each. */
   #olderProxies(gateway: string): string {
     const older: string[] = []
     for (const [key, { context }] of this.#proxies) {
@@ -307,7 +306,7 @@ export class Delivery {
     for (const key of [...this.#proxies.keys()].sort()) {
       const context = this.#proxies.get(key)?.context
       for (const [resource, rejection] of Object.entries(context?.rejections ?? {})) {
-        // What is partly known is in force; the Gateway tells of it.
+        // A partly known resource is in force; the Gateway's condition names it.
         if (rejection.code === partlyKnown || standing.has(resource)) continue
         standing.set(resource, named(rejection, context))
       }
@@ -316,17 +315,17 @@ export class Delivery {
       if (!standing.has(key) && this.#hasReady(gateway)) this.#setRejected(key, undefined)
     }
     for (const [key, rejection] of standing) this.#setRejected(key, rejection)
-    this.#tellObjects()
+    this.#joinObjects()
   }
 
-  /** Facts about objects follow from those about resources. */
-  #tellObjects(): void {
-    const told = byObject(this.#rejected)
+  /** Sets the inputs about objects, which follow from those about resources. */
+  #joinObjects(): void {
+    const refused = byObject(this.#rejected)
     for (const object of this.#refusedObjects) {
-      if (!told.has(object)) this.#graph.setFact(`refused:${object}`, undefined)
+      if (!refused.has(object)) this.#graph.setInput(`refused:${object}`, undefined)
     }
-    for (const [object, message] of told) this.#graph.setFact(`refused:${object}`, message)
-    this.#refusedObjects = [...told.keys()]
+    for (const [object, message] of refused) this.#graph.setInput(`refused:${object}`, message)
+    this.#refusedObjects = [...refused.keys()]
   }
 
   #hasReady(gateway: string | undefined): boolean {
@@ -340,12 +339,12 @@ export class Delivery {
   #setRejected(key: string, rejection: ProxyRejection | undefined): void {
     if (rejection === undefined) this.#rejected.delete(key)
     else this.#rejected.set(key, rejection)
-    this.#graph.setFact(`rejected:${key}`, rejection?.message)
-    this.#graph.setFact(`rejected-code:${key}`, rejection?.code)
+    this.#graph.setInput(`rejected:${key}`, rejection?.message)
+    this.#graph.setInput(`rejected-code:${key}`, rejection?.code)
   }
 }
 
-/** Says which proxy it is, where there can be several. */
+/** Adds the name of the proxy to the message if a Gateway can have several proxies. */
 function named(rejection: Rejection, context: ProxyState | undefined): ProxyRejection {
   if (context?.gateway === undefined) return rejection
   const { code, message } = rejection
@@ -368,14 +367,7 @@ function toProxyInput(event: SluiceEvent): ProxyInput | undefined {
   switch (event.type) {
     case 'dev.sluice.proxy.connected.v1': {
       const { gateway, address, stream, replica, version } = event.data
-      return {
-        type: 'CONNECTED',
-        ...(gateway && { gateway }),
-        ...(address && { address }),
-        ...(stream && { stream }),
-        ...(replica && { replica }),
-        ...(version && { version }),
-      }
+      return { type: 'CONNECTED', gateway, address: address || undefined, stream, replica, version }
     }
     case 'dev.sluice.proxy.disconnected.v1':
       return { type: 'DISCONNECTED' }

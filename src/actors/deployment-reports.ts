@@ -1,6 +1,7 @@
 /**
- * What the cluster says of the objects of Gateways. Fact: `deployment:<object key>` = why it does not
- * take them. A failure stands until they are applied, or the Gateway is another one.
+ * Folds reports about objects that are deployed for Gateways. Fact: `deployment:<object key>` = why the
+ * cluster refuses the objects of that Gateway. A failure stands until they are applied, or the Gateway is
+ * replaced.
  */
 import type { SluiceEvent } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
@@ -24,7 +25,7 @@ export class DeploymentReports {
     return this.#problems.get(key)?.message
   }
 
-  /** Folds an event about a deployment; false where it is of another sort. */
+  /** Folds an event about a deployment. Returns false for other events. */
   apply({ type, data }: SluiceEvent): boolean {
     switch (type) {
       case 'dev.sluice.deployment.failed.v1':
@@ -48,7 +49,7 @@ export class DeploymentReports {
   }
 
   restore(persisted: unknown): void {
-    for (const [key, problem] of (persisted ?? []) as [ObjectKey, Problem][]) {
+    for (const [key, problem] of persisted as [ObjectKey, Problem][]) {
       this.#set(key, problem)
     }
   }
@@ -56,7 +57,7 @@ export class DeploymentReports {
   #set(key: ObjectKey, problem: Problem | undefined): void {
     if (problem === undefined) this.#problems.delete(key)
     else this.#problems.set(key, problem)
-    this.#graph.setFact(`deployment:${key}`, problem?.message)
+    this.#graph.setInput(`deployment:${key}`, problem?.message)
   }
 }
 

@@ -4,7 +4,7 @@ import { conditionsDecided, configAcked, createEvent, proxyConnected } from '../
 import { FoldStory, type StoryObject } from '../../test/support/fold-story.ts'
 import { randomLog } from '../../test/support/random-log.ts'
 import { createGraph } from '../desired/derivations.ts'
-import type { Status } from '../desired/status-book.ts'
+import type { Status } from '../desired/status-store.ts'
 import { Fold, type FoldSnapshot, type RecordedEvent } from './fold.ts'
 
 const freshFold = () => new Fold(createGraph({ checkRegex: () => undefined }))
@@ -51,7 +51,7 @@ function timeOf(status: Status | undefined, type: string): string | undefined {
 }
 
 describe('the fold', () => {
-  it('goes on from a snapshot taken anywhere as if it had folded from the start', () => {
+  it('continues from a snapshot at any position as if it had folded from the start', () => {
     fc.assert(
       fc.property(randomLog, fc.array(fc.nat(60), { maxLength: 4 }), (events, stops) => {
         const whole = foldAll(events)
@@ -69,7 +69,7 @@ describe('the fold', () => {
     )
   })
 
-  it('gives the same state in whatever batches its changes are taken', () => {
+  it('gives the same resources however the changes are batched', () => {
     fc.assert(
       fc.property(randomLog, fc.integer({ min: 1, max: 20 }), (events, batch) => {
         const fold = freshFold()
@@ -93,7 +93,7 @@ describe('the fold', () => {
     )
   })
 
-  it('keeps digests that are those of a fold that never saw what is gone', () => {
+  it('has the digests of an empty fold after all objects are deleted', () => {
     fc.assert(
       fc.property(randomLog, (events) => {
         const fold = foldAll(events)
@@ -115,7 +115,7 @@ describe('the fold', () => {
     )
   })
 
-  it('ignores an event that it has folded already', () => {
+  it('ignores events that it has already folded', () => {
     const story = new FoldStory().apply(gateway(), route())
     const before = story.fold.digests()
     for (const entry of story.events) story.fold.apply(entry)
@@ -123,7 +123,7 @@ describe('the fold', () => {
     expect(story.fold.position).toBe(2)
   })
 
-  it('never reads what was decided', () => {
+  it('does not read recorded condition decisions', () => {
     const story = new FoldStory().apply(gateway())
     const before = story.fold.digests()
     story.record((context) =>
@@ -137,14 +137,14 @@ describe('the fold', () => {
     expect(story.fold.takeChange().statuses.map(({ generation }) => generation)).toEqual([1])
   })
 
-  it('does not tell the status of an object that was deleted in the same batch', () => {
+  it('publishes no status for an object that was deleted in the same batch', () => {
     const story = new FoldStory().apply(gateway()).delete('Gateway', 'edge')
     expect(story.fold.takeChange().statuses).toEqual([])
   })
 })
 
-describe('transition times', () => {
-  it('are kept while the status of a condition stays, also when its reason changes', () => {
+describe('transition times of conditions', () => {
+  it('are kept while the status stays the same, even if the reason changes', () => {
     const story = new FoldStory().apply(gateway())
     const first = timeOf(story.status('Gateway', 'edge'), 'Accepted')
     story.apply(

@@ -1,31 +1,40 @@
 /**
- * The fold: recorded events in, desired state and statuses out. Pure given the log: no network, no
- * clock, no randomness, so that for one fold version the same log gives byte-identical results on
- * any machine, in whatever batches it is read.
+ * The fold derives desired state and statuses from recorded events. It is pure (no network, no clock, no
+ * randomness): for one fold version, the same log gives byte-identical results on any machine, no matter in
+ * which batches it is read.
  */
 import type { SnapshotFrom } from 'xstate'
 import { EpochGate, type SluiceEvent } from '../../events/index.ts'
-import type { Deployment } from '../desired/deployment/index.ts'
+import type { Deployment } from '../desired/deployment/plan.ts'
 import { gatewayApiVersions } from '../desired/derive/gateway-class.ts'
-import { unreadKindsFact } from '../desired/derive/inference-pool.ts'
+import { unreadKindsInput } from '../desired/derive/inference-pool.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
-import type { Status } from '../desired/status-book.ts'
-import { StatusBook } from '../desired/status-book.ts'
-import { type FetchedKeys, keySetFact } from '../model/key-sets.ts'
-import type { ObjectKey, ObjectRef } from '../model/names.ts'
-import { compareText, objectKey, parseObjectKey } from '../model/names.ts'
+import { type Status, StatusStore } from '../desired/status-store.ts'
+import { type FetchedKeys, keySetInput } from '../model/key-sets.ts'
+import {
+  compareText,
+  type ObjectKey,
+  type ObjectRef,
+  objectKey,
+  parseObjectKey,
+} from '../model/names.ts'
 import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
 import { type ConnectedProxy, Delivery } from './delivery.ts'
 import type { PendingTimer } from './delivery-timers.ts'
 import { DeploymentReports } from './deployment-reports.ts'
-import type { ObservedAt, ResourceInput } from './resource.machine.ts'
-import { absentResource, nextResource, resourceMachine } from './resource.machine.ts'
+import {
+  absentResource,
+  nextResource,
+  type ObservedAt,
+  type ResourceInput,
+  resourceMachine,
+} from './resource.machine.ts'
 
-/** Changes with every change of what the fold makes of a log; digests compare only within one. */
+/** Must change if the same log gives other results. Digests are comparable within one version only. */
 export const foldVersion = '10'
 
-/** An event with its place in the log. */
+/** An event with its position in the log. */
 export interface RecordedEvent {
   readonly position: number
   readonly event: SluiceEvent
@@ -37,17 +46,15 @@ export interface StatusChange {
   readonly status: Status
 }
 
-/** An object that had a status of ours and has none any more: it went, or it is not ours now. */
-type StatusDrop = ObjectRef
-
-/** Everything that changed since the last call. */
+/** Everything that changed since the last call of `takeChange`. */
 export interface FoldChange {
   readonly delta: DesiredDelta
   readonly statuses: readonly StatusChange[]
-  readonly dropped: readonly StatusDrop[]
-  /** Gateways for which something else is to be deployed than before. */
+  /** Objects that no longer have a status of ours: they were deleted, or belong to another controller. */
+  readonly dropped: readonly ObjectRef[]
+  /** Gateways whose deployment has changed. */
   readonly deployments: readonly ObjectKey[]
-  /** Did anything but delivery events happen? Then proxies should hear of the new position. */
+  /** Whether there were events other than delivery events, so that proxies should get the new position. */
   readonly observed: boolean
 }
 
@@ -56,18 +63,18 @@ export interface Digests {
   readonly status: string
 }
 
-/** What a snapshot stores; JSON. */
+/** The state of a fold as JSON. */
 export interface FoldSnapshot {
   readonly position: number
   readonly actors: readonly (readonly [ObjectKey, unknown])[]
   readonly delivery: unknown
-  readonly keySets?: readonly (readonly [uri: string, FetchedKeys])[]
-  readonly deployments?: unknown
-  /** Kinds that a setting leaves out; absent where no listing said. */
+  readonly keySets: readonly (readonly [uri: string, FetchedKeys])[]
+  readonly deployments: unknown
+  /** Kinds that a setting excludes. Not set before a listing. */
   readonly unread?: readonly string[]
   readonly definitions?: string
   readonly statuses: readonly (readonly [ObjectKey, Status])[]
-  /** Of the newest lease holder; absent where there was none. */
+  /** Epoch of the newest lease holder. Not set if there was none. */
   readonly epoch?: number
 }
 
@@ -78,8 +85,8 @@ export class Fold {
   readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
   readonly #delivery: Delivery
   readonly #deployments: DeploymentReports
-  readonly #book = new StatusBook()
-  /** Last fetched, by URI; they stand until others are fetched, whoever asks for them. */
+  readonly #statusStore = new StatusStore()
+  /** URI -> last fetched key set, kept until another one is fetched. */
   readonly #keySets = new Map<string, FetchedKeys>()
   #unread: readonly string[] | undefined
   #definitions: string | undefined
@@ -101,13 +108,13 @@ export class Fold {
     return this.#position
   }
 
-  /** Of the newest lease holder; 0 before any. Observations of lower epochs do not count. */
+  /** Epoch of the newest lease holder; 0 before any. Observations of lower epochs are ignored. */
   get epoch(): number {
     return this.#gate.epoch
   }
 
   digests(): Digests {
-    return { desired: this.graph.outputs.digest, status: this.#book.digest }
+    return { desired: this.graph.outputs.digest, status: this.#statusStore.digest }
   }
 
   resources(): readonly VersionedResource[] {
@@ -115,10 +122,10 @@ export class Fold {
   }
 
   statusOf(ref: ObjectRef): Status | undefined {
-    return this.#book.get(objectKey(ref))
+    return this.#statusStore.get(objectKey(ref))
   }
 
-  /** The status with the version that it was decided of, valid or refused. */
+  /** The status of an object, and the version of the object (valid or refused) that the status is about. */
   decidedOf(ref: ObjectRef): {
     readonly status: Status | undefined
     readonly of: { readonly uid: string; readonly generation: number } | undefined
@@ -138,10 +145,10 @@ export class Fold {
     if (!this.#gate.admits(event)) return
     const seen = { sequence: position, timeMs: Date.parse(event.time) }
     const isFolded =
-      this.#isResourceEvent(event, seen) ||
-      this.#isKeySet(event) ||
-      this.#isListing(event) ||
-      this.#isAboutDefinitions(event) ||
+      this.#applyResource(event, seen) ||
+      this.#applyKeySet(event) ||
+      this.#applyListing(event) ||
+      this.#applyDefinitions(event) ||
       this.#deployments.apply(event) ||
       this.#delivery.apply(event)
     this.#delivery.settle(seen.timeMs)
@@ -151,7 +158,7 @@ export class Fold {
     }
   }
 
-  /** Takes what changed since the last call. */
+  /** Returns what changed since the last call. */
   takeChange(): FoldChange {
     const upserted: VersionedResource[] = []
     const removed: string[] = []
@@ -179,23 +186,23 @@ export class Fold {
       deployments: this.#deployments.snapshot(),
       ...(this.#unread && { unread: this.#unread }),
       ...(this.#definitions !== undefined && { definitions: this.#definitions }),
-      statuses: this.#book.entries(),
+      statuses: this.#statusStore.entries(),
       ...(this.epoch > 0 && { epoch: this.epoch }),
     }
   }
 
   /**
-   * Continues from a snapshot of the same fold version; only on a fresh fold. Afterwards every
-   * resource counts as changed, and no status does.
+   * Continues from a snapshot. Only for a new fold. Afterwards every resource counts as changed, and no
+   * status does.
    */
   restore(snapshot: FoldSnapshot): void {
-    this.#book.restore(snapshot.statuses)
+    this.#statusStore.restore(snapshot.statuses)
     for (const [key, persisted] of snapshot.actors) {
       const { value, context } = persisted as Pick<ResourceSnapshot, 'value' | 'context'>
       this.#setActor(key, resourceMachine.resolveState({ value, context }))
     }
     this.#delivery.restore(snapshot.delivery)
-    for (const [uri, keys] of snapshot.keySets ?? []) this.#setKeys(uri, keys)
+    for (const [uri, keys] of snapshot.keySets) this.#setKeys(uri, keys)
     this.#deployments.restore(snapshot.deployments)
     this.#setUnread(snapshot.unread)
     this.#setDefinitions(snapshot.definitions)
@@ -208,12 +215,12 @@ export class Fold {
     this.#observed = true
   }
 
-  /** What is to be deployed, by Gateway. */
+  /** The deployments by Gateway. */
   deployments(): ReadonlyMap<ObjectKey, Deployment> {
     return this.graph.outputs.deployments
   }
 
-  /** Why the cluster does not take what a Gateway needs; undefined where it does. */
+  /** Why the cluster refuses the objects of a Gateway; undefined if it does not refuse them. */
   deploymentProblem(key: ObjectKey): string | undefined {
     return this.#deployments.problem(key)
   }
@@ -223,20 +230,20 @@ export class Fold {
     return this.#delivery.proxies()
   }
 
-  /** What the fold wants to be told of by TimerFired; the same array until it changes. */
+  /** The pending timers; the same array until they change. */
   timers(): readonly PendingTimer[] {
     return this.#delivery.timers()
   }
 
-  /** Every object that has a status, with it; sorted by kind, namespace and name. */
+  /** Every object that has a status, and that status; sorted by kind, namespace and name. */
   statuses(): readonly (readonly [ObjectRef, Status])[] {
-    return this.#book
+    return this.#statusStore
       .entries()
       .sort(([a], [b]) => compareText(a, b))
       .map(([key, status]) => [parseObjectKey(key), status])
   }
 
-  #isResourceEvent(event: SluiceEvent, seen: ObservedAt): boolean {
+  #applyResource(event: SluiceEvent, seen: ObservedAt): boolean {
     const input = toResourceInput(event, seen)
     if (input === undefined) return false
     this.#observed = true
@@ -253,7 +260,7 @@ export class Fold {
     return after !== before
   }
 
-  #isKeySet(event: SluiceEvent): boolean {
+  #applyKeySet(event: SluiceEvent): boolean {
     if (event.type !== 'dev.sluice.jwks.fetched.v1') return false
     const { uri, digest, keySet } = event.data
     if (this.#keySets.get(uri)?.digest === digest) return false
@@ -262,7 +269,7 @@ export class Fold {
     return true
   }
 
-  #isListing(event: SluiceEvent): boolean {
+  #applyListing(event: SluiceEvent): boolean {
     if (event.type !== 'dev.sluice.relist.started.v1') return false
     const { unread } = event.data
     if (unread === undefined || unread.join() === this.#unread?.join()) return false
@@ -273,15 +280,15 @@ export class Fold {
 
   #setUnread(kinds: readonly string[] | undefined): void {
     this.#unread = kinds
-    this.graph.setFact(unreadKindsFact, kinds)
+    this.graph.setInput(unreadKindsInput, kinds)
   }
 
   #setKeys(uri: string, keys: FetchedKeys): void {
     this.#keySets.set(uri, keys)
-    this.graph.setFact(keySetFact(uri), keys)
+    this.graph.setInput(keySetInput(uri), keys)
   }
 
-  #isAboutDefinitions({ type, data }: SluiceEvent): boolean {
+  #applyDefinitions({ type, data }: SluiceEvent): boolean {
     if (type !== 'dev.sluice.definitions.observed.v1') return false
     this.#setDefinitions(data.versions.join(','))
     return true
@@ -289,15 +296,15 @@ export class Fold {
 
   #setDefinitions(versions: string | undefined): void {
     this.#definitions = versions
-    this.graph.setFact(gatewayApiVersions, versions)
+    this.graph.setInput(gatewayApiVersions, versions)
   }
 
-  /** Versions of the Gateway API that the cluster was seen to have, with commas; undefined before. */
+  /** Versions of the Gateway API in the cluster, joined by commas; undefined if not observed yet. */
   get definitions(): string | undefined {
     return this.#definitions
   }
 
-  /** Digest of a key set as last fetched; undefined before the first time. */
+  /** Digest of a key set as last fetched; undefined before the first fetch. */
   keySetDigest(uri: string): string | undefined {
     return this.#keySets.get(uri)?.digest
   }
@@ -318,11 +325,11 @@ export class Fold {
 
   #collectStatuses(time: string): void {
     for (const [key, decided] of this.graph.outputs.takeStatuses()) {
-      const had = this.#book.get(key) !== undefined
-      const status = this.#book.decide(key, decided, time)
+      const had = this.#statusStore.get(key) !== undefined
+      const status = this.#statusStore.decide(key, decided, time)
       if (decided !== undefined) this.#dropped.delete(key)
       else if (had) this.#dropped.add(key)
-      // What was decided earlier in the batch for an object that is gone is no news any more.
+      // The object is gone, so an earlier decision of the batch about it is dropped.
       if (decided === undefined) this.#statuses.delete(key)
       if (status === undefined) continue
       const state = this.graph.object(key)
@@ -332,7 +339,7 @@ export class Fold {
   }
 }
 
-/** The generation that conditions speak of: of the refused version where there is no valid one. */
+/** The generation of conditions: that of the refused version if there is no valid one. */
 function generationOf(state: ObjectState): number {
   return state.object === undefined ? (state.refused?.generation ?? 0) : state.generation
 }

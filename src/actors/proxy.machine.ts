@@ -1,5 +1,5 @@
 /**
- * The actor of one proxy: what it has put in force (its watermark) and what it refuses.
+ * The actor of one proxy: what it has put in force (its watermark) and what it rejects.
  *
  * ```
  *   absent ── CONNECTED ──► connected ── ACKED ──► ready ── ACKED, REJECTED ──► ready
@@ -14,30 +14,26 @@ export interface Rejection {
   readonly message: string
 }
 
-export interface ProxyState {
-  readonly proxy: string
-  /** The Gateway that it serves, `namespace/name`; undefined where it serves all. */
+interface Connection {
+  /** The Gateway that the proxy serves, `namespace/name`; undefined if it serves all. */
   readonly gateway: string | undefined
   readonly address: string | undefined
-  /** The connection that counts; what was said on another one does not. */
+  /** Id of the current connection; answers on other connections are ignored. */
   readonly stream: string | undefined
-  /** The run of the replica that it is connected to; undefined where there is only one. */
+  /** The run of the replica that the proxy is connected to; undefined if there is only one. */
   readonly replica: string | undefined
   readonly version: string | undefined
-  /** Position of the log that is in force; -1 before the first acknowledgement. */
+}
+
+export interface ProxyState extends Connection {
+  readonly proxy: string
+  /** Log position of the configuration in force; -1 before the first acknowledgement. */
   readonly watermark: number
   readonly rejections: Readonly<Record<string, Rejection>>
 }
 
 export type ProxyInput =
-  | {
-      readonly type: 'CONNECTED'
-      readonly gateway?: string
-      readonly address?: string
-      readonly stream?: string
-      readonly replica?: string
-      readonly version?: string
-    }
+  | ({ readonly type: 'CONNECTED' } & Connection)
   | { readonly type: 'DISCONNECTED' }
   | { readonly type: 'ACKED'; readonly sequence: number; readonly refused?: readonly string[] }
   | { readonly type: 'REJECTED'; readonly key: string; readonly rejection: Rejection }
@@ -49,6 +45,22 @@ function keepOnly(
   return Object.fromEntries(Object.entries(rejections).filter(([key]) => keys.includes(key)))
 }
 
+const unconnected: Omit<ProxyState, 'proxy'> = {
+  gateway: undefined,
+  address: undefined,
+  stream: undefined,
+  replica: undefined,
+  version: undefined,
+  watermark: -1,
+  rejections: {},
+}
+
+const whileConnected = {
+  REJECTED: { actions: 'reject' },
+  CONNECTED: { target: 'connected', actions: 'connect' },
+  DISCONNECTED: 'absent',
+} as const
+
 export const proxyMachine = setup({
   types: {
     context: {} as ProxyState,
@@ -56,19 +68,11 @@ export const proxyMachine = setup({
     input: {} as { proxy: string },
   },
   actions: {
-    connect: assign(({ event }) =>
-      event.type === 'CONNECTED'
-        ? {
-            gateway: event.gateway,
-            address: event.address,
-            stream: event.stream,
-            replica: event.replica,
-            version: event.version,
-            watermark: -1,
-            rejections: {},
-          }
-        : {},
-    ),
+    connect: assign(({ event }) => {
+      if (event.type !== 'CONNECTED') return {}
+      const { type: _, ...connection } = event
+      return { ...unconnected, ...connection }
+    }),
     acknowledge: assign(({ context, event }) =>
       event.type === 'ACKED'
         ? {
@@ -85,34 +89,11 @@ export const proxyMachine = setup({
   },
 }).createMachine({
   id: 'proxy',
-  context: ({ input }) => ({
-    proxy: input.proxy,
-    gateway: undefined,
-    address: undefined,
-    stream: undefined,
-    replica: undefined,
-    version: undefined,
-    watermark: -1,
-    rejections: {},
-  }),
+  context: ({ input }) => ({ proxy: input.proxy, ...unconnected }),
   initial: 'absent',
   states: {
-    absent: { on: { CONNECTED: { target: 'connected', actions: 'connect' } } },
-    connected: {
-      on: {
-        ACKED: { target: 'ready', actions: 'acknowledge' },
-        REJECTED: { actions: 'reject' },
-        CONNECTED: { actions: 'connect' },
-        DISCONNECTED: 'absent',
-      },
-    },
-    ready: {
-      on: {
-        ACKED: { actions: 'acknowledge' },
-        REJECTED: { actions: 'reject' },
-        CONNECTED: { target: 'connected', actions: 'connect' },
-        DISCONNECTED: 'absent',
-      },
-    },
+    absent: { on: { CONNECTED: whileConnected.CONNECTED } },
+    connected: { on: { ...whileConnected, ACKED: { target: 'ready', actions: 'acknowledge' } } },
+    ready: { on: { ...whileConnected, ACKED: { actions: 'acknowledge' } } },
   },
 })

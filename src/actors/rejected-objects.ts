@@ -1,13 +1,12 @@
-/** From keys of resources to the objects that users wrote. */
 import type { ObjectKey } from '../model/names.ts'
 import type { ResourceKey } from '../model/resources.ts'
 
-/** Most resources that the message about one object names. */
-const maxNamed = 4
+/** Maximum number of rejections in the message about one object. */
+const maxListed = 4
 
 /**
- * The object whose status tells of a resource; undefined where there is none, or where listeners
- * tell by themselves. Keys are those of src/model/resources.ts.
+ * Returns the object whose status reports that a resource is rejected. Returns undefined if there is none, or
+ * if the statuses of listeners report it. Keys are those of src/model/resources.ts.
  */
 function objectOf(key: ResourceKey): ObjectKey | undefined {
   const [type, ...rest] = key.split('/')
@@ -17,14 +16,14 @@ function objectOf(key: ResourceKey): ObjectKey | undefined {
     case 'stream':
       return `${first}/${second}/${third}`
     case 'gateway':
-      // No resource: a proxy that refuses a change set without saying what of it.
+      // A rejection without a resource is about the whole Gateway.
       return `Gateway/${first}/${second}`
     case 'backend':
       return `GatewayBackend/${first}/${second}`
     case 'pool':
       return `InferencePool/${first}/${second}`
     case 'policy': {
-      // Written inside its target, a policy has no object of its own.
+      // A policy that is written inside its target has no object of its own.
       const inside = /\/inline:([A-Za-z]+)\//.exec(key)?.[1]
       return `${inside ?? 'GatewayPolicy'}/${second}/${third}`
     }
@@ -33,7 +32,7 @@ function objectOf(key: ResourceKey): ObjectKey | undefined {
   }
 }
 
-/** Messages by object, in order of the resources' keys, each message once. */
+/** Joins the messages for each object, in the order of the resources' keys, each message once. */
 export function byObject(
   rejected: ReadonlyMap<ResourceKey, { readonly message: string }>,
 ): ReadonlyMap<ObjectKey, string> {
@@ -48,7 +47,7 @@ export function byObject(
 }
 
 function listed(messages: readonly string[]): string {
-  const more = messages.length - maxNamed
-  const named = messages.slice(0, maxNamed).join('; ')
+  const more = messages.length - maxListed
+  const named = messages.slice(0, maxListed).join('; ')
   return more > 0 ? `${named}; and ${more} more` : named
 }

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { initialTransition, transition } from 'xstate'
 import { absentResource, type ResourceInput, resourceMachine } from './resource.machine.ts'
 
-describe('the actor of a resource of which nothing is known', () => {
+describe('absentResource', () => {
   const ref = { kind: 'HTTPRoute', namespace: 'shop', name: 'cart' }
   const [initial] = initialTransition(resourceMachine, { ref })
 
-  it('is what the machine itself begins with', () => {
+  it('equals the initial state of the state machine', () => {
     const { value, context, status, children, historyValue } = absentResource(ref)
     expect({ value, context, status, children, historyValue }).toEqual({
       value: initial.value,
@@ -17,7 +17,7 @@ describe('the actor of a resource of which nothing is known', () => {
     })
   })
 
-  it('goes on as the machine itself does', () => {
+  it('makes the same transitions as the initial state of the state machine', () => {
     const seen = { sequence: 7, timeMs: 1_000 }
     const object = { apiVersion: 'v1', kind: ref.kind, metadata: { labels: { team: 'a' } } }
     const inputs: ResourceInput[] = [

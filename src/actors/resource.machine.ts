@@ -1,7 +1,6 @@
 /**
- * The actor of one resource. It owns what is known of the resource: the last valid version, and a
- * later refused one. It is folded with xstate's pure transition functions: no invoke, no after, no
- * effect; facts that concern other resources are joined in `desired`.
+ * The actor of one resource. It has the last valid version, and a later refused one. It is folded with
+ * xstate's pure transition functions: no invoke, no after, no effect. `desired` joins resources.
  *
  * ```
  *              APPLIED                APPLIED (newer)
@@ -13,10 +12,9 @@
  *     └─ REFUSED ─► refused ── APPLIED ─► inForce
  * ```
  */
-import { assign, type SnapshotFrom, setup } from 'xstate'
+import { assign, createActor, type SnapshotFrom, setup } from 'xstate'
 import type { ObjectState, ObservedObject, Refusal } from '../desired/object-state.ts'
 import type { Age, ObjectRef } from '../model/names.ts'
-import { stepOf } from './pure-transition.ts'
 
 /** When an object was observed, and at which position of the log. */
 export interface ObservedAt {
@@ -43,7 +41,7 @@ export type ResourceInput =
     }
   | { readonly type: 'DELETED'; readonly uid: string }
 
-/** Age per Gateway API: the creation time, else the order of first sight. */
+/** Age as in the Gateway API: from the creation time, or from the first observation if there is none. */
 function ageOf(object: ObservedObject, first: ObservedAt): Age {
   const created = Date.parse(object.metadata.creationTimestamp ?? '')
   if (!Number.isNaN(created)) return { created, order: 0 }
@@ -56,10 +54,17 @@ interface Context {
   readonly state: ObjectState | undefined
 }
 
-function applied(context: Context, event: ResourceInput & { type: 'APPLIED' }): Partial<Context> {
-  const before = context.state?.uid === event.uid ? context.state : undefined
-  const firstSeen = (before && context.firstSeen) ?? event.seen
-  const sameGeneration = before?.object !== undefined && before.generation === event.generation
+type Observation = Exclude<ResourceInput, { type: 'DELETED' }>
+
+/** The state of this incarnation before an event, and when the incarnation was first observed. */
+function before({ state, firstSeen }: Context, event: Observation) {
+  const known = state?.uid === event.uid ? state : undefined
+  return { known, firstSeen: (known && firstSeen) ?? event.seen }
+}
+
+function applied(context: Context, event: Observation & { type: 'APPLIED' }): Partial<Context> {
+  const { known, firstSeen } = before(context, event)
+  const sameGeneration = known?.object !== undefined && known.generation === event.generation
   return {
     firstSeen,
     state: {
@@ -67,7 +72,7 @@ function applied(context: Context, event: ResourceInput & { type: 'APPLIED' }): 
       uid: event.uid,
       resourceVersion: event.resourceVersion,
       generation: event.generation,
-      generationSequence: sameGeneration ? before.generationSequence : event.seen.sequence,
+      generationSequence: sameGeneration ? known.generationSequence : event.seen.sequence,
       age: ageOf(event.object, firstSeen),
       object: event.object,
       refused: undefined,
@@ -75,20 +80,16 @@ function applied(context: Context, event: ResourceInput & { type: 'APPLIED' }): 
   }
 }
 
-function refused(context: Context, event: ResourceInput & { type: 'REFUSED' }): Partial<Context> {
-  const before = context.state?.uid === event.uid ? context.state : undefined
-  const firstSeen = (before && context.firstSeen) ?? event.seen
-  const unseen = {
-    generation: 0,
-    generationSequence: event.seen.sequence,
-    age: { created: firstSeen.timeMs, order: firstSeen.sequence },
-    object: undefined,
-  }
+function refused(context: Context, event: Observation & { type: 'REFUSED' }): Partial<Context> {
+  const { known, firstSeen } = before(context, event)
   return {
     firstSeen,
     state: {
-      ...unseen,
-      ...before,
+      generation: 0,
+      generationSequence: event.seen.sequence,
+      age: { created: firstSeen.timeMs, order: firstSeen.sequence },
+      object: undefined,
+      ...known,
       ref: context.ref,
       uid: event.uid,
       resourceVersion: event.resourceVersion,
@@ -100,6 +101,10 @@ function refused(context: Context, event: ResourceInput & { type: 'REFUSED' }): 
 const noResource: ObjectRef = { kind: '', namespace: '', name: '' }
 
 const nothingKnown = (ref: ObjectRef): Context => ({ ref, firstSeen: undefined, state: undefined })
+
+const apply = { target: 'inForce', guard: 'isNews', actions: 'takeApplied' } as const
+const refuse = { guard: 'isNews', actions: 'takeRefused' } as const
+const remove = { target: 'absent', guard: 'isThisIncarnation', actions: 'forget' } as const
 
 export const resourceMachine = setup({
   types: {
@@ -125,8 +130,7 @@ export const resourceMachine = setup({
   },
 }).createMachine({
   id: 'resource',
-  // xstate makes an initial snapshot, without any input, with every actor. To throw there would be
-  // caught, but dearly.
+  // xstate creates an initial snapshot without input for every actor.
   context: ({ input }) => nothingKnown(input?.ref ?? noResource),
   initial: 'absent',
   states: {
@@ -137,35 +141,42 @@ export const resourceMachine = setup({
       },
     },
     inForce: {
-      on: {
-        APPLIED: { guard: 'isNews', actions: 'takeApplied' },
-        REFUSED: { guard: 'isNews', target: 'inForceButRefused', actions: 'takeRefused' },
-        DELETED: { guard: 'isThisIncarnation', target: 'absent', actions: 'forget' },
-      },
+      on: { APPLIED: apply, REFUSED: { ...refuse, target: 'inForceButRefused' }, DELETED: remove },
     },
-    inForceButRefused: {
-      on: {
-        APPLIED: { guard: 'isNews', target: 'inForce', actions: 'takeApplied' },
-        REFUSED: { guard: 'isNews', actions: 'takeRefused' },
-        DELETED: { guard: 'isThisIncarnation', target: 'absent', actions: 'forget' },
-      },
-    },
-    refused: {
-      on: {
-        APPLIED: { guard: 'isNews', target: 'inForce', actions: 'takeApplied' },
-        REFUSED: { guard: 'isNews', actions: 'takeRefused' },
-        DELETED: { guard: 'isThisIncarnation', target: 'absent', actions: 'forget' },
-      },
-    },
+    inForceButRefused: { on: { APPLIED: apply, REFUSED: refuse, DELETED: remove } },
+    refused: { on: { APPLIED: apply, REFUSED: refuse, DELETED: remove } },
   },
 })
 
 /**
- * The actor of a resource of which nothing is known. Equal to what `initialTransition` gives, at a
- * twentieth of the cost: there is nothing to run on entering `absent`.
+ * The actor of an unknown resource. Equal to the result of `initialTransition` at a twentieth of the
+ * cost, since `absent` has no entry actions.
  */
 export const absentResource = (ref: ObjectRef): SnapshotFrom<typeof resourceMachine> =>
   resourceMachine.resolveState({ value: 'absent', context: nothingKnown(ref) })
 
-/** The next snapshot of a resource's actor; its only actions are assignments. */
-export const nextResource = stepOf(resourceMachine)
+/**
+ * Creates the step function of the machine, whose only actions are assignments. xstate's own
+ * `transition` creates an actor at every step, which costs as much as the step. A machine without
+ * effects does not use the actor, so one actor serves all steps.
+ */
+function createStep() {
+  const nothing = () => undefined
+  const self = createActor(resourceMachine, { input: undefined })
+  const scope = {
+    self,
+    id: '',
+    sessionId: '',
+    system: self.system,
+    logger: nothing,
+    defer: nothing,
+    stopChild: nothing,
+    emit: nothing,
+    actionExecutor: nothing,
+  }
+  return (snapshot: SnapshotFrom<typeof resourceMachine>, event: ResourceInput) =>
+    resourceMachine.transition(snapshot, event, scope)
+}
+
+/** The next snapshot of a resource's actor. */
+export const nextResource = createStep()

@@ -12,7 +12,7 @@ import { Fold } from './fold.ts'
 const ref = { kind: 'GatewayBackend', namespace: 'ns', name: 'main' }
 const key = 'GatewayBackend/ns/main'
 
-/** One resource, told in the words of the log. */
+/** The events of one resource. */
 class Story {
   readonly fold = new Fold(createGraph({ checkRegex: () => undefined }))
   #position = 0
@@ -65,7 +65,7 @@ class Story {
 }
 
 describe('the actor of a resource', () => {
-  it('takes one version once, by uid and resourceVersion', () => {
+  it('ignores a version with a known uid and resourceVersion', () => {
     const story = new Story().applied('u1', 'v1', 1, 'a')
     const state = story.state
     story.fold.takeChange()
@@ -74,14 +74,14 @@ describe('the actor of a resource', () => {
     expect(story.fold.takeChange().delta.upserted).toEqual([])
   })
 
-  it('keeps its age and the position of its generation through changes of metadata alone', () => {
+  it('keeps its age and generation position if only metadata changes', () => {
     const story = new Story().applied('u1', 'v1', 1, 'a').applied('u1', 'v2', 1, 'a')
     expect(story.state).toMatchObject({ resourceVersion: 'v2', generationSequence: 1 })
     story.applied('u1', 'v3', 2, 'b')
     expect(story.state).toMatchObject({ generationSequence: 3, age: { order: 1 } })
   })
 
-  it('holds a resource that was never valid, until it is', () => {
+  it('has no valid object until its first valid version', () => {
     const story = new Story().refused('u1', 'v1', 1)
     expect(story.state).toMatchObject({ object: undefined, refused: { generation: 1 } })
     story.applied('u1', 'v2', 2, 'a')
@@ -98,19 +98,19 @@ describe('the actor of a resource', () => {
     expect(story.state?.refused).toBeUndefined()
   })
 
-  it('forgets what is deleted, and counts a new incarnation as younger', () => {
+  it('is removed by a deletion, and is younger when it is created again', () => {
     const story = new Story().applied('u1', 'v1', 1, 'a').deleted('u1')
     expect(story.state).toBeUndefined()
     story.applied('u2', 'v1', 1, 'b')
     expect(story.state).toMatchObject({ uid: 'u2', age: { order: 3 } })
   })
 
-  it('is not deleted by a late deletion event of an earlier incarnation', () => {
+  it('ignores a late deletion event of an earlier incarnation', () => {
     const story = new Story().applied('u1', 'v1', 1, 'a').applied('u2', 'v1', 1, 'b').deleted('u1')
     expect(story.host).toBe('b')
   })
 
-  it('does not keep the valid version of an earlier incarnation when the next is refused', () => {
+  it('does not keep the valid version of an earlier incarnation if the next one is refused', () => {
     const story = new Story().applied('u1', 'v1', 1, 'a').refused('u2', 'v1', 1)
     expect(story.state).toMatchObject({ uid: 'u2', object: undefined })
     expect(story.fold.resources()).toEqual([])

@@ -1,4 +1,4 @@
-/** The core kinds that the pipeline reads: only what it needs is typed, the rest is kept. */
+/** The core Kubernetes kinds that the gateway reads. Only fields that it uses are typed; others are kept. */
 import {
   boolean,
   type Infer,
@@ -23,8 +23,8 @@ const servicePort = object(
   {
     name: optional(word, 'Name; empty where there is one port.'),
     port: required(integer({ min: 1, max: 65_535 }), 'Port of the Service.'),
-    protocol: optional(word, 'TCP where unset.'),
-    targetPort: optional(intOrString(), 'Port of the pods; port where unset.'),
+    protocol: optional(word, 'TCP if not set.'),
+    targetPort: optional(intOrString(), 'Port of the pods; port if not set.'),
     appProtocol: optional(word, 'Protocol of the application.'),
   },
   open,
@@ -33,7 +33,7 @@ const servicePort = object(
 const serviceSpec = object(
   'ServiceSpec',
   {
-    type: optional(word, 'ClusterIP where unset.'),
+    type: optional(word, 'ClusterIP if not set.'),
     clusterIP: optional(word, 'None for a headless Service.'),
     clusterIPs: optional(list(word), 'One for each family; the first is clusterIP.'),
     externalName: optional(word, 'Host name, for type ExternalName.'),
@@ -60,7 +60,7 @@ const endpoint = object(
       object(
         'EndpointConditions',
         {
-          ready: optional(boolean(), 'Ready; true where unset.'),
+          ready: optional(boolean(), 'Ready; true if not set.'),
           serving: optional(boolean(), 'Ready, whether terminating or not.'),
           terminating: optional(boolean(), 'Going away.'),
         },
@@ -92,7 +92,7 @@ const endpointPort = object(
   {
     name: optional(word, 'Name of the Service port.'),
     port: optional(integer({ min: 0, max: 65_535 }), 'Port.'),
-    protocol: optional(word, 'TCP where unset.'),
+    protocol: optional(word, 'TCP if not set.'),
     appProtocol: optional(word, 'Protocol of the application.'),
   },
   open,
@@ -108,7 +108,7 @@ export const endpointSliceBody = {
 
 const encoded = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-// Line breaks inside are ignored, as the API server does.
+// Line breaks inside the text are ignored, as the API server ignores them.
 const base64 = withRules(
   text(),
   rule<string>({
@@ -125,7 +125,7 @@ const dataKey = text({
 })
 
 export const secretBody = {
-  type: optional(word, 'Kind of secret; Opaque where unset.'),
+  type: optional(word, 'Kind of secret; Opaque if not set.'),
   data: optional(map(base64, { keys: dataKey }), { doc: 'Values in base64.', secret: true }),
   stringData: optional(map(word, { keys: dataKey }), {
     doc: 'Values as text; they win over data.',

@@ -1,44 +1,13 @@
 /** The CustomResourceDefinitions of our kinds. */
 import { type OpenApiSchema, toOpenApi } from '../schema/openapi.ts'
-import type { ApiKind, PrinterColumn } from './kind.ts'
+import type { ApiKind } from './kind.ts'
 import { kinds } from './kinds.ts'
 
-/** A CustomResourceDefinition of apiextensions.k8s.io/v1, as far as ours use it. */
-interface CustomResourceDefinition {
-  readonly apiVersion: 'apiextensions.k8s.io/v1'
-  readonly kind: 'CustomResourceDefinition'
-  readonly metadata: { readonly name: string }
-  readonly spec: {
-    readonly group: string
-    readonly scope: 'Namespaced' | 'Cluster'
-    readonly names: {
-      readonly kind: string
-      readonly listKind: string
-      readonly plural: string
-      readonly singular: string
-      readonly shortNames: readonly string[]
-      readonly categories: readonly string[]
-    }
-    readonly versions: readonly {
-      readonly name: string
-      readonly served: boolean
-      readonly storage: boolean
-      readonly subresources: { readonly status: object }
-      readonly additionalPrinterColumns: readonly PrinterColumn[]
-      readonly schema: { readonly openAPIV3Schema: OpenApiSchema }
-    }[]
-  }
-}
+/** One CustomResourceDefinition for each of our kinds, in the order of `kinds`. */
+export const crds = () => kinds.filter((row) => row.own).map(definitionOf)
 
-/** One definition for each of our kinds, in the order of the table of kinds. */
-export function crds(): CustomResourceDefinition[] {
-  return kinds.filter((row) => row.own).map(definitionOf)
-}
-
-/** The same, under the name that Kubernetes has for them. */
-export const customResourceDefinitions = crds
-
-function definitionOf(row: ApiKind): CustomResourceDefinition {
+/** The CustomResourceDefinition of a kind, as an apiextensions.k8s.io/v1 object. */
+function definitionOf(row: ApiKind) {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -66,7 +35,7 @@ function definitionOf(row: ApiKind): CustomResourceDefinition {
   }
 }
 
-/** apiVersion, kind and metadata are the API server's own: their schema says only what they are. */
+/** The API server validates apiVersion, kind and metadata itself, so their schemas only give the type. */
 function objectSchema(row: ApiKind, version: string): OpenApiSchema {
   const body = row.olderBodies?.[version] ?? row.body
   const whole = toOpenApi({ type: 'object', fields: body })

@@ -1,14 +1,13 @@
-/** Every field of our kinds, and how far this version supports it. */
-import { findPolicy } from '../policies/registry.ts'
+/** Lists every field of our kinds, and to what degree this version supports it. */
 import type { AnyProperty, Node, Support } from '../schema/field.ts'
 import { typeLabel } from '../schema/label.ts'
-import type { SectionName } from '../schema/section-field.ts'
+import type { ApiKind } from './kind.ts'
 import { kinds } from './kinds.ts'
 
 /** One field of a kind. */
 export interface FieldStatus {
   readonly kind: string
-  /** Such as `spec.ai.groups[].providers[].name`; `[]` for items, `{}` for values of a map. */
+  /** Path such as `spec.ai.groups[].providers[].name`; `[]` stands for list items, `{}` for map values. */
   readonly path: string
   /** Name of the object type that has the field. */
   readonly owner: string
@@ -16,117 +15,89 @@ export interface FieldStatus {
   readonly type: string
   readonly required: boolean
   readonly support: Support
-  /** What it covers is refused, not let through, while it does not work. */
+  /** Until the field works, the requests that it should protect are rejected. */
   readonly security: boolean
   readonly secret: boolean
 }
 
-const sections: Readonly<Record<string, SectionName>> = {
-  Frontend: 'frontend',
-  Traffic: 'traffic',
-  BackendFull: 'backend',
-  BackendSimple: 'backend',
-  BackendWithAI: 'backend',
-  BackendWithMCP: 'backend',
+type Inherited = Pick<FieldStatus, 'support' | 'security'>
+
+interface VisitedField extends FieldStatus {
+  /** The innermost value type: lists and maps are unwrapped to their items and values. */
+  readonly content: Located
 }
 
-interface Inherited {
-  readonly support: Support
-  readonly security: boolean
+interface Located {
+  readonly node: Node
+  readonly path: string
 }
 
 /** Every field of our kinds below spec and status, in the order of the reference pages. */
 export function listFields(): FieldStatus[] {
-  return kinds
-    .filter((row) => row.own)
-    .flatMap((row) =>
-      walk(row.kind, { type: 'object', name: row.kind, fields: row.body }, '', {
-        support: 'works',
-        security: false,
-      }),
-    )
+  return kinds.filter((row) => row.own).flatMap(fieldsOf)
 }
 
 /** Paths of a kind's fields that hold secrets, in the notation of `FieldStatus.path`. */
 export function secretPaths(kind: string): readonly string[] {
-  const row = kinds.find((one) => one.kind === kind)
-  if (row === undefined) return []
-  const root: Node = { type: 'object', name: kind, fields: row.body }
-  return walk(kind, root, '', { support: 'works', security: false })
+  return fieldsOfKind(kind)
     .filter(({ secret }) => secret)
     .map(({ path }) => path)
 }
 
-/** Where a kind has CEL expressions. */
-interface ExpressionPath {
-  /** In the notation of `FieldStatus.path`, such as `spec.ai.groups[].providers[].name`. */
-  readonly path: string
-  /** What it covers is refused, not let through, while it does not work. */
-  readonly security: boolean
+/** Paths of all CEL expressions of a kind, including list items and map values. */
+export function expressionPaths(kind: string): Pick<FieldStatus, 'path' | 'security'>[] {
+  return fieldsOfKind(kind)
+    .filter(({ content }) => content.node.name === 'CELExpression')
+    .map(({ content, security }) => ({ path: content.path, security }))
 }
 
-/** Paths of a kind's CEL expressions, those that are items of lists or values of maps included. */
-export function expressionPaths(kind: string): readonly ExpressionPath[] {
-  const row = kinds.find((one) => one.kind === kind)
-  if (row === undefined) return []
-  const root: Node = { type: 'object', name: kind, fields: row.body }
-  return walkExpressions(root, '', { support: 'works', security: false })
+const fieldsOfKind = (kind: string) => kinds.filter((row) => row.kind === kind).flatMap(fieldsOf)
+
+function fieldsOf({ kind, body }: ApiKind): VisitedField[] {
+  const node: Node = { type: 'object', name: kind, fields: body }
+  return nestedFields(kind, { node, path: '' }, { support: 'works', security: false })
 }
 
-function walkExpressions(node: Node, path: string, inherited: Inherited): ExpressionPath[] {
-  if (node.name === 'CELExpression') return [{ path, security: inherited.security }]
-  if (node.type === 'list') return walkExpressions(node.items, `${path}[]`, inherited)
-  if (node.type === 'map') return walkExpressions(node.values, `${path}{}`, inherited)
-  if (node.type !== 'object') return []
-  return Object.entries(node.fields).flatMap(([field, property]) => {
-    const own = judge(node.name ?? '', field, property, inherited)
-    const at = path === '' ? field : `${path}.${field}`
-    return walkExpressions(property.schema.node, at, own)
-  })
-}
-
-function walk(kind: string, node: Node, path: string, inherited: Inherited): FieldStatus[] {
-  if (node.type === 'list') return walk(kind, node.items, `${path}[]`, inherited)
-  if (node.type === 'map') return walk(kind, node.values, `${path}{}`, inherited)
+function nestedFields(kind: string, { node, path }: Located, inherited: Inherited): VisitedField[] {
   if (node.type !== 'object') return []
   const owner = node.name ?? ''
   return Object.entries(node.fields).flatMap(([field, property]) => {
-    const own = judge(owner, field, property, inherited)
+    const own = inheritSupport(property, inherited)
     const at = path === '' ? field : `${path}.${field}`
-    const { node: below } = property.schema
+    const content = contentOf({ node: property.schema.node, path: at })
     const status = {
       kind,
       path: at,
       owner,
       field,
-      type: typeLabel(below),
+      type: typeLabel(property.schema.node),
       required: property.required,
       secret: property.secret === true,
+      content,
       ...own,
     }
-    const inner = walk(kind, below, at, own)
+    const inner = nestedFields(kind, content, own)
     return [{ ...status, support: supportOfWhole(status, inner) }, ...inner]
   })
 }
 
-/** A field of fields of which none works does not work either. */
+function contentOf({ node, path }: Located): Located {
+  if (node.type === 'list') return contentOf({ node: node.items, path: `${path}[]` })
+  if (node.type === 'map') return contentOf({ node: node.values, path: `${path}{}` })
+  return { node, path }
+}
+
+/** A field is `pending` if it has inner fields and none of them works. */
 function supportOfWhole({ support }: FieldStatus, inner: readonly FieldStatus[]): Support {
   const isEmpty = inner.length > 0 && inner.every((field) => field.support !== 'works')
   return support === 'works' && isEmpty ? 'pending' : support
 }
 
-/** What does not work above does not work below. */
-function judge(
-  owner: string,
-  field: string,
-  property: AnyProperty,
-  inherited: Inherited,
-): Inherited {
-  const section = sections[owner]
-  const policy = section === undefined ? undefined : findPolicy(section, field)
+/** A field inherits the support of its parent unless the parent works. */
+function inheritSupport(property: AnyProperty, inherited: Inherited): Inherited {
   const own = property.support ?? 'works'
   return {
     support: inherited.support === 'works' ? own : inherited.support,
-    security: inherited.security || property.security === true || policy?.security === true,
+    security: inherited.security || property.security === true,
   }
 }

@@ -95,7 +95,7 @@ const logging = object('ParametersLogging', {
 const image = object('Image', {
   registry: optional(anyText, 'Registry.'),
   repository: optional(anyText, 'Repository.'),
-  tag: optional(anyText, 'Tag, used as it is; the version of the controller where unset.'),
+  tag: optional(anyText, 'Tag, used as it is; the version of the controller if not set.'),
   digest: optional(anyText, 'Digest, such as sha256:…; wins over tag.'),
   pullPolicy: optional(
     choice('PullPolicy', {
@@ -103,7 +103,7 @@ const image = object('Image', {
       IfNotPresent: 'pull where the image is absent',
       Never: 'never pull',
     }),
-    'When the image is pulled; the platform decides where unset.',
+    'When the image is pulled; the platform decides if not set.',
   ),
 })
 
@@ -162,7 +162,7 @@ const overlay = object('KubernetesResourceOverlay', {
   ),
 })
 
-const configFields = {
+export const gatewayParametersSpec = object('ParametersSpec', {
   logging: optional(logging, 'Logs of the proxy.'),
   rawConfig: optional(
     jsonObject(),
@@ -179,23 +179,18 @@ const configFields = {
     mesh,
     'Gives the proxy what it needs to reach pods of a mesh with mutual TLS; HBONE itself is not supported yet.',
   ),
-} as const
-
-const overlayFields = {
   deployment: optional(overlay, 'Changes to the generated Deployment.'),
   service: optional(overlay, 'Changes to the generated Service.'),
   serviceAccount: optional(overlay, 'Changes to the generated ServiceAccount.'),
   podDisruptionBudget: optional(
     overlay,
-    'A PodDisruptionBudget for the proxy, with these changes; none where unset.',
+    'A PodDisruptionBudget for the proxy, with these changes; none if not set.',
   ),
   horizontalPodAutoscaler: optional(
     overlay,
-    'A HorizontalPodAutoscaler for the proxy, with these changes; none where unset.',
+    'A HorizontalPodAutoscaler for the proxy, with these changes; none if not set.',
   ),
-} as const
-
-export const gatewayParametersSpec = object('ParametersSpec', { ...configFields, ...overlayFields })
+})
 export type GatewayParametersSpec = Infer<typeof gatewayParametersSpec>
 
 export const gatewayParametersStatus = object('ParametersStatus', {})

@@ -1,4 +1,4 @@
-/** InferencePool of the Gateway API Inference Extension 1.6, with the defaults that its CRD writes. */
+/** InferencePool of the Gateway API Inference Extension 1.6, with the default values of its CRD. */
 import { choice, type Infer, list, map, object, optional, required, text } from '../schema/field.ts'
 import { rule } from '../schema/rules.ts'
 import { portNumber, referenceName } from '../schema/shapes/references.ts'

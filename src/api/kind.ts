@@ -1,3 +1,4 @@
+import type { Protocol } from '../model/resources.ts'
 import {
   type AnyProperty,
   type ObjectOf,
@@ -10,7 +11,7 @@ import { type ObjectMeta, objectMeta } from './metadata.ts'
 
 type KindBody = Record<string, AnyProperty>
 
-/** How kubectl shows a kind of ours. */
+/** A column that kubectl shows for one of our kinds. */
 export interface PrinterColumn {
   readonly name: string
   readonly type: 'string' | 'date'
@@ -18,34 +19,45 @@ export interface PrinterColumn {
   readonly jsonPath: string
 }
 
-/** One row of the table of kinds. */
+/** Properties that only route kinds have. */
+export interface RouteTraits {
+  /** What the route sends to its backends: HTTP or gRPC requests, TCP connections or UDP datagrams. */
+  readonly carries: 'http' | 'grpc' | 'tcp' | 'udp'
+  /** Protocols of the listeners that routes of this kind can attach to. */
+  readonly listeners: readonly Protocol[]
+  /** The routes can also attach to TLS listeners in mode Terminate (Gateway API, TLSModeType). */
+  readonly takesDecryptedTls?: true
+}
+
+/** One entry of the table of kinds. */
 export interface ApiKind<Kind extends string = string, Body extends KindBody = KindBody> {
   readonly kind: Kind
-  /** Empty for the core group. */
+  /** API group; empty for the core group. */
   readonly group: string
-  /** Every version that is read; objects are normalised to the first. */
+  /** Every version that can be read. Objects are converted to the first one. */
   readonly versions: readonly [string, ...string[]]
   readonly plural: string
   readonly namespaced: boolean
-  /** Is the CRD ours? */
+  /** True if the kind is defined by this project. */
   readonly own: boolean
-  /** Kubernetes owns it: unknown fields are kept, and null means absent. */
+  /** Set for kinds of Kubernetes itself: unknown fields are kept, and null is read as not set. */
   readonly lenient?: boolean
-  /** One sentence for people. */
+  /** A one-sentence description for users. */
   readonly doc: string
   /** Fields beside apiVersion, kind and metadata. */
   readonly body: Body
-  /** Bodies of older versions where they differ. */
+  /** Bodies of the older versions that differ from `body`, by version. */
   readonly olderBodies?: Readonly<Record<string, KindBody>>
+  readonly route?: RouteTraits
   readonly shortNames?: readonly string[]
   readonly columns?: readonly PrinterColumn[]
-  /** The whole object, for the first version. */
+  /** Schema of the whole object in the first version. */
   readonly schema: Schema<unknown>
-  /** The whole object, as `version` has it. */
+  /** Schema of the whole object in the given version. */
   schemaOf(version: string): Schema<unknown>
 }
 
-/** The type of the objects of a kind, after validation. */
+/** The type of a kind's objects after validation. */
 export type ObjectOfKind<K> =
   K extends ApiKind<infer Kind, infer Body>
     ? {
@@ -65,7 +77,7 @@ function wholeObject(kind: string, body: KindBody, open: boolean): Schema<unknow
   return object(kind, fields, { open })
 }
 
-/** Makes a row of the table of kinds. */
+/** Makes an entry of the table of kinds. */
 export function defineKind<const Kind extends string, Body extends KindBody>(
   row: Omit<ApiKind<Kind, Body>, 'schema' | 'schemaOf'>,
 ): ApiKind<Kind, Body> {
@@ -79,7 +91,7 @@ export function defineKind<const Kind extends string, Body extends KindBody>(
   return { ...row, schema, schemaOf: (version) => older.get(version) ?? schema }
 }
 
-/** `group/version`, or the version alone for the core group. */
+/** Returns `group/version` with the first version; only the version for the core group. */
 export function apiVersionOf(kind: Pick<ApiKind, 'group' | 'versions'>): string {
   return kind.group === '' ? kind.versions[0] : `${kind.group}/${kind.versions[0]}`
 }

@@ -1,4 +1,4 @@
-/** The table of every kind that is read: ours, those of the Gateway API and its inference extension, and a few of the core. */
+/** The table of all kinds that are read: our own, those of Gateway API, and some core kinds. */
 import { optional, required, type Schema } from '../schema/field.ts'
 import {
   configMapBody,
@@ -25,7 +25,13 @@ import { gatewayBackendSpec, gatewayBackendStatus } from './gateway-backend.ts'
 import { gatewayParametersSpec, gatewayParametersStatus } from './gateway-parameters.ts'
 import { gatewayPolicySpec, gatewayPolicyStatus } from './gateway-policy.ts'
 import { inferencePoolSpec } from './inference-pool.ts'
-import { type ApiKind, defineKind, type ObjectOfKind, type PrinterColumn } from './kind.ts'
+import {
+  type ApiKind,
+  defineKind,
+  type ObjectOfKind,
+  type PrinterColumn,
+  type RouteTraits,
+} from './kind.ts'
 import { gatewayGroup, inferenceGroup, ownGroup } from './names.ts'
 
 const age: PrinterColumn = {
@@ -126,6 +132,7 @@ const upstreamKinds = [
     versions: ['v1', 'v1beta1'],
     plural: 'httproutes',
     doc: 'Where HTTP requests go.',
+    route: { carries: 'http', listeners: ['HTTP', 'HTTPS'] },
     body: specOnly(httpRouteSpec),
   }),
   defineKind({
@@ -134,6 +141,7 @@ const upstreamKinds = [
     versions: ['v1', 'v1alpha2'],
     plural: 'grpcroutes',
     doc: 'Where gRPC calls go.',
+    route: { carries: 'grpc', listeners: ['HTTP', 'HTTPS'] },
     body: specOnly(grpcRouteSpec),
   }),
   defineKind({
@@ -142,6 +150,7 @@ const upstreamKinds = [
     versions: ['v1', 'v1alpha3', 'v1alpha2'],
     plural: 'tlsroutes',
     doc: 'Where TLS connections go, by server name.',
+    route: { carries: 'tcp', listeners: ['TLS'] },
     body: specOnly(tlsRouteSpec),
     olderBodies: { v1alpha2: specOnly(tlsRouteAlphaSpec) },
   }),
@@ -151,6 +160,7 @@ const upstreamKinds = [
     versions: ['v1', 'v1alpha2'],
     plural: 'tcproutes',
     doc: 'Where TCP connections go.',
+    route: { carries: 'tcp', listeners: ['TCP'], takesDecryptedTls: true },
     body: specOnly(tcpRouteSpec),
     olderBodies: { v1alpha2: specOnly(tcpRouteAlphaSpec) },
   }),
@@ -160,6 +170,7 @@ const upstreamKinds = [
     versions: ['v1', 'v1alpha2'],
     plural: 'udproutes',
     doc: 'Where datagrams go.',
+    route: { carries: 'udp', listeners: ['UDP'] },
     body: specOnly(udpRouteSpec),
     olderBodies: { v1alpha2: specOnly(udpRouteAlphaSpec) },
   }),
@@ -257,7 +268,31 @@ const table = [
 /** Every kind that is read. */
 export const kinds: readonly ApiKind[] = table
 
-/** An object of any kind that is read, after validation; `kind` tells which. */
+export interface RouteKind extends RouteTraits {
+  readonly kind: string
+}
+
+export const routeKinds: readonly RouteKind[] = kinds.flatMap(({ kind, route }) =>
+  route === undefined ? [] : [{ kind, ...route }],
+)
+
+/** Returns undefined if the kind is not a route kind. */
+export function findRouteKind(kind: string): RouteKind | undefined {
+  return routeKinds.find((row) => row.kind === kind)
+}
+
+export const carriesRequests = ({ carries }: RouteTraits): boolean =>
+  carries === 'http' || carries === 'grpc'
+
+export const requestRouteKinds: readonly string[] = routeKinds
+  .filter(carriesRequests)
+  .map(({ kind }) => kind)
+
+export const streamRouteKinds: readonly string[] = routeKinds
+  .filter((row) => !carriesRequests(row))
+  .map(({ kind }) => kind)
+
+/** An object of any kind that is read, after validation; `kind` discriminates the union. */
 export type ApiObject = ObjectOfKind<(typeof table)[number]>
 
 export type KindName = ApiObject['kind']
@@ -265,7 +300,7 @@ export type KindName = ApiObject['kind']
 /** The object type of one kind. */
 export type ObjectOf<Kind extends KindName> = Extract<ApiObject, { readonly kind: Kind }>
 
-/** Splits `group/version`; the core group is empty. */
+/** Splits `group/version`. The group is empty for the core group. */
 export function splitApiVersion(apiVersion: string): {
   readonly group: string
   readonly version: string
@@ -274,7 +309,7 @@ export function splitApiVersion(apiVersion: string): {
   return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) }
 }
 
-/** The row for a kind in any version that is read, or undefined. */
+/** The table entry of a kind; undefined if the kind or this version of it is not read. */
 export function findKind(apiVersion: string, kind: string): ApiKind | undefined {
   const { group, version } = splitApiVersion(apiVersion)
   return kinds.find(

@@ -1,4 +1,4 @@
-/** metav1.ObjectMeta, as far as manifests and watches carry it. */
+/** The fields of metav1.ObjectMeta that manifests and watches carry. */
 import {
   boolean,
   type Infer,
@@ -41,7 +41,7 @@ const ownerReference = object('OwnerReference', {
 export const objectMeta = object('ObjectMeta', {
   name: required(objectName, 'Name; unique for its kind in the namespace.'),
   generateName: optional(text(), 'Prefix of a generated name.'),
-  namespace: optional(text(), 'Namespace; default where absent.'),
+  namespace: optional(text(), 'Namespace; default if not set.'),
   labels: optional(map(labelValue, { keys: labelKey }), 'Labels.'),
   annotations: optional(map(text(), { keys: labelKey }), 'Annotations.'),
   uid: optional(text(), 'Identity, set by the API server.'),
@@ -64,7 +64,7 @@ export const objectMeta = object('ObjectMeta', {
 
 type WrittenMeta = Infer<typeof objectMeta>
 
-/** Metadata after validation: a namespaced object always has a namespace, others have ''. */
+/** Metadata after validation. The namespace is always set; for cluster-scoped objects it is ''. */
 export type ObjectMeta = Omit<WrittenMeta, 'namespace' | 'managedFields' | 'selfLink'> & {
   readonly namespace: string
 }

@@ -1,4 +1,4 @@
-/** The generated files of the API: CRDs, editor schemas, reference pages, the table of support. */
+/** Generates the CRDs, editor schemas, reference pages and the table of supported fields. */
 import { toJsonSchema } from '../schema/json-schema.ts'
 import { cell, table, typeSections } from '../schema/reference-page.ts'
 import { type FieldStatus, listFields } from './fields.ts'
@@ -7,12 +7,12 @@ import { kinds } from './kinds.ts'
 
 const ownKinds = (): readonly ApiKind[] => kinds.filter((row) => row.own)
 
-/** `GatewayBackend` -> `gateway-backend`. */
+/** Converts a kind to a file name: `GatewayBackend` becomes `gateway-backend`. */
 function fileName(kind: string): string {
   return kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()
 }
 
-/** A reference page for each of our kinds, by file name without ending. */
+/** A reference page for each of our kinds, keyed by file name without extension. */
 export function referencePages(): ReadonlyMap<string, string> {
   return new Map(ownKinds().map((row) => [fileName(row.kind), referencePage(row)]))
 }
@@ -24,7 +24,7 @@ function referencePage(row: ApiKind): string {
   return `# ${row.kind}\n\n${row.doc}\n\n${facts}\n\n${typeSections(root)}`
 }
 
-/** A JSON Schema for each of our kinds, by file name without ending. */
+/** A JSON Schema for each of our kinds, keyed by file name without extension. */
 export function editorSchemas(): ReadonlyMap<string, object> {
   return new Map(
     ownKinds().map((row) => [
@@ -60,7 +60,7 @@ const words = {
   schema: 'schema only',
 } as const
 
-/** The table of every field of the API and whether it works. */
+/** The page that lists every field of the API and whether it works. */
 export function supportPage(): string {
   const fields = listFields()
   const parts = ownKinds().map(({ kind }) => supportSection(kind, fields))
@@ -89,7 +89,7 @@ function supportSection(kind: string, all: readonly FieldStatus[]): string {
   return `## ${kind}\n\n${table(['Field', 'Type', 'Status'], rows)}`
 }
 
-/** A type may stand in several places; where they differ, each place is named. */
+/** The status of a field. If it differs between the places that use the field's type, names each place. */
 function statusOf(places: readonly FieldStatus[]): string {
   const byStatus = Map.groupBy(
     places,

@@ -1,7 +1,7 @@
-/** Validation of whole objects at the edge: whatever comes in from files or watches. */
+/** Validates whole objects as they come in from files and watches. */
+import { isObject } from '../base/json-object.ts'
 import { failAll, type Outcome, succeed } from '../base/outcome.ts'
 import { check, type FieldProblem } from '../schema/check.ts'
-import { isPlainObject } from '../schema/compile.ts'
 import { nearest } from '../schema/suggest.ts'
 import type { ApiKind } from './kind.ts'
 import { apiVersionOf } from './kind.ts'
@@ -11,18 +11,18 @@ import { gatewayGroup, ownGroup } from './names.ts'
 export type { FieldProblem } from '../schema/check.ts'
 export { formatPath, type PathStep } from '../schema/path.ts'
 
-/** Namespace of a namespaced object whose manifest names none. */
+/** Namespace of a namespaced object whose manifest sets none. */
 export const defaultNamespace = 'default'
 
-const one = (path: string, message: string): Outcome<never, FieldProblem> =>
+const fail = (path: string, message: string): Outcome<never, FieldProblem> =>
   failAll([{ path, message }])
 
 /**
- * An object with apiVersion and kind that is not for us, such as a Deployment in the same manifest:
- * to be ignored, not refused. Unknown kinds of our own group and of the Gateway API are not foreign.
+ * Is the object of a kind that this gateway does not read, such as a Deployment in the same manifest?
+ * Such objects are ignored. Unknown kinds of our own group and of the Gateway API are errors instead.
  */
 export function isForeign(input: unknown): boolean {
-  if (!isPlainObject(input)) return false
+  if (!isObject(input)) return false
   const { apiVersion, kind } = input
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return false
   if (apiVersion === '' || kind === '') return false
@@ -32,19 +32,19 @@ export function isForeign(input: unknown): boolean {
 }
 
 /**
- * Checks an object of any kind in the table. The outcome's value is a copy with the stored
- * apiVersion, a namespace (for namespaced kinds), the defaults that upstream CRDs write, and the
- * data of a Secret in one form; the input is never changed.
+ * Validates an object of any kind in the table. The result is a copy with the first apiVersion of its
+ * kind, a namespace (for namespaced kinds), the defaults of upstream CRDs, and the stringData of a
+ * Secret merged into its data. The input is not changed.
  */
 export function validateObject(input: unknown): Outcome<ApiObject, FieldProblem> {
-  if (!isPlainObject(input)) return one('', 'must be an object')
+  if (!isObject(input)) return fail('', 'must be an object')
   const { apiVersion, kind } = input
-  if (typeof apiVersion !== 'string') return one('apiVersion', stringProblem(apiVersion))
-  if (typeof kind !== 'string') return one('kind', stringProblem(kind))
+  if (typeof apiVersion !== 'string') return fail('apiVersion', stringProblem(apiVersion))
+  if (typeof kind !== 'string') return fail('kind', stringProblem(kind))
   const row = findKind(apiVersion, kind)
   if (row === undefined) return unknownKind(apiVersion, kind)
-  const unusual = shapeProblem(input, maxDepth)
-  if (unusual !== undefined) return one('', unusual)
+  const shapeFailure = shapeProblem(input, maxDepth)
+  if (shapeFailure !== undefined) return fail('', shapeFailure)
   const { version } = splitApiVersion(apiVersion)
   const outcome = check(row.schemaOf(version), withoutServerNulls(input))
   const misplaced = namespaceProblems(row, input)
@@ -53,7 +53,7 @@ export function validateObject(input: unknown): Outcome<ApiObject, FieldProblem>
   return succeed(normalise(row, outcome.value as Checked))
 }
 
-// YAML anchors can make an object a part of itself, which nothing behind this door expects.
+// YAML anchors can make an object contain itself, and the code after validation could not handle that.
 const maxDepth = 128
 const tooDeep = `must not be nested deeper than ${maxDepth} levels, nor be a part of itself`
 
@@ -61,8 +61,8 @@ const prototypeKey = 'must not have a field named __proto__'
 const noUnicode = 'must not hold half of a surrogate pair, which is no character'
 
 /**
- * What no schema sees: nesting without end, a key that means something else to JavaScript, and text
- * that UTF-8 cannot carry to a log or a proxy.
+ * Finds problems that no schema finds: too deep nesting, a key with a special meaning in JavaScript,
+ * and text that cannot be encoded as UTF-8.
  */
 function shapeProblem(value: unknown, levels: number): string | undefined {
   if (typeof value === 'string' && !value.isWellFormed()) return noUnicode
@@ -86,26 +86,26 @@ function unknownKind(apiVersion: string, kind: string): Outcome<never, FieldProb
   const inGroup = sameGroup.find((row) => row.kind === kind)
   if (inGroup !== undefined) {
     const known = inGroup.versions.map((version) => `${group}/${version}`.replace(/^\//, ''))
-    return one('apiVersion', `${apiVersion} is not known for ${kind}; known: ${known.join(', ')}`)
+    return fail('apiVersion', `${apiVersion} is not known for ${kind}; known: ${known.join(', ')}`)
   }
   const names = sameGroup.map((row) => row.kind)
   if (names.length > 0) {
     const meant = nearest(kind, names)
     const hint = meant === undefined ? `known: ${names.join(', ')}` : `did you mean ${meant}?`
-    return one(
+    return fail(
       'kind',
       `${kind} is not a kind of ${group === '' ? 'the core group' : group}; ${hint}`,
     )
   }
   const elsewhere = sameKind.map(apiVersionOf)
   const hint = elsewhere.length > 0 ? `; ${kind} is known in ${elsewhere.join(', ')}` : ''
-  return one('apiVersion', `${apiVersion} is not known${hint}`)
+  return fail('apiVersion', `${apiVersion} is not known${hint}`)
 }
 
-/** `creationTimestamp: null` is what many tools write for an object that was never created. */
+/** Removes null values from metadata: many tools write `creationTimestamp: null` for a new object. */
 function withoutServerNulls(input: Record<string, unknown>): Record<string, unknown> {
   const { metadata } = input
-  if (!isPlainObject(metadata)) return input
+  if (!isObject(metadata)) return input
   const kept = Object.entries(metadata).filter(
     ([name, value]) => value !== null || !nullable.has(name),
   )
@@ -115,7 +115,7 @@ function withoutServerNulls(input: Record<string, unknown>): Record<string, unkn
 const nullable = new Set(['creationTimestamp', 'labels', 'annotations', 'managedFields'])
 
 function namespaceProblems(row: ApiKind, input: Record<string, unknown>): FieldProblem[] {
-  const metadata = isPlainObject(input.metadata) ? input.metadata : {}
+  const metadata = isObject(input.metadata) ? input.metadata : {}
   const { namespace } = metadata
   if (typeof namespace !== 'string' || namespace === '') return []
   if (!row.namespaced) {
@@ -144,7 +144,7 @@ function normalise(row: ApiKind, checked: Checked): ApiObject {
   return whole as unknown as ApiObject
 }
 
-/** As the API server does: stringData is written into data and is gone. */
+/** Merges stringData into data, as the API server does. */
 function joinSecretData({ stringData, data, ...rest }: Checked): Checked {
   if (stringData === undefined) return data === undefined ? rest : { ...rest, data }
   const encoded = Object.entries(stringData).map(([key, value]) => [
@@ -154,22 +154,22 @@ function joinSecretData({ stringData, data, ...rest }: Checked): Checked {
   return { ...rest, data: { ...data, ...Object.fromEntries(encoded) } }
 }
 
-/** An item of a list, and where it stands in it. */
+/** An object of a list, and its path in the list. */
 interface ListedObject {
   readonly input: unknown
-  /** Empty, or `items[2]`; problems of the item are below it. */
+  /** Empty or such as `items[2]`; it is put in front of the paths of the object's problems. */
   readonly path: string
 }
 
-/** The objects of a `List` or of a list kind; any other input is its own only item. */
+/** Returns the items of a `List` or of a typed list such as `SecretList`, or the input itself. */
 export function expandList(input: unknown): readonly ListedObject[] {
-  if (!isPlainObject(input) || !Array.isArray(input.items)) return [{ input, path: '' }]
+  if (!isObject(input) || !Array.isArray(input.items)) return [{ input, path: '' }]
   const { apiVersion, kind, items } = input
   if (typeof kind !== 'string' || !kind.endsWith('List')) return [{ input, path: '' }]
   const itemKind = kind.slice(0, -'List'.length)
   return items.map((item: unknown, index) => ({
-    // Items of a typed list may leave out what the list already says.
-    input: isPlainObject(item) && itemKind !== '' ? { apiVersion, kind: itemKind, ...item } : item,
+    // Items of a typed list may omit apiVersion and kind, because the list implies them.
+    input: isObject(item) && itemKind !== '' ? { apiVersion, kind: itemKind, ...item } : item,
     path: `items[${index}]`,
   }))
 }

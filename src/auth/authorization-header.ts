@@ -1,15 +1,13 @@
 /** Credentials in the Authorization field (RFC 9110 11.6.2). */
 
-interface Fields {
-  getAll(name: string): string[]
-}
-
 /**
- * What follows the scheme. Undefined where there is no such field or it names another scheme: then
- * no credentials were given. Several fields are no credentials that anybody may trust: which one
- * counts would be a guess, and another server may guess differently.
+ * Returns the credentials after the scheme, or `none` if the field is missing or has another scheme.
+ * Returns `ambiguous` if there are several fields, because another server may choose a different one.
  */
-export function credentialsOf(fields: Fields, scheme: 'basic' | 'bearer'): Credentials {
+export function credentialsOf(
+  fields: { getAll(name: string): string[] },
+  scheme: 'basic' | 'bearer',
+): Credentials {
   const values = fields.getAll('authorization')
   const [value] = values
   if (value === undefined) return none
@@ -19,7 +17,7 @@ export function credentialsOf(fields: Fields, scheme: 'basic' | 'bearer'): Crede
   return value.slice(end + 1).trim()
 }
 
-/** The text of the credentials, or why there is none. */
+/** The text of the credentials, or why there are no usable credentials. */
 export type Credentials = string | typeof none | typeof ambiguous
 
 export const none = Symbol('no credentials')

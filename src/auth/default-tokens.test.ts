@@ -33,18 +33,18 @@ function file(name: string, content: object | string): string {
   return path
 }
 
-describe('application default credentials', () => {
+describe('Google application default credentials', () => {
   const none: Environment = { HOME: '/nonexistent', NO_GCE_CHECK: 'true' }
   const token = async (env: Environment) =>
     (await applicationDefault({ ...none, ...env }).get())?.token
   const byFile = (name: string, content: object | string) =>
     token({ GOOGLE_APPLICATION_CREDENTIALS: file(name, content) })
 
-  it('are those of a service account, by an assertion that its key signs', async () => {
+  it('sign an assertion with the key of a service account', async () => {
     expect(await byFile('account', serviceAccountOf(server.base))).toBe('of-the-account')
   })
 
-  it('are those of a user, as gcloud leaves them, with the project that pays', async () => {
+  it('use the refresh token of a user that gcloud stored, with the quota project', async () => {
     file('application_default_credentials.json', {
       type: 'authorized_user',
       client_id: 'id',
@@ -60,7 +60,7 @@ describe('application default credentials', () => {
     })
   })
 
-  it('are exchanged for a token of another cloud or cluster, and may act as an account', async () => {
+  it('exchange the token of an external account, and can impersonate a service account', async () => {
     const external = {
       type: 'external_account',
       audience: '//iam.googleapis.com/pool',
@@ -79,12 +79,12 @@ describe('application default credentials', () => {
     expect(await byFile('acting', acting)).toBe('impersonated')
   })
 
-  it('are those of the machine', async () => {
+  it('use the metadata server of the machine', async () => {
     const host = server.base.replace('http://', '')
     expect(await token({ NO_GCE_CHECK: '', GCE_METADATA_HOST: host })).toBe('of-the-machine')
   })
 
-  it('say what is wrong without showing anything of it', async () => {
+  it('report errors without showing secrets', async () => {
     await expect(byFile('other', { type: 'impersonated_service_account' })).rejects.toThrow(
       /type impersonated_service_account are not supported/,
     )
@@ -96,12 +96,12 @@ describe('application default credentials', () => {
     await expect(byFile('account', serviceAccountOf(server.base))).rejects.toThrow(/answered 503/)
   })
 
-  it('are absent where nothing is configured', async () => {
+  it('are not available if nothing is configured', async () => {
     expect(await token({})).toBe(undefined)
   })
 })
 
-describe('tokens of Entra', () => {
+describe('Entra tokens', () => {
   const token = async (env: Environment) => (await entraDefault(env).get())?.token
   const client = () => ({
     AZURE_TENANT_ID: 'tenant',
@@ -109,28 +109,28 @@ describe('tokens of Entra', () => {
     AZURE_AUTHORITY_HOST: `${server.base}/`,
   })
 
-  it('are had for a client secret', async () => {
+  it('are fetched with a client secret', async () => {
     expect(await token({ ...client(), AZURE_CLIENT_SECRET: 'client-secret' })).toMatch(/secret$/)
   })
 
-  it('are had for the token of a service account of the cluster', async () => {
+  it('are fetched with a service account token of the cluster', async () => {
     const path = file('federated', 'of-the-cluster\n')
     expect(await token({ ...client(), AZURE_FEDERATED_TOKEN_FILE: path })).toMatch(/workload$/)
   })
 
-  it('are had for the identity of an app or a machine', async () => {
+  it('are fetched with the identity of an app or a machine', async () => {
     const app = { IDENTITY_ENDPOINT: `${server.base}/app`, IDENTITY_HEADER: 'app-secret' }
     expect(await token(app)).toMatch(/app$/)
     expect(await token({ AZURE_POD_IDENTITY_AUTHORITY_HOST: server.base })).toMatch(/machine$/)
   })
 
-  it('are not taken from elsewhere where a place is configured and refuses', async () => {
+  it('are not fetched from another source if the configured one refuses', async () => {
     const wrong = { ...client(), AZURE_CLIENT_SECRET: 'wrong' }
     const both = { ...wrong, AZURE_POD_IDENTITY_AUTHORITY_HOST: server.base }
     await expect(token(both)).rejects.toThrow(/answered 401/)
   })
 
-  it('are renewed before they end, beside requests', async () => {
+  it('are renewed in the background before they expire', async () => {
     const tokens = entraDefault({ AZURE_POD_IDENTITY_AUTHORITY_HOST: server.base })
     server.seconds = 2
     const first = await tokens.get()

@@ -1,57 +1,57 @@
 /**
- * Something that ends and can be had again: kept, renewed before it ends, never fetched twice at
- * once. What is asked for regularly is renewed by a timer, so that no request waits for it.
+ * Caches a value that expires and fetches it again before it expires, with one fetch at a time. A timer
+ * renews a value that is in use, so that no request waits for it.
  */
 import { timerDelay } from '../base/timer-delay.ts'
 
 export interface Expiring {
-  /** Milliseconds since the epoch; absent where it holds until told otherwise. */
+  /** Time of expiry in milliseconds since the epoch; omitted if it is not known. */
   readonly expiresAt?: number
 }
 
-/** Fetched again so long before they end; clouds renew their own five minutes before. */
+/** Values are renewed this long before they expire: clouds issue new ones five minutes before the expiry. */
 const aheadMs = 300_000
-/** What does not say when it ends (files may be edited) is read again after so long. */
-const unlimitedMs = 300_000
-/** After a failure the old one stands in, and nobody is asked for so long. */
+/** A value without a known expiry is fetched again after this time, because its file may be edited. */
+const refetchMs = 300_000
+/** Pause after a fetch that failed or found no source. A value that is still valid stays in use. */
 const pauseMs = 10_000
-/** No timer is shorter, whatever a service says of its tokens. */
-const shortestMs = 1_000
+/** Shortest time between renewals, whatever lifetime a service reports. */
+const minRenewalMs = 1_000
 
 export class Renewed<Value extends Expiring> {
   readonly #find: () => Promise<Value | undefined>
   readonly #now: () => number
   #current: Value | undefined
-  /** Asked, and nobody has any. */
+  /** True if the last fetch found that no source is configured. */
   #isAbsent = false
   #renewAt = 0
   #pending: Promise<Value | undefined> | undefined
   #timer: NodeJS.Timeout | undefined
-  /** Asked for since it was fetched. */
+  /** True if `get` was called since the value was fetched. */
   #isUsed = false
 
-  /** `find`: undefined where no place is configured. `now`: milliseconds since the epoch. */
+  /** `find` resolves to undefined if no source is configured. `now` returns milliseconds since the epoch. */
   constructor(find: () => Promise<Value | undefined>, now: () => number = Date.now) {
     this.#find = find
     this.#now = now
   }
 
   /**
-   * At once where it is known and holds; undefined where there is none anywhere. Rejects with an Error
-   * where a place is configured and gives nothing usable.
+   * Returns the current value if it is valid, otherwise a promise of a new one. The value is undefined if no
+   * source is configured. The promise rejects with an Error if a source is configured but not usable.
    */
   get(): Value | undefined | Promise<Value | undefined> {
     this.#isUsed = true
     const now = this.#now()
     const current = this.#current
-    const holds = current !== undefined && (current.expiresAt ?? Number.POSITIVE_INFINITY) > now
-    const isKnown = holds || this.#isAbsent
+    const isValid = current !== undefined && (current.expiresAt ?? Number.POSITIVE_INFINITY) > now
+    const isKnown = isValid || this.#isAbsent
     if (isKnown && now < this.#renewAt) return current
     const pending = this.#renew()
     if (!isKnown) return pending
-    // Renewed beside the request; the old one still holds.
+    // The request uses the old value while a new one is fetched.
     pending.catch(() => {})
-    return holds ? current : undefined
+    return isValid ? current : undefined
   }
 
   #renew(): Promise<Value | undefined> {
@@ -80,10 +80,10 @@ export class Renewed<Value extends Expiring> {
 
   #timeToRenew(found: Value | undefined, now: number): number {
     if (found === undefined) return pauseMs
-    if (found.expiresAt === undefined) return unlimitedMs
+    if (found.expiresAt === undefined) return refetchMs
     const left = found.expiresAt - now
-    // Tokens of a few minutes are renewed in the middle of their life.
-    return Math.max(shortestMs, left > 2 * aheadMs ? left - aheadMs : left / 2)
+    // Values that expire within ten minutes are renewed halfway.
+    return Math.max(minRenewalMs, left > 2 * aheadMs ? left - aheadMs : left / 2)
   }
 
   #arm(afterMs: number): void {

@@ -1,13 +1,26 @@
-/** Where SDKs of model vendors put API keys, beside `Authorization: Bearer`. */
+/** Headers, query parameters and subprotocols in which vendors' SDKs send keys, besides Authorization. */
 import { changeQuery } from '../base/query-string.ts'
 
-/** Vendors C, B and D, in this order. */
-const keyHeaders = ['x-api-key', 'api-key', 'x-goog-api-key'] as const
+/** Header and query parameter in which the SDKs of one vendor put the API key. */
+export interface KeyPlaces {
+  /** Header name in lower case. */
+  readonly header: string
+  /** A query parameter that carries the same key. */
+  readonly parameter?: string
+}
 
-/** Of vendor D, and of realtime sessions of vendor B. */
-const keyParameters: ReadonlySet<string> = new Set(['key', 'api-key'])
+/** Vendors whose SDKs send the key in a header of their own, or in the query parameter. */
+export const vendorKeyPlaces = {
+  vendorC: { header: 'x-api-key' },
+  vendorB: { header: 'api-key', parameter: 'api-key' },
+  vendorD: { header: 'x-goog-api-key', parameter: 'key' },
+} as const satisfies Readonly<Record<string, KeyPlaces>>
 
-/** Browsers cannot set headers of WebSockets, so SDKs of vendor A offer the key as a subprotocol. */
+const places: readonly KeyPlaces[] = Object.values(vendorKeyPlaces)
+const keyHeaders = places.map(({ header }) => header)
+const keyParameters = new Set(places.map(({ parameter }) => parameter))
+
+/** Prefix of a subprotocol with the key. SDKs use it because browsers cannot set WebSocket headers. */
 const keyProtocol = 'openai-insecure-api-key.'
 
 /** Subprotocols that carry no credential. */
@@ -26,7 +39,7 @@ export function isKeyParameter(name: string): boolean {
   return keyParameters.has(name.toLowerCase())
 }
 
-/** Every key in these places, once each. */
+/** Returns the distinct keys in the headers, subprotocols and query of a request. */
 export function vendorKeysOf({ headers, query }: KeyedRequest): ReadonlySet<string> {
   const keys = new Set<string>()
   for (const name of keyHeaders) for (const value of headers.getAll(name)) keys.add(value)
@@ -43,7 +56,7 @@ export function vendorKeysOf({ headers, query }: KeyedRequest): ReadonlySet<stri
   return keys
 }
 
-/** Removes the keys from these places. */
+/** Removes the keys that `vendorKeysOf` returns. */
 export function removeVendorKeys(request: KeyedRequest): void {
   const { headers, query } = request
   for (const name of keyHeaders) headers.remove(name)
@@ -55,7 +68,7 @@ export function removeVendorKeys(request: KeyedRequest): void {
   if (kept !== query) request.query = kept
 }
 
-/** Removes every subprotocol that may be a credential; returns the key among them, if there is one. */
+/** Removes every subprotocol that may be a credential; returns the first key among them. */
 export function takeSubprotocolKey(headers: KeyedRequest['headers']): string | undefined {
   const key = subprotocolsOf(headers).find(isKeyProtocol)?.slice(keyProtocol.length)
   keepSubprotocols(headers, (offered) => knownProtocol.test(offered))

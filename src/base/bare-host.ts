@@ -1,4 +1,4 @@
-/** A host without the brackets of an IPv6 address. */
+/** Removes the brackets around an IPv6 address. */
 export function bareHost(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1')
 }

@@ -1,2 +1,2 @@
-/** A primitive that carries a meaning, so that two meanings of one shape cannot be mixed up. */
+/** A primitive type with a name, so that values of different meanings cannot be confused. */
 export type Brand<Base, Name extends string> = Base & { readonly __brand: Name }

@@ -1,6 +1,7 @@
 /**
- * Canonical JSON: object keys sorted by UTF-16 code units, no white space, `undefined` members left
- * out. Equal values give equal bytes on every machine, so that digests can be compared.
+ * Returns canonical JSON: object keys are sorted by UTF-16 code units, there is no white space, and
+ * `undefined` members are left out. Equal values give equal bytes everywhere, so that digests can be
+ * compared.
  */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'
@@ -19,7 +20,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members}}`
 }
 
-/** Most records are written in order, and few have many members: looking is cheaper than sorting. */
+/** Sorts only if necessary: most records are already in order, and checking is cheaper than sorting. */
 function sortedKeys(record: Record<string, unknown>): string[] {
   const keys = Object.keys(record)
   for (let at = 1; at < keys.length; at++) {
@@ -28,14 +29,14 @@ function sortedKeys(record: Record<string, unknown>): string[] {
   return keys
 }
 
-/** Names of members that were quoted before: nearly all are fields of the interface. */
-const known = new Map<string, string>()
-const mostKnown = 4_096
+/** Cache of quoted member names. Nearly all of them are field names of the API, so it stays small. */
+const quotedNames = new Map<string, string>()
+const maxQuotedNames = 4_096
 
 function quoted(key: string): string {
-  const before = known.get(key)
+  const before = quotedNames.get(key)
   if (before !== undefined) return before
   const text = JSON.stringify(key)
-  if (known.size < mostKnown) known.set(key, text)
+  if (quotedNames.size < maxQuotedNames) quotedNames.set(key, text)
   return text
 }

@@ -1,4 +1,4 @@
-/** Where code that may know the time reads it; the fold and everything below it never does. */
+/** Reads the current time. The fold and the code that it calls must not use it. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number

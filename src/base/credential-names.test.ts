@@ -52,7 +52,7 @@ const others = [
   'x-request-id',
 ]
 
-describe('names of credentials', () => {
+describe('names of credential fields', () => {
   it.each(credentials)('include %s', (name) => {
     expect(isCredentialName(name)).toBe(true)
     expect(mayNameCredential(`a=b&${name}=c`)).toBe(true)
@@ -63,7 +63,7 @@ describe('names of credentials', () => {
   })
 })
 
-describe('a change of a query', () => {
+describe('removing a parameter from a query', () => {
   const without = (query: string) =>
     changeQuery(query, (parameter, name) => (name === 'key' ? undefined : parameter))
 

@@ -1,4 +1,4 @@
-/** Names of header fields and query parameters that carry credentials: the only such list. */
+/** The only list of header fields and query parameters that carry credentials. */
 
 const names: ReadonlySet<string> = new Set([
   'authorization',
@@ -19,14 +19,14 @@ const names: ReadonlySet<string> = new Set([
   'awsaccesskeyid',
 ])
 
-/** The last words of names such as `x-api-key`, `ocp-apim-subscription-key` and `client_secret`. */
+/** Matches the endings of names such as `x-api-key`, `ocp-apim-subscription-key` and `client_secret`. */
 const ending =
   /(?:^|-)(?:(?:api|subscription|functions)-?key|access-?key(?:-?id)?|(?:access|auth|authorization|bearer|id|identity|iam|oauth|refresh|secret|security|session|user)-?token|jwt-?assertion|(?:client|api|app)-?secret|secret-?key)$/
 
-/** Credentials, signatures and dates of signed requests. */
+/** Matches fields of signed requests: credentials, signatures and dates. */
 const signing = /^x-(?:amz-|goog-(?:credential|signature)$|ms-token-)/
 
-/** Is the value of a field or parameter of this name a credential? */
+/** Returns true if the value of a field or parameter with this name is a credential. */
 export function isCredentialName(name: string): boolean {
   const plain = name.toLowerCase().replace(/[_.]/g, '-')
   return names.has(plain) || signing.test(plain) || ending.test(plain)
@@ -34,10 +34,10 @@ export function isCredentialName(name: string): boolean {
 
 const hint = /key|tok|auth|sig|secret|pass|cred|jwt|amz|cookie|%/i
 
-/** A quick look at a whole query: false if none of its parameters has such a name. */
+/** Quick check of a whole query: returns false only if no parameter has the name of a credential. */
 export function mayNameCredential(query: string): boolean {
   return hint.test(query)
 }
 
-/** Stands in for credentials in everything that people read. */
+/** Placeholder for credentials in logs and other output for people. */
 export const redacted = '<redacted>'

@@ -1,4 +1,4 @@
-/** A queue whose first item is taken in constant time on average, however long it is. */
+/** A queue of any length whose first item is removed in amortized constant time. */
 export class Fifo<Item> {
   #items: Item[] = []
   #head = 0
@@ -25,7 +25,7 @@ export class Fifo<Item> {
     return item
   }
 
-  /** All items, the first one first. */
+  /** Returns all items, first in first. */
   toArray(): Item[] {
     return this.#items.slice(this.#head)
   }

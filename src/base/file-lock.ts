@@ -1,13 +1,13 @@
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Another process holds what was to be locked. */
+/** Thrown if another process holds the lock. */
 export class LockedError extends Error {}
 
 /**
- * Takes `path` for this process until it ends, however it ends, and returns what gives it back. The
- * lock is SQLite's own on a file beside it, which the system releases with the process.
- * @throws LockedError where another process has it, or the system's error.
+ * Locks `path` until this process ends or calls the returned function. The lock is SQLite's lock on
+ * `path.lock`, which the operating system releases when the process ends.
+ * @throws LockedError if another process holds it, or the system's error
  */
 export function takeFileLock(path: string): () => void {
   createPrivate(`${path}.lock`)
@@ -21,11 +21,11 @@ export function takeFileLock(path: string): () => void {
   return () => lock.close()
 }
 
-/** Whoever may open the file can hold it, and so keep this process from starting: nobody else may. */
+/** Creates a file that only this user can open, because any process that can open it could lock it. */
 function createPrivate(path: string): void {
   try {
     closeSync(openSync(path, 'ax', 0o600))
   } catch {
-    // It exists, or cannot be made, which SQLite tells.
+    // The file exists already, or it cannot be created; SQLite reports the latter.
   }
 }

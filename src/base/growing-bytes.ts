@@ -1,9 +1,8 @@
-/** Bytes that come in pieces and are wanted in one. Growing doubles the room, so that adding is linear. */
-
-/** Room beyond this is given back by `clear`. */
-const keptRoom = 64 * 1024
+/** Maximum size of a buffer that `clear` keeps for reuse. */
+const maxKeptBytes = 64 * 1024
 const none = Buffer.alloc(0)
 
+/** Joins bytes that arrive in pieces. A full buffer doubles, so that adding takes linear time in total. */
 export class GrowingBytes {
   #bytes: Buffer = none
   #length = 0
@@ -12,12 +11,12 @@ export class GrowingBytes {
     return this.#length
   }
 
-  /** What was added, until the next call of `add` or `clear`. */
+  /** All added bytes; valid until the next call of `add` or `clear`. */
   get content(): Buffer {
     return this.#bytes.subarray(0, this.#length)
   }
 
-  /** Copies bytes [start, end). */
+  /** Appends a copy of bytes [start, end). */
   add(bytes: Uint8Array, start: number, end: number): void {
     const length = this.#length + end - start
     if (length > this.#bytes.length) this.#grow(length)
@@ -33,7 +32,7 @@ export class GrowingBytes {
 
   clear(): void {
     this.#length = 0
-    if (this.#bytes.length > keptRoom) this.#bytes = none
+    if (this.#bytes.length > maxKeptBytes) this.#bytes = none
   }
 
   #grow(length: number): void {

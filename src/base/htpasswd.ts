@@ -1,11 +1,11 @@
-/** The lines of an htpasswd file, and which hashes can be checked. */
+/** Parses the lines of an htpasswd file, and recognizes the hashes that can be checked. */
 
 export type PasswordHashKind = 'bcrypt' | 'apr1' | 'sha1' | 'crypt'
 
 /**
- * MD5 (apr1), bcrypt, SHA-1 and crypt(3): the traditional form, and those that begin with `$1$`
- * (MD5), `$5$` (SHA-256) and `$6$` (SHA-512). Costs that would take minutes are left out: bcrypt
- * above 16, more than 999999 rounds.
+ * The hash formats that can be checked: MD5 (apr1), bcrypt, SHA-1 and crypt(3), which is the traditional
+ * format or begins with `$1$` (MD5), `$5$` (SHA-256) or `$6$` (SHA-512). Costs that would take minutes are
+ * not supported: bcrypt costs above 16, and more than 999999 rounds.
  */
 const forms: readonly (readonly [PasswordHashKind, string])[] = [
   ['bcrypt', '\\$2[aby]\\$(?:0[4-9]|1[0-6])\\$[./A-Za-z0-9]{53}'],
@@ -19,26 +19,26 @@ const forms: readonly (readonly [PasswordHashKind, string])[] = [
 const patterns = forms.map(([kind, form]) => [kind, new RegExp(`^(?:${form})$`)] as const)
 
 /**
- * One line with something that has the look of a hash, which a plain password hardly ever has; valid
- * in RE2 and in JavaScript. A hash that cannot be checked lets nobody in.
+ * Matches a line with something that looks like a hash, which plain passwords hardly ever do; valid in RE2
+ * and in JavaScript. Users whose hash matches but cannot be checked are refused.
  */
 export const htpasswdLinePattern =
   '^[^:\\r\\n]+:(?:\\$[^\\r\\n]+|\\{SHA\\}[^\\r\\n]+|[./A-Za-z0-9]{13})$'
 
-/** Undefined for plain passwords and for forms that cannot be checked. */
+/** Returns undefined for plain passwords and for hashes that cannot be checked. */
 export function passwordHashKind(hash: string): PasswordHashKind | undefined {
   return patterns.find(([, pattern]) => pattern.test(hash))?.[0]
 }
 
 interface HtpasswdLine {
-  /** Counted from 1. */
+  /** Line number, from 1. */
   readonly line: number
-  /** Undefined where the line has none: it is malformed. */
+  /** Undefined if the line is malformed. */
   readonly user: string | undefined
   readonly hash: string
 }
 
-/** Lines that are neither blank nor comments. */
+/** Parses the lines that are neither blank nor comments. */
 export function htpasswdLines(text: string): HtpasswdLine[] {
   return text.split(/\r?\n/).flatMap((content, index): HtpasswdLine[] => {
     if (content.trim() === '' || content.startsWith('#')) return []

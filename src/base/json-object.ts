@@ -1,8 +1,6 @@
-/** JSON that others wrote: is a value an object with members? */
-
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** False for null, arrays, and everything that is not an object. */
+/** Returns true for a JSON object; false for null, arrays and all other values. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

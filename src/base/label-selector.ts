@@ -1,4 +1,4 @@
-/** Label selectors as Kubernetes has them (metav1.LabelSelector). */
+/** A label selector of Kubernetes (metav1.LabelSelector). */
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>
   readonly matchExpressions?: readonly {
@@ -8,7 +8,7 @@ export interface LabelSelector {
   }[]
 }
 
-/** Does a selector match? An empty one matches everything; an unknown operator nothing. */
+/** Returns true if the selector matches. An empty one matches everything, an unknown operator nothing. */
 export function matchesSelector(
   selector: LabelSelector | undefined,
   labels: Readonly<Record<string, string>>,

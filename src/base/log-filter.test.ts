@@ -6,7 +6,7 @@ const level = (text: string, module: string) => {
   return filter && levelFor(filter, module)
 }
 
-describe('what is logged', () => {
+describe('the log filter', () => {
   it.each([
     ['info', 'sluice', 'info'],
     ['INFO', 'sluice', 'info'],
@@ -19,15 +19,15 @@ describe('what is logged', () => {
     ['sluice[span{a=1}]=debug', 'sluice', 'debug'],
     [' info , hyper=warn ', 'sluice', 'info'],
     ['', 'sluice', 'error'],
-  ])('%j logs %s from %s', (text, module, expected) => {
+  ])('with the filter %j, the level of %s is %s', (text, module, expected) => {
     expect(level(text, module)).toBe(expected)
   })
 
-  it.each(['very loud', 'sluice=loud', '=info', 'a b=info'])('refuses %j', (text) => {
+  it.each(['very loud', 'sluice=loud', '=info', 'a b=info'])('rejects the filter %j', (text) => {
     expect(parseLogFilter(text)).toBeUndefined()
   })
 
-  it('logs nothing where it is off', () => {
+  it('logs nothing if the level is off', () => {
     expect(isLogged('error', 'off')).toBe(false)
     expect(isLogged('error', 'warn')).toBe(true)
     expect(isLogged('info', 'warn')).toBe(false)

@@ -1,13 +1,13 @@
 /**
- * What is logged, in the syntax of RUST_LOG: levels with commas between them, each for everything or
- * for one module and what is below it (`info,sluice::xds=debug`). The longest module that fits
- * decides. A module without a level logs everything. Spans in brackets are read and mean nothing.
+ * Log levels in the syntax of RUST_LOG: a comma-separated list of levels, each for all modules or for one
+ * module and its submodules (`info,sluice::xds=debug`). The longest module name that matches decides. A
+ * module without a level logs everything. Spans in brackets are ignored.
  */
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
 type FilterLevel = (typeof levels)[number]
 
 interface LogFilter {
-  /** Levels by module; the empty module is everything. */
+  /** Levels by module; the empty module stands for all modules. */
   readonly levels: ReadonlyMap<string, FilterLevel>
 }
 
@@ -17,7 +17,7 @@ function levelOf(text: string): FilterLevel | undefined {
   return levels.find((level) => level === text.toLowerCase())
 }
 
-/** Undefined where the text is not of that form; an empty one lets errors through alone. */
+/** Returns undefined if the text is not valid. An empty filter logs only errors. */
 export function parseLogFilter(text: string): LogFilter | undefined {
   const found = new Map<string, FilterLevel>()
   for (const part of text.split(',').map((one) => one.trim())) {
@@ -32,7 +32,7 @@ export function parseLogFilter(text: string): LogFilter | undefined {
   return { levels: found }
 }
 
-/** The level from which a module is logged, such as `sluice::xds`. */
+/** Returns the lowest level that is logged for a module such as `sluice::xds`. */
 export function levelFor({ levels: known }: LogFilter, module: string): FilterLevel {
   let best: string | undefined
   for (const name of known.keys()) {
@@ -42,7 +42,7 @@ export function levelFor({ levels: known }: LogFilter, module: string): FilterLe
   return (best === undefined ? undefined : known.get(best)) ?? 'error'
 }
 
-/** Is a line of this level logged where the filter says `from`? */
+/** Returns true if a line of this level is logged when `from` is the lowest level that is logged. */
 export function isLogged(level: FilterLevel, from: FilterLevel): boolean {
   return from !== 'off' && levels.indexOf(level) >= levels.indexOf(from)
 }

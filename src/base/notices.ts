@@ -1,4 +1,4 @@
-/** Passes a text on if it differs from the one before. An empty text means that all is well again. */
+/** Wraps `notify` to skip repeated texts. An empty text is not reported: the problem is gone. */
 export function onlyChanges(notify: (text: string) => void): (text: string) => void {
   let last = ''
   return (text) => {

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 
-/** Where clients reach what is bound: the address itself, or the machine's first where all are. */
+/** The address of a listener for clients: its own or, if it binds all, the machine's first IPv4 address. */
 export function reachableAddress(bindAddress: string): string {
   if (bindAddress !== '0.0.0.0' && bindAddress !== '::') return bindAddress
   const addresses = Object.values(networkInterfaces()).flatMap((entries) => entries ?? [])

@@ -1,8 +1,8 @@
-/** Items by paths whose segments each end with `/`, found by how a path begins as well. */
+/** Items by paths, whose segments each end with `/`. Items can also be found by a prefix of their path. */
 export class PathMap<Item> {
   readonly #items = new Map<string, Item>()
-  /** Paths by each of their beginnings that end with `/`. */
-  readonly #under = new Map<string, Set<string>>()
+  /** Paths by each of their prefixes that end with `/`. */
+  readonly #pathsByPrefix = new Map<string, Set<string>>()
 
   get(path: string): Item | undefined {
     return this.#items.get(path)
@@ -10,16 +10,16 @@ export class PathMap<Item> {
 
   set(path: string, item: Item): void {
     this.#items.set(path, item)
-    for (const beginning of beginnings(path)) {
-      const paths = this.#under.get(beginning)
-      if (paths === undefined) this.#under.set(beginning, new Set([path]))
+    for (const prefix of prefixesOf(path)) {
+      const paths = this.#pathsByPrefix.get(prefix)
+      if (paths === undefined) this.#pathsByPrefix.set(prefix, new Set([path]))
       else paths.add(path)
     }
   }
 
-  /** Removes the items whose paths begin so, in the order of their coming; all for an empty text. */
-  takeAll(beginning: string): Item[] {
-    const paths = beginning === '' ? this.#items.keys() : (this.#under.get(beginning) ?? [])
+  /** Removes and returns the items whose paths have the prefix, in order of insertion; all if it is empty. */
+  takeAll(prefix: string): Item[] {
+    const paths = prefix === '' ? this.#items.keys() : (this.#pathsByPrefix.get(prefix) ?? [])
     return [...paths].flatMap((path) => this.#take(path))
   }
 
@@ -27,16 +27,16 @@ export class PathMap<Item> {
     const item = this.#items.get(path)
     if (item === undefined) return []
     this.#items.delete(path)
-    for (const beginning of beginnings(path)) {
-      const paths = this.#under.get(beginning)
+    for (const prefix of prefixesOf(path)) {
+      const paths = this.#pathsByPrefix.get(prefix)
       paths?.delete(path)
-      if (paths?.size === 0) this.#under.delete(beginning)
+      if (paths?.size === 0) this.#pathsByPrefix.delete(prefix)
     }
     return [item]
   }
 }
 
-function beginnings(path: string): string[] {
+function prefixesOf(path: string): string[] {
   const found: string[] = []
   for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) {
     found.push(path.slice(0, at + 1))

@@ -1,24 +1,21 @@
 import { Fifo } from './fifo.ts'
 import { GrowingBytes } from './growing-bytes.ts'
 
-/** Pieces below this size are joined. */
+/** Pieces that are smaller than this are joined. */
 const smallPiece = 4 * 1024
-/** Pieces that were joined have about this size. */
+/** Approximate size at which a joined piece is complete. */
 const joinedSize = 16 * 1024
 const none = Buffer.alloc(0)
 
-/**
- * Bytes that wait, in pieces. Small pieces are joined, so that what is kept is never much larger than
- * what was received, however small the pieces were.
- */
+/** A queue of bytes in pieces. Small pieces are joined to limit the memory overhead of each piece. */
 export class PieceQueue {
-  /** What is left of a piece that was taken in part; it comes before the others. */
+  /** The rest of a piece that was removed in part; it precedes all other pieces. */
   #rest: Buffer | undefined
   readonly #pieces = new Fifo<Buffer>()
   #joined: GrowingBytes | undefined
   size = 0
 
-  /** Copies bytes [start, end). */
+  /** Appends a copy of bytes [start, end). */
   push(bytes: Uint8Array, start: number, end: number): void {
     const length = end - start
     if (length === 0) return
@@ -39,24 +36,24 @@ export class PieceQueue {
     this.#joined = undefined
   }
 
-  /** Removes the first piece; returns undefined if none waits. */
+  /** Removes and returns the first piece; undefined if the queue is empty. */
   shift(): Buffer | undefined {
     return this.shiftUpTo(this.size)
   }
 
-  /** Removes the first bytes that lie together, `most` of them at most; undefined if none wait. */
-  shiftUpTo(most: number): Buffer | undefined {
+  /** Removes and returns up to `maxBytes` contiguous bytes; undefined if the queue is empty. */
+  shiftUpTo(maxBytes: number): Buffer | undefined {
     if (this.size === 0) return undefined
     if (this.#pieces.length === 0) this.#closeJoined()
     const piece = this.#rest ?? this.#pieces.take() ?? none
-    const isWhole = piece.length <= most
-    this.#rest = isWhole ? undefined : piece.subarray(most)
-    const taken = isWhole ? piece : piece.subarray(0, most)
+    const isWhole = piece.length <= maxBytes
+    this.#rest = isWhole ? undefined : piece.subarray(maxBytes)
+    const taken = isWhole ? piece : piece.subarray(0, maxBytes)
     this.size -= taken.length
     return taken
   }
 
-  /** Removes so many bytes, or all if there are fewer. */
+  /** Removes and returns `length` bytes, or all bytes if there are fewer. */
   read(length: number): Buffer {
     const first = this.shiftUpTo(length) ?? none
     if (first.length === length || this.size === 0) return first
@@ -70,7 +67,7 @@ export class PieceQueue {
     return found
   }
 
-  /** All pieces in order; none waits afterwards. */
+  /** Removes and returns all pieces, in order. */
   take(): Buffer[] {
     if (this.size === 0) return []
     this.#closeJoined()
@@ -80,7 +77,7 @@ export class PieceQueue {
     return pieces
   }
 
-  /** All bytes in one; none wait afterwards. */
+  /** Removes and returns all bytes as one piece. */
   takeWhole(): Buffer {
     const pieces = this.take()
     const [first] = pieces
@@ -94,7 +91,7 @@ export class PieceQueue {
     this.size = 0
   }
 
-  /** Pieces that come before all others; they are not copied. */
+  /** Inserts pieces at the front of the queue without copying them. */
   putBack(pieces: readonly Buffer[]): void {
     for (const piece of [...pieces, ...this.take()]) {
       if (piece.length === 0) continue

@@ -1,15 +1,15 @@
-/** The Prometheus text format, version 0.0.4. */
+/** Content type of the Prometheus text format, version 0.0.4. */
 export const prometheusContentType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The lines before the series of a metric. */
+/** The HELP and TYPE lines of a metric. */
 export const metricHead = (name: string, type: string, help: string) =>
   `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
 
-/** Label values: backslash, quote and line feed are escaped. */
+/** Characters that are escaped in label values, with their escapes. */
 const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
 const escapeLabel = (value: string) => value.replace(/[\\"\n]/g, (found) => escapes[found] ?? '')
 
-/** `{name="value",...}`, or nothing if there are no labels. `extra` is one more label as text. */
+/** Formats labels as `{name="value",...}`; empty if there are none. `extra` is one more formatted label. */
 export function labelText(names: readonly string[], values: readonly string[], extra = ''): string {
   const pairs = names.map((name, at) => `${name}="${escapeLabel(values[at] ?? 'unknown')}"`)
   if (extra !== '') pairs.push(extra)

@@ -1,6 +1,4 @@
-/** Parameters of query strings. What is kept stays byte for byte as it was sent. */
-
-/** A name or a value as servers decode it; what cannot be decoded stays as it is. */
+/** Decodes a name or value of a query as servers do; invalid escapes are kept. */
 function decodeQueryPart(text: string): string {
   if (!/[%+]/.test(text)) return text
   const spaced = text.replaceAll('+', ' ')
@@ -16,8 +14,9 @@ function decodeQueryPart(text: string): string {
 type Change = (parameter: string, name: string, value: string) => string | undefined
 
 /**
- * Replaces parameters, or removes those for which `change` returns undefined. Some servers separate
- * parameters by `;` as well, so both separators end a parameter. Undefined if nothing is left.
+ * Replaces each parameter of a query string by the result of `change`, or removes it if that is undefined. A
+ * parameter that `change` returns stays as it was sent, byte for byte. Both `&` and `;` end a parameter,
+ * because some servers also separate parameters by `;`. Returns undefined if nothing is left.
  */
 export function changeQuery(query: string, change: Change): string | undefined {
   let changed = ''

@@ -1,27 +1,25 @@
 /**
- * One object in place of many equal ones. What is decoded from bytes is a new object each time, also
- * where thousands of resources say the same: a namespace, a listener, a backend.
+ * Replaces equal values by one shared object. Decoding creates new objects even if thousands of resources
+ * contain the same namespace, listener or backend. The number of stored values is limited.
  */
-
-/** Values by an identity; a bounded number, so that what is gone does not stay for long. */
 export class Repeated<Value> {
   readonly #known = new Map<string, Value>()
-  readonly #most: number
+  readonly #maxValues: number
 
-  constructor(most = 4_096) {
-    this.#most = most
+  constructor(maxValues = 4_096) {
+    this.#maxValues = maxValues
   }
 
-  /** The value that is kept under this identity. */
+  /** Returns the value that is stored under this identity, if any. */
   find(identity: string): Value | undefined {
     return this.#known.get(identity)
   }
 
-  /** The value that was kept under this identity first. Values are shared: never change one. */
+  /** Returns the value that was first stored under this identity. Values are shared: never change one. */
   share(identity: string, value: Value): Value {
     const known = this.#known.get(identity)
     if (known !== undefined) return known
-    if (this.#known.size >= this.#most) this.#known.clear()
+    if (this.#known.size >= this.#maxValues) this.#known.clear()
     this.#known.set(identity, value)
     return value
   }
@@ -29,12 +27,12 @@ export class Repeated<Value> {
 
 const texts = new Repeated<string>()
 
-/** The same text, in the memory of one that was read before. */
+/** Returns an equal text that was read before, if any, so that equal texts share memory. */
 export const sharedText = (text: string): string => texts.share(text, text)
 
 const none: readonly never[] = []
 
-/** The list, as long as it is: lists that grew have room to spare. Empty ones are all the same. */
+/** Converts a list without spare capacity, which lists that grow have. Empty lists share one object. */
 export function exactList<Item, Result>(
   items: readonly Item[],
   convert: (item: Item) => Result,

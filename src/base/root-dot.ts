@@ -1,14 +1,9 @@
-/**
- * `example.com.` is the absolute form of the name `example.com`: the same host (RFC 1034 3.1,
- * RFC 3986 3.2.2). The core leaves the dot out where it reads a head (assembly/match/authority.ts);
- * this does the same for texts that are compared elsewhere.
- */
-
 const dot = 0x2e
 
 /**
- * A host name, or `host[:port]`, without the one dot that ends the name. What has none comes back as
- * it is, and so do names that only dots would be left of, which are no names.
+ * Removes the dot at the end of the name in `host` or `host[:port]`, unless the name ends with two dots or is
+ * a dot. `example.com.` is the absolute form of `example.com`, the same host (RFC 1034 3.1, RFC 3986 3.2.2).
+ * The core removes the dot when it reads a head (assembly/match/authority.ts).
  */
 export function withoutRootDot(authority: string): string {
   const colon = authority.lastIndexOf(':')

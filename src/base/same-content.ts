@@ -1,6 +1,6 @@
 /**
- * Do two values surely have the same canonical JSON? Looks only, and makes no text; false where they
- * differ, and in odd cases where they do not (a member that is undefined).
+ * Returns true only if two values have the same canonical JSON, without creating the texts. In rare cases it
+ * returns false although they do: if a member is undefined.
  */
 export function hasSameContent(a: unknown, b: unknown): boolean {
   if (a === b) return true

@@ -1,9 +1,9 @@
 /**
- * Checks of plain data that another process has compiled: the form that a reader relies on, told
- * once beside its type. Unlike a schema it is for machines: no text to read, no defaults.
+ * Checks plain data that another process has compiled, and derives the types of that data. Unlike a
+ * schema a shape is for machines: it has no documentation and no defaults.
  *
- *   interface Retry { readonly codes: readonly number[]; readonly backoffMs?: number }
- *   const retry: Shape<Retry> = record({ codes: list(integer(100, 599)), backoffMs: optional(count) })
+ *   const retry = record({ codes: list(integer(100, 599)), backoffMs: optional(count) })
+ *   type Retry = Infer<typeof retry>
  *   problemOf(retry, JSON.parse(text))
  */
 import { isObject } from './json-object.ts'
@@ -11,13 +11,16 @@ import { isObject } from './json-object.ts'
 declare const typeOf: unique symbol
 
 export interface Shape<T> {
-  /** What is wrong with a value, with its path in front; undefined if it has the shape. */
+  /** Returns what is wrong with a value, after its path; undefined if the value has the shape. */
   readonly check: (value: unknown, path: string) => string | undefined
   readonly isOptional?: true
   readonly [typeOf]?: T
 }
 
-/** What is wrong with a value, such as `providers[0].keys: expected a list`. */
+/** The type of the values that a shape describes. */
+export type Infer<S> = S extends Shape<infer T> ? T : never
+
+/** Returns what is wrong with a value, such as `providers[0].keys: expected a list`, or undefined. */
 export function problemOf(shape: Shape<unknown>, value: unknown): string | undefined {
   return shape.check(value, '')
 }
@@ -25,7 +28,7 @@ export function problemOf(shape: Shape<unknown>, value: unknown): string | undef
 const expected = (path: string, what: string): string =>
   path === '' ? `expected ${what}` : `${path}: expected ${what}`
 
-/** What a shape of one type says of every other value. */
+/** A shape of the values that pass a test; `what` describes them in messages. */
 const whenever = <T>(what: string, is: (value: unknown) => boolean): Shape<T> => ({
   check: (value, path) => (is(value) ? undefined : expected(path, what)),
 })
@@ -43,7 +46,7 @@ export function integer(min: number, max: number): Shape<number> {
 export const count = integer(0, Number.MAX_SAFE_INTEGER)
 export const port = integer(1, 65_535)
 
-/** One of some constants. */
+/** One of several constants. */
 export function choice<const T extends string | boolean>(...values: readonly T[]): Shape<T> {
   return whenever(`one of ${values.join(', ')}`, (value) => values.includes(value as T))
 }
@@ -57,7 +60,7 @@ export function list<T>(items: Shape<T>): Shape<readonly T[]> {
   }
 }
 
-/** An object with any names. */
+/** An object with any keys. */
 export function map<T>(values: Shape<T>): Shape<Readonly<Record<string, T>>> {
   return {
     check: (value, path) =>
@@ -74,12 +77,21 @@ export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
   return { check: shape.check, isOptional: true }
 }
 
-/** An object with these fields and no others: an unknown one may restrict what the others allow. */
+type IsOptional<T> = unknown extends T ? false : undefined extends T ? true : false
+
+/** The object type of a record. Fields that may be undefined are optional. */
+type RecordOf<T> = {
+  readonly [K in keyof T as IsOptional<T[K]> extends true ? never : K]: T[K]
+} & {
+  readonly [K in keyof T as IsOptional<T[K]> extends true ? K : never]?: T[K]
+}
+
+/** An object with these fields only. Unknown fields are refused: one may restrict what the others allow. */
 export function record<T extends object>(
   fields: {
     readonly [K in keyof T]-?: Shape<T[K]>
   },
-): Shape<T> {
+): Shape<RecordOf<T>> {
   const known = Object.entries<Shape<unknown>>(fields)
   return {
     check(value, path) {
@@ -95,7 +107,7 @@ export function record<T extends object>(
   }
 }
 
-/** A value of the first shape, or of the second one. */
+/** A value of either shape. If it has neither, the problem of the first shape is returned. */
 export function either<A, B>(first: Shape<A>, second: Shape<B>): Shape<A | B> {
   return {
     check: (value, path) =>
@@ -103,7 +115,7 @@ export function either<A, B>(first: Shape<A>, second: Shape<B>): Shape<A | B> {
   }
 }
 
-/** Objects that a field of constants tells apart. */
+/** One of several object shapes, selected by the constant in the field `tag`. */
 export function union<Tag extends string, T extends Readonly<Record<Tag, string>>>(
   tag: Tag,
   shapes: { readonly [K in T[Tag]]: Shape<Extract<T, Readonly<Record<Tag, K>>>> },
@@ -121,7 +133,7 @@ export function union<Tag extends string, T extends Readonly<Record<Tag, string>
   }
 }
 
-/** A shape whose values have to hold together as well. */
+/** Adds a condition on the whole value to a shape; `what` describes it in messages. */
 export function where<T>(shape: Shape<T>, what: string, holds: (value: T) => boolean): Shape<T> {
   return {
     check: (value, path) =>

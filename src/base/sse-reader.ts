@@ -1,22 +1,22 @@
 /**
- * Server-sent events (WHATWG HTML, 9.2.6), read from bytes however they are cut. Every byte is looked
- * at a fixed number of times, and the bound of an event counts every byte that is received for it.
+ * Reads server-sent events (WHATWG HTML, 9.2.6) from bytes in pieces of any size. Reading takes linear time,
+ * and every byte that is received for an event counts towards its size limit.
  */
 import { GrowingBytes } from './growing-bytes.ts'
 
-/** A block of lines that an empty line has ended, if it has a field that counts. */
+/** A block of lines that ends with an empty line and has at least one known field. */
 export interface SseEvent {
-  /** Empty if the block does not name one. */
+  /** Type of the event; empty if the block does not name one. */
   readonly type: string
-  /** Undefined if the block has no data: then it is no event, and only `id` and `retry` count. */
+  /** Undefined if the block has no data. Such a block is not an event; only its `id` and `retry` count. */
   readonly data: string | undefined
-  /** Undefined if the block has none; the last one before it stays in force. */
+  /** Undefined if the block has no id, so that the previous id still applies. */
   readonly id: string | undefined
-  /** Milliseconds. */
+  /** Reconnection time in milliseconds. */
   readonly retry: number | undefined
 }
 
-/** A block grew beyond the bound. */
+/** Thrown if a block exceeds the size limit. */
 export class SseEventTooLarge extends Error {
   override readonly name = 'SseEventTooLarge'
 }
@@ -31,10 +31,10 @@ const digits = /^[0-9]+$/
 export class SseReader {
   readonly #limit: number
   readonly #skips: boolean
-  /** The beginning of a line whose end has not arrived. */
+  /** The part of an unfinished line that has arrived. */
   readonly #line = new GrowingBytes()
   readonly #data = new GrowingBytes()
-  /** The first data of a block lies in the bytes that are being read. */
+  /** The chunk that contains the first data of the block, until `#copyData` copies that data. */
   #span: Buffer | undefined
   #spanStart = 0
   #spanEnd = 0
@@ -42,7 +42,7 @@ export class SseReader {
   #type = ''
   #id: string | undefined
   #retry: number | undefined
-  /** Bytes of the block so far. */
+  /** Number of bytes of the block so far. */
   #size = 0
   #isInLine = false
   #hasFields = false
@@ -51,71 +51,72 @@ export class SseReader {
   #settled = 0
   #blockStart = 0
   #blockEnd = 0
-  /** Bytes of the mark that have arrived; all of them once it is known whether there is one. */
+  /** Number of bytes of the byte order mark that were read; 3 once the reader is past the mark. */
   #markBytes = 0
 
   /**
-   * `limit`: bytes that a block may have, comments and line ends included. `tooLarge`: `fail` throws,
-   * `skip` leaves the block out and goes on behind it.
+   * `limit` is the maximum size of a block in bytes, including comments and line ends. A larger block makes
+   * `push` throw if `tooLarge` is `fail`, and is left out if it is `skip`.
    */
   constructor(limit: number, tooLarge: 'fail' | 'skip') {
     this.#limit = limit
     this.#skips = tooLarge === 'skip'
   }
 
-  /** An event has begun and its empty line has not arrived; at the end of a stream it is dropped. */
+  /** True if a block has begun but has not ended. If the stream ends now, the block is dropped. */
   get isInside(): boolean {
     return this.#isInLine || this.#hasFields
   }
 
-  /** How many of the bytes that were read last lie before the event that has begun; all if none has. */
+  /** Number of bytes of the last chunk that precede an unfinished event; all bytes if there is none. */
   get settledBytes(): number {
     return this.#settled
   }
 
-  /** While an event is given: where its block begins among the bytes that are read; 0 if before them. */
+  /** Valid during `onEvent`: where the event's block starts in the chunk; 0 if it started earlier. */
   get blockStart(): number {
     return this.#blockStart
   }
 
   /**
-   * While an event is given: where its block ends among the bytes that are read. A line feed that
-   * comes later, behind a carriage return that ended the block, belongs to the block too.
+   * Valid during `onEvent`: where the event's block ends in the chunk. If that is a carriage return at the
+   * end of the chunk, a line feed at the start of the next chunk also belongs to the block.
    */
   get blockEnd(): number {
     return this.#blockEnd
   }
 
   /**
-   * Reads bytes; they may be overwritten afterwards. Gives every event that they complete, in order.
-   * @throws SseEventTooLarge behind the events before it
+   * Reads a chunk, and calls `onEvent` for every event that it completes, in order. The chunk may be
+   * overwritten afterwards.
+   * @throws SseEventTooLarge after the events that precede the large one
    */
   push(chunk: Uint8Array, onEvent: (event: SseEvent) => void): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
     const end = bytes.length
     let at = this.#markBytes < byteOrderMark.length ? this.#skipMark(bytes) : 0
-    let feed = -1
-    let back = -1
+    let nextFeed = -1
+    let nextReturn = -1
     this.#settled = this.isInside ? 0 : at
     this.#blockStart = 0
     while (at < end) {
       if (this.#isAfterReturn && bytes[at] === lineFeed) at = this.#skipFeed(at)
       this.#isAfterReturn = false
       if (at === end) break
-      // Neither search goes over bytes that it has seen.
-      if (feed < at) feed = indexOf(bytes, lineFeed, at)
-      if (back < at) back = indexOf(bytes, carriageReturn, at)
-      const stop = Math.min(feed, back)
+      // Each search starts again only after its last match, so that no byte is searched twice.
+      if (nextFeed < at) nextFeed = indexOf(bytes, lineFeed, at)
+      if (nextReturn < at) nextReturn = indexOf(bytes, carriageReturn, at)
+      const stop = Math.min(nextFeed, nextReturn)
       this.#count(Math.min(stop + 1, end) - at)
       if (stop === end) this.#keep(bytes, at)
       else this.#endLine(bytes, at, stop, onEvent)
-      this.#isAfterReturn = stop === back && stop < end
+      this.#isAfterReturn = stop === nextReturn && stop < end
       at = stop + 1
     }
     this.#copyData()
   }
 
-  /** The second half of CR LF; gives where the next line begins. */
+  /** Skips the line feed of CR LF; returns the start of the next line. */
   #skipFeed(at: number): number {
     if (this.#size > 0) this.#count(1)
     if (!this.#hasFields) this.#settled = at + 1
@@ -144,7 +145,7 @@ export class SseReader {
     this.#forget()
   }
 
-  /** The line goes on in the next bytes. */
+  /** Stores the beginning of a line that continues in the next chunk. */
   #keep(bytes: Buffer, start: number): void {
     this.#isInLine = true
     if (!this.#isSkipping) this.#line.add(bytes, start, bytes.length)
@@ -163,7 +164,7 @@ export class SseReader {
     else {
       this.#line.add(bytes, start, stop)
       this.#field(this.#line.content, 0, this.#line.length)
-      // The line lies in memory that the next one takes.
+      // The buffer is overwritten by the next line, so the data is copied first.
       this.#copyData()
       this.#line.clear()
     }
@@ -232,7 +233,7 @@ export class SseReader {
     this.#data.add(bytes, start, stop)
   }
 
-  /** Copies data out of bytes that will be overwritten. */
+  /** Copies data out of the chunk, which may be overwritten. */
   #copyData(): void {
     if (this.#span === undefined) return
     this.#data.add(this.#span, this.#spanStart, this.#spanEnd)
@@ -240,13 +241,13 @@ export class SseReader {
   }
 }
 
-/** The length of the bytes if the byte is not among them. */
+/** Like `Buffer.indexOf`, but returns the length if the byte is not found. */
 function indexOf(bytes: Buffer, byte: number, from: number): number {
   const found = bytes.indexOf(byte, from)
   return found < 0 ? bytes.length : found
 }
 
-/** Where the value of a field with this name begins; negative if the line has another name. */
+/** Returns where the value of the field `name` starts, or -1 if the line has another field. */
 function startOfValue(bytes: Buffer, start: number, stop: number, name: string): number {
   const end = start + name.length
   if (end > stop) return -1

@@ -1,7 +1,6 @@
-/** Work that must not hold up an end. */
 import { setTimeout as after } from 'node:timers/promises'
 
-/** Is the work done in time? It goes on by itself where it is not. */
+/** Resolves to true when the work is done, or to false on timeout; the work is not cancelled. */
 export async function within(limitMs: number, work: () => Promise<void>): Promise<boolean> {
   const limit = new AbortController()
   const late = after(limitMs, false, { signal: limit.signal }).catch(() => false)

@@ -1,4 +1,4 @@
-/** Fields, indices and presence. Own properties only; a field of null is missing, not a wrong type. */
+/** Access to fields and items, and `has`. Only own properties are fields; a field of null is missing. */
 import { CelError, isCelError, noOverload } from './error.ts'
 import type { Step } from './frame.ts'
 import {
@@ -14,10 +14,10 @@ import {
   typeName,
 } from './value.ts'
 
-/** The step that reads one field, or one key that is a literal text. */
+/** Returns the step that reads the field `name`, which is known when the expression is compiled. */
 export function fieldStep(of: Step, name: string): Step {
   const missing = new CelError('missing', `there is no ${JSON.stringify(name)}`)
-  // What every object inherits must be asked for with care; all other names can be read straight.
+  // Names that every object inherits need a check for own properties; all other names are read directly.
   const isInherited = name in Object.prototype
   return (frame) => {
     const value = of(frame)
@@ -36,8 +36,8 @@ export function fieldStep(of: Step, name: string): Step {
 }
 
 /**
- * `variable.field`, with a variable that reads as null where it is not set, in one step. Most of what
- * expressions read has this form; `otherwise` is the same in steps that take any value.
+ * Reads `variable.field`, the most common form of access, in one step. The variable must read as null if it
+ * is not set. `otherwise` is the general step, which handles values of every type.
  */
 export function variableFieldStep(variable: string, name: string, otherwise: Step): Step {
   const missing = new CelError('missing', `there is no ${JSON.stringify(name)}`)
@@ -53,7 +53,7 @@ export function variableFieldStep(variable: string, name: string, otherwise: Ste
   }
 }
 
-/** `variable.field["name"]` of views, such as headers of a request, likewise. */
+/** Reads `variable.field["name"]` of views in one step, as for the headers of a request. */
 export function viewFieldStep(
   variable: string,
   field: string,
@@ -81,8 +81,8 @@ function fieldOf(value: CelResult, name: string, missing: CelError): CelResult {
 const noItem = new CelError('missing', 'there is no such item')
 const noKey = new CelError('missing', 'there is no such key')
 
-/** `container[key]` for any key. */
-export function indexOf(container: CelValue, key: CelValue): CelResult {
+/** Reads `container[key]` for any key. */
+export function readIndex(container: CelValue, key: CelValue): CelResult {
   if (isList(container)) {
     const position = toPosition(key)
     if (position === undefined) return noOverload('[]', 'list', typeName(key))
@@ -99,14 +99,14 @@ export function indexOf(container: CelValue, key: CelValue): CelResult {
   return value === undefined ? noKey : value
 }
 
-/** An index of a list; whole doubles are taken, as JSON has no ints. */
+/** Converts an index of a list to a number. Whole doubles are accepted, because JSON has no ints. */
 export function toPosition(key: CelValue): number | undefined {
   if (typeof key === 'bigint') return Number(key)
   if (typeof key === 'number') return Number.isInteger(key) ? key : undefined
   return key instanceof CelUint ? Number(key.value) : undefined
 }
 
-/** `has(of.name)`: false for a field of null, an error where `of` cannot be had. */
+/** `has(of.name)`: false if `of` is null, an error if `of` is an error. */
 export function hasStep(of: Step, name: string): Step {
   const isInherited = name in Object.prototype
   return (frame) => {

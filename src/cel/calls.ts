@@ -1,4 +1,4 @@
-/** Calls of functions and methods. */
+/** Compiles calls of functions and methods. */
 import { type CompileContext, findLocal, type Scope } from './context.ts'
 import { CelError, isCelError, noOverload } from './error.ts'
 import { type Frame, type Step, spend, stepsOfLength } from './frame.ts'
@@ -12,7 +12,7 @@ import { type CelResult, type CelValue, CelView, typeName } from './value.ts'
 type Method = Expression & { readonly op: 'method' }
 type Call = Expression & { readonly op: 'call' }
 
-/** `name(args)`. */
+/** Compiles `name(args)`. */
 export function callStep(call: Call, scope: Scope | undefined, context: CompileContext): Step {
   const found = functions.get(call.name)
   if (found === undefined || found.style === 'method' || call.name.includes('.')) {
@@ -22,7 +22,7 @@ export function callStep(call: Call, scope: Scope | undefined, context: CompileC
   return apply(call, call.name, found, call.args, scope, context)
 }
 
-/** `of.name(args)`, where `of` is a value or a namespace. */
+/** Compiles `of.name(args)`, where `of` is a value or a namespace. */
 export function methodStep(
   method: Method,
   scope: Scope | undefined,
@@ -45,8 +45,8 @@ export function methodStep(
 }
 
 /**
- * Where variables are declared, everything is, and the author is told; without declarations a function
- * may be missing as a variable may, and only who evaluates it meets the error.
+ * If variables are declared, an unknown function is a problem of the expression. Otherwise, calling it is an
+ * error at evaluation, like reading an unknown variable.
  */
 function noSuchFunction(part: Expression, message: string, context: CompileContext): Step {
   if (context.variables !== undefined) return context.refuse(part, message)
@@ -80,27 +80,27 @@ function apply(
     : fixedStep(found.apply, steps)
 }
 
-/** What can be told of constant arguments before any request. */
+/** Finds a problem of constant arguments when the expression is compiled. */
 function constantProblem(name: string, args: readonly Expression[]): string | undefined {
-  const [, pattern, by] = args
+  const [, pattern, replacement] = args
   const isRegex = name === 'matches' || name === 'regexReplace'
   if (!isRegex || pattern?.op !== 'literal' || typeof pattern.value !== 'string') return undefined
   const problem = patternProblem(pattern.value)
   if (problem !== undefined) return `the pattern is not valid: ${problem}`
-  const isText = by?.op === 'literal' && typeof by.value === 'string'
-  return isText ? replacementProblem(by.value as string) : undefined
+  const isText = replacement?.op === 'literal' && typeof replacement.value === 'string'
+  return isText ? replacementProblem(replacement.value as string) : undefined
 }
 
-const nothing = undefined as unknown as CelValue
+const omitted = undefined as unknown as CelValue
 
 function fixedStep(apply: Apply, steps: readonly Step[]): Step {
   const [first, second, third, fourth] = steps
-  if (first === undefined) return (frame) => apply(frame, nothing, nothing, nothing, nothing)
+  if (first === undefined) return (frame) => apply(frame, omitted, omitted, omitted, omitted)
   if (second === undefined) {
     return (frame) => {
       const a = first(frame)
       if (a instanceof CelError) return a
-      return spendOn(a, frame) ?? apply(frame, a, nothing, nothing, nothing)
+      return spendOn(a, frame) ?? apply(frame, a, omitted, omitted, omitted)
     }
   }
   if (third === undefined) {
@@ -109,7 +109,7 @@ function fixedStep(apply: Apply, steps: readonly Step[]): Step {
       if (a instanceof CelError) return a
       const b = second(frame)
       if (b instanceof CelError) return b
-      return spendOn(a, frame) ?? spendOn(b, frame) ?? apply(frame, a, b, nothing, nothing)
+      return spendOn(a, frame) ?? spendOn(b, frame) ?? apply(frame, a, b, omitted, omitted)
     }
   }
   const rest = fourth === undefined ? [first, second, third] : [first, second, third, fourth]
@@ -121,12 +121,12 @@ function fixedStep(apply: Apply, steps: readonly Step[]): Step {
       values[0] ?? null,
       values[1] ?? null,
       values[2] ?? null,
-      values[3] ?? nothing,
+      values[3] ?? omitted,
     )
   }
 }
 
-/** No function takes more time than in proportion to its arguments, or it sees to that itself. */
+/** Spends steps for a long argument, because most functions take time in proportion to their arguments. */
 function spendOn(value: CelValue, frame: Frame): CelError | undefined {
   const isLong = typeof value === 'string' || value instanceof Uint8Array
   return isLong && value.length > 64 ? spend(frame, stepsOfLength(value.length)) : undefined
@@ -154,7 +154,7 @@ function variadicStep(applyAll: CelFunction['applyAll'], steps: readonly Step[])
 
 const noFunction = new CelError('internal', 'a function without code')
 
-/** A method that a supplier's value may have; the function of that name takes all other values. */
+/** Calls the method of a view if the receiver is a view that has it, otherwise the function of that name. */
 function viewMethodStep(
   { of, name, args }: Method,
   found: CelFunction | undefined,
@@ -185,6 +185,6 @@ function applyFound(
     return noOverload(name, ...values.map(typeName))
   }
   if (found.applyAll !== undefined) return found.applyAll(frame, values)
-  const [a = null, b = nothing, c = nothing, d = nothing] = values
+  const [a = null, b = omitted, c = omitted, d = omitted] = values
   return found.apply?.(frame, a, b, c, d) ?? noFunction
 }

@@ -25,7 +25,7 @@ const evaluate = (source: string, variables: Record<string, CelResult> = {}) =>
 
 const kindOf = (result: CelResult) => (isCelError(result) ? result.kind : 'value')
 
-describe('what an expression reads', () => {
+describe('the variables of an expression', () => {
   it.each([
     ['request.body', true],
     ['request["body"]', true],
@@ -45,12 +45,12 @@ describe('what an expression reads', () => {
     ['"request.body"', false],
     ['[{"body": 1}].map(request, request.body)', false],
     ['cel.bind(request, {"body": 1}, request.body)', false],
-  ])('%s: the body of the request is needed: %s', (source, expected) => {
+  ])('%s: it needs the request body: %s', (source, expected) => {
     expect(compile(source).mentions('request.body')).toBe(expected)
   })
 
   it.each(['env.podname', 'proxy.route.rules', 'proxy.listener.port', 'llm.requestmodel'])(
-    '%s is refused, since no such field is listed',
+    '%s is rejected as an unknown field',
     (source) => {
       const outcome = compileCel(source, { variables: gatewayVariables })
       expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([
@@ -59,7 +59,7 @@ describe('what an expression reads', () => {
     },
   )
 
-  it('names the variables, not those that macros bind', () => {
+  it('exclude variables that macros bind', () => {
     const { variables } = compile(
       'jwt.roles.exists(r, r == source.address && llm.toolCalls.all(jwt, jwt > 1))',
     )
@@ -70,7 +70,7 @@ describe('what an expression reads', () => {
 })
 
 describe('an activation', () => {
-  it('is asked only for what the evaluation comes by', () => {
+  it('is asked only for variables that the evaluation needs', () => {
     const asked: string[] = []
     const activation: Activation = {
       lookup(name) {
@@ -82,7 +82,7 @@ describe('an activation', () => {
     expect(asked).toEqual(['jwt'])
   })
 
-  it('may throw without an exception coming out', () => {
+  it('may throw, which becomes an internal error', () => {
     const activation: Activation = {
       lookup: () => {
         throw new TypeError('a bug')
@@ -91,7 +91,7 @@ describe('an activation', () => {
     expect(kindOf(compile('jwt.a').evaluate(activation))).toBe('internal')
   })
 
-  it('may give views, whose fields count as there when they are null', () => {
+  it('may return views, whose null fields count as present', () => {
     class View extends CelView {
       override field(name: string) {
         return name === 'empty' ? null : undefined
@@ -106,14 +106,14 @@ describe('an activation', () => {
     expect(result).toEqual([true, true, false, true])
   })
 
-  it('may give an error in place of a value, which operators pass on', () => {
+  it('may return an error as a value, which operators propagate', () => {
     const request = { body: new CelError('limit', 'the body is over its limit') } as never
     expect(kindOf(evaluate('size(request.body) > 1', { request }))).toBe('limit')
     expect(kindOf(evaluate('request.body == "x" || jwt.absent', { request }))).toBe('limit')
   })
 })
 
-describe('bounds', () => {
+describe('limits of expressions', () => {
   const deep = (depth: number) => {
     let value: CelResult = 1
     for (let i = 0; i < depth; i++) value = [value] as CelResult
@@ -127,16 +127,16 @@ describe('bounds', () => {
     ['['.repeat(8_000) + ']'.repeat(8_000)],
     [`1${'+1'.repeat(8_000)}`],
     [`a${'.a'.repeat(8_000)}`],
-  ])('refuses what nests too deeply: %.5s', (source) => {
+  ])('refuse an expression that is nested too deeply: %.5s', (source) => {
     expect(compileCel(source)).toMatchObject({ ok: false })
   })
 
-  it('takes long chains of && and ||', () => {
+  it('allow long chains of && and ||', () => {
     expect(evaluate(`true${' && true'.repeat(1_500)}`)).toBe(true)
     expect(evaluate(`false${' || false'.repeat(1_500)}`)).toBe(false)
   })
 
-  it('stops what takes too many steps, also where an operator would pass over the error', () => {
+  it('stop an evaluation with too many steps, even if an operator would discard the error', () => {
     const list = { list: Array.from({ length: 1000 }, (_, i) => BigInt(i)) }
     const activation = activationOf({ jwt: list })
     const source = 'jwt.list.all(a, jwt.list.all(b, a + b >= 0))'
@@ -146,7 +146,7 @@ describe('bounds', () => {
     expect(compile(source, 10_000_000).evaluate(activation)).toBe(true)
   })
 
-  it('stops texts that double', () => {
+  it('stop strings that double repeatedly', () => {
     const doubling = Array.from({ length: 40 }, (_, i) => `cel.bind(a${i + 1}, a${i} + a${i}, `)
     const source = `cel.bind(a0, "aaaaaaaaaaaaaaaa", ${doubling.join('')}size(a40)${')'.repeat(41)}`
     expect(kindOf(evaluate(source))).toBe('cost')
@@ -162,7 +162,7 @@ describe('bounds', () => {
     ['toJson([a0, a0])'],
     ['strings.quote(a0 + a0)'],
     ['form.encode({"x": [a0, a0]})'],
-  ])('stops texts that grow by %s', (growth) => {
+  ])('stop strings that grow by %s', (growth) => {
     const steps = Array.from(
       { length: 60 },
       (_, i) => `cel.bind(a${i + 1}, ${growth.replaceAll('a0', `a${i}`)}, `,
@@ -171,7 +171,7 @@ describe('bounds', () => {
     expect(kindOf(evaluate(source))).toMatch(/cost|limit/)
   })
 
-  it('stops where parts that are shared many times would be written out', () => {
+  it('stop the serialization of values whose parts are shared many times', () => {
     const doubling = (pair: (name: string) => string, count = 60) => {
       const steps = Array.from(
         { length: count },
@@ -199,12 +199,12 @@ describe('bounds', () => {
     ['ip', ':'],
     ['json', '['],
     ['url.decode', '%'],
-  ])('takes time in proportion to a text that means nothing to %s', (name, unit) => {
+  ])('allow only linear time for a long invalid argument of %s', (name, unit) => {
     const jwt = { text: `${unit.repeat(500_000)}!` }
     expect(kindOf(evaluate(`${name}(jwt.text)`, { jwt }))).toBe('value')
   })
 
-  it('stops at values that nest too deeply', () => {
+  it('stop at values that are nested too deeply', () => {
     const activation = { jwt: { a: deep(100_000), b: deep(100_000) } as never }
     expect(kindOf(evaluate('jwt.a == jwt.b', activation))).toBe('limit')
     expect(kindOf(evaluate('toJson(jwt.a)', activation))).toBe('limit')
@@ -214,18 +214,18 @@ describe('bounds', () => {
   })
 })
 
-describe('problems', () => {
-  it('say where they are', () => {
+describe('problems of an expression', () => {
+  it('include line and column', () => {
     const outcome = compileCel('1 +\n  foo(', {})
     expect(outcome).toMatchObject({ ok: false, problems: [{ offset: 10, line: 2, column: 7 }] })
   })
 
-  it('are told all at once', () => {
+  it('are all reported at once', () => {
     const outcome = compileCel('foo(1) + bar(2)', { variables: gatewayVariables })
     expect(outcome).toMatchObject({ problems: [{ offset: 0 }, { offset: 9 }] })
   })
 
-  it('of functions wait for evaluation where nothing is declared', () => {
+  it('include unknown functions only if variables are declared', () => {
     const outcome = compileCel('foo(1) || true')
     expect(outcome.ok && outcome.value.evaluate(activationOf({}))).toBe(true)
   })
@@ -241,14 +241,14 @@ describe('problems', () => {
 })
 
 describe('an expression that does not compile', () => {
-  it('fails at each evaluation and reads nothing', () => {
+  it('fails at each evaluation and needs no variable', () => {
     const program = compileOrFail('request.body ==', { variables: gatewayVariables })
     expect(kindOf(program.evaluate(activationOf({})))).toBe('value')
     expect(program.mentions('request.body')).toBe(false)
   })
 })
 
-describe('results', () => {
+describe('results of expressions', () => {
   it('become JSON with every digit of an integer', () => {
     const value = evaluate('{"a": 9007199254740993, "b": [b"x", timestamp(0), null]}')
     expect(isCelError(value) ? value : writeJson(value)).toBe(
@@ -272,7 +272,7 @@ describe('results', () => {
     ])
   })
 
-  it('are the same when the pattern cache has overflowed', () => {
+  it('are the same after the pattern cache has overflowed', () => {
     const program = compile('jwt.list.all(i, ("x" + i).matches("^x" + i + "$"))')
     const list = Array.from({ length: 1200 }, (_, i) => String(i))
     expect(program.evaluate(activationOf({ jwt: { list } }))).toBe(true)

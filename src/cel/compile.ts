@@ -1,5 +1,5 @@
-/** Tree -> closures. Every closure takes the frame and gives a value or an error; none throws. */
-import { fieldStep, indexOf, variableFieldStep, viewFieldStep } from './access.ts'
+/** Compiles a tree to closures, which take the frame and return a value or an error. None of them throws. */
+import { fieldStep, readIndex, variableFieldStep, viewFieldStep } from './access.ts'
 import { callStep, methodStep } from './calls.ts'
 import { type CompileContext, findLocal, type Scope } from './context.ts'
 import { isEqual, isItem, isKey } from './equality.ts'
@@ -94,7 +94,7 @@ function nameStep(expression: Name, scope: Scope | undefined, context: CompileCo
 
 const protobufTypes: ReadonlySet<string> = new Set(['Timestamp', 'Duration'])
 
-/** Types whose names have dots, such as google.protobuf.Timestamp. */
+/** Returns the step for a type whose name has dots, such as google.protobuf.Timestamp. */
 function typeOfPath({ of, name }: Expression & { op: 'field' }, context: CompileContext) {
   const isProtobuf =
     of.op === 'field' &&
@@ -137,7 +137,7 @@ function accessStep(expression: Access, scope: Scope | undefined, context: Compi
   return shortStep(of, field, scope, context, fieldStep(step(of), field))
 }
 
-/** A field of a declared variable, or of a field of one, in one step; `otherwise` stays for the rest. */
+/** Reads a field of a declared variable, or of a field of one, in one step. `otherwise` reads all others. */
 function shortStep(
   of: Expression,
   field: string,
@@ -156,7 +156,7 @@ function shortStep(
     : otherwise
 }
 
-/** `a.b.c` as its names; undefined for what is no such path. */
+/** Returns the names in `a.b.c`; undefined for any other expression. */
 function namePath(expression: Expression): [string, ...string[]] | undefined {
   if (expression.op === 'name') return [expression.name]
   const path = expression.op === 'field' ? namePath(expression.of) : undefined
@@ -165,8 +165,8 @@ function namePath(expression: Expression): [string, ...string[]] | undefined {
 }
 
 /**
- * Where nothing is declared, a variable may have dots in its name, and the longest name that is set
- * is meant. What is shorter is a field of what the steps before have found.
+ * If no variables are declared, names of variables may have dots, and the longest name that is set wins.
+ * `ofShorter` reads `path` as a field of the variable with the next shorter name.
  */
 function qualifiedStep(path: readonly string[], ofShorter: Step, { scopes }: CompileContext): Step {
   const names = scopes.map((scope) => `${scope}${path.join('.')}`)
@@ -184,11 +184,11 @@ function indexStep(container: Step, key: Step): Step {
     const value = container(frame)
     if (value instanceof CelError) return value
     const at = key(frame)
-    return at instanceof CelError ? at : indexOf(value, at)
+    return at instanceof CelError ? at : readIndex(value, at)
   }
 }
 
-/** A list of constants is made once; no function changes a list. */
+/** A list of constants is created once, because no function changes a list. */
 function constantListStep(items: readonly Expression[]): Step | undefined {
   const values = items.map(constantOf)
   if (values.includes(undefined)) return undefined
@@ -207,7 +207,7 @@ function listStep(items: readonly Step[]): Step {
   }
 }
 
-const twice = new CelError('value', 'a map has the same key twice')
+const duplicateKey = new CelError('value', 'a map has the same key twice')
 
 function mapLiteralStep(entries: readonly (readonly [Step, Step])[]): Step {
   return (frame) => {
@@ -217,7 +217,7 @@ function mapLiteralStep(entries: readonly (readonly [Step, Step])[]): Step {
       if (isCelError(at)) return at
       const key = typeof at === 'number' ? undefined : toKey(at)
       if (key === undefined) return noOverload('a key of a map', typeName(at))
-      if (map.has(key)) return twice
+      if (map.has(key)) return duplicateKey
       const value = valueStep(frame)
       if (isCelError(value)) return value
       map.set(key, value)
@@ -290,7 +290,7 @@ function isConstant(expression: Expression): boolean {
   return type === 'string' || type === 'bigint'
 }
 
-/** The commonest comparison: with a text that is known. */
+/** Compares with a constant string, the most common comparison. */
 function equalsTextStep(other: Step, constant: string, ifSame: boolean): Step {
   return (frame) => {
     const value = other(frame)
@@ -299,7 +299,7 @@ function equalsTextStep(other: Step, constant: string, ifSame: boolean): Step {
   }
 }
 
-/** With an int that is known, such as a status code. */
+/** Compares with a constant int, such as a status code. */
 function equalsIntStep(other: Step, constant: bigint, ifSame: boolean): Step {
   return (frame) => {
     const value = other(frame)

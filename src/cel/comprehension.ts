@@ -1,9 +1,10 @@
-/** Macros that run an expression once per item: `all`, `exists`, `map`, `filter` and their like. */
+/** Macros that evaluate an expression once per item: `all`, `exists`, `map`, `filter` and similar ones. */
 import { type CelError, isCelError, noOverload } from './error.ts'
 import { type Frame, type Step, spend } from './frame.ts'
-import { worse } from './logic.ts'
+import { moreSevere } from './logic.ts'
 import {
   type CelKey,
+  type CelMapValue,
   type CelResult,
   type CelValue,
   isList,
@@ -15,35 +16,35 @@ import {
 
 export interface Loop {
   readonly range: Step
-  /** Where the item is kept. */
+  /** Index of the item in `Frame.locals`. */
   readonly slot: number
   readonly body: Step
-  /** What one turn costs. */
+  /** Steps that one iteration costs. */
   readonly steps: number
 }
 
-/** Items of a list or keys of a map. */
+/** Returns the items of a list or the keys of a map. */
 function itemsOf(value: CelResult, macro: string): readonly CelValue[] | CelError {
   if (isCelError(value)) return value
   if (isList(value)) return value
   return isMap(value) ? mapKeys(value) : noOverload(macro, typeName(value))
 }
 
-function turn({ slot, body, steps }: Loop, item: CelValue, frame: Frame): CelResult {
+function iterate({ slot, body, steps }: Loop, item: CelValue, frame: Frame): CelResult {
   const cost = spend(frame, steps)
   if (cost !== undefined) return cost
   frame.locals[slot] = item
   return body(frame)
 }
 
-/** A turn of which a bool is wanted. */
+/** Runs an iteration whose result must be a bool. */
 function decide(loop: Loop, item: CelValue, frame: Frame, macro: string): boolean | CelError {
-  const value = turn(loop, item, frame)
+  const value = iterate(loop, item, frame)
   if (typeof value === 'boolean' || isCelError(value)) return value
   return noOverload(macro, typeName(value))
 }
 
-/** `all` and `exists`: errors count only when no item decides. */
+/** `all` and `exists`. An error is returned only if no item decides the result. */
 export function quantifierStep(macro: 'all' | 'exists', loop: Loop): Step {
   const decisive = macro === 'exists'
   return (frame) => {
@@ -53,7 +54,7 @@ export function quantifierStep(macro: 'all' | 'exists', loop: Loop): Step {
     for (const item of items) {
       const value = decide(loop, item, frame, macro)
       if (value === decisive) return value
-      if (isCelError(value)) error = worse(error, value) as CelError
+      if (isCelError(value)) error = moreSevere(error, value) as CelError
       if (frame.budget < 0) break
     }
     return error ?? !decisive
@@ -74,85 +75,78 @@ export function existsOneStep(loop: Loop): Step {
   }
 }
 
-export function filterStep(loop: Loop): Step {
+/** `map` and `filter`. If `transform` is set, it maps the items for which the body is true. */
+function collectStep(macro: string, loop: Loop, transform: Step | undefined): Step {
   return (frame) => {
-    const items = itemsOf(loop.range(frame), 'filter')
+    const items = itemsOf(loop.range(frame), macro)
     if (isCelError(items)) return items
-    const kept: CelValue[] = []
+    const results: CelValue[] = []
     for (const item of items) {
-      const value = decide(loop, item, frame, 'filter')
-      if (isCelError(value)) return value
-      if (value) kept.push(item)
+      const result = collected(macro, loop, transform, item, frame)
+      if (result === undefined) continue
+      if (isCelError(result)) return result
+      results.push(result)
     }
-    return kept
+    return results
   }
 }
 
-/** `map` with or without a condition. */
-export function mapStep(loop: Loop, transform: Step | undefined): Step {
-  return (frame) => {
-    const items = itemsOf(loop.range(frame), 'map')
-    if (isCelError(items)) return items
-    const made: CelValue[] = []
-    for (const item of items) {
-      const value = mapped(loop, transform, item, frame)
-      if (value === undefined) continue
-      if (isCelError(value)) return value
-      made.push(value)
-    }
-    return made
-  }
-}
-
-function mapped(
+function collected(
+  macro: string,
   loop: Loop,
   transform: Step | undefined,
   item: CelValue,
   frame: Frame,
 ): CelResult | undefined {
-  if (transform === undefined) return turn(loop, item, frame)
-  const condition = decide(loop, item, frame, 'map')
-  if (isCelError(condition)) return condition
-  return condition ? transform(frame) : undefined
+  if (transform === undefined) return iterate(loop, item, frame)
+  const accepted = decide(loop, item, frame, macro)
+  if (isCelError(accepted)) return accepted
+  return accepted ? transform(frame) : undefined
 }
 
-/** `map.mapValues(value, expression)`: the same keys with other values. */
+export const filterStep = (loop: Loop): Step =>
+  collectStep('filter', loop, (frame) => frame.locals[loop.slot] ?? null)
+
+/** `map`. If `transform` is set, the body of the loop is a condition. */
+export const mapStep = (loop: Loop, transform: Step | undefined): Step =>
+  collectStep('map', loop, transform)
+
+type SelectValue = (map: CelMapValue, key: CelKey, frame: Frame) => CelResult | undefined
+
+/** Creates a map of the keys for which `select` returns a value. */
+function mapOfStep(macro: string, range: Step, select: SelectValue): Step {
+  return (frame) => {
+    const map = range(frame)
+    if (isCelError(map)) return map
+    if (!isMap(map)) return noOverload(macro, typeName(map))
+    const selected = new Map<CelKey, CelValue>()
+    for (const key of mapKeys(map)) {
+      const value = select(map, key, frame)
+      if (isCelError(value)) return value
+      if (value !== undefined) selected.set(key, value)
+    }
+    return selected
+  }
+}
+
+/** `map.mapValues(value, expression)` keeps the keys and replaces the values. */
 export function mapValuesStep(loop: Loop): Step {
-  return (frame) => {
-    const map = loop.range(frame)
-    if (isCelError(map)) return map
-    if (!isMap(map)) return noOverload('mapValues', typeName(map))
-    const made = new Map<CelKey, CelValue>()
-    for (const key of mapKeys(map)) {
-      const old = mapGet(map, key)
-      if (old === undefined) continue
-      const value = isCelError(old) ? old : turn(loop, old, frame)
-      if (isCelError(value)) return value
-      made.set(key, value)
-    }
-    return made
-  }
+  return mapOfStep('mapValues', loop.range, (map, key, frame) => {
+    const old = mapGet(map, key)
+    return old === undefined || isCelError(old) ? old : iterate(loop, old, frame)
+  })
 }
 
-/** `map.filterKeys(key, condition)`: the entries whose keys pass. */
+/** `map.filterKeys(key, condition)` keeps the entries for whose keys the condition is true. */
 export function filterKeysStep(loop: Loop): Step {
-  return (frame) => {
-    const map = loop.range(frame)
-    if (isCelError(map)) return map
-    if (!isMap(map)) return noOverload('filterKeys', typeName(map))
-    const kept = new Map<CelKey, CelValue>()
-    for (const key of mapKeys(map)) {
-      const isKept = decide(loop, key, frame, 'filterKeys')
-      if (isCelError(isKept)) return isKept
-      const value = isKept ? mapGet(map, key) : undefined
-      if (isCelError(value)) return value
-      if (value !== undefined) kept.set(key, value)
-    }
-    return kept
-  }
+  return mapOfStep('filterKeys', loop.range, (map, key, frame) => {
+    const isKept = decide(loop, key, frame, 'filterKeys')
+    if (isCelError(isKept)) return isKept
+    return isKept ? mapGet(map, key) : undefined
+  })
 }
 
-/** `value.with(name, expression)` and `cel.bind(name, value, expression)`. */
+/** Evaluates `value.with(name, expression)` and `cel.bind(name, value, expression)`. */
 export function bindStep({ range, slot, body }: Loop): Step {
   return (frame) => {
     const value = range(frame)

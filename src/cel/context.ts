@@ -1,13 +1,12 @@
-/** What the parts of the compiler share. */
 import type { Step } from './frame.ts'
 import { type CelProblem, problemAt } from './problem.ts'
 import type { Expression } from './syntax.ts'
 import type { Variables } from './variables.ts'
 
-/** Variables that macros have bound around an expression, the innermost first. */
+/** A variable that a macro binds, and those that are bound around it. */
 export interface Scope {
   readonly name: string
-  /** Where its value is in `Frame.locals`. */
+  /** Index of the variable's value in `Frame.locals`. */
   readonly slot: number
   readonly outer: Scope | undefined
 }
@@ -18,14 +17,15 @@ export function findLocal(scope: Scope | undefined, name: string): Scope | undef
   return found
 }
 
+/** State that the parts of the compiler share. */
 export class CompileContext {
   readonly source: string
-  /** Names of all variables that may be set; undefined: any name is a variable. */
+  /** The declared variables; if undefined, any name is a variable. */
   readonly variables: Variables | undefined
   readonly problems: CelProblem[] = []
-  /** Local variables in use at once, at most. */
+  /** Maximum number of macro variables that are in use at once. */
   locals = 0
-  /** Beginnings of names of variables, the longest first; the last one is empty. */
+  /** Prefixes with which the name of a variable is looked up, longest first; the last one is empty. */
   readonly scopes: readonly string[]
   readonly #step: (expression: Expression, scope: Scope | undefined, context: this) => Step
 
@@ -51,21 +51,21 @@ export class CompileContext {
     return this.#step(expression, scope, this)
   }
 
-  /** Binds one more variable. */
+  /** Binds another macro variable inside `outer`. */
   bind(name: string, outer: Scope | undefined): Scope {
     const slot = outer === undefined ? 0 : outer.slot + 1
     this.locals = Math.max(this.locals, slot + 1)
     return { name, slot, outer }
   }
 
-  /** Why a variable cannot have a field; undefined where it may, or where this is no variable. */
+  /** Returns why a variable cannot have a field; undefined if it can, or if `of` is not a variable. */
   fieldProblem(of: Expression, field: string, scope: Scope | undefined): string | undefined {
     const known = this.#fieldsOf(of, scope)
     if (known === undefined || known.fields.has(field)) return undefined
     return `${known.path} has no field ${field}, but ${[...known.fields.keys()].join(', ')}`
   }
 
-  /** What is known of the fields of a variable, or of a field of one. */
+  /** Returns the declared fields of a variable, or of a field of one. */
   #fieldsOf(
     of: Expression,
     scope: Scope | undefined,
@@ -81,7 +81,7 @@ export class CompileContext {
     return outer && fields && { path: `${outer.path}.${of.name}`, fields }
   }
 
-  /** Notes a problem; the step stands in for the part that has it. */
+  /** Records a problem of an expression; returns a step that takes the place of the expression. */
   refuse(expression: Expression, message: string): Step {
     this.problems.push(problemAt(this.source, expression.at, message))
     return () => null

@@ -1,4 +1,3 @@
-/** Equality, which is there for values of any two types. */
 import { isCelError } from './error.ts'
 import { type Frame, spend } from './frame.ts'
 import { CelCidr, CelIp } from './ip.ts'
@@ -20,15 +19,15 @@ import {
   tooDeep,
 } from './value.ts'
 
-/** Are two values equal? Numbers compare by value, whatever their types; see `isWorth`. */
+/** Compares values of any types. Numbers of different types are compared by value; see `equalsInteger`. */
 export function isEqual(a: CelValue, b: CelValue, frame: Frame, depth = 0): CelResult {
   if (a === b) return true
   if (typeof a !== 'object' && typeof b !== 'object') {
     return isNumber(a) && isNumber(b) && typeof a !== typeof b && Number(a) === Number(b)
   }
   if (a === null || b === null) return false
-  if (a instanceof CelUint) return isWorth(b, a.value)
-  if (b instanceof CelUint) return isWorth(a, b.value)
+  if (a instanceof CelUint) return equalsInteger(b, a.value)
+  if (b instanceof CelUint) return equalsInteger(a, b.value)
   if (isList(a)) return isList(b) && areListsEqual(a, b, frame, depth)
   if (isMap(a)) return isMap(b) && areMapsEqual(a, b, frame, depth)
   return isScalarEqual(a, b)
@@ -38,8 +37,8 @@ function isNumber(value: unknown): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint'
 }
 
-/** An integer is rounded to a double before it is compared with one, as in other implementations. */
-function isWorth(value: CelValue, number: bigint): boolean {
+/** Compares a value with an integer. If the value is a double, the integer is rounded to a double first. */
+function equalsInteger(value: CelValue, number: bigint): boolean {
   if (value instanceof CelUint) return value.value === number
   return typeof value === 'bigint' ? value === number : value === Number(number)
 }
@@ -95,7 +94,7 @@ function isEntryEqual(
   return isEqual(left, right, frame, depth + 1)
 }
 
-/** Is a value an item of a list? */
+/** Returns whether a value is an item of a list, or an error if the comparison fails. */
 export function isItem(value: CelValue, list: readonly CelValue[], frame: Frame): CelResult {
   const cost = spend(frame, list.length)
   if (cost !== undefined) return cost
@@ -107,7 +106,7 @@ export function isItem(value: CelValue, list: readonly CelValue[], frame: Frame)
   return false
 }
 
-/** Is a value a key of a map? What can be no key is none. */
+/** Returns true if a value is a key of a map; false if its type cannot be a key. */
 export function isKey(value: CelValue, map: CelMapValue): boolean {
   const key = toKey(value)
   return key !== undefined && mapGet(map, key) !== undefined

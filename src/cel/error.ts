@@ -1,23 +1,23 @@
-/** Why an evaluation has no value; callers treat a missing key differently from the rest. */
+/** Why an evaluation has no value. Callers treat `missing` differently from the other kinds. */
 type CelErrorKind =
-  /** A key, index, field or variable that is not there, or a field of null. */
+  /** A key, index, field or variable does not exist, or a field of null was read. */
   | 'missing'
-  /** No operator or function for values of these types. */
+  /** There is no such operator or function for values of these types. */
   | 'type'
-  /** The types are right, the value is not: division by zero, an unparsable number, a bad pattern. */
+  /** The types are right but the value is not: division by zero, an unparsable number, a bad pattern. */
   | 'value'
-  /** A number outside int64 or uint64, a timestamp or duration outside its range. */
+  /** A number is outside int64 or uint64, or a timestamp or duration is outside its range. */
   | 'overflow'
-  /** The evaluation took more steps than it may. */
+  /** The evaluation took more steps than are allowed. */
   | 'cost'
-  /** Something is larger or deeper than it may be, such as a body over its limit. */
+  /** A value is larger or nests deeper than is allowed, such as a body over its limit. */
   | 'limit'
   /** The expression called `fail`. */
   | 'fail'
-  /** A bug of ours or of the supplier of a variable. */
+  /** There is a bug in this code or in the supplier of a variable. */
   | 'internal'
 
-/** An error as a value: never thrown, has no stack, and holds no value of the request. */
+/** An error as a value. It is never thrown, has no stack, and contains no data of the request. */
 export class CelError {
   readonly kind: CelErrorKind
   readonly message: string
@@ -32,7 +32,7 @@ export function isCelError(value: unknown): value is CelError {
   return value instanceof CelError
 }
 
-/** An operator or function that does not take values of these types. */
+/** The error of an operator or function that does not take values of these types. */
 export function noOverload(name: string, ...types: readonly string[]): CelError {
   return new CelError('type', `${name} does not take ${types.join(', ')}`)
 }

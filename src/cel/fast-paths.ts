@@ -5,7 +5,7 @@ import { typeName } from './value.ts'
 
 type Compile = (part: Expression) => Step
 
-/** `text.startsWith("…")` and `text.endsWith("…")` with a constant: no call through the table. */
+/** Compiles `text.startsWith("…")` and `text.endsWith("…")` without a lookup in the table of functions. */
 export function textMethodStep(
   { name, of, args }: Expression & { op: 'method' },
   step: Compile,
@@ -17,7 +17,7 @@ export function textMethodStep(
   return name === 'endsWith' ? endsWithStep(step(of), part) : undefined
 }
 
-/** The method looks for a pattern first, which takes longer than comparing so few characters. */
+/** Up to this length, comparing characters one by one is faster than `String.startsWith`. */
 const shortLength = 16
 
 function startsWithStep(text: Step, part: string): Step {

@@ -11,8 +11,8 @@ import {
 } from './value.ts'
 
 /**
- * What `flatten` and `flattenRecursive` give. To expressions it is the map; a log or a trace writes
- * one attribute per entry instead of one for all.
+ * The result of `flatten` and `flattenRecursive`. In expressions it is the map itself. A log or a trace
+ * writes one attribute per entry instead of one for the whole map.
  */
 export class FlattenedMap extends CelView {
   readonly map: CelMapValue
@@ -33,8 +33,8 @@ export class FlattenedMap extends CelView {
   }
 
   /**
-   * Entries as `prefix.key`; those of maps within only when recursive. Errors and nulls are left out,
-   * and what comes after the first 1000.
+   * Returns entries named `prefix.key`, and those of nested maps if recursive. Leaves out errors and nulls,
+   * and all entries after the first 1000.
    */
   attributes(prefix: string): [string, CelValue][] {
     const found: [string, CelValue][] = []
@@ -45,7 +45,7 @@ export class FlattenedMap extends CelView {
 
 const maxAttributes = 1000
 
-/** @param levels of maps within that are still to be opened */
+/** @param levels how many levels of nested maps to flatten */
 function collect(
   map: CelMapValue,
   prefix: string,

@@ -2,39 +2,39 @@ import { redacted } from '../base/credential-names.ts'
 import { CelError, noOverload } from './error.ts'
 import { type CelResult, type CelValue, CelView, typeName } from './value.ts'
 
-/** The header fields of a message, as their owner keeps them; names in lower case. */
+/** Supplies the header fields of a message; names are in lower case. */
 export interface HeaderSource {
-  /** Values of all lines of a name in order, one alone without a list; undefined without any. */
+  /** Returns a single value as a string, several lines as a list, or undefined if there are none. */
   get(name: string): string | readonly string[] | undefined
   names(): readonly string[]
 }
 
-/** How the values of one name are shown. */
+/** The form in which an expression reads the values of a name. */
 type Form =
-  /** One as a text, several as a list. */
+  /** A single value as a string, several values as a list. */
   | 'plain'
-  /** One text, with commas between. */
+  /** One string, with commas between the values of all lines. */
   | 'join'
-  /** A list of the lines. */
+  /** A list with the value of each line. */
   | 'raw'
-  /** A list of what stands between commas. */
+  /** A list with the parts of all values between commas. */
   | 'split'
 
-/** Names in lower case. */
+/** A set of header names in lower case. */
 interface SensitiveNames {
   has(name: string): boolean
 }
 
 const noCookie = new CelError('missing', 'there is no such cookie')
 
-/** Headers as a map; names in any case. */
+/** Header fields as a map. Expressions may read names in any case. */
 export class HeadersView extends CelView {
   readonly #source: HeaderSource
   readonly #sensitive: SensitiveNames
   readonly #form: Form
   readonly #isRedacted: boolean
 
-  /** @param sensitive names in lower case, whose values `redacted()` hides */
+  /** @param sensitive header names whose values `redacted()` hides */
   constructor(
     source: HeaderSource,
     sensitive: SensitiveNames,
@@ -90,7 +90,7 @@ export class HeadersView extends CelView {
     return lines.flatMap((line) => line.split(',').map((part) => part.trim()))
   }
 
-  /** The first cookie of the name (RFC 6265, 5.4), quotes around its value taken off. */
+  /** Returns the first cookie of this name (RFC 6265, 5.4), without quotes around its value. */
   #cookie(name: CelValue | undefined): CelResult {
     if (typeof name !== 'string') return noOverload('cookie', 'map', typeName(name))
     if (this.#isRedacted && this.#sensitive.has('cookie')) return redacted
@@ -105,7 +105,7 @@ export class HeadersView extends CelView {
   }
 }
 
-/** Methods that values of suppliers may have beside the functions of the language. */
+/** Methods that views may have in addition to the functions of CEL. */
 export const viewMethods: ReadonlySet<string> = new Set([
   'join',
   'raw',

@@ -12,7 +12,7 @@ import type { Activation, Frame, Step } from './frame.ts'
 import { typeNames } from './functions/convert.ts'
 import { namespaces } from './functions/table.ts'
 import { doesMention, findMentions, type Mentions } from './mentions.ts'
-import { parseExpression } from './parse-expression.ts'
+import { parseExpression } from './parser.ts'
 import type { CelProblem } from './problem.ts'
 import type { CelResult } from './value.ts'
 import type { Variables } from './variables.ts'
@@ -41,20 +41,20 @@ export { activationOf, gatewayVariables, mcpRuleFields } from './variables.ts'
 
 interface CelOptions {
   /**
-   * The variables that there are, and their fields; others are refused. A name that is not set at evaluation
-   * is null. Without this any name is a variable, and one that is not set is missing.
+   * The declared variables and their fields. Other names are problems, and a declared variable that is not
+   * set is null. If omitted, any name is a variable, and one that is not set is an error of kind `missing`.
    */
   readonly variables?: Variables
   /**
-   * Where names are looked up first, such as `a.b`: then `x` is the variable `a.b.x`, else `a.x`, else
-   * `x` (CEL language definition, Name resolution). Without `variables` only.
+   * The container in which names are looked up first. In `a.b`, `x` is the variable `a.b.x`, else `a.x`, else
+   * `x` (CEL language definition, Name resolution). Used only if `variables` is omitted.
    */
   readonly container?: string
-  /** Steps that one evaluation may take; a step is about one operation, or 16 characters of text. */
+  /** Maximum number of steps of one evaluation. A step is about one operation, or 16 characters of text. */
   readonly costLimit?: number
 }
 
-/** About ten milliseconds of work. */
+/** Takes about ten milliseconds. */
 const defaultCostLimit = 500_000
 
 /** A compiled expression; immutable. */
@@ -65,7 +65,7 @@ export class CelProgram {
   readonly #costLimit: number
   readonly #mentions: Mentions
 
-  /** Use compileCel. */
+  /** Called by `compileCel` and `compileOrFail` only. */
   constructor(source: string, step: Step, locals: number, costLimit: number, mentions: Mentions) {
     this.source = source
     this.#step = step
@@ -74,7 +74,7 @@ export class CelProgram {
     this.#mentions = mentions
   }
 
-  /** The value, or why there is none. Never throws, whatever the activation holds. */
+  /** Returns the value or an error. Never throws, even if the activation does. */
   evaluate(activation: Activation): CelResult {
     const locals = this.#locals === 0 ? noLocals : []
     const frame: Frame = { activation, locals, budget: this.#costLimit }
@@ -86,14 +86,14 @@ export class CelProgram {
     }
   }
 
-  /** Names of the variables that it reads. */
+  /** Names of the variables that the expression reads. */
   get variables(): readonly string[] {
     return [...new Set(this.#mentions.paths.map(([name = '']) => name))]
   }
 
   /**
-   * May it read what a dotted path such as `request.body` names? True also where it reads the whole
-   * that this is part of (`request`), a part (`request.body.model`) or a computed field (`request[x]`).
+   * Returns true if the expression may read the value at a dotted path such as `request.body`: it reads that,
+   * a value around it (`request`), a part of it (`request.body.model`), or a computed field (`request[x]`).
    */
   mentions(path: string): boolean {
     return doesMention(this.#mentions, path)
@@ -103,7 +103,7 @@ export class CelProgram {
 const noLocals: never[] = []
 const tooCostly = new CelError('cost', 'the evaluation takes too many steps')
 
-/** What a supplier of a variable threw, or the engine for want of stack or memory. */
+/** Converts what was thrown: by a supplier of a variable, or by JavaScript when stack or memory runs out. */
 function fromThrown(error: unknown): CelError {
   return error instanceof RangeError
     ? new CelError('limit', 'a value is too large or nests too deeply')
@@ -111,9 +111,8 @@ function fromThrown(error: unknown): CelError {
 }
 
 /**
- * Compiles an expression. The problems say what is wrong and where: syntax, unknown functions and
- * methods, wrong numbers of arguments, invalid constant patterns, unknown variables where
- * `variables` is given.
+ * Compiles an expression. Problems are syntax errors, unknown functions and methods, wrong numbers of
+ * arguments, invalid constant patterns and, if `variables` is set, unknown variables.
  */
 export function compileCel(
   source: string,
@@ -129,15 +128,15 @@ export function compileCel(
   return succeed(new CelProgram(source, step, context.locals, costLimit, mentions))
 }
 
-/** Namespaces and types are no variables, unless variables of these names are declared. */
+/** Returns true if a name is that of a variable. Names of namespaces and types are not, unless declared. */
 function isVariable(name: string, variables: Variables | undefined): boolean {
   if (variables !== undefined) return variables.has(name)
   return !namespaces.has(name) && !typeNames.has(name) && name !== 'cel'
 }
 
 /**
- * As compileCel, for the proxy: an expression that does not compile becomes a program that gives an
- * error of kind `value` each time, so that whatever depends on it fails and nothing else does.
+ * Compiles an expression for the proxy. If it does not compile, every evaluation returns an error of kind
+ * `value`, so that only what depends on the expression fails.
  */
 export function compileOrFail(source: string, options: CelOptions = {}): CelProgram {
   const outcome = compileCel(source, options)

@@ -1,4 +1,4 @@
-/** IP addresses and networks (the functions `ip` and `cidr`, as Kubernetes defines them). */
+/** IP addresses and networks, for the functions `ip` and `cidr` as Kubernetes defines them. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { CelError } from './error.ts'
 
@@ -13,7 +13,7 @@ export class CelIp {
     this.value = value
   }
 
-  /** The canonical form (RFC 5952). */
+  /** Returns the canonical form (RFC 5952). */
   toString(): string {
     return this.family === 4 ? formatIpv4(this.value) : formatIpv6(this.value)
   }
@@ -40,7 +40,7 @@ export class CelIp {
     return this.family === 4 ? this.value >> 28n === 0xen : this.value >> 120n === 0xffn
   }
 
-  /** Neither unspecified, loopback, multicast, link-local nor the broadcast address. */
+  /** True unless the address is unspecified, loopback, multicast, link-local or the broadcast address. */
   get isGlobalUnicast(): boolean {
     const isBroadcast = this.family === 4 && this.value === 0xffffffffn
     return !(
@@ -71,7 +71,7 @@ export class CelCidr {
     return BigInt((this.address.family === 4 ? 32 : 128) - this.prefixLength)
   }
 
-  /** The network with the bits behind the prefix cleared. */
+  /** Returns the network with the bits after the prefix cleared. */
   masked(): CelCidr {
     const value = (this.address.value >> this.#shift) << this.#shift
     return new CelCidr(new CelIp(this.address.family, value), this.prefixLength)
@@ -87,17 +87,17 @@ export class CelCidr {
   }
 }
 
-/** An address without zone; IPv4 mapped into IPv6 is refused, as it has two readings. */
+/** Parses an address without a zone. IPv4-mapped IPv6 addresses are rejected, because they are ambiguous. */
 export function parseIp(text: string): CelIp | CelError {
   if (isIPv4(text)) return new CelIp(4, ipv4Value(text))
-  const bad = new CelError('value', 'the text is no IP address')
+  const bad = new CelError('value', 'the text is not an IP address')
   if (!isIPv6(text) || text.includes('%')) return bad
   const value = ipv6Value(text)
   return value >> 32n === 0xffffn ? bad : new CelIp(6, value)
 }
 
 export function parseCidr(text: string): CelCidr | CelError {
-  const bad = new CelError('value', 'the text is no CIDR')
+  const bad = new CelError('value', 'the text is not a CIDR')
   const slash = text.indexOf('/')
   const ip = parseIp(text.slice(0, Math.max(slash, 0)))
   const length = text.slice(slash + 1)

@@ -1,4 +1,4 @@
-/** Values to and from JSON. */
+/** Converts values to and from JSON. */
 import { CelError, isCelError } from './error.ts'
 import { type Frame, spend, stepsOfLength } from './frame.ts'
 import { toText } from './functions/convert.ts'
@@ -15,33 +15,33 @@ import {
   tooDeep,
 } from './value.ts'
 
-/** The value of a JSON text; every number becomes a double. */
+/** Parses a JSON text. Every number becomes a double. */
 export function parseJson(text: string): CelResult {
   try {
     return JSON.parse(text) as CelValue
   } catch {
-    return new CelError('value', 'the text is no JSON')
+    return new CelError('value', 'the text is not JSON')
   }
 }
 
-/** Longest JSON text that is written: values that share parts are small, their texts are not. */
+/** Maximum length of a JSON text to write: a small value whose parts are shared can have a very long text. */
 const maxLength = 4 * 1024 * 1024
 
 const tooLong = new CelError('limit', 'the JSON text is too long')
 
 /**
- * The JSON text of a value. Integers keep all their digits; bytes are base64; timestamps, durations
- * and addresses their texts; fields that cannot be had are left out. An error for what JSON has no
- * form for, such as NaN, and for what is too deep or too long.
+ * Writes a value as JSON. Integers keep all their digits; bytes are base64; timestamps, durations and
+ * addresses are strings; fields that are errors are left out. Returns an error for values without a JSON
+ * form, such as NaN, and for values that nest too deeply or are too long.
  *
- * @param frame the evaluation that pays for it, if any
+ * @param frame the evaluation whose budget is charged, if any
  */
 export function writeJson(value: CelValue, frame?: Frame): string | CelError {
   return new JsonWriter(frame).write(value, 0)
 }
 
 class JsonWriter {
-  #left = maxLength
+  #charactersLeft = maxLength
   readonly #frame: Frame | undefined
 
   constructor(frame: Frame | undefined) {
@@ -57,8 +57,8 @@ class JsonWriter {
   }
 
   #take(text: string): string | CelError {
-    this.#left -= text.length + 1
-    if (this.#left < 0) return tooLong
+    this.#charactersLeft -= text.length + 1
+    if (this.#charactersLeft < 0) return tooLong
     const steps = 1 + stepsOfLength(text.length)
     return (this.#frame === undefined ? undefined : spend(this.#frame, steps)) ?? text
   }

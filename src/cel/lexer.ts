@@ -1,11 +1,11 @@
-/** Text -> tokens, one at a time (CEL language definition, Lexis). */
-import { BadSyntax } from './bad-syntax.ts'
+/** Reads the tokens of a text, one at a time (CEL language definition, Lexis). */
+import { BadSyntax } from './problem.ts'
 import { readQuoted } from './quoted.ts'
 import { CelUint, type CelValue } from './value.ts'
 
 export type Token =
   | { readonly kind: 'end'; readonly at: number; readonly text: '' }
-  /** Operators, brackets, and the words that are operators or literals. */
+  /** An operator, a bracket, or a keyword that is an operator or a literal. */
   | { readonly kind: 'mark'; readonly at: number; readonly text: string }
   | {
       readonly kind: 'name'
@@ -24,7 +24,7 @@ export type Token =
 
 const blank = /[\t\n\f\r ]*(?:\/\/[^\n]*(?:\n[\t\n\f\r ]*|$))*/y
 const word = /[A-Za-z_][A-Za-z_0-9]*/y
-/** Prefixes of texts and bytes, raw or not. */
+/** Matches the start of a string or bytes literal, raw or not. */
 const quote = /(?:[bB]?[rR]?)("""|'''|"|')/y
 const hex = /0[xX]([0-9a-fA-F]+)([uU]?)/y
 const double = /(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)/y
@@ -32,7 +32,7 @@ const decimal = /([0-9]+)([uU]?)/y
 const mark = /==|!=|<=|>=|&&|\|\||[-+*/%<>!?:.,()[\]{}]/y
 const backquoted = /`([A-Za-z0-9_.\-/ ]+)`/y
 
-/** Words that are no names; they are marks. */
+/** Words that are tokens of kind `mark`, not names. */
 const keywords: ReadonlySet<string> = new Set(['in', 'true', 'false', 'null'])
 const maxUint = 2n ** 64n - 1n
 
@@ -84,9 +84,9 @@ export class Lexer {
   #number(at: number): Token | undefined {
     const token = this.#hexadecimal(at) ?? this.#double(at) ?? this.#decimal(at)
     if (token === undefined) return undefined
-    // `1abc` is neither a number nor a name.
+    // Rejects texts such as `1abc`, which are neither a number nor a name.
     if (this.#match(word) !== null) {
-      throw new BadSyntax(at, `${this.#source.slice(at, this.#at)} is no number`)
+      throw new BadSyntax(at, `${this.#source.slice(at, this.#at)} is not a number`)
     }
     return token
   }

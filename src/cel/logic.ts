@@ -1,11 +1,11 @@
-/** `&&`, `||`, `!` and `?:`. */
+/** The operators `&&`, `||`, `!` and `?:`. */
 import { CelError, isCelError, noOverload } from './error.ts'
 import type { Step } from './frame.ts'
 import { type CelResult, typeName } from './value.ts'
 
 /**
- * Operands in order until one decides; errors count only when none does. Of several errors the first
- * that is more than a missing key is the result, as callers let missing keys pass.
+ * Evaluates operands in order until one decides the result. If none does, the result is an error if any
+ * operand is one: the first error that is not a missing key, because callers let missing keys pass.
  */
 export function logicStep(operator: '&&' | '||', operands: readonly Step[]): Step {
   const decisive = operator === '||'
@@ -19,7 +19,7 @@ export function logicStep(operator: '&&' | '||', operands: readonly Step[]): Ste
     if (right === decisive) return right
     return typeof left === 'boolean' && typeof right === 'boolean'
       ? right
-      : worse(toError(operator, left), toError(operator, right))
+      : moreSevere(toError(operator, left), toError(operator, right))
   }
 }
 
@@ -30,7 +30,8 @@ function longLogicStep(operator: '&&' | '||', operands: readonly Step[]): Step {
     for (const operand of operands) {
       const value = operand(frame)
       if (value === decisive) return value
-      if (typeof value !== 'boolean') error = worse(error, toError(operator, value)) as CelError
+      if (typeof value !== 'boolean')
+        error = moreSevere(error, toError(operator, value)) as CelError
     }
     return error ?? !decisive
   }
@@ -41,8 +42,8 @@ function toError(operator: string, value: CelResult): CelError | undefined {
   return isCelError(value) ? value : noOverload(operator, typeName(value))
 }
 
-/** The error that counts of two. */
-export function worse(a: CelError | undefined, b: CelError | undefined): CelResult {
+/** Selects the error that is returned: the first one that is not a missing key, if any. */
+export function moreSevere(a: CelError | undefined, b: CelError | undefined): CelResult {
   if (a === undefined || b === undefined) return a ?? b ?? noDecision
   return a.kind === 'missing' ? b : a
 }

@@ -1,4 +1,4 @@
-/** Calls that see their arguments as expressions, not as values. */
+/** Macros: calls that take their arguments as expressions instead of values. */
 
 import { hasStep } from './access.ts'
 import {
@@ -35,7 +35,7 @@ const loops: Readonly<Record<string, Build>> = {
   with: bindStep,
 }
 
-/** The step of a call that is a macro; undefined for all others. */
+/** Returns the step of a macro call; undefined for all other calls. */
 export function macroStep(
   expression: Method | Call,
   scope: Scope | undefined,
@@ -68,7 +68,7 @@ function callMacro(call: Call, scope: Scope | undefined, context: CompileContext
   return undefined
 }
 
-/** The first where it is there; a missing key or variable is what the second stands in for. */
+/** Evaluates to the first value, or to the second if the first is an error of kind `missing`. */
 function defaultStep(value: Step, fallback: Step): Step {
   return (frame) => {
     const result = value(frame)
@@ -76,7 +76,7 @@ function defaultStep(value: Step, fallback: Step): Step {
   }
 }
 
-/** The first value that is neither an error nor null; null without any. */
+/** Evaluates to the first value that is neither an error nor null, or to null if there is none. */
 function coalesceStep(candidates: readonly Step[]): Step {
   return (frame) => {
     for (const candidate of candidates) {
@@ -129,7 +129,7 @@ function loopOf(
   }
 }
 
-/** Operations of an expression, loops within counted by themselves. */
+/** Counts the operations of an expression. The iterations of a loop are counted when it runs. */
 function weigh(expression: Expression): number {
   return childrenOf(expression).reduce((sum, child) => sum + weigh(child), 1)
 }

@@ -1,17 +1,17 @@
-/** Which variables and fields an expression reads, so that only what is read need be kept. */
+/** Finds the variables and fields that an expression reads, so that only those need to be kept. */
 import { childrenOf, type Expression } from './syntax.ts'
 
-/** A variable and the fields that are read of it, as far as they are constant. */
+/** The name of a variable, followed by the constant names of the fields that are read. */
 type Path = readonly string[]
 
 export interface Mentions {
-  /** Longest constant paths; the path of `request[x]` is `request`. */
+  /** Constant paths, as long as possible: the path of `request[x]` is `request`. */
   readonly paths: readonly Path[]
-  /** Does it call `variables()`, which reads everything? */
+  /** True if the expression calls `variables()`, which reads everything. */
   readonly readsAll: boolean
 }
 
-/** @param isVariable is this name of the language's own one of a variable? */
+/** @param isVariable returns true if a name is that of a variable, not of a type or namespace */
 export function findMentions(root: Expression, isVariable: (name: string) => boolean): Mentions {
   const paths: Path[] = []
   let readsAll = false
@@ -30,7 +30,7 @@ export function findMentions(root: Expression, isVariable: (name: string) => boo
   return { paths, readsAll }
 }
 
-/** `a.b["c"]` as ['a', 'b', 'c']; undefined for what is no such path. */
+/** Returns the path of `a.b["c"]` as ['a', 'b', 'c']; undefined for any other expression. */
 function pathOf(expression: Expression): Path | undefined {
   if (expression.op === 'name') return [expression.name]
   if (expression.op === 'field') return extend(pathOf(expression.of), expression.name)
@@ -43,7 +43,7 @@ function extend(path: Path | undefined, name: string): Path | undefined {
   return path === undefined ? undefined : [...path, name]
 }
 
-const oneVariable: ReadonlySet<string> = new Set([
+const loopMacros: ReadonlySet<string> = new Set([
   'all',
   'exists',
   'exists_one',
@@ -57,20 +57,20 @@ const oneVariable: ReadonlySet<string> = new Set([
 
 type Bound = ReadonlySet<string>
 
-/** Names that mean something else in a part of a macro. */
+/** Returns a function that returns the names that macros bind in a part of the expression. */
 function boundWithin(expression: Expression, bound: Bound): (child: Expression) => Bound {
   if (expression.op !== 'method') return () => bound
   const { name, of, args } = expression
   const [variable, value] = args
   const isBind = name === 'bind' && of.op === 'name' && of.name === 'cel' && args.length === 3
-  const isLoop = oneVariable.has(name) && args.length >= 2
+  const isLoop = loopMacros.has(name) && args.length >= 2
   if (variable?.op !== 'name' || !(isBind || isLoop)) return () => bound
   const inner = new Set([...bound, variable.name])
   const outside = isBind ? value : of
   return (child) => (child === outside || (isBind && child === of) ? bound : inner)
 }
 
-/** Does any path read what a dotted path names, the whole that it is part of, or a part of it? */
+/** Returns true if any path reads the value at a dotted path, a value around it, or a part of it. */
 export function doesMention({ paths, readsAll }: Mentions, dotted: string): boolean {
   const wanted = dotted.split('.')
   return (

@@ -1,4 +1,4 @@
-/** Arithmetic and order. */
+/** Arithmetic and comparison operators. */
 import { CelError, noOverload } from './error.ts'
 import { type Frame, spend, stepsOfLength } from './frame.ts'
 import { CelDuration, CelTimestamp, makeDuration, makeTimestamp } from './time.ts'
@@ -10,7 +10,7 @@ function unsupported(operator: string, a: CelValue, b: CelValue): CelError {
   return noOverload(operator, typeName(a), typeName(b))
 }
 
-/** int and double together give a double: numbers of a JSON text are doubles. */
+/** Operations on an int and a double give a double, because numbers in JSON are doubles. */
 function asDouble(value: CelValue): number | undefined {
   if (typeof value === 'number') return value
   if (typeof value === 'bigint') return Number(value)
@@ -86,7 +86,7 @@ export const multiply: Operator = (a, b) => {
 
 const divisionByZero = new CelError('value', 'division by zero')
 
-/** Truncates for integers; IEEE 754 for doubles. */
+/** Truncates integers; follows IEEE 754 for doubles. */
 export const divide: Operator = (a, b) => {
   if (typeof a === 'bigint' && typeof b === 'bigint')
     return b === 0n ? divisionByZero : toInt(a / b)
@@ -96,7 +96,7 @@ export const divide: Operator = (a, b) => {
   return mixed('/', a, b, quotient)
 }
 
-/** The sign is that of the dividend. Doubles are taken where they are whole, as JSON has no ints. */
+/** The result has the sign of the dividend. Whole doubles are accepted, because JSON has no ints. */
 export const remainder: Operator = (a, b) => {
   if (typeof a === 'bigint' && typeof b === 'bigint') return b === 0n ? divisionByZero : a % b
   if (a instanceof CelUint && b instanceof CelUint) {
@@ -115,7 +115,7 @@ export function negate(value: CelValue): CelResult {
   return noOverload('-', typeName(value))
 }
 
-/** Something that JavaScript's `<` puts into the right order against its like. */
+/** Converts a value to a number by which values of its type are ordered. */
 function ordered(value: CelValue): Ordered | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return value
   if (value instanceof CelUint) return value.value
@@ -125,46 +125,40 @@ function ordered(value: CelValue): Ordered | undefined {
     : undefined
 }
 
-/** Do both belong to one order? Numbers of all types do. */
+/** Returns true if two values can be compared: they have the same type, or both are numbers. */
 function isComparable(a: CelValue, b: CelValue): boolean {
   const [left, right] = [typeName(a), typeName(b)]
   const isNumber = (name: string) => name === 'int' || name === 'uint' || name === 'double'
   return left === right || (isNumber(left) && isNumber(right))
 }
 
-/** An int is rounded to a double before it is compared with one, as in other implementations. */
+/** If an int and a double are compared, the int is rounded to a double, as in other implementations. */
 type Ordered = number | bigint
 const isBelow = (a: Ordered, b: Ordered) => (typeof a === typeof b ? a < b : Number(a) < Number(b))
 const isAtMost = (a: Ordered, b: Ordered) =>
   typeof a === typeof b ? a <= b : Number(a) <= Number(b)
 
-export const isLess: Operator = (a, b) => {
-  if (typeof a === 'number' || typeof a === 'bigint') {
-    if (typeof b === 'number' || typeof b === 'bigint') return isBelow(a, b)
+function comparison(name: string, isOrdered: (a: Ordered, b: Ordered) => boolean): Operator {
+  return (a, b) => {
+    if (typeof a === 'number' || typeof a === 'bigint') {
+      if (typeof b === 'number' || typeof b === 'bigint') return isOrdered(a, b)
+    }
+    if (typeof a === 'string' && typeof b === 'string') return isOrdered(compareText(a, b), 0)
+    if (a instanceof Uint8Array && b instanceof Uint8Array) {
+      return isOrdered(Buffer.compare(a, b), 0)
+    }
+    const [left, right] = [ordered(a), ordered(b)]
+    if (left === undefined || right === undefined || !isComparable(a, b)) {
+      return unsupported(name, a, b)
+    }
+    return isOrdered(left, right)
   }
-  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b) < 0
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) < 0
-  const [left, right] = [ordered(a), ordered(b)]
-  if (left === undefined || right === undefined || !isComparable(a, b)) {
-    return unsupported('<', a, b)
-  }
-  return isBelow(left, right)
 }
 
-export const isLessOrEqual: Operator = (a, b) => {
-  if (typeof a === 'number' || typeof a === 'bigint') {
-    if (typeof b === 'number' || typeof b === 'bigint') return isAtMost(a, b)
-  }
-  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b) <= 0
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) <= 0
-  const [left, right] = [ordered(a), ordered(b)]
-  if (left === undefined || right === undefined || !isComparable(a, b)) {
-    return unsupported('<=', a, b)
-  }
-  return isAtMost(left, right)
-}
+export const isLess = comparison('<', isBelow)
+export const isLessOrEqual = comparison('<=', isAtMost)
 
-/** By code point; JavaScript's own order goes by UTF-16 units and differs above U+FFFF. */
+/** Compares by code point. JavaScript compares UTF-16 units, which differs above U+FFFF. */
 function compareText(a: string, b: string): number {
   if (a === b) return 0
   const length = Math.min(a.length, b.length)

@@ -6,18 +6,19 @@
  *   And      = Relation {"&&" Relation}     Unary  = {"!"} Member | {"-"} Member
  *   Relation = Add {relation Add}           Member = Primary {"." name ["(" … ")"] | "[" Expr "]"}
  */
-import { BadSyntax } from './bad-syntax.ts'
+import { fail, type Outcome, succeed } from '../base/outcome.ts'
 import { Lexer, type Token } from './lexer.ts'
-import type { BinaryOperator, Expression } from './syntax.ts'
+import { BadSyntax, type CelProblem, problemAt } from './problem.ts'
+import { type BinaryOperator, childrenOf, type Expression } from './syntax.ts'
 
-/** Binary operators by how tightly they bind, the loosest first. */
+/** Binary operators by precedence, lowest first. */
 const levels: readonly ReadonlySet<string>[] = [
   new Set(['==', '!=', '<', '<=', '>', '>=', 'in']),
   new Set(['+', '-']),
   new Set(['*', '/', '%']),
 ]
 
-/** Names that are kept for languages that expressions stand in; fields and methods may have them. */
+/** Names that are reserved for languages that embed CEL. Fields and methods may have these names. */
 const reserved: ReadonlySet<string> = new Set(
   (
     'as break const continue else for function if import let loop package namespace return var ' +
@@ -25,23 +26,48 @@ const reserved: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** Maximum nesting of an expression; evaluation takes a few stack frames per level. */
+const maxDepth = 250
 const maxNodes = 10_000
 const maxInt = 2n ** 63n - 1n
 
-export class Parser {
+/** Parses any text; never throws. */
+export function parseExpression(source: string): Outcome<Expression, CelProblem> {
+  try {
+    const root = new Parser(source).parse()
+    const offset = tooDeepAt(root)
+    return offset === undefined
+      ? succeed(root)
+      : fail(problemAt(source, offset, 'it nests too deeply'))
+  } catch (error) {
+    if (error instanceof BadSyntax) return fail(problemAt(source, error.at, error.message))
+    throw error
+  }
+}
+
+/** Returns the offset of a part that nests too deeply, if any. A chain of `&&` or `||` is one level. */
+function tooDeepAt(root: Expression): number | undefined {
+  const open = [{ part: root, depth: 1 }]
+  for (let item = open.pop(); item !== undefined; item = open.pop()) {
+    const { part, depth } = item
+    if (depth > maxDepth) return part.at
+    for (const child of childrenOf(part)) open.push({ part: child, depth: depth + 1 })
+  }
+  return undefined
+}
+
+class Parser {
   readonly #lexer: Lexer
-  readonly #maxDepth: number
   #token: Token
   #depth = 0
   #nodes = 0
 
-  constructor(source: string, maxDepth: number) {
+  constructor(source: string) {
     this.#lexer = new Lexer(source)
-    this.#maxDepth = maxDepth
     this.#token = this.#lexer.next()
   }
 
-  /** The whole text as one expression. @throws BadSyntax */
+  /** Parses the whole text as one expression. @throws BadSyntax */
   parse(): Expression {
     const root = this.#expression()
     if (this.#token.kind !== 'end') throw this.#unexpected()
@@ -145,7 +171,7 @@ export class Parser {
     }
   }
 
-  /** What begins with an operator, a bracket or a keyword. */
+  /** Parses an expression that begins with an operator, a bracket or a keyword. */
   #marked(token: Token): Expression {
     const { at, text } = token
     switch (text) {
@@ -182,7 +208,7 @@ export class Parser {
     return this.#node({ op: 'name', at, name, ...(isGlobal && { isGlobal }) })
   }
 
-  /** Expressions up to the closing bracket; after the last one of a list a comma may stand. */
+  /** Parses expressions up to the closing bracket. A comma may follow the last item of a list. */
   #list(close: ')' | ']'): Expression[] {
     const items: Expression[] = []
     while (!this.#take(close)) {
@@ -213,7 +239,7 @@ export class Parser {
 
   #enter(): void {
     this.#depth++
-    if (this.#depth > this.#maxDepth) throw new BadSyntax(this.#token.at, 'it nests too deeply')
+    if (this.#depth > maxDepth) throw new BadSyntax(this.#token.at, 'it nests too deeply')
   }
 
   #advance(): void {

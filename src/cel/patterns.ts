@@ -1,4 +1,4 @@
-/** Regular expressions of expressions: compiled once, kept in a bounded cache, linear in the text. */
+/** Regular expressions. They are compiled once, kept in a bounded cache, and take time linear in the text. */
 import { checkRegex, compileRegex, type Regex } from '../core/regex.ts'
 import { CelError } from './error.ts'
 import { type Frame, spend, stepsOfLength } from './frame.ts'
@@ -8,13 +8,13 @@ const maxCached = 512
 
 interface Entry {
   readonly regex: Regex | CelError
-  /** Asked for since the cache was last looked through. */
+  /** True if the pattern was used since `makeRoom` last looked at it. */
   isUsed: boolean
 }
 
 const cache = new Map<string, Entry>()
 
-/** Why a text is no pattern; undefined when it is one. */
+/** Returns why a text is not a valid pattern; undefined if it is valid. */
 export function patternProblem(pattern: string): string | undefined {
   const outcome = checkRegex(pattern)
   return outcome.ok ? undefined : outcome.message
@@ -35,7 +35,7 @@ function regexOf(pattern: string): Regex | CelError {
   return regex
 }
 
-/** Drops the oldest pattern that nobody has asked for in a while. */
+/** Drops the oldest pattern that was not used recently. */
 function makeRoom(): void {
   for (const [pattern, entry] of cache) {
     cache.delete(pattern)
@@ -49,7 +49,7 @@ function makeRoom(): void {
   }
 }
 
-/** Does the pattern match anywhere in the text? */
+/** Returns true if the pattern matches anywhere in the text. */
 export function matchesPattern(frame: Frame, text: string, pattern: string): CelResult {
   const cost = spend(frame, 1 + stepsOfLength(4 * text.length + pattern.length))
   if (cost !== undefined) return cost
@@ -57,37 +57,42 @@ export function matchesPattern(frame: Frame, text: string, pattern: string): Cel
   return regex instanceof CelError ? regex : regex.isMatch(text)
 }
 
-/** Puts `by` in place of every match; `$0` in it is the match, `$$` a dollar sign. */
-export function replacePattern(frame: Frame, text: string, pattern: string, by: string): CelResult {
-  const wrong = replacementProblem(by)
+/** Replaces every match. In the replacement, `$0` is the match and `$$` a dollar sign. */
+export function replacePattern(
+  frame: Frame,
+  text: string,
+  pattern: string,
+  replacement: string,
+): CelResult {
+  const wrong = replacementProblem(replacement)
   if (wrong !== undefined) return new CelError('value', wrong)
   const cost = spend(frame, 1 + stepsOfLength(16 * text.length + pattern.length))
   if (cost !== undefined) return cost
   const regex = regexOf(pattern)
   if (regex instanceof CelError) return regex
   const spans = regex.findAll(text)
-  const over = spend(frame, stepsOfLength(text.length + spans.length * by.length))
+  const over = spend(frame, stepsOfLength(text.length + spans.length * replacement.length))
   if (over !== undefined) return over
   let result = ''
   let end = 0
   for (const span of spans) {
     const match = text.slice(span.start, span.end)
-    result += text.slice(end, span.start) + expand(by, match)
+    result += text.slice(end, span.start) + expand(replacement, match)
     end = span.end
   }
   return result + text.slice(end)
 }
 
-/** Groups cannot be put in: the core's regexes report matches, not their groups. */
-export function replacementProblem(by: string): string | undefined {
-  const references = by.replaceAll('$$', '').match(/\$(\w+|\{[^}]*\})/g) ?? []
+/** Returns a problem if a replacement names groups, which the core's regexes do not report. */
+export function replacementProblem(replacement: string): string | undefined {
+  const references = replacement.replaceAll('$$', '').match(/\$(\w+|\{[^}]*\})/g) ?? []
   const reference = references.find((part) => !/^\$(0|\{0\})$/.test(part))
   return reference === undefined
     ? undefined
     : `the replacement names the group ${reference}; only $0, the whole match, can be put in`
 }
 
-function expand(by: string, match: string): string {
-  if (!by.includes('$')) return by
-  return by.replace(/\$\$|\$0|\$\{0\}/g, (part) => (part === '$$' ? '$' : match))
+function expand(replacement: string, match: string): string {
+  if (!replacement.includes('$')) return replacement
+  return replacement.replace(/\$\$|\$0|\$\{0\}/g, (part) => (part === '$$' ? '$' : match))
 }

@@ -1,10 +1,11 @@
-/** Why a text is no expression. */
+/** The reason why a text does not compile, and where. */
 export interface CelProblem {
   readonly message: string
-  /** Where it was noticed, in UTF-16 units from the start. */
+  /** Offset of the problem, in UTF-16 units. */
   readonly offset: number
-  /** Both from 1. */
+  /** Line, from 1. */
   readonly line: number
+  /** Column, from 1. */
   readonly column: number
 }
 
@@ -12,4 +13,15 @@ export function problemAt(source: string, offset: number, message: string): CelP
   const before = source.slice(0, offset)
   const line = before.split('\n').length
   return { message, offset, line, column: offset - before.lastIndexOf('\n') }
+}
+
+/** A syntax error; thrown and caught only within the parser. */
+export class BadSyntax {
+  readonly at: number
+  readonly message: string
+
+  constructor(at: number, message: string) {
+    this.at = at
+    this.message = message
+  }
 }

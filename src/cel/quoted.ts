@@ -1,13 +1,13 @@
-/** Literals in quotes: texts and bytes, raw and with escapes. */
-import { BadSyntax } from './bad-syntax.ts'
+/** Reads literals in quotes: strings and bytes, raw or with escapes. */
+import { BadSyntax } from './problem.ts'
 
 interface Quoted {
   readonly value: string | Uint8Array
-  /** Where it ends in the source. */
+  /** Offset in the source at which the literal ends. */
   readonly end: number
 }
 
-/** `prefix` is what stands before the content: letters and quotes. */
+/** `prefix` is everything before the content: letters and quotes. `at` is where it starts. */
 export function readQuoted(source: string, at: number, prefix: string, quotes: string): Quoted {
   const letters = prefix.slice(0, prefix.length - quotes.length).toLowerCase()
   const isRaw = letters.includes('r')
@@ -23,7 +23,7 @@ export function readQuoted(source: string, at: number, prefix: string, quotes: s
   return { value: parts.join(''), end }
 }
 
-/** One line unless the quotes are triple; a backslash hides what follows it, but in raw literals. */
+/** Finds the closing quotes, on the same line unless they are triple. Skips escapes unless `isRaw` is set. */
 function findClose(source: string, start: number, quotes: string, isRaw: boolean): number {
   for (let at = start; at < source.length; at++) {
     if (source.startsWith(quotes, at)) return at
@@ -51,7 +51,7 @@ const simple: Readonly<Record<string, string>> = {
 
 const numeric = /[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})/y
 
-/** Texts, and bytes where a number stands for one. */
+/** Returns the parts of the content: strings, and bytes for numeric escapes in a bytes literal. */
 function readEscapes(content: string, start: number, isBytes: boolean): (string | Uint8Array)[] {
   const parts: (string | Uint8Array)[] = []
   let from = 0
@@ -77,7 +77,7 @@ function readEscapes(content: string, start: number, isBytes: boolean): (string 
   return parts
 }
 
-/** Bytes have no code points: there `\u` means nothing. */
+/** Decodes a numeric escape; undefined if it is invalid, such as `\u` in bytes, which have no code points. */
 function numericPart(found: RegExpExecArray, isBytes: boolean): string | Uint8Array | undefined {
   const [, byte, short, long, octal] = found
   const isCodePoint = short !== undefined || long !== undefined

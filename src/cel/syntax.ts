@@ -1,4 +1,4 @@
-/** The tree of an expression. */
+/** The syntax tree of an expression. */
 import type { CelValue } from './value.ts'
 
 export type BinaryOperator =
@@ -15,10 +15,10 @@ export type BinaryOperator =
   | '/'
   | '%'
 
-/** `at` is the offset in the source, in UTF-16 units. */
+/** A node of the tree; `at` is its offset in the source, in UTF-16 units. */
 export type Expression = { readonly at: number } & (
   | { readonly op: 'literal'; readonly value: CelValue }
-  /** `isGlobal`: written with a dot before it, so that no variable of a macro is meant. */
+  /** `isGlobal` is set if the name has a leading dot, so that it is not a variable of a macro. */
   | { readonly op: 'name'; readonly name: string; readonly isGlobal?: boolean }
   | { readonly op: 'field'; readonly of: Expression; readonly name: string }
   | { readonly op: 'index'; readonly of: Expression; readonly key: Expression }
@@ -47,7 +47,7 @@ export type Expression = { readonly at: number } & (
     }
 )
 
-/** The direct parts of an expression. */
+/** Returns the direct parts of an expression. */
 export function childrenOf(expression: Expression): readonly Expression[] {
   switch (expression.op) {
     case 'literal':

@@ -1,11 +1,12 @@
-/** Durations and timestamps, in nanoseconds; ranges as in google.protobuf. */
+/** Durations and timestamps in nanoseconds. Timestamps have the range of google.protobuf.Timestamp. */
 import { CelError } from './error.ts'
 
 const second = 1_000_000_000n
-/** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z, in nanoseconds since 1970. */
+/** 0001-01-01T00:00:00Z, in nanoseconds since 1970. */
 const minTimestamp = -62_135_596_800n * second
+/** 9999-12-31T23:59:59.999999999Z, in nanoseconds since 1970. */
 const maxTimestamp = 253_402_300_800n * second - 1n
-/** What fits int64 nanoseconds, as in other implementations: about 292 years. */
+/** Durations are limited to int64 nanoseconds, about 292 years, as in other implementations. */
 const maxDuration = 2n ** 63n - 1n
 
 export class CelDuration {
@@ -16,7 +17,7 @@ export class CelDuration {
     this.nanoseconds = nanoseconds
   }
 
-  /** Seconds with as many decimals as it takes, such as `1.5s`. */
+  /** Returns seconds with as many decimals as needed, such as `1.5s`. */
   toString(): string {
     const { nanoseconds: value } = this
     const size = value < 0n ? -value : value
@@ -27,7 +28,7 @@ export class CelDuration {
 
 export class CelTimestamp {
   readonly celType = 'google.protobuf.Timestamp'
-  /** Since 1970-01-01T00:00:00Z. */
+  /** Nanoseconds since 1970-01-01T00:00:00Z. */
   readonly nanoseconds: bigint
 
   constructor(nanoseconds: bigint) {
@@ -39,14 +40,14 @@ export class CelTimestamp {
     return Number(floorDivide(this.nanoseconds, 1_000_000n))
   }
 
-  /** As RFC 3339 has it, in UTC, such as `2024-01-02T03:04:05.6Z`. */
+  /** Returns RFC 3339 in UTC, such as `2024-01-02T03:04:05.6Z`. */
   toString(): string {
     const seconds = floorDivide(this.nanoseconds, second)
     const text = new Date(Number(seconds) * 1000).toISOString().slice(0, 19)
     return `${text}${fraction(this.nanoseconds - seconds * second)}Z`
   }
 
-  /** The time of a clock that counts milliseconds since 1970. */
+  /** Converts milliseconds since 1970. */
   static fromMilliseconds(milliseconds: number): CelTimestamp {
     return new CelTimestamp(BigInt(Math.round(milliseconds * 1000)) * 1000n)
   }
@@ -88,9 +89,9 @@ const unitNanoseconds: Readonly<Record<string, bigint>> = {
 
 const durationPart = /(\d{1,20})(?:\.(\d{0,20}))?(ns|us|µs|ms|s|m|h)/y
 
-/** A sequence of numbers with units, such as `-1h30m` or `1.5s`; `0` needs no unit. */
+/** Parses a sequence of numbers with units, such as `-1h30m` or `1.5s`; `0` needs no unit. */
 export function parseDuration(text: string): CelDuration | CelError {
-  const bad = new CelError('value', 'the text is no duration')
+  const bad = new CelError('value', 'the text is not a duration')
   const isNegative = text.startsWith('-')
   const start = isNegative || text.startsWith('+') ? 1 : 0
   if (text.slice(start) === '0') return new CelDuration(0n)
@@ -111,19 +112,14 @@ export function parseDuration(text: string): CelDuration | CelError {
 const timestampForm =
   /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
-/** RFC 3339, up to nanoseconds. */
+/** Parses RFC 3339 with up to nine decimals. */
 export function parseTimestamp(text: string): CelTimestamp | CelError {
   const match = timestampForm.exec(text)
-  const bad = new CelError('value', 'the text is no RFC 3339 timestamp')
+  const bad = new CelError('value', 'the text is not an RFC 3339 timestamp')
   if (match === null) return bad
-  const [year, month, day, hour, minute, seconds] = match.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, seconds = 0] = match
+    .slice(1, 7)
+    .map(Number)
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   date.setUTCHours(hour, minute, seconds)

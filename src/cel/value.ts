@@ -10,7 +10,8 @@
  *
  * Suppliers of variables give integers as bigint: a JavaScript number is a double, and so is every
  * number of a JSON text. Arithmetic and comparison take int and double together; the result of
- * arithmetic on both is a double (`a.n + 1`), division of two ints is an int (`response.code / 100`).
+ * arithmetic on both is a double (`a.n + 1`), division of two ints is an int (`response.code /
+ * 100`).
  */
 import { CelError } from './error.ts'
 import type { CelCidr, CelIp } from './ip.ts'
@@ -34,7 +35,7 @@ export type CelValue =
 
 export type CelMapValue = ReadonlyMap<CelKey, CelValue> | CelRecord | CelView
 
-/** Keys of a map; an unsigned key is kept as the int of the same value. */
+/** A key of a map. A uint key is stored as the int of the same value. */
 export type CelKey = string | bigint | boolean
 
 export interface CelRecord {
@@ -52,7 +53,7 @@ export class CelUint {
   }
 }
 
-/** What `type(x)` gives. */
+/** The result of `type(x)`. */
 export class CelType {
   readonly name: string
 
@@ -61,32 +62,29 @@ export class CelType {
   }
 }
 
-/**
- * A map whose values are computed when asked for. Never has a property of its JavaScript object as
- * a field.
- */
+/** A map whose values are computed on demand. Properties of the JavaScript object are never fields. */
 export abstract class CelView {
-  /** The value of a field; undefined when there is none; an error when it cannot be had. */
+  /** Returns the value of a field, undefined if there is none, or an error if it cannot be read. */
   abstract field(name: string): CelResult | undefined
   abstract fieldNames(): readonly string[]
 
-  /** Is the field there? The default asks for its value. */
+  /** Returns true if the field exists. By default this reads its value. */
   hasField(name: string): boolean {
     return this.field(name) !== undefined
   }
 
-  /** A method of its own, before functions of the same name; undefined when it has none. */
+  /** Calls a method of the view, which overrides the function of that name; undefined if there is none. */
   method(_name: string, _args: readonly CelValue[]): CelResult | undefined {
     return undefined
   }
 }
 
-/** Every value that has a type of its own says so with this. */
+/** Values of other types have a property with the name of their type. */
 interface Typed {
   readonly celType: string
 }
 
-/** Name of the type of a value, as `type(x)` has it. */
+/** Returns the name of a value's type, as in `type(x)`. */
 export function typeName(value: CelResult | undefined): string {
   switch (typeof value) {
     case 'string':
@@ -119,7 +117,7 @@ export function isList(value: CelResult): value is readonly CelValue[] {
   return Array.isArray(value)
 }
 
-/** An object of a JSON text or of a supplier: nothing but data. */
+/** Returns true for a plain object, which comes from JSON or from a supplier. */
 export function isRecord(value: unknown): value is CelRecord {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)
@@ -136,17 +134,17 @@ const maxUint = 2n ** 64n - 1n
 const intOverflow = new CelError('overflow', 'the integer is outside 64 bits')
 const uintOverflow = new CelError('overflow', 'the unsigned integer is outside 64 bits')
 
-/** An int of CEL, or the overflow. */
+/** Returns an int of CEL, or the overflow error. */
 export function toInt(value: bigint): CelResult {
   return value >= minInt && value <= maxInt ? value : intOverflow
 }
 
-/** A uint of CEL, or the overflow. */
+/** Returns a uint of CEL, or the overflow error. */
 export function toUint(value: bigint): CelResult {
   return value >= 0n && value <= maxUint ? new CelUint(value) : uintOverflow
 }
 
-/** The key of a map for a value; undefined for what is no key. */
+/** Converts a value to a map key; undefined if it cannot be one. */
 export function toKey(value: CelValue): CelKey | undefined {
   switch (typeof value) {
     case 'string':
@@ -160,7 +158,7 @@ export function toKey(value: CelValue): CelKey | undefined {
   }
 }
 
-/** Value of a key; undefined when it is not there. */
+/** Returns the value of a key; undefined if the map does not have the key. */
 export function mapGet(map: CelMapValue, key: CelKey): CelResult | undefined {
   if (map instanceof CelView) return typeof key === 'string' ? map.field(key) : undefined
   if (map instanceof Map) return map.get(key)
@@ -178,7 +176,7 @@ export function mapSize(map: CelMapValue): number {
   return map instanceof Map ? map.size : mapKeys(map).length
 }
 
-/** How deep values may nest where all of them must be walked. */
+/** Maximum nesting of values in operations that visit all of their parts. */
 export const maxValueDepth = 200
 
 export const tooDeep = new CelError('limit', `the value nests deeper than ${maxValueDepth} levels`)

@@ -1,16 +1,16 @@
-/** Reading variables, and the names that the gateway gives to them. */
+/** Steps that read variables, and the names of the gateway's variables. */
 import { CelError, isCelError } from './error.ts'
 import type { Activation, Step } from './frame.ts'
 import { type CelResult, CelView } from './value.ts'
 
-/** Name of a variable or field -> its fields; undefined where any field may be there. */
+/** The fields of each variable or field, by name; undefined if it may have any field. */
 export type Variables = ReadonlyMap<string, Fields | undefined>
 type Fields = Variables
 
 const fieldsOf = (names: string): Fields =>
   new Map(names.split(' ').map((name) => [name, undefined]))
 
-/** `mcp` in rules about one tool, prompt or resource: only the field of its kind is set. */
+/** Fields of `mcp` in rules about one item: of `tool`, `prompt` and `resource`, only one is set. */
 export const mcpRuleFields: Fields = new Map<string, Fields | undefined>([
   ...fieldsOf('method methodName sessionId target'),
   ['tool', fieldsOf('name target arguments')],
@@ -18,7 +18,7 @@ export const mcpRuleFields: Fields = new Map<string, Fields | undefined>([
   ['resource', fieldsOf('name uri target')],
 ])
 
-/** `llm`, as docs/ai.md lists them. */
+/** Fields of `llm`; docs/ai.md lists them. */
 const llmFields: Fields = new Map([
   ...fieldsOf('requestModel responseModel provider streaming serviceTier'),
   ...fieldsOf('inputTokens outputTokens totalTokens providerInputTokens countTokens'),
@@ -65,7 +65,7 @@ export const gatewayVariables: Variables = new Map<string, Fields | undefined>([
   ['mcp', new Map([...mcpRuleFields, ['tool', fieldsOf('name target arguments result error')]])],
 ])
 
-/** A declared variable is null where it is not set; any other is missing. */
+/** Reads a variable. One that is not set is null if it is declared, otherwise an error of kind `missing`. */
 export function variableStep(name: string, isDeclared: boolean): Step {
   const unset = isDeclared ? null : new CelError('missing', `there is no variable ${name}`)
   return (frame) => {
@@ -74,7 +74,7 @@ export function variableStep(name: string, isDeclared: boolean): Step {
   }
 }
 
-/** `variables()`: all that are set, as one map. */
+/** `variables()` returns all variables that are set, as one map. */
 export function variablesStep(): Step {
   return (frame) => new VariablesView(frame.activation)
 }
@@ -100,7 +100,7 @@ class VariablesView extends CelView {
   }
 }
 
-/** An activation of plain data: own properties of the record are the variables. */
+/** Creates an activation from plain data: own properties of the record are the variables. */
 export function activationOf(record: Readonly<Record<string, CelResult>>): Activation {
   return {
     lookup: (name) => (Object.hasOwn(record, name) ? record[name] : undefined),

@@ -1,26 +1,20 @@
-/** `sluice bisect`: the event after which an expectation about a condition no longer held. */
-import type { Recorded } from '../log/index.ts'
+/** `sluice bisect` finds the events after which an expectation about a condition began or ceased to hold. */
 import type { ObjectRef } from '../model/names.ts'
-import {
-  type ConditionsNow,
-  conditionsAtFirst,
-  followConditions,
-  placeAndType,
-} from './condition-history.ts'
-import { causeText, hintOf } from './explain-condition.ts'
-import { type OfflineOptions, type Recording, readRecording, tellRecording } from './offline.ts'
-import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
-import { objectText, parseObjectPath } from './status.ts'
+import { conditionHistory, type PlacedCondition } from './conditions.ts'
+import { causeText } from './event-text.ts'
+import { objectText, parseObjectPath, suggestObjects } from './object-names.ts'
+import { type Answer, exitCode, type Output, UsageError } from './output.ts'
+import { type Recording, type RecordingOptions, readRecording } from './recording.ts'
 
 interface Expectation {
   readonly object: ObjectRef
   readonly type: string
-  /** Status, such as `True`, or a reason, such as `Accepted`. */
+  /** The expected status, such as `True`, or the expected reason, such as `Accepted`. */
   readonly value: string
 }
 
 /**
- * `KIND/[NAMESPACE/]NAME TYPE=VALUE`, where the value is a status or a reason.
+ * Parses `KIND/[NAMESPACE/]NAME TYPE=VALUE`, where the value is a status or a reason.
  * @throws UsageError
  */
 function parseExpectation(text: string): Expectation {
@@ -31,72 +25,60 @@ function parseExpectation(text: string): Expectation {
   return { object: parseObjectPath(path), type, value }
 }
 
-/** It holds where at least one place has the condition, and all that have it agree. */
-function holds({ type, value }: Expectation, now: ConditionsNow): boolean {
-  const states = [...now].flatMap(([key, state]) => (placeAndType(key)[1] === type ? [state] : []))
-  const agrees = states.every(({ status, reason }) => status === value || reason === value)
-  return states.length > 0 && agrees
+/** An expectation holds if the condition exists and has the expected value in every place that has it. */
+function holds({ type, value }: Expectation, placed: readonly PlacedCondition[]): boolean {
+  const found = placed.filter(({ condition }) => condition.type === type)
+  const agrees = found.every(
+    ({ condition }) => condition.status === value || condition.reason === value,
+  )
+  return found.length > 0 && agrees
 }
 
-interface Turn {
+/** An event after which the expectation began or ceased to hold. */
+interface Flip {
   readonly holds: boolean
-  readonly cause: Recorded
+  readonly position: number
+  readonly time: string
+  readonly cause: string
 }
 
-interface Turns {
-  /** In the state that the events begin with. */
-  readonly atFirst: boolean
-  readonly turns: readonly Turn[]
-}
-
-function turnsOf(recording: Recording, expectation: Expectation): Turns {
-  const turns: Turn[] = []
-  const atFirst = holds(expectation, conditionsAtFirst(recording, expectation.object))
-  const note: Parameters<typeof followConditions>[2] = (now, [change]) => {
-    const isFine = holds(expectation, now)
-    if (change !== undefined && isFine !== (turns.at(-1)?.holds ?? atFirst)) {
-      turns.push({ holds: isFine, cause: change.cause })
+function findFlips(recording: Recording, expectation: Expectation) {
+  const { initial, steps } = conditionHistory(recording, expectation.object)
+  const heldInitially = holds(expectation, initial)
+  const flips: Flip[] = []
+  for (const { cause, conditions } of steps) {
+    const { position, event } = cause
+    const isHeld = holds(expectation, conditions)
+    if (isHeld !== (flips.at(-1)?.holds ?? heldInitially)) {
+      flips.push({ holds: isHeld, position, time: event.time, cause: causeText(event) })
     }
   }
-  followConditions(recording, expectation.object, note)
-  return { atFirst, turns }
+  return { heldInitially, flips }
 }
 
-function turnText({ holds: isFine, cause: { position, event } }: Turn): string {
-  const what = isFine ? 'holds since' : 'broken by'
-  return `${what} event ${position}, ${event.time}: ${causeText(event)}`
+function flipText({ holds: isHeld, position, time, cause }: Flip): string {
+  return `${isHeld ? 'holds since' : 'broken by'} event ${position}, ${time}: ${cause}`
 }
 
-/** Exit code 0: it holds at the end; 1: it does not, or it never did. */
+/** The exit code is 1 if the expectation does not hold after the last event. */
 export async function bisect(
-  expect: string,
-  options: OfflineOptions,
-  format: OutputFormat,
-  output: Output,
-): Promise<number> {
-  const expectation = parseExpectation(expect)
-  const recording = await readRecording(options)
-  tellRecording(recording, output)
-  const { atFirst, turns } = turnsOf(recording, expectation)
-  const last = turns.at(-1)
-  const isHeld = last?.holds ?? atFirst
-  if (format === 'json') {
-    const described = turns.map(({ holds: isFine, cause: { position, event } }) => ({
-      holds: isFine,
-      position,
-      time: event.time,
-      cause: causeText(event),
-    }))
-    const answer = { expectation, holds: isHeld, turns: described }
-    output.print(JSON.stringify(answer, undefined, 2))
-  } else if (last === undefined) {
+  options: RecordingOptions & { readonly expect: string },
+  report: Output['report'],
+): Promise<Answer> {
+  const expectation = parseExpectation(options.expect)
+  const recording = await readRecording(options, report)
+  const { heldInitially, flips } = findFlips(recording, expectation)
+  const isHeld = flips.at(-1)?.holds ?? heldInitially
+  const unchangedText = () => {
     const { object, type, value } = expectation
-    const had = atFirst ? 'had' : 'never had'
-    const { length } = recording.events
-    const hint = isHeld ? '' : hintOf(object, recording.events)
-    output.print(`${objectText(object)} ${had} ${type}=${value} in all of ${length} events${hint}`)
-  } else {
-    for (const turn of turns) output.print(turnText(turn))
+    const { events } = recording
+    const had = heldInitially ? 'had' : 'never had'
+    const suggestion = isHeld ? '' : suggestObjects(object, events)
+    return `${objectText(object)} ${had} ${type}=${value} in all of ${events.length} events${suggestion}`
   }
-  return isHeld ? exitCode.fine : exitCode.no
+  return {
+    text: () => (flips.length === 0 ? [unchangedText()] : flips.map(flipText)),
+    json: { expectation, holds: isHeld, turns: flips },
+    exitCode: isHeld ? exitCode.success : exitCode.negative,
+  }
 }

@@ -1,69 +1,62 @@
-/** `sluice controller`: the control plane of a cluster, until a signal ends it. */
+/** `sluice controller` runs the control plane of a cluster until a signal stops it. */
 
 import { LockedError } from '../base/file-lock.ts'
 import { within } from '../base/within.ts'
-import { startController } from '../control-plane/controller/controller.ts'
+import { Controller } from '../control-plane/controller/controller.ts'
 import { ClusterConfigError, openCluster } from '../kube/index.ts'
 import { LogError } from '../log/index.ts'
 import { type ControllerSettingName, readControllerSettings } from '../settings/controller.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
-import { heedSignals } from './signals.ts'
+import { valuesOf } from './settings.ts'
+import { endAfterLogTimeout, handleSignals } from './signals.ts'
 import { packageVersion } from './version.ts'
 
-/** How long the end waits for a log that does not answer; below the grace period of a pod. */
+/** Maximum time to wait for the event log at shutdown; shorter than the grace period of a pod. */
 const stopLimitMs = 10_000
 
-/** Runs until SIGINT or SIGTERM; resolves with the exit code. */
+/** Runs until SIGINT or SIGTERM; resolves to the exit code. */
 export async function controller(
   flags: Partial<Record<ControllerSettingName, string>>,
   output: Output,
 ): Promise<number> {
-  const settings = readControllerSettings(flags, process.env)
-  if (!settings.ok) {
-    throw new UsageError(
-      settings.problems.map(({ source, message }) => `${source}: ${message}`).join('\n'),
-    )
-  }
+  const settings = valuesOf(readControllerSettings(flags, process.env))
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  const log = new OperationalLog(output, settings.value.logLevel)
-  heedSignals(end, log)
-  const running = await usage(async () =>
-    startController({
-      cluster: openCluster(settings.value.kubeconfig),
-      settings: settings.value,
+  const log = new OperationalLog(output, settings.logLevel)
+  handleSignals(end, log)
+  const running = await reportUserErrors(async () =>
+    new Controller({
+      cluster: openCluster(settings.kubeconfig),
+      settings,
       version: packageVersion(),
       notify: (severity, text) => log.write(severity, text),
-    }),
+    }).start(),
   )
   log.write('info', `health: http://${running.healthAddress}/readyz`)
   log.write('info', `metrics: http://${running.metricsAddress}/metrics`)
   try {
-    await usage(() => Promise.race([running.started, ended]))
+    await reportUserErrors(() => Promise.race([running.started, ended]))
     await ended
     log.write('info', 'stopping')
   } catch (error) {
     await running.stop()
     throw error
   }
-  if (await within(stopLimitMs, () => running.stop())) return exitCode.fine
-  log.write('warn', 'the log does not answer: what it lacks by now costs history')
-  // Connections to it would go on being tried.
-  process.exit(exitCode.fine)
+  if (!(await within(stopLimitMs, () => running.stop()))) endAfterLogTimeout(log)
+  return exitCode.success
 }
 
-/** Turns what only an operator can repair into a line without a stack. */
-async function usage<Value>(work: () => Promise<Value>): Promise<Value> {
+/** Converts errors that an operator must fix into usage errors, which are printed without a stack trace. */
+async function reportUserErrors<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work()
   } catch (error) {
-    const code = (error as { code?: string } | null)?.code
-    const isTheirs =
+    const isUserError =
       error instanceof ClusterConfigError ||
       error instanceof LockedError ||
       error instanceof LogError ||
-      code === 'EACCES'
-    if (isTheirs && error instanceof Error) throw new UsageError(error.message)
+      (error as NodeJS.ErrnoException | null)?.code === 'EACCES'
+    if (isUserError && error instanceof Error) throw new UsageError(error.message)
     throw error
   }
 }

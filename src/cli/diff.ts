@@ -1,169 +1,139 @@
-/** `sluice diff A B`: what differs between two states, whatever each of them was read from. */
+/** `sluice diff A B` compares two states, each read from manifests or from a log. */
 import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Condition } from '../model/conditions.ts'
-import type { ObjectRef } from '../model/names.ts'
-import { compareText, objectKey } from '../model/names.ts'
-import { type Fold, replay } from '../replay/index.ts'
-import { isLogFile, type OfflineOptions, readRecording, tellRecording } from './offline.ts'
-import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
-import { objectText, placedConditions } from './status.ts'
+import { compareText, type ObjectKey, objectKey, parseObjectKey } from '../model/names.ts'
+import type { Fold } from '../replay/index.ts'
+import { placedConditions } from './conditions.ts'
+import { objectText } from './object-names.ts'
+import { type Answer, exitCode, type Output, UsageError } from './output.ts'
+import { foldRecording, isLogFile, type RecordingOptions, readRecording } from './recording.ts'
 
-interface StatusDifference {
-  readonly object: ObjectRef
-  /** Undefined where the object has no status on that side. */
-  readonly before: unknown
-  readonly after: unknown
-}
+/** Matches `LOG@POSITION` and `LOG@TIME`: the log is read up to that position or time. */
+const logUpTo = /^(.+)@(\d+|\d{4}-\d\d-\d\d[^/@]*)$/
 
-interface Difference {
-  readonly statuses: readonly StatusDifference[]
-  readonly resources: {
-    readonly added: readonly string[]
-    readonly removed: readonly string[]
-    readonly changed: readonly string[]
-  }
-}
-
-/** Behind the place of a log: the position or time up to which it counts. */
-const moment = /^(.+)@(\d+|\d{4}-\d\d-\d\d[^/@]*)$/
-
-/** Manifests (`-` from standard input) or a log: a log file says itself that it is one. */
-function optionsFor(place: string): OfflineOptions {
-  if (place === '-') return { file: [place] }
-  const found = statSync(place, { throwIfNoEntry: false })
-  if (found?.isFile() && isLogFile(place)) return { logFile: place }
-  if (found !== undefined) return { file: [place] }
-  const [, path, at] = moment.exec(place) ?? []
+/** Returns how to read a state: from manifests (`-` is standard input), or from a log, by its first bytes. */
+function optionsFor(location: string): RecordingOptions {
+  if (location === '-') return { file: [location] }
+  const found = statSync(location, { throwIfNoEntry: false })
+  if (found?.isFile() && isLogFile(location)) return { logFile: location }
+  if (found !== undefined) return { file: [location] }
+  const [, path, at] = logUpTo.exec(location) ?? []
   if (path !== undefined && at !== undefined) return { ...optionsFor(path), at }
-  if (/^(nats|tls|wss?):\/\//.test(place)) return { nats: place }
-  throw new UsageError(`${place} does not exist`)
+  if (/^(nats|tls|wss?):\/\//.test(location)) return { nats: location }
+  throw new UsageError(`${location} does not exist`)
 }
 
-interface ReadState {
-  readonly fold: Fold
-  /** Manifests say nothing of proxies. */
-  readonly hasProxies: boolean
+async function readFold(
+  location: string,
+  options: RecordingOptions,
+  report: Output['report'],
+): Promise<Fold> {
+  return foldRecording(await readRecording(options, report, `${location}: `))
 }
 
-async function stateOf(place: string, output: Output): Promise<ReadState> {
-  const options = optionsFor(place)
-  const recording = await readRecording(options)
-  const { events, extent } = recording
-  const { fold } = await replay(events, recording.derivation, extent.base)
-  tellRecording(recording, output, `${place}: `)
-  return { fold, hasProxies: options.file === undefined }
-}
+/** Status fields that differ from run to run. */
+const volatileFields = new Set(['lastTransitionTime', 'observedGeneration'])
 
-/** Fields that differ between any two runs and say nothing about the state. */
-const passing = new Set(['lastTransitionTime', 'observedGeneration'])
+/** Status fields that depend on running proxies. */
+const proxyFields = new Set(['addresses'])
+/** Returns true for conditions that depend on running proxies. */
+const isProxyCondition = (member: unknown) => (member as Condition | null)?.type === 'Programmed'
 
-/** What is known only where proxies are. */
-const ofProxies = new Set(['addresses'])
-const isOfProxies = (member: unknown) => (member as Condition | null)?.type === 'Programmed'
-
-/** A status without what says nothing here; `isBare`: without what proxies have a part in. */
-function lasting(value: unknown, isBare: boolean): unknown {
-  const text = JSON.stringify(value, (key, member: unknown) => {
-    if (passing.has(key) || (isBare && ofProxies.has(key))) return undefined
-    const isList = isBare && key === 'conditions' && Array.isArray(member)
-    return isList ? member.filter((condition) => !isOfProxies(condition)) : member
+/** Copies a status without volatile fields and, if `withoutProxies` is set, without proxy-dependent parts. */
+function comparable(status: unknown, withoutProxies: boolean): unknown {
+  const text = JSON.stringify(status, (key, member: unknown) => {
+    if (volatileFields.has(key) || (withoutProxies && proxyFields.has(key))) return undefined
+    const isList = withoutProxies && key === 'conditions' && Array.isArray(member)
+    return isList ? member.filter((condition) => !isProxyCondition(condition)) : member
   })
   return JSON.parse(text)
 }
 
-function statusDifferences(a: Fold, b: Fold, isBare: boolean): StatusDifference[] {
-  const before = new Map(a.statuses().map(([ref, status]) => [objectKey(ref), { ref, status }]))
-  const after = new Map(b.statuses().map(([ref, status]) => [objectKey(ref), { ref, status }]))
-  const differences: StatusDifference[] = []
-  for (const key of [...new Set([...before.keys(), ...after.keys()])].sort(compareText)) {
-    const [old, fresh] = [before.get(key), after.get(key)]
-    const object = (fresh ?? old)?.ref
-    if (object === undefined) continue
-    const pair = {
-      before: old === undefined ? undefined : lasting(old.status, isBare),
-      after: fresh === undefined ? undefined : lasting(fresh.status, isBare),
-    }
-    if (!isDeepStrictEqual(pair.before, pair.after)) differences.push({ object, ...pair })
-  }
-  return differences
-}
+const statusesOf = (fold: Fold, withoutProxies: boolean): Map<ObjectKey, unknown> =>
+  new Map(
+    fold
+      .statuses()
+      .map(([ref, status]) => [objectKey(ref), comparable(status, withoutProxies)] as const),
+  )
 
-/** Content without the order of first sight, which depends on what else was seen before. */
-function contents(fold: Fold): Map<string, unknown> {
+/** Resources by key, without their age, which depends on what else was observed before. */
+function resourcesOf(fold: Fold): Map<string, unknown> {
   return new Map(
     fold.resources().map(({ resource }) => {
-      const {
-        created: _,
-        order: __,
-        ...content
-      } = resource as typeof resource & {
-        readonly created?: number
-        readonly order?: number
-      }
-      return [resource.key, content]
+      return [resource.key, { ...resource, created: undefined, order: undefined }]
     }),
   )
 }
 
-function differenceOf(a: ReadState, b: ReadState): Difference {
-  const before = contents(a.fold)
-  const after = contents(b.fold)
-  const sorted = (keys: Iterable<string>) => [...keys].sort(compareText)
-  return {
-    statuses: statusDifferences(a.fold, b.fold, a.hasProxies !== b.hasProxies),
-    resources: {
-      added: sorted([...after.keys()].filter((key) => !before.has(key))),
-      removed: sorted([...before.keys()].filter((key) => !after.has(key))),
-      changed: sorted(
-        [...after].flatMap(([key, content]) =>
-          before.has(key) && !isDeepStrictEqual(before.get(key), content) ? [key] : [],
-        ),
-      ),
-    },
-  }
+interface Difference {
+  readonly key: string
+  /** Undefined if the key was added. */
+  readonly before: unknown
+  /** Undefined if the key was removed. */
+  readonly after: unknown
 }
 
-/** One line for each condition and field, so that two statuses can be compared by line. */
+function differences(
+  before: ReadonlyMap<string, unknown>,
+  after: ReadonlyMap<string, unknown>,
+): Difference[] {
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .sort(compareText)
+    .map((key) => ({ key, before: before.get(key), after: after.get(key) }))
+    .filter((pair) => !isDeepStrictEqual(pair.before, pair.after))
+}
+
+const conditionFields = new Set(['conditions', 'parents', 'ancestors', 'listeners'])
+
+/** Formats a status as one line per condition and field, so that statuses can be compared line by line. */
 function statusLines(status: unknown): string[] {
   if (status === undefined) return ['no status']
-  const record = status as Readonly<Record<string, unknown>>
-  const conditions = placedConditions(record).map(({ place, condition }) => {
+  const conditions = placedConditions(status).map(({ place, condition }) => {
     const { type, status: value, reason, message } = condition
     const text = `${type}=${value} ${reason}${message === '' ? '' : `: ${message}`}`
     return place === '' ? text : `${place}: ${text}`
   })
-  const { conditions: _, parents: __, ancestors: ___, ...others } = record
-  const fields = Object.entries(others).map(
-    ([field, value]) => `${field}: ${JSON.stringify(value)}`,
-  )
-  return [...conditions, ...fields.filter((line) => !line.startsWith('listeners:'))]
+  const fields = Object.entries(status as object)
+    .filter(([field]) => !conditionFields.has(field))
+    .map(([field, value]) => `${field}: ${JSON.stringify(value)}`)
+  return [...conditions, ...fields]
 }
 
-function printText({ statuses, resources }: Difference, output: Output): void {
-  for (const { object, before, after } of statuses) {
-    output.print(objectText(object))
-    const [old, fresh] = [statusLines(before), statusLines(after)]
-    for (const line of old) if (!fresh.includes(line)) output.print(`  - ${line}`)
-    for (const line of fresh) if (!old.includes(line)) output.print(`  + ${line}`)
+function statusText({ key, before, after }: Difference): string[] {
+  const [old, fresh] = [statusLines(before), statusLines(after)]
+  return [
+    objectText(parseObjectKey(key)),
+    ...old.filter((line) => !fresh.includes(line)).map((line) => `  - ${line}`),
+    ...fresh.filter((line) => !old.includes(line)).map((line) => `  + ${line}`),
+  ]
+}
+
+/** The exit code is 1 if the states differ. */
+export async function diff(a: string, b: string, report: Output['report']): Promise<Answer> {
+  const [from, to] = [optionsFor(a), optionsFor(b)]
+  const old = await readFold(a, from, report)
+  const fresh = await readFold(b, to, report)
+  // Manifests contain no proxies, so comparing them with a log ignores what depends on proxies.
+  const withoutProxies = (from.file === undefined) !== (to.file === undefined)
+  const statuses = differences(statusesOf(old, withoutProxies), statusesOf(fresh, withoutProxies))
+  const resources = differences(resourcesOf(old), resourcesOf(fresh))
+  const changeOf = ({ before, after }: Difference) =>
+    before === undefined ? 'added' : after === undefined ? 'removed' : 'changed'
+  const keysOf = (change: string) =>
+    resources.filter((one) => changeOf(one) === change).map(({ key }) => key)
+  const [added, removed, changed] = [keysOf('added'), keysOf('removed'), keysOf('changed')]
+  return {
+    text: () => [
+      ...statuses.flatMap(statusText),
+      ...removed.map((key) => `- ${key}`),
+      ...added.map((key) => `+ ${key}`),
+      ...changed.map((key) => `~ ${key}`),
+    ],
+    json: {
+      statuses: statuses.map(({ key, ...pair }) => ({ object: parseObjectKey(key), ...pair })),
+      resources: { added, removed, changed },
+    },
+    exitCode: statuses.length + resources.length === 0 ? exitCode.success : exitCode.negative,
   }
-  for (const key of resources.removed) output.print(`- ${key}`)
-  for (const key of resources.added) output.print(`+ ${key}`)
-  for (const key of resources.changed) output.print(`~ ${key}`)
-}
-
-/** Exit code 1 where the states differ. */
-export async function diff(
-  a: string,
-  b: string,
-  format: OutputFormat,
-  output: Output,
-): Promise<number> {
-  const difference = differenceOf(await stateOf(a, output), await stateOf(b, output))
-  const { statuses, resources } = difference
-  const count =
-    statuses.length + resources.added.length + resources.removed.length + resources.changed.length
-  if (format === 'json') output.print(JSON.stringify(difference, undefined, 2))
-  else printText(difference, output)
-  return count === 0 ? exitCode.fine : exitCode.no
 }

@@ -1,60 +1,65 @@
 /**
- * `sluice explain providers`: which providers of language models running proxies leave out, and why.
- * That is nothing that the log knows: each proxy learns it from its own traffic, and tells it on its
- * stats address.
+ * `sluice explain providers` shows which model providers running proxies have ejected, and why. It reads the
+ * metrics of the proxies, because the event log does not record ejections.
  */
-import { exitCode, type Output, type OutputFormat, table, UsageError } from './output.ts'
+import {
+  type Answer,
+  exitCode,
+  type Output,
+  type OutputFormat,
+  table,
+  UsageError,
+} from './output.ts'
 
 export interface ProviderOptions {
-  /** Stats addresses of proxies; that of a proxy on this machine where absent. */
+  /** Stats addresses of proxies; if omitted, `127.0.0.1:15020`. */
   readonly stats?: readonly string[]
+  readonly output: OutputFormat
 }
 
 interface ExplainedProvider {
-  /** Address of the proxy that tells. */
+  /** Stats address of the proxy. */
   readonly proxy: string
   /** `namespace/name` of the GatewayBackend. */
   readonly backend: string
   readonly provider: string
-  /** `status 429`, or the code of an error. */
+  /** Why the provider was ejected: `status 429`, or an error code. */
   readonly reason: string
-  /** Workers of the proxy that leave it out now. */
+  /** Number of workers of the proxy that currently eject the provider. */
   readonly workers: number
-  /** How often that happened, for this reason, since the proxy started. */
+  /** How many times the provider was ejected for this reason since the proxy started. */
   readonly times: number
 }
 
-const ownAddress = '127.0.0.1:15020'
+const localAddress = '127.0.0.1:15020'
 const timeoutMs = 5_000
 
-/** `name`: of a backend; all where absent. Exit code 1 where a proxy does not tell. */
+/** Explains all backends if `name` is omitted. The exit code is 1 if a proxy does not answer. */
 export async function explainProviders(
   name: string | undefined,
-  { stats = [ownAddress] }: ProviderOptions,
-  format: OutputFormat,
-  output: Output,
-): Promise<number> {
+  { stats = [localAddress], output }: ProviderOptions,
+  report: Output['report'],
+): Promise<Answer> {
   const backend = name === undefined || name.includes('/') ? name : `default/${name}`
-  for (const address of stats) {
-    if (!/^\S+:\d{1,5}$/.test(address)) throw new UsageError(`--stats ${address} is not HOST:PORT`)
-  }
-  const asked = await Promise.allSettled(stats.map((address) => askProxy(address)))
-  const found = asked
-    .flatMap((one) => (one.status === 'fulfilled' ? one.value : []))
-    .filter((one) => backend === undefined || one.backend === backend)
-  const problems = asked.flatMap((one, at) =>
-    one.status === 'rejected' ? [`${stats[at]}: ${reasonText(one.reason)}`] : [],
+  const wrong = stats.find((address) => !/^\S+:\d{1,5}$/.test(address))
+  if (wrong !== undefined) throw new UsageError(`--stats ${wrong} is not HOST:PORT`)
+  const answers = await Promise.allSettled(stats.map(scrapeProxy))
+  const providers = answers
+    .flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    .filter((provider) => backend === undefined || provider.backend === backend)
+  const problems = answers.flatMap((answer, at) =>
+    answer.status === 'rejected' ? [`${stats[at]}: ${reasonText(answer.reason)}`] : [],
   )
-  if (format === 'json') output.print(JSON.stringify({ providers: found, problems }, null, 2))
-  else {
-    for (const problem of problems) output.report(problem)
-    if (found.length > 0) output.print(textOf(found))
-    else if (problems.length < stats.length) output.print('no provider was left out')
+  if (output === 'text') for (const problem of problems) report(problem)
+  const noneText = problems.length < stats.length ? ['no provider was left out'] : []
+  return {
+    text: () => (providers.length > 0 ? [providersTable(providers)] : noneText),
+    json: { providers, problems },
+    exitCode: problems.length === 0 ? exitCode.success : exitCode.negative,
   }
-  return problems.length === 0 ? exitCode.fine : exitCode.no
 }
 
-/** What the network says stands below what `fetch` says. */
+/** Prefers the message of the cause, which is more precise than the message of a failed `fetch` itself. */
 function reasonText(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason)
   if (reason.name === 'TimeoutError') return 'it does not answer'
@@ -62,8 +67,8 @@ function reasonText(reason: unknown): string {
   return cause instanceof Error && cause.message !== '' ? cause.message : reason.message
 }
 
-function textOf(found: readonly ExplainedProvider[]): string {
-  const rows = found.map(({ proxy, backend, provider, reason, workers, times }) => [
+function providersTable(providers: readonly ExplainedProvider[]): string {
+  const rows = providers.map(({ proxy, backend, provider, reason, workers, times }) => [
     proxy,
     backend,
     provider,
@@ -74,24 +79,23 @@ function textOf(found: readonly ExplainedProvider[]): string {
   return table([['PROXY', 'BACKEND', 'PROVIDER', 'NOW', 'REASON', 'SO FAR'], ...rows])
 }
 
-async function askProxy(address: string): Promise<ExplainedProvider[]> {
-  const answer = await fetch(`http://${address}/metrics`, {
-    signal: AbortSignal.timeout(timeoutMs),
-  })
+async function scrapeProxy(address: string): Promise<ExplainedProvider[]> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const answer = await fetch(`http://${address}/metrics`, { signal })
   if (!answer.ok) throw new Error(`it answers ${answer.status}`)
   return readProviders(address, await answer.text())
 }
 
-const line = /^sluice_model_provider_(ejected|ejections_total)\{(.*)\} (\d+)$/gm
-const label = /(\w+)="((?:[^"\\]|\\.)*)"/g
+const metricLine = /^sluice_model_provider_(ejected|ejections_total)\{(.*)\} (\d+)$/gm
+const labelPattern = /(\w+)="((?:[^"\\]|\\.)*)"/g
 const escapes: Readonly<Record<string, string>> = { n: '\n' }
 
-/** From the text of a scrape. */
+/** Parses the ejected providers out of a proxy's metrics. */
 function readProviders(proxy: string, text: string): ExplainedProvider[] {
   const found = new Map<string, ExplainedProvider>()
-  for (const [, metric, labels = '', value] of text.matchAll(line)) {
+  for (const [, metric, labels = '', value] of text.matchAll(metricLine)) {
     const read = Object.fromEntries(
-      [...labels.matchAll(label)].map(([, key = '', quoted = '']) => [
+      [...labels.matchAll(labelPattern)].map(([, key = '', quoted = '']) => [
         key,
         quoted.replace(/\\(.)/g, (_, escaped: string) => escapes[escaped] ?? escaped),
       ]),
@@ -99,8 +103,8 @@ function readProviders(proxy: string, text: string): ExplainedProvider[] {
     const { backend = '', provider = '', reason = '' } = read
     const key = JSON.stringify([backend, provider, reason])
     const known = found.get(key) ?? { proxy, backend, provider, reason, workers: 0, times: 0 }
-    const told = metric === 'ejected' ? { workers: Number(value) } : { times: Number(value) }
-    found.set(key, { ...known, ...told })
+    const count = metric === 'ejected' ? { workers: Number(value) } : { times: Number(value) }
+    found.set(key, { ...known, ...count })
   }
   return [...found.values()]
 }

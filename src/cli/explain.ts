@@ -1,42 +1,74 @@
-/** `sluice explain`: why an object is as it is: conditions, events, what was read, what it gave. */
+/** `sluice explain` calls the module for its first argument, or explains the state of an object itself. */
 import type { SluiceEvent } from '../../events/index.ts'
-import type { ObjectState } from '../desired/object-state.ts'
 import { type ObjectRef, objectKey } from '../model/names.ts'
-import type { VersionedResource } from '../model/resources.ts'
-import { type Fold, replay } from '../replay/index.ts'
+import type { Fold } from '../replay/index.ts'
+import { placedConditions } from './conditions.ts'
 import { eventDetail, shortType } from './event-text.ts'
-import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
-import { exitCode, type Output, type OutputFormat, table, UsageError } from './output.ts'
-import { objectText, placedConditions } from './status.ts'
+import { explainCondition } from './explain-condition.ts'
+import { explainProviders, type ProviderOptions } from './explain-providers.ts'
+import { explainRequest, type RequestOptions } from './explain-request.ts'
+import { objectText } from './object-names.ts'
+import { type Answer, exitCode, type Output, table, UsageError } from './output.ts'
+import { foldRecording, type Recording, type RecordingOptions, readRecording } from './recording.ts'
 
-interface ExplainedEvent {
-  readonly position: number
-  readonly time: string
-  readonly type: string
-  readonly detail: string
+export type ExplainOptions = RequestOptions & ProviderOptions
+
+/** Short names for kinds, which users may type. */
+const aliases: Readonly<Record<string, string>> = {
+  backend: 'GatewayBackend',
+  policy: 'GatewayPolicy',
+  route: 'HTTPRoute',
 }
 
-interface ReadDependency {
-  /** The derivation that read it. */
-  readonly stage: string
-  /** Such as `object:Service/default/app`. */
-  readonly key: string
-  /** For what can be shown in few words: is it there? */
-  readonly state: string
+/**
+ * `what` is `request`, `providers`, `condition`, or a kind as in `KIND NAMESPACE/NAME` or
+ * `KIND/NAMESPACE/NAME`.
+ * @throws UsageError
+ */
+export async function explain(
+  what: string,
+  names: readonly string[],
+  options: ExplainOptions,
+  report: Output['report'],
+): Promise<Answer> {
+  if (what === 'request') {
+    if (names.length > 0) throw new UsageError('explain request takes options only')
+    return explainRequest(options, report)
+  }
+  if (what === 'providers') {
+    if (names.length > 1) throw new UsageError('explain providers takes one NAMESPACE/NAME')
+    return explainProviders(names[0], options, report)
+  }
+  const path = names.join('/')
+  if (what === 'condition') {
+    if (path === '') throw new UsageError('explain condition needs KIND/NAMESPACE/NAME')
+    return explainCondition(path, options, report)
+  }
+  const [kind = '', ...rest] = [what, ...names].join('/').split('/')
+  if (rest.length === 0) throw new UsageError(`explain ${what} needs a name: KIND NAMESPACE/NAME`)
+  return explainObject(aliases[kind] ?? kind, rest.join('/'), options, report)
 }
 
-interface Explanation {
-  readonly object: ObjectRef
-  readonly generation: number | undefined
-  readonly refused: ObjectState['refused']
-  readonly status: unknown
-  readonly events: readonly ExplainedEvent[]
-  readonly reads: readonly ReadDependency[]
-  readonly resources: readonly VersionedResource[]
+/** The exit code is 1 if nothing is known about the object. */
+async function explainObject(
+  kind: string,
+  name: string,
+  options: RecordingOptions,
+  report: Output['report'],
+): Promise<Answer> {
+  const recording = await readRecording(options, report)
+  const fold = await foldRecording(recording)
+  const object = findObject(kind, name, fold)
+  const explanation = explanationOf(object, fold, recording)
+  if (explanation.events.length === 0 && explanation.generation === undefined) {
+    report(`nothing is known about ${objectText(object)}`)
+    return { text: () => [], exitCode: exitCode.negative }
+  }
+  return { text: () => explanationText(explanation), json: explanation }
 }
 
-/** `[KIND, NAMESPACE/NAME]`, or just a name for what has no namespace; the kind in any case. */
-function parseObject(kind: string, name: string, fold: Fold): ObjectRef {
+/** Finds an object by kind in any case and name; without a namespace, in `default` or cluster-scoped. */
+function findObject(kind: string, name: string, fold: Fold): ObjectRef {
   const parts = name.split('/')
   if (parts.length > 2 || parts.includes('')) {
     throw new UsageError(`${name} is not NAMESPACE/NAME`)
@@ -51,7 +83,7 @@ function parseObject(kind: string, name: string, fold: Fold): ObjectRef {
   return known.find(isMeant) ?? { kind, namespace: namespaces.at(-1) ?? '', name: second ?? first }
 }
 
-/** Is the event about the object, or about something that a proxy refuses of it? */
+/** Returns true if an event is about the object, or about a proxy that rejected one of its resources. */
 function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
   if (type === 'dev.sluice.config.rejected.v1') {
     const key = objectKey(ref)
@@ -62,56 +94,59 @@ function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
   return kind === ref.kind && namespace === ref.namespace && name === ref.name
 }
 
-/** What stands behind a key that a derivation has read. */
-function stateOf(key: string, fold: Fold): string {
-  const [what = '', ...rest] = key.split(':')
-  const about = rest.join(':')
-  if (what !== 'object') return ''
-  const state = fold.graph.object(about)
+/** Describes the object that a derivation has read; empty if the key is not that of an object. */
+function readState(key: string, fold: Fold): string {
+  const [, object] = /^object:(.*)$/s.exec(key) ?? []
+  if (object === undefined) return ''
+  const state = fold.graph.object(object)
   if (state === undefined) return 'does not exist'
   return state.object === undefined ? 'has no valid version' : `generation ${state.generation}`
 }
 
-/** `index:grants\0shared` -> `index:grants shared`. */
+/** Makes a key readable: `index:grants\0shared` becomes `index:grants shared`. */
 const readable = (key: string): string => key.replace('\0', ' ')
 
-function explanationOf(ref: ObjectRef, fold: Fold, events: readonly ExplainedEvent[]): Explanation {
-  const state = fold.graph.object(objectKey(ref))
-  const derivations = fold.graph.derivationsOf(ref)
+function explanationOf(object: ObjectRef, fold: Fold, { events }: Recording) {
+  const state = fold.graph.object(objectKey(object))
+  const derivations = fold.graph.derivationsOf(object)
   const keys = new Set(derivations.flatMap(({ resources }) => resources))
-  const ownListeners = `listener/${objectKey(ref)}/`
+  const ownListeners = `listener/${objectKey(object)}/`
   return {
-    object: ref,
+    object,
     generation: state?.object === undefined ? undefined : state.generation,
     refused: state?.refused,
-    status: fold.statusOf(ref),
-    events,
+    status: fold.statusOf(object),
+    events: events
+      .filter(({ event }) => isAbout(object, event))
+      .map(({ position, event }) => {
+        return {
+          position,
+          time: event.time,
+          type: shortType(event.type),
+          detail: eventDetail(event),
+        }
+      }),
     reads: derivations.flatMap(({ stage, reads }) =>
-      reads.map((key) => ({ stage, key: readable(key), state: stateOf(key, fold) })),
+      reads.map((key) => ({ stage, key: readable(key), state: readState(key, fold) })),
     ),
-    // Entries of a ListenerSet are derived with their Gateway.
+    // Listeners of a ListenerSet are derived with their Gateway, so they are found by their key prefix.
     resources: fold
       .resources()
       .filter(({ resource: { key } }) => keys.has(key) || key.startsWith(ownListeners)),
   }
 }
 
-function section(title: string, rows: readonly (readonly string[])[]): string {
-  return `\n${title}\n${rows.length === 0 ? '  none' : table(rows.map(([first = '', ...more]) => [`  ${first}`, ...more]))}`
-}
-
-function printText(explanation: Explanation, output: Output): void {
+function explanationText(explanation: ReturnType<typeof explanationOf>): string[] {
   const { object, generation, refused, status, events, reads, resources } = explanation
   const version = generation === undefined ? 'not in force' : `generation ${generation} in force`
-  output.print(`${objectText(object)}: ${version}`)
-  for (const { path, message } of refused?.problems ?? []) {
-    output.print(`  refused: generation ${refused?.generation}: ${path}: ${message}`)
-  }
-  const conditions = placedConditions((status ?? {}) as Readonly<Record<string, unknown>>)
-  output.print(
+  return [
+    `${objectText(object)}: ${version}`,
+    ...(refused?.problems ?? []).map(
+      ({ path, message }) => `  refused: generation ${refused?.generation}: ${path}: ${message}`,
+    ),
     section(
       'Conditions',
-      conditions.map(({ place, condition }) => [
+      placedConditions(status).map(({ place, condition }) => [
         place === '' ? 'object' : place,
         condition.type,
         condition.status,
@@ -120,54 +155,22 @@ function printText(explanation: Explanation, output: Output): void {
         condition.message,
       ]),
     ),
-  )
-  output.print(
     section(
       'Events',
       events.map(({ position, time, type, detail }) => [String(position), time, type, detail]),
     ),
-  )
-  output.print(
     section(
       'Read by its derivations',
       reads.map(({ stage, key, state }) => [stage, key, state]),
     ),
-  )
-  output.print(
     section(
       'Resources for the proxy',
       resources.map(({ resource, version: hash }) => [resource.key, hash]),
     ),
-  )
+  ]
 }
 
-/** Exit code 1 where nothing is known of the object. */
-export async function explain(
-  kind: string,
-  name: string,
-  options: OfflineOptions,
-  format: OutputFormat,
-  output: Output,
-): Promise<number> {
-  const recording = await readRecording(options)
-  const { events: recorded, extent } = recording
-  const { fold } = await replay(recorded, recording.derivation, extent.base)
-  tellRecording(recording, output)
-  const ref = parseObject(kind, name, fold)
-  const events = recorded
-    .filter(({ event }) => isAbout(ref, event))
-    .map(({ position, event }) => ({
-      position,
-      time: event.time,
-      type: shortType(event.type),
-      detail: eventDetail(event),
-    }))
-  const explanation = explanationOf(ref, fold, events)
-  if (events.length === 0 && explanation.generation === undefined) {
-    output.report(`nothing is known of ${objectText(ref)}`)
-    return exitCode.no
-  }
-  if (format === 'json') output.print(JSON.stringify(explanation, undefined, 2))
-  else printText(explanation, output)
-  return exitCode.fine
+function section(title: string, rows: readonly (readonly string[])[]): string {
+  const indented = rows.map(([first = '', ...more]) => [`  ${first}`, ...more])
+  return `\n${title}\n${rows.length === 0 ? '  none' : table(indented)}`
 }

@@ -1,69 +1,60 @@
-/** How much of its history a log still has, and what stands in for the rest. */
+/** How much of its history a log still has, and whether a stored state replaces the missing part. */
 import { storedFold } from '../control-plane/stored-state.ts'
 import type { EventLog } from '../log/index.ts'
 import { type FoldSnapshot, foldVersion } from '../replay/index.ts'
 
 /**
- * - `whole`: every event from the first on.
- * - `stored`: the beginning was purged, and the state that is stored beside the log stands in for it.
- * - `partial`: the beginning is gone, and nothing stands in for it.
+ * - `whole`: every event since the beginning is there.
+ * - `stored`: earlier events are gone; a state stored next to the log replaces them.
+ * - `partial`: earlier events are gone, and nothing replaces them.
  */
 type ExtentState = 'whole' | 'stored' | 'partial'
 
 export interface LogExtent {
   readonly state: ExtentState
-  /** Position of the first event that is there; 1 where there is none. */
+  /** Position of the first event, or of the next one if the log is empty. */
   readonly first: number
-  /** The state to begin with, as of its position. */
+  /** The stored state that replaces missing events, if any. */
   readonly base?: FoldSnapshot
-  /** Did this version of the fold make the base, or is there none? Else its digests prove nothing. */
-  readonly isOwn: boolean
-  /** What to tell of it; absent where the log is whole. */
+  /** False if another fold version made `base`, so that digests computed from it cannot be compared. */
+  readonly isSameFoldVersion: boolean
+  /** Message for the user; not set if the log is whole. */
   readonly notice?: string
 }
 
-const relisted =
-  'a controller or gateway that runs lists everything again and writes into the log what it lacks'
+const missing =
+  'objects that have not changed since are missing here; a controller or gateway lists everything again and adds what the log lacks'
 
-/** Of events that come without the log that they were in, by the position of the first. */
+/** The extent of events that have no stored state, from the position of the first one. */
 export function extentOf(first = 1): LogExtent {
-  if (first <= 1) return { state: 'whole', first, isOwn: true }
-  const notice = `the log begins at position ${first}: what came before was purged, and no stored state stands in for it, so objects that have not changed since are missing here; ${relisted}`
-  return { state: 'partial', first, isOwn: true, notice }
+  if (first <= 1) return { state: 'whole', first, isSameFoldVersion: true }
+  const notice = `the log begins at position ${first}: earlier events were purged, and no stored state replaces them; ${missing}`
+  return { state: 'partial', first, isSameFoldVersion: true, notice }
 }
 
-/** Of a log; `upTo` is the last position that is asked for, and a later state is of no use to it. */
+/** The extent of a log that is read up to position `upTo`; a state stored after that position is not used. */
 export async function extentOfLog(log: EventLog, upTo: number): Promise<LogExtent> {
   const lost = await log.lostUpTo()
-  const first = (await firstOf(log)) ?? (await log.lastPosition()) + 1
-  if (first === 1 && lost === 0) return { state: 'whole', first, isOwn: true }
-  const who =
-    lost > 0
-      ? 'somebody has removed what came before, or some of what is between'
-      : 'what came before was purged'
-  const from = Number.isFinite(lost) ? `begins at position ${first}` : 'was emptied'
+  const first = await log.firstPosition()
+  if (first === 1 && lost === 0) return extentOf(first)
+  const begin = Number.isFinite(lost) ? `begins at position ${first}` : 'was emptied'
+  const why = lost > 0 ? 'events were removed externally' : 'earlier events were purged'
   const snapshot = await log.loadSnapshot()
-  const isOfUse =
+  const isUsable =
     snapshot !== undefined &&
     snapshot.position + 1 >= first &&
     snapshot.position >= lost &&
     snapshot.position <= upTo
-  if (!isOfUse) {
+  if (!isUsable) {
     const stored =
       snapshot === undefined
         ? 'no state is stored'
-        : `the stored state, of position ${snapshot.position}, does not stand in for it`
-    const notice = `the log ${from}: ${who}, and ${stored}, so objects that have not changed since are missing here; ${relisted}`
-    return { state: 'partial', first, isOwn: true, notice }
+        : `the state stored at position ${snapshot.position} does not replace them`
+    const notice = `the log ${begin}: ${why}, and ${stored}; ${missing}`
+    return { state: 'partial', first, isSameFoldVersion: true, notice }
   }
-  const isOwn = snapshot.foldVersion === foldVersion
-  const by = isOwn ? '' : ` by fold version ${snapshot.foldVersion}`
-  const notice = `the log ${from}: ${who}; the state up to position ${snapshot.position} is the one that was stored${by}`
-  return { state: 'stored', first, base: storedFold(snapshot), isOwn, notice }
-}
-
-/** Position of the first event that can be read; undefined where there is none. */
-async function firstOf(log: EventLog): Promise<number | undefined> {
-  for await (const { position } of log.read()) return position
-  return undefined
+  const isSameFoldVersion = snapshot.foldVersion === foldVersion
+  const by = isSameFoldVersion ? '' : ` by fold version ${snapshot.foldVersion}`
+  const notice = `the log ${begin}: ${why}; starting from the state stored at position ${snapshot.position}${by}`
+  return { state: 'stored', first, base: storedFold(snapshot), isSameFoldVersion, notice }
 }

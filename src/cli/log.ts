@@ -1,37 +1,32 @@
-/** `sluice log`: the events, in order; with `-o json` an export that replay reads. */
+/** `sluice log` prints the events in order; with `-o json`, as an export that other commands can read. */
 import type { SluiceEvent } from '../../events/index.ts'
 import { exportLine } from '../log/export.ts'
 import { eventDetail, shortType } from './event-text.ts'
-import { type OfflineOptions, readRecording, tellRecording } from './offline.ts'
-import { exitCode, type Output, type OutputFormat, table } from './output.ts'
+import { type Answer, type Output, table } from './output.ts'
+import { type RecordingOptions, readRecording } from './recording.ts'
 
-/** What an event is about, from its subject. */
-function about({ subject }: SluiceEvent): string {
+/** The subject of an event without its prefix: the kind, namespace and name of an object. */
+function shortSubject({ subject }: SluiceEvent): string {
   return subject.split('.').slice(2).join(' ')
 }
 
 export async function printLog(
-  options: OfflineOptions & { readonly subject?: string },
-  format: OutputFormat,
-  output: Output,
-): Promise<number> {
-  const recording = await readRecording(options)
-  tellRecording(recording, output)
-  const { subject } = options
-  const events = recording.events.filter(
-    ({ event }) => subject === undefined || about(event).includes(subject),
-  )
-  if (format === 'json') {
-    for (const recorded of events) output.print(exportLine(recorded).trimEnd())
-    return exitCode.fine
+  options: RecordingOptions & { readonly subject?: string },
+  report: Output['report'],
+): Promise<Answer> {
+  const recording = await readRecording(options, report)
+  const { subject = '' } = options
+  const events = recording.events.filter(({ event }) => shortSubject(event).includes(subject))
+  const rows = () =>
+    events.map(({ position, event }) => [
+      String(position),
+      event.time,
+      shortType(event.type),
+      shortSubject(event),
+      eventDetail(event),
+    ])
+  return {
+    text: () => [table([['POSITION', 'TIME', 'EVENT', 'ABOUT', 'DETAIL'], ...rows()])],
+    jsonLines: () => events.map((recorded) => exportLine(recorded).trimEnd()),
   }
-  const rows = events.map(({ position, event }) => [
-    String(position),
-    event.time,
-    shortType(event.type),
-    about(event),
-    eventDetail(event),
-  ])
-  output.print(table([['POSITION', 'TIME', 'EVENT', 'ABOUT', 'DETAIL'], ...rows]))
-  return exitCode.fine
 }

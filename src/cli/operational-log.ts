@@ -1,8 +1,6 @@
 /**
- * What a running gateway tells its operator, on standard error: one line each, with `error: `,
- * `warning: ` or `bug: ` in front where something is wrong, `debug: ` or `trace: ` in front of what
- * only those levels show, or as JSON. What is told can be changed
- * while it runs (POST /logging on the admin address).
+ * The log of a running gateway on standard error, as text or JSON. A line of text begins with its level,
+ * unless that is `info`. Level and format can be changed at run time (POST /logging on the admin server).
  */
 import { isLogged, levelFor, parseLogFilter } from '../base/log-filter.ts'
 import type { Output } from './output.ts'
@@ -11,7 +9,7 @@ export type Severity = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
 type LogForm = 'text' | 'json'
 
-/** Where a line comes from, as levels are given by. */
+/** The part of Sluice that writes a line. A log filter can set a level for each. */
 type LogModule = 'sluice' | 'sluice::xds' | 'sluice::proxy'
 
 const prefixes: Readonly<Record<Severity, string>> = {
@@ -23,30 +21,30 @@ const prefixes: Readonly<Record<Severity, string>> = {
   fatal: 'bug: ',
 }
 
-/** Names that are no levels of RUST_LOG. */
-const otherNames: Readonly<Record<string, string>> = { silent: 'off', fatal: 'error' }
+/** Levels that RUST_LOG does not have, with their equivalents. */
+const levelAliases: Readonly<Record<string, string>> = { silent: 'off', fatal: 'error' }
 
-const everything = parseLogFilter('info') ?? { levels: new Map() }
+const defaultFilter = parseLogFilter('info') ?? { levels: new Map() }
 
 export class OperationalLog {
   form: LogForm = 'text'
   readonly #output: Output
   #level = 'info'
-  #filter = everything
+  #filter = defaultFilter
 
   constructor(output: Output, level = 'info') {
     this.#output = output
     this.level = level
   }
 
-  /** A level (or `silent`), or levels by module in the syntax of RUST_LOG. */
+  /** The log filter: a level (or `silent`), or levels by module in the syntax of RUST_LOG. */
   get level(): string {
     return this.#level
   }
 
   set level(level: string) {
     this.#level = level
-    this.#filter = parseLogFilter(otherNames[level] ?? level) ?? everything
+    this.#filter = parseLogFilter(levelAliases[level] ?? level) ?? defaultFilter
   }
 
   write(severity: Severity, text: string, module: LogModule = 'sluice'): void {

@@ -1,8 +1,8 @@
-/** Where commands write; injected so that a command can be run inside a test. */
+/** The output streams of a command; injected so that a command can run inside a test. */
 export interface Output {
-  /** Standard output: the answer. */
+  /** Writes a part of the answer to standard output. */
   print(text: string): void
-  /** Standard error: everything else. */
+  /** Writes everything else, such as warnings, to standard error. */
   report(text: string): void
 }
 
@@ -12,34 +12,56 @@ export const processOutput: Output = {
 }
 
 /**
- * Whoever read the output may have gone (`| head`, a collector that was stopped), or the disk that it
- * goes to is full. Nothing is owed to readers: a command ends as it would have, and a gateway goes on,
- * whatever becomes of its lines. A command whose answer could not be written says so and ends with 2.
+ * Keeps the process alive if its output is closed (`| head`) or the disk behind it is full. If the answer
+ * could not be written for another reason than a closed pipe, the process reports that and exits with 2.
  */
-export function outliveReaders(): void {
+export function surviveOutputErrors(): void {
   process.stderr.on('error', () => {})
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE' || isUnwritten) return
-    isUnwritten = true
+    if (error.code === 'EPIPE' || isAnswerLost) return
+    isAnswerLost = true
     processOutput.report(`sluice: standard output cannot be written: ${error.message}`)
   })
   process.on('exit', () => {
-    if (isUnwritten) process.exitCode = exitCode.usage
+    if (isAnswerLost) process.exitCode = exitCode.usage
   })
 }
 
-/** Has something been lost that was meant for standard output? */
-let isUnwritten = false
+let isAnswerLost = false
 
-/** Exit codes of every command. */
-export const exitCode = { fine: 0, no: 1, usage: 2, bug: 70 } as const
+/** Exit codes of every command. `negative` means that the command worked, and its answer is no. */
+export const exitCode = { success: 0, negative: 1, usage: 2, bug: 70 } as const
 
-/** Wrong usage or unreadable input: printed without a stack, exit code 2. */
+/** Thrown for wrong usage or unreadable input. It is printed without a stack trace; the exit code is 2. */
 export class UsageError extends Error {}
 
 export type OutputFormat = 'text' | 'json'
+export type ManifestFormat = 'yaml' | 'json'
 
-/** Columns padded to their widest cell; the last one is left as it is. */
+/** The answer of a command: what it prints to standard output, and its exit code. */
+export interface Answer {
+  readonly text: () => readonly string[]
+  /** Printed for `-o json`; nothing is printed if both this and `jsonLines` are omitted. */
+  readonly json?: unknown
+  /** Printed for `-o json` in place of `json`: one value per line. */
+  readonly jsonLines?: () => readonly string[]
+  /** If omitted, the exit code is `success`. */
+  readonly exitCode?: number
+}
+
+/** Prints an answer and returns its exit code. */
+export function printAnswer(
+  { text, json, jsonLines, exitCode: code = exitCode.success }: Answer,
+  format: OutputFormat | ManifestFormat,
+  { print }: Output,
+): number {
+  if (format !== 'json') text().forEach(print)
+  else if (jsonLines !== undefined) jsonLines().forEach(print)
+  else if (json !== undefined) print(JSON.stringify(json, undefined, 2))
+  return code
+}
+
+/** Formats rows as columns that are padded to their widest cell, without trailing spaces. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []
   for (const row of rows) {
@@ -50,9 +72,7 @@ export function table(rows: readonly (readonly string[])[]): string {
   return rows
     .map((row) =>
       row
-        .map((cell, column) =>
-          column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
-        )
+        .map((cell, column) => cell.padEnd(column === row.length - 1 ? 0 : (widths[column] ?? 0)))
         .join('  ')
         .trimEnd(),
     )

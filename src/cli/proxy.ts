@@ -1,4 +1,4 @@
-/** `sluice proxy`: the traffic of one Gateway, configured by a controller elsewhere. */
+/** `sluice proxy` serves the traffic of one Gateway, configured over the network by a controller. */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -10,25 +10,20 @@ import { LastGood } from '../proxy/remote/last-good.ts'
 import { RemoteChannel } from '../proxy/remote/remote-channel.ts'
 import { trimWhenIdle } from '../proxy/workers/idle-trim.ts'
 import { startProxy } from '../proxy/workers/supervisor.ts'
-import {
-  type RemoteSettingName,
-  type RemoteSettings,
-  readRemoteSettings,
-  type SettingName,
-} from '../settings/index.ts'
+import type { SettingName } from '../settings/index.ts'
+import { type RemoteSettingName, type RemoteSettings, remoteSettings } from '../settings/remote.ts'
+import { readTable } from '../settings/table.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
-import { settingTexts } from './proxy-config.ts'
-import { heedSignals } from './signals.ts'
-import { announce, trafficOptions, usageProblems } from './traffic.ts'
+import { settingTexts, valuesOf } from './settings.ts'
+import { handleSignals } from './signals.ts'
+import { logAddresses, trafficOptions } from './traffic.ts'
 import { packageVersion } from './version.ts'
 
-interface ProxyCommandOptions {
-  /** Values of settings by name, as given on the command line. */
-  readonly flags: Partial<Record<SettingName | RemoteSettingName, string>>
-}
+/** Values of flags as given on the command line, by setting name. */
+export type ProxyFlags = Partial<Record<SettingName | RemoteSettingName, string>>
 
-/** Lower case letters, digits and dashes of the host name. */
+/** The host name in lower case, with dashes in place of characters that a DNS name cannot have. */
 function hostPart(): string {
   const text = hostname()
     .toLowerCase()
@@ -36,21 +31,21 @@ function hostPart(): string {
   return text.replace(/^-+|-+$/g, '').slice(0, 200) || 'proxy'
 }
 
-/** The name of this proxy: as told, or made once and kept in the state folder where there is one. */
+/** The configured name of this proxy, or a generated one, which is stored in the state folder, if any. */
 function nameOf({ proxyName, stateDir }: RemoteSettings): string {
   if (proxyName !== undefined) return proxyName
   const fresh = `${hostPart()}-${randomBytes(4).toString('hex')}`
   if (stateDir === undefined) return fresh
   const path = join(stateDir, 'name')
   if (existsSync(path)) {
-    const kept = readFileSync(path, 'utf8').trim()
-    if (/^[a-z0-9-]{1,253}$/.test(kept)) return kept
+    const stored = readFileSync(path, 'utf8').trim()
+    if (/^[a-z0-9-]{1,253}$/.test(stored)) return stored
   }
   writeFileSync(path, `${fresh}\n`)
   return fresh
 }
 
-/** The state folder, for this process alone. */
+/** Creates and locks the state folder; returns a function that unlocks it. */
 function openStateFolder(folder: string | undefined): () => void {
   if (folder === undefined) return () => undefined
   try {
@@ -65,58 +60,47 @@ function openStateFolder(folder: string | undefined): () => void {
   }
 }
 
-/** A token or a Secret that can be read on the way is no secret. */
-function warnOfClear({ xdsAddress = [], xdsCaFile }: RemoteSettings, log: OperationalLog): void {
-  const isNear = (address: string) => /^(?:127\.|localhost:|\[::1\])/.test(address)
-  if (xdsCaFile !== undefined || xdsAddress.every(isNear)) return
-  const text = 'the controller is reached in plaintext: token and Secrets can be read on the way'
+/** Warns if the connection to a controller on another machine is not encrypted. */
+function warnAboutPlaintext({ xdsAddress, xdsCaFile }: RemoteSettings, log: OperationalLog): void {
+  const isLocal = (address: string) => /^(?:127\.|localhost:|\[::1\])/.test(address)
+  if (xdsCaFile !== undefined || xdsAddress.every(isLocal)) return
+  const text = 'the controller is reached in plaintext: others may read the token and Secrets'
   log.write('warn', `${text} (--xds-ca-file turns TLS on)`)
 }
 
-/** Runs until SIGINT, SIGTERM or POST /quitquitquit; resolves with the exit code. */
-export async function proxy({ flags }: ProxyCommandOptions, output: Output): Promise<number> {
+/** Runs until SIGINT, SIGTERM or POST /quitquitquit; resolves to the exit code. */
+export async function proxy(flags: ProxyFlags, output: Output): Promise<number> {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output)
-  // Beyond the machine's own manifests nobody vouches for what a configuration names.
   const texts = await settingTexts(
     flags.config ?? (process.env.SLUICE_CONFIG_FILE || undefined),
     log,
   )
+  // Configuration from another machine must not make the proxy connect to loopback addresses of this one.
   const traffic = trafficOptions(flags, { log, loopback: false, onQuit: end, texts })
-  const read = readRemoteSettings(flags, texts.env, texts.sources)
-  if (!read.ok) throw usageProblems(read.problems)
-  const settings = read.value
-  const {
-    xdsAddress = [],
-    gateway = { namespace: '', name: '' },
-    xdsTokenFile,
-    xdsCaFile,
-  } = settings
-  const { stateDir, advertiseAddress } = settings
+  const settings = valuesOf(readTable(remoteSettings, flags, texts.env, texts.sources))
+  const { xdsAddress, gateway, stateDir } = settings
   const unlock = openStateFolder(stateDir)
   const name = nameOf(settings)
   const gatewayName = `${gateway.namespace}/${gateway.name}`
-  heedSignals(end, log)
+  handleSignals(end, log)
   if (stateDir === undefined) {
-    log.write(
-      'info',
-      'without --state-dir nothing is served after a restart until a controller answers',
-    )
+    log.write('info', 'no --state-dir: after a restart, the proxy serves once a controller answers')
   }
   const channel = new RemoteChannel({
     addresses: xdsAddress,
     node: {
       name,
       gateway,
-      addresses: [advertiseAddress ?? reachableAddress(traffic.bindAddress)],
+      addresses: [settings.advertiseAddress ?? reachableAddress(traffic.bindAddress)],
       version: packageVersion(),
     },
-    ...(xdsTokenFile !== undefined && { tokenFile: xdsTokenFile }),
-    ...(xdsCaFile !== undefined && { caFile: xdsCaFile }),
-    ...(stateDir !== undefined && { lastGood: new LastGood(stateDir, gatewayName) }),
+    tokenFile: settings.xdsTokenFile,
+    caFile: settings.xdsCaFile,
+    lastGood: stateDir === undefined ? undefined : new LastGood(stateDir, gatewayName),
     onNotice: (severity, text) => log.write(severity, text, 'sluice::xds'),
   })
-  warnOfClear(settings, log)
+  warnAboutPlaintext(settings, log)
   log.write('info', `proxy ${name} of Gateway ${gatewayName}`)
   channel.start()
   const running = await startProxy({
@@ -125,7 +109,7 @@ export async function proxy({ flags }: ProxyCommandOptions, output: Output): Pro
     channel,
     moreMetrics: () => channel.metrics(),
   })
-  announce(running, log)
+  logAddresses(running, log)
   trimWhenIdle({ taken: () => channel.activity })
   await ended
   log.write('info', 'draining')
@@ -133,5 +117,5 @@ export async function proxy({ flags }: ProxyCommandOptions, output: Output): Pro
   await running.drain()
   await channel.close()
   unlock()
-  return exitCode.fine
+  return exitCode.success
 }

@@ -1,37 +1,35 @@
-/** `sluice render`: the objects that the Gateways of manifests would get, without a cluster. */
+/** `sluice render` prints the objects that the controller would deploy for the Gateways in manifests. */
 import { readFileSync } from 'node:fs'
 import { stringify } from 'yaml'
 import { proxyEnvironment } from '../deploy/environment.ts'
-import {
-  type ProxyEnvironment,
-  type RenderedObject,
-  renderProxy,
-} from '../desired/deployment/index.ts'
+import type { ProxyEnvironment, RenderedObject } from '../desired/deployment/plan.ts'
+import { renderProxy } from '../desired/deployment/render.ts'
 import {
   type DeploymentView,
   gatewayDeploymentStage,
 } from '../desired/derive/gateway-deployment.ts'
 import { type ObjectRef, parseObjectKey } from '../model/names.ts'
-import { type Fold, replay } from '../replay/index.ts'
+import type { Fold } from '../replay/index.ts'
 import { type ControllerSettings, readControllerSettings } from '../settings/controller.ts'
 import { formatProblem, isUnreadable } from '../watch/source-problem.ts'
-import { listManifests } from './offline.ts'
-import { exitCode, type Output, UsageError } from './output.ts'
-import { usageProblems } from './traffic.ts'
+import { placedConditions } from './conditions.ts'
+import { manifestsAnswer } from './manifests.ts'
+import { type Answer, exitCode, type Output, UsageError } from './output.ts'
+import { foldRecording, readManifests } from './recording.ts'
+import { valuesOf } from './settings.ts'
 import { packageVersion } from './version.ts'
 
 export interface RenderOptions {
   readonly file: readonly string[]
-  /** Only this Gateway, `namespace/name`. */
+  /** The only Gateway to render, as `namespace/name`; all if omitted. */
   readonly gateway?: string
   /** Namespace of the controller. */
   readonly namespace?: string
-  /** Authorities of its certificate, where it serves configuration over TLS. */
+  /** File with the certificate authorities that verify the controller, if it uses TLS. */
   readonly xdsCaFile?: string
-  readonly output: 'yaml' | 'json'
 }
 
-/** Readers of Kubernetes take `yes` and `1_0` for what YAML 1.1 has. */
+/** Kubernetes reads YAML 1.1, in which unquoted `yes` and `1_0` are not strings. */
 const yamlForm = { version: '1.1', aliasDuplicateObjects: false } as const
 
 const defaultNamespace = 'sluice-system'
@@ -40,7 +38,9 @@ const defaultService = 'sluice'
 function readCa({ xdsTls }: ControllerSettings, path: string | undefined): string | undefined {
   if (path === undefined) {
     if (!xdsTls) return undefined
-    throw new UsageError('SLUICE_XDS_TLS_ENABLED: name the authorities with --xds-ca-file')
+    throw new UsageError(
+      'SLUICE_XDS_TLS_ENABLED: name the certificate authorities with --xds-ca-file',
+    )
   }
   try {
     return readFileSync(path, 'utf8')
@@ -49,20 +49,18 @@ function readCa({ xdsTls }: ControllerSettings, path: string | undefined): strin
   }
 }
 
-/** As a controller with the environment of this process would have it. */
+/** The environment of proxies whose controller has the same environment variables as this process. */
 function environmentOf({ namespace, xdsCaFile }: RenderOptions): ProxyEnvironment {
-  const settings = readControllerSettings(namespace === undefined ? {} : { namespace }, process.env)
-  if (!settings.ok) throw usageProblems(settings.problems)
-  const { value } = settings
+  const settings = valuesOf(readControllerSettings({ namespace }, process.env))
   return proxyEnvironment({
     version: packageVersion(),
-    namespace: value.namespace ?? defaultNamespace,
-    serviceName: value.xdsServiceName ?? defaultService,
-    servicePort: value.xdsServicePort,
-    clusterDomain: value.clusterDomain,
-    imageRegistry: value.proxyImageRegistry,
-    imageTag: value.proxyImageTag,
-    ca: readCa(value, xdsCaFile),
+    namespace: settings.namespace ?? defaultNamespace,
+    serviceName: settings.xdsServiceName ?? defaultService,
+    servicePort: settings.xdsServicePort,
+    clusterDomain: settings.clusterDomain,
+    imageRegistry: settings.proxyImageRegistry,
+    imageTag: settings.proxyImageTag,
+    ca: readCa(settings, xdsCaFile),
   })
 }
 
@@ -72,7 +70,11 @@ interface Rendering {
   readonly notes: readonly string[]
 }
 
-function renderAll(fold: Fold, environment: ProxyEnvironment, only: string | undefined): Rendering {
+function renderAll(
+  fold: Fold,
+  environment: ProxyEnvironment,
+  onlyGateway: string | undefined,
+): Rendering {
   const objects: RenderedObject[] = []
   const problems: string[] = []
   const notes: string[] = []
@@ -80,7 +82,7 @@ function renderAll(fold: Fold, environment: ProxyEnvironment, only: string | und
   for (const [key, deployment] of [...fold.deployments()].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const ref = parseObjectKey(key)
     const name = `${ref.namespace}/${ref.name}`
-    if (only !== undefined && only !== name) continue
+    if (onlyGateway !== undefined && onlyGateway !== name) continue
     isFound = true
     const view = fold.graph.valueOf<DeploymentView>(gatewayDeploymentStage.name, ref)
     for (const note of view?.notes ?? []) notes.push(`Gateway ${name}: ${note}`)
@@ -92,38 +94,35 @@ function renderAll(fold: Fold, environment: ProxyEnvironment, only: string | und
       problems.push(`Gateway ${name}: ${whyHeld(fold, ref)}`)
     }
   }
-  if (only !== undefined && !isFound)
-    problems.push(`--gateway: Gateway ${only} (namespace/name) is not in these manifests`)
+  if (onlyGateway !== undefined && !isFound)
+    problems.push(`--gateway: Gateway ${onlyGateway} (namespace/name) is not in these manifests`)
   return { objects, problems, notes }
 }
 
-/** What the Gateway's condition says of it. */
+/** Returns why the Gateway was not accepted, from its `Accepted` condition. */
 function whyHeld(fold: Fold, ref: ObjectRef): string {
-  const { conditions = [] } = (fold.statusOf(ref) ?? {}) as {
-    conditions?: readonly { readonly type: string; readonly message: string }[]
-  }
-  return conditions.find(({ type }) => type === 'Accepted')?.message ?? 'not accepted'
+  const { condition } =
+    placedConditions(fold.statusOf(ref)).find(
+      ({ place, condition: { type } }) => place === '' && type === 'Accepted',
+    ) ?? {}
+  return condition?.message ?? 'not accepted'
 }
 
 /**
- * Exit code 1 where an object is invalid or a Gateway cannot be rendered, 2 where a file cannot be
- * read; what can be rendered is printed.
+ * Prints the objects that can be rendered. The exit code is 1 if an object is invalid or a Gateway cannot be
+ * rendered, and 2 if a file cannot be read or parsed.
  */
-export async function render(options: RenderOptions, output: Output): Promise<number> {
+export async function render(options: RenderOptions, report: Output['report']): Promise<Answer> {
   const environment = environmentOf(options)
-  const recording = await listManifests(options.file)
-  const { fold } = await replay(recording.events, recording.derivation)
+  const recording = await readManifests(options.file)
+  const fold = await foldRecording(recording)
   const { objects, problems, notes } = renderAll(fold, environment, options.gateway)
+  const texts = [...recording.problems.map(formatProblem), ...notes, ...problems]
+  for (const text of texts) report(text)
   const errors = recording.problems.filter(({ severity }) => severity === 'error')
-  for (const problem of recording.problems) output.report(formatProblem(problem))
-  for (const text of [...notes, ...problems]) output.report(text)
-  if (options.output === 'json') {
-    const list = { apiVersion: 'v1', kind: 'List', items: objects }
-    output.print(JSON.stringify(list, undefined, 2))
-  } else {
-    const documents = objects.map((object) => stringify(object, yamlForm))
-    if (documents.length > 0) output.print(documents.join('---\n').trimEnd())
+  const code = errors.length + problems.length === 0 ? exitCode.success : exitCode.negative
+  return {
+    ...manifestsAnswer(objects, (object) => stringify(object, yamlForm)),
+    exitCode: errors.some(isUnreadable) ? exitCode.usage : code,
   }
-  if (errors.some(isUnreadable)) return exitCode.usage
-  return errors.length + problems.length === 0 ? exitCode.fine : exitCode.no
 }

@@ -1,24 +1,29 @@
-/** What signals mean to a process that serves. */
+/** How a process that serves traffic reacts to signals, and how it ends. */
 import type { OperationalLog } from './operational-log.ts'
+import { exitCode } from './output.ts'
 
 /**
- * SIGINT and SIGTERM end the process in order, once: a second one of the same kind ends it at once.
- * SIGHUP does so where a terminal has gone. Elsewhere it is what scripts send to have files read
- * again (log rotation, reloads), and must not take anything out of service: files are followed as
- * they change. SIGUSR1 and SIGUSR2, which rotators send too, would open Node's debugger and kill.
+ * SIGINT and SIGTERM call `end` once; a second signal of the same kind kills the process. SIGHUP calls `end`
+ * if the process has a terminal, because that was closed. Without a terminal SIGHUP is ignored, because
+ * scripts send it after they have changed files. SIGUSR1 and SIGUSR2 are ignored too; by default they start
+ * Node's debugger and kill the process.
  */
-export function heedSignals(end: () => void, log: OperationalLog): void {
+export function handleSignals(end: () => void, log: OperationalLog): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end())
   const hasTerminal = process.stdin.isTTY
-  process.on('SIGHUP', () => {
-    if (hasTerminal) end()
-    else tellUnheeded('SIGHUP', log)
-  })
-  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
-    process.on(signal, () => tellUnheeded(signal, log))
+  for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
+    process.on(signal, () => {
+      if (signal === 'SIGHUP' && hasTerminal) end()
+      else log.write('info', `${signal} is ignored: configuration changes are followed anyway`)
+    })
   }
 }
 
-function tellUnheeded(signal: NodeJS.Signals, log: OperationalLog): void {
-  log.write('info', `${signal} changes nothing: what is configured is followed as it changes`)
+/** Exits although the log does not answer, because its open connections would keep the process alive. */
+export function endAfterLogTimeout(log: OperationalLog): never {
+  log.write(
+    'warn',
+    'the log does not answer: events that it has not stored are lost from its history',
+  )
+  process.exit(exitCode.success)
 }

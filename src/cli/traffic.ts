@@ -1,15 +1,12 @@
-/** What the commands that carry traffic have in common: settings, what happens, what was bound. */
+/** The settings and log lines of the commands that serve traffic. */
 import { readFileSync } from 'node:fs'
 import type { ProxyEvent, ProxyOptions, RunningProxy } from '../proxy/workers/supervisor.ts'
 import type { SettingTexts } from '../settings/config-file.ts'
-import {
-  drainDeadlines,
-  readSettings,
-  type SettingName,
-  type SettingProblem,
-} from '../settings/index.ts'
+import { drainDeadlines, type SettingName, settings as table } from '../settings/index.ts'
+import { readTable } from '../settings/table.ts'
 import type { OperationalLog, Severity } from './operational-log.ts'
 import { UsageError } from './output.ts'
+import { valuesOf } from './settings.ts'
 import { packageVersion } from './version.ts'
 
 type Line = readonly [severity: Severity, text: string]
@@ -37,60 +34,56 @@ function describe(event: ProxyEvent): Line | undefined {
   }
 }
 
-interface Surroundings {
+interface TrafficContext {
   readonly log: OperationalLog
-  /** May a dynamic forward proxy reach loopback addresses without being told so? */
+  /** Whether dynamic forward proxies may reach loopback addresses that `--dynamic-allow` does not list. */
   readonly loopback: boolean
-  /** Where settings come from beside flags; the environment where absent. */
+  /** Settings that flags do not set; if omitted, they are read from the environment. */
   readonly texts?: SettingTexts
-  /** POST /quitquitquit. */
+  /** Called when the admin server receives POST /quitquitquit. */
   onQuit(): void
 }
 
-type TrafficOptions = Omit<ProxyOptions, 'channel' | 'name'>
-
-/** The error that names every problem, a line each. */
-export function usageProblems(problems: readonly SettingProblem[]): UsageError {
-  return new UsageError(problems.map(({ source, message }) => `${source}: ${message}`).join('\n'))
-}
-
-/** Settings of a proxy from flags and environment; what happens in it goes to the log. */
+/** Reads the settings, configures the log, and returns the options of a proxy that logs its events. */
 export function trafficOptions(
   flags: Partial<Record<SettingName, string>>,
-  { log, loopback, onQuit, texts = { env: process.env, sources: {} } }: Surroundings,
-): TrafficOptions {
-  const settings = readSettings(flags, texts.env, texts.sources)
-  if (!settings.ok) throw usageProblems(settings.problems)
-  log.level = settings.value.logLevel
-  log.form = settings.value.logFormat
-  const deadlines = drainDeadlines(settings.value)
-  const { dynamicAllow, dynamicRefuse, accessLog, ...others } = settings.value
-  const { trustedProxies, ambiguousPaths, proxyProtocolFrom, maxConnections, ...more } = others
-  const { streamIdleMs, udpIdleMs, udpSessions, ...rest } = more
-  const { logLevel: _, logFormat: __, sessionKeyFile, tlsSessionLifetimeMs, ...remaining } = rest
-  const { zone, node, maxBackendRequests, minBodyRate, underscoreHeaders, ...proxy } = remaining
+  { log, loopback, onQuit, texts = { env: process.env, sources: {} } }: TrafficContext,
+): Omit<ProxyOptions, 'channel' | 'name'> {
+  const settings = valuesOf(readTable(table, flags, texts.env, texts.sources))
+  const { trustedProxies, ambiguousPaths, proxyProtocolFrom, maxConnections } = settings
+  log.level = settings.logLevel
+  log.form = settings.logFormat
   return {
-    ...proxy,
-    accessLogFormat: accessLog,
-    tlsSessionSeconds: tlsSessionLifetimeMs / 1_000,
-    destinations: { allow: dynamicAllow, refuse: dynamicRefuse, loopback },
+    workers: settings.workers,
+    bindAddress: settings.bindAddress,
+    adminAddress: settings.adminAddress,
+    statsAddress: settings.statsAddress,
+    readinessAddress: settings.readinessAddress,
+    clusterDomain: settings.clusterDomain,
+    nameServers: settings.nameServers,
+    maxBackendRequests: settings.maxBackendRequests,
+    accessLogFormat: settings.accessLog,
+    tlsSessionSeconds: settings.tlsSessionLifetimeMs / 1_000,
+    destinations: { allow: settings.dynamicAllow, refuse: settings.dynamicRefuse, loopback },
     edge: {
       trustedProxies,
       ambiguousPaths,
       proxyProtocolFrom,
-      ...(maxConnections !== undefined && { maxConnections }),
-      ...(sessionKeyFile !== undefined && { sessionKey: readSessionKey(sessionKeyFile) }),
+      maxConnections,
+      sessionKey: readSessionKey(settings.sessionKeyFile),
     },
-    ...(maxBackendRequests !== undefined && { maxBackendRequests }),
-    locality: { ...(zone !== undefined && { zone }), ...(node !== undefined && { node }) },
+    locality: { zone: settings.zone, node: settings.node },
     streamLimits: {
-      idleTimeoutMs: streamIdleMs,
-      udpIdleTimeoutMs: udpIdleMs,
-      udpMaxSessions: udpSessions,
+      idleTimeoutMs: settings.streamIdleMs,
+      udpIdleTimeoutMs: settings.udpIdleMs,
+      udpMaxSessions: settings.udpSessions,
     },
-    limits: { minBodyBytesPerSecond: minBodyRate, underscoreHeaders },
+    limits: {
+      minBodyBytesPerSecond: settings.minBodyRate,
+      underscoreHeaders: settings.underscoreHeaders,
+    },
     version: packageVersion(),
-    drain: deadlines,
+    drain: drainDeadlines(settings),
     log,
     onEvent: (event) => {
       if (event.type === 'quit-requested') onQuit()
@@ -100,22 +93,23 @@ export function trafficOptions(
   }
 }
 
-/** Fewer bytes could be found by trying. */
-const shortestKey = 16
+/** Minimum size of the session key. A shorter key could be guessed. */
+const minKeyBytes = 16
 
-function readSessionKey(path: string): Uint8Array {
+function readSessionKey(path: string | undefined): Uint8Array | undefined {
+  if (path === undefined) return undefined
   let key: Uint8Array
   try {
     key = readFileSync(path)
   } catch (error) {
     throw new UsageError(`--session-key-file: ${error instanceof Error ? error.message : path}`)
   }
-  if (key.length >= shortestKey) return key
-  throw new UsageError(`--session-key-file: ${path} has fewer than ${shortestKey} bytes`)
+  if (key.length >= minKeyBytes) return key
+  throw new UsageError(`--session-key-file: ${path} has fewer than ${minKeyBytes} bytes`)
 }
 
-/** Where everything is, so that a port that was chosen by the system can be found. */
-export function announce({ addresses }: RunningProxy, log: OperationalLog): void {
+/** Logs the addresses of a proxy, so that ports chosen by the system can be found. */
+export function logAddresses({ addresses }: RunningProxy, log: OperationalLog): void {
   const { admin, stats, readiness } = addresses
   if (readiness !== undefined) log.write('info', `readiness: http://${readiness}/healthz/ready`)
   if (stats !== undefined) log.write('info', `metrics: http://${stats}/metrics`)

@@ -1,22 +1,18 @@
-/** What a source needs to know of the API, and the objects that exist without a manifest. */
+/** Binds sources to the API, and defines the objects that exist without a manifest. */
 import { secretPaths } from '../api/fields.ts'
 import { controllerName, defaultClassName, gatewayGroup } from '../api/names.ts'
 import { validateObject } from '../api/validate.ts'
 import { checkRegex } from '../core/regex.ts'
 import { ownProblems } from '../desired/derive/own-problems.ts'
-import type { Examine, SecretPaths, Validate } from '../watch/index.ts'
+import type { ObserveOptions } from '../watch/observed.ts'
 
-export const apiBinding: {
-  readonly validate: Validate
-  readonly examine: Examine
-  readonly secretPaths: SecretPaths
-} = {
+export const apiBinding: Pick<ObserveOptions, 'validate' | 'examine' | 'secretPaths'> = {
   validate: validateObject,
   examine: (object) => ownProblems(object, regexProblem),
   secretPaths,
 }
 
-/** The default GatewayClass; a manifest may say otherwise. */
+/** The default GatewayClass; a manifest may define it differently. */
 export const builtInObjects: readonly object[] = [
   {
     apiVersion: `${gatewayGroup}/v1`,
@@ -26,7 +22,7 @@ export const builtInObjects: readonly object[] = [
   },
 ]
 
-/** Why a pattern cannot be used, by the engine that would run it; undefined if it can. */
+/** Returns why the regex engine refuses a pattern, or undefined if the pattern is valid. */
 export function regexProblem(pattern: string): string | undefined {
   const checked = checkRegex(pattern)
   return checked.ok ? undefined : checked.message

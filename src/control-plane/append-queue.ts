@@ -1,7 +1,8 @@
 /**
- * Appends to the log: measured, and watched for a log that does not take them any more. What must
- * not be lost and can wait (answers of proxies) is queued, and appended again until it is taken.
+ * Appends events to the log, with metrics, and detects a log that fails. Events that must not be lost
+ * and can wait, such as answers of proxies, are queued and retried.
  */
+import { setTimeout as after } from 'node:timers/promises'
 import type { SluiceEvent } from '../../events/index.ts'
 import { type EventLog, LogError } from '../log/index.ts'
 import type { ControllerMetrics } from './controller/metrics.ts'
@@ -13,18 +14,18 @@ interface AppendQueueOptions {
   readonly log: EventLog
   readonly onProblem: (text: string) => void
   readonly onRecovered: () => void
-  /** This log will take nothing any more. */
+  /** Called when the log has failed permanently. */
   readonly onLost: (error: unknown) => void
-  /** Somebody else has removed events up to a position; called until the log is mended. */
+  /** Called when events up to a position were removed externally, and repeatedly until the log is mended. */
   readonly onTruncated: (upTo: number) => void
-  /** Probes the log now and then: others may delete what is shared. */
+  /** Whether other processes use the log. If so, it is probed regularly, since they may delete it. */
   readonly isShared: boolean
 }
 
-const watchMs = 2_000
+const probeMs = 2_000
 const retryMs = 1_000
 
-/** Errors after which the same log may work again. */
+/** Whether the same log may work again after an error. */
 const isTransient = (error: unknown) => !(error instanceof LogError) || error.code === 'storage'
 
 export class AppendQueue {
@@ -40,12 +41,12 @@ export class AppendQueue {
     this.#schedule()
   }
 
-  /** Why appends fail at present. */
+  /** Why appends fail now; undefined if they do not. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** Appends all or none. @throws LogError, or Error where the log refuses an event for good. */
+  /** Appends all or none. @throws LogError, or Error if the log refuses an event permanently */
   async append(stage: AppendStage, events: readonly SluiceEvent[]): Promise<number> {
     if (events.length === 0) return 0
     const { log, metrics } = this.#options
@@ -69,13 +70,13 @@ export class AppendQueue {
     return this.#options.log.lastPosition()
   }
 
-  /** Appends in the order of the calls, however long that takes. */
+  /** Queues events, which are appended in the order of the calls and retried after passing failures. */
   enqueue(stage: AppendStage, events: readonly SluiceEvent[]): void {
     this.#queued.push({ stage, events })
     if (!this.#isSending) void this.#send()
   }
 
-  /** Something about the log has failed, here or where it is read. */
+  /** Handles a failure of the log, which occurred here or in a reader. */
   fail(error: unknown): void {
     if (this.#isClosed) return
     if (!isTransient(error)) {
@@ -89,40 +90,38 @@ export class AppendQueue {
     this.#probe = setTimeout(() => void this.#probeLog(), retryMs)
   }
 
-  /** Waits for nothing; what is still queued is lost. */
+  /** Drops queued events. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#probe)
   }
 
-  /** Resolves when everything that was queued is appended, or cannot be, or after a while. */
+  /** Resolves when the queue is empty, the log has failed or the time is over. */
   async settled(withinMs: number): Promise<void> {
     const end = performance.now() + withinMs
     while (this.#isSending && performance.now() < end && this.#problem === undefined) {
-      await new Promise((resolve) => setTimeout(resolve, 10))
+      await after(10)
     }
   }
 
   async #send(): Promise<void> {
     this.#isSending = true
-    for (
-      let next = this.#queued[0];
-      next !== undefined && !this.#isClosed;
-      next = this.#queued[0]
-    ) {
+    while (!this.#isClosed) {
+      const [next] = this.#queued
+      if (next === undefined) break
       const isDone = await this.append(next.stage, next.events).then(
         () => true,
         (error) => !isTransient(error),
       )
       if (isDone) this.#queued.shift()
-      else await new Promise((resolve) => setTimeout(resolve, retryMs).unref())
+      else await after(retryMs, undefined, { ref: false })
     }
     this.#isSending = false
   }
 
   #schedule(): void {
     if (!this.#options.isShared || this.#isClosed) return
-    this.#probe ??= setTimeout(() => void this.#probeLog(), watchMs).unref()
+    this.#probe ??= setTimeout(() => void this.#probeLog(), probeMs).unref()
   }
 
   async #probeLog(): Promise<void> {

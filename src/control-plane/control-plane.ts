@@ -2,10 +2,10 @@
  * The control plane, wherever it runs. Every stage in order, with what it reads and what it writes:
  *
  *   source      reads manifests or a cluster  writes observations into the log, secret values to `secrets`
- *   log         a file, memory or NATS        holds the events that everything below lives on
+ *   log         a file, memory or NATS        holds the events that all stages below derive from
  *   fold        reads the log                 writes desired state and statuses, in memory
  *   reconciler  reads log and fold            writes published changes; decisions and snapshots into the log
- *   secrets     reads published changes       writes the values beside them that they refer to
+ *   secrets     reads published changes       adds the secret values that the changes refer to
  *   effects     reads the fold                writes fetched key sets and timers that are due into the log
  *   channel     reads published changes       writes them to proxies, in this process or over gRPC
  *   recorder    reads what proxies answer     writes it into the log
@@ -19,28 +19,29 @@
  *   a complete listing ──► open: proxies are served
  *   any ── the log has an event of a newer version ──► `outdated`: nothing more is read
  *   any ── the log cannot be read or written any more ──► `ended`
- *   what was published stays served after either
+ *   after either, the last configuration stays served
  * ```
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import {
   leaseAcquired,
+  proxyDisconnected,
   type ResourceEvent,
   type SluiceEvent,
   UnknownEventTypeError,
 } from '../../events/index.ts'
-import { systemClock } from '../base/clock.ts'
 import type { SecretStore } from '../effects/secret-store.ts'
-import type { Heartbeat, Lease } from '../lease/index.ts'
-import { clusterName, LogError, type Position, type Recorded } from '../log/index.ts'
+import type { Heartbeat } from '../lease/heartbeat.ts'
+import type { Lease } from '../lease/lease.ts'
+import { LogError, type Position, type Recorded } from '../log/index.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { DeliveryRecorder } from '../xds/delivery-recorder.ts'
 import { apiBinding } from './api-binding.ts'
 import { AppendQueue } from './append-queue.ts'
 import { DigestCheck } from './digest-check.ts'
 import { Effects } from './effects.ts'
-import { openHeartbeat, reassertConnection } from './heartbeat.ts'
+import { openHeartbeat } from './heartbeat.ts'
 import { Leadership } from './leadership.ts'
 import type { ControlPlaneOptions, Parts, Plane } from './parts.ts'
 import { Reconciler } from './reconciler.ts'
@@ -49,8 +50,8 @@ import { openSecretStore, secretDigests } from './secrets.ts'
 import { captureState, type RestoredState } from './stored-state.ts'
 
 /**
- * Restores the state that the log has. The control plane closes the log when it stops, and so does
- * this function if it throws.
+ * Opens a control plane with the state that the log has. The control plane closes the log when it stops; if
+ * this function throws, it closes the log itself.
  */
 export async function openControlPlane<Chosen extends Parts>(
   options: ControlPlaneOptions<Chosen>,
@@ -65,19 +66,21 @@ export async function openControlPlane<Chosen extends Parts>(
   }
 }
 
-/** Names one run of a replica; never used twice. */
-function newIdentity({ replica = clusterName }: { readonly replica?: string }): string {
+/** Creates a unique name for one run of a replica. */
+function newIdentity({ replica = 'local' }: { readonly replica?: string }): string {
   return `${replica}_${randomUUID().slice(0, 8)}`
 }
 
 export class ControlPlane<Chosen extends Parts> implements Plane {
-  /** Resolves with the reason once this log can be read or written no more. */
-  readonly ended: Promise<unknown>
+  readonly #ended = Promise.withResolvers<unknown>()
+  /** Resolves with the reason once this log can no longer be read or written. */
+  readonly ended = this.#ended.promise
+  readonly #outdated = Promise.withResolvers<UnknownEventTypeError>()
   /**
-   * Resolves once the log has an event of a newer version. A log that is lost after that, such as
-   * one that is deleted for a downgrade, still ends the control plane.
+   * Resolves once the log has an event of a newer version. `ended` still resolves if that log is lost later,
+   * for example because it is deleted for a downgrade.
    */
-  readonly outdated: Promise<UnknownEventTypeError>
+  readonly outdated = this.#outdated.promise
   readonly parts: Chosen
   readonly writer: AppendQueue
   readonly recorder: DeliveryRecorder
@@ -95,23 +98,15 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   readonly #leadership: Leadership
   /** Undefined if no other replica reads the log. */
   readonly #heartbeat: Heartbeat | undefined
-  readonly #end: (reason: unknown) => void
-  readonly #outdate: (error: UnknownEventTypeError) => void
   readonly #listed = Promise.withResolvers<void>()
   #foldBegan = 0
-  #isSecretGone = false
-  /** Position up to which somebody else has removed events, as last reported. */
+  #mayHaveUnusedSecrets = false
+  /** Position up to which events were removed externally, as last reported. */
   #truncatedUpTo = 0
   #isOpen = false
   #isClosed = false
 
   constructor(options: ControlPlaneOptions<Chosen>, { fold, index, from }: RestoredState) {
-    const { promise, resolve } = Promise.withResolvers<unknown>()
-    this.ended = promise
-    this.#end = resolve
-    const outdated = Promise.withResolvers<UnknownEventTypeError>()
-    this.outdated = outdated.promise
-    this.#outdate = outdated.resolve
     this.#options = options
     this.#identity = newIdentity(options)
     this.fold = fold
@@ -119,9 +114,6 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     this.#from = from
     this.writer = this.#createWriter()
     this.recorder = new DeliveryRecorder({
-      clock: systemClock,
-      cluster: clusterName,
-      run: randomUUID(),
       ...(options.replica !== undefined && { replica: this.#identity }),
       append: (events) => this.writer.enqueue('delivery', events),
     })
@@ -137,8 +129,6 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     this.#reconciler = this.#createReconciler()
     this.sourceOptions = {
       ...apiBinding,
-      clock: systemClock,
-      cluster: clusterName,
       digestKey: options.log.digestKey,
       keepSecret: (digest, value) => this.#secrets.keep(digest, value),
       onChange: (events) => this.#appendObserved(events),
@@ -153,9 +143,9 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
       onNotice: (text: string) => options.notify('warn', text),
     }
     this.effects = new Effects({
+      ...options,
       ...writing,
       secrets: this.#secrets,
-      clusterDomain: options.clusterDomain,
     })
     this.#heartbeat = openHeartbeat({
       ...writing,
@@ -165,7 +155,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     })
   }
 
-  /** Do other replicas read and write the same log? */
+  /** Whether other replicas read and write the same log. */
   get isShared(): boolean {
     return this.#options.log.shared !== undefined
   }
@@ -178,7 +168,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     return this.#leadership.writingEpoch() !== undefined
   }
 
-  /** Reads the log to its end. Rejects if the log cannot be read so far. */
+  /** Reads the log to its end. Rejects if the log cannot be read that far. */
   async read(): Promise<void> {
     await this.#reconciler.start(this.#from).catch((error) => {
       this.#endReading(error)
@@ -187,7 +177,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     this.#digests.begin()
   }
 
-  /** Begins to observe. Resolves once the log has a complete listing, and it is folded. */
+  /** Begins to observe. Resolves once a complete listing is in the log and folded. */
   async list(): Promise<void> {
     const { source } = this.parts
     const isObserved = source.start()
@@ -210,18 +200,18 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     this.#reconciler.open()
   }
 
-  /** Resolves once everything is folded that is in the log, or about to be. */
+  /** Resolves once all events in the log and in the queue are folded. */
   async caughtUp(): Promise<void> {
     await this.writer.settled(1_000)
     await this.#reconciler.folded(await this.writer.lastPosition())
   }
 
-  /** Leaves the lease to others from now on. */
+  /** Gives up the lease permanently. */
   stepDown(): void {
     void this.#lease?.close()
   }
 
-  /** Ends all observing, and what is done about it outside. */
+  /** Stops observing, and stops the effects and sinks. */
   async endObserving(): Promise<void> {
     this.#isClosed = true
     await this.parts.source.close()
@@ -229,7 +219,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     await this.effects.close()
   }
 
-  /** Stores the state, gives up the lease and lets proxies go to another replica. */
+  /** Stores the state, gives up the lease and lets proxies connect to another replica. */
   async stop(): Promise<void> {
     await this.endObserving()
     await this.parts.channel.close?.()
@@ -252,25 +242,23 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
       log: log.log,
       metrics,
       onProblem: (text) => {
-        notify('error', `the log does not take events: ${text}`)
-        if (this.isShared) void this.#lease?.resign('the log does not take events')
+        notify('error', `cannot append to the event log: ${text}`)
+        if (this.isShared) void this.#lease?.resign('it cannot append to the event log')
       },
-      onRecovered: () => notify('info', 'the log takes events again'),
-      onLost: this.#end,
+      onRecovered: () => notify('info', 'the event log accepts events again'),
+      onLost: this.#ended.resolve,
       onTruncated: (upTo) => this.#mendLog(upTo),
       isShared: this.isShared,
     })
   }
 
-  /** Only history is lost: this replica still has the state that came of what is gone. */
+  /** Replaces removed events by a snapshot. Only history is lost, since this replica has the state. */
   #mendLog(upTo: number): void {
     const { metrics, notify } = this.#options
     if (upTo !== this.#truncatedUpTo) {
       metrics.add('log_losses_total')
-      notify(
-        'warn',
-        `somebody has removed events up to position ${upTo} from the log: history is lost, and nothing else`,
-      )
+      const what = `Event log truncated up to position ${upTo} externally`
+      notify('warn', `${what}. The configuration is intact; history before it is lost.`)
     }
     this.#truncatedUpTo = upTo
     if (this.fold.position >= upTo) this.#reconciler.mend()
@@ -282,7 +270,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
       highestEpoch: () => this.fold.epoch,
       isFit: () =>
         this.parts.source.isListed && this.writer.problem === undefined && !this.#isClosed,
-      // A shared log without a listing: its own replicas would wait for a holder on another log.
+      // Without a listing in the shared log, the lease may be held by a replica that writes another log.
       needsIt: () => this.isShared && !this.index.isListed,
       mayYield: () => this.#isOpen,
       onAcquired: (epoch) => this.#leadership.acquired(epoch),
@@ -296,7 +284,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     return new Leadership({
       isShared: this.isShared,
       replica,
-      ...(keyName !== undefined && { keyName }),
+      keyName,
       writer: this.writer,
       fold: this.fold,
       index: this.index,
@@ -313,8 +301,6 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     return new Reconciler({
       log: this.#options.log.log,
       fold: this.fold,
-      cluster: clusterName,
-      clock: systemClock,
       epoch: () => this.logEpoch(),
       append: (events) => this.writer.append('decision', events),
       observe: (event) => this.#read(event),
@@ -332,12 +318,12 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   }
 
   #endReading(error: unknown): void {
-    if (error instanceof UnknownEventTypeError) this.#outdate(error)
-    else this.#end(error)
+    if (error instanceof UnknownEventTypeError) this.#outdated.resolve(error)
+    else this.#ended.resolve(error)
   }
 
   async #appendObserved(events: readonly ResourceEvent[]): Promise<void> {
-    // Events of a replica that has lost the lease meanwhile would be ignored.
+    // Events of a replica that has lost the lease would be ignored.
     if (this.isShared && this.#lease?.epoch() === undefined) throw new Error('the lease is lost')
     await this.writer.append('source', events)
     this.#options.notify('debug', `observed: ${events.length} events`)
@@ -346,23 +332,25 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   #read(event: SluiceEvent): void {
     this.index.apply(event)
     this.#foldBegan = performance.now()
-    this.#isSecretGone ||= 'kind' in event.data && event.data.kind === 'Secret'
+    this.#mayHaveUnusedSecrets ||= 'kind' in event.data && event.data.kind === 'Secret'
     if (event.type === leaseAcquired.type) this.#compareKeys(event.data)
   }
 
-  /** Digests under another key mean nothing here: the values that they name cannot be served. */
+  /** Warns if another replica uses a different digest key: Secrets that it records cannot be served here. */
   #compareKeys({ holder, keyName }: { readonly holder: string; readonly keyName?: string }): void {
     const { log, notify } = this.#options
     if (keyName === undefined || keyName === log.digestKey.name) return
-    const text = `${holder}, which writes the log, has another key of secret digests: what it says of Secrets is not served here`
-    notify('warn', `${text}; give all replicas the same file (SLUICE_DIGEST_KEY_FILE)`)
+    const what = `Replica ${holder} uses a different secret-digest key; its Secrets cannot be served here.`
+    notify('warn', `${what} Give all replicas the same file (SLUICE_DIGEST_KEY_FILE).`)
   }
 
   #folded(recorded: Recorded): void {
     this.#options.metrics.add('fold_seconds', (performance.now() - this.#foldBegan) / 1_000)
     if (this.isShared) this.#digests.folded(recorded)
-    reassertConnection(recorded.event, this.recorder)
-    this.parts.sinks?.folded(recorded.event)
+    const { event } = recorded
+    // Another replica may have recorded a proxy as gone that is connected here.
+    if (event.type === proxyDisconnected.type) this.recorder.reassert(event.data)
+    this.parts.sinks?.folded(event)
     if (this.index.isListed) this.#listed.resolve()
   }
 
@@ -374,8 +362,8 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     const counts = `${upserted.length} resources changed, ${removed.length} removed`
     notify('debug', `published position ${sequence}: ${counts}`)
     metrics.add('publish_seconds', (performance.now() - began) / 1_000)
-    if (!this.#isSecretGone) return
-    this.#isSecretGone = false
+    if (!this.#mayHaveUnusedSecrets) return
+    this.#mayHaveUnusedSecrets = false
     this.#secrets.retain(this.parts.source.secretDigests().union(secretDigests(this.fold)))
   }
 
@@ -386,13 +374,12 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     log.log.purgeUpTo(upTo as Position).catch((error) => this.writer.fail(error))
   }
 
-  /** The writer reports what is about the log. */
   #fault(error: unknown): void {
     if (error instanceof LogError || this.writer.problem !== undefined) this.writer.fail(error)
     else this.#options.onFault(error)
   }
 }
 
-/** An event of a newer version ends the reading of a replica that is not upgraded yet. */
+/** What to log about an event of a newer version, at which this replica stops reading. */
 export const tooNewText = ({ message }: UnknownEventTypeError): string =>
   `${message}. Serving the last configuration; upgrade this replica to resume updates.`

@@ -1,32 +1,32 @@
 /**
- * Do all replicas derive the same state from the log? At every position that is a multiple of the
- * step each one appends its digests, and compares those of the others with its own of the same
- * position. A difference is a bug: it is counted, logged and recorded.
+ * Checks that all replicas derive the same state from the log. At every position that is a multiple of
+ * `step`, each replica appends digests of its state, and compares those of other replicas with its own at the
+ * same position. A difference is a bug: it is counted, logged and recorded.
  */
 import {
-  createEvent,
   type DigestTakenData,
   digestsDiffered,
   digestTaken,
   type SluiceEvent,
 } from '../../events/index.ts'
 import { type Fold, foldVersion } from '../actors/fold.ts'
-import { systemClock } from '../base/clock.ts'
-import { clusterName, type Recorded, subjectOf } from '../log/index.ts'
+import { newEvent, type Recorded } from '../log/index.ts'
 import type { ControlPlaneOptions } from './parts.ts'
 
 interface DigestCheckOptions extends Pick<ControlPlaneOptions, 'metrics' | 'notify'> {
   readonly fold: Fold
   /** Name of this run of this replica. */
   readonly replica: string
-  /** Appends when the log takes events. */
+  /** Queues events, which are appended as soon as the log accepts them. */
   readonly append: (events: readonly SluiceEvent[]) => void
 }
 
-/** Few enough that the answers of many replicas never fill the step by themselves. */
+/** Positions between two checks: more than the digest events that one check of many replicas appends. */
 const step = 128
-/** Digests of other replicas may come late. */
+/** Number of own digests that are kept, since digests of other replicas may arrive late. */
 const keptPositions = 64
+
+const writer = { source: '/sluice/digest', epoch: 0 }
 
 export class DigestCheck {
   readonly #options: DigestCheckOptions
@@ -37,12 +37,12 @@ export class DigestCheck {
     this.#options = options
   }
 
-  /** History is read: from now on this replica appends its digests. */
+  /** Called once the log was read to its end. From now on this replica appends its digests. */
   begin(): void {
     this.#isLive = true
   }
 
-  /** After an event was folded. */
+  /** Called after an event was folded. */
   folded({ position, event }: Recorded): void {
     if (event.type === digestTaken.type) this.#compare(event.data)
     if (position % step === 0) this.#take(position)
@@ -53,13 +53,10 @@ export class DigestCheck {
     const { desired, status } = fold.digests()
     const data = { replica, position, desired, status, foldVersion }
     this.#own.set(position, data)
-    for (const old of this.#own.keys()) {
-      if (this.#own.size <= keptPositions) break
-      this.#own.delete(old)
-    }
+    this.#own.delete(position - step * keptPositions)
     if (!this.#isLive) return
-    const content = this.#content(`${position}:${digestTaken.type}`)
-    append([createEvent(digestTaken, this.#context(), { ...content, data })])
+    const id = `0:${replica}:${position}:${digestTaken.type}`
+    append([newEvent(digestTaken, writer, { kind: 'Replica', name: replica }, { id, data })])
   }
 
   #compare(other: DigestTakenData): void {
@@ -72,7 +69,7 @@ export class DigestCheck {
     const { position } = other
     notify(
       'error',
-      `at position ${position} this replica and ${other.replica} have different states of one log: desired ${own.desired} and ${other.desired}, conditions ${own.status} and ${other.status}`,
+      `at position ${position} this replica and ${other.replica} derived different states from the same log: desired ${own.desired} and ${other.desired}, conditions ${own.status} and ${other.status}`,
     )
     const data = {
       ...own,
@@ -80,17 +77,9 @@ export class DigestCheck {
       otherDesired: other.desired,
       otherStatus: other.status,
     }
-    const content = this.#content(`${position}:${other.replica}:${digestsDiffered.type}`)
-    append([createEvent(digestsDiffered, this.#context(), { ...content, data })])
-  }
-
-  #content(suffix: string) {
-    const { replica: name } = this.#options
-    const subject = subjectOf({ cluster: clusterName, kind: 'Replica', namespace: '', name })
-    return { id: `0:${name}:${suffix}`, subject }
-  }
-
-  #context() {
-    return { source: '/sluice/digest', time: new Date(systemClock.now()).toISOString(), epoch: 0 }
+    const id = `0:${own.replica}:${position}:${other.replica}:${digestsDiffered.type}`
+    append([
+      newEvent(digestsDiffered, writer, { kind: 'Replica', name: own.replica }, { id, data }),
+    ])
   }
 }

@@ -1,20 +1,16 @@
-/** What the fold asks the outside world for, performed by the one replica that may write the log. */
-import { randomUUID } from 'node:crypto'
+/** Performs what the fold asks for (timers, key sets) on the replica that may write the log. */
 import type { Fold } from '../actors/fold.ts'
-import { systemClock } from '../base/clock.ts'
 import { KeySetFetcher } from '../effects/key-set-fetcher.ts'
 import type { SecretStore } from '../effects/secret-store.ts'
 import { Timers } from '../effects/timers.ts'
-import { clusterName } from '../log/index.ts'
 import type { AppendQueue } from './append-queue.ts'
+import type { ControlPlaneOptions } from './parts.ts'
 
-interface EffectsOptions {
+interface EffectsOptions extends Pick<ControlPlaneOptions, 'clusterDomain' | 'timing'> {
   readonly fold: Fold
   readonly secrets: SecretStore
-  /** Last part of the names of Services. */
-  readonly clusterDomain: string
   readonly writer: Pick<AppendQueue, 'append'>
-  /** The epoch under which the log may be written now. */
+  /** The epoch under which this replica may write the log now; undefined if it may not. */
   readonly epoch: () => number | undefined
   readonly onNotice: (text: string) => void
 }
@@ -25,32 +21,28 @@ export class Effects {
   readonly #keySets: KeySetFetcher
 
   constructor(options: EffectsOptions) {
-    const { fold, secrets, clusterDomain, writer, epoch, onNotice } = options
+    const { fold, secrets, clusterDomain, timing, writer, epoch, onNotice } = options
     this.#options = options
     this.#timers = new Timers({
-      clock: systemClock,
-      cluster: clusterName,
+      ...timing,
       epoch,
       append: (events) => writer.append('effect', events),
     })
     this.#keySets = new KeySetFetcher({
-      clock: systemClock,
-      cluster: clusterName,
-      run: randomUUID(),
       epoch: () => epoch() ?? 0,
       resources: () => fold.resources().map(({ resource }) => resource),
       secret: (digest) => secrets.value(digest),
       clusterDomain,
       known: (uri) => fold.keySetDigest(uri),
       append: async (event) => {
-        // If another replica fetches by now, this event would be ignored.
+        // If this replica may no longer write, the event would be ignored.
         if (epoch() !== undefined) await writer.append('effect', [event])
       },
       onNotice,
     })
   }
 
-  /** The fold may want other things than before. */
+  /** Sets the timers and key sets that the fold asks for now. */
   update(): void {
     const { fold, epoch } = this.#options
     this.#timers.want(fold.timers())

@@ -6,13 +6,15 @@
  * When the log cannot be read or written any more, `controller.ts` begins another session.
  */
 import type { UnknownEventTypeError } from '../../events/index.ts'
-import { KubernetesLease } from '../lease/index.ts'
+import { type KubeClient, reviewToken } from '../kube/index.ts'
+import { LeaseObjectStore } from '../lease/kubernetes.ts'
+import { Lease } from '../lease/lease.ts'
 import { kubernetesSource } from '../watch/kubernetes/source.ts'
-import { createXdsServer, type XdsServer } from '../xds/server.ts'
+import { XdsServer } from '../xds/server.ts'
+import { type VerifyProxy, verifyLoopback } from '../xds/verifier.ts'
 import { type ControlPlane, openControlPlane, tooNewText } from './control-plane.ts'
 import { Cluster, type ClusterOptions } from './controller/cluster.ts'
 import type { Health } from './controller/health.ts'
-import { verifyServiceAccount } from './controller/verify.ts'
 import { servedCertificate } from './controller/xds-certificate.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { OpenLease, Plane } from './parts.ts'
@@ -29,7 +31,7 @@ interface ClusterParts {
   readonly sinks: Cluster
 }
 
-/** Restores the state that the log has. `signal` aborts the wait for replicas that have it. */
+/** Opens a session with the state that the log has. `signal` aborts the wait for replicas that have it. */
 export async function openSession(
   options: SessionOptions,
   log: OpenedLog,
@@ -53,12 +55,12 @@ export async function openSession(
   return new Session(options, plane)
 }
 
-/** @throws if a certificate is configured and not there */
+/** @throws if TLS is configured and the certificate cannot be used */
 function clusterParts(options: SessionOptions, plane: Plane): ClusterParts {
   const { client, settings, isInCluster, notify } = options
   const onNotice = (text: string) => notify('warn', text)
   const sinks = new Cluster(options, plane)
-  const channel = createXdsServer({
+  const channel = new XdsServer({
     address: settings.xdsAddress,
     answers: plane.recorder,
     verify: verifyServiceAccount(client, isInCluster),
@@ -68,16 +70,37 @@ function clusterParts(options: SessionOptions, plane: Plane): ClusterParts {
   return { source: sinks.source, channel, sinks }
 }
 
-/** A Lease object in the controller's namespace. */
+/** Audience that a proxy's token must be issued for. */
+const proxyAudience = 'sluice'
+
+/**
+ * A token gives access to the configuration of the Gateway that has the namespace and the name of the token's
+ * service account. Proxies without a token are served only over loopback, and only if the controller runs
+ * outside the cluster: in a pod, other containers may connect over loopback.
+ */
+function verifyServiceAccount(client: KubeClient, isInCluster: boolean): VerifyProxy {
+  return async (credentials) => {
+    const { token } = credentials
+    if (token === undefined || token === '') {
+      return isInCluster ? undefined : verifyLoopback(credentials)
+    }
+    const gateway = await reviewToken(client, token, proxyAudience)
+    return gateway && { gateway }
+  }
+}
+
+/** Returns a function that opens leases in a Lease object in the controller's namespace. */
 function kubernetesLease(options: SessionOptions): OpenLease {
   const { client, namespace, owners, settings, metrics, notify } = options
   return (lease) =>
-    new KubernetesLease({
+    new Lease({
       ...lease,
-      client,
-      namespace,
-      name: 'sluice-controller',
-      owner: owners.local,
+      store: new LeaseObjectStore({
+        client,
+        namespace,
+        name: 'sluice-controller',
+        owner: owners.local,
+      }),
       durationMs: settings.leaseDurationMs,
       onAcquired: (epoch) => {
         metrics.add('lease_changes_total', 1, 'acquired')
@@ -92,34 +115,26 @@ function kubernetesLease(options: SessionOptions): OpenLease {
 }
 
 export class Session {
-  /** Resolves with the reason when this session cannot go on. */
+  /** Resolves with the reason when this session cannot continue. */
   readonly ended: Promise<unknown>
-  readonly #end: (reason: unknown) => void
+  readonly #failed = Promise.withResolvers<unknown>()
   readonly #options: SessionOptions
   readonly #plane: ControlPlane<ClusterParts>
   #stopCollecting: () => void = () => undefined
 
   constructor(options: SessionOptions, plane: ControlPlane<ClusterParts>) {
-    const { promise, resolve } = Promise.withResolvers<unknown>()
-    this.ended = promise
-    this.#end = resolve
     this.#options = options
     this.#plane = plane
-    void plane.ended.then(resolve)
+    this.ended = Promise.race([plane.ended, this.#failed.promise])
     void plane.outdated.then((error) => this.#outdated(error))
   }
 
-  /** Where proxies connect, `host:port`. */
-  get xdsAddress(): string {
-    return this.#plane.parts.channel.address
+  /** The configuration server. */
+  get xds(): XdsServer {
+    return this.#plane.parts.channel
   }
 
-  /** Prometheus text of the configuration server. */
-  xdsMetrics(): string {
-    return this.#plane.parts.channel.metrics()
-  }
-
-  /** Resolves when proxies can connect; `health` says when configuration is there for them. */
+  /** Resolves when proxies can connect; `health` reports when there is configuration for them. */
   async start(): Promise<void> {
     const { health } = this.#options
     const { parts, writer } = this.#plane
@@ -136,13 +151,13 @@ export class Session {
     health.set('configuration', 'no complete listing is known')
     health.set('xds', undefined)
     this.#stopCollecting = parts.sinks.start()
-    this.#list().catch(this.#end)
+    this.#list().catch(this.#failed.resolve)
   }
 
   async #list(): Promise<void> {
     const { parts, fold, isShared } = this.#plane
     await this.#plane.list()
-    // Proxies cannot be elsewhere, unless other replicas share the log.
+    // Proxies can connect to other replicas only if these share the log.
     if (!isShared) parts.channel.expect(fold.proxies().map(({ proxy }) => proxy))
     this.#plane.open()
     this.#options.health.set('configuration', undefined)
@@ -153,7 +168,7 @@ export class Session {
     await this.#plane.stop()
   }
 
-  /** An event of a newer version cannot be folded: what was published stays served. */
+  /** Called after an event of a newer version. The last configuration stays served. */
   #outdated(error: UnknownEventTypeError): void {
     const text = tooNewText(error)
     this.#options.health.set('log', text)

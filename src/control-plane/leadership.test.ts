@@ -6,7 +6,7 @@ import { MemoryLog } from '../log/index.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
 import { Leadership } from './leadership.ts'
 
-it('may write the log while it lists, and the cluster only when everything is listed', async () => {
+it('a new leader may write the log during the listing, and the cluster only after it', async () => {
   const log = new MemoryLog()
   const fold = new Fold(createGraph({ checkRegex: () => undefined }))
   const listed = Promise.withResolvers<void>()

@@ -1,19 +1,12 @@
 /**
- * What only one replica does: append observations and decisions, and in a cluster write statuses and
- * deployments. On a shared log it begins with a LeaseAcquired, and with the state as of that event:
- * everybody ignores what an earlier holder appends after it.
+ * Leadership of one replica. Only the leader appends observations and decisions, and in a cluster writes
+ * statuses and deployments. On a shared log, leadership begins with a LeaseAcquired event, after which events
+ * of an earlier holder are ignored.
  */
-import {
-  createEvent,
-  type LeaseData,
-  leaseAcquired,
-  leaseLost,
-  type SluiceEvent,
-} from '../../events/index.ts'
+import { leaseAcquired, leaseLost } from '../../events/index.ts'
 import type { Fold } from '../actors/fold.ts'
-import { systemClock } from '../base/clock.ts'
-import type { Lease } from '../lease/index.ts'
-import { clusterName, subjectOf } from '../log/index.ts'
+import type { Lease } from '../lease/lease.ts'
+import { newEvent } from '../log/index.ts'
 import type { ResourceIndex } from '../watch/resource-index.ts'
 import type { AppendQueue } from './append-queue.ts'
 import type { ControlPlaneOptions, Source } from './parts.ts'
@@ -25,12 +18,12 @@ interface LeadershipOptions extends Pick<ControlPlaneOptions, 'keyName' | 'notif
   readonly replica: string
   readonly writer: Pick<AppendQueue, 'append' | 'lastPosition'>
   readonly fold: Fold
-  /** What the log knows of the source. */
+  /** The objects of the source in the log. */
   readonly index: ResourceIndex
   readonly source: Pick<Source, 'lead' | 'follow'>
   readonly reconciler: Pick<Reconciler, 'folded' | 'appendDecisions'>
   readonly lease: Pick<Lease, 'epoch' | 'resign'> | undefined
-  /** The sinks may write from now on; everything decided is folded. */
+  /** Called when the sinks may begin to write. All decisions are folded by then. */
   readonly onWriting: () => void
   readonly onStopped: () => void
 }
@@ -39,11 +32,11 @@ export class Leadership {
   readonly #options: LeadershipOptions
   /** The lease epoch for which the log was prepared. */
   #prepared: number | undefined
-  /** The lease epoch for which everything that is listed is in the log, and folded. */
+  /** The lease epoch for which a complete listing is in the log and folded. */
   #listed: number | undefined
-  /** Counts acquisitions and losses. Stale preparations compare it and give up. */
+  /** Incremented when the lease is acquired or lost. Stale preparations compare it and give up. */
   #generation = 0
-  /** Resolved once a log of this replica's own has everything that is listed. */
+  /** Resolved once a complete listing is in the log, if the log is not shared. */
   readonly #ownLog = Promise.withResolvers<void>()
   readonly #led = Promise.withResolvers<void>()
   /** Resolves once this replica writes for the first time. */
@@ -53,14 +46,14 @@ export class Leadership {
     this.#options = options
   }
 
-  /** The epoch under which the log may be written now. */
+  /** The epoch under which this replica may write the log now; undefined if it may not. */
   logEpoch(): number | undefined {
     return this.#options.isShared ? this.#ifHeld(this.#prepared) : 0
   }
 
   /**
-   * The epoch under which the sinks may write now: later than the log, since a status that is
-   * decided from half of the objects would take away what is right.
+   * The epoch under which the sinks may write now; undefined if they may not. It is set later than that of
+   * the log, since statuses from an incomplete listing would be wrong.
    */
   writingEpoch(): number | undefined {
     return this.#ifHeld(this.#listed)
@@ -70,7 +63,7 @@ export class Leadership {
     return epoch === this.#options.lease?.epoch() ? epoch : undefined
   }
 
-  /** Appends what is listed to a log that no other replica writes. */
+  /** Appends a complete listing to a log that no other replica writes. */
   async leadOwnLog(): Promise<void> {
     await this.#list(this.#options.fold.epoch)
     this.#options.reconciler.appendDecisions()
@@ -123,7 +116,9 @@ export class Leadership {
     await this.#options.lease?.resign(`the log could not be prepared: ${text}`)
   }
 
-  /** The source gets a copy: it is ahead of the fold by what it appends until that is folded. */
+  /**
+   * Lists everything. The source gets a copy of the index, to which it adds events before they are folded.
+   */
   async #list(epoch: number): Promise<void> {
     const { source, index, writer, reconciler } = this.#options
     await source.lead(index.copy(), epoch)
@@ -131,25 +126,12 @@ export class Leadership {
   }
 
   #append(definition: typeof leaseAcquired | typeof leaseLost, epoch: number): Promise<number> {
-    return this.#options.writer.append('lease', [this.#event(definition, epoch)])
-  }
-
-  #event(definition: typeof leaseAcquired | typeof leaseLost, epoch: number): SluiceEvent {
-    const { replica: holder, keyName } = this.#options
-    const data: LeaseData = { holder, epoch }
-    const ref = { kind: 'Lease', namespace: '', name: 'controller' }
-    const content = {
-      id: `${epoch}:${holder}:${definition.type}`,
-      subject: subjectOf({ cluster: clusterName, ...ref }),
-      data,
-    }
-    const time = new Date(systemClock.now()).toISOString()
-    const context = { source: '/sluice/lease', time, epoch }
-    return definition.type === leaseAcquired.type
-      ? createEvent(leaseAcquired, context, {
-          ...content,
-          data: { ...data, ...(keyName !== undefined && { keyName }) },
-        })
-      : createEvent(leaseLost, context, content)
+    const { replica: holder, keyName, writer } = this.#options
+    const isNamed = definition === leaseAcquired && keyName !== undefined
+    const data = { holder, epoch, ...(isNamed && { keyName }) }
+    const id = `${epoch}:${holder}:${definition.type}`
+    const about = { kind: 'Lease', name: 'controller' }
+    const event = newEvent(definition, { source: '/sluice/lease', epoch }, about, { id, data })
+    return writer.append('lease', [event])
   }
 }

@@ -1,4 +1,4 @@
-/** Which log a run uses, and the guarantee that no other process writes to it. */
+/** Opens the log that a run uses, and prevents other processes on this machine from writing to it. */
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -19,17 +19,17 @@ export interface SharedLog {
 export interface OpenedLog {
   readonly log: EventLog
   readonly digestKey: DigestKey
-  /** Where it is kept, a path or the address of a server; undefined in memory. */
+  /** Path of the file or address of the server; undefined if the log is in memory. */
   readonly path: string | undefined
-  /** What the user should know, such as a damaged file that was moved aside. */
+  /** Notices for the user, such as a damaged file that was moved aside. */
   readonly notices: readonly string[]
   /** Set if other processes write to the same log. */
   readonly shared?: SharedLog
-  /** Closes the log and lets other processes have it. */
+  /** Closes the log, which other processes can open then. */
   close(): Promise<void>
 }
 
-/** The log of a run without --log-file: one per set of manifests, below the user's state folder. */
+/** The default path of a log: one per set of manifests, below the user's state folder. */
 export function defaultLogPath(paths: readonly string[]): string {
   const state = process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state')
   const identity = JSON.stringify(paths.map((path) => resolve(path)).sort())
@@ -37,19 +37,18 @@ export function defaultLogPath(paths: readonly string[]): string {
   return join(state, 'sluice', name, 'events.db')
 }
 
-/** SQLite reports several lines. */
+/** Joins the lines of a message, since those of SQLite have several. */
 const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
 
 function memoryLog(notices: readonly string[]): OpenedLog {
   const log = new MemoryLog()
-  const close = () => log.close()
-  return { log, digestKey: randomDigestKey(), path: undefined, notices, close }
+  return { log, digestKey: randomDigestKey(), path: undefined, notices, close: () => log.close() }
 }
 
-/** Files of the user's that would be moved aside as a damaged log. */
+/** Names of text files, which must not be moved aside as a damaged log. */
 const textName = /\.(ya?ml|json|jsonl|txt|md)$/i
 
-/** @throws LogError if the path is a manifest or an export: mistaken for a log, not a damaged one. */
+/** @throws LogError if the path is a manifest or an export, mistaken for a log */
 function assertNoText(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined || !found.isFile() || found.size === 0) return
@@ -63,7 +62,25 @@ function assertNoText(path: string): void {
   if (textName.test(path)) throw new LogError('foreign', `${path} is not a log; it is left alone`)
 }
 
-/** The lock of a file that is to be written. @throws LockedError, LogError */
+/**
+ * Opens a log while this process holds the lock of a file. Closing the log releases the lock.
+ * @throws LockedError, LogError, or the system's error if the file cannot be written
+ */
+async function openLocked(
+  path: string,
+  open: () => OpenedLog | Promise<OpenedLog>,
+): Promise<OpenedLog> {
+  const unlock = lockOf(path)
+  try {
+    const opened = await open()
+    return { ...opened, close: () => opened.close().then(unlock) }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/** @throws LockedError, LogError */
 function lockOf(path: string): () => void {
   try {
     makeFolder(dirname(path), 0o700)
@@ -75,11 +92,9 @@ function lockOf(path: string): () => void {
   }
 }
 
-/** @throws LockedError, LogError, or the system's error where the place cannot be written. */
-function fileLog(path: string, digestKey?: DigestKey): OpenedLog {
+function fileLog(path: string, digestKey?: DigestKey): Promise<OpenedLog> {
   assertNoText(path)
-  const unlock = lockOf(path)
-  try {
+  return openLocked(path, () => {
     const { log, movedAside } = openEmbeddedLog(path)
     const notices =
       movedAside === undefined
@@ -87,48 +102,33 @@ function fileLog(path: string, digestKey?: DigestKey): OpenedLog {
         : [
             `${path} was damaged (${oneLine(movedAside.reason)}) and is now ${movedAside.path}; history before now is lost, the manifests are listed again`,
           ]
-    const close = async () => {
-      await log.close()
-      unlock()
-    }
-    return { log, digestKey: digestKey ?? openDigestKey(`${path}.key`), path, notices, close }
-  } catch (error) {
-    unlock()
-    throw error
-  }
+    const key = digestKey ?? openDigestKey(`${path}.key`)
+    return { log, digestKey: key, path, notices, close: () => log.close() }
+  })
 }
 
 /**
- * The log on a NATS server. The key of secret digests stays on this machine, beside where a log of
- * the same manifests would be, and a second process on them is refused here too; with those on other
- * machines a lease settles which one writes.
- * @throws LockedError, LogError, or the system's error where the place cannot be written.
+ * Opens the log on a NATS server. Without `keyFile`, the key of secret digests stays on this machine, in the
+ * folder of the default log of these manifests. A second process on this machine with the same manifests is
+ * refused; a lease decides which machine writes.
  */
 async function natsLog(
   paths: readonly string[],
   servers: string,
   keyFile: string | undefined,
 ): Promise<OpenedLog> {
-  const { openNatsLog, placeOf } = await import('../log/nats.ts')
+  const { openNatsLog, withoutPasswords } = await import('../log/nats.ts')
   const local = join(dirname(defaultLogPath(paths)), 'nats')
-  const unlock = lockOf(local)
-  try {
-    const log = await openNatsLog({ servers: servers.split(',') })
-    const close = async () => {
-      await log.close()
-      unlock()
-    }
+  return openLocked(local, async () => {
+    const log = await openNatsLog({ servers })
     const digestKey = openDigestKey(keyFile ?? `${local}.key`)
     const shared = { servers, replica: replicaName(`${local}.name`) }
-    const path = servers.split(',').map(placeOf).join(',')
-    return { log, digestKey, path, notices: [], shared, close }
-  } catch (error) {
-    unlock()
-    throw error
-  }
+    const path = withoutPasswords(servers)
+    return { log, digestKey, path, notices: [], shared, close: () => log.close() }
+  })
 }
 
-/** Made once and kept, so that a restart is known to be the same replica. */
+/** Reads the stored name of this replica, or creates it, so that a restarted replica is recognized. */
 function replicaName(path: string): string {
   if (existsSync(path)) {
     const known = readFileSync(path, 'utf8').trim()
@@ -144,15 +144,15 @@ export interface LogOptions {
   readonly ephemeral?: boolean
   /** Address of a NATS server. */
   readonly nats?: string
-  /** The key of secret digests of gateways that share a log there; one beside the log otherwise. */
+  /** File with the key of secret digests, which all gateways on one NATS server share. */
   readonly digestKeyFile?: string
-  /** In place of the one beside a log in a file. */
+  /** Key of secret digests for a log in a file. If omitted, it is read from a file beside the log. */
   readonly digestKey?: DigestKey
 }
 
 /**
- * `logFile` or `nats` given: that one, or an error. Otherwise the default place, and memory (with a
- * notice) where that is taken or cannot be written.
+ * Opens the log that `nats` or `logFile` names, or throws. Without either, opens the log at the default path;
+ * if that is locked or cannot be written, keeps the log in memory and returns a notice.
  */
 export async function openLog(paths: readonly string[], options: LogOptions): Promise<OpenedLog> {
   if (options.ephemeral === true) return memoryLog([])
@@ -160,7 +160,7 @@ export async function openLog(paths: readonly string[], options: LogOptions): Pr
   const { digestKey } = options
   if (options.logFile !== undefined) return fileLog(resolve(options.logFile), digestKey)
   try {
-    return fileLog(defaultLogPath(paths), digestKey)
+    return await fileLog(defaultLogPath(paths), digestKey)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return memoryLog([`the log is kept in memory only: ${reason}`])

@@ -1,12 +1,12 @@
-/** What the control plane is put together from, and what differs between one machine and a cluster. */
+/** The parts of the control plane that differ between one machine and a cluster. */
 import type { ResourceEvent, SluiceEvent } from '../../events/index.ts'
 import type { Fold, FoldChange } from '../actors/fold.ts'
-import type { Clock } from '../base/clock.ts'
-import type { Lease, LeaseOptions } from '../lease/index.ts'
+import type { TimersOptions } from '../effects/timers.ts'
+import type { Lease, LeaseOptions } from '../lease/lease.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import type { ObserveOptions } from '../watch/observed.ts'
 import type { ResourceIndex } from '../watch/resource-index.ts'
-import type { ProxyAnswers } from '../xds/answers.ts'
+import type { ProxyAnswers } from '../xds/delivery-recorder.ts'
 import type { AppendQueue } from './append-queue.ts'
 import type { ControllerMetrics } from './controller/metrics.ts'
 import type { OpenedLog } from './open-log.ts'
@@ -15,32 +15,32 @@ export type Severity = 'debug' | 'info' | 'warn' | 'error'
 
 /** Where configuration is observed. Every replica observes; the one that writes the log appends. */
 export interface Source {
-  /** Begins to observe. Resolves once everything was observed once. */
+  /** Begins to observe. Resolves once every object was observed. */
   start(): Promise<void>
-  /** Could this replica append a complete listing now? */
+  /** Whether this replica could append a complete listing now. */
   readonly isListed: boolean
-  /** Appends from now on: first every difference to `index`, which it keeps up to date. */
+  /** Begins to append: first every difference from `index`, then later changes. Updates `index` with each. */
   lead(index: ResourceIndex, epoch: number): Promise<void>
-  /** Appends no more. */
+  /** Stops appending. */
   follow(): void
-  /** Digests of all secret values that the source has at present. */
+  /** Digests of all secret values that the source has now. */
   secretDigests(): Set<string>
   close(): Promise<void>
 }
 
-/** The way to proxies. */
+/** Sends published changes to proxies. */
 interface Channel {
   publish(delta: DesiredDelta): void
   close?(): Promise<void>
 }
 
-/** Where decisions go back to. Only one replica writes there at a time. */
+/** Writes decisions outside the log. Only one replica writes at a time. */
 export interface Sinks {
   folded(event: SluiceEvent): void
   decided(change: FoldChange): void
-  /** This replica writes from now on; everything that is decided so far is folded. */
+  /** Called when this replica begins to write; all earlier events are folded by then. */
   lead(): void
-  /** Another replica writes from now on. */
+  /** Called when this replica stops writing. */
   follow(): void
   close(): Promise<void>
 }
@@ -51,53 +51,53 @@ export interface Parts {
   readonly sinks?: Sinks
 }
 
-/** What source, channel and sinks may use of the control plane, once they are started. */
+/** What source, channel and sinks can use of the control plane, once they are started. */
 export interface Plane {
   readonly fold: Fold
-  /** What the log knows of the source. */
+  /** The objects of the source in the log. */
   readonly index: ResourceIndex
   readonly writer: AppendQueue
-  /** Takes what proxies answer. */
+  /** Records the answers of proxies. */
   readonly recorder: ProxyAnswers
-  /** What every kind of source is given. */
+  /** Options of every kind of source. */
   readonly sourceOptions: ObserveOptions & {
-    readonly clock: Clock
-    readonly cluster: string
-    /** Takes events in order, to be appended all or none; resolves once they are in the log. */
+    /** Called with events to append, in order and all or none. Resolves once they are in the log. */
     onChange(events: readonly ResourceEvent[]): Promise<void>
   }
-  /** The epoch under which this replica may write the log now. */
+  /** The epoch under which this replica may write the log now; undefined if it may not. */
   logEpoch(): number | undefined
-  /** May the sinks write now? */
+  /** Whether the sinks may write now. */
   isWriting(): boolean
 }
 
-export type OpenLease = (options: Omit<LeaseOptions, 'durationMs' | 'onProblem'>) => Lease
+export type OpenLease = (options: Omit<LeaseOptions, 'store' | 'durationMs' | 'onProblem'>) => Lease
 
 export interface ControlPlaneOptions<Chosen extends Parts = Parts> {
   readonly log: OpenedLog
   /** The `source` attribute of observations. */
   readonly sourceName: string
-  /** Makes source, channel and sinks. They may use the control plane once they are started. */
+  /** Creates source, channel and sinks. They may use the control plane once they are started. */
   readonly parts: (plane: Plane) => Chosen
-  /** If omitted, no other process writes, neither the log nor where the sinks write. */
+  /** Opens the lease that decides which replica writes. If omitted, this process always writes. */
   readonly lease?: OpenLease
   readonly leaseDurationMs: number
-  /** How long `list` waits for the lease before it goes by what other replicas have listed. */
+  /** How long `list` waits for the lease before it relies on the listing of other replicas. */
   readonly leaseWaitMs?: number
   /** Name of this replica. If omitted, there is only one. */
   readonly replica?: string
-  /** Recorded with the lease, if each replica is given the key of secret digests by its operator. */
+  /** Name of the key of secret digests, recorded with the lease if operators configure the key. */
   readonly keyName?: string
-  /** Last part of the names of Services. */
+  /** DNS domain of the cluster: the last part of the names of Services. */
   readonly clusterDomain: string
-  /** Events to keep before the last snapshot. All of them, if 0 or omitted. */
+  /** Number of events to keep before the last snapshot. If 0 or omitted, all are kept. */
   readonly logRetention?: number
+  /** Clock and grace period of the timers, which tests shorten. */
+  readonly timing?: Pick<TimersOptions, 'clock' | 'graceMs'>
   readonly metrics: Pick<ControllerMetrics, 'add'>
   readonly notify: (severity: Severity, text: string) => void
-  /** A bug: published configuration may be stale from here on. */
+  /** Called after a bug: published configuration may be stale from now on. */
   readonly onFault: (error: unknown) => void
-  /** Why the start waits for other replicas; undefined when it goes on. */
+  /** Called with the reason while the start waits for other replicas, then with undefined. */
   readonly onWait?: (reason: string | undefined) => void
   /** Aborts the wait for other replicas. */
   readonly signal?: AbortSignal

@@ -1,35 +1,34 @@
 /**
- * The one loop of the control plane. It reads the log in order, folds every event, and after each
- * batch publishes what changed and appends what was decided. Nothing else feeds the fold: every event
- * is folded exactly once and in log order, from whatever source, proxy or replica it comes.
+ * The loop of the control plane. It reads the log in order, folds every event, and after each batch
+ * publishes changes and appends decisions. Nothing else feeds the fold: every event is folded once and
+ * in log order, whatever its writer.
  */
 import { hash } from 'node:crypto'
-import {
-  conditionsDecided,
-  createEvent,
-  desiredPublished,
-  type EventContext,
-  type SluiceEvent,
-} from '../../events/index.ts'
+import { conditionsDecided, desiredPublished, type SluiceEvent } from '../../events/index.ts'
 import { type Fold, type FoldChange, foldVersion, type StatusChange } from '../actors/fold.ts'
 import { canonicalJson } from '../base/canonical.ts'
-import type { Clock } from '../base/clock.ts'
-import type { EventLog, Position, Recorded, Snapshot } from '../log/index.ts'
-import { subjectOf } from '../log/index.ts'
+import { type Clock, systemClock } from '../base/clock.ts'
+import {
+  type EventLog,
+  newEvent,
+  type Position,
+  type Recorded,
+  type Snapshot,
+} from '../log/index.ts'
 import { type ObjectKey, objectKey } from '../model/names.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 
 interface ReconcilerOptions {
   readonly log: EventLog
   readonly fold: Fold
-  readonly clock: Clock
-  readonly cluster: string
-  /** Sees every event before it is folded. */
+  /** If omitted, the system's clock is used. */
+  readonly clock?: Clock
+  /** Called with every event before it is folded. */
   readonly observe: (event: SluiceEvent) => void
   readonly publish: (delta: DesiredDelta) => void
-  /** The state as of the fold's position. */
+  /** Captures the state at the fold's position. */
   readonly capture: () => Snapshot
-  /** Number of folded events after which a snapshot is stored. */
+  /** Number of folded events between two snapshots. */
   readonly snapshotEvery?: number
   /**
    * The lease epoch under which decisions and snapshots are written now; undefined while another
@@ -38,27 +37,27 @@ interface ReconcilerOptions {
   readonly epoch: () => number | undefined
   /** Appends decisions all or none. */
   readonly append: (events: readonly SluiceEvent[]) => Promise<unknown>
-  /** After a snapshot was stored. */
+  /** Called after a snapshot was stored. */
   readonly onSnapshot?: (position: Position) => void
-  /** What was decided, beside what is published; statuses of a batch come together. */
+  /** Called with the decisions of each batch. */
   readonly onDecided?: (change: FoldChange) => void
-  /** After an event was folded. */
+  /** Called after an event was folded. */
   readonly onFolded?: (recorded: Recorded) => void
   readonly onFault: (error: unknown) => void
-  /** The log cannot be read on after it was read once. Defaults to `onFault`. */
+  /** Called if the log cannot be read any more after `start`. Default: `onFault`. */
   readonly onEnd?: (error: unknown) => void
 }
 
-/** A start reads the last snapshot and then at most about this many events. */
+/** Limits how long a start takes: it reads the last snapshot, then about this many events. */
 const defaultSnapshotEvery = 10_000
 
-/** Decisions of one append; a first listing may have thousands. */
+/** Maximum number of events in one append; a first listing may cause thousands of decisions. */
 const batchSize = 1_000
 
-/** Wait before decisions that could not be appended are appended again. */
+/** Wait before a failed append of decisions is retried. */
 const retryMs = 1_000
 
-/** Most keys that a DesiredPublished event names. */
+/** Maximum number of keys in a DesiredPublished event. If more have changed, it has none. */
 const maxNamedKeys = 32
 
 const source = '/sluice/fold'
@@ -66,23 +65,23 @@ const source = '/sluice/fold'
 export class Reconciler {
   readonly #options: ReconcilerOptions
   readonly #stop = new AbortController()
-  /** Digest of the status by object key, as the log has it. */
+  /** Object key -> digest of the status in the log. */
   readonly #recorded = new Map<ObjectKey, string>()
-  /** Decisions that the log does not have yet; many if the replica that writes has died. */
+  /** Decisions that are not in the log yet; many if the replica that writes has died. */
   #unrecorded = new Map<ObjectKey, StatusChange>()
   #isOpen = false
   /** Position of the last snapshot. */
   #snapshotAt = 0
   #isMendingDue = false
   #hasPublished = false
-  /** The last change set that was published and is not recorded as such. */
+  /** The last published change set that is not recorded yet. */
   #lastDelta: Omit<DesiredDelta, 'sequence'> | undefined
   #flushScheduled = false
   #waiters: { position: number; resolve: () => void; reject: (error: unknown) => void }[] = []
   #loop: Promise<void> = Promise.resolve()
-  /** What the log held when this began to read. */
-  #startsAt = 0
-  /** Why nothing more is read. */
+  /** Last position of the log at the start. */
+  #endAtStart = 0
+  /** Why reading has ended; undefined while the log is read. */
   #failure: { readonly error: unknown } | undefined
 
   constructor(options: ReconcilerOptions) {
@@ -90,25 +89,25 @@ export class Reconciler {
   }
 
   /**
-   * Folds what the log holds and goes on with what comes; resolves when it has caught up. Rejects
-   * if the log cannot be read so far, such as one of a newer version; `onEnd` is not called then.
+   * Folds the events in the log and all later ones. Resolves at the end of the log. If the log cannot be read
+   * that far, for example because of events of a newer version, rejects and does not call `onEnd`.
    */
   async start(from: Position): Promise<void> {
     const { log } = this.#options
     const last = await log.lastPosition()
     this.#snapshotAt = from - 1
-    this.#startsAt = last
+    this.#endAtStart = last
     this.#loop = this.#run(log.tail(from, { signal: this.#stop.signal }))
     await this.folded(last)
   }
 
-  /** Begins to publish: call it once the first listing of the sources has been folded. */
+  /** Begins to publish. Call it once the first listing is folded. */
   open(): void {
     this.#isOpen = true
     this.#scheduleFlush()
   }
 
-  /** Resolves once the event at a position is folded; rejects if the log cannot be read so far. */
+  /** Resolves once the event at a position is folded. Rejects if the log cannot be read that far. */
   folded(position: number): Promise<void> {
     if (this.#options.fold.position >= position) return Promise.resolve()
     if (this.#failure !== undefined) return Promise.reject(this.#failure.error)
@@ -135,7 +134,7 @@ export class Reconciler {
     const waiters = this.#waiters
     this.#waiters = []
     for (const { reject } of waiters) reject(error)
-    if (fold.position >= this.#startsAt) onEnd(error)
+    if (fold.position >= this.#endAtStart) onEnd(error)
   }
 
   #take(recorded: Recorded): void {
@@ -162,18 +161,18 @@ export class Reconciler {
       this.#unrecorded.delete(key)
   }
 
-  /** Appends the decisions that the log lacks: call it when this replica begins to write. */
+  /** Appends the decisions that the log lacks. Call it when this replica begins to write. */
   appendDecisions(): void {
     this.#scheduleFlush()
   }
 
-  /** Stores the state in place of events that somebody has removed, if this replica writes. */
+  /** Stores the state that replaces externally removed events, if this replica writes. */
   mend(): void {
     this.#isMendingDue = true
     this.#scheduleFlush()
   }
 
-  /** Once per turn of the event loop: a burst of events becomes one publication. */
+  /** Flushes at most once per turn of the event loop, so that a burst of events is published once. */
   #scheduleFlush(): void {
     if (this.#flushScheduled || !this.#isOpen) return
     this.#flushScheduled = true
@@ -187,7 +186,7 @@ export class Reconciler {
     const { fold, log, publish, onDecided, onSnapshot, epoch } = this.#options
     const change = fold.takeChange()
     const { upserted, removed } = change.delta
-    // Even an empty first state is one: a proxy that waits for it must not wait for ever.
+    // The first state is published even if empty, since proxies wait for it.
     const isNews = change.observed || upserted.length > 0 || removed.length > 0
     if (isNews || !this.#hasPublished) publish(change.delta)
     this.#hasPublished = true
@@ -199,7 +198,7 @@ export class Reconciler {
     this.#isMendingDue = false
     const snapshot = this.#dueSnapshot(isMending)
     await this.#append(writing)
-    // Only now: a state whose decisions were lost would never decide them again.
+    // Stored after the append, so that a fold restored from it never makes the same decisions again.
     if (snapshot === undefined) return
     if (isMending) await log.mend(() => snapshot)
     else await log.saveSnapshot(snapshot)
@@ -219,16 +218,15 @@ export class Reconciler {
     if (delta.upserted.length > 0 || delta.removed.length > 0) this.#lastDelta = delta
   }
 
-  /** Appends the decisions that the log does not have; those that it does not take stay due. */
+  /** Appends the decisions that the log lacks. Those that fail are retried. */
   async #append(epoch: number): Promise<void> {
     const news = [...this.#unrecorded]
     if (news.length === 0 && this.#lastDelta === undefined) return
     const delta = this.#lastDelta ?? { upserted: [], removed: [] }
     this.#unrecorded = new Map()
     this.#lastDelta = undefined
-    const context = this.#context(epoch)
-    const events: SluiceEvent[] = news.map(([, status]) => this.#conditionsDecided(status, context))
-    events.push(this.#desiredPublished(delta, context))
+    const events: SluiceEvent[] = news.map(([, status]) => this.#conditionsDecided(status, epoch))
+    events.push(this.#desiredPublished(delta, epoch))
     try {
       for (let from = 0; from < events.length; from += batchSize) {
         await this.#options.append(events.slice(from, from + batchSize))
@@ -250,48 +248,47 @@ export class Reconciler {
     return capture()
   }
 
-  #conditionsDecided(
-    { ref, generation, status }: StatusChange,
-    context: EventContext,
-  ): SluiceEvent {
+  #conditionsDecided({ ref, generation, status }: StatusChange, epoch: number): SluiceEvent {
     const { position } = this.#options.fold
-    return createEvent(conditionsDecided, context, {
-      id: `${context.epoch}:${objectKey(ref)}:${position}:${conditionsDecided.type}`,
-      subject: subjectOf({ cluster: this.#options.cluster, ...ref }),
+    return newEvent(conditionsDecided, this.#writer(epoch), ref, {
+      id: `${epoch}:${objectKey(ref)}:${position}:${conditionsDecided.type}`,
       data: { ...ref, generation, status },
     })
   }
 
   #desiredPublished(
     { upserted, removed }: Omit<DesiredDelta, 'sequence'>,
-    context: EventContext,
+    epoch: number,
   ): SluiceEvent {
-    const { fold, cluster } = this.#options
+    const { fold } = this.#options
     const { position: sequence } = fold
     const digests = fold.digests()
     const keys = [...upserted.map(({ resource }) => resource.key), ...removed]
-    return createEvent(desiredPublished, context, {
-      id: `${context.epoch}:desired:${sequence}:${desiredPublished.type}`,
-      subject: subjectOf({ cluster, kind: 'Desired', namespace: '', name: 'state' }),
-      data: {
-        version: sequence,
-        digest: digests.desired,
-        statusDigest: digests.status,
-        upserted: upserted.length,
-        removed: removed.length,
-        ...(keys.length <= maxNamedKeys && { keys }),
-        foldVersion,
+    return newEvent(
+      desiredPublished,
+      this.#writer(epoch),
+      { kind: 'Desired', name: 'state' },
+      {
+        id: `${epoch}:desired:${sequence}:${desiredPublished.type}`,
+        data: {
+          version: sequence,
+          digest: digests.desired,
+          statusDigest: digests.status,
+          upserted: upserted.length,
+          removed: removed.length,
+          ...(keys.length <= maxNamedKeys && { keys }),
+          foldVersion,
+        },
       },
-    })
+    )
   }
 
-  #context(epoch: number): EventContext {
-    const time = new Date(this.#options.clock.now()).toISOString()
-    return { source, time, epoch, foldVersion }
+  #writer(epoch: number) {
+    return { source, epoch, foldVersion, clock: this.#options.clock ?? systemClock }
   }
 }
 
-/** Enough of a digest to tell statuses of one object apart. */
+/** A short digest to distinguish statuses of one object. */
 function digestOf(status: unknown): string {
   return hash('sha256', canonicalJson(status)).slice(0, 16)
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type LeaseRecord, type LeaseStore, RecordLease } from '../lease/record-lease.ts'
+import { Lease, type LeaseRecord, type LeaseStore } from '../lease/lease.ts'
 import { whileHolding } from './restore.ts'
 
 const durationMs = 300
@@ -21,7 +21,7 @@ function workWith(store: LeaseStore) {
   const log: string[] = []
   const done = whileHolding(
     (options) =>
-      new RecordLease({
+      new Lease({
         ...options,
         identity: 'b',
         durationMs,
@@ -36,12 +36,12 @@ function workWith(store: LeaseStore) {
   return done.then((isDone) => [isDone, ...log])
 }
 
-it('does the work once the lease of a replica that is gone has run out', async () => {
+it('restoring runs the work once the lease of a dead replica has expired', async () => {
   const store = storeOf({ version: '1', holder: 'a', durationMs, epoch: 1 })
   expect(await workWith(store)).toEqual([true, 'done'])
 })
 
-it('leaves the work to a replica that lives', async () => {
+it('restoring leaves the work to a replica that renews its lease', async () => {
   const store = storeOf({ version: '1', holder: 'a', durationMs, epoch: 1 })
   const renew = setInterval(async () => {
     const before = await store.read(0)

@@ -1,35 +1,39 @@
 /**
- * The state to start with, even if somebody else has removed events from the log that are needed.
+ * Restores the state to start with, even if events that are needed were removed from the log externally.
  *
  * ```
- *   reading ── whole, or a stored state covers what is missing ──► restored
+ *   reading ── complete, or a stored state covers the missing events ──► restored
  *      │  ▲
  *      │  └── a replica that still has the state has stored it ──┐
  *      └── events are missing ──► waiting ───────────────────────┤
- *                                    └── no replica has it ──► an empty state is stored: all is listed again
+ *                                    └── no replica has it ──► store an empty state, list everything
  * ```
  *
- * While any replica has the state, statuses and what proxies are served do not move. Only if none
- * has, everything is observed again, as on a new log.
+ * While any replica has the state, statuses and configuration do not change. If none has it, everything
+ * is observed again, as on a new log.
  */
 import { setTimeout as after } from 'node:timers/promises'
 import { within } from '../base/within.ts'
-import type { Lease, LeaseOptions } from '../lease/index.ts'
+import type { Lease } from '../lease/lease.ts'
 import { LogError } from '../log/index.ts'
-import type { ControlPlaneOptions } from './parts.ts'
+import type { ControlPlaneOptions, OpenLease } from './parts.ts'
 import { emptySnapshot, type RestoredState, restoreState } from './stored-state.ts'
 
-const lookMs = 500
+const retryMs = 500
+
+type LeaseRequest = Omit<Parameters<OpenLease>[0], 'identity'>
 
 /**
- * Other replicas of a shared log get two durations of the lease to store the state that they have.
- * @throws LogError; the signal's reason if it was aborted.
+ * Restores the state. If events are missing, gives other replicas of a shared log two lease durations to
+ * store the state that they have.
+ * @throws LogError; the signal's reason if it is aborted
  */
 export async function restoreOrReset(
   options: Omit<ControlPlaneOptions, 'parts'>,
   identity: string,
 ): Promise<RestoredState> {
   const { log: opened, sourceName, leaseDurationMs, onWait, notify, signal } = options
+  const { lease: openLease } = options
   const { log } = opened
   const patienceMs = opened.shared === undefined ? 0 : 2 * leaseDurationMs
   const began = performance.now()
@@ -49,34 +53,26 @@ export async function restoreOrReset(
     }
     const isLong = performance.now() - began >= patienceMs
     const reset = () => log.mend((position) => emptySnapshot(position, sourceName))
-    if (isLong && (await exclusively(options, identity, reset))) {
+    const open = openLease && ((lease: LeaseRequest) => openLease({ ...lease, identity }))
+    if (isLong && (await whileHolding(open, leaseDurationMs, reset))) {
       notify('warn', 'no replica has the state: history ends here, and everything is listed again')
-    } else await after(lookMs, undefined, { signal })
+    } else await after(retryMs, undefined, { signal })
   }
-}
-
-/** Does the work while no other replica can. Resolves to false if another one might. */
-async function exclusively(
-  { lease: openLease, leaseDurationMs }: Omit<ControlPlaneOptions, 'parts'>,
-  identity: string,
-  work: () => Promise<void>,
-): Promise<boolean> {
-  if (openLease !== undefined) {
-    return whileHolding((lease) => openLease({ ...lease, identity }), leaseDurationMs, work)
-  }
-  await work()
-  return true
 }
 
 /**
- * Takes a lease for one piece of work, unless another replica holds it. The lease of a replica that
- * is gone is free once it was not renewed for `durationMs`, so this waits for twice as long.
+ * Runs `work` while it holds a lease; without `open`, runs it immediately. Returns false if another replica
+ * holds the lease. The lease of a dead replica is free after `durationMs`, so this waits for twice as long.
  */
 export async function whileHolding(
-  open: (options: Omit<LeaseOptions, 'durationMs' | 'onProblem' | 'identity'>) => Lease,
+  open: ((options: LeaseRequest) => Lease) | undefined,
   durationMs: number,
   work: () => Promise<void>,
 ): Promise<boolean> {
+  if (open === undefined) {
+    await work()
+    return true
+  }
   const { promise: acquired, resolve } = Promise.withResolvers<void>()
   const lease = open({
     highestEpoch: () => 0,

@@ -1,26 +1,25 @@
-/** Which secret values the observed objects still name. */
-import type { SecretFacts } from '../../events/index.ts'
+import type { SecretMetadata } from '../../events/index.ts'
 import type { Fold } from '../actors/fold.ts'
 import { SecretStore } from '../effects/secret-store.ts'
 import { sessionKeyRef } from '../model/mcp-targets.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import type { DigestKey } from '../watch/digest-key.ts'
 
-/** Digests of the entries of every Secret, as the fold knows them. */
+/** Digests of the entries of every Secret in the fold. */
 export function secretDigests(fold: Fold): Set<string> {
   const digests = new Set<string>()
   for (const { ref, object } of fold.graph.objects()) {
     if (ref.kind !== 'Secret' || object === undefined) continue
-    const { entries } = object.facts as SecretFacts
+    const { entries } = object.facts as SecretMetadata
     for (const { digest } of Object.values(entries)) digests.add(digest)
   }
   return digests
 }
 
 /**
- * A store of secret values. Values that arrive after what refers to them go to `publish` on their own.
- * The key of MCP session ids is derived from the key of digests: replicas that share that key, and the
- * next run, continue the same sessions.
+ * Opens a store of secret values. A value that arrives after the resources that refer to it is published on
+ * its own. The key of MCP session ids is derived from the key of digests: replicas that share that key, and
+ * the next run, continue the same sessions.
  */
 export function openSecretStore(
   key: DigestKey,

@@ -7,14 +7,15 @@ import { setTimeout as after } from 'node:timers/promises'
 import { DamagedEventError, UnknownEventTypeError } from '../../events/index.ts'
 import { reachableAddress } from '../base/own-address.ts'
 import { within } from '../base/within.ts'
-import { openNatsLease } from '../lease/index.ts'
+import { Lease } from '../lease/lease.ts'
+import { NatsLeaseStore } from '../lease/nats.ts'
 import { LogError } from '../log/index.ts'
 import { defaultClusterDomain } from '../model/service-host.ts'
 import type { MetricsSnapshot } from '../proxy/telemetry/metric-definitions.ts'
 import { type ProxyOptions, type RunningProxy, startProxy } from '../proxy/workers/supervisor.ts'
-import { ManifestFiles } from '../watch/manifest-files.ts'
+import { FileSource } from '../watch/files.ts'
 import type { SourceProblem } from '../watch/source-problem.ts'
-import { type Channel, createChannel } from '../xds/channel.ts'
+import { InProcessChannel } from '../xds/channel.ts'
 import { builtInObjects } from './api-binding.ts'
 import { type ControlPlane, openControlPlane, tooNewText } from './control-plane.ts'
 import { type LogOptions, type OpenedLog, openLog, type SharedLog } from './open-log.ts'
@@ -23,7 +24,7 @@ import type { ControlPlaneOptions, OpenLease } from './parts.ts'
 interface StandaloneOptions extends LogOptions, Pick<ControlPlaneOptions, 'notify' | 'onFault'> {
   /** Files and folders with manifests. */
   readonly paths: readonly string[]
-  /** How long the holder of the lease may be silent, if the log is shared. Default 15 s. */
+  /** Duration of the lease, if the log is shared. Default 15 s. */
   readonly leaseDurationMs?: number
   readonly proxy: Omit<ProxyOptions, 'channel' | 'name'>
   onProblem(problem: SourceProblem): void
@@ -33,17 +34,17 @@ export interface Standalone {
   readonly proxy: RunningProxy
   readonly logPath: string | undefined
   /**
-   * Drains the proxy, stores a snapshot and closes the log. Resolves to false if the log does not
-   * answer: what it lacks costs history, and connections to it may still be open.
+   * Drains the proxy, stores a snapshot and closes the log. Resolves to false if the log does not answer in
+   * time: history is lost, and connections to the log may still be open.
    */
   stop(): Promise<boolean>
 }
 
 const soleProxy = 'local'
 const defaultLeaseMs = 15_000
-/** How long the start waits for the lease and for key sets; what comes later is used when it comes. */
+/** How long the start waits for the lease and for key sets, which may also arrive later. */
 const firstWaitMs = 2_000
-/** How long `stop` waits for a log that does not answer; a platform that stops processes waits longer. */
+/** How long `stop` waits for a log that does not answer; platforms wait longer before they kill a process. */
 const closeLimitMs = 4_000
 
 export async function startStandalone(options: StandaloneOptions): Promise<Standalone> {
@@ -51,7 +52,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
   const digestChecks = new DigestCheckCounts()
   const plane = await openPlane(options, log, digestChecks)
   await plane.read()
-  const end = new LogEnd(options, plane)
+  const end = watchLog(options, plane)
   const name = connectProxy(plane, log, options.proxy.bindAddress)
   await plane.list()
   await plane.caughtUp()
@@ -62,7 +63,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
     name,
     channel: plane.parts.channel,
     moreMetrics: () => ({ ...(plane.isShared && digestChecks.snapshot()), ...end.metrics() }),
-    without: () => end.missing(),
+    without: end.missing,
   })
   const stop = async () => {
     const observed = plane.endObserving()
@@ -70,14 +71,14 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
     return within(closeLimitMs, async () => {
       await observed
       plane.recorder.disconnected(name, 'the gateway was stopped')
-      await plane.caughtUp().catch(end.because)
+      await plane.caughtUp().catch(end.fail)
       await plane.stop()
     })
   }
   return { proxy, logPath: log.path, stop }
 }
 
-type Plane = ControlPlane<{ readonly source: ManifestFiles; readonly channel: Channel }>
+type Plane = ControlPlane<{ readonly source: FileSource; readonly channel: InProcessChannel }>
 
 function openPlane(
   { paths, proxy, notify, onFault, onProblem, leaseDurationMs = defaultLeaseMs }: StandaloneOptions,
@@ -89,14 +90,14 @@ function openPlane(
     log,
     sourceName: '/sluice/files',
     parts: ({ sourceOptions, recorder }) => ({
-      source: new ManifestFiles({
+      source: new FileSource({
         ...sourceOptions,
         paths,
         builtIn: builtInObjects,
         isShared: shared !== undefined,
         onProblem,
       }),
-      channel: createChannel(recorder),
+      channel: new InProcessChannel(recorder),
     }),
     ...(shared && {
       lease: natsLease(shared, leaseDurationMs, notify),
@@ -117,19 +118,19 @@ function natsLease(
   durationMs: number,
   notify: StandaloneOptions['notify'],
 ): OpenLease {
-  // An entry on NATS carries no requests for the lease.
+  // On NATS, a replica cannot ask the holder for the lease, so these two options are not used.
   return ({ needsIt: _, mayYield: __, ...options }) =>
-    openNatsLease({
+    new Lease({
       ...options,
-      servers,
+      store: new NatsLeaseStore(servers),
       durationMs,
-      // Only one process at a time has the lock of these manifests on this machine.
+      // This process has the lock of these manifests, so earlier processes with this name have ended.
       isGone: (holder) => holder.startsWith(`${replica}_`),
       onProblem: (text) => notify('warn', text),
     })
 }
 
-/** Records that the own proxy is there; proxies of an earlier run that was killed said no goodbye. */
+/** Records the proxy of this process as connected, and proxies of a killed earlier run as disconnected. */
 function connectProxy(
   { fold, recorder }: Plane,
   { shared }: OpenedLog,
@@ -137,24 +138,24 @@ function connectProxy(
 ): string {
   const name = shared?.replica ?? soleProxy
   for (const { proxy: known } of fold.proxies()) {
-    // Proxies of other replicas may live.
+    // Proxies of other replicas may be running.
     if (shared === undefined || known === name)
       recorder.disconnected(known, 'the process has ended')
   }
   const presence = { address: reachableAddress(bindAddress) }
-  // What other replicas record of an earlier run must not count for this one.
+  // The stream id distinguishes this run from an earlier one in records that arrive late.
   recorder.connected(name, { ...presence, ...(shared && { stream: randomUUID() }) })
   return name
 }
 
-/** A proxy that starts with the keys rejects no valid token in its first moments. */
+/** Fetches key sets before the proxy starts, so that it rejects no valid token at first. */
 async function fetchFirstKeySets(plane: Plane): Promise<void> {
   plane.effects.update()
   await Promise.race([plane.effects.settled(), after(firstWaitMs, undefined, { ref: false })])
   await plane.caughtUp()
 }
 
-/** Comparisons with other replicas by result, the one metric of the control plane that is served here. */
+/** Counts comparisons with other replicas by result. Other metrics of the control plane are ignored. */
 class DigestCheckCounts {
   readonly #counts = new Map([
     ['equal', 0],
@@ -172,38 +173,29 @@ class DigestCheckCounts {
   }
 }
 
-/** A gateway whose log has ended serves on; its operator and its probes are told why. */
-class LogEnd {
-  readonly #options: StandaloneOptions
-  readonly #plane: Plane
-  #reason: string | undefined
-
-  constructor(options: StandaloneOptions, plane: Plane) {
-    this.#options = options
-    this.#plane = plane
-    void Promise.race([plane.outdated, plane.ended]).then(this.because)
-  }
-
-  readonly because = (error: unknown): void => {
-    if (this.#reason !== undefined) return
-    this.#reason = error instanceof Error ? error.message : String(error)
+/** Reports to operators and probes why the log can no longer be used. The gateway keeps serving. */
+function watchLog({ onFault, notify }: StandaloneOptions, plane: Plane) {
+  let reason: string | undefined
+  const fail = (error: unknown): void => {
+    if (reason !== undefined) return
+    reason = error instanceof Error ? error.message : String(error)
     const text = logEndText(error)
-    if (text === undefined) this.#options.onFault(error)
-    else this.#options.notify('error', text)
-    this.#plane.stepDown()
+    if (text === undefined) onFault(error)
+    else notify('error', text)
+    plane.stepDown()
   }
-
-  metrics(): MetricsSnapshot {
-    return { log_followed: [{ labels: [], values: [this.#reason === undefined ? 1 : 0] }] }
-  }
-
-  /** What readiness names as missing. */
-  missing(): readonly string[] {
-    return this.#reason === undefined ? [] : [`changes (${this.#reason})`]
+  void Promise.race([plane.outdated, plane.ended]).then(fail)
+  return {
+    fail,
+    metrics: (): MetricsSnapshot => ({
+      log_followed: [{ labels: [], values: [reason === undefined ? 1 : 0] }],
+    }),
+    /** Reasons that the readiness probe reports. */
+    missing: () => (reason === undefined ? [] : [`changes (${reason})`]),
   }
 }
 
-/** Undefined if the error is a bug. */
+/** What to log about a failed log; undefined if the error is a bug. */
 function logEndText(error: unknown): string | undefined {
   if (error instanceof UnknownEventTypeError) return tooNewText(error)
   if (!(error instanceof LogError || error instanceof DamagedEventError)) return undefined

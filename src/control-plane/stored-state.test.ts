@@ -42,7 +42,6 @@ async function runOn(log: EventLog, snapshotEvery: number): Promise<Fold> {
     log,
     fold,
     clock: { now: () => 0 },
-    cluster: 'test',
     epoch: () => 0,
     append: (events) => log.append(events),
     observe: (event) => index.apply(event),
@@ -64,8 +63,8 @@ async function runOn(log: EventLog, snapshotEvery: number): Promise<Fold> {
   return fold
 }
 
-describe('a snapshot in a running gateway', () => {
-  it('is stored every so many events, with the decisions up to it in the log before it', async () => {
+describe('a snapshot of a running gateway', () => {
+  it('is stored after a number of events, with all decisions up to it in the log', async () => {
     const log = new MemoryLog()
     await runOn(log, 20)
     const snapshot = await log.loadSnapshot()
@@ -79,7 +78,7 @@ describe('a snapshot in a running gateway', () => {
     expect(latest).toBeDefined()
   })
 
-  it('and the tail after it give what the whole log gives', async () => {
+  it('restores, together with the events after it, the same state as the whole log', async () => {
     const log = new MemoryLog()
     await runOn(log, 30)
     const whole = new Fold(createGraph({ checkRegex: regexProblem }))
@@ -97,7 +96,7 @@ describe('a snapshot in a running gateway', () => {
     expect(restored.index.incarnations).toBe(8)
   })
 
-  it('of another fold version is left aside', async () => {
+  it('is ignored if it has another fold version', async () => {
     const log = new MemoryLog()
     await runOn(log, 30)
     const snapshot = await log.loadSnapshot()

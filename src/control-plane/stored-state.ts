@@ -1,4 +1,4 @@
-/** What a snapshot of a standalone gateway holds: the fold, and what the file source has listed. */
+/** The content of snapshots: the state of the fold, and what the source has listed. */
 import { Fold, type FoldSnapshot, foldVersion } from '../actors/fold.ts'
 import { createGraph } from '../desired/derivations.ts'
 import { beginning, type EventLog, LogError, type Position, type Snapshot } from '../log/index.ts'
@@ -12,17 +12,17 @@ interface StoredState {
 
 export interface RestoredState {
   readonly fold: Fold
-  /** What the source named `source` had put into the log up to the fold's position. */
+  /** What the source has put into the log up to the fold's position. */
   readonly index: ResourceIndex
-  /** Where to read on. */
+  /** Position of the next event to read. */
   readonly from: Position
 }
 
 /**
- * The state of the log's snapshot where this fold version wrote it, else an empty one that folds the
- * log from its beginning. Where that is gone, the snapshot of another fold version serves as well:
- * what was seen is in it, and what follows from that is derived anew.
- * @throws LogError `purged` where events are missing that no snapshot stands in for.
+ * Restores the log's snapshot if this fold version wrote it. Otherwise returns an empty state that folds the
+ * log from its beginning. If the beginning was removed, a snapshot of another fold version is used too: it
+ * has all observations, and everything else is derived again.
+ * @throws LogError `purged` if events are missing that no snapshot replaces.
  */
 export async function restoreState(log: EventLog, source: string): Promise<RestoredState> {
   const snapshot = await log.loadSnapshot()
@@ -55,26 +55,27 @@ function emptyState(source: string): Omit<RestoredState, 'from'> {
   return { fold, index: new ResourceIndex(source) }
 }
 
-/** What of a log is gone, in words for operators. */
+/** Tells operators which part of a log is gone. */
 function lossText(first: number, lost: number, stored: number | undefined): string {
   const what = Number.isFinite(lost)
     ? `the log begins at position ${Math.max(first, lost + 1)}`
     : 'the log was emptied'
   const state = stored === undefined ? 'no state is stored' : `the stored state is of ${stored}`
-  return `${what} and ${state}: somebody has removed events that are needed`
+  return `${what} and ${state}: events that are needed were removed externally`
 }
 
-/** An empty state as of a position: everything is listed and observed again from there. */
+/** An empty state at a position, from which everything is listed and observed again. */
 export function emptySnapshot(position: Position, source: string): Snapshot {
   const { fold, index } = emptyState(source)
-  const stored: StoredState = { fold: { ...fold.snapshot(), position }, index: index.toState() }
-  const chunks = [Buffer.from(JSON.stringify(stored), 'utf8')]
-  return { position, foldVersion, chunks }
+  return snapshotOf({ fold: { ...fold.snapshot(), position }, index: index.toState() })
 }
 
-/** The state as it is now; both parts must have seen the same events. */
+/** Captures the current state; both parts must have applied the same events. */
 export function captureState(fold: Fold, index: ResourceIndex): Snapshot {
-  const stored: StoredState = { fold: fold.snapshot(), index: index.toState() }
+  return snapshotOf({ fold: fold.snapshot(), index: index.toState() })
+}
+
+function snapshotOf(stored: StoredState): Snapshot {
   const chunks = [Buffer.from(JSON.stringify(stored), 'utf8')]
-  return { position: fold.position as Position, foldVersion, chunks }
+  return { position: stored.fold.position as Position, foldVersion, chunks }
 }

@@ -287,7 +287,7 @@ export const BODY_SIZE = 304
 export const BODY_HAS_EXTENSIONS = 1
 /** at least one trailer field */
 export const BODY_HAS_TRAILERS = 2
-/** all bytes taken, the body goes on */
+/** all bytes taken, more of the body follows */
 export const CHUNKS_MORE = 0
 /** the body is complete at BODY_CONSUMED */
 export const CHUNKS_END = 1

@@ -1,13 +1,13 @@
 import * as abi from './abi.ts'
 
-/** Names of the abi's codes; constants that are no codes are positive. */
+/** Names of the ABI's codes, which are its negative constants. */
 const names = new Map<number, string>(
   Object.entries(abi)
     .filter(([, value]) => value < 0)
     .map(([name, value]) => [value, name]),
 )
 
-/** The name that the abi gives a negative code; a refused response's code has its reason's name. */
+/** Returns the ABI's name of a negative code, or the name of the reason in a refused response's code. */
 export function nameOfCode(code: number): string {
   const name = names.get(code)
   if (name !== undefined) return name
@@ -18,17 +18,17 @@ export function nameOfCode(code: number): string {
 }
 
 /**
- * The HTTP status that a refusal of a head or body asks for: 400, 414, 431, 501 or 505 for what a
- * client sent, 502 for a response. 500 for any other code: those are bugs or want of memory.
+ * Returns the HTTP status for a refused head or body: 400, 414, 431, 501 or 505 for a request, 502 for
+ * a response. Returns 500 for any other code, which means a bug or lack of memory.
  */
 export function statusOfRefusal(code: number): number {
   return code <= -40000 ? Math.floor(-code / 100) : 500
 }
 
-/** A call that the core refused although its input did not come from the network. */
+/** Thrown if the core refuses a call whose input did not come from the network. */
 export class CoreError extends Error {
   override readonly name = 'CoreError'
-  /** A negative code of the abi. */
+  /** A negative code of the ABI. */
   readonly code: number
 
   constructor(code: number, during: string) {
@@ -38,9 +38,9 @@ export class CoreError extends Error {
 }
 
 /**
- * The instance has trapped, now or before: a bug in the core. Its memory cannot be trusted any
- * more, so every later call fails with the same error; the host counts it, answers 500 and goes
- * on with a new instance.
+ * Thrown if the instance has trapped, in this call or before, because of a bug in the core. Its memory
+ * cannot be trusted any more, so every later call fails with the same error. The host counts the trap,
+ * responds with 500 and continues with a new instance.
  */
 export class CoreTrap extends Error {
   override readonly name = 'CoreTrap'

@@ -1,9 +1,54 @@
-import type { RateExports } from './rate-exports.ts'
+/**
+ * Functions for rate limits that core.wasm and core-rate-shared.wasm export. `assembly/core.abi.json`
+ * documents each of them. `period`, `now` and the times of the record are in milliseconds.
+ */
+export interface RateExports {
+  rate_size(groups: number, keyBytes: number): number
+  rate_format(table: number, groups: number, keyBytes: number, secret: number): number
+  rate_owner(number: number): number
+  rate_release(table: number, dead: number): number
+  rate_take: RateDemand
+  rate_peek: RateDemand
+  rate_charge: RateDemand
+  rate_cell(table: number, id: number, now: number): number
+  rate_take_at(
+    cell: number,
+    id: number,
+    period: number,
+    capacity: number,
+    amount: number,
+    now: number,
+    out: number,
+  ): number
+  rate_reap(table: number, now: number): number
+  rate_count(table: number): number
+  rate_rescale(table: number, id: number, ratio: number, now: number): number
+  rate_move(from: number, to: number, now: number): number
+}
+
+export type RateDemand = (
+  table: number,
+  id: number,
+  key: number,
+  length: number,
+  period: number,
+  capacity: number,
+  amount: number,
+  now: number,
+  out: number,
+) => number
+
+/** The exports of core-rate-shared.wasm, which imports its memory. */
+export interface SharedRateExports extends RateExports {
+  abi_version(): number
+  features(): number
+  last_error(): number
+}
 
 /**
- * The exports of core.wasm as TypeScript sees them. What each does, takes and gives stands in
- * `assembly/core.abi.json`, generated from the module's sources; a test compares the names.
- * Addresses come back signed where they pass 2^31: use `>>> 0`.
+ * The exports of core.wasm. `assembly/core.abi.json`, which is generated from the module's sources,
+ * documents each of them; a test compares the names. Addresses above 2^31 are returned as negative
+ * numbers: convert them with `>>> 0`.
  */
 export interface CoreExports extends RateExports {
   readonly memory: WebAssembly.Memory
@@ -34,6 +79,8 @@ export interface CoreExports extends RateExports {
   head_trailers(record: number, start: number, end: number): number
   chunks_start(body: number, trailerLimit: number): number
   chunks_read(body: number, start: number, end: number): number
+
+  digest_fields(bytes: number, spans: number, count: number, key: number, out: number): void
 
   table_new(): number
   table_free(table: number): number

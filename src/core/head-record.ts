@@ -34,7 +34,7 @@ import {
 import { CoreError } from './errors.ts'
 import type { CoreInstance } from './instance.ts'
 
-/** Offsets (HEAD_*) of a record's spans; `start` and `end` take one. */
+/** Offset (HEAD_*) of a span in the record, as passed to `start`, `stop` and `text`. */
 export type HeadSpan =
   | typeof HEAD_METHOD
   | typeof HEAD_TARGET
@@ -45,27 +45,28 @@ export type HeadSpan =
   | typeof HEAD_UPGRADE
   | typeof HEAD_REASON
 
-/** A request that does not come as HTTP/1.1 bytes, for `HeadRecord.assign`. Latin-1 text. */
+/** A request that did not arrive as HTTP/1.1 bytes, for `HeadRecord.assign`. All text is Latin-1. */
 export interface AssignedRequest {
   readonly method: string
-  /** host[:port]; empty when there is none. */
+  /** `host[:port]`; empty if there is none. */
   readonly authority: string
   readonly path: string
-  /** Without `?`; undefined where there is none. */
+  /** The query without `?`; undefined if there is none. */
   readonly query: string | undefined
   readonly headers: Iterable<readonly [name: string, value: string]>
 }
 
-/** Host without port and without the dot of an absolute name; an IPv6 address keeps its brackets. */
+/** Length of the host without port and root dot; an IPv6 address keeps its brackets. */
 function hostLength(authority: string): number {
   const colon = authority.indexOf(':', authority.startsWith('[') ? authority.indexOf(']') : 0)
   return withoutRootDot(colon < 0 ? authority : authority.slice(0, colon)).length
 }
 
 /**
- * What the head reader found in one head: numbers and spans (addresses in `core.bytes`, end
- * exclusive, -1 for absent). Valid until the next read into this record or until the bytes that
- * were read are overwritten. Accessors read memory; no string is made but by `text` and `value`.
+ * The result of reading one head: numbers, and spans of memory. The start and the exclusive end of a
+ * span are addresses in `core.bytes`; they are -1 if the part is absent. The record is valid until the
+ * next read into it, or until the bytes that were read are overwritten. Accessors read memory; only
+ * `text`, `name` and `value` create strings.
  */
 export class HeadRecord {
   readonly address: number
@@ -77,7 +78,7 @@ export class HeadRecord {
   #text = 0
   #written = 0
 
-  /** Made by `IoCore.createHead`. */
+  /** Call `IoCore.createHead` instead. */
   constructor(core: CoreInstance, maxFields: number, textBytes: number) {
     this.#core = core
     this.maxFields = maxFields
@@ -98,12 +99,12 @@ export class HeadRecord {
     this.#words[this.#base + (offset >> 2)] = value
   }
 
-  /** Address after the empty line. */
+  /** Address of the first byte after the empty line. */
   get end(): number {
     return this.#get(HEAD_END)
   }
 
-  /** After INCOMPLETE: what to pass as `resume` with the next read of the same, longer bytes. */
+  /** After INCOMPLETE: the `resume` to pass when the same head is read again with more bytes. */
   get resume(): number {
     return this.#get(HEAD_RESUME)
   }
@@ -112,32 +113,32 @@ export class HeadRecord {
     return this.#get(HEAD_STATUS)
   }
 
-  /** x of HTTP/1.x. */
+  /** Minor version x of HTTP/1.x. */
   get minor(): number {
     return this.#get(HEAD_MINOR)
   }
 
-  /** FLAG_* bits. */
+  /** FLAG_* bits of the head. */
   get flags(): number {
     return this.#get(HEAD_FLAGS)
   }
 
-  /** METHOD_*; 0 for any other. */
+  /** METHOD_* of the method; 0 for methods without a constant. */
   get methodId(): number {
     return this.#get(HEAD_METHOD_ID)
   }
 
-  /** SCHEME_* of an absolute-form target, else 0. */
+  /** SCHEME_* of a target in absolute form, otherwise 0. */
   get scheme(): number {
     return this.#get(HEAD_SCHEME)
   }
 
-  /** Of the authority; -1 when it has none. */
+  /** Port of the authority; -1 if it has none. */
   get port(): number {
     return this.#get(HEAD_PORT)
   }
 
-  /** Bytes; -1 without the field. */
+  /** Content-Length in bytes; -1 if there is no such field. */
   get contentLength(): number {
     return this.#core.floats[(this.address + HEAD_CONTENT_LENGTH) >> 3] ?? -1
   }
@@ -146,32 +147,32 @@ export class HeadRecord {
     return this.#get(HEAD_FIELD_COUNT)
   }
 
-  /** How many fields are hop-by-hop. */
+  /** Number of hop-by-hop fields. */
   get hopCount(): number {
     return this.#get(HEAD_HOP_COUNT)
   }
 
-  /** Index of the Host field; -1 when there is none. */
+  /** Index of the Host field; -1 if there is none. */
   get hostField(): number {
     return this.#get(HEAD_HOST_FIELD)
   }
 
-  /** Scope that the last match found; -1 for no listener. */
+  /** Scope of the last match; -1 if no listener matched. */
   get scope(): number {
     return this.#get(HEAD_SCOPE)
   }
 
-  /** Route that the last match found; -1 for none. */
+  /** Id of the route of the last match; -1 if no route matched. */
   get route(): number {
     return this.#get(HEAD_ROUTE)
   }
 
-  /** Start of a span; -1 when the part is absent. */
+  /** Start address of a span; -1 if the part is absent. */
   start(span: HeadSpan): number {
     return this.#get(span)
   }
 
-  /** End of a span. */
+  /** End address of a span, exclusive. */
   stop(span: HeadSpan): number {
     return this.#get(span + 4)
   }
@@ -192,23 +193,23 @@ export class HeadRecord {
     return this.#get(HEAD_FIELDS + index * FIELD_SIZE + FIELD_VALUE + 4)
   }
 
-  /** INFO_* bits and, in the low 8 bits, NAME_*. */
+  /** INFO_* bits of a field; its low 8 bits are NAME_*. */
   info(index: number): number {
     return this.#get(HEAD_FIELDS + index * FIELD_SIZE + FIELD_INFO)
   }
 
-  /** Must this field be removed when the message is forwarded (RFC 9110 7.6.1)? */
+  /** Whether this field must be removed when the message is forwarded (RFC 9110 7.6.1). */
   isHopByHop(index: number): boolean {
     return (this.info(index) & INFO_HOP) !== 0
   }
 
-  /** A span as Latin-1 text; undefined when it is absent. */
+  /** Text of a span as Latin-1; undefined if the part is absent. */
   text(span: HeadSpan): string | undefined {
     const start = this.start(span)
     return start < 0 ? undefined : this.#core.bytes.toString('latin1', start, this.stop(span))
   }
 
-  /** Name of a field as sent. */
+  /** Name of a field as it was sent. */
   name(index: number): string {
     return this.#core.bytes.toString('latin1', this.nameStart(index), this.nameEnd(index))
   }
@@ -219,8 +220,9 @@ export class HeadRecord {
   }
 
   /**
-   * Fills the record by hand for matching: a request of HTTP/2, or one that a policy has edited.
-   * Its bytes go to the record's own text space. False when they, or the fields, do not fit.
+   * Fills the record for matching with a request of HTTP/2, or one that a policy has edited. Copies
+   * the request's text to the record's own text space. Returns false if the text or the fields do not
+   * fit.
    */
   assign(request: AssignedRequest): boolean {
     if (this.#textSize === 0) throw new CoreError(-3, 'assigning to a record without text space')

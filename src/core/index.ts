@@ -11,7 +11,7 @@
  *     const buffer = core.allocate(65536)                      // an address in core.bytes
  *     // ... a socket reads `length` bytes to it ...
  *     const code = core.parseRequestHead(head, buffer, buffer + length, resume, 65536)
- *     if (code === INCOMPLETE) resume = head.resume            // read on, same bytes and more
+ *     if (code === INCOMPLETE) resume = head.resume            // read more, call again with all bytes
  *     else if (code < 0) respond(statusOfRefusal(code))        // and close
  *     else {
  *       const route = table.match(head)                        // 7, NO_LISTENER or NO_ROUTE
@@ -19,39 +19,13 @@
  *       head.end                                               // address where the body begins
  *     }
  *
- * createIoCore({ memoryPages, module? }): IoCore
- *   bytes: Buffer, words: Int32Array, floats: Float64Array     all memory; they never detach
- *   allocate(size): address      free(address)                 throws CoreError when the budget is spent
- *   createHead({ maxFields?, textBytes? }): HeadRecord         one a worker is enough: reads overwrite it
- *   createChunkedBody(): ChunkedBody
- *   createRouteTable(): RouteTable
- *   parseRequestHead(head, start, end, resume, maxBytes): 0 | INCOMPLETE | refusal
- *   parseResponseHead(head, start, end, resume, maxBytes): 0 | INCOMPLETE | refusal (status 502)
- *   parseTrailers(head, start, end): 0 | refusal
- *   errorOffset, untouchedBytes, trap
+ * Every call may throw CoreTrap, which is a bug of the core and makes the instance unusable. Count it,
+ * respond with 500, create a new IoCore and copy the route tables to it with `copyTo`. CoreError means
+ * lack of memory or a wrong argument.
  *
- * HeadRecord (spans are addresses, end exclusive, -1 when absent)
- *   end, resume, status, minor, flags (FLAG_*), methodId (METHOD_*), scheme, port, contentLength
- *   fieldCount, hopCount, hostField, scope, route
- *   start(HEAD_METHOD | HEAD_TARGET | HEAD_PATH | HEAD_QUERY | HEAD_AUTHORITY | HEAD_HOST
- *     | HEAD_UPGRADE | HEAD_REASON), stop(...), text(...): string | undefined
- *   nameStart(i), nameEnd(i), valueStart(i), valueEnd(i), info(i), isHopByHop(i), name(i), value(i)
- *   assign({ method, authority, path, query, headers }): boolean   for HTTP/2 and edited requests;
- *     needs textBytes; false when it does not fit
+ * For rate limits by requests or tokens, in one thread or shared by several, see rate.ts.
  *
- * ChunkedBody: start(trailerLimit); read(start, end): CHUNKS_MORE | CHUNKS_END | CHUNKS_AGAIN | refusal;
- *   consumed, flags (BODY_HAS_*), spanCount, spanStart(i), spanEnd(i), trailerStart, trailerEnd
- *
- * RouteTable: addListener(hostname | undefined, scope), removeListener(hostname | undefined): boolean,
- *   addRoute(RouteSpec), removeRoute(id): boolean, match(head), matchListener(head),
- *   matchInScope(scope, head), copyTo(core), free(), size. Adding gives an Outcome.
- *
- * A trap is a bug of the core: every call may throw CoreTrap, after which the instance is lost. Count
- * it, answer 500, make a new IoCore and `copyTo` it. CoreError is want of memory or a wrong argument.
- *
- * Rate limits by requests and tokens, in one thread or exact over many: rate.ts.
- *
- * Other instances: new CoreInstance() grows as it needs.
+ * The memory of an IoCore is fixed, so its views never detach; that of a CoreInstance grows.
  */
 export * from './abi.ts'
 export { CoreError, CoreTrap, nameOfCode, statusOfRefusal } from './errors.ts'

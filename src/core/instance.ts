@@ -4,18 +4,18 @@ import type { CoreExports } from './exports.ts'
 import { instantiateCore } from './load.ts'
 
 /**
- * One instance of the core that may grow: for regular expressions and whatever else does not have
- * sockets reading into its memory.
+ * An instance of the core whose memory may grow. Used for everything, such as regular expressions,
+ * except for memory that sockets read into.
  */
 export class CoreInstance {
   readonly exports: CoreExports
-  /** All memory. Growth makes a new view: take it anew after every call. */
+  /** The whole memory. Growth replaces the view, so read this field again after every call. */
   bytes: Buffer
-  /** All memory as 32-bit words: the word of an address is at `address >> 2`. */
+  /** The whole memory as 32-bit words: the word of an address is at `address >> 2`. */
   words: Int32Array
-  /** All memory as doubles: the double of an address is at `address >> 3`. */
+  /** The whole memory as doubles: the double of an address is at `address >> 3`. */
   floats: Float64Array
-  /** Told once, when this instance becomes unusable. */
+  /** Called once, when this instance traps and becomes unusable. */
   onTrap: ((trap: CoreTrap) => void) | undefined
   #trap: CoreTrap | undefined
 
@@ -27,7 +27,7 @@ export class CoreInstance {
     this.floats = new Float64Array(buffer)
   }
 
-  /** Takes new views when memory has grown; `run` does so by itself. */
+  /** Creates new views if the memory has grown. `run` does this after each call. */
   refresh(): void {
     const { buffer } = this.exports.memory
     if (this.bytes.buffer === buffer) return
@@ -36,14 +36,14 @@ export class CoreInstance {
     this.floats = new Float64Array(buffer)
   }
 
-  /** The trap that made this instance unusable; undefined while it is sound. */
+  /** The trap that made this instance unusable; undefined while it is usable. */
   get trap(): CoreTrap | undefined {
     return this.#trap
   }
 
   /**
-   * Runs one call. Throws CoreTrap when it traps or when an earlier one has; `during` names the
-   * call in the message.
+   * Runs one call. Throws CoreTrap if this call or an earlier one has trapped. The error message
+   * contains `during` as the name of the call.
    */
   run(during: string, call: (exports: CoreExports) => number): number {
     if (this.#trap !== undefined) throw this.#trap
@@ -56,7 +56,7 @@ export class CoreInstance {
     }
   }
 
-  /** What to throw for an error out of a direct call of an export; marks the instance as lost. */
+  /** The error to throw for a failed direct call of an export. A trap makes the instance unusable. */
   failed(during: string, error: unknown): unknown {
     if (!(error instanceof WebAssembly.RuntimeError)) return error
     if (this.#trap === undefined) {
@@ -66,14 +66,14 @@ export class CoreInstance {
     return this.#trap
   }
 
-  /** Address of a new block of `size` bytes, 16-aligned, until `free`. Throws CoreError. */
+  /** Allocates `size` bytes until `free` and returns their 16-aligned address. Throws CoreError. */
   allocate(size: number): number {
     const address = this.run('block_new', (exports) => exports.block_new(size)) >>> 0
     if (address === 0) throw new CoreError(ERROR_MEMORY, `allocating ${size} bytes`)
     return address
   }
 
-  /** Gives a block of `allocate` back. */
+  /** Frees a block that `allocate` has returned. */
   free(address: number): void {
     this.run('block_free', (exports) => {
       exports.block_free(address)
@@ -81,10 +81,7 @@ export class CoreInstance {
     })
   }
 
-  /**
-   * Lends scratch of `size` bytes for the duration of `use`. Throws CoreError when there is no
-   * room.
-   */
+  /** Allocates `size` bytes until `use` returns. Throws CoreError if there is no room. */
   withScratch<Result>(size: number, use: (address: number) => Result): Result {
     const place = this.run('mark', (exports) => exports.mark())
     const address = this.run('alloc', (exports) => exports.alloc(size)) >>> 0

@@ -14,25 +14,25 @@ import { PatternPool } from './pattern-pool.ts'
 import { RouteTable, type RouteTableOptions } from './route-table.ts'
 
 export interface IoCoreOptions {
-  /** All memory this instance will ever have, in pages of 64 KiB. */
+  /** Size of this instance's memory in pages of 64 KiB; it never grows. */
   readonly memoryPages: number
-  /** A compiled module; the one of `loadCore` by default. */
+  /** A compiled module. Default: the result of `loadCore`. */
   readonly module?: WebAssembly.Module
 }
 
 export interface HeadOptions {
-  /** Fields that a head may have; more are refused with 431. Default 100, at most 4096. */
+  /** Maximum number of fields, up to 4096; a head with more is refused with 431. Default 100. */
   readonly maxFields?: number
-  /** Bytes for `assign`; default 0, which makes a record without it. */
+  /** Bytes of text space for `assign`. Default 0: `assign` cannot be used. */
   readonly textBytes?: number
 }
 
 /**
  * An instance whose memory never grows, so that its views never detach and sockets can read
- * straight into it. Everything it is asked to hold comes out of one budget.
+ * directly into it. All of its blocks and tables share one budget.
  */
 export class IoCore extends CoreInstance {
-  /** Regexes of all route tables of this instance. */
+  /** Regexes that all route tables of this instance share. */
   readonly patterns: PatternPool
 
   constructor(options: IoCoreOptions) {
@@ -46,7 +46,7 @@ export class IoCore extends CoreInstance {
     this.patterns = new PatternPool(this)
   }
 
-  /** Bytes of the budget that nothing has asked for yet. */
+  /** Number of bytes of the budget that were never used. */
   get untouchedBytes(): number {
     return this.exports.untouched()
   }
@@ -64,9 +64,10 @@ export class IoCore extends CoreInstance {
   }
 
   /**
-   * Reads the request head in bytes [start, end) of memory. 0: complete; INCOMPLETE: call again
-   * with more bytes and `resume` = head.resume; else refused, `statusOfRefusal` gives the status.
-   * `maxBytes` bounds the head (414 or 431). Throws CoreTrap.
+   * Reads the request head in bytes [start, end) of memory. Returns 0 if the head is complete, and
+   * INCOMPLETE if more bytes are needed: then call again with `resume` = head.resume. Any other code
+   * is a refusal, whose status `statusOfRefusal` returns. A head with more than `maxBytes` is refused
+   * (414 or 431). Throws CoreTrap.
    */
   parseRequestHead(
     head: HeadRecord,
@@ -83,7 +84,7 @@ export class IoCore extends CoreInstance {
     }
   }
 
-  /** The same for a response head; refusals have status 502. */
+  /** Like `parseRequestHead`, for a response head; refusals have status 502. */
   parseResponseHead(
     head: HeadRecord,
     start: number,
@@ -99,24 +100,24 @@ export class IoCore extends CoreInstance {
     }
   }
 
-  /** Reads whole trailer field lines, as a chunked body reports them: 0 or a refusal. */
+  /** Reads complete trailer field lines, as a chunked body reports them. Returns 0 or a refusal. */
   parseTrailers(head: HeadRecord, start: number, end: number): number {
     return this.run('head_trailers', (exports) => exports.head_trailers(head.address, start, end))
   }
 
-  /** Where the last refused call gave up, in bytes from its start; -1 when there is no place. */
+  /** Byte offset at which the last refused call stopped; -1 if it has none. */
   get errorOffset(): number {
     return this.exports.last_error_offset()
   }
 }
 
-/** The scanner of one chunked body at a time; `start` readies it for the next body. */
+/** Scans one chunked body at a time; `start` prepares it for the next body. */
 export class ChunkedBody {
   readonly address: number
   readonly #core: IoCore
   readonly #base: number
 
-  /** Made by `IoCore.createChunkedBody`. */
+  /** Call `IoCore.createChunkedBody` instead. */
   constructor(core: IoCore) {
     this.#core = core
     this.address = core.allocate(BODY_SIZE)
@@ -128,12 +129,12 @@ export class ChunkedBody {
     return this.#core.words[this.#base + (offset >> 2)] ?? 0
   }
 
-  /** A body begins; its trailer section may have `trailerLimit` bytes. */
+  /** Starts a body whose trailer section may have up to `trailerLimit` bytes. */
   start(trailerLimit: number): void {
     this.#core.run('chunks_start', (exports) => exports.chunks_start(this.address, trailerLimit))
   }
 
-  /** Reads bytes [start, end): CHUNKS_MORE, CHUNKS_END, CHUNKS_AGAIN or a refusal. Throws CoreTrap. */
+  /** Reads [start, end). Returns CHUNKS_MORE, CHUNKS_END, CHUNKS_AGAIN or a refusal. Throws CoreTrap. */
   read(start: number, end: number): number {
     const core = this.#core
     if (core.trap !== undefined) throw core.trap
@@ -144,17 +145,17 @@ export class ChunkedBody {
     }
   }
 
-  /** Address after the last byte that the last read took. */
+  /** Address after the last byte that the last read consumed. */
   get consumed(): number {
     return this.#get(BODY_CONSUMED)
   }
 
-  /** BODY_HAS_* bits: with any of them the raw bytes must not be forwarded as they are. */
+  /** BODY_HAS_* bits. If any bit is set, the raw bytes must not be forwarded as they are. */
   get flags(): number {
     return this.#get(BODY_FLAGS)
   }
 
-  /** Data spans that the last read found. */
+  /** Number of data spans in the last read. */
   get spanCount(): number {
     return this.#get(BODY_SPAN_COUNT)
   }
@@ -167,7 +168,7 @@ export class ChunkedBody {
     return this.#get(BODY_SPANS + index * 8 + 4)
   }
 
-  /** What the last read saw of the trailer fields; -1 when nothing. */
+  /** Start address of the trailer fields in the last read; -1 if it had none. */
   get trailerStart(): number {
     return this.#get(BODY_TRAILER)
   }
@@ -177,7 +178,7 @@ export class ChunkedBody {
   }
 }
 
-/** A core with fixed memory, ready to use. Throws when the module is missing or memory is refused. */
+/** Creates a core with fixed memory. Throws if the module is missing or memory cannot be allocated. */
 export function createIoCore(options: IoCoreOptions): IoCore {
   return new IoCore(options)
 }

@@ -3,14 +3,14 @@ import { REGEX_MATCH_ONLY } from './abi.ts'
 import { nameOfCode } from './errors.ts'
 import type { CoreInstance } from './instance.ts'
 
-/** Why the core does not take what it was given. */
+/** The reason why the core refuses a listener or route. */
 export interface CoreProblem {
-  /** A negative code of the abi. */
+  /** A negative code of the ABI. */
   readonly code: number
   readonly message: string
 }
 
-/** Regexes that routes share: one handle per source, freed with its last user. */
+/** Regexes that routes share: one handle per source, freed after its last use. */
 export class PatternPool {
   readonly #core: CoreInstance
   readonly #patterns = new Map<string, { handle: number; users: number }>()
@@ -19,7 +19,7 @@ export class PatternPool {
     this.#core = core
   }
 
-  /** A handle of the regex for full matches; every success needs one `release`. */
+  /** Returns a handle of the regex for full matches. Every success requires one call of `release`. */
   acquire(source: string): Outcome<number, CoreProblem> {
     const present = this.#patterns.get(source)
     if (present !== undefined) {

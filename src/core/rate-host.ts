@@ -1,38 +1,38 @@
 import { randomBytes } from 'node:crypto'
 import { ERROR_MEMORY, RATE_BUSY, RATE_SIZE } from './abi.ts'
 import { CoreError, CoreTrap } from './errors.ts'
+import type { RateExports } from './exports.ts'
 import { CoreInstance } from './instance.ts'
 import { instantiateSharedRate } from './load.ts'
-import type { RateExports } from './rate-exports.ts'
 
 export interface RateTableOptions {
-  /** Buckets that may be in use at once; the table has room for twice as many. Default 4096. */
+  /** Maximum number of buckets in use at once; the table has room for twice as many. Default 4096. */
   readonly keys?: number
-  /** Bytes of the longest key that is kept as it is, 33 to 1024; of longer ones a digest. Default 48. */
+  /** Maximum size of a key that is stored, 33 to 1024 bytes; longer keys are hashed. Default 48. */
   readonly keyBytes?: number
 }
 
-/** What a limiter needs of memory: the functions, a table, room for a key and a record. */
+/** The memory of a limiter: functions, a table, and the addresses of a key (`key`) and a record (`out`). */
 export interface RateHost {
   readonly exports: RateExports
   readonly keyBytes: number
   readonly key: number
   readonly out: number
-  /** Views that hold the key and the record; shared memory that grows does not detach them. */
+  /** `bytes` and `floats` view the key and the record; they stay attached when shared memory grows. */
   readonly bytes: Buffer
   readonly floats: Float64Array
   readonly table: number
-  /** Another table, empty, never smaller than `table`, which it becomes by `adopt`. */
+  /** Creates an empty table that is not smaller than `table`; `adopt` replaces `table` by it. */
   makeTable(keys: number): number
   adopt(table: number): void
 }
 
 const cellsInGroup = 32
-/** Word of a table that tells how many groups it has. */
+/** Index of the word of a table that contains its number of groups. */
 const groupsWord = 1
 const pageSize = 65536
 
-/** Groups (a power of two) in which so many keys fill half of the cells, at least `present`. */
+/** Number of groups, a power of two, so that the keys fill half of the cells; at least `present`. */
 function groupsFor(keys: number, present = 1): number {
   if (!(keys >= 1)) throw new RangeError(`keys must be at least 1, not ${keys}`)
   return 2 ** Math.ceil(Math.log2(Math.max(present, (2 * keys) / cellsInGroup)))
@@ -52,10 +52,10 @@ function sizeOf(exports: RateExports, groups: number, keyBytes: number): number 
   return size
 }
 
-/** One bytes block for key (with its slack), record and secret. */
+/** Size of one block for the key with its slack, the record and the secret. */
 const scratchBytes = (keyBytes: number) => ((keyBytes + 31) & ~15) + ((RATE_SIZE + 15) & ~15) + 16
 
-/** Buckets of one thread, in a growing instance of core.wasm. */
+/** Memory for the buckets of one thread, in an instance of core.wasm that can grow. */
 export class LocalRateHost implements RateHost {
   readonly #core = new CoreInstance()
   readonly exports: RateExports = this.#core.exports
@@ -101,25 +101,25 @@ export class LocalRateHost implements RateHost {
   }
 }
 
-// Words of the first page of shared memory. Brink and owners only rise.
-const rootMark = 0
+// Indices of words in the first page of shared memory. Their next-free and owner values only grow.
+const rootMagic = 0
 const rootTable = 1
-const rootBrink = 2
+const rootNextFree = 2
 const rootOwner = 3
 const rootKeyBytes = 4
 const rootSecret = 32
 const firstFree = 64
-const mark = 0x534c5254
+const magic = 0x534c5254
 
-/** Takes `size` bytes that no thread has taken yet. Throws CoreError when memory cannot grow. */
+/** Takes `size` bytes of shared memory that no thread uses. Throws CoreError if it cannot grow. */
 function take(memory: WebAssembly.Memory, size: number): number {
   const root = new Int32Array(memory.buffer, 0, 16)
   const rounded = (size + 15) & ~15
-  const address = Atomics.add(root, rootBrink, rounded) >>> 0
+  const address = Atomics.add(root, rootNextFree, rounded) >>> 0
   const end = address + rounded
   try {
     const missing = end - memory.buffer.byteLength
-    // Another thread may grow it too; then it is larger than it needs to be.
+    // If another thread grows the memory at the same time, it becomes larger than necessary.
     if (missing > 0) memory.grow(Math.ceil(missing / pageSize))
   } catch {
     throw new CoreError(ERROR_MEMORY, `taking ${size} bytes of shared memory`)
@@ -128,8 +128,8 @@ function take(memory: WebAssembly.Memory, size: number): number {
 }
 
 /**
- * Memory for one limiter a thread: `new Worker(file, { workerData: { memory } })` passes it on.
- * `maximumPages` of 64 KiB bound what it may grow to: default 1024.
+ * Creates memory for one limiter per thread; pass it with `new Worker(file, { workerData: { memory }
+ * })`. It grows up to `maximumPages` of 64 KiB. Default 1024.
  */
 export function createRateMemory(
   options: RateTableOptions & { readonly maximumPages?: number } = {},
@@ -138,7 +138,7 @@ export function createRateMemory(
   const memory = new WebAssembly.Memory({ initial: 1, maximum, shared: true })
   const keyBytes = keyBytesOf(options)
   const root = new Int32Array(memory.buffer, 0, 16)
-  root[rootBrink] = firstFree
+  root[rootNextFree] = firstFree
   root[rootOwner] = 1
   root[rootKeyBytes] = keyBytes
   Buffer.from(memory.buffer).set(randomBytes(16), rootSecret)
@@ -148,7 +148,7 @@ export function createRateMemory(
     rootTable,
     makeSharedTable(memory, exports, groupsFor(options.keys ?? 4096), keyBytes),
   )
-  Atomics.store(root, rootMark, mark)
+  Atomics.store(root, rootMagic, magic)
   return memory
 }
 
@@ -164,7 +164,7 @@ function makeSharedTable(
   return table
 }
 
-/** One thread's part in buckets that lie in shared memory. */
+/** One thread's access to buckets in shared memory. */
 export class SharedRateHost implements RateHost {
   readonly exports: RateExports
   readonly keyBytes: number
@@ -172,7 +172,7 @@ export class SharedRateHost implements RateHost {
   readonly out: number
   readonly bytes: Buffer
   readonly floats: Float64Array
-  /** The number that this thread's locks bear. */
+  /** Number that identifies this thread in locks. */
   readonly owner: number
   readonly #memory: WebAssembly.Memory
   readonly #root: Int32Array
@@ -180,7 +180,7 @@ export class SharedRateHost implements RateHost {
   constructor(memory: WebAssembly.Memory) {
     this.#memory = memory
     this.#root = new Int32Array(memory.buffer, 0, 16)
-    if (Atomics.load(this.#root, rootMark) !== mark) {
+    if (Atomics.load(this.#root, rootMagic) !== magic) {
       throw new TypeError('the memory was not made by createRateMemory')
     }
     this.exports = instantiateSharedRate(memory)
@@ -203,21 +203,22 @@ export class SharedRateHost implements RateHost {
     return makeSharedTable(this.#memory, this.exports, groups, this.keyBytes)
   }
 
-  /** The old table stays: other threads may be about to read it. */
+  /** Does not free the old table, because other threads may still read it. */
   adopt(table: number): void {
     Atomics.store(this.#root, rootTable, table)
   }
 }
 
 /**
- * A group is held for less than a microsecond, unless its thread is not running meanwhile: then waiting
- * gives it a processor. One that holds it for a second is dead.
+ * A group is locked for less than a microsecond, unless the thread that holds the lock is suspended.
+ * After `quickAttempts`, each attempt waits for 1 ms, so that this thread can run. A thread that holds
+ * a lock for a second is dead.
  */
 const quickAttempts = 10
 const slowAttempts = 1000
 const pause = new Int32Array(new SharedArrayBuffer(4))
 
-/** Runs a call that another thread may have to make way for. Throws CoreTrap, CoreError. */
+/** Retries a call while another thread holds the lock that it needs. Throws CoreTrap, CoreError. */
 export function untilFree(during: string, call: () => number): number {
   try {
     for (let attempt = 0; attempt < quickAttempts + slowAttempts; attempt++) {

@@ -1,20 +1,20 @@
 /**
- * Rate limits by requests or tokens. A bucket holds `rate + burst` units, begins full, and fills
- * evenly by `rate` units a `unit` of time.
+ * Rate limits by requests or tokens. A bucket holds `rate + burst` units, starts full, and refills
+ * evenly by `rate` units per `unit` of time.
  *
  *     const memory = createRateMemory({ keys: 10_000 })          // once; hand it to every worker
- *     const limiter = createRateLimiter({ shared: memory })      // in each; without `shared`: one thread
+ *     const limiter = createRateLimiter({ shared: memory })      // in each; omit `shared` for one thread
  *     const limit = limiter.limit(7, { rate: 100, unit: 'Minutes', burst: 20 })
  *     if (!limit.take(1, now, clientAddress)) refuse(limit.wait) // ms; and limit.remaining, limit.reset
- *     limit.charge(usedTokens, now)                              // known afterwards: may go into debt
+ *     limit.charge(usedTokens, now)                              // after the fact: may become negative
  *
- * Ids come from the host. A bucket is what its id and key name, so it lives on through every change of
- * configuration in which the id stays. Times are milliseconds of one clock for all threads (rateClock).
+ * The host chooses the ids. An id and a key identify a bucket, so a bucket survives every change of
+ * configuration that keeps the id. Times are milliseconds of one clock for all threads (rateClock).
  */
 import { createHash } from 'node:crypto'
 import { ERROR_ARGUMENT, RATE_FULL, RATE_GONE } from './abi.ts'
 import { CoreError, CoreTrap } from './errors.ts'
-import type { RateDemand } from './rate-exports.ts'
+import type { RateDemand } from './exports.ts'
 import {
   LocalRateHost,
   type RateHost,
@@ -27,16 +27,16 @@ export { createRateMemory, type RateTableOptions } from './rate-host.ts'
 
 export type RateUnit = 'Seconds' | 'Minutes' | 'Hours'
 
-/** `rate` units a `unit` of time; `burst` units (default 0) on top of them in a full bucket. */
+/** `rate` units per `unit` of time; a full bucket has `burst` units more (default 0). */
 export interface RateLimit {
   readonly rate: number
   readonly unit: RateUnit
   readonly burst?: number
 }
 
-/** Options of a table count only without `shared`; with it, they were given to createRateMemory. */
+/** The inherited table options apply only without `shared`, whose table createRateMemory has made. */
 export interface RateLimiterOptions extends RateTableOptions {
-  /** Memory of createRateMemory: admission is exact over all threads that have it. */
+  /** Memory from createRateMemory: limits are exact over all threads that share it. */
   readonly shared?: WebAssembly.Memory
 }
 
@@ -46,7 +46,7 @@ const unitMilliseconds: Readonly<Record<RateUnit, number>> = {
   Hours: 3_600_000,
 }
 
-/** Milliseconds in which one unit comes back. */
+/** Milliseconds in which one unit is refilled. */
 function periodOf({ rate, unit }: RateLimit): number {
   const period = unitMilliseconds[unit] / rate
   if (!(period > 0 && period < Number.POSITIVE_INFINITY)) {
@@ -56,8 +56,8 @@ function periodOf({ rate, unit }: RateLimit): number {
 }
 
 /**
- * From this thread's own clock to the machine's. The two are read one after the other, and the system
- * may hold the thread in between: of several readings the one that took least is the closest.
+ * Measures the offset from this thread's clock to the machine's clock. The thread may be suspended
+ * between the two readings, so the pair of readings that took the least time is used.
  */
 function measureOffset(): number {
   let offset = 0
@@ -75,12 +75,12 @@ function measureOffset(): number {
 
 const offset = measureOffset()
 
-/** Milliseconds of the machine's monotonic clock: the same for all threads and processes on it. */
+/** Milliseconds of the machine's monotonic clock, which is the same in all threads and processes. */
 export function rateClock(): number {
   return offset + performance.now()
 }
 
-/** Makes a limiter: with `shared`, this thread's part in common buckets; else of its own. */
+/** Creates a limiter. With `shared`, all threads share its buckets; otherwise it has its own. */
 export function createRateLimiter(options: RateLimiterOptions = {}): RateLimiter {
   return new RateLimiter(options)
 }
@@ -88,16 +88,16 @@ export function createRateLimiter(options: RateLimiterOptions = {}): RateLimiter
 export class RateLimiter {
   readonly #options: RateLimiterOptions
   #host: RateHost
-  /** The table of a resize that is not done. */
+  /** The new table of a resize that was begun and has not finished. */
   #next: number | undefined
-  /** How often cells of limits may have become invalid in this thread. */
+  /** Incremented whenever the cells that RateBuckets remember may have become invalid in this thread. */
   epoch = 0
-  /** Calls that found no cell for a new bucket. Those were refused: make the table larger. */
+  /** Number of calls refused because no cell was free for a new bucket: use a larger table. */
   fullCount = 0
-  /** Instances lost to traps, which are bugs. Buckets in shared memory outlive them. */
+  /** Number of instances lost to traps, which are bugs. Buckets in shared memory survive. */
   trapCount = 0
 
-  /** Use createRateLimiter. */
+  /** Call createRateLimiter instead. */
   constructor(options: RateLimiterOptions) {
     this.#options = options
     this.#host = this.#makeHost()
@@ -108,24 +108,24 @@ export class RateLimiter {
     return shared === undefined ? new LocalRateHost(this.#options) : new SharedRateHost(shared)
   }
 
-  /** Where this thread's calls put keys and find records. */
+  /** The memory with this thread's key and record. */
   get host(): RateHost {
     return this.#host
   }
 
-  /** The number that `release` takes when this thread has died; 0 for a limiter of one thread. */
+  /** This thread's number, which `release` needs after the thread has died; 0 without `shared`. */
   get owner(): number {
     return this.#host instanceof SharedRateHost ? this.#host.owner : 0
   }
 
-  /** A limit and its buckets. `id` is a 32-bit integer that names the limit for good. */
+  /** Returns the buckets of a limit. `id` is a 32-bit integer that always identifies this limit. */
   limit(id: number, limit: RateLimit): RateBuckets {
     return new RateBuckets(this, id, limit)
   }
 
   /**
-   * The limit of an id becomes another: what its buckets have used stays the same number of units.
-   * To be called once, in one thread. Gives how many buckets there were.
+   * Changes the limit of an id; the number of used units of its buckets stays the same. Call it
+   * once, in one thread. Returns the number of buckets.
    */
   change(id: number, from: RateLimit, to: RateLimit, now: number): number {
     const ratio = periodOf(to) / periodOf(from)
@@ -134,20 +134,20 @@ export class RateLimiter {
     )
   }
 
-  /** Buckets that are not known to be full. */
+  /** Number of buckets that are not known to be full. */
   count(): number {
     return this.demand('rate_count', ({ exports, table }) => exports.rate_count(table))
   }
 
-  /** Forgets buckets that are full; how many. For figures only: their room is used again anyway. */
+  /** Removes full buckets and returns their number. Needed only for statistics: full buckets are reused. */
   reap(now: number): number {
     return this.demand('rate_reap', ({ exports, table }) => exports.rate_reap(table, now))
   }
 
   /**
-   * A table for so many keys instead of the present one, unless that is larger already, with all
-   * buckets, while other threads go on. One thread does it, for all. Throws CoreError without memory,
-   * or with RATE_BUSY where a dead worker has left a lock: after `release`, call it again.
+   * Moves all buckets to a table for `keys` keys, unless the current table is larger, while other
+   * threads continue. Call it in one thread for all. Throws CoreError if memory is short, or with
+   * RATE_BUSY if a dead worker still holds a lock: then call it again after `release`.
    */
   resize(keys: number, now: number): void {
     const host = this.#host
@@ -159,19 +159,19 @@ export class RateLimiter {
     this.epoch++
   }
 
-  /** Frees what a worker that has died left locked. Its thread must have ended. */
+  /** Releases the locks of a dead worker, whose thread must have ended. */
   release(owner: number): void {
     this.demand('rate_release', ({ exports, table }) => exports.rate_release(table, owner))
   }
 
-  /** Runs a call of the core. Throws CoreError for its codes, CoreTrap; the next call then works. */
+  /** Runs a call of the core. Throws CoreError if it returns a code. After a CoreTrap, later calls work. */
   demand(during: string, call: (host: RateHost) => number): number {
     const result = this.attempt(during, call)
     if (result < 0) throw new CoreError(result, during)
     return result
   }
 
-  /** As demand, but gives codes back. */
+  /** Like `demand`, but returns negative codes instead of throwing a CoreError. */
   attempt(during: string, call: (host: RateHost) => number): number {
     try {
       return untilFree(during, () => call(this.#host))
@@ -186,19 +186,20 @@ export class RateLimiter {
     this.trapCount++
     this.epoch++
     this.#host = this.#makeHost()
-    // Shared tables are where they were; those of one thread are gone with its memory.
+    // Tables in shared memory still exist; the table of a single thread is lost with its memory.
     if (dead === 0) this.#next = undefined
     if (dead !== 0) this.release(dead)
   }
 }
 
 /**
- * One limit. Without a key it has one bucket; with keys, one for each. After take, peek and charge,
- * `wait`, `remaining` and `reset` tell of the bucket, until the limiter's next call.
+ * The buckets of one limit: one bucket if calls pass no key, otherwise one for each key. After `take`,
+ * `peek` and `charge`, the getters `wait`, `remaining` and `reset` describe the bucket, until the
+ * limiter's next call.
  */
 export class RateBuckets {
   readonly id: number
-  /** Units of a full bucket. */
+  /** Number of units in a full bucket. */
   readonly capacity: number
   readonly #limiter: RateLimiter
   readonly #period: number
@@ -207,7 +208,7 @@ export class RateBuckets {
   #epoch = -1
   #isFull = false
 
-  /** Use RateLimiter.limit. */
+  /** Call RateLimiter.limit instead. */
   constructor(limiter: RateLimiter, id: number, limit: RateLimit) {
     this.id = id
     this.capacity = limit.rate + (limit.burst ?? 0)
@@ -217,7 +218,7 @@ export class RateBuckets {
     if (!(this.capacity >= 0)) throw new RangeError(`a bucket of ${this.capacity} units`)
   }
 
-  /** Takes `amount` units when they are there: was it admitted? */
+  /** Takes `amount` units if the bucket has them. Returns whether it did. */
   take(amount: number, now: number, key?: string | Uint8Array): boolean {
     if (key !== undefined) return this.#onKey('rate_take', key, amount, now)
     if (this.#epoch !== this.#limiter.epoch) return this.#takeAnew(amount, now)
@@ -241,27 +242,27 @@ export class RateBuckets {
     return result === 1
   }
 
-  /** Would `amount` units be admitted? Takes none. */
+  /** Returns whether `amount` units would be admitted, without taking them. */
   peek(amount: number, now: number, key: string | Uint8Array = ''): boolean {
     return this.#onKey('rate_peek', key, amount, now)
   }
 
-  /** Takes what has been used already; a bucket without so many goes into debt. */
+  /** Charges units after the fact; the balance may go negative. */
   charge(amount: number, now: number, key: string | Uint8Array = ''): void {
     this.#onKey('rate_charge', key, amount, now)
   }
 
-  /** Gives back what was taken and not used, up to the capacity. */
+  /** Returns unused units, up to the capacity. */
   refund(amount: number, now: number, key: string | Uint8Array = ''): void {
     this.#onKey('rate_charge', key, -amount, now)
   }
 
-  /** Milliseconds until the amount that was refused would be admitted; Infinity above the capacity. */
+  /** Milliseconds until the refused amount would be admitted; Infinity if it exceeds the capacity. */
   get wait(): number {
     return this.#isFull ? this.#period : (this.#host.floats[this.#host.out >> 3] ?? 0)
   }
 
-  /** Whole units left in the bucket; negative in debt. */
+  /** Whole units left in the bucket; negative if the bucket is in debt. */
   get remaining(): number {
     return this.#isFull ? 0 : (this.#host.floats[(this.#host.out >> 3) + 1] ?? 0)
   }
@@ -271,7 +272,7 @@ export class RateBuckets {
     return this.#isFull ? this.#period : (this.#host.floats[(this.#host.out >> 3) + 2] ?? 0)
   }
 
-  /** Looks the bucket up, remembers where it lies, and takes. */
+  /** Finds the bucket's cell, remembers it, and takes the units. */
   #takeAnew(amount: number, now: number): boolean {
     for (;;) {
       const cell = this.#limiter.attempt('rate_cell', ({ exports, table }) =>
@@ -319,10 +320,10 @@ export class RateBuckets {
   }
 }
 
-/** No UTF-8 begins with it, so a digest is never taken for a string's own bytes. */
+/** First byte of a digest. UTF-8 never begins with it, so no digest equals the bytes of a string. */
 const digestMark = 0xff
 
-/** Puts a key where the core finds it; its length in bytes. */
+/** Copies a key to the core. Returns its length in bytes. */
 function putKey(host: RateHost, key: string | Uint8Array): number {
   const { bytes, keyBytes } = host
   if (typeof key === 'string') {

@@ -1,8 +1,9 @@
 import { DETECT_CARD, DETECT_EMAIL, DETECT_PHONE, DETECT_SIN, DETECT_SSN } from './abi.ts'
 import { CoreError } from './errors.ts'
 import { flagsOf, type RegexOptions } from './regex.ts'
-import { compileIn, currentHost, put, type RegexHost, SPAN_BYTES } from './regex-host.ts'
+import { currentHost, type RegexHost } from './regex-host.ts'
 import { type RegexProblem, regexProblem } from './regex-problem.ts'
+import { sizeOf } from './text-host.ts'
 
 const builtins = {
   Ssn: DETECT_SSN,
@@ -12,10 +13,10 @@ const builtins = {
   CaSin: DETECT_SIN,
 } as const
 
-/** What the core recognises by itself; docs/regex.md says what each matches. */
+/** Built-in detectors of the core; docs/regex.md says what each matches. */
 export type Builtin = keyof typeof builtins
 
-/** What to replace by what. Empty matches of a pattern mask nothing. */
+/** What to replace, and by what. Empty matches of a pattern are not replaced. */
 export type MaskRule =
   | { readonly pattern: string; readonly options?: RegexOptions; readonly replacement: string }
   | { readonly builtin: Builtin; readonly replacement: string }
@@ -27,34 +28,28 @@ export type MaskOutcome =
 
 export interface Masked {
   readonly text: string
-  /** Replacements made. */
+  /** Number of replacements. */
   readonly count: number
 }
 
-class BadRule {
+interface BadRule {
   readonly rule: number
   readonly code: number
   readonly offset: number
-
-  constructor(rule: number, code: number, offset: number) {
-    this.rule = rule
-    this.code = code
-    this.offset = offset
-  }
 }
 
 function addRule(host: RegexHost, set: number, rule: MaskRule, index: number): BadRule | undefined {
   const { exports } = host.core
-  const handle = 'pattern' in rule ? compileIn(host, rule.pattern, flagsOf(rule.options ?? {})) : 0
-  if (handle < 0) return new BadRule(index, handle, exports.last_error_offset())
-  const address = host.workspace(rule.replacement.length * 3) + SPAN_BYTES
-  const length = put(host, address, rule.replacement)
+  const handle = 'pattern' in rule ? host.compile(rule.pattern, flagsOf(rule.options ?? {})) : 0
+  if (handle < 0) return { rule: index, code: handle, offset: exports.last_error_offset() }
+  const address = host.textSpace(sizeOf(rule.replacement))
+  const length = host.put(rule.replacement, address)
   const code = host.core.run('mask_add', () =>
     'pattern' in rule
       ? exports.mask_add(set, handle, address, length)
       : exports.mask_add_builtin(set, builtins[rule.builtin], address, length),
   )
-  // The set keeps the regex for itself.
+  // The set has its own reference to the regex.
   if (handle > 0) exports.regex_free(handle)
   if (code < 0) throw new CoreError(code, 'adding a rule to a mask')
   return undefined
@@ -73,8 +68,9 @@ function createSet(host: RegexHost, rules: readonly MaskRule[]): number | BadRul
 }
 
 /**
- * Rules that work together: each finds its own matches, spans that overlap become one, replaced as the
- * one says that begins first (of those, the first rule). Owns memory of the core until `dispose`.
+ * A set of rules that are applied together. Each rule finds its own matches. Overlapping matches
+ * become one, with the replacement of the match that begins first; if several begin at the same place,
+ * the first rule wins. Occupies memory of the core until `dispose`.
  */
 export class Mask {
   readonly #rules: readonly MaskRule[]
@@ -82,7 +78,7 @@ export class Mask {
   #set: number
   #whole: MaskStream | undefined
 
-  /** Use compileMask. */
+  /** Call compileMask instead. */
   constructor(rules: readonly MaskRule[], host: RegexHost, set: number) {
     this.#rules = rules
     this.#host = host
@@ -90,32 +86,32 @@ export class Mask {
   }
 
   /**
-   * Bytes that a stream holds back at most. Undefined: one of the patterns can stay undecided for any
-   * length (`a+b`); who streams must then hold the whole text, or refuse to stream.
+   * Maximum number of bytes that a stream holds back. Undefined if a pattern can stay undecided for
+   * any length (`a+b`): then hold the whole text back, or refuse to stream.
    */
   get holdBytes(): number | undefined {
     const bytes = this.#ready().core.exports.mask_hold(this.#set)
     return bytes < 0 ? undefined : bytes
   }
 
-  /** Masks a whole text. Linear time, but for patterns that look far ahead of each of many matches. */
+  /** Masks a whole text, in linear time except for patterns that look far ahead of each of many matches. */
   apply(text: string): Masked {
     this.#ready()
     this.#whole ??= this.stream()
     return this.#whole.whole(text)
   }
 
-  /** Does any rule find something to mask? */
+  /** Returns whether any rule finds something to mask. */
   isMatch(text: string): boolean {
     return this.apply(text).count > 0
   }
 
-  /** What a rule puts in the place of its matches. */
+  /** Returns the text that replaces matches of a rule. */
   replacementOf(rule: number): string {
     return this.#rules[rule]?.replacement ?? ''
   }
 
-  /** A text that arrives in pieces; dispose it before the mask. */
+  /** Creates a stream for a text that arrives in pieces. Dispose it before the mask. */
   stream(): MaskStream {
     const host = this.#ready()
     const handle = host.core.run('stream_new', (exports) => exports.stream_new(this.#set))
@@ -137,13 +133,13 @@ export class Mask {
     this.dispose()
   }
 
-  /** The host with this mask in it; made again when a trap has taken the last one. */
+  /** Returns the host with this mask; creates the mask again if a trap has destroyed the last host. */
   #ready(): RegexHost {
     if (this.#set === 0) throw new Error('mask used after it was disposed')
     if (this.#host.core.trap === undefined) return this.#host
     const host = currentHost()
     const set = createSet(host, this.#rules)
-    if (set instanceof BadRule) throw new CoreError(set.code, 'making a mask again after a trap')
+    if (typeof set !== 'number') throw new CoreError(set.code, 'making a mask again after a trap')
     this.#whole = undefined
     this.#host = host
     this.#set = set
@@ -152,22 +148,22 @@ export class Mask {
 }
 
 /**
- * One text through a mask. What comes out in all does not depend on how the text is cut. After an error
- * (CoreTrap, or CoreError for want of memory) the rest of the text must not pass.
+ * Masks one text that arrives in pieces. The output does not depend on how the text is split. After an
+ * error (CoreTrap, or CoreError if memory is short) the rest of the text must not be forwarded.
  */
 export class MaskStream {
   readonly #host: RegexHost
   #handle: number
-  /** First half of a surrogate pair whose second half has not come. */
+  /** First half of a surrogate pair whose second half has not arrived; otherwise empty. */
   #half = ''
 
-  /** Use Mask.stream. */
+  /** Call Mask.stream instead. */
   constructor(host: RegexHost, handle: number) {
     this.#host = host
     this.#handle = handle
   }
 
-  /** Takes more text; answers what is settled and masked. */
+  /** Adds text. Returns the masked text that is decided. */
   push(text: string): string {
     const whole = this.#half + text
     const last = whole.charCodeAt(whole.length - 1)
@@ -176,14 +172,14 @@ export class MaskStream {
     return this.#take(isHalf ? whole.slice(0, -1) : whole, false).toString()
   }
 
-  /** Takes the last text; answers all the rest. */
+  /** Adds the last text. Returns all of the remaining masked text. */
   end(text = ''): string {
     const whole = this.#half + text
     this.#half = ''
     return this.#take(whole, true).toString()
   }
 
-  /** A whole text, whatever came before. One in which nothing was found is handed back, not decoded again. */
+  /** Masks a whole text independently of earlier calls. Returns the same string if nothing was found. */
   whole(text: string): Masked {
     this.restart()
     const out = this.#take(text, true)
@@ -191,20 +187,20 @@ export class MaskStream {
     return { text: count === 0 && text.isWellFormed() ? text : out.toString(), count }
   }
 
-  /** As `push`, in bytes of UTF-8; the result is a copy. */
+  /** Like `push`, for UTF-8 bytes; the result is a copy. */
   pushBytes(bytes: Uint8Array): Uint8Array {
     return Uint8Array.prototype.slice.call(this.#take(bytes, false))
   }
 
-  /** As `end`, in bytes. */
+  /** Like `end`, for UTF-8 bytes; the result is a copy. */
   endBytes(bytes: Uint8Array = new Uint8Array()): Uint8Array {
     return Uint8Array.prototype.slice.call(this.#take(bytes, true))
   }
 
   /**
-   * As `pushBytes` and `endBytes`, but reports what is settled instead of writing it: `plain` bytes that
-   * stay as they are, then `masked` bytes that a rule replaces (-1: no match begins; bytes that are masked
-   * nevertheless belong to the match before).
+   * Like `pushBytes`, or `endBytes` with `isEnd`, but reports edits instead of bytes. In each edit,
+   * `plain` bytes stay as they are, and the following `masked` bytes are replaced by the text of
+   * `rule`. With rule -1 no new match begins: the masked bytes belong to the previous match.
    */
   pushEdits(
     bytes: Uint8Array,
@@ -221,17 +217,17 @@ export class MaskStream {
     }
   }
 
-  /** Replacements given out so far. */
+  /** Number of replacements so far. */
   get count(): number {
     return this.#host.core.exports.stream_count(this.#handle)
   }
 
-  /** Bytes held back now. */
+  /** Number of bytes that are held back now. */
   get heldBytes(): number {
     return this.#host.core.exports.stream_held(this.#handle)
   }
 
-  /** Begins another text. */
+  /** Discards the current text and starts another one. */
   restart(): void {
     this.#half = ''
     this.#host.core.run('stream_reset', (exports) => exports.stream_reset(this.#handle))
@@ -249,12 +245,11 @@ export class MaskStream {
     this.dispose()
   }
 
-  /** What came out, in the core's memory: valid until the next call. */
+  /** Adds text and returns the output, which lies in the core's memory until the next call. */
   #take(text: string | Uint8Array, isEnd: boolean): Buffer {
     const host = this.#host
-    const capacity = typeof text === 'string' ? text.length * 3 : text.length
-    const address = host.workspace(capacity) + SPAN_BYTES
-    const length = put(host, address, text)
+    const address = host.textSpace(sizeOf(text))
+    const length = host.put(text, address)
     const count = host.core.run('stream_push', (exports) =>
       exports.stream_push(this.#handle, address, length, isEnd ? 1 : 0),
     )
@@ -265,7 +260,7 @@ export class MaskStream {
   }
 }
 
-/** Compiles rules, at most 64. Throws CoreError without memory. */
+/** Compiles at most 64 rules. Throws CoreError if memory is short. */
 export function compileMask(rules: readonly MaskRule[]): MaskOutcome {
   const host = currentHost()
   const set = createSet(host, rules)

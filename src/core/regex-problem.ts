@@ -1,13 +1,13 @@
 import * as abi from './abi.ts'
 import { nameOfCode } from './errors.ts'
 
-/** Why a pattern is refused. */
+/** The reason why a pattern is refused. */
 export interface RegexProblem {
-  /** REGEX_* of the abi. */
+  /** A REGEX_* code of the ABI. */
   readonly code: number
-  /** For the pattern's author; ends with the place. */
+  /** Message for the pattern's author; ends with the position of the error. */
   readonly message: string
-  /** Index in the source string of what is wrong. */
+  /** Index of the error in the source string. */
   readonly offset: number
 }
 
@@ -32,12 +32,12 @@ const messages = new Map<number, string>([
   [abi.REGEX_ATOMIC, 'atomic groups and possessive quantifiers are not supported'],
 ])
 
-/** The string index of a byte offset in the string's UTF-8. */
+/** Converts a byte offset in the string's UTF-8 to an index of the string. */
 function indexOfByte(source: string, offset: number): number {
   return Buffer.from(source).subarray(0, offset).toString().length
 }
 
-/** The problem of a negative code at a byte offset of the pattern. */
+/** Returns the problem for a negative code at a byte offset of the pattern. */
 export function regexProblem(source: string, code: number, byteOffset: number): RegexProblem {
   const offset = indexOfByte(source, Math.max(0, byteOffset))
   const message = messages.get(code) ?? nameOfCode(code)

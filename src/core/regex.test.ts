@@ -10,7 +10,7 @@ function compiled(source: string, options?: RegexOptions): Regex {
 }
 
 describe('compileRegex', () => {
-  it('answers questions about strings and about bytes', () => {
+  it('matches and finds in strings and in bytes', () => {
     using regex = compiled('b+')
     expect(regex.isMatch('abbc')).toBe(true)
     expect(regex.isMatch(Buffer.from('ac'))).toBe(false)
@@ -21,7 +21,7 @@ describe('compileRegex', () => {
     expect(regex.findAll(Buffer.from('ébb'))).toEqual([{ start: 2, end: 4 }])
   })
 
-  it('counts positions of a string as JavaScript does', () => {
+  it('returns string positions as JavaScript does', () => {
     using regex = compiled('x|é')
     const text = 'é😀x\ud800x☃é'
     const expected = [...text.matchAll(/x|é/gu)].map(({ index }) => ({
@@ -31,12 +31,12 @@ describe('compileRegex', () => {
     expect(regex.findAll(text)).toEqual(expected)
   })
 
-  it('takes lone surrogates for the replacement character', () => {
+  it('treats lone surrogates as the replacement character', () => {
     using regex = compiled('\\x{FFFD}')
     expect(regex.findAll('a\udc00b')).toEqual([{ start: 1, end: 2 }])
   })
 
-  it('finds more matches than one call of the core reports', () => {
+  it('finds more matches than one call of the core returns', () => {
     using letters = compiled('a')
     expect(letters.findAll('a'.repeat(1000))).toHaveLength(1000)
     using nothing = compiled('')
@@ -46,7 +46,7 @@ describe('compileRegex', () => {
     )
   })
 
-  it('obeys its options', () => {
+  it('applies its options', () => {
     using folded = compiled('straße', { caseInsensitive: true })
     expect(folded.isMatch('STRAßE')).toBe(true)
     using lines = compiled('^b.', { multiLine: true, dotAll: true })
@@ -56,13 +56,13 @@ describe('compileRegex', () => {
     expect(() => small.find('ba')).toThrow('REGEX_NO_SPANS')
   })
 
-  it('takes texts of several megabytes', () => {
+  it('searches texts of several megabytes', () => {
     using regex = compiled('needle')
     const text = `${'hay '.repeat(1_500_000)}needle`
     expect(regex.find(text)).toEqual({ start: 6_000_000, end: 6_000_006 })
   })
 
-  it('reports what is wrong with a pattern, and the position', () => {
+  it('reports the problem of a pattern and its position', () => {
     expect(compileRegex('é😀(?=a)')).toEqual({
       ok: false,
       code: abi.REGEX_LOOKAROUND,
@@ -71,7 +71,7 @@ describe('compileRegex', () => {
     })
   })
 
-  it('can no longer be used once it is disposed', () => {
+  it('throws if it is used after it is disposed', () => {
     const regex = compiled('a')
     regex.dispose()
     regex.dispose()
@@ -80,14 +80,14 @@ describe('compileRegex', () => {
 })
 
 describe('checkRegex', () => {
-  it('accepts what compiles and explains the rest', () => {
+  it('accepts valid patterns, and reports the position of a problem', () => {
     expect(checkRegex('/api/v[0-9]+/.*')).toEqual({ ok: true })
     expect(checkRegex('')).toEqual({ ok: true })
     expect(checkRegex('(a')).toMatchObject({ ok: false, offset: 0 })
     expect(checkRegex('a**')).toMatchObject({ ok: false, offset: 2 })
   })
 
-  it('has words for every code that a pattern can get', () => {
+  it('has a readable message for every error code', () => {
     const codes = Object.entries(abi).filter(
       ([name, code]) => name.startsWith('REGEX_') && code <= -102 && code !== abi.REGEX_NO_SPANS,
     )

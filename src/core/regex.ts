@@ -6,27 +6,26 @@ import {
   REGEX_MULTI_LINE,
 } from './abi.ts'
 import { CoreError } from './errors.ts'
-import {
-  compileIn,
-  currentHost,
-  put,
-  type RegexHost,
-  SPAN_BYTES,
-  SPANS_AT_ONCE,
-} from './regex-host.ts'
+import { currentHost, type RegexHost, SPAN_BYTES, SPANS_AT_ONCE } from './regex-host.ts'
 import { type RegexProblem, regexProblem } from './regex-problem.ts'
-import { type Span, toStringSpans } from './regex-spans.ts'
+import { sizeOf } from './text-host.ts'
 
-export type { RegexProblem, Span }
+export type { RegexProblem } from './regex-problem.ts'
+
+/** Position of a match; `end` is exclusive. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
 
 export interface RegexOptions {
-  /** As (?i): simple Unicode case folding. */
+  /** Like (?i): simple Unicode case folding. */
   readonly caseInsensitive?: boolean
-  /** As (?m): ^ and $ also match at line feeds. */
+  /** Like (?m): ^ and $ also match at line feeds. */
   readonly multiLine?: boolean
-  /** As (?s): the dot also matches a line feed. */
+  /** Like (?s): the dot also matches a line feed. */
   readonly dotAll?: boolean
-  /** No `find` or `findAll`: half the memory. */
+  /** Disables `find` and `findAll`, which halves the memory. */
   readonly matchOnly?: boolean
 }
 
@@ -35,9 +34,9 @@ export type RegexOutcome =
   | ({ readonly ok: false } & RegexProblem)
 
 /**
- * A compiled pattern. Time is linear in the text. Positions are indices of the string, or of bytes for
- * a Uint8Array (taken as UTF-8; what is not UTF-8 matches nothing). Lone surrogates of a string are
- * matched as U+FFFD. Owns memory of the core until `dispose`.
+ * A compiled pattern, which takes time linear in the text. Positions are indices of a string, or byte
+ * offsets of a Uint8Array, which is read as UTF-8; invalid UTF-8 matches nothing. Lone surrogates of a
+ * string match as U+FFFD. Occupies memory of the core until `dispose`.
  */
 export class Regex {
   readonly source: string
@@ -45,7 +44,7 @@ export class Regex {
   #host: RegexHost
   #handle: number
 
-  /** Use compileRegex. */
+  /** Call compileRegex instead. */
   constructor(source: string, flags: number, host: RegexHost, handle: number) {
     this.source = source
     this.#flags = flags
@@ -53,7 +52,7 @@ export class Regex {
     this.#handle = handle
   }
 
-  /** Does the pattern match anywhere in the text? */
+  /** Returns whether the pattern matches anywhere in the text. */
   isMatch(text: string | Uint8Array): boolean {
     return this.#onText(text, (host, address, length) =>
       host.core.run('regex_is_match', (exports) =>
@@ -62,7 +61,7 @@ export class Regex {
     )
   }
 
-  /** Does the pattern match the whole text? */
+  /** Returns whether the pattern matches the whole text. */
   fullMatch(text: string | Uint8Array): boolean {
     return this.#onText(text, (host, address, length) =>
       host.core.run('regex_full_match', (exports) =>
@@ -71,12 +70,12 @@ export class Regex {
     )
   }
 
-  /** The first match, or undefined. */
+  /** Returns the first match, or undefined if there is none. */
   find(text: string | Uint8Array): Span | undefined {
     return this.#spans(text, 1)[0]
   }
 
-  /** All matches from the left, not overlapping, empty ones included as in JavaScript. */
+  /** Returns all matches from left to right without overlaps. As in JavaScript, empty matches count. */
   findAll(text: string | Uint8Array): Span[] {
     return this.#spans(text, Number.POSITIVE_INFINITY)
   }
@@ -93,27 +92,26 @@ export class Regex {
     this.dispose()
   }
 
-  /** The host with this regex in it; compiled again when a trap has taken the last one. */
+  /** Returns the host with this regex; compiles it again if a trap has destroyed the last host. */
   #ready(): RegexHost {
     if (this.#handle === 0) throw new Error(`regex used after it was disposed: ${this.source}`)
     if (this.#host.core.trap === undefined) return this.#host
     const host = currentHost()
-    const handle = compileIn(host, this.source, this.#flags)
+    const handle = host.compile(this.source, this.#flags)
     if (handle < 0) throw new CoreError(handle, 'compiling a regex again after a trap')
     this.#host = host
     this.#handle = handle
     return host
   }
 
-  /** Puts the text into the core and asks; a negative answer is a bug of ours. */
+  /** Copies the text to the core and calls `ask`. A negative result is a bug of the core. */
   #onText(
     text: string | Uint8Array,
     ask: (host: RegexHost, address: number, length: number) => number,
   ): boolean {
     const host = this.#ready()
-    const capacity = typeof text === 'string' ? text.length * 3 : text.length
-    const address = host.workspace(capacity) + SPAN_BYTES
-    const answer = ask(host, address, put(host, address, text))
+    const address = host.textSpace(sizeOf(text))
+    const answer = ask(host, address, host.put(text, address))
     host.trim()
     if (answer < 0) throw new CoreError(answer, 'matching')
     return answer !== 0
@@ -132,7 +130,7 @@ export class Regex {
     return typeof text === 'string' && bytes !== text.length ? toStringSpans(text, spans) : spans
   }
 
-  /** Spans in bytes, by as many calls as it takes; or a code. */
+  /** Returns up to `limit` spans in bytes, from as many calls as necessary, or a negative code. */
   #collect(host: RegexHost, address: number, length: number, limit: number): Span[] | number {
     const spans: Span[] = []
     const out = address - SPAN_BYTES
@@ -157,7 +155,7 @@ export class Regex {
   }
 }
 
-/** Where the search goes on behind a match: one character further when it was empty. */
+/** Returns where the search continues after a match: at its end, or a character later if it was empty. */
 function resumeAt(memory: Buffer, address: number, length: number, last: Span | undefined): number {
   if (last === undefined) return length + 1
   if (last.start !== last.end) return last.end
@@ -166,7 +164,30 @@ function resumeAt(memory: Buffer, address: number, length: number, last: Span | 
   return next
 }
 
-/** The flags of regex_compile. */
+/** Number of UTF-16 units and of UTF-8 bytes of the character at `index`; lone surrogates become U+FFFD. */
+function bytesAt(text: string, index: number): { units: number; bytes: number } {
+  const point = text.codePointAt(index) ?? 0
+  if (point < 0x80) return { units: 1, bytes: 1 }
+  if (point < 0x800) return { units: 1, bytes: 2 }
+  return point < 0x10000 ? { units: 1, bytes: 3 } : { units: 2, bytes: 4 }
+}
+
+/** Converts ascending byte spans of a string's UTF-8 to spans of the string's indices. */
+function toStringSpans(text: string, spans: readonly Span[]): Span[] {
+  let index = 0
+  let offset = 0
+  const indexOf = (byte: number) => {
+    while (offset < byte) {
+      const { units, bytes } = bytesAt(text, index)
+      index += units
+      offset += bytes
+    }
+    return index
+  }
+  return spans.map(({ start, end }) => ({ start: indexOf(start), end: indexOf(end) }))
+}
+
+/** Returns the flags for regex_compile. */
 export function flagsOf(options: RegexOptions): number {
   return (
     (options.caseInsensitive ? REGEX_CASE_INSENSITIVE : 0) |
@@ -178,18 +199,18 @@ export function flagsOf(options: RegexOptions): number {
 
 /**
  * Compiles a pattern in RE2's syntax (docs/regex.md). Look-around, back-references and atomic groups
- * are refused: nothing that needs more than linear time gets in. Throws CoreError without memory.
+ * are refused, because they need more than linear time. Throws CoreError if memory is short.
  */
 export function compileRegex(source: string, options: RegexOptions = {}): RegexOutcome {
   const host = currentHost()
   const flags = flagsOf(options)
-  const handle = compileIn(host, source, flags)
+  const handle = host.compile(source, flags)
   if (handle > 0) return { ok: true, regex: new Regex(source, flags, host, handle) }
   if (handle === ERROR_MEMORY) throw new CoreError(handle, 'compiling a regex')
   return { ok: false, ...regexProblem(source, handle, host.core.exports.last_error_offset()) }
 }
 
-/** Is this pattern one that routes and guards can use? Depends on nothing but the pattern. */
+/** Checks whether routes and guards can use this pattern. The result depends only on the pattern. */
 export function checkRegex(
   source: string,
 ): { readonly ok: true } | ({ readonly ok: false } & RegexProblem) {

@@ -11,9 +11,9 @@ import {
   ROUTE_PREDICATES,
 } from './abi.ts'
 
-/** How a path, a header value or a query value is compared. */
+/** How a header value or a query value is compared. */
 export interface ValueMatch {
-  /** regex: must match the whole value; the core's own syntax, linear time. */
+  /** A regex must match the whole value. It has the core's syntax (docs/regex.md) and takes linear time. */
   readonly type: 'exact' | 'regex'
   readonly value: string
 }
@@ -22,25 +22,25 @@ export interface NamedMatch extends ValueMatch {
   readonly name: string
 }
 
-/** One match of one rule on one hostname: what the table decides by. */
+/** An entry of the table: one match of one rule on one hostname. */
 export interface RouteSpec {
-  /** Chosen by the host, from 0, small (they index an array), unique: what `match` answers. */
+  /** Chosen by the host and returned by `match`. Unique, and small, because it indexes an array; from 0. */
   readonly id: number
   /** The listener's scope, as given to `addListener`. */
   readonly scope: number
-  /** `a.b`, `*.b` (one or more labels before), or undefined or '' for any. */
+  /** `a.b`, or `*.b` with one or more labels for `*`. If undefined or '', any hostname matches. */
   readonly hostname?: string | undefined
-  /** exact and prefix begin with `/`; prefix goes by whole segments, trailing slashes ignored. */
+  /** Exact paths and prefixes begin with `/`. Prefixes match whole segments without trailing slashes. */
   readonly path: { readonly type: 'exact' | 'prefix' | 'regex'; readonly value: string }
-  /** Case-sensitive; any when undefined. */
+  /** Method, case-sensitive; if undefined, any method matches. */
   readonly method?: string | undefined
-  /** All must match; any one of a header's repeated values may. At most 64. */
+  /** At most 64 headers, which must all match. If a header is repeated, one of its values is enough. */
   readonly headers?: readonly NamedMatch[] | undefined
-  /** All must match the decoded first value of the parameter. At most 64. */
+  /** At most 64 query parameters, which must all match. The decoded first value of each is compared. */
   readonly query?: readonly NamedMatch[] | undefined
-  /** Milliseconds; older wins. */
+  /** Creation time in milliseconds. Between equal matches, the older route wins. */
   readonly createdAt: number
-  /** `namespace/name`; the smaller bytes win. */
+  /** `namespace/name`. Between equal matches of the same age, the name that sorts first by bytes wins. */
   readonly name: string
   readonly ruleIndex: number
   readonly matchIndex: number
@@ -48,7 +48,7 @@ export interface RouteSpec {
 
 const pathKinds = { exact: PATH_EXACT, prefix: PATH_PREFIX, regex: PATH_REGEX } as const
 
-/** Kind of a hostname and the text that the core wants for it. */
+/** Returns the kind of a hostname, and its text for the core. */
 export function hostKey(hostname: string | undefined): { kind: number; text: string } {
   if (hostname === undefined || hostname === '' || hostname === '*') {
     return { kind: HOST_ANY, text: '' }
@@ -57,20 +57,20 @@ export function hostKey(hostname: string | undefined): { kind: number; text: str
   return { kind: HOST_EXACT, text: hostname }
 }
 
-/** The regex sources that a route needs, in the order that `encodeRoute` takes their handles. */
+/** Returns the regex sources of a route, in the order in which `encodeRoute` expects their handles. */
 export function regexSources(spec: RouteSpec): string[] {
   return [spec.path, ...(spec.headers ?? []), ...(spec.query ?? [])]
     .filter(({ type }) => type === 'regex')
     .map(({ value }) => value)
 }
 
-/** Where routes are encoded, one after the other: thousands come at once, and leave no garbage. */
+/** Buffer for encoding one route at a time; reused, because thousands may be added at once. */
 let scratch = Buffer.alloc(4_096)
 
-/** UTF-16 code units become at most so many bytes each. */
-const mostBytes = 3
+/** Maximum number of UTF-8 bytes per UTF-16 code unit. */
+const maxBytesPerUnit = 3
 
-/** Words first, bytes behind them; drawn in assembly/abi.ts. */
+/** Writes a route as assembly/abi.ts describes it: words, followed by the bytes of its texts. */
 class SpecWriter {
   #offset: number
   #at = 0
@@ -99,7 +99,7 @@ class SpecWriter {
   }
 
   text(value: string): void {
-    this.#makeRoom(mostBytes * value.length)
+    this.#makeRoom(maxBytesPerUnit * value.length)
     const length = scratch.write(value, this.#offset)
     this.word(this.#offset)
     this.word(length)
@@ -111,7 +111,7 @@ class SpecWriter {
   }
 }
 
-/** The bytes that route_add reads, good until the next call. `handles` belong to `regexSources`, in that order. */
+/** Encodes a route for route_add; valid until the next call. `handles` have the order of `regexSources`. */
 export function encodeRoute(spec: RouteSpec, handles: readonly number[]): Buffer {
   const headers = spec.headers ?? []
   const query = spec.query ?? []

@@ -7,29 +7,29 @@ import { encodeRoute, hostKey, type RouteSpec, regexSources } from './route-spec
 
 export interface RouteTableOptions {
   /**
-   * Are routes kept as they were added, for `copyTo`? Default true. A host that can add them again
-   * by itself saves their memory.
+   * Whether to keep routes as they were added, for `copyTo`. Default true. A host that can add them
+   * again itself passes false to save memory.
    */
   readonly keepsSpecs?: boolean
 }
 
-/** Of routes without any regex. */
+/** Shared list for routes without regexes. */
 const noSources: readonly string[] = []
 
 /**
- * Listeners and routes of one port. Adding or removing one entry touches that entry only, whatever
- * the table's size. `match` and its parts make no string and no garbage.
+ * Listeners and routes of one port. The cost of adding or removing an entry does not depend on the
+ * size of the table. Matching allocates nothing.
  */
 export class RouteTable {
   readonly #core: CoreWithPatterns
   readonly #handle: number
-  /** By id. An array: a Map of this size pays several microseconds for each entry that goes. */
+  /** Routes, or only their regex sources, by id. Deleting from a Map of this size takes microseconds. */
   readonly #present: (RouteSpec | readonly string[] | undefined)[] = []
   readonly #keepsSpecs: boolean
   #size = 0
   readonly #listeners = new Map<string, number>()
 
-  /** Made by `IoCore.createRouteTable`. Throws CoreError without room. */
+  /** Call `IoCore.createRouteTable` instead. Throws CoreError if there is no room. */
   constructor(core: CoreWithPatterns, { keepsSpecs = true }: RouteTableOptions = {}) {
     this.#core = core
     this.#keepsSpecs = keepsSpecs
@@ -41,7 +41,7 @@ export class RouteTable {
     return this.#size
   }
 
-  /** Runs a call that needs some bytes in the core's memory. */
+  /** Runs a call that gets the address of a copy of `bytes` in the core's memory. */
   #withBytes(during: string, bytes: Buffer, call: (address: number) => number): number {
     return this.#core.withScratch(bytes.length + 16, (address) => {
       this.#core.bytes.set(bytes, address)
@@ -54,9 +54,9 @@ export class RouteTable {
   }
 
   /**
-   * Requests for this hostname (`a.b`, `*.b`, undefined for all others) belong to `scope`, a number
-   * from 0 that the host chooses. Fails with ERROR_DUPLICATE when the hostname is taken, with
-   * ERROR_MEMORY without room.
+   * Assigns requests for a hostname to `scope`, a number from 0 that the host chooses. The hostname is
+   * `a.b`, `*.b`, or undefined for all other hostnames. Fails with ERROR_DUPLICATE if the hostname was
+   * added before, and with ERROR_MEMORY if there is no room.
    */
   addListener(hostname: string | undefined, scope: number): Outcome<undefined, CoreProblem> {
     const { kind, text } = hostKey(hostname)
@@ -68,7 +68,7 @@ export class RouteTable {
     return this.#answer(code, `listener ${hostname ?? '*'}`)
   }
 
-  /** Forgets a listener's hostname; its routes stay until they are removed. False when unknown. */
+  /** Removes a listener's hostname but not its routes. Returns false if the hostname is unknown. */
   removeListener(hostname: string | undefined): boolean {
     const { kind, text } = hostKey(hostname)
     const bytes = Buffer.from(text)
@@ -79,7 +79,7 @@ export class RouteTable {
     return code === 0
   }
 
-  /** Fails on a bad regex or path, a taken id, or want of room; then nothing has changed. */
+  /** Adds a route. Fails without a change for a bad regex or path, a taken id, or lack of room. */
   addRoute(spec: RouteSpec): Outcome<undefined, CoreProblem> {
     const handles: number[] = []
     const taken: string[] = []
@@ -114,7 +114,7 @@ export class RouteTable {
     for (const source of sources) this.#core.patterns.release(source)
   }
 
-  /** False when no route has this id. */
+  /** Returns false if no route has this id. */
   removeRoute(id: number): boolean {
     const route = this.#present[id]
     if (route === undefined) return false
@@ -126,8 +126,8 @@ export class RouteTable {
   }
 
   /**
-   * The route for the request in the record: its id, NO_LISTENER or NO_ROUTE; scope and id stand in
-   * the record too. Throws CoreTrap.
+   * Returns the id of the route for the request in the record, or NO_LISTENER or NO_ROUTE. Also writes
+   * the scope and the id to the record. Throws CoreTrap.
    */
   match(head: HeadRecord): number {
     if (this.#core.trap !== undefined) throw this.#core.trap
@@ -138,7 +138,7 @@ export class RouteTable {
     }
   }
 
-  /** The scope of the request's listener, or NO_LISTENER. */
+  /** Returns the scope of the request's listener, or NO_LISTENER. */
   matchListener(head: HeadRecord): number {
     const code = this.#core.run('match_listener', (exports) =>
       exports.match_listener(this.#handle, head.address),
@@ -146,7 +146,7 @@ export class RouteTable {
     return this.#checked(code)
   }
 
-  /** The route in a scope that is known already (SNI, a request edited after its first match). */
+  /** Returns the route in a scope that is known from SNI, or from the first match of an edited request. */
   matchInScope(scope: number, head: HeadRecord): number {
     const code = this.#core.run('match_route', (exports) =>
       exports.match_route(this.#handle, scope, head.address),
@@ -160,8 +160,8 @@ export class RouteTable {
   }
 
   /**
-   * The same listeners and routes in another core, as after a trap. Throws CoreError, also where
-   * specs are not kept.
+   * Adds the same listeners and routes to another core, for example after a trap. Throws CoreError,
+   * also if this table does not keep specs.
    */
   copyTo(core: CoreWithPatterns): RouteTable {
     if (!this.#keepsSpecs) throw new CoreError(ERROR_ARGUMENT, 'copying a table without its specs')

@@ -1,16 +1,16 @@
-/** Counting tokens of long texts a slice at a time, so that nobody else has to wait for it. */
+/** Counts tokens of long texts in slices, so that other work of the thread is not delayed. */
 import { countTokens } from './tokens.ts'
 import { encodingForModel } from './tokens-models.ts'
 
-/** Characters of a slice: about a millisecond. */
+/** Minimum length of a slice in characters; counting so many takes about a millisecond. */
 const sliceLength = 8_192
-/** Where no cut is found, a slice grows to this. */
+/** If the next place to cut is farther away than this, the rest of the text becomes one slice. */
 const longestSlice = 65_536
 
-/** Between a letter and a space before a letter every published pre-tokeniser cuts. */
+/** Every published pre-tokenizer cuts between a letter and a space that precedes a letter. */
 const cut = /[A-Za-z] (?=[A-Za-z])/g
 
-/** Slices of a text whose tokens add up to those of the whole. */
+/** Splits a text into slices whose token counts add up to that of the whole text. */
 export function tokenSlices(text: string): string[] {
   const slices: string[] = []
   let start = 0
@@ -29,8 +29,8 @@ export function tokenSlices(text: string): string[] {
 }
 
 /**
- * As `countTokensForModel`, of a list of texts, each by itself; others get their turn between slices.
- * Throws as that does.
+ * Counts the tokens of each text as `countTokensForModel` does; other work of the thread runs between
+ * slices. Throws in the same cases.
  */
 export async function countTextsForModel(
   texts: readonly string[],

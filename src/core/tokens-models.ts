@@ -1,11 +1,11 @@
-/** A published vocabulary that the core counts with. */
+/** Name of a published vocabulary with which the core counts tokens. */
 export type EncodingName = 'o200k_base' | 'cl100k_base'
 
 export interface ModelEncoding {
   readonly encoding: EncodingName
-  /** The model's own vocabulary: counts are exact. Otherwise `factor` makes an estimate of them. */
+  /** Whether `encoding` is the model's own, so that counts are exact. Otherwise they are estimates. */
   readonly exact: boolean
-  /** Tokens of the model for each token of `encoding`; 1 where counts are exact. */
+  /** Number of tokens of the model per token of `encoding`; 1 if counts are exact. */
   readonly factor: number
 }
 
@@ -18,11 +18,11 @@ const estimate = (factor: number): ModelEncoding => ({
 })
 
 /**
- * First matching prefix wins. A prefix ends at the end of the name or before anything but a letter or
- * digit, so that `o1` is not `o100` and `gpt-4` is not `gpt-4o`.
+ * Encodings by prefix of the model's name; the first matching prefix wins. No letter or digit may
+ * follow the prefix, so that `o1` does not match `o100`, nor `gpt-4` match `gpt-4o`.
  *
- * Vendors without a published vocabulary, or with one that we do not carry, get an estimate: the count
- * of o200k_base times a factor on the high side of what their prose and code usually cost. The factors
+ * Models without a published vocabulary, or with one that is not included, get an estimate: the
+ * count of o200k_base times a factor that is usually too high for their prose and code. The factors
  * are rules of thumb, not measurements: good for limits and dashboards, not for bills.
  */
 const models: readonly (readonly [prefix: string, encoding: ModelEncoding])[] = [
@@ -31,7 +31,7 @@ const models: readonly (readonly [prefix: string, encoding: ModelEncoding])[] = 
   ['gpt-4.1', o200k],
   ['gpt-4.5', o200k],
   ['gpt-5', o200k],
-  // o200k_harmony: the same ranks, other special tokens.
+  // o200k_harmony has the same ranks but other special tokens.
   ['gpt-oss', o200k],
   ['o1', o200k],
   ['o3', o200k],
@@ -39,7 +39,7 @@ const models: readonly (readonly [prefix: string, encoding: ModelEncoding])[] = 
   ['codex-mini', o200k],
   ['gpt-4', cl100k],
   ['gpt-3.5', cl100k],
-  // As Azure spells it.
+  // Azure's spelling of gpt-3.5.
   ['gpt-35', cl100k],
   ['text-embedding-3', cl100k],
   ['text-embedding-ada-002', cl100k],
@@ -57,9 +57,10 @@ function hasPrefix(name: string, prefix: string): boolean {
 }
 
 /**
- * The encoding to count a model's tokens with. Takes names as requests carry them: any case, a
- * provider before a slash or a dot (`openai/gpt-4o`, `us.anthropic.claude-...`), a fine-tune's
- * (`ft:gpt-4o-mini:org::id`), dates and sizes behind. Never fails: an unknown name gets an estimate.
+ * Returns the encoding for counting a model's tokens. Accepts names as they appear in requests: in any
+ * case, with a provider before a slash or a dot (`openai/gpt-4o`, `us.anthropic.claude-...`), with
+ * dates and sizes, and names of fine-tunes (`ft:gpt-4o-mini:org::id`). An unknown name gets an
+ * estimate.
  */
 export function encodingForModel(model: string): ModelEncoding {
   const name = model

@@ -1,10 +1,10 @@
 /**
- * The objects of one Gateway into the cluster: first everything that differs is tried (a dry run on
- * the server), and only when all of it is taken it is written, so that what runs is never left half
- * changed. Then what is ours and no longer wanted goes.
+ * Applies the objects of one Gateway. First sends a dry run of every object that differs; only if the server
+ * accepts them all, writes them, so that a Gateway is never changed in part. Then removes objects that are no
+ * longer wanted.
  */
 import { canonicalJson } from '../base/canonical.ts'
-import type { ProxyPlan, RenderedObject } from '../desired/deployment/index.ts'
+import type { ProxyPlan, RenderedObject } from '../desired/deployment/plan.ts'
 import { type KubeClient, KubeError, type KubeObject, objectPath } from '../kube/index.ts'
 import { type ObjectKey, objectKey } from '../model/names.ts'
 import {
@@ -22,8 +22,8 @@ export interface Change {
   readonly change: 'created' | 'updated' | 'deleted'
 }
 
-/** An object stands in the way; `isPassing` where it is about to go. */
-export class InTheWayError extends Error {
+/** Another object has the name. `isPassing` is set if that object is being removed. */
+export class ConflictingObjectError extends Error {
   readonly isPassing: boolean
 
   constructor(message: string, isPassing: boolean) {
@@ -32,20 +32,10 @@ export class InTheWayError extends Error {
   }
 }
 
-/** The API server does not take an object. */
-export class RefusedObjectError extends Error {
-  readonly error: KubeError
-
-  constructor(kind: string, name: string, error: KubeError) {
-    super(`${kind} ${name}: ${error.message}`, { cause: error })
-    this.error = error
-  }
-}
-
-/** The lease went to another replica meanwhile. */
+/** Thrown if another replica has acquired the lease in the meantime. */
 export class NotWritingError extends Error {}
 
-interface Made {
+interface AppliedObject {
   readonly wanted: string
   readonly content: string
 }
@@ -53,30 +43,30 @@ interface Made {
 interface ApplierOptions {
   readonly client: KubeClient
   readonly owned: OwnedObjects
-  /** May this replica write now? Asked before every write. */
+  /** Whether this replica may write now; called before every write. */
   readonly isWriting: () => boolean
 }
 
 export class Applier {
   readonly #options: ApplierOptions
-  /** What was last wanted of an object, and what the server made of it: that again is right. */
-  readonly #made = new Map<ObjectKey, Made>()
+  /** The object as last applied, and the server's result. While both stay the same, nothing is due. */
+  readonly #applied = new Map<ObjectKey, AppliedObject>()
 
   constructor(options: ApplierOptions) {
     this.#options = options
   }
 
   forget(): void {
-    this.#made.clear()
+    this.#applied.clear()
   }
 
-  /** Resolves with what was changed. @throws InTheWayError, RefusedObjectError, NotWritingError */
+  /** Resolves with the changes. @throws ConflictingObjectError, KubeError, NotWritingError */
   async apply(plan: ProxyPlan, objects: readonly RenderedObject[]): Promise<Change[]> {
     const isScaled = objects.some(({ kind }) => kind === 'HorizontalPodAutoscaler')
     const due: { object: RenderedObject; isNew: boolean }[] = []
     for (const rendered of objects) {
       const object = isScaled ? this.#withLiveReplicas(rendered) : rendered
-      if (this.#isRight(object)) continue
+      if (this.#isUpToDate(object)) continue
       const live = await this.#find(object, plan)
       const tried = await this.#send(object, true)
       if (live !== undefined && contentOf(tried) === contentOf(live)) this.#remember(object, live)
@@ -91,7 +81,7 @@ export class Applier {
     return [...changes, ...(await this.remove(plan.uid, objects))]
   }
 
-  /** Removes what belongs to a Gateway, by its uid, and is not among `kept`. */
+  /** Removes the objects that the Gateway with this uid owns, except `kept`. */
   async remove(uid: string, kept: readonly RenderedObject[] = []): Promise<Change[]> {
     const keys = new Set(kept.map(keyOf))
     const changes: Change[] = []
@@ -105,20 +95,20 @@ export class Applier {
     return changes
   }
 
-  #isRight(object: RenderedObject): boolean {
+  #isUpToDate(object: RenderedObject): boolean {
     const key = keyOf(object)
-    const made = this.#made.get(key)
+    const applied = this.#applied.get(key)
     const live = this.#options.owned.get(key)
-    if (made === undefined || live === undefined) return false
+    if (applied === undefined || live === undefined) return false
     if (live.metadata.deletionTimestamp !== undefined) return false
-    return made.wanted === canonicalJson(object) && made.content === contentOf(live)
+    return applied.wanted === canonicalJson(object) && applied.content === contentOf(live)
   }
 
   #remember(object: RenderedObject, live: KubeObject): void {
-    this.#made.set(keyOf(object), { wanted: canonicalJson(object), content: contentOf(live) })
+    this.#applied.set(keyOf(object), { wanted: canonicalJson(object), content: contentOf(live) })
   }
 
-  /** An autoscaler decides how many there are, once they are there. */
+  /** Keeps the number of replicas that an autoscaler has set. */
   #withLiveReplicas(object: RenderedObject): RenderedObject {
     const spec = object.spec as { readonly replicas?: number } | undefined
     if (object.kind !== 'Deployment' || spec?.replicas === undefined) return object
@@ -128,7 +118,7 @@ export class Applier {
       : { ...object, spec: { ...spec, replicas: live.replicas } }
   }
 
-  /** The object as it is, which must be this Gateway's. */
+  /** Returns the object in the cluster. @throws ConflictingObjectError if it is not this Gateway's */
   async #find(object: RenderedObject, plan: ProxyPlan): Promise<KubeObject | undefined> {
     const live = this.#options.owned.get(keyOf(object)) ?? (await this.#get(object))
     if (live === undefined) return undefined
@@ -137,15 +127,15 @@ export class Applier {
     const owner = controllerOf(live)
     if (owner?.uid === plan.uid) {
       if (live.metadata.deletionTimestamp === undefined) return live
-      throw new InTheWayError(`${what} is being removed`, true)
+      throw new ConflictingObjectError(`${what} is being removed`, true)
     }
     if (owner?.kind === 'Gateway' && owner.name === plan.name) {
-      // The cluster's garbage collection would remove it too, some time.
+      // The cluster's garbage collection would remove it too, but later.
       await this.#delete(kind as OwnedKind, live)
-      throw new InTheWayError(`${what} is of an earlier Gateway of this name`, true)
+      throw new ConflictingObjectError(`${what} is of an earlier Gateway of this name`, true)
     }
     const advice = 'rename the Gateway, or remove the object'
-    throw new InTheWayError(`${what} exists and is not this Gateway's: ${advice}`, false)
+    throw new ConflictingObjectError(`${what} exists and is not this Gateway's: ${advice}`, false)
   }
 
   async #get(object: RenderedObject): Promise<KubeObject | undefined> {
@@ -177,7 +167,7 @@ export class Applier {
     try {
       await client.remove(objectPath(ownedKinds[kind], namespace, name), uid)
     } catch (error) {
-      // Gone already, or another one by now, which the watch will tell.
+      // The object is gone or was replaced; the watch reports that.
       if (error instanceof KubeError && (error.isNotFound || error.isConflict)) return
       throw refused(kind, name, error)
     }
@@ -193,7 +183,9 @@ function pathOf({ kind, metadata }: RenderedObject): string {
   return objectPath(ownedKinds[kind], metadata.namespace, metadata.name)
 }
 
-function refused(kind: string, name: string, error: unknown): RefusedObjectError {
-  const cause = error instanceof KubeError ? error : new KubeError(0, '', String(error))
-  return new RefusedObjectError(kind, name, cause)
+/** Adds the object's kind and name to the message of an error. */
+function refused(kind: string, name: string, cause: unknown): KubeError {
+  const { status, reason, message } =
+    cause instanceof KubeError ? cause : new KubeError(0, '', String(cause))
+  return new KubeError(status, reason, `${kind} ${name}: ${message}`, { cause })
 }

@@ -1,99 +1,80 @@
 /**
- * Keeps what each Gateway needs in the cluster.
+ * Keeps the objects that each Gateway needs in the cluster.
  *
  * ```
- *   wanted otherwise, or an object has changed ──► marked ──► compared ──► right: nothing
- *                                                    ▲                │
- *                                  after a while ────┘      tried, written, told ──► or refused: told,
- *                                                                                  what runs is left
+ *   the plan or an object has changed ──► marked ──► compared ──► equal: nothing to do
+ *                                           ▲            │
+ *                             after a while └──┐         └──► dry run ──► written, reported
+ *                                              └──────────── refused: reported, nothing is changed
  * ```
  *
- * A Gateway that is gone is nothing to do: its objects have it as owner, and the cluster removes them.
+ * Nothing is done about a Gateway that is gone: it owns its objects, so the cluster removes them.
  */
-import { type Deployment, type ProxyEnvironment, renderProxy } from '../desired/deployment/index.ts'
-import type { KubeClient } from '../kube/index.ts'
+import type { Deployment, ProxyEnvironment } from '../desired/deployment/plan.ts'
+import { renderProxy } from '../desired/deployment/render.ts'
+import { type KubeClient, KubeError } from '../kube/index.ts'
 import type { ObjectKey } from '../model/names.ts'
-import {
-  Applier,
-  type Change,
-  InTheWayError,
-  NotWritingError,
-  RefusedObjectError,
-} from './apply.ts'
+import { Applier, type Change, ConflictingObjectError, NotWritingError } from './apply.ts'
 import type { OwnedObjects } from './owned-objects.ts'
 
 interface DeployerOptions {
   readonly client: KubeClient
   readonly owned: OwnedObjects
-  /** What is wanted for a Gateway. */
+  /** Returns the deployment of a Gateway. */
   wanted(key: ObjectKey): Deployment | undefined
-  /** What was last told to stand in the way; undefined where nothing does. */
+  /** Returns the failure that was last reported, or undefined if there is none. */
   problem(key: ObjectKey): string | undefined
   environment(): ProxyEnvironment
-  /** Is the Gateway of this uid in the cluster, and not being deleted? */
+  /** Whether the Gateway of this uid is in the cluster and not being deleted. */
   isThere(key: ObjectKey, uid: string): boolean
   isWriting(): boolean
-  /** Everything is in place, after `changes`. */
+  /** Called when all objects are in place, after `changes`. */
   onApplied(key: ObjectKey, uid: string, changes: readonly Change[]): void
   onFailed(key: ObjectKey, uid: string, message: string): void
-  /** The API server did not answer as it should; it is asked again. */
-  onTrouble(message: string): void
-  readonly timing?: Partial<DeployerTiming>
+  /** Called when a request has failed and will be retried. */
+  onRetry(message: string): void
 }
 
-/** All in milliseconds. */
-interface DeployerTiming {
-  /** Quiet time before Gateways are looked at: one edit often changes several things. */
-  readonly settleMs: number
-  readonly retryMs: number
-  /** Wait after a refusal that only a change can turn, or an administrator elsewhere. */
-  readonly refusedMs: number
-  /** So long is what somebody else keeps changing left as it is. */
-  readonly strifeMs: number
-}
-
-const defaultTiming: DeployerTiming = {
-  settleMs: 50,
-  retryMs: 1_000,
-  refusedMs: 30_000,
-  strifeMs: 30_000,
-}
-
-const gatewaysAtOnce = 4
+/** Quiet time before a Gateway is reconciled: one edit often changes several things. */
+const settleMs = 50
+const retryMs = 1_000
+/** Wait after a refusal, which only a change of something else can resolve. */
+const refusedMs = 30_000
+const maxParallelGateways = 4
 const tickMs = 20
-/** Writes to one Gateway's objects within a minute that are healing; more is strife. */
-const mostHeals = 5
-const healWindowMs = 60_000
+/** Maximum number of repairs of a Gateway in `repairWindowMs`; more mean that another writer undoes them. */
+const maxRepairs = 5
+const repairWindowMs = 60_000
+/** How long nothing is repaired after more than `maxRepairs` repairs. */
+const conflictPauseMs = 30_000
 
 export class Deployer {
   readonly #options: DeployerOptions
-  readonly #timing: DeployerTiming
   readonly #applier: Applier
-  /** Gateway -> when it may be looked at, by `performance.now()`. */
+  /** Gateway -> when it may be reconciled, by `performance.now()`. */
   readonly #due = new Map<ObjectKey, number>()
   readonly #busy = new Map<ObjectKey, Promise<void>>()
-  /** Gateway -> what was last put in place, and when since then it had to be again. */
-  /** Gateway -> the internal error that the API server last answered, and how many times in turn. */
+  /** Gateway -> the last internal error of the API server, and how many times in a row it occurred. */
   readonly #internalErrors = new Map<ObjectKey, { readonly text: string; readonly times: number }>()
-  readonly #heals = new Map<ObjectKey, { readonly deployment: Deployment; times: number[] }>()
+  /** Gateway -> the deployment that was last applied, and the times of its repairs. */
+  readonly #repairs = new Map<ObjectKey, { readonly deployment: Deployment; times: number[] }>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
   constructor(options: DeployerOptions) {
     this.#options = options
-    this.#timing = { ...defaultTiming, ...options.timing }
     this.#applier = new Applier({ ...options, isWriting: () => this.#mayWrite })
   }
 
-  /** What is wanted for a Gateway, or what is there, may be other than before. */
+  /** Schedules a Gateway whose plan or whose objects may have changed. */
   mark(key: ObjectKey): void {
-    this.#postpone(key, this.#timing.settleMs, true)
+    this.#postpone(key, settleMs, true)
   }
 
-  /** Another replica writes now. */
+  /** Drops scheduled work. Called when this replica stops writing. */
   clear(): void {
     this.#due.clear()
-    this.#heals.clear()
+    this.#repairs.clear()
     this.#applier.forget()
   }
 
@@ -108,12 +89,12 @@ export class Deployer {
     return !this.#isClosed && this.#options.isWriting()
   }
 
-  #postpone(key: ObjectKey, waitMs: number, isNews = false): void {
+  #postpone(key: ObjectKey, waitMs: number, isChange = false): void {
     if (!this.#mayWrite) return
     const at = performance.now() + waitMs
     const known = this.#due.get(key)
-    // News does not wait for a retry, and a retry does not put news off.
-    if (known === undefined || (isNews && at < known)) this.#due.set(key, at)
+    // A change does not wait for a retry, and a retry does not delay a change.
+    if (known === undefined || (isChange && at < known)) this.#due.set(key, at)
     this.#timer ??= setTimeout(() => this.#tick(), tickMs)
   }
 
@@ -121,7 +102,7 @@ export class Deployer {
     this.#timer = undefined
     const now = performance.now()
     for (const [key, due] of this.#due) {
-      if (this.#busy.size >= gatewaysAtOnce) break
+      if (this.#busy.size >= maxParallelGateways) break
       if (due > now || this.#busy.has(key)) continue
       this.#due.delete(key)
       const work = this.#reconcile(key).finally(() => this.#busy.delete(key))
@@ -137,23 +118,23 @@ export class Deployer {
     const deployment = wanted(key)
     if (!this.#mayWrite || !owned.isListed) return
     if (deployment === undefined) {
-      this.#heals.delete(key)
+      this.#repairs.delete(key)
       this.#internalErrors.delete(key)
       return
     }
     if (deployment.state === 'held') return
     const uid = deployment.state === 'wanted' ? deployment.plan.uid : deployment.uid
-    // What belongs to a Gateway that goes is collected, and must not be made again.
+    // The cluster removes the objects of a deleted Gateway; they must not be created again.
     if (!this.#options.isThere(key, uid)) return
-    const strife = this.#strife(key, deployment)
-    if (strife > 0) {
-      this.#postpone(key, strife)
+    const pauseMs = this.#conflictPause(key, deployment)
+    if (pauseMs > 0) {
+      this.#postpone(key, pauseMs)
       return
     }
     try {
       const changes = await this.#put(deployment)
       this.#internalErrors.delete(key)
-      if (changes.length > 0) this.#noteHeal(key, deployment)
+      if (changes.length > 0) this.#noteRepair(key, deployment)
       if (changes.length > 0 || problem(key) !== undefined) onApplied(key, uid, changes)
     } catch (error) {
       this.#fail(key, uid, error)
@@ -163,41 +144,40 @@ export class Deployer {
   #put(deployment: Exclude<Deployment, { state: 'held' }>): Promise<Change[]> {
     if (deployment.state === 'none') return this.#applier.remove(deployment.uid)
     const rendered = renderProxy(deployment.plan, this.#options.environment())
-    // What cannot be rendered is held, and its Gateway says so.
+    // If a plan cannot be rendered, nothing is changed, and the Gateway's conditions say why.
     return rendered.ok ? this.#applier.apply(deployment.plan, rendered.value) : Promise.resolve([])
   }
 
-  /** How long to wait, where somebody else undoes every write. */
-  #strife(key: ObjectKey, deployment: Deployment): number {
-    const known = this.#heals.get(key)
+  /** Returns how long to wait if another writer undoes every repair, otherwise 0. */
+  #conflictPause(key: ObjectKey, deployment: Deployment): number {
+    const known = this.#repairs.get(key)
     if (known?.deployment !== deployment) return 0
     const now = performance.now()
-    known.times = known.times.filter((time) => now - time < healWindowMs)
-    if (known.times.length <= mostHeals) return 0
-    return Math.max(0, (known.times.at(-1) ?? now) + this.#timing.strifeMs - now)
+    known.times = known.times.filter((time) => now - time < repairWindowMs)
+    if (known.times.length <= maxRepairs) return 0
+    return Math.max(0, (known.times.at(-1) ?? now) + conflictPauseMs - now)
   }
 
-  #noteHeal(key: ObjectKey, deployment: Deployment): void {
-    const known = this.#heals.get(key)
+  #noteRepair(key: ObjectKey, deployment: Deployment): void {
+    const known = this.#repairs.get(key)
     if (known?.deployment === deployment) known.times.push(performance.now())
-    else this.#heals.set(key, { deployment, times: [] })
+    else this.#repairs.set(key, { deployment, times: [] })
   }
 
   #isLasting(key: ObjectKey, error: unknown, text: string): boolean {
-    if (!(error instanceof RefusedObjectError) || error.error.status !== 500) return false
+    if (!(error instanceof KubeError) || error.status !== 500) return false
     const known = this.#internalErrors.get(key)
     const times = known?.text === text ? known.times + 1 : 1
     this.#internalErrors.set(key, { text, times })
-    return times >= lastingAnswers
+    return times >= maxEqualAnswers
   }
 
   #fail(key: ObjectKey, uid: string, error: unknown): void {
-    const { problem, onFailed, onTrouble } = this.#options
-    const { retryMs, refusedMs } = this.#timing
+    const { problem, onFailed, onRetry } = this.#options
     if (error instanceof NotWritingError) return
     const text = error instanceof Error ? error.message : String(error)
     if (isPassing(error) && !this.#isLasting(key, error, text)) {
-      onTrouble(`${key}: ${text}`)
+      onRetry(`${key}: ${text}`)
       this.#postpone(key, retryMs)
       return
     }
@@ -207,12 +187,12 @@ export class Deployer {
 }
 
 /**
- * The API server answers 500 also to what it can never take: an applied object whose fields have other
- * types than the schema's is one. What it says three times over is about the object.
+ * Number of equal 500 answers in a row that count as a refusal. The API server also answers 500 to objects
+ * that it can never accept, such as those whose fields have types other than the schema's.
  */
-const lastingAnswers = 3
+const maxEqualAnswers = 3
 
 function isPassing(error: unknown): boolean {
-  if (error instanceof InTheWayError) return error.isPassing
-  return error instanceof RefusedObjectError && error.error.isPassing
+  if (error instanceof ConflictingObjectError) return error.isPassing
+  return error instanceof KubeError && error.isTransient
 }

@@ -1,8 +1,8 @@
-/** What a controller knows that its proxies need: where they find it, and whose image they run. */
-import type { ProxyEnvironment } from '../desired/deployment/index.ts'
+/** The settings that proxies get from their controller: its address and their image. */
+import type { ProxyEnvironment } from '../desired/deployment/plan.ts'
 import { serviceHost } from '../model/service-host.ts'
 
-interface ControllerPlace {
+interface ControllerAddress {
   readonly version: string
   /** Namespace of the controller. */
   readonly namespace: string
@@ -10,15 +10,15 @@ interface ControllerPlace {
   readonly servicePort: number
   readonly clusterDomain: string
   readonly imageRegistry: string
-  /** The version of the controller where absent. */
+  /** If omitted, the version of the controller. */
   readonly imageTag?: string | undefined
-  /** Authorities of the controller's certificate (PEM); plaintext where absent. */
+  /** Authorities of the controller's certificate (PEM). If omitted, proxies connect in plaintext. */
   readonly ca?: string | undefined
 }
 
 const imageRepository = 'sluice-proxy'
 
-export function proxyEnvironment(place: ControllerPlace): ProxyEnvironment {
+export function proxyEnvironment(place: ControllerAddress): ProxyEnvironment {
   const { version, namespace, serviceName, servicePort, clusterDomain, ca } = place
   return {
     version,

@@ -1,9 +1,9 @@
-/** The objects that were deployed, as their watches have last seen them; all carry our label. */
+/** The deployed objects as last observed; all have our label. */
 import { canonicalJson } from '../base/canonical.ts'
 import { type ApiPath, fieldManager, type KubeObject } from '../kube/index.ts'
 import { type ObjectKey, objectKey } from '../model/names.ts'
 
-/** Kinds that are deployed, and where the API server has them. */
+/** Kinds that are deployed, with their API paths. */
 export const ownedKinds = {
   ServiceAccount: { group: '', version: 'v1', plural: 'serviceaccounts' },
   ConfigMap: { group: '', version: 'v1', plural: 'configmaps' },
@@ -34,14 +34,14 @@ interface Owner {
   readonly uid: string
 }
 
-/** The one owner that manages an object. */
+/** Returns the owner that manages an object, of which there is at most one. */
 export function controllerOf({ metadata }: KubeObject): Owner | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true)
 }
 
 /**
- * Everything that a write of ours could change: not its status, versions or times. Which fields are
- * ours counts too, so that one which somebody else took over is taken back.
+ * Returns everything that a write of ours could change: no status, versions or times. `ours` has the names of
+ * our fields, so that fields which others took over are noticed and taken back.
  */
 export function contentOf({ metadata, status: _, ...rest }: KubeObject): string {
   const { labels, annotations, ownerReferences, managedFields = [] } = metadata
@@ -63,7 +63,7 @@ export class OwnedObjects {
   readonly #onChange: (gateway: ObjectKey) => void
   readonly #onListed: () => void
 
-  /** `onChange` hears of the Gateway whose object has changed, `onListed` once all kinds are known. */
+  /** `onChange` gets the Gateway whose object changed; `onListed` is called when all kinds are listed. */
   constructor(onChange: (gateway: ObjectKey) => void, onListed: () => void) {
     this.#onChange = onChange
     this.#onListed = onListed
@@ -83,11 +83,11 @@ export class OwnedObjects {
   }
 
   put(kind: OwnedKind, object: KubeObject): void {
-    this.#objects.set(keyOf(kind, object), { kind, object })
-    this.#tell(object)
+    this.note(kind, object)
+    this.#report(object)
   }
 
-  /** What a write gave back; no news. */
+  /** Stores the result of a write without calling `onChange`. */
   note(kind: OwnedKind, object: KubeObject): void {
     this.#objects.set(keyOf(kind, object), { kind, object })
   }
@@ -95,13 +95,13 @@ export class OwnedObjects {
   remove(kind: OwnedKind, object: KubeObject): void {
     const key = keyOf(kind, object)
     const known = this.#objects.get(key)?.object
-    // Made again before its end was told.
+    // The object was created again before its deletion was observed.
     if (known !== undefined && known.metadata.uid !== object.metadata.uid) return
     this.#objects.delete(key)
-    this.#tell(known ?? object)
+    this.#report(known ?? object)
   }
 
-  /** A whole listing of a kind: what is not in it is gone. */
+  /** Stores a complete listing of a kind. Known objects that it lacks are removed. */
   replace(kind: OwnedKind, objects: readonly KubeObject[]): void {
     const keys = new Set(objects.map((object) => keyOf(kind, object)))
     for (const [key, known] of this.#objects) {
@@ -113,7 +113,7 @@ export class OwnedObjects {
     if (this.isListed && !wasListed) this.#onListed()
   }
 
-  #tell(object: KubeObject): void {
+  #report(object: KubeObject): void {
     const owner = controllerOf(object)
     if (owner?.kind !== 'Gateway') return
     const { namespace = '' } = object.metadata

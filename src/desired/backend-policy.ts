@@ -1,12 +1,12 @@
-/** Which policy of a backend holds for calls that are made to it outside of any route. */
-import { targetObject } from '../model/inference-pools.ts'
+/** Finds the backend policy for calls to a backend that do not come from a route. */
+import { targetObject } from '../model/destinations.ts'
 import type { DirectTarget, PolicyResource, Resource } from '../model/resources.ts'
 import { backendLevels, mergePolicies, targetKey } from '../policies/merge.ts'
 import { findPolicy } from '../policies/registry.ts'
 
 /**
- * The winner of one field of the section `backend` among the policies that target the Service or
- * the GatewayBackend itself; undefined where none does.
+ * The policy that wins for one field of the section `backend`, of those that target the Service or
+ * GatewayBackend itself; undefined if there is none.
  */
 export function backendPolicy(
   resources: Iterable<Resource>,
@@ -25,7 +25,7 @@ export function backendPolicy(
   return merged?.policies[0]
 }
 
-/** A port goes by its name and by its number. */
+/** Names by which policies can refer to a port: its name and its number. */
 function portSections(
   resources: readonly Resource[],
   { namespace, name, port }: { namespace: string; name: string; port: number },

@@ -1,5 +1,17 @@
-/** Building conditions; types and reasons are those of Gateway API 1.6 unless noted. */
+/** Builds conditions. Types and reasons are those of Gateway API 1.6 unless noted. */
 import type { DecidedCondition } from '../model/conditions.ts'
+
+function condition(
+  status: DecidedCondition['status'],
+  type: string,
+  reason: string,
+  observedGeneration: number,
+  text: string,
+): DecidedCondition {
+  // metav1.Condition allows 32768 characters; longer lists are cut well below that limit.
+  const message = text.length <= 8192 ? text : `${text.slice(0, 8189)}...`
+  return { type, status, reason, message, observedGeneration }
+}
 
 export function conditionTrue(
   type: string,
@@ -7,7 +19,7 @@ export function conditionTrue(
   generation: number,
   message = '',
 ): DecidedCondition {
-  return { type, status: 'True', reason, message: clip(message), observedGeneration: generation }
+  return condition('True', type, reason, generation, message)
 }
 
 export function conditionFalse(
@@ -17,61 +29,69 @@ export function conditionFalse(
   message: string,
   own?: readonly string[],
 ): DecidedCondition {
-  return {
-    type,
-    status: 'False',
-    reason,
-    message: clip(message),
-    observedGeneration: generation,
-    ...(own !== undefined && { own }),
-  }
+  return { ...condition('False', type, reason, generation, message), ...(own && { own }) }
 }
 
-/** For what cannot be told yet. */
+/** A condition whose status is not known yet. */
 export function conditionUnknown(
   type: string,
-  reason: string,
+  { reason, message }: Failure,
   generation: number,
-  message: string,
 ): DecidedCondition {
-  return { type, status: 'Unknown', reason, message: clip(message), observedGeneration: generation }
+  return condition('Unknown', type, reason, generation, message)
 }
 
-/** metav1.Condition allows 32768 characters; long lists are cut well before. */
-function clip(message: string): string {
-  return message.length <= 8192 ? message : `${message.slice(0, 8189)}...`
-}
-
-/** A condition that does not hold: reason and message, before it is known where it will stand. */
+/** The reason and message of a condition that is False. */
 export interface Failure {
   readonly reason: string
   readonly message: string
-  /** As in `DecidedCondition`. */
+  /** See `DecidedCondition.own`. */
   readonly own?: readonly string[]
 }
 
-/** Marks what another object, or a running cluster, can cure or reports itself. */
-export const elsewhere = { own: [] } as const
+/** Marks a failure that is not a mistake in the object: another object or the cluster resolves it. */
+export const notOwn = { own: [] } as const
 
-/** The messages that are mistakes in the object. */
+/** The parts of a message that report mistakes in the object itself. */
 export function ownMessages({ message, own = [message] }: Pick<Failure, 'message' | 'own'>) {
   return own
 }
 
-/** The own messages of several, each once. */
-export function allOwn(failures: readonly Pick<Failure, 'message' | 'own'>[]): {
+/** Collects the own messages of several failures without duplicates. */
+export function joinOwn(failures: readonly Pick<Failure, 'message' | 'own'>[]): {
   readonly own: readonly string[]
 } {
   return { own: [...new Set(failures.flatMap(ownMessages))] }
 }
 
-/** The first failure, with the mistakes of all. */
-export function firstOf(failures: readonly Failure[]): Failure | null {
+/** The first failure, with the own messages of all failures. */
+function firstFailure(failures: readonly Failure[]): Failure | undefined {
   const [first] = failures
-  return first === undefined ? null : { ...first, ...allOwn(failures) }
+  return first && { ...first, ...joinOwn(failures) }
 }
 
-/** `type` False with the failure, or True with the reason where there is none. */
+/** The references that can be resolved, and the first failure with the own messages of all. */
+export function resolveAll<Reference, Found extends object>(
+  references: readonly Reference[],
+  resolve: (reference: Reference) => Found | Failure,
+): { readonly found: readonly Found[]; readonly failure: Failure | undefined } {
+  const found: Found[] = []
+  const failures: Failure[] = []
+  for (const reference of references) {
+    const resolved = resolve(reference)
+    if ('reason' in resolved) failures.push(resolved)
+    else found.push(resolved)
+  }
+  return { found, failure: firstFailure(failures) }
+}
+
+/** One failure with the reason of the first and the messages of all. */
+export function joinFailures(failures: readonly Failure[]): Failure | undefined {
+  const first = firstFailure(failures)
+  return first && { ...first, message: failures.map(({ message }) => message).join('; ') }
+}
+
+/** The condition `type`: False with the failure, or True with `reasonWhenTrue` if there is none. */
 export function conditionOf(
   type: string,
   failure: Failure | undefined,

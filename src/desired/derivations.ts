@@ -1,8 +1,8 @@
 /**
- * All derivations, in the order in which they depend on each other: a stage reads values and
- * relations of the stages above it only.
+ * All derivations, in the order of their dependencies: a stage reads only values and relations of the
+ * stages before it.
  */
-import { keySetsPendingFact } from '../model/key-sets.ts'
+import { keySetsPendingInput } from '../model/key-sets.ts'
 import { backendStage } from './derive/backend.ts'
 import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-policy.ts'
 import { gatewayStage } from './derive/gateway.ts'
@@ -10,13 +10,14 @@ import { gatewayServices } from './derive/gateway-addresses.ts'
 import { gatewayClassStage } from './derive/gateway-class.ts'
 import { gatewayDeploymentStage } from './derive/gateway-deployment.ts'
 import { gatewayStatusStage, listenerSetStatusStage } from './derive/gateway-status.ts'
-import { grpcRouteStage } from './derive/grpc-route.ts'
-import { httpRouteStage } from './derive/http-route.ts'
-import type { CheckRegex } from './derive/http-rule.ts'
+import { viewGrpcRule } from './derive/grpc-route.ts'
+import { type CheckRegex, viewRule } from './derive/http-rule.ts'
 import { inferencePoolStage, inferencePools, podStage } from './derive/inference-pool.ts'
 import { inferencePoolStatusStage } from './derive/inference-pool-status.ts'
 import { policyStage } from './derive/policy.ts'
 import { policyStatusStage } from './derive/policy-status.ts'
+import { targetKindNames } from './derive/policy-targets.ts'
+import { requestRouteStage } from './derive/request-route.ts'
 import { routeClaimsStage } from './derive/route-claims.ts'
 import { serviceStage, workloadStage } from './derive/service.ts'
 import { streamRouteStage } from './derive/stream-route.ts'
@@ -25,55 +26,41 @@ import { gatewayOfSet, specOf } from './specs.ts'
 
 export interface DerivationOptions {
   readonly checkRegex: CheckRegex
-  /** Nobody fetches key sets here: a policy that waits for one is not refused for it. */
+  /** True if nothing fetches key sets. A policy is then not refused because its key set is missing. */
   readonly keySetsArePending?: boolean
 }
 
 function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
   return [
     gatewayClassStage,
-    // Which listeners there are; reads ListenerSets, so that conflicts are settled in one place.
+    // Derives all listeners of a Gateway. Reads ListenerSets, so that one stage resolves all conflicts.
     gatewayStage,
     // Reads the ports of the listeners.
     gatewayDeploymentStage,
     serviceStage,
     workloadStage,
     backendStage,
-    // Contributes which hostnames routes want of a listener.
+    // Contributes the hostnames that routes claim on listeners.
     routeClaimsStage,
-    // Before the routes, which are told what is wrong with a pool that they lead to.
+    // Before the routes, which report the problems of the pools that they refer to.
     inferencePoolStage,
     podStage,
-    // Attaches to listeners; contributes `attached` (route counts) and `reach` (backend -> Gateway).
-    httpRouteStage(checkRegex),
-    grpcRouteStage(checkRegex),
+    // Attach to listeners; contribute `attached` (route counts) and `reach` (backend -> Gateway).
+    requestRouteStage('HTTPRoute', viewRule, checkRegex),
+    requestRouteStage('GRPCRoute', viewGrpcRule, checkRegex),
     streamRouteStage,
-    // Targets anything above.
+    // Can target objects of all stages above.
     policyStage,
-    // Compares what policies claim at the same place.
+    // Compares the claims of policies on the same target.
     policyStatusStage,
     backendTlsPolicyStage,
-    // After the routes: tells pools who leads to them.
+    // After the routes, which contribute the Gateways that refer to a pool.
     inferencePoolStatusStage,
-    // Last: counts attached routes.
+    // Last, because it counts the attached routes.
     gatewayStatusStage,
     listenerSetStatusStage,
   ]
 }
-
-/** Kinds that a policy may select by label, as targets or for what they hold. */
-const selectable = [
-  'Gateway',
-  'ListenerSet',
-  'HTTPRoute',
-  'GRPCRoute',
-  'TLSRoute',
-  'TCPRoute',
-  'Service',
-  'GatewayBackend',
-  'InferencePool',
-  'Secret',
-]
 
 const indexes: readonly IndexDefinition[] = [
   {
@@ -88,12 +75,13 @@ const indexes: readonly IndexDefinition[] = [
   backendTlsTargets,
   gatewayServices,
   inferencePools,
-  // One namespace, or all: MCP backends select Services, those without labels as well.
+  // Keyed by namespace, and '' for all: MCP backends select Services, including those without labels.
   { name: 'services', kinds: ['Service'], keys: ({ ref }) => [ref.namespace, ''] },
   { name: 'grants', kinds: ['ReferenceGrant'], keys: ({ ref }) => [ref.namespace] },
   {
     name: 'labelled',
-    kinds: selectable,
+    // Policies select their targets by label, and also Secrets with API keys.
+    kinds: [...targetKindNames, 'Secret'],
     keys: ({ object, ref }) =>
       Object.keys(object?.metadata.labels ?? {}).length === 0
         ? []
@@ -101,9 +89,9 @@ const indexes: readonly IndexDefinition[] = [
   },
 ]
 
-/** A fresh, empty graph. */
+/** Creates an empty graph. */
 export function createGraph(options: DerivationOptions): Graph {
   const graph = new Graph(stages(options), indexes)
-  graph.setFact(keySetsPendingFact, options.keySetsArePending)
+  graph.setInput(keySetsPendingInput, options.keySetsArePending)
   return graph
 }

@@ -35,7 +35,7 @@ const leafStage: Stage = {
   },
 }
 
-/** A `Tree` reads one leaf, how many are in its group, who has its label, and the weather. */
+/** A `Tree` reads one leaf, the size of its group, the leaves with its label, and the weather. */
 const treeStage: Stage = {
   name: 'tree',
   kinds: ['Tree'],
@@ -45,7 +45,7 @@ const treeStage: Stage = {
       leaf: read.value('leaf', ref('Leaf', leaf)),
       group: read.members('group', self.ref.name),
       labelled: read.index('by-label', self.ref.name).map((found) => found.ref.name),
-      weather: read.fact('weather'),
+      weather: read.input('weather'),
     }
     return { value, status: { value } }
   },
@@ -88,20 +88,20 @@ function afterwards(change: () => void): string[] {
 
 const statusOf = (name: string) => graph.outputs.takeStatuses().get(`Tree/ns/${name}`)
 
-describe('a change in the graph', () => {
-  it('derives the object and those that read it, and no others', () => {
+describe('a changed object in the graph', () => {
+  it('is derived together with its readers, and nothing else', () => {
     expect(afterwards(() => graph.setObject(state('Leaf', 'a', { shown: 2 })))).toEqual([
       'a',
       'oak',
     ])
   })
 
-  it('wakes no reader if the value stays equal', () => {
+  it('causes no derivation of its readers if its value stays equal', () => {
     const change = () => graph.setObject(state('Leaf', 'a', { shown: 1, hidden: 2 }))
     expect(afterwards(change)).toEqual(['a'])
   })
 
-  it('wakes readers of something that did not exist when they read it', () => {
+  it('causes the derivation of readers that found it missing', () => {
     graph.setObject(state('Tree', 'ash', { leaf: 'new' }))
     graph.settle()
     derived = []
@@ -112,14 +112,14 @@ describe('a change in the graph', () => {
     expect(statusOf('ash')).toMatchObject({ value: { leaf: { shown: 7 } } })
   })
 
-  it('no longer wakes those that have stopped reading', () => {
+  it('causes no derivation of objects that no longer read it', () => {
     graph.setObject(state('Tree', 'oak', { leaf: 'b' }))
     graph.settle()
     derived = []
     expect(afterwards(() => graph.setObject(state('Leaf', 'a', { shown: 9 })))).toEqual(['a'])
   })
 
-  it('wakes readers of a relation if a member is added or removed, not if one is repeated', () => {
+  it('causes the derivation of readers of a relation if a member is added or removed', () => {
     const join = (name: string, hidden: number) =>
       graph.setObject(state('Leaf', name, { shown: 1, hidden, joins: 'oak' }))
     expect(afterwards(() => join('b', 1))).toEqual(['b', 'oak'])
@@ -130,21 +130,21 @@ describe('a change in the graph', () => {
     expect(statusOf('oak')).toMatchObject({ value: { group: [] } })
   })
 
-  it('wakes readers of an index', () => {
+  it('causes the derivation of readers of an index', () => {
     const change = () => graph.setObject(state('Leaf', 'b', { shown: 1 }, { oak: 'yes' }))
     expect(afterwards(change)).toEqual(['b', 'oak'])
     expect(statusOf('oak')).toMatchObject({ value: { labelled: ['b'] } })
   })
 
-  it('wakes readers of a fact only when the fact changes', () => {
-    expect(afterwards(() => graph.setFact('weather', 'rain'))).toEqual(['elm', 'oak'])
+  it('causes the derivation of readers of a fact only if the fact changes', () => {
+    expect(afterwards(() => graph.setInput('weather', 'rain'))).toEqual(['elm', 'oak'])
     derived = []
-    expect(afterwards(() => graph.setFact('weather', 'rain'))).toEqual([])
+    expect(afterwards(() => graph.setInput('weather', 'rain'))).toEqual([])
   })
 })
 
-describe('a deletion', () => {
-  it('takes back value, status and contributions', () => {
+describe('a deletion from the graph', () => {
+  it('removes value, status and contributions of the object', () => {
     graph.setObject(state('Leaf', 'b', { shown: 1, joins: 'oak' }))
     graph.settle()
     graph.outputs.takeStatuses()
@@ -158,13 +158,13 @@ describe('a deletion', () => {
     expect(graph.readsOf('tree', ref('Tree', 'elm'))).toEqual([])
   })
 
-  it('of an unknown object changes nothing', () => {
+  it('changes nothing if the object is unknown', () => {
     expect(afterwards(() => graph.removeObject(ref('Leaf', 'nobody')))).toEqual([])
   })
 })
 
-describe('what was read', () => {
-  it('is known by name for each derivation', () => {
+describe('the reads of a derivation', () => {
+  it('are recorded by name', () => {
     expect(graph.readsOf('tree', ref('Tree', 'oak'))).toEqual([
       'fact:weather',
       'index:by-label\0oak',
@@ -173,7 +173,7 @@ describe('what was read', () => {
     ])
   })
 
-  it('may only be of earlier stages', () => {
+  it('must be from earlier stages', () => {
     const late: Stage = {
       name: 'late',
       kinds: ['Leaf'],
@@ -184,7 +184,7 @@ describe('what was read', () => {
     expect(() => backwards.settle()).toThrow('tree is not earlier')
   })
 
-  it('may only be of relations that are complete', () => {
+  it('must be from relations that are complete', () => {
     const early: Stage = {
       name: 'early',
       kinds: ['Tree'],
@@ -207,7 +207,7 @@ describe('a stage that fails on an object', () => {
     },
   }
 
-  it('derives it as refused, with its targets, and goes on with the others', () => {
+  it('treats the object as refused, with its targets, and continues with other objects', () => {
     const graph = new Graph([failing], [])
     const target = { group: '', kind: 'Tree', name: 'oak' }
     graph.setObject(state('Leaf', 'bad', { targetRefs: [target] }))

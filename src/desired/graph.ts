@@ -1,60 +1,60 @@
 /**
- * The incremental join of all observed objects into desired state and conditions.
+ * Derives desired state and conditions incrementally from all observed objects.
  *
- * A *stage* derives one node for each object of its kinds. While a node is derived, everything it
- * reads is recorded; when one of those things changes, just the nodes that read it are derived
- * again, in the order of the stages. So a change costs what it touches, and `explain` can answer
- * why a node has the value that it has.
+ * A *stage* derives one node for each object of its kinds. While a node is derived, everything that it
+ * reads is recorded. When one of these inputs changes, only the nodes that read it are derived again,
+ * in the order of the stages. The cost of a change is thus proportional to what it affects, and
+ * `explain` can show why a node has its value.
  *
  * ```
  *   objects ──► index sets ──► stage 1 ──► stage 2 ──► … ──► resources, statuses
  *                                 └─ values, relations ─┘
  * ```
  *
- * A stage may read objects, indexes and facts, and the values and relations of earlier stages only,
- * so there are no cycles. Everything is pure: no clock, no randomness, sorted iteration.
+ * A stage may read objects, indexes and inputs, and only values and relations of earlier stages, so there
+ * are no cycles. Stages are pure functions: no clock, no randomness, sorted iteration.
  */
 import { hasSameContent } from '../base/same-content.ts'
 import type { KeySetRequest } from '../model/key-sets.ts'
 import type { ObjectKey, ObjectRef } from '../model/names.ts'
 import { objectKey } from '../model/names.ts'
 import type { Resource, ResourceKey } from '../model/resources.ts'
-import type { Deployment } from './deployment/index.ts'
+import type { Deployment } from './deployment/plan.ts'
 import { KeySetRequests } from './key-set-requests.ts'
 import { type ObjectState, refusalAfter } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
 
-/** A name under which something can be read; the unit of dependency. */
+/** Identifies one input that a derivation can read; dependencies are recorded per key. */
 type ReadKey = string
 
 export interface Reader {
-  /** The object's state, also where its only versions were refused; undefined where unknown. */
+  /** The state of an object, even if all its versions were refused; undefined if the object is unknown. */
   object(kind: string, namespace: string, name: string): ObjectState | undefined
-  /** Objects that an index function put under a key, by kind, namespace and name. */
+  /** The objects that an index has under a key, sorted by kind, namespace and name. */
   index(name: string, key: string): readonly ObjectState[]
-  /** What an earlier stage derived for an object. */
+  /** The value that an earlier stage derived for an object. */
   value<Value>(stage: string, ref: ObjectRef): Value | undefined
-  /** Members that earlier stages contributed under a key, sorted. */
+  /** The members that earlier stages contributed to a relation under a key, sorted. */
   members(relation: string, key: string): readonly string[]
-  /** How many contributions there are under a key. */
+  /** Number of members of a relation under a key. */
   count(relation: string, key: string): number
-  /** A fact that is not an object, such as what a proxy has acknowledged. */
-  fact<Value>(name: string): Value | undefined
-  /** Asks for a key set to be fetched, for as long as derivations ask; it comes as a fact. */
+  /** An input that is not an object, such as what a proxy has acknowledged. */
+  input<Value>(name: string): Value | undefined
+  /** Requests a key set for as long as the derivation exists; the fetched keys are read as an input. */
   requestKeySet(request: KeySetRequest): void
 }
 
 export type Contribution = readonly [relation: string, key: string, member: string]
 
-/** What a stage derives for one object; everything optional. */
+/** What a stage derives for one object. */
 export interface Derived {
   readonly resources?: readonly Resource[]
-  /** The status subresource as it should be, without transition times. */
+  /** The status subresource to write, without transition times. */
   readonly status?: Readonly<Record<string, unknown>>
-  /** Read by later stages. Compared by content: an equal value wakes nobody. */
+  /** Value that later stages read. If its content does not change, they are not derived again. */
   readonly value?: unknown
   readonly contributions?: readonly Contribution[]
-  /** What is to be deployed for the object; absent where that is nobody's concern. */
+  /** What must be deployed for the object; omitted if the stage does not decide this. */
   readonly deployment?: Deployment
 }
 
@@ -65,8 +65,8 @@ export interface Stage {
 }
 
 /**
- * An object on which a stage fails is derived as one that is refused: its status says so, a policy
- * closes its targets, and the other objects go on.
+ * If a stage throws for an object, the object is derived as a refused one: its status reports the error,
+ * and a policy closes its targets. Other objects are not affected.
  */
 function deriveSafely(stage: Stage, state: ObjectState, read: Reader): Derived {
   try {
@@ -77,19 +77,19 @@ function deriveSafely(stage: Stage, state: ObjectState, read: Reader): Derived {
   }
 }
 
-/** Puts an object under keys, from the object alone. */
+/** Defines an index: `keys` computes the keys of an object from the object alone. */
 export interface IndexDefinition {
   readonly name: string
   readonly kinds: readonly string[]
   keys(state: ObjectState): readonly string[]
 }
 
-/** What one stage did for one object. */
+/** What one stage read and derived for one object. */
 interface DerivationTrace {
   readonly stage: string
   readonly reads: readonly ReadKey[]
   readonly resources: readonly ResourceKey[]
-  /** As decided, with what a written status leaves out. */
+  /** The status as derived, including parts such as `own` that are not written. */
   readonly status: Derived['status']
 }
 
@@ -98,7 +98,7 @@ interface Node {
   readonly key: ObjectKey
   reads: Set<ReadKey>
   derived: Derived
-  /** Canonical text of `derived.value`, for the comparison. */
+  /** JSON text of `derived.value`, to detect changes. */
   valueText: string
 }
 
@@ -109,23 +109,23 @@ export class Graph {
   readonly #indexes: readonly IndexDefinition[]
   readonly #stageByName: ReadonlyMap<string, number>
   readonly #objects = new Map<ObjectKey, ObjectState>()
-  readonly #facts = new Map<string, unknown>()
-  /** `index name \0 key` -> object keys. */
+  readonly inputs = new Map<string, unknown>()
+  /** `index name \0 key` -> keys of the indexed objects. */
   readonly #indexed = new Map<string, Set<ObjectKey>>()
-  /** Per stage: object key -> node. */
+  /** For each stage, its nodes by object key. */
   readonly #nodes: readonly Map<ObjectKey, Node>[]
   readonly #readers = new Map<ReadKey, Set<Node>>()
-  /** Relation -> last stage that contributes to it, first stage that reads it. */
+  /** Relation key -> position of the last stage that contributes to it, and of the first that reads it. */
   readonly #relationStages = new Map<string, { last: number; first: number }>()
-  /** `relation \0 key` -> member -> how many nodes contributed it. */
+  /** `relation \0 key` -> member -> number of times that it was contributed. */
   readonly #relations = new Map<string, Map<string, number>>()
-  /** Per stage: nodes that must be derived again. */
+  /** For each stage, keys of the objects that must be derived again. */
   readonly #dirty: readonly Set<ObjectKey>[]
-  /** Per stage: what it reads through; one derivation at a time. */
+  /** For each stage, the reader that its derivations use; only one runs at a time. */
   readonly #views: readonly Reader[]
-  /** Of the derivation that is under way. */
+  /** Inputs that the current derivation has read so far. */
   #reads = new Set<ReadKey>()
-  #asked: KeySetRequest[] = []
+  #requested: KeySetRequest[] = []
 
   constructor(stages: readonly Stage[], indexes: readonly IndexDefinition[]) {
     this.#stages = stages
@@ -140,26 +140,24 @@ export class Graph {
     return this.#objects.get(key)
   }
 
-  /** Every object that is known, in no particular order. */
+  /** All known objects, in no particular order. */
   objects(): IterableIterator<ObjectState> {
     return this.#objects.values()
   }
 
-  /** What a stage derived for an object, for those who show it. */
+  /** The value that a stage derived for an object, for display outside the graph. */
   valueOf<Value>(stage: string, ref: ObjectRef): Value | undefined {
     const position = this.#stageByName.get(stage)
     if (position === undefined) return undefined
     return this.#nodes[position]?.get(objectKey(ref))?.derived.value as Value | undefined
   }
 
-  /** What was read when a stage last derived an object: the answer to "why". */
+  /** Inputs that a stage read when it last derived an object; for users of the package. */
   readsOf(stage: string, ref: ObjectRef): readonly ReadKey[] {
-    const position = this.#stageByName.get(stage)
-    const node = position === undefined ? undefined : this.#nodes[position]?.get(objectKey(ref))
-    return node === undefined ? [] : [...node.reads].sort()
+    return this.derivationsOf(ref).find((derived) => derived.stage === stage)?.reads ?? []
   }
 
-  /** Every derivation of an object, in the order of the stages: what it read, what it gave. */
+  /** All derivations of an object in the order of the stages, with what they read and derived. */
   derivationsOf(ref: ObjectRef): readonly DerivationTrace[] {
     const key = objectKey(ref)
     return this.#stages.flatMap(({ name }, position) => {
@@ -190,15 +188,15 @@ export class Graph {
     this.#forEachStageOf(ref.kind, (stage) => this.#dirty[stage]?.add(key))
   }
 
-  /** Facts are compared by identity; undefined removes. */
-  setFact(name: string, value: unknown): void {
-    if (this.#facts.get(name) === value) return
-    if (value === undefined) this.#facts.delete(name)
-    else this.#facts.set(name, value)
+  /** Inputs are compared by identity. Setting an input to undefined removes it. */
+  setInput(name: string, value: unknown): void {
+    if (this.inputs.get(name) === value) return
+    if (value === undefined) this.inputs.delete(name)
+    else this.inputs.set(name, value)
     this.#wake(`fact:${name}`)
   }
 
-  /** Derives everything that is stale; afterwards `outputs` holds the consequences. */
+  /** Derives everything that is out of date; then `outputs` is up to date. */
   settle(): void {
     for (let stage = 0; stage < this.#stages.length; stage++) {
       const dirty = this.#dirty[stage]
@@ -224,15 +222,19 @@ export class Graph {
     const node = before ?? { stage: position, key, reads: new Set(), derived: {}, valueText: '' }
     nodes.set(key, node)
     this.#reads = new Set()
-    this.#asked = []
+    this.#requested = []
     const derived = deriveSafely(stage, state, this.#views[position] as Reader)
-    this.keySets.set(`${stage.name}:${key}`, this.#asked)
+    this.keySets.set(`${stage.name}:${key}`, this.#requested)
     this.#replace(position, node, derived, this.#reads)
   }
 
   #replace(position: number, node: Node, derived: Derived | undefined, reads: Set<ReadKey>): void {
     for (const read of node.reads) if (!reads.has(read)) this.#forgetReader(read, node)
-    for (const read of reads) if (!node.reads.has(read)) this.#readersOf(read).add(node)
+    for (const read of reads) {
+      if (!node.reads.has(read)) {
+        this.#readers.set(read, (this.#readers.get(read) ?? new Set()).add(node))
+      }
+    }
     node.reads = reads
     const before = node.derived
     node.derived = derived ?? {}
@@ -276,7 +278,7 @@ export class Graph {
     }
   }
 
-  /** A relation that is read before it is complete would make the outcome depend on batches. */
+  /** Throws if a stage reads a relation that is not complete: the result would depend on batching. */
   #keepInOrder(relation: string, seen: { last?: number; first?: number }): void {
     const known = this.#relationStages.get(relation) ?? {
       last: -1,
@@ -296,44 +298,44 @@ export class Graph {
     if (total === 0) members.delete(member)
     else members.set(member, total)
     if (members.size === 0) this.#relations.delete(relation)
-    // Readers see who is a member, not how often.
+    // Only the set of members is visible to readers, not how often each was contributed.
     if ((before === 0) !== (total === 0)) this.#wake(`relation:${relation}`)
   }
 
   #reader(position: number): Reader {
-    const see = (key: ReadKey) => void this.#reads.add(key)
+    const record = (key: ReadKey) => void this.#reads.add(key)
     return {
       object: (kind, namespace, name) => {
         const key = objectKey({ kind, namespace, name })
-        see(`object:${key}`)
+        record(`object:${key}`)
         return this.#objects.get(key)
       },
       index: (name, key) => {
-        see(`index:${name}\0${key}`)
+        record(`index:${name}\0${key}`)
         return this.#readIndex(`${name}\0${key}`)
       },
       value: <Value>(stage: string, ref: ObjectRef) => {
         const earlier = this.#stageByName.get(stage)
         if (earlier === undefined || earlier >= position) throw new Error(`${stage} is not earlier`)
         const key = objectKey(ref)
-        see(`value:${stage}:${key}`)
+        record(`value:${stage}:${key}`)
         return this.#nodes[earlier]?.get(key)?.derived.value as Value | undefined
       },
       members: (relation, key) => {
         this.#keepInOrder(relation, { first: position })
-        see(`relation:${relation}\0${key}`)
+        record(`relation:${relation}\0${key}`)
         return [...(this.#relations.get(`${relation}\0${key}`)?.keys() ?? [])].sort()
       },
       count: (relation, key) => {
         this.#keepInOrder(relation, { first: position })
-        see(`relation:${relation}\0${key}`)
+        record(`relation:${relation}\0${key}`)
         return this.#relations.get(`${relation}\0${key}`)?.size ?? 0
       },
-      fact: <Value>(name: string) => {
-        see(`fact:${name}`)
-        return this.#facts.get(name) as Value | undefined
+      input: <Value>(name: string) => {
+        record(`fact:${name}`)
+        return this.inputs.get(name) as Value | undefined
       },
-      requestKeySet: (request) => void this.#asked.push(request),
+      requestKeySet: (request) => void this.#requested.push(request),
     }
   }
 
@@ -367,19 +369,11 @@ export class Graph {
     this.#wake(`index:${id}`)
   }
 
-  /** Keys that nobody reads any more are not kept: names come and go with what users write. */
+  /** Removes keys that nothing reads any more, since users can create any number of names. */
   #forgetReader(read: ReadKey, node: Node): void {
     const readers = this.#readers.get(read)
     readers?.delete(node)
     if (readers?.size === 0) this.#readers.delete(read)
-  }
-
-  #readersOf(read: ReadKey): Set<Node> {
-    const found = this.#readers.get(read)
-    if (found !== undefined) return found
-    const fresh = new Set<Node>()
-    this.#readers.set(read, fresh)
-    return fresh
   }
 
   #wake(read: ReadKey): void {

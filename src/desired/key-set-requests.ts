@@ -1,11 +1,11 @@
 import type { KeySetRequest } from '../model/key-sets.ts'
 
-/** Requests of all derivations, joined by what they ask for: the shortest period wins. */
+/** The key set requests of all derivations. Of requests with the same URI, the shortest period is used. */
 export class KeySetRequests {
   readonly #byOwner = new Map<string, readonly KeySetRequest[]>()
   #joined: readonly KeySetRequest[] | undefined
 
-  /** Replaces what an owner asks for. */
+  /** Replaces all requests of an owner. */
   set(owner: string, requests: readonly KeySetRequest[]): void {
     if (requests.length === 0 && !this.#byOwner.has(owner)) return
     if (requests.length === 0) this.#byOwner.delete(owner)
@@ -13,7 +13,7 @@ export class KeySetRequests {
     this.#joined = undefined
   }
 
-  /** Each key set once, by URI; the same array as long as nothing has changed. */
+  /** One request per URI. Returns the same array until something changes. */
   all(): readonly KeySetRequest[] {
     this.#joined ??= this.#join()
     return this.#joined

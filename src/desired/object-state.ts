@@ -1,6 +1,6 @@
 import type { Age, ObjectRef } from '../model/names.ts'
 
-/** Why a version of an object was refused, and what it was meant for. */
+/** Why a version of an object was refused, and the objects that it refers to. */
 export interface Refusal {
   readonly generation: number
   readonly problems: readonly { readonly path: string; readonly message: string }[]
@@ -13,18 +13,18 @@ export interface Refusal {
     readonly port?: number
     readonly matchLabels?: Readonly<Record<string, string>>
   }[]
-  /** Sections that the refused version sets, such as `traffic.authorization`. */
+  /** Policy fields that the refused version sets, such as `traffic.authorization`. */
   readonly appliesTo: readonly string[]
 }
 
-/** The part of an object's metadata that derivations may look at. */
+/** The metadata that derivations can read. */
 interface ObservedMetadata {
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
   readonly creationTimestamp?: string
 }
 
-/** An object as its actor holds it: validated, redacted, without status. */
+/** An object after validation, with secrets replaced and without status. */
 export interface ObservedObject {
   readonly apiVersion: string
   readonly kind: string
@@ -33,20 +33,25 @@ export interface ObservedObject {
   readonly [field: string]: unknown
 }
 
-/** What one actor knows of its resource. */
+/** Everything that is known about an object. */
 export interface ObjectState {
   readonly ref: ObjectRef
   readonly uid: string
   readonly resourceVersion: string
-  /** Of the object in force; 0 where every version was refused. */
+  /** Generation of the valid version in use; 0 if every version was refused. */
   readonly generation: number
-  /** Log position of the event that brought this generation. */
+  /** Log position of the event that introduced this generation. */
   readonly generationSequence: number
   readonly age: Age
-  /** The last valid version; absent where there never was one. */
+  /** The last valid version; undefined if there was none. */
   readonly object: ObservedObject | undefined
-  /** A later version that is invalid; the valid one stays in force. */
+  /** Set if a later version is invalid; the last valid version stays in use. */
   readonly refused: Refusal | undefined
+}
+
+/** The problems of a refused version in one line. */
+export function problemsText({ problems }: Pick<Refusal, 'problems'>): string {
+  return problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
 }
 
 interface WrittenTargets {
@@ -55,7 +60,7 @@ interface WrittenTargets {
   readonly parentRefs?: Refusal['targets']
 }
 
-/** How a valid object is refused on which a derivation has failed; undefined if it is refused already. */
+/** Makes a refusal for an object whose derivation threw; undefined if it has no valid version anyway. */
 export function refusalAfter(error: unknown, state: ObjectState): Refusal | undefined {
   const { object, generation } = state
   if (object === undefined) return undefined

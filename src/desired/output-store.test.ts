@@ -12,7 +12,7 @@ const service = (name: string, port: number): ServiceResource => ({
 })
 
 describe('published resources', () => {
-  it('have a digest that depends on what there is, not on the way there', () => {
+  it('have a digest that depends only on the current resources', () => {
     const direct = new OutputStore()
     direct.replaceResources('x', [], [service('a', 1), service('b', 2)])
     const detour = new OutputStore()
@@ -23,7 +23,7 @@ describe('published resources', () => {
     expect(detour.digest).not.toBe(new OutputStore().digest)
   })
 
-  it('tell a change once, and nothing where the content is as before', () => {
+  it('are reported as changed once, and only if their content differs', () => {
     const store = new OutputStore()
     store.replaceResources('x', [], [service('a', 1)])
     expect([...store.takeChanges().keys()]).toEqual(['service/ns/a'])
@@ -31,7 +31,7 @@ describe('published resources', () => {
     expect(store.takeChanges().size).toBe(0)
   })
 
-  it('stay where another owner has taken them over, in whichever order the two are derived', () => {
+  it('remain if another owner has taken them over, in either order of derivation', () => {
     const store = new OutputStore()
     store.replaceResources('old', [], [service('a', 1)])
     store.replaceResources('new', [], [service('a', 2)])

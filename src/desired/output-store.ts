@@ -1,59 +1,57 @@
 /**
- * The outputs of all derivations: published resources and statuses, each with an incremental digest
- * (the sum of the hashes of its entries, so that one change costs one hash).
+ * The outputs of all derivations: published resources and statuses. Digests are the sum of the hashes of
+ * all entries, so a change costs only one hash.
  */
 import { hash } from 'node:crypto'
 import { contentVersion } from '../base/content-version.ts'
 import { hasSameContent } from '../base/same-content.ts'
 import type { ObjectKey } from '../model/names.ts'
 import type { Resource, ResourceKey, VersionedResource } from '../model/resources.ts'
-import type { Deployment } from './deployment/index.ts'
+import type { Deployment } from './deployment/plan.ts'
 
-/** First 128 bits of the SHA-256 of an entry of a digest, in hex. */
-export const entryHash = (entry: string): string => hash('sha256', entry).slice(0, 32)
-
-/** A sum of 64 bits of each entry's hash; order does not matter, and entries can be taken out again. */
+/** The sum of 64-bit hashes of all entries (key and content). It does not depend on their order. */
 export class SumDigest {
+  readonly #parts = new Map<string, bigint>()
   #sum = 0n
   #text: string | undefined
 
-  add(entryHash: string): void {
-    this.#sum = BigInt.asUintN(64, this.#sum + partOf(entryHash))
+  /** Sets the content of a key; undefined removes it. Returns false if nothing changed. */
+  set(key: string, content: string | undefined): boolean {
+    const before = this.#parts.get(key)
+    const part = content === undefined ? undefined : partOf(`${key}\0${content}`)
+    if (part === before) return false
+    if (part === undefined) this.#parts.delete(key)
+    else this.#parts.set(key, part)
+    this.#sum = BigInt.asUintN(64, this.#sum + (part ?? 0n) - (before ?? 0n))
     this.#text = undefined
+    return true
   }
 
-  remove(entryHash: string): void {
-    this.#sum = BigInt.asUintN(64, this.#sum - partOf(entryHash))
-    this.#text = undefined
-  }
-
-  /** 16 hex digits; the same text until something changes. */
+  /** The digest as 16 hex digits. Returns the same text until something changes. */
   toString(): string {
     this.#text ??= this.#sum.toString(16).padStart(16, '0')
     return this.#text
   }
 }
 
-const partOf = (entryHash: string) => BigInt(`0x${entryHash.slice(0, 16)}`)
+const partOf = (entry: string) => BigInt(`0x${hash('sha256', entry).slice(0, 16)}`)
 
 export class OutputStore {
   readonly resources = new Map<ResourceKey, VersionedResource>()
-  /** Who gave a resource last: a listener may move from one Gateway to another in either order. */
+  /** Last owner of each resource: a listener may move between Gateways that are derived in any order. */
   readonly #owners = new Map<ResourceKey, string>()
   readonly #digest = new SumDigest()
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
-  /** Of each resource in the digest. */
-  readonly #hashes = new Map<ResourceKey, string>()
   #changed = new Map<ResourceKey, VersionedResource | undefined>()
   #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
 
-  /** Digest of all resources and of all that is to be deployed: keys and versions. */
+  /** Digest over keys and versions of all resources and deployments. */
   get digest(): string {
     return this.#digest.toString()
   }
 
-  /** Takes what `owner` gives in place of what it gave before. */
+  /** Replaces the resources `before` of an owner by `after`. */
   replaceResources(owner: string, before: readonly Resource[], after: readonly Resource[]): void {
     if (!hasSameKeys(before, after)) {
       const kept = new Set(after.map(({ key }) => key))
@@ -67,12 +65,12 @@ export class OutputStore {
     }
   }
 
-  /** The decided status of an object, to be collected by `takeStatuses`. */
+  /** Stores the status that was decided for an object, until `takeStatuses` collects it. */
   replaceStatus(key: ObjectKey, status: Readonly<Record<string, unknown>> | undefined): void {
     this.#statuses.set(key, status)
   }
 
-  /** What is to be deployed for an object in place of what was; undefined where nobody says. */
+  /** Replaces what must be deployed for an object; undefined if no stage decides this. */
   replaceDeployment(
     key: ObjectKey,
     before: Deployment | undefined,
@@ -81,33 +79,32 @@ export class OutputStore {
     if (before === after) return
     const [old, fresh] = [before, after].map((one) => one && contentVersion(one))
     if (old === fresh) return
-    if (old !== undefined) this.#digest.remove(entryHash(`deployment/${key}\0${old}`))
-    if (fresh !== undefined) this.#digest.add(entryHash(`deployment/${key}\0${fresh}`))
+    this.#digest.set(`deployment/${key}`, fresh)
     if (after === undefined) this.#deployments.delete(key)
     else this.#deployments.set(key, after)
     this.#changedDeployments.add(key)
   }
 
-  /** What is to be deployed, by object. */
+  /** What must be deployed for each object. */
   get deployments(): ReadonlyMap<ObjectKey, Deployment> {
     return this.#deployments
   }
 
-  /** Objects for which something else is to be deployed than at the last call. */
+  /** Objects whose deployment changed since the last call. */
   takeDeployments(): ReadonlySet<ObjectKey> {
     const changed = this.#changedDeployments
     this.#changedDeployments = new Set()
     return changed
   }
 
-  /** What changed since the last call; a key without a resource is gone. */
+  /** Resources that changed since the last call; undefined for those that were removed. */
   takeChanges(): Map<ResourceKey, VersionedResource | undefined> {
     const changed = this.#changed
     this.#changed = new Map()
     return changed
   }
 
-  /** Statuses decided since the last call; undefined where the object has none any more. */
+  /** Statuses decided since the last call; undefined for objects that have no status any more. */
   takeStatuses(): Map<ObjectKey, Readonly<Record<string, unknown>> | undefined> {
     const statuses = this.#statuses
     this.#statuses = new Map()
@@ -116,14 +113,11 @@ export class OutputStore {
 
   #put(resource: Resource): void {
     const before = this.resources.get(resource.key)
-    // Most of what is derived again comes out as it was, and to look is much cheaper than to hash.
+    // Most derivations give the same result as before, and comparing is much cheaper than hashing.
     if (before !== undefined && hasSameContent(before.resource, resource)) return
     const version = contentVersion(resource)
     if (before?.version === version) return
-    this.#takeOut(resource.key)
-    const hash = entryHash(`${resource.key}\0${version}`)
-    this.#hashes.set(resource.key, hash)
-    this.#digest.add(hash)
+    this.#digest.set(resource.key, version)
     const entry = { version, resource }
     this.resources.set(resource.key, entry)
     this.#changed.set(resource.key, entry)
@@ -132,20 +126,14 @@ export class OutputStore {
   #remove(key: ResourceKey): void {
     const before = this.resources.get(key)
     if (before === undefined) return
-    this.#takeOut(key)
+    this.#digest.set(key, undefined)
     this.resources.delete(key)
     this.#owners.delete(key)
     this.#changed.set(key, undefined)
   }
-
-  #takeOut(key: ResourceKey): void {
-    const hash = this.#hashes.get(key)
-    if (hash !== undefined) this.#digest.remove(hash)
-    this.#hashes.delete(key)
-  }
 }
 
-/** As nearly always, where an object has changed. */
+/** A shortcut for the usual case that an object's resources keep their keys. */
 function hasSameKeys(a: readonly Resource[], b: readonly Resource[]): boolean {
   if (a.length !== b.length) return false
   for (let at = 0; at < a.length; at++) if (a[at]?.key !== b[at]?.key) return false

@@ -1,4 +1,4 @@
-/** Specs of observed objects, typed by the schemas that they were validated with. */
+/** Typed access to specs of observed objects, which were validated by the schemas of their kinds. */
 import type { ListenerSetSpec } from '../api/gateway-api/gateway.ts'
 import type { KindName, ObjectOf } from '../api/kinds.ts'
 import { gatewayGroup } from '../api/names.ts'
@@ -7,14 +7,14 @@ import type { ObservedObject } from './object-state.ts'
 
 type KindWithSpec = Extract<ObjectOf<KindName>, { readonly spec?: unknown }>['kind']
 
-export type SpecOf<Kind extends KindWithSpec> = NonNullable<ObjectOf<Kind>['spec']>
-
-/** The spec of a validated object of a kind; an omitted spec reads as an empty one. */
-export function specOf<Kind extends KindWithSpec>(object: ObservedObject): SpecOf<Kind> {
-  return (object.spec ?? {}) as SpecOf<Kind>
+/** The spec of a validated object of the given kind; an empty object if it has no spec. */
+export function specOf<Kind extends KindWithSpec>(
+  object: ObservedObject,
+): NonNullable<ObjectOf<Kind>['spec']> {
+  return (object.spec ?? {}) as NonNullable<ObjectOf<Kind>['spec']>
 }
 
-/** The Gateway that a ListenerSet joins; undefined if its parent is of another kind. */
+/** The Gateway that a ListenerSet belongs to; undefined if its parent is of another kind. */
 export function gatewayOfSet(
   namespace: string,
   { parentRef }: Pick<ListenerSetSpec, 'parentRef'>,

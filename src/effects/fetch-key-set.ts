@@ -8,18 +8,18 @@ import { contextOptions, systemAuthorities } from '../tls-client/context.ts'
 import { handshakeOptions, serverIdentity } from '../tls-client/handshake.ts'
 import type { KeySetAddress } from './key-set-address.ts'
 
-/** Value of a secret by its digest; undefined where it is not known. */
+/** Returns the value of a secret by its digest, or undefined if it is unknown. */
 export type SecretLookup = (digest: string) => Uint8Array | undefined
 
 export type PublicKeySet = Readonly<Record<string, unknown>>
 
-/** An event that holds the set must stay far below what logs take. */
+/** Maximum bytes of a key set, which must fit into an event. */
 const maxBytes = 256 * 1024
 const timeoutMs = 10_000
 
 /**
- * Resolves with the set, public members only; rejects with an Error for people. Redirects are not
- * followed: the server is the one that the policy names.
+ * Fetches a key set. Resolves with the public members of its keys; rejects with an Error for operators.
+ * Redirects are not followed, since the policy names the server.
  */
 export async function fetchKeySet(
   address: KeySetAddress,
@@ -53,10 +53,10 @@ export async function fetchKeySet(
   }
 }
 
-/** Without a choice of the user's, a key set is fetched in HTTP/1.1. */
+/** ALPN protocols that are used unless a policy sets them. */
 const defaultAlpn = ['http/1.1']
 
-/** As requests connect to the same backend. */
+/** Returns a function that connects with the TLS settings of requests to the same backend. */
 function connector(
   config: BackendTlsConfig,
   host: string,
@@ -86,7 +86,7 @@ function connector(
   }
 }
 
-/** Members of keys that no verifier needs and that must not be written down (RFC 7518 section 6). */
+/** Private members of keys, which must not be recorded (RFC 7518 section 6). */
 const privateMembers = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])
 
 function publicKeySet(text: string): PublicKeySet {
@@ -98,9 +98,7 @@ function publicKeySet(text: string): PublicKeySet {
   }
   const keys = (parsed as { keys?: unknown } | null)?.keys
   if (!Array.isArray(keys)) throw new Error('the answer is no key set')
-  return { keys: keys.filter(isObject).map(withoutPrivate) }
-}
-
-function withoutPrivate(key: Readonly<Record<string, unknown>>): PublicKeySet {
-  return Object.fromEntries(Object.entries(key).filter(([name]) => !privateMembers.has(name)))
+  const isPublic = ([name]: readonly [string, unknown]) => !privateMembers.has(name)
+  const publicPart = (key: object) => Object.fromEntries(Object.entries(key).filter(isPublic))
+  return { keys: keys.filter(isObject).map(publicPart) }
 }

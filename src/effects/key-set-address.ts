@@ -1,4 +1,4 @@
-/** Where a key set is fetched: the address to connect to, and how to speak there. */
+/** Where a key set is fetched: address, server name and TLS settings. */
 import { backendPolicy } from '../desired/backend-policy.ts'
 import type { BackendTlsConfig } from '../model/backend-tls.ts'
 import type { KeySetRequest } from '../model/key-sets.ts'
@@ -9,12 +9,12 @@ export interface KeySetAddress {
   /** A name or an IP address. */
   readonly host: string
   readonly port: number
-  /** What the server is called: in the Host header and, unless `tls` says otherwise, by TLS. */
+  /** Name of the server, in the Host header and, unless `tls` has another one, in TLS. */
   readonly name: string
   readonly tls: BackendTlsConfig | undefined
 }
 
-/** Throws an Error for people where nothing can be reached, or not in the way that policies ask. */
+/** @throws Error for users if there is no address, or if a policy cannot be enforced */
 export function keySetAddress(
   request: KeySetRequest,
   resources: readonly Resource[],
@@ -38,7 +38,7 @@ function tlsOf(
 ): BackendTlsConfig | undefined {
   const policy = backendPolicy(resources, target, 'tls')
   if (policy === undefined) return undefined
-  // Never in clear instead.
+  // The fetch fails; it never falls back to plaintext.
   if (policy.unenforceable !== undefined) throw new Error(policy.unenforceable)
   return JSON.parse(policy.config) as BackendTlsConfig
 }

@@ -1,35 +1,29 @@
 /**
- * Keeps the key sets that policies ask for fresh. What is fetched becomes an event, which the fold
- * reads like any other; a refresh that finds nothing new adds nothing. The last good set stands
- * while a server is away, and over restarts, since it is in the log.
+ * Keeps the key sets of policies up to date. A fetched set is recorded as an event unless it is
+ * unchanged. The last valid set stays in the log while a server is down, and over restarts.
  */
-import { createHash } from 'node:crypto'
-import { createEvent, jwksFetched, type SluiceEvent } from '../../events/index.ts'
+import { createHash, randomUUID } from 'node:crypto'
+import { jwksFetched, type SluiceEvent } from '../../events/index.ts'
 import { canonicalJson } from '../base/canonical.ts'
-import type { Clock } from '../base/clock.ts'
 import { timerDelay } from '../base/timer-delay.ts'
-import { subjectOf } from '../log/index.ts'
+import { newEvent } from '../log/index.ts'
 import type { KeySetRequest } from '../model/key-sets.ts'
 import type { Resource } from '../model/resources.ts'
 import { fetchKeySet, type PublicKeySet, type SecretLookup } from './fetch-key-set.ts'
 import { keySetAddress } from './key-set-address.ts'
 
 interface KeySetFetcherOptions {
-  readonly clock: Clock
-  readonly cluster: string
-  /** Unique to this run, for the ids of events. */
-  readonly run: string
-  /** Of the lease under which is fetched; 0 where there is none. */
-  readonly epoch?: () => number
-  /** The desired state, in which addresses and TLS settings of backends stand. */
+  /** The epoch of the lease, or 0 without a lease. */
+  readonly epoch: () => number
+  /** The desired state, which has addresses and TLS settings of backends. */
   readonly resources: () => readonly Resource[]
   readonly secret: SecretLookup
-  /** Last part of the names of Services. */
+  /** DNS domain of the cluster: the last part of the names of Services. */
   readonly clusterDomain: string
-  /** Digest of the set that the fold has; undefined where it has none. */
+  /** Returns the digest of the key set in the fold, or undefined if there is none. */
   readonly known: (uri: string) => string | undefined
   readonly append: (event: SluiceEvent) => Promise<void>
-  /** For the operational log: a fetch has failed, or works again. */
+  /** Called with notices for operators: a fetch has failed, or works again. */
   readonly onNotice: (text: string) => void
 }
 
@@ -40,7 +34,7 @@ interface Fetching {
 }
 
 const source = '/sluice/key-sets'
-/** However short a policy keeps keys, and however often a server fails. */
+/** Shortest delay between two fetches. */
 const shortestMs = 100
 const firstRetryMs = 1_000
 const longestRetryMs = 60_000
@@ -50,13 +44,15 @@ export class KeySetFetcher {
   readonly #fetching = new Map<string, Fetching>()
   readonly #end = new AbortController()
   readonly #underWay = new Set<Promise<void>>()
+  /** Part of event ids that is different in every run. */
+  readonly #run = randomUUID()
   #events = 0
 
   constructor(options: KeySetFetcherOptions) {
     this.#options = options
   }
 
-  /** Fetches what is newly asked for, and forgets what nobody asks for any more. */
+  /** Fetches new key sets, and stops fetching those that are not in the list. */
   update(wanted: readonly KeySetRequest[]): void {
     if (this.#end.signal.aborted) return
     const uris = new Set(wanted.map(({ uri }) => uri))
@@ -81,7 +77,7 @@ export class KeySetFetcher {
     if (isSooner) this.#schedule(known, request.cacheMs)
   }
 
-  /** Resolves when what is being fetched now has come, or has failed. */
+  /** Resolves when all fetches under way have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay)
   }
@@ -104,7 +100,7 @@ export class KeySetFetcher {
     try {
       const address = keySetAddress(request, resources(), clusterDomain, Math.random)
       const keySet = await fetchKeySet(address, request.path, secret, this.#end.signal)
-      await this.#tell(request.uri, keySet)
+      await this.#record(request.uri, keySet)
       if (fetching.failures > 0) onNotice(`keys are fetched from ${request.uri} again`)
       fetching.failures = 0
     } catch (error) {
@@ -125,15 +121,13 @@ export class KeySetFetcher {
     fetching.timer.unref()
   }
 
-  async #tell(uri: string, keySet: PublicKeySet): Promise<void> {
-    const { clock, cluster, run, known, append } = this.#options
+  async #record(uri: string, keySet: PublicKeySet): Promise<void> {
+    const { epoch, known, append } = this.#options
     const digest = digestOf(canonicalJson(keySet))
     if (known(uri) === digest) return
-    const time = new Date(clock.now()).toISOString()
-    const context = { source, time, epoch: this.#options.epoch?.() ?? 0 }
-    const event = createEvent(jwksFetched, context, {
-      id: `${run}:key-set:${this.#events++}:${jwksFetched.type}`,
-      subject: subjectOf({ cluster, kind: 'Jwks', namespace: '', name: digestOf(uri) }),
+    const about = { kind: 'Jwks', name: digestOf(uri) }
+    const event = newEvent(jwksFetched, { source, epoch: epoch() }, about, {
+      id: `${this.#run}:key-set:${this.#events++}:${jwksFetched.type}`,
       data: { uri, digest, keySet },
     })
     await append(event)

@@ -32,7 +32,7 @@ function storeWith(...digests: string[]): SecretStore {
 }
 
 describe('the secret store', () => {
-  it('sends a value once, however many resources refer to it, and takes it back with the last', () => {
+  it('sends a value once for all resources that refer to it, and removes it with the last one', () => {
     const store = storeWith('d1', 'd2')
     const first = store.join(change(1, [listener('a', 'd1', 'd2')]))
     expect(keys(first.upserted)).toEqual(['secret/d1', 'secret/d2', 'listener/Gateway/ns/gw/a'])
@@ -56,7 +56,7 @@ describe('the secret store', () => {
     expect(next.removed).toEqual(['secret/d1'])
   })
 
-  it('publishes values that arrive after their references, together with them', async () => {
+  it('publishes values that arrive late, together with the resources that refer to them', async () => {
     let arrivals = 0
     const store = new SecretStore(() => arrivals++)
     store.join(change(7, [listener('a', 'd1', 'd2')]))
@@ -74,7 +74,7 @@ describe('the secret store', () => {
     expect(store.late()).toBeUndefined()
   })
 
-  it('forgets what neither the source nor a resource knows', () => {
+  it('drops values that neither the source nor a resource uses', () => {
     const store = storeWith('d1', 'd2', 'd3', 'd4')
     store.join(change(1, [listener('a', 'd1', 'd2')]))
     store.retain(new Set(['d3']))

@@ -1,43 +1,45 @@
 /**
- * Values of secrets, in memory only. A source brings them, by digest, before the event that names
- * the digest; they join the published changes as resources of their own, so that neither the log
- * nor the desired state ever holds one.
+ * Values of secrets, in memory only. A source adds each value before it appends the event
+ * with the value's digest. Values are added to published changes as separate resources, so that neither
+ * the log nor the desired state contains them.
  *
  * ```
  *   source ──keep──► values ──join──► published change + secrets that its resources refer to
  *                      │
- *                      └──retain──► gone, when neither the source nor a resource knows the digest
+ *                      └──retain──► removed, if neither the source nor a resource has the digest
  * ```
  */
-import type {
-  DesiredDelta,
-  ResourceKey,
-  SecretResource,
-  VersionedResource,
+import { SetMap } from '../base/set-map.ts'
+import {
+  type DesiredDelta,
+  type ResourceKey,
+  type SecretResource,
+  secretKey,
+  secretRefsOf,
+  type VersionedResource,
 } from '../model/resources.ts'
-import { secretKey, secretRefsOf } from '../model/resources.ts'
 
 export class SecretStore {
   readonly #onArrival: () => void
   readonly #values = new Map<string, Uint8Array>()
   readonly #own = new Set<string>()
   /** Published resources that refer to secrets. */
-  readonly #referring = new Map<ResourceKey, VersionedResource>()
+  readonly #referringResources = new Map<ResourceKey, VersionedResource>()
   /** Digest -> keys of the resources that refer to it. */
-  readonly #references = new Map<string, Set<ResourceKey>>()
+  readonly #references = new SetMap<string, ResourceKey>()
   /** Digests of the values that are published. */
   readonly #published = new Set<string>()
-  /** Digests that were published without their value, which has come since. */
+  /** Digests whose value arrived after resources that refer to it were published. */
   readonly #arrived = new Set<string>()
-  /** Of the last change set. */
+  /** Position of the last change set. */
   #sequence = 0
 
-  /** `onArrival`: a value has come that a published resource waits for; `late` has it. */
+  /** `onArrival` is called when a value arrives that a published resource refers to; `late` returns it. */
   constructor(onArrival: () => void) {
     this.#onArrival = onArrival
   }
 
-  /** Takes a value in. The bytes are copied. */
+  /** Adds a value. The bytes are copied. */
   keep(digest: string, value: Uint8Array): void {
     if (this.#values.has(digest)) return
     this.#values.set(digest, Uint8Array.from(value))
@@ -46,13 +48,13 @@ export class SecretStore {
     if (this.#arrived.size === 1) queueMicrotask(this.#onArrival)
   }
 
-  /** Takes in a value of the gateway's own, which is never forgotten. */
+  /** Adds a value of the gateway itself, which is never removed. */
   keepAlways(digest: string, value: Uint8Array): void {
     this.#own.add(digest)
     this.keep(digest, value)
   }
 
-  /** A change set with the values that it newly refers to, and without those it no longer does. */
+  /** Adds the values that a change set newly refers to, and removes those it no longer refers to. */
   join(delta: DesiredDelta): DesiredDelta {
     const touched = new Set<string>()
     for (const key of delta.removed) this.#refer(key, undefined, touched)
@@ -67,22 +69,20 @@ export class SecretStore {
   }
 
   /**
-   * Values that came after what refers to them was published, with those resources once more, so
-   * that whoever refused them tries again; undefined where there are none.
+   * Returns values that arrived late, with the resources that refer to them: proxies that rejected these
+   * resources then retry. Returns undefined if there are none.
    */
   late(): DesiredDelta | undefined {
     const arrived = new Set(this.#arrived)
     this.#arrived.clear()
     const { upserted } = this.#settle(arrived)
     if (upserted.length === 0) return undefined
-    const keys = new Set(
-      [...arrived].flatMap((digest) => [...(this.#references.get(digest) ?? [])]),
-    )
-    const again = [...keys].flatMap((key) => this.#referring.get(key) ?? [])
+    const keys = new Set([...arrived].flatMap((digest) => [...this.#references.get(digest)]))
+    const again = [...keys].flatMap((key) => this.#referringResources.get(key) ?? [])
     return { sequence: this.#sequence, upserted: [...upserted, ...again], removed: [] }
   }
 
-  /** Forgets every value that is neither live nor referred to. */
+  /** Removes every value that is neither live nor referred to. */
   retain(live: ReadonlySet<string>): void {
     for (const digest of this.#values.keys()) {
       const isWanted = live.has(digest) || this.#own.has(digest) || this.#references.has(digest)
@@ -90,33 +90,30 @@ export class SecretStore {
     }
   }
 
-  /** A value, for calls that this process makes itself; undefined where it is not known. */
+  /** A value for requests of this process; undefined if it is unknown. */
   value(digest: string): Uint8Array | undefined {
     return this.#values.get(digest)
   }
 
-  /** Number of values that are held. */
+  /** Number of values. */
   get size(): number {
     return this.#values.size
   }
 
   #refer(key: ResourceKey, after: VersionedResource | undefined, touched: Set<string>): void {
-    const before = this.#referring.get(key)
+    const before = this.#referringResources.get(key)
     const old = before === undefined ? [] : secretRefsOf(before.resource)
     const fresh = after === undefined ? [] : secretRefsOf(after.resource)
     for (const { digest } of old) {
-      const keys = this.#references.get(digest)
-      keys?.delete(key)
-      if (keys?.size === 0) this.#references.delete(digest)
+      this.#references.delete(digest, key)
       touched.add(digest)
     }
     for (const { digest } of fresh) {
-      const keys = this.#references.get(digest) ?? new Set()
-      this.#references.set(digest, keys.add(key))
+      this.#references.add(digest, key)
       touched.add(digest)
     }
-    if (after === undefined || fresh.length === 0) this.#referring.delete(key)
-    else this.#referring.set(key, after)
+    if (after === undefined || fresh.length === 0) this.#referringResources.delete(key)
+    else this.#referringResources.set(key, after)
   }
 
   #settle(touched: ReadonlySet<string>): { upserted: VersionedResource[]; removed: string[] } {

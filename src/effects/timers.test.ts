@@ -13,7 +13,6 @@ function start(options: Partial<TimersOptions> = {}) {
   const clock = { now: () => 1_000_000 }
   timers = new Timers({
     clock,
-    cluster: 'test',
     epoch: () => 3,
     append: (events) => void told.push(...events),
     graceMs: 0,
@@ -23,7 +22,7 @@ function start(options: Partial<TimersOptions> = {}) {
 }
 
 describe('timers of the fold', () => {
-  it('are told once when they are due, under the epoch of the lease, and not before', async () => {
+  it('fire once when they are due, with the epoch of the lease, and not before', async () => {
     const { timers, told } = start()
     const due = { timer: 'silent:p', dueAt: at(999_000) }
     const later = { timer: 'silent:q', dueAt: at(9_000_000) }
@@ -39,7 +38,7 @@ describe('timers of the fold', () => {
     expect(told[0]?.id).toBe(`3:timer:silent:p:${due.dueAt}`)
   })
 
-  it('are told again where the log did not take them, and wait while another replica writes', async () => {
+  it('fire again if the append failed, and wait while another replica writes', async () => {
     let failures = 2
     let asked = 0
     const told: SluiceEvent[] = []

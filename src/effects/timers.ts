@@ -1,56 +1,58 @@
 /**
- * Tells the fold when the times have come that it asked to be told of. Every replica runs this; an
- * event that several append is one, since its id follows from what it says.
+ * Appends an event when a timer of the fold is due. Every replica runs this; if several append the event, it
+ * is stored once, since its id is derived from its content.
  */
-import { createEvent, type SluiceEvent, timerFired } from '../../events/index.ts'
-import type { Clock } from '../base/clock.ts'
-import { subjectOf } from '../log/index.ts'
+import { type SluiceEvent, timerFired } from '../../events/index.ts'
+import { type Clock, systemClock } from '../base/clock.ts'
+import { newEvent } from '../log/index.ts'
 
-/** What the fold asks for. */
+/** A timer of the fold. */
 interface WantedTimer {
   readonly timer: string
-  /** RFC 3339. */
+  /** Time at which the timer is due (RFC 3339). */
   readonly dueAt: string
 }
 
 export interface TimersOptions {
-  readonly clock: Clock
-  readonly cluster: string
-  /** Of the lease under which timers are told; undefined while another replica tells them. */
+  /** If omitted, the system's clock is used. */
+  readonly clock?: Clock
+  /** Epoch of the lease; undefined while another replica appends. */
   readonly epoch: () => number | undefined
-  /** May give a promise; its rejection means that nobody was told: the timers fire again a little later. */
+  /** Appends events. May return a promise; if it rejects, the timers fire again a little later. */
   readonly append: (events: readonly SluiceEvent[]) => unknown
   /**
-   * Milliseconds after the start before which nothing fires: while nobody ran, nothing could happen
-   * that would have stopped a timer.
+   * Milliseconds after the start in which no timer fires, since nothing could cancel a timer while
+   * this process was down.
    */
   readonly graceMs?: number
 }
 
 const defaultGraceMs = 30_000
-/** A timer that could not be told, or somebody else was to tell, is looked at again. */
-const againMs = 1_000
+/** Wait before due timers are checked again, after a failed append or while another replica appends. */
+const retryMs = 1_000
 const source = '/sluice/timers'
 
 export class Timers {
   readonly #options: TimersOptions
+  readonly #clock: Clock
   readonly #notBefore: number
   #wanted: readonly WantedTimer[] = []
-  readonly #told = new Set<string>()
+  readonly #fired = new Set<string>()
   #next: NodeJS.Timeout | undefined
   #isClosed = false
 
   constructor(options: TimersOptions) {
     this.#options = options
-    this.#notBefore = options.clock.now() + (options.graceMs ?? defaultGraceMs)
+    this.#clock = options.clock ?? systemClock
+    this.#notBefore = this.#clock.now() + (options.graceMs ?? defaultGraceMs)
   }
 
-  /** Takes what the fold wants now; the same array again costs nothing. */
+  /** Sets the timers of the fold. The same array again changes nothing. */
   want(timers: readonly WantedTimer[]): void {
     if (timers === this.#wanted || this.#isClosed) return
     this.#wanted = timers
     const ids = new Set(timers.map(idOf))
-    for (const id of this.#told) if (!ids.has(id)) this.#told.delete(id)
+    for (const id of this.#fired) if (!ids.has(id)) this.#fired.delete(id)
     this.#schedule()
   }
 
@@ -61,59 +63,53 @@ export class Timers {
 
   #schedule(): void {
     clearTimeout(this.#next)
-    const untold = this.#wanted.filter((timer) => !this.#told.has(idOf(timer)))
-    if (untold.length === 0) return
-    const first = Math.min(...untold.map(({ dueAt }) => Date.parse(dueAt)))
-    const wait = Math.max(0, Math.max(first, this.#notBefore) - this.#options.clock.now())
-    this.#next = setTimeout(() => this.#tell(), wait)
+    const unfired = this.#wanted.filter((timer) => !this.#fired.has(idOf(timer)))
+    if (unfired.length === 0) return
+    const first = Math.min(...unfired.map(({ dueAt }) => Date.parse(dueAt)))
+    const wait = Math.max(0, Math.max(first, this.#notBefore) - this.#clock.now())
+    this.#next = setTimeout(() => this.#fire(), wait)
     this.#next.unref()
   }
 
-  #tell(): void {
+  #fire(): void {
     const epoch = this.#options.epoch()
     if (epoch === undefined) {
-      this.#again()
+      this.#retryLater()
       return
     }
-    const now = this.#options.clock.now()
+    const now = this.#clock.now()
     const due = this.#wanted.filter(
-      (timer) => Date.parse(timer.dueAt) <= now && !this.#told.has(idOf(timer)),
+      (timer) => Date.parse(timer.dueAt) <= now && !this.#fired.has(idOf(timer)),
     )
-    for (const timer of due) this.#told.add(idOf(timer))
-    if (due.length > 0) void this.#append(due, now, epoch)
+    for (const timer of due) this.#fired.add(idOf(timer))
+    if (due.length > 0) void this.#append(due, epoch)
     this.#schedule()
   }
 
-  async #append(due: readonly WantedTimer[], now: number, epoch: number): Promise<void> {
+  async #append(due: readonly WantedTimer[], epoch: number): Promise<void> {
     try {
-      await this.#options.append(due.map((timer) => this.#event(timer, now, epoch)))
+      await this.#options.append(due.map((timer) => this.#event(timer, epoch)))
     } catch {
-      // Whoever keeps the log has told the operator why.
-      for (const timer of due) this.#told.delete(idOf(timer))
-      this.#again()
+      // The log reports the reason to operators.
+      for (const timer of due) this.#fired.delete(idOf(timer))
+      this.#retryLater()
     }
   }
 
-  #again(): void {
+  #retryLater(): void {
     clearTimeout(this.#next)
     if (this.#isClosed) return
-    this.#next = setTimeout(() => this.#tell(), againMs)
+    this.#next = setTimeout(() => this.#fire(), retryMs)
     this.#next.unref()
   }
 
-  #event(wanted: WantedTimer, now: number, epoch: number): SluiceEvent {
+  #event(wanted: WantedTimer, epoch: number): SluiceEvent {
     const { timer, dueAt } = wanted
-    const time = new Date(now).toISOString()
-    const { cluster } = this.#options
-    return createEvent(
-      timerFired,
-      { source, time, epoch },
-      {
-        id: `${epoch}:timer:${idOf(wanted)}`,
-        subject: subjectOf({ cluster, kind: 'Timer', namespace: '', name: timer }),
-        data: { timer, dueAt },
-      },
-    )
+    const about = { kind: 'Timer', name: timer }
+    return newEvent(timerFired, { source, epoch, clock: this.#clock }, about, {
+      id: `${epoch}:timer:${idOf(wanted)}`,
+      data: { timer, dueAt },
+    })
   }
 }
 

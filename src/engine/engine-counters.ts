@@ -4,7 +4,7 @@ import type { StreamCounters } from './contracts/streams.ts'
 import { startFloodCounters } from './limits/http2-floods.ts'
 import type { ByteMeter } from './sockets/transport.ts'
 
-/** Counters at zero; those that are kept elsewhere are read from there. */
+/** Returns counters at zero. The parameters supply the counters that are kept elsewhere. */
 export function startCounters(
   plain: ByteMeter,
   tls: ByteMeter,
@@ -51,7 +51,7 @@ export function startCounters(
   }
 }
 
-/** Counters of streams at zero. */
+/** Returns stream counters at zero. */
 export function startStreamCounters(): StreamCounters {
   const none = () => ({ tcp: 0, tls: 0, udp: 0 })
   return {

@@ -5,7 +5,7 @@ import { ReadBuffers } from './bytes/read-buffers.ts'
 import { WriteBuffers } from './bytes/write-buffers.ts'
 import { socketHighWaterMark } from './bytes/write-limits.ts'
 import type { CallListener, CallRequest, OpenCall } from './contracts/calls.ts'
-import type { Engine, EngineCounters, PoolState, PortChange } from './contracts/engine.ts'
+import type { EngineCounters, PoolState, PortChange } from './contracts/engine.ts'
 import type { EngineParts } from './contracts/engine-parts.ts'
 import type { RequestHandler } from './contracts/requests.ts'
 import type { StreamCounters, StreamHandler } from './contracts/streams.ts'
@@ -13,7 +13,7 @@ import { startCounters, startStreamCounters } from './engine-counters.ts'
 import { ExchangePool } from './exchange/exchange-pool.ts'
 import { HttpExchange } from './exchange/http-exchange.ts'
 import { DownstreamConnection } from './http1/downstream-connection.ts'
-import { overTls } from './http2/open-session.ts'
+import { overTls } from './http2/downstream-session.ts'
 import {
   defaultLimits,
   defaultStreamLimits,
@@ -22,61 +22,54 @@ import {
 } from './limits/engine-limits.ts'
 import { HeadReader } from './message/head-reader.ts'
 import { findNodeHandles } from './node-handles/node-handles.ts'
-import { PortSettings } from './port-settings.ts'
 import type { ConnectionCap } from './sockets/connection-cap.ts'
 import { FlushQueue } from './sockets/flush-queue.ts'
 import { ProxyHeaderReader } from './sockets/proxy-header-reader.ts'
-import { setKeepalive } from './sockets/tcp-keepalive.ts'
+import { defaultKeepalive, setKeepalive } from './sockets/tcp-keepalive.ts'
 import { DatagramPort } from './streams/datagram-port.ts'
 import { StreamConnection } from './streams/stream-connection.ts'
-import { LoopTicks } from './time/loop-ticks.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './time/timer-wheel.ts'
 import type { ChooseTls, TlsChoice } from './tls/tls-choice.ts'
 import { TlsHandshake } from './tls/tls-handshake.ts'
 import { Pools } from './upstream/pool.ts'
 import { UpstreamCall } from './upstream/upstream-call.ts'
 export interface EngineOptions {
-  /** The I/O instance of the core, of this thread. */
+  /** The I/O instance of the core on this thread. */
   readonly core: IoCore
   /** The record that request heads are read into; the data plane matches routes against it. */
   readonly head: HeadRecord
   readonly handler: RequestHandler
-  /** What happens to connections that are forwarded as they are; refused if omitted. */
+  /** Handles connections that are forwarded without being read. If omitted, they are refused. */
   readonly streamHandler?: StreamHandler
   readonly limits?: Partial<EngineLimits>
   readonly streamLimits?: Partial<StreamLimits>
-  /** Must connections from this address begin with a header of the PROXY protocol? */
+  /** Whether connections from this address must begin with a PROXY header. */
   readonly expectsProxyHeader?: (address: string) => boolean
-  /** Bounds the client connections of all TCP ports together; unbounded if omitted. */
+  /** Limits the client connections of all TCP ports together. If omitted, there is no limit. */
   readonly connectionCap?: ConnectionCap
-  /** Read buffers outside the core's memory; requests that would need one more are answered 503. */
+  /** Maximum number of read buffers outside the core's memory; requests that need another one get 503. */
   readonly maxReadBuffers?: number
-  /** Where listeners bind: an IPv4 or IPv6 address; `::` for both. */
+  /** IPv4 or IPv6 address that listeners bind; `::` accepts both. */
   readonly bindAddress: string
-  /** Several workers bind the same port, and the kernel spreads connections (Linux). */
+  /** Whether several workers bind the same port, so that the kernel spreads connections (Linux). */
   readonly reusePort: boolean
   readonly clock?: EngineClock
   /**
-   * Reads plaintext clients into shared memory and writes past Node's streams, if this Node supports it;
-   * true if omitted.
+   * Whether to read plaintext clients into shared memory and to write without Node's streams, if this
+   * Node supports it. Default true.
    */
   readonly usesNodeHandles?: boolean
-  /** A connection to an upstream was made, in so many seconds. */
+  /** Called with the connect time when a connection to an upstream has been made. */
   readonly onUpstreamConnected?: (seconds: number) => void
-  /** A TLS handshake with a client was finished, in so many seconds. */
+  /** Called with the duration when a TLS handshake with a client has finished. */
   readonly onTlsHandshake?: (port: number, choice: TlsChoice, seconds: number) => void
 }
 
 const flushPollMs = 20
 
-/** An I/O engine on this thread. */
-export function createEngine(options: EngineOptions): Engine {
-  return new SocketEngine(options)
-}
-
-class SocketEngine implements Engine {
+/** An I/O engine on this thread: listening ports, connections to upstreams, and the gateway's own calls. */
+export class Engine {
   readonly #options: EngineOptions
-  readonly #cap: ConnectionCap | undefined
   readonly #parts: EngineParts
   readonly #servers = new Map<number, Server>()
   readonly #pools = new Pools(() => this.#parts)
@@ -88,7 +81,6 @@ class SocketEngine implements Engine {
 
   constructor(options: EngineOptions) {
     this.#options = options
-    this.#cap = options.connectionCap
     const clock = options.clock ?? platformClock()
     const clientMeter = { received: 0, sent: 0 }
     const tlsMeter = { received: 0, sent: 0 }
@@ -100,7 +92,6 @@ class SocketEngine implements Engine {
       clock,
       timers: new TimerWheel(clock),
       upstreams: this.#pools,
-      loopTicks: new LoopTicks(),
       readBuffers,
       ...findNodeHandles(options.core, options.usesNodeHandles ?? true),
       writeBuffers: new WriteBuffers(options.core),
@@ -117,7 +108,7 @@ class SocketEngine implements Engine {
       streamCounters: startStreamCounters(),
       streams: new Set(),
       datagramSessions: new Set(),
-      exchanges,
+      takeExchange: () => exchanges.take(),
       activeExchanges: 0,
       isDraining: false,
       toError: (thrown) => this.#toError(thrown),
@@ -131,6 +122,7 @@ class SocketEngine implements Engine {
     return this.#parts.counters
   }
 
+  /** The open connections to backends, by address. */
   poolStates(): readonly PoolState[] {
     return this.#pools.states()
   }
@@ -139,6 +131,10 @@ class SocketEngine implements Engine {
     return this.#parts.streamCounters
   }
 
+  /**
+   * Binds a port (0: any free port) and resolves with its number. Rejects with GatewayError
+   * `port_in_use`, whose cause is the system's error. With `tls`, connections must use TLS.
+   */
   listen(port: number, limits?: Partial<EngineLimits>, tls?: ChooseTls): Promise<number> {
     const settings = this.#settingsOf(port)
     Object.assign(settings.limits, limits)
@@ -150,13 +146,17 @@ class SocketEngine implements Engine {
     })
   }
 
+  /** Like `listen`, for connections that are forwarded without being read. */
   listenStream(port: number): Promise<number> {
     return this.#bind(port, this.#settingsOf(port), (socket, bound, _server, wasRead = false) => {
-      const stream = { port: bound, protocol: 'tcp', socket, raw: socket, wasRead } as const
-      new StreamConnection(this.#parts, stream)
+      new StreamConnection(this.#parts, { port: bound, protocol: 'tcp', socket, wasRead })
     })
   }
 
+  /**
+   * Changes the settings of a port that is bound or about to be. New limits also apply to open
+   * connections; new keepalive settings only apply to connections that are accepted from now on.
+   */
   configure(port: number, change: PortChange): void {
     let settings = this.#settings.get(port)
     if (settings === undefined) {
@@ -166,11 +166,12 @@ class SocketEngine implements Engine {
     settings.change(change)
   }
 
-  /** Those of a port that is bound already, or is about to be with settings of its own. */
+  /** Returns the settings of the port, or the defaults if it has none yet. */
   #settingsOf(port: number): PortSettings {
     return this.#settings.get(port) ?? new PortSettings(this.#parts.limits)
   }
 
+  /** Binds a UDP port. */
   async listenDatagrams(port: number): Promise<number> {
     const { bindAddress, reusePort } = this.#options
     const bound = await DatagramPort.bind(this.#parts, { port, bindAddress, reusePort })
@@ -178,13 +179,14 @@ class SocketEngine implements Engine {
     return bound.port
   }
 
+  /** Closes a UDP port and ends its sessions. */
   async unlistenDatagrams(port: number): Promise<void> {
     const bound = this.#datagramPorts.get(port)
     this.#datagramPorts.delete(port)
     await bound?.close()
   }
 
-  /** Client connections that are open. */
+  /** Number of open client connections. */
   get #open(): number {
     const { connections, handshakes, streams } = this.#parts
     return connections.size + handshakes.size + streams.size
@@ -199,7 +201,7 @@ class SocketEngine implements Engine {
     let bound = port
     const options = { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark }
     const server = createServer(options, (socket: Socket) => {
-      if (this.#cap?.admit(this.#open) === false) {
+      if (this.#options.connectionCap?.admit(this.#open) === false) {
         this.#parts.counters.connectionsRefused++
         socket.on('error', () => {})
         socket.resetAndDestroy()
@@ -225,7 +227,7 @@ class SocketEngine implements Engine {
         if (address !== null && typeof address === 'object') bound = address.port
         this.#servers.set(bound, server)
         this.#settings.set(bound, settings)
-        // Failures to accept (no descriptors left) must not end the process.
+        // An error while accepting, such as a lack of descriptors, must not end the process.
         server.on('error', () => {})
         resolve(bound)
       })
@@ -257,18 +259,22 @@ class SocketEngine implements Engine {
         this.#parts.counters.tlsConnectionsTotal++
         const connection =
           socket.alpnProtocol === 'h2'
-            ? overTls(this.#parts, { limits, port, secure })
+            ? overTls(this.#parts, { limits, port }, secure)
             : new DownstreamConnection(this.#parts, { limits, port, socket, secure })
-        // The port was closed during the handshake.
+        // Closes the connection if its port was closed during the handshake.
         if (this.#servers.get(port) !== server) connection.closeSoon()
       },
       onPassthrough: (socket, choice, serverName, first) => {
-        const stream = { ...accepted, socket, raw, tls: choice, serverName, first, wasRead: true }
+        const stream = { ...accepted, socket, tls: choice, serverName, first, wasRead: true }
         new StreamConnection(this.#parts, stream)
       },
     })
   }
 
+  /**
+   * Stops accepting on a port. Open connections finish their requests and close. Connections that are
+   * forwarded unread stay open, because their peers cannot be asked to close them.
+   */
   unlisten(port: number): Promise<void> {
     const server = this.#servers.get(port)
     this.#servers.delete(port)
@@ -280,10 +286,15 @@ class SocketEngine implements Engine {
     return Promise.resolve()
   }
 
+  /** Makes a request of the gateway's own. Failures are reported to the listener after this returns. */
   call(request: CallRequest, listener: CallListener): OpenCall {
     return new UpstreamCall(this.#parts, request, listener).start()
   }
 
+  /**
+   * Asks kept-alive clients to close, and stops accepting on all ports after `minMs`. Resolves when
+   * the last exchange is done, or when `maxMs` have passed and the remaining exchanges were cut.
+   */
   drain(minMs: number, maxMs: number): Promise<void> {
     this.#parts.isDraining = true
     for (const connection of this.#parts.connections) connection.announceEnd()
@@ -303,21 +314,21 @@ class SocketEngine implements Engine {
     }
     drain.stopsAccepting = true
     for (const port of [...this.#servers.keys()]) void this.unlisten(port)
-    // Sessions of datagrams have no end that could be awaited.
+    // Sessions of datagrams have no end to wait for.
     for (const port of [...this.#datagramPorts.keys()]) void this.unlistenDatagrams(port)
     for (const connection of [...this.#parts.connections]) connection.closeSoon()
     this.#parts.timers.arm(this.#drainTimer, drain.maxMs)
     this.#onActivityEnded()
   }
 
-  /** An exchange or a connection has ended: is the drain over? */
+  /** Called when an exchange or a connection has ended, so that the drain may be complete. */
   #onActivityEnded(): void {
-    this.#cap?.settle(this.#open)
+    this.#options.connectionCap?.update(this.#open)
     const drain = this.#drain
     if (drain === undefined || !drain.stopsAccepting) return
     if (this.#parts.activeExchanges > 0 || this.#parts.streams.size > 0) return
     for (const connection of this.#parts.connections) {
-      // The end of a response may still be on its way to the kernel.
+      // The kernel may not have accepted the end of a response yet.
       if (connection.transport.backlog > 0) {
         this.#parts.timers.arm(this.#flushTimer, flushPollMs)
         return
@@ -336,6 +347,7 @@ class SocketEngine implements Engine {
     return new GatewayError('bug', undefined, thrown)
   }
 
+  /** Closes all ports and connections at once. */
   close(): void {
     for (const server of this.#servers.values()) server.close()
     this.#servers.clear()
@@ -357,4 +369,25 @@ const refuseStreams: StreamHandler = {
   onAlternateAddress: () => {},
   isCurrent: () => true,
   onStreamDone: () => {},
+}
+
+/**
+ * Settings of one port. Its connections share the object `limits`, so that changes reach open ones.
+ * The limits of HTTP/2 are replaced as an object, because a connection keeps those that it has
+ * announced to its peer.
+ */
+class PortSettings {
+  readonly limits: EngineLimits
+  keepalive = defaultKeepalive
+  readonly #defaults: EngineLimits
+
+  constructor(defaults: EngineLimits) {
+    this.#defaults = defaults
+    this.limits = { ...defaults }
+  }
+
+  change({ limits, keepalive = defaultKeepalive }: PortChange): void {
+    Object.assign(this.limits, this.#defaults, limits)
+    this.keepalive = keepalive
+  }
 }

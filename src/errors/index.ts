@@ -1,18 +1,60 @@
 /**
- * The catalogue of errors. Everything that is neither a user's bad configuration (an Outcome) nor
- * an expected refusal (a Verdict) is a GatewayError built from one row here; log level, status, retry
- * and text follow from the row, never from the place that catches it. docs/errors.md lists the same
+ * The catalogue of errors. Every failure that is neither wrong configuration (an Outcome) nor an
+ * expected refusal (a Verdict) is a GatewayError with one row of this table. Status, retry, reason and
+ * text follow from the row, never from the code that catches the error. docs/errors.md lists the same
  * rows. Codes are never reused.
  */
-import { type ErrorRow, row } from './row.ts'
 
-/** A request that breaks a rule. */
+interface ErrorRow {
+  /** HTTP status of the response; 0 if the error is never sent to clients. */
+  readonly status: number
+  /** Which side caused the error. */
+  readonly source: 'downstream' | 'upstream' | 'internal'
+  /** Whether the request may be retried; `reused`: only if its connection has served another request. */
+  readonly retry: 'no' | 'yes' | 'reused'
+  /** The `reason` in the access log and in metrics; one of a fixed set. */
+  readonly reason: string
+  /** The body of the response, which reveals nothing internal. */
+  readonly text: string
+  /** The explanation in docs/errors.md. */
+  readonly doc: string
+}
+
+const downstream = (status: number, reason: string, text: string, doc: string): ErrorRow => ({
+  status,
+  source: 'downstream',
+  retry: 'no',
+  reason,
+  text,
+  doc,
+})
+
+/** The error of a request that breaks a rule. */
 const invalid = (status: number, text: string, doc: string): ErrorRow =>
-  row(status, 'downstream', 'no', 'InvalidRequest', text, doc)
+  downstream(status, 'InvalidRequest', text, doc)
 
-/** Never sent to clients. */
-const unanswered = (text: string, doc: string): ErrorRow =>
-  row(0, 'internal', 'no', 'Internal', text, doc)
+const upstream = (
+  status: number,
+  retry: ErrorRow['retry'],
+  reason: string,
+  text: string,
+  doc: string,
+): ErrorRow => ({ status, source: 'upstream', retry, reason, text, doc })
+
+const internal = (status: number, reason: string, text: string, doc: string): ErrorRow => ({
+  status,
+  source: 'internal',
+  retry: 'no',
+  reason,
+  text,
+  doc,
+})
+
+/** The error of a request that the gateway fails to serve. */
+const failed = (text: string, doc: string): ErrorRow => internal(500, 'Internal', text, doc)
+
+/** The error of something that is never reported to clients. */
+const unanswered = (text: string, doc: string): ErrorRow => internal(0, 'Internal', text, doc)
 
 export const errorCatalogue = {
   bad_request: invalid(
@@ -71,247 +113,180 @@ export const errorCatalogue = {
     'client closed the connection',
     'The client closed the connection before the response was complete. The status is logged only.',
   ),
-  listener_not_found: row(
+  listener_not_found: downstream(
     404,
-    'downstream',
-    'no',
     'NotFound',
     'listener not found',
     'No listener on the port matches the host.',
   ),
-  route_not_found: row(
+  route_not_found: downstream(
     404,
-    'downstream',
-    'no',
     'NotFound',
     'route not found',
     'No rule of the listener matches the request.',
   ),
-  misdirected: row(
+  misdirected: downstream(
     421,
-    'downstream',
-    'no',
     'NotFound',
     'misdirected request',
     'The TLS connection was made for another listener.',
   ),
-  no_backends: row(
+  no_backends: internal(
     500,
-    'internal',
-    'no',
     'NoHealthyBackend',
     'no valid backends',
     'The rule has no backendRef, or all have weight 0.',
   ),
-  backend_invalid: row(
+  backend_invalid: internal(
     500,
-    'internal',
-    'no',
     'NoHealthyBackend',
     'backend does not exist',
     'The chosen backendRef has an unsupported kind, or no ReferenceGrant permits it.',
   ),
-  service_not_found: row(
+  service_not_found: internal(
     500,
-    'internal',
-    'no',
     'NotFound',
     'service not found',
     'The chosen backendRef names a Service, a port of one, or a GatewayBackend that does not exist.',
   ),
-  backend_unsupported: row(
+  backend_unsupported: internal(
     500,
-    'internal',
-    'no',
     'NoHealthyBackend',
     'backend is not supported yet',
     'This version does not support the type or a setting of the backend.',
   ),
-  backend_needs_tls: row(
-    500,
-    'internal',
-    'no',
-    'Internal',
+  backend_needs_tls: failed(
     'backend must be reached over TLS and no policy says how',
     'The appProtocol of the Service port is https or wss, and neither a BackendTLSPolicy nor backend.tls applies to it.',
   ),
-  policy_unenforceable: row(
-    500,
-    'internal',
-    'no',
-    'Internal',
+  policy_unenforceable: failed(
     'a policy that covers this route cannot be enforced',
     'A security policy is invalid or not supported yet; the route fails closed.',
   ),
-  rule_unusable: row(
-    500,
-    'internal',
-    'no',
-    'Internal',
+  rule_unusable: failed(
     'this route rule cannot be served',
     'The rule has a filter or match that is invalid or not supported.',
   ),
-  filter_failed: row(
-    500,
-    'internal',
-    'no',
-    'Internal',
+  filter_failed: failed(
     'failed to apply filters',
     'A rewrite or header change produced an invalid request.',
   ),
-  endpoint_picker_failed: row(
+  endpoint_picker_failed: internal(
     503,
-    'internal',
-    'no',
     'ExtProc',
     'endpoint picker failed',
     'The endpoint picker of an InferencePool could not be reached, failed, or picked no ready endpoint of the pool, and its failureMode is FailClose.',
   ),
-  no_endpoints: row(
+  no_endpoints: upstream(
     503,
-    'upstream',
     'no',
     'NoHealthyBackend',
     'no healthy backends',
     'The Service or InferencePool has no ready endpoint.',
   ),
-  dns_failed: row(
+  dns_failed: upstream(
     503,
-    'upstream',
     'yes',
     'NoHealthyBackend',
     'backends required DNS resolution which failed',
     'The host of the backend could not be resolved.',
   ),
-  connect_failed: row(
+  connect_failed: upstream(
     503,
-    'upstream',
     'yes',
     'UpstreamFailure',
     'upstream call failed: connection failure',
     'The connection was refused, reset or unreachable.',
   ),
-  upstream_tls_failed: row(
+  upstream_tls_failed: upstream(
     503,
-    'upstream',
     'yes',
     'UpstreamFailure',
     'upstream call failed: TLS failure',
     'The TLS handshake with the upstream failed, or its certificate does not verify.',
   ),
-  connect_timeout: row(
+  connect_timeout: upstream(
     504,
-    'upstream',
     'yes',
     'Timeout',
     'upstream call timeout',
     'The connection was not established in time.',
   ),
-  destination_refused: row(
+  destination_refused: downstream(
     403,
-    'downstream',
-    'no',
     'Authorization',
     'destination is not allowed',
     'The destination of a dynamic forward proxy request is not allowed.',
   ),
-  upstream_reset: row(
+  upstream_reset: upstream(
     503,
-    'upstream',
     'reused',
     'UpstreamFailure',
     'upstream call failed: connection closed before the response',
     'The upstream closed before it sent a response head.',
   ),
-  upstream_malformed: row(
+  upstream_malformed: upstream(
     502,
-    'upstream',
     'no',
     'UpstreamFailure',
     'upstream call failed: malformed response',
     'The upstream sent an invalid HTTP response.',
   ),
-  upstream_upgrade: row(
+  upstream_upgrade: upstream(
     502,
-    'upstream',
     'no',
     'UpstreamFailure',
     'upgrade failed',
     'The upstream switched to a protocol that the client did not request.',
   ),
-  upstream_timeout: row(
+  upstream_timeout: upstream(
     504,
-    'upstream',
     'yes',
     'Timeout',
     'upstream call timeout',
     'The backend request timeout passed.',
   ),
-  route_timeout: row(
+  route_timeout: upstream(
     504,
-    'upstream',
     'no',
     'Timeout',
     'request timeout',
     'The route request timeout passed.',
   ),
-  stream_idle: row(
+  stream_idle: downstream(
     504,
-    'downstream',
-    'no',
     'Timeout',
     'no bytes for too long',
     'A forwarded TCP or TLS connection was idle for too long and was reset. No status is sent.',
   ),
-  callout_failed: row(
-    500,
-    'internal',
-    'no',
-    'Internal',
+  callout_failed: failed(
     'a service that decides on requests failed',
     'A service that a policy calls failed or did not answer in time.',
   ),
-  credentials_failed: row(
-    500,
-    'internal',
-    'no',
-    'Internal',
+  credentials_failed: failed(
     'backend authentication failed',
     'No backend.auth is set, and the default cloud credentials that the backend needs are not available.',
   ),
-  prompt_guard_failed: row(
+  prompt_guard_failed: internal(
     503,
-    'internal',
-    'no',
     'Guardrail',
     'prompt guard failed',
     'A prompt guard called another service and got no valid answer. The guarded content does not pass.',
   ),
-  ext_proc_failed: row(
+  ext_proc_failed: internal(
     500,
-    'internal',
-    'no',
     'ExtProc',
     'ext_proc failed',
     'An external processor could not be reached, failed, or broke the protocol.',
   ),
-  overloaded: row(
+  overloaded: internal(
     503,
-    'internal',
-    'no',
     'Internal',
     'gateway overloaded',
     'No buffer or connection was available for the request.',
   ),
-  core_trapped: row(
-    500,
-    'internal',
-    'no',
-    'Internal',
-    'internal error',
-    'The WebAssembly core trapped; the instance was dropped.',
-  ),
-  bug: row(500, 'internal', 'no', 'Internal', 'internal error', 'An unexpected exception; a bug.'),
+  core_trapped: failed('internal error', 'The WebAssembly core trapped; the instance was dropped.'),
+  bug: failed('internal error', 'An unexpected exception; a bug.'),
   port_in_use: unanswered(
     'port is already in use',
     'A listener port cannot be bound. The listener is not programmed.',
@@ -344,13 +319,13 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue
 
-/** An error of the catalogue. Where it happened is added while it travels; the cause is kept. */
+/** An error of the catalogue. Code that rethrows it adds its location with `at`. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   readonly row: ErrorRow
-  /** What the text does not say; for the log. */
+  /** Details for the log that clients must not see. */
   readonly detail: string | undefined
-  /** Places it passed through, innermost first, such as `endpoint 10.0.0.1:80`. */
+  /** Locations of the error, innermost first, such as `endpoint 10.0.0.1:80`. */
   readonly where: string[] = []
 
   constructor(code: ErrorCode, detail?: string, cause?: unknown) {

@@ -1,4 +1,4 @@
-/** An address of the process's own that it cannot listen on: one line for whoever gave it. */
+/** Errors about addresses of the process itself that it cannot listen on. */
 import { GatewayError } from './index.ts'
 
 const reasons: Readonly<Record<string, string>> = {
@@ -10,18 +10,19 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * `port_in_use` where somebody else listens there, else `address_unusable` with the reason.
- * `name` says which setting it is, such as `admin`; `cause` is the system's error.
+ * Returns `port_in_use` if another process listens on the address, else `address_unusable` with a reason.
+ * @param name name of the setting, such as `admin`
+ * @param cause the error of the system
  */
 export function cannotListen(name: string, address: string, cause: unknown): GatewayError {
-  const place = `${name} address ${address}`
+  const setting = `${name} address ${address}`
   const code = (cause as { code?: string } | null)?.code ?? ''
-  if (code === 'EADDRINUSE') return new GatewayError('port_in_use', place, cause)
+  if (code === 'EADDRINUSE') return new GatewayError('port_in_use', setting, cause)
   const reason = reasons[code] ?? (cause instanceof Error ? cause.message : String(cause))
-  return new GatewayError('address_unusable', `${place}: ${reason}`, cause)
+  return new GatewayError('address_unusable', `${setting}: ${reason}`, cause)
 }
 
-/** Is it about an address of the process's own? Only who gave that address can repair it. */
+/** Returns true if an error says that an address cannot be listened on, which only the operator can fix. */
 export const isAboutAddress = (error: unknown): error is GatewayError =>
   error instanceof GatewayError &&
   (error.code === 'port_in_use' || error.code === 'address_unusable')

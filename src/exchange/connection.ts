@@ -1,26 +1,26 @@
-/** What backend policies settle for connections, before any request. Types only. */
+/** Connection settings, which policies decide before any request. Types only. */
 import type { SecureContext } from 'node:tls'
 
-/** Every field comes from one policy; what none sets is absent. */
+/** Settings of connections to a backend. A field is set by one policy, and omitted if no policy sets it. */
 export interface ConnectionSettings {
   readonly tls?: TlsSettings
-  /** What the Gateway presents to backends whose TLS asks for that. */
+  /** The certificate that the Gateway presents to backends whose TLS settings have `presenting`. */
   readonly gatewayCertificate?: PresentedCertificate
   readonly keepalive?: KeepaliveSettings
-  /** Milliseconds in which a connection must be made, TLS included. */
+  /** Timeout for making a connection, including TLS, in milliseconds. */
   readonly connectTimeoutMs?: number
-  /** Version of HTTP that is spoken, whatever the request came in by. */
+  /** HTTP version of requests to the backend, whatever version the client uses. */
   readonly version?: HttpVersion
   /**
-   * Whose credentials requests carry, by a policy: those of the gateway, or those of the client
-   * (`passthrough`). Default ones are used only if it is not set.
+   * Set if a policy adds credentials to requests: its own (`gateway`), or those that the client sent
+   * (`client`, for `passthrough`). If it is not set, default credentials may be used.
    */
   readonly credentials?: 'gateway' | 'client'
-  /** Milliseconds in which one attempt must give its whole response. */
+  /** Timeout of one attempt, until its response is complete, in milliseconds. */
   readonly requestTimeoutMs?: number
 }
 
-/** What frontend policies settle for connections of clients; what none sets is absent. */
+/** Settings of client connections. Each field is omitted if no policy sets it. */
 export interface ClientSettings {
   readonly keepalive?: KeepaliveSettings
   readonly tls?: ClientTlsSettings
@@ -29,26 +29,26 @@ export interface ClientSettings {
 
 export interface ClientTlsSettings {
   readonly handshakeTimeoutMs?: number
-  /** Application protocols that are offered, best first (RFC 7301). */
+  /** ALPN protocols to offer, most preferred first (RFC 7301). */
   readonly alpn?: readonly string[]
   readonly minVersion?: '1.2' | '1.3'
   readonly maxVersion?: '1.2' | '1.3'
-  /** The only suites, best first, by their names in OpenSSL. */
+  /** The cipher suites to use, most preferred first, by their OpenSSL names. */
   readonly ciphers?: readonly string[]
 }
 
 interface ClientHttpSettings {
-  /** Largest body that is held in memory for a policy. */
+  /** Maximum size of a body that is read into memory for a policy. */
   readonly maxBufferBytes?: number
-  /** Most header fields of a request. */
+  /** Maximum number of header fields of a request. */
   readonly maxHeaders?: number
-  /** Silence after which an unused connection of HTTP/1.1 is closed. */
+  /** Idle time after which an HTTP/1.1 connection is closed. */
   readonly idleTimeoutMs?: number
   readonly http2?: {
     readonly streamWindowBytes?: number
     readonly connectionWindowBytes?: number
     readonly maxFrameBytes?: number
-    /** Silence before a ping; 0 = none. */
+    /** Idle time before a PING frame is sent; 0 disables pings. */
     readonly keepaliveIntervalMs?: number
     readonly keepaliveTimeoutMs?: number
   }
@@ -56,38 +56,39 @@ interface ClientHttpSettings {
 
 export type HttpVersion = '1.1' | '2'
 
-/** `negotiated`: the version that the server selects from the protocols that the user lists for TLS. */
+/** `negotiated`: the server selects the version, from the ALPN protocols that the user configured. */
 export type UpstreamVersion = HttpVersion | 'negotiated'
 
-/** Probes on silent connections (RFC 9293 3.8.4). */
+/** TCP keepalive probes on idle connections (RFC 9293 3.8.4). */
 export interface KeepaliveSettings {
-  /** Unanswered probes after which the connection is dropped. */
+  /** Number of unanswered probes after which the connection is dropped. */
   readonly retries: number
-  /** Milliseconds of silence before the first probe, and between probes. */
+  /** Idle time before the first probe, in milliseconds. */
   readonly timeMs: number
+  /** Time between probes, in milliseconds. */
   readonly intervalMs: number
 }
 
-/** TLS to a backend, for any destination that the policy covers. */
+/** TLS settings for every destination that a policy covers. */
 export interface TlsSettings {
-  /** Equal for settings that make the same connections. */
+  /** Equal for settings whose connections are interchangeable. */
   readonly identity: string
   readonly context: SecureContext
-  /** `full`: issuer and name. `issuer`: any name will do. `none`: whoever answers is believed. */
+  /** `full`: verify issuer and name. `issuer`: verify the issuer, accept any name. `none`: verify nothing. */
   readonly verify: 'full' | 'issuer' | 'none'
-  /** Name that is sent (SNI); the host of the destination where undefined. */
+  /** Server name to send (SNI); the host of the destination if undefined. */
   readonly serverName: string | undefined
-  /** The certificate must have one of them; where undefined, the name that is sent. */
+  /** The certificate must have one of these names; if undefined, it must have the server name. */
   readonly names: readonly string[] | undefined
-  /** Application protocols that the user lists. If undefined, the version of HTTP decides. */
+  /** ALPN protocols that the user configured. If undefined, the HTTP version decides. */
   readonly alpn: readonly string[] | undefined
-  /** The same settings with a client certificate; absent where they never take the Gateway's. */
+  /** Returns the same settings with a client certificate; omitted if the Gateway's is never used. */
   readonly presenting?: (certificate: PresentedCertificate) => TlsSettings
 }
 
 /** A client certificate with its key, in PEM. */
 export interface PresentedCertificate {
-  /** Equal for the same certificate. */
+  /** Equal only for equal certificates. */
   readonly identity: string
   readonly chain: Uint8Array
   readonly key: Uint8Array

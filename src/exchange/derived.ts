@@ -1,7 +1,7 @@
-/** Exchanges made of another one, for steps that look at a part of it which the gateway made itself. */
+/** Exchanges derived from another one, for steps that process messages of the gateway itself. */
 import type { Body, Exchange, RequestHead, ResponseHead } from './exchange.ts'
 
-/** Follows the other exchange, also when that is over; the messages are the deriving class's. */
+/** Has its own messages, and reads everything else from the original exchange, even after that is over. */
 export abstract class FollowingExchange implements Exchange {
   abstract readonly request: RequestHead
   abstract readonly requestBody: Body
@@ -43,8 +43,8 @@ export abstract class FollowingExchange implements Exchange {
   get learned() {
     return this.origin.learned
   }
-  get facts() {
-    return this.origin.facts
+  get extensions() {
+    return this.origin.extensions
   }
 }
 
@@ -53,14 +53,14 @@ export type CopiedFields = Pick<
   'source' | 'rawSource' | 'local' | 'place' | 'backend' | 'bufferLimit' | 'startedAt'
 >
 
-/** Keeps what the other exchange was: that may be over, and its object another request's, by now. */
+/** Copies fields of the original exchange, because that object may serve another request later. */
 export abstract class CopiedExchange implements Exchange {
   abstract readonly request: RequestHead
   abstract readonly requestBody: Body
   abstract readonly peerCertificate: Exchange['peerCertificate']
   abstract readonly isOver: boolean
   abstract readonly learned: Exchange['learned']
-  abstract readonly facts: Exchange['facts']
+  abstract readonly extensions: Exchange['extensions']
   readonly response = undefined
   readonly responseBody = undefined
   readonly source: Exchange['source']

@@ -1,53 +1,57 @@
 /**
- * What a policy sees of one request and its response. Types only: the data plane implements them
- * over raw sockets and the WASM head reader, so nothing here may name node:http or a socket.
- * Heads are byte spans underneath; a string is made when somebody asks for it.
+ * What a policy sees of one request and its response. The data plane implements these types over raw sockets
+ * and the WASM head reader, so this file must not refer to node:http or sockets. Heads are ranges of bytes;
+ * strings are created on demand.
  */
 
 import type { GatewayError } from '../errors/index.ts'
-import type { ConnectionSettings } from './connection.ts'
+import type { ConnectionSettings, TlsSettings } from './connection.ts'
 import type { Learned } from './learned.ts'
 
 export type FieldPair = readonly [name: string, value: string]
 
 /** Header fields in wire order. Names are case-insensitive; values are Latin-1 text. */
 export interface HeaderFields {
-  /** First value, or undefined. */
+  /** Returns the first value; undefined if there is none. */
   get(name: string): string | undefined
-  /** Every value, in order; empty where absent. */
+  /** Returns every value in order; empty if there is none. */
   getAll(name: string): string[]
-  /** Every value: one alone without a list, several as a list; undefined where absent. */
+  /** Returns a single value as a string, several values as a list, or undefined if there is none. */
   lines(name: string): string | readonly string[] | undefined
   has(name: string): boolean
-  /** Replaces every value by one. */
+  /** Replaces all values by this one. */
   set(name: string, value: string): void
-  /** Appends a value beside those that are there. */
+  /** Appends a value. */
   add(name: string, value: string): void
   remove(name: string): void
-  /** All fields as they would be sent now. */
+  /** Returns all fields, with the changes made so far. */
   entries(): Iterable<readonly [name: string, value: string]>
 }
 
 export interface RequestHead {
-  /** Case-sensitive, as sent. */
+  /** Request method, case-sensitive. */
   method: string
-  /** Of the connection at first; what it is changed to decides the port of a dynamic destination. */
+  /** Scheme of the connection, unless a policy changed it. It decides the port of a dynamic destination. */
   scheme: 'http' | 'https'
-  /** Host with the port where the client gave one; replaces the Host header. */
+  /** The host, with the port if the client sent one. It takes the place of the Host header in `headers`. */
   authority: string
   /** Path as sent: not decoded, without the query. */
   path: string
-  /** Query without `?`; undefined where there is none. */
+  /** Query without `?`; undefined if there is none. */
   query: string | undefined
-  /** `1.0`, `1.1` or `2`. */
+  /** HTTP version: `1.0`, `1.1` or `2`. */
   readonly version: string
-  /** The protocol that the client wants to switch to, where that can be passed on. */
+  /** The protocol that the client wants to switch to, if the gateway can forward that. */
   readonly upgrade?: string | undefined
   readonly headers: HeaderFields
 }
 
+export function pathAndQuery({ path, query }: Pick<RequestHead, 'path' | 'query'>): string {
+  return query === undefined ? path : `${path}?${query}`
+}
+
 export interface ResponseHead {
-  /** 100..599. */
+  /** Status code, 100 to 599. */
   status: number
   readonly headers: HeaderFields
 }
@@ -56,101 +60,102 @@ export type BufferedBody =
   | { readonly complete: true; readonly bytes: Uint8Array }
   | { readonly complete: false; readonly prefix: Uint8Array }
 
-/** A step in the stream of a body; it is called in order and may hold bytes back until `end`. */
+/** A step in the stream of a body. It receives the bytes in order and may hold them back until `end`. */
 export interface BodyTransform {
   push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void
   end(emit: (bytes: Uint8Array) => void): void
   /**
-   * The source has broken off in the middle. A transform that can still bring the body to an end which
-   * its reader takes for a failure does so here; without it the connection is broken instead.
+   * Called if the source ended early. A transform may emit an end here that readers recognise as a failure;
+   * otherwise the connection is aborted.
    */
   fail?(emit: (bytes: Uint8Array) => void): void
-  /** Nothing more comes out: the body ends here, and the rest of the source is not wanted. */
+  /** True if the body is complete, so that the rest of the source is not needed. */
   readonly isOver?: boolean
 }
 
 /** A message body as a stream with back-pressure. */
 export interface Body {
-  /** Content-Length where it is known. */
+  /** Content-Length, if known. */
   readonly length: number | undefined
-  /** Reads up to `maxBytes` into memory; the stream can still be sent on afterwards. */
+  /** Reads up to `maxBytes` into memory. The body can still be forwarded afterwards. */
   buffer(maxBytes: number): Promise<BufferedBody>
-  /** Sends these bytes instead; Content-Length follows. */
+  /** Replaces the body by these bytes and adjusts Content-Length. */
   replace(bytes: Uint8Array): void
-  /** Adds a transform; framing becomes chunked where the length is no longer known. */
+  /** Adds a transform; framing becomes chunked if the length is no longer known. */
   through(transform: BodyTransform): void
   /**
-   * What is in memory of it: what was buffered, what it was replaced by, or what `record` has kept of
-   * a body that is over. Undefined where nobody asked in time.
+   * The part of the body that is in memory, because of `buffer`, `replace` or a `record` that was called
+   * before the body ended. Undefined if none of them was called in time.
    */
   readonly known: BufferedBody | undefined
-  /** Field lines after the body, once it is over; empty without any. */
+  /** Trailer field lines, once the body is over; empty if there are none. */
   readonly trailers: string
-  /** Keeps up to `maxBytes` of what passes from now on, and holds nothing up. */
+  /** Copies up to `maxBytes` of the bytes that pass from now on, without delaying them. */
   record(maxBytes: number): void
   /**
-   * Sends the body elsewhere from now on; what is written to the outlet is sent on in its place. Only
-   * bodies that come over a connection can do so: an answer of the gateway cannot.
+   * Sends the body to a side stream from now on, and forwards what is written to the return stream in its
+   * place. Bodies of the gateway's own responses cannot be diverted.
    */
-  detour?(detour: BodyDetour): BodyOutlet
+  divert?(stream: SideStream): ReturnStream
 }
 
-/** Where a body goes that somebody else is to see and may change. Never called after `end`. */
-export interface BodyDetour {
-  /** A piece that is the detour's own; false: no more before `resume` of the outlet. */
+/** Receives a diverted body, for a service that may change it. Nothing is called after `end`. */
+export interface SideStream {
+  /** Receives a piece, which the side stream may keep. Returns false to get no more before `resume`. */
   push(bytes: Uint8Array): boolean
-  /** The last piece, perhaps empty; nothing follows but these field lines. */
+  /** Receives the last piece, which may be empty, and the trailer field lines. */
   end(bytes: Uint8Array, trailers: string): void
-  /** What was written to the outlet has left: there is room for more. */
+  /** Called when everything written to the return stream has been sent, so that there is room for more. */
   drained(): void
 }
 
-/** The way back of a body. */
-export interface BodyOutlet {
-  /** Bytes that nobody changes any more; false: nobody takes them just now, and they are held. */
+/** Accepts what replaces a diverted body. */
+export interface ReturnStream {
+  /** Sends bytes, which must not change afterwards. Returns false if they are queued for a slow receiver. */
   write(bytes: Uint8Array): boolean
-  /** Nothing follows but these field lines; none where absent. */
+  /** Completes the body, with trailer field lines if any. */
   end(trailers?: string): void
-  /** The detour takes more of the body. */
+  /** Called when the side stream is ready for more of the body. */
   resume(): void
-  /** The rest does not come: the exchange meets this error. */
+  /** Fails the exchange with this error, because the rest of the body will not come. */
   abort(error: GatewayError): void
 }
 
-/** The peer of the connection. */
+/** The address of one end of a connection. */
 export interface Peer {
   readonly address: string
   readonly port: number
 }
 
-/** What the certificate of a client says that was verified against the listener's CAs. */
+/** A client certificate that was verified against the listener's CAs. */
 export interface PeerCertificate {
-  /** In PEM. */
+  /** The certificate in PEM. */
   readonly pem: string
-  /** Distinguished names, such as `CN=a, O=b`. */
+  /** Distinguished name of the subject, such as `CN=a, O=b`. */
   readonly subject: string
+  /** Distinguished name of the issuer. */
   readonly issuer: string
   /** Common name of the subject. */
   readonly subjectCn: string | undefined
-  /** Values without their types: host names, addresses, URIs, mail addresses. */
+  /** Subject alternative names without their types: host names, addresses, URIs, mail addresses. */
   readonly subjectAltNames: readonly string[]
-  /** The first SAN that is a SPIFFE id. */
+  /** The first subject alternative name that is a SPIFFE id. */
   readonly spiffeId: string | undefined
 }
 
-/** The backend that was chosen. */
+/** The backend that was chosen for a request. */
 export interface ChosenBackend {
   /**
-   * `namespace/name` of a GatewayBackend, `service/namespace/name:port` of a Service,
+   * Name of the backend: `namespace/name` of a GatewayBackend, `service/namespace/name:port` of a Service, or
    * `inferencepool/namespace/name` of an InferencePool.
    */
   readonly name: string
-  /** An InferencePool is a service. */
+  /** For an InferencePool, the type is `service`. */
   readonly type: 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
   readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
 }
 
-/** Where the request landed; filled while it travels. */
+/** Names of the configuration objects that the request has matched so far. */
 export interface RoutePlace {
   readonly gateway: string
   readonly listener: string
@@ -161,31 +166,31 @@ export interface RoutePlace {
 export interface Exchange {
   readonly request: RequestHead
   readonly requestBody: Body
-  /** Set once a response exists, from the upstream or from the gateway. */
+  /** Set once there is a response, from the upstream or from the gateway. */
   readonly response: ResponseHead | undefined
   readonly responseBody: Body | undefined
   readonly source: Peer
-  /** The other end of the connection, whatever proxies say of the client. */
+  /** Peer of the TCP connection. `source` may be an address that a proxy in front of the gateway reports. */
   readonly rawSource: Peer
   readonly local: Peer
-  /** Undefined where the client showed none, or none that the listener trusts. */
+  /** Undefined if the client presented no certificate, or one that the listener does not trust. */
   readonly peerCertificate: PeerCertificate | undefined
   readonly place: RoutePlace
-  /** Undefined until one is chosen. */
+  /** Undefined until a backend is chosen. */
   readonly backend: ChosenBackend | undefined
-  /** Most bytes of a body that are read into memory for a policy. */
+  /** Maximum number of bytes of a body that are read into memory for a policy. */
   readonly bufferLimit: number
-  /** `performance.now()` when the head was complete. */
+  /** The value of `performance.now()` when the request head was complete. */
   readonly startedAt: number
-  /** The response has been sent, or the connection is gone: only log and spans still look. */
+  /** True once the response was sent or the connection is gone; only the log and spans still read it. */
   readonly isOver: boolean
-  /** What policies have learned of the request: `jwt`, `apiKey`, `extauthz` … */
+  /** Values that policies have learned about the request: `jwt`, `apiKey`, `extauthz` … */
   readonly learned: Learned
-  /** What policies tell the data plane, such as `forwardingFacts`; expressions do not see it. */
-  readonly facts: Map<string, unknown>
+  /** Values that policies pass to the data plane, such as `forwardingExtensions`. Expressions cannot read them. */
+  readonly extensions: Map<string, unknown>
 }
 
-/** What a request-phase step decides. */
+/** The decision of a policy in the request phase: continue, or respond. */
 export type Verdict = { readonly kind: 'next' } | RespondVerdict
 
 export interface RespondVerdict {
@@ -193,47 +198,52 @@ export interface RespondVerdict {
   readonly status: number
   readonly headers?: readonly (readonly [string, string])[]
   readonly body?: string | Uint8Array
-  /** `reason` of access log and metrics. */
+  /** The `reason` in the access log and in metrics. */
   readonly reason: string
   /**
-   * A refusal in the gateway's own name, with a text for its body: gRPC clients are told of it in
-   * their way, and the access log has the text as its error. It names no credential.
+   * Set if the gateway itself refuses the request, with a text as the body. gRPC clients get it as a gRPC
+   * status, and the access log has the text as its error. The text never contains a credential.
    */
   readonly refusal?: true
 }
 
 export const next: Verdict = { kind: 'next' }
 
-/** Values of secrets, by the digests that compiled policies name. */
+/** Creates the response with which the gateway itself refuses a request. */
+export function refuse(status: number, reason: string, body: string): RespondVerdict {
+  return { kind: 'respond', status, body, reason, refusal: true }
+}
+
+/** Supplies values of secrets by the digests that compiled policies contain. */
 export interface SecretValues {
-  /** Throws where the value has not arrived; its policy then is closed until it does. */
+  /** Returns the value. Throws if it has not arrived; until it does, the policy fails closed. */
   value(digest: string): Uint8Array
 }
 
-/** Calls that a policy makes to other services; injected so that policies own no client. */
+/** Makes calls to other services. It is injected, so that policies contain no client code. */
 export interface Callouts {
-  /** HTTP request to a resolved backend; rejects with a GatewayError. */
+  /** Sends an HTTP request; rejects with a GatewayError. */
   http(call: HttpCallout): Promise<HttpCalloutAnswer>
-  /** Unary gRPC call; gives the message of the answer, and rejects with a GatewayError. */
+  /** Makes a unary gRPC call. Resolves to the response message; rejects with a GatewayError. */
   grpc(call: GrpcCallout): Promise<Uint8Array>
-  /** A gRPC call whose messages go both ways; what goes wrong is told to the listener. */
+  /** Starts a gRPC call with messages in both directions. Failures are passed to `listener.onEnd`. */
   stream(call: GrpcStreamCallout): GrpcStream
 }
 
 export interface GrpcCallout {
   readonly target: CalloutTarget
-  /** `/package.Service/Method`. */
+  /** Path of the method: `/package.Service/Method`. */
   readonly path: string
-  /** The request message, encoded. */
+  /** The encoded request message. */
   readonly message: Uint8Array
   /** The exchange that the call is made for; its trace gets a span. */
   readonly exchange?: Exchange
   readonly subtype?: CalloutSubtype
-  /** Unless a policy of the backend says otherwise. */
+  /** Timeout of the call. A timeout in a policy of the backend takes precedence. */
   readonly timeoutMs: number
 }
 
-/** Whose calls they are, as metrics and spans name them. */
+/** The purpose of a call, as metrics and spans name it. */
 export type CalloutSubtype =
   | 'ExtAuthz'
   | 'ExtProc'
@@ -252,72 +262,72 @@ export type CalloutTarget =
     }
   | { readonly type: 'backend'; readonly namespace: string; readonly name: string }
 
-/** A server that no backend stands for. It may not be one that clients must not be led to. */
+/** A server that is not a backend. Connections to addresses that clients must not reach are refused. */
 export interface HostTarget {
   readonly type: 'host'
-  /** A name or an address; IPv6 in brackets. */
+  /** A host name, an IPv4 address, or an IPv6 address in brackets. */
   readonly host: string
   readonly port: number
-  /** By TLS, trusting whom the machine trusts. */
+  /** Whether to use TLS, with the certificate authorities that the machine trusts. */
   readonly isSecure: boolean
 }
 
-/** A server of a vendor that no backend stands for, with what is settled for connections to it alone. */
+/** A vendor's server that is not a backend, with its own connection settings. */
 export interface VendorTarget {
   readonly type: 'vendor'
   readonly host: string
   readonly port: number
-  /** The same object for the same configuration. */
+  /** Connection settings; the same object for the same configuration. */
   readonly settings: ConnectionSettings
 }
 
 export interface GrpcStreamCallout {
   readonly target: CalloutTarget
-  /** `/package.Service/Method`. */
+  /** Path of the method: `/package.Service/Method`. */
   readonly path: string
   /** The exchange that the call is made for. */
   readonly exchange: Exchange
   readonly subtype?: CalloutSubtype
-  /** Longest silence while an answer is owed, unless a policy of the backend says otherwise. */
+  /** Maximum wait for an expected answer. A timeout in a policy of the backend takes precedence. */
   readonly timeoutMs: number
-  /** By TLS that believes whoever answers, unless a policy or the port of the Service says otherwise. */
-  readonly isPicker?: true
+  /** TLS settings if no policy of the backend sets them; plaintext if omitted or if it returns undefined. */
+  readonly defaultTls?: () => TlsSettings | undefined
   readonly listener: GrpcStreamListener
 }
 
 export interface GrpcStreamListener {
-  /** One message, whose bytes are the listener's own. */
+  /** Called for each message, whose bytes the listener may keep. */
   onMessage(message: Uint8Array): void
-  /** There is room for more messages. */
+  /** Called after `send` returned false, when more messages can be sent. */
   onDrain(): void
-  /** The server has ended the call; the error tells where it did so badly. Nothing follows. */
+  /** Called once, when the call has ended, with an error if it failed. Nothing is called afterwards. */
   onEnd(error: GatewayError | undefined): void
 }
 
 export interface GrpcStream {
-  /** False: the server is slow, send no more before `onDrain`. */
+  /** Sends a message. Returns false if the server is slow: then send no more before `onDrain`. */
   send(message: Uint8Array): boolean
-  /** Is an answer owed? Then silence fails the call after a while. */
-  expect(isOwed: boolean): void
-  /** No more messages are wanted for now, or again. */
+  /** Sets whether an answer is expected. While one is, the call fails if no message comes for `timeoutMs`. */
+  expect(isExpected: boolean): void
+  /** Stops messages from the server until `resume`. */
   pause(): void
   resume(): void
-  /** Gives the call up, or says that nothing more is sent where it is over; nothing is told any more. */
+  /** Abandons the call; the listener is not called any more. */
   close(): void
 }
 
-/** A request of HTTP/1.1, written once and answered once. */
+/** A request over HTTP/1.1. */
 export interface HttpCallout {
   readonly target: CalloutTarget | HostTarget | VendorTarget
   readonly method: string
   /** Path and query. */
   readonly path: string
-  /** Host is that of the backend unless it is among them. */
+  /** Header fields. If Host is not among them, it is that of the backend. */
   readonly headers: readonly (readonly [string, string])[]
   readonly body?: Uint8Array
-  /** For the whole answer, unless a policy of the backend says otherwise. */
+  /** Timeout until the response is complete. A timeout in a policy of the backend takes precedence. */
   readonly timeoutMs: number
-  /** A larger body is an error. */
+  /** Maximum size of the response body; a larger one is an error. */
   readonly maxResponseBytes: number
   /** The exchange that the call is made for; its trace gets a span. */
   readonly exchange?: Exchange

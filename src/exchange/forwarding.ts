@@ -1,36 +1,36 @@
-/** What policies may ask of the step that forwards a request, as keys of `Exchange.facts`. */
-export const forwardingFacts = {
-  /** Milliseconds from the first attempt to the end of the response; 0 = no limit. */
+/** Keys of `Exchange.extensions` that policies set to control how a request is forwarded. */
+export const forwardingExtensions = {
+  /** Timeout from the first attempt to the end of the response, in milliseconds; 0 means no limit. */
   requestTimeoutMs: 'forward.requestTimeoutMs',
-  /** A HostRewriteMode; absent: Auto for hostname destinations, None for Services and addresses. */
+  /**
+   * `Auto`: Host is set to the destination; `None`: the client's Host is kept. If omitted, `Auto` for
+   * hostname destinations, `None` for Services and addresses.
+   */
   hostRewrite: 'forward.hostRewrite',
-  /** A SigningScope: what signatures are good for, where the host does not tell; absent: it does. */
+  /** A SigningScope; if omitted, it is derived from the host. */
   signingScope: 'forward.signingScope',
-  /** A FieldPair: the client's own credential for the chosen model provider, for `passthrough`. */
+  /** A FieldPair: the credential that the client sent for the chosen model provider, for `passthrough`. */
   clientCredential: 'forward.clientCredential',
-  /** True if the route of the request leads to model providers: keys may be where their SDKs put them. */
+  /** True if the route leads to model providers, so that keys may be where the SDKs of providers put them. */
   isModelRoute: 'forward.isModelRoute',
-  /** A RetryPlan; absent: a request is sent once. */
+  /** A RetryPlan; if omitted, a request is not retried. */
   retry: 'forward.retry',
 } as const
 
-/** What is sent again, and how often (Gateway API HTTPRouteRetry). */
+/** Which requests are retried, and how often (Gateway API HTTPRouteRetry). */
 export interface RetryPlan {
-  /** Statuses of responses after which a request is sent again; failed connections always count. */
+  /** Response statuses after which a request is retried. Failed connections are always retried. */
   readonly codes: readonly number[]
-  /** How often a request is sent again at most. */
+  /** Maximum number of retries. */
   readonly attempts: number
-  /** Shortest time in milliseconds before a request is sent again; 0 = at once. */
+  /** Minimum time before a retry, in milliseconds; 0 means at once. */
   readonly backoffMs: number
 }
 
-/** What a signature of a request is good for (AWS Signature Version 4). */
+/** The region and service for which a signature is valid (AWS Signature Version 4). */
 export interface SigningScope {
-  /** Such as `us-east-1`. */
+  /** AWS region, such as `us-east-1`. */
   readonly region: string
-  /** The name that the service signs by, such as `bedrock`. */
+  /** Name of the service in signatures, such as `bedrock`. */
   readonly service: string
 }
-
-/** Auto: Host names the destination. None: the client's Host is kept. */
-export type HostRewriteMode = 'Auto' | 'None'

@@ -1,11 +1,12 @@
 const grpcType = /^application\/grpc(?:\+[^;]*)?\s*(?:;|$)/i
-/** Where `grpc` begins, and its first letter in lower case. */
-const at = 'application/'.length
-const letter = 'g'.charCodeAt(0)
+/** Offset of `grpc` in the content type. */
+const grpcOffset = 'application/'.length
+const firstLetter = 'g'.charCodeAt(0)
 
-/** `application/grpc`, `application/grpc+proto` …; parameters do not count. */
+/** Returns true for `application/grpc`, `application/grpc+proto` …, with any parameters. */
 export function isGrpc(contentType: string | undefined): boolean {
-  // Most types are told apart by one letter, without the pattern.
-  if (contentType === undefined || (contentType.charCodeAt(at) | 0x20) !== letter) return false
+  // The first letter of `grpc` rules out most types without the pattern.
+  if (contentType === undefined || (contentType.charCodeAt(grpcOffset) | 0x20) !== firstLetter)
+    return false
   return grpcType.test(contentType)
 }

@@ -2,15 +2,15 @@ import type { Exchange, RespondVerdict } from './exchange.ts'
 
 const interruption = 'interruption'
 
-/** Leaves an answer for a request that has been sent on already, before it is broken off. */
-export function leaveAnswer({ facts }: Exchange, answer: RespondVerdict): void {
-  facts.set(interruption, answer)
+/** Stores the response that replaces the error when a request that was already forwarded is aborted. */
+export function storeAnswer({ extensions }: Exchange, answer: RespondVerdict): void {
+  extensions.set(interruption, answer)
 }
 
-/** What the client is to get in place of an error; taken once. */
-export function takeAnswer({ facts }: Exchange): RespondVerdict | undefined {
-  if (facts.size === 0) return undefined
-  const answer = facts.get(interruption) as RespondVerdict | undefined
-  if (answer !== undefined) facts.delete(interruption)
+/** Returns the stored response and removes it, so that it replaces only one error. */
+export function takeAnswer({ extensions }: Exchange): RespondVerdict | undefined {
+  if (extensions.size === 0) return undefined
+  const answer = extensions.get(interruption) as RespondVerdict | undefined
+  if (answer !== undefined) extensions.delete(interruption)
   return answer
 }

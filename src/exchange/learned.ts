@@ -1,11 +1,9 @@
 /**
- * What policies have learned of one request, for the expressions of later policies, for the access
- * log and for spans. One field each, called what expressions call it; undefined until somebody has
- * learned it, which expressions see as null.
+ * What policies have learned about one request, for the expressions of later policies, the access log and
+ * spans. A field has the name of its variable in expressions, and reads as null there if it is not set.
  *
- * Values are plain data, as JSON.parse gives it: objects without prototypes of their own, arrays,
- * text, booleans, null, numbers (doubles to expressions) and bigints (ints to expressions). They are
- * shared, not copied: nobody changes one after it was set.
+ * Values are plain data, as from JSON.parse: objects, arrays, strings, booleans, null, numbers (doubles in
+ * expressions) and bigints (ints in expressions). They are shared, not copied, so they must not be changed.
  */
 export type LearnedValue =
   | string
@@ -20,38 +18,39 @@ export interface LearnedRecord {
   readonly [name: string]: LearnedValue | undefined
 }
 
-/** Whom an external authorization service has let pass. */
+/** The caller of a request that an external authorization service allowed. */
 export interface AuthorizedCaller {
-  /** Fields in which the service has named the user. */
+  /** Header fields by which the service names the user. */
   readonly identity: readonly (readonly [name: string, value: string])[]
-  /** Fields of the client that the service may have judged by; `:query` is the query. */
+  /** Header fields of the client that may have decided the answer; `:query` is the query. */
   readonly credentials: readonly (readonly [name: string, value: string])[]
 }
 
 export class Learned {
-  /** Claims of the token that was verified. */
+  /** Claims of the verified token. */
   jwt: LearnedRecord | undefined
-  /** Metadata of the key that was found; never the key. */
+  /** Metadata of the API key that was found, but never the key itself. */
   apiKey: LearnedRecord | undefined
   basicAuth: { readonly username: string } | undefined
-  /** What the external authorization service said of the request. */
+  /** Metadata from the external authorization service. */
   extauthz: LearnedRecord | undefined
-  /** What the external processor said of the request. */
+  /** Metadata from the external processor. */
   extproc: LearnedRecord | undefined
   #llm: LearnedRecord | (() => LearnedRecord | undefined) | undefined
-  /** The request as the client of a model sent it, read from JSON. */
+  /** The JSON request to a model, parsed, as the client sent it. */
   llmRequest: LearnedRecord | undefined
   mcp: LearnedRecord | undefined
   /**
-   * Credentials that were verified and taken off the request, without their scheme, for a backend
-   * to which they are to be passed on. No expression and no log can see them.
+   * The verified JWT without its scheme, which was removed from the request, for backends that receive it.
+   * Expressions and logs cannot see it.
    */
   jwtToken: string | undefined
+  /** The verified API key; treated like `jwtToken`. */
   apiKeyToken: string | undefined
-  /** Set once an external authorization service has let the request pass; hidden as tokens are. */
+  /** Set if an external authorization service allowed the request. Expressions and logs cannot see it. */
   authorizedCaller: AuthorizedCaller | undefined
 
-  /** Of a request to a language model. */
+  /** Details of a request to a language model. */
   get llm(): LearnedRecord | undefined {
     return typeof this.#llm === 'function' ? this.#llm() : this.#llm
   }
@@ -60,12 +59,11 @@ export class Learned {
     this.#llm = value
   }
 
-  /** `llm` is made when somebody asks for it, each time anew: most requests are never asked about. */
+  /** Sets a function that creates `llm` on each read, because for most requests nothing reads it. */
   describeLlm(make: () => LearnedRecord | undefined): void {
     this.#llm = make
   }
 
-  /** Back to knowing nothing. */
   clear(): void {
     this.jwt = undefined
     this.apiKey = undefined

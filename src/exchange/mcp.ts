@@ -1,10 +1,10 @@
-/** How policies judge what MCP clients do. Types only. */
+/** Rules for what MCP clients may do. Types only. */
 import type { Exchange } from './exchange.ts'
 
-/** What rules can name one by one. A template is judged as the resource that its URI would be. */
+/** What rules can name. A resource template counts as a resource whose name is the URI template. */
 export type McpItemType = 'tool' | 'prompt' | 'resource'
 
-/** One tool, prompt or resource of one target, by the name or URI that the target itself gives it. */
+/** One tool, prompt or resource of a target, by the name or URI that the target itself uses. */
 export interface McpItem {
   readonly type: McpItemType
   readonly target: string
@@ -12,31 +12,31 @@ export interface McpItem {
 }
 
 /**
- * Something of a target that a client wants to use, or would be shown. `exchange.learned.mcp` says
- * the same to expressions:
+ * An item of a target that a client wants to use, or that would be listed for it.
+ * Expressions read the same from `exchange.learned.mcp`:
  *
  *   mcp.method, mcp.methodName   `tools/call`, `tools/list` …
- *   mcp.sessionId                absent where there is no session
+ *   mcp.sessionId                not set without a session
  *   mcp.target                   the target's name
  *   mcp.tool.name, mcp.tool.target, mcp.tool.arguments
  *   mcp.prompt.name, mcp.prompt.target, mcp.prompt.arguments
  *   mcp.resource.name, mcp.resource.uri, mcp.resource.target
  *
- * Of the last three there is only the one at hand; arguments are there for calls, not in lists.
+ * Only one of tool, prompt and resource is set. Its arguments are set for calls, not for lists.
  */
 interface McpUse {
   /** Method of the client's message. */
   readonly method: string
   readonly item: McpItem
-  /** The item stands in a list: it is kept or left out. Else it is used, or refused. */
+  /** True if the item would be listed; false if the client wants to use it. */
   readonly isListed: boolean
 }
 
-/** What `backend.mcp` does besides the phase that every policy has. */
+/** What `backend.mcp` does in addition to the phases that every policy has. */
 export interface McpRules {
   /**
-   * May the client use it, or see it in a list? Asked once for every item, with the rules that hold
-   * for its target. Must not throw, and keeps nothing of the exchange.
+   * Returns true if the client may use the item, or see it in a list. Called once per item, with the rules
+   * for its target. Must not throw, and must not keep the exchange.
    */
   allows(exchange: Exchange, use: McpUse): boolean
 }

@@ -1,7 +1,6 @@
-/** Parts of messages that the gateway made itself, or read whole. */
+/** Header fields and bodies that are in memory from the start. */
 import type { Body, BodyTransform, BufferedBody, HeaderFields } from './exchange.ts'
 
-/** Header fields in memory. */
 export class FieldPairs implements HeaderFields {
   pairs: (readonly [string, string])[]
 
@@ -46,7 +45,6 @@ export class FieldPairs implements HeaderFields {
   }
 }
 
-/** A body that is in memory from the start. */
 export class MemoryBody implements Body {
   readonly trailers = ''
   content: string | Uint8Array | undefined
@@ -91,6 +89,6 @@ export class MemoryBody implements Body {
   }
 
   record(): void {
-    // It stays in memory anyway.
+    // Nothing to do: the body stays in memory.
   }
 }

@@ -1,4 +1,4 @@
-/** How policies shape what is told of requests: access log and spans. Types only. */
+/** How policies change the access log and spans. Types only. */
 import type { Exchange } from './exchange.ts'
 
 export type AttributeValue =
@@ -11,43 +11,43 @@ export type AttributeValue =
 
 export type Attribute = readonly [name: string, value: AttributeValue]
 
-/** What an observer reads of messages beyond their start lines; it must be kept while they pass. */
+/** The parts of messages that an observer reads, so that they must be kept while the messages pass. */
 export interface ObservedParts {
   readonly requestBody: boolean
   readonly responseBody: boolean
   readonly responseHead: boolean
-  /** What a model has said. */
+  /** The texts of a model's response. */
   readonly modelTexts: boolean
 }
 
-/** Changes to the attributes that a line or a span has by default. */
+/** Changes to the default attributes of a log line or span. */
 export interface AttributeChanges {
   readonly removed: ReadonlySet<string>
   /**
-   * In order, each name once; takes the place of a default of the same name. What cannot be evaluated
-   * is left out. Plain data, no views: it may be kept.
+   * Returns the attributes in order, each name once; one replaces a default of the same name. Attributes that
+   * cannot be evaluated are left out. The values are plain data that may be kept.
    */
   added(exchange: Exchange): readonly Attribute[]
 }
 
-/** What a tracing policy asks for; bound once per configuration. */
+/** A tracing policy whose expressions are compiled. */
 export interface TracingRules {
-  /** The collector, as the proxy resolves it. */
+  /** The backend of the collector, which the proxy resolves. */
   readonly target: unknown
   readonly protocol: 'HTTP' | 'GRPC'
   /** Attributes that describe the proxy. */
   readonly resources: readonly Attribute[]
   readonly parts: ObservedParts
-  /** Part of the requests like this one that get a span, 0 to 1. */
+  /** Share of requests like this one that get a span, 0 to 1. `hasTrace`: the request already has a trace. */
   share(exchange: Exchange, hasTrace: boolean): number
   readonly changes: AttributeChanges | undefined
 }
 
-/** What an access log policy asks for; bound once per configuration. */
+/** An access log policy whose expressions are compiled. */
 export interface AccessLogRules {
   readonly parts: ObservedParts
-  /** Is a line written for the exchange, which is over? */
+  /** Returns true if a line is written for the exchange. Called when the exchange is over. */
   accepts(exchange: Exchange): boolean
-  /** Undefined where a line has its defaults and nothing else. */
+  /** Undefined if lines have only the default attributes. */
   readonly changes: AttributeChanges | undefined
 }

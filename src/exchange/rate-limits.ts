@@ -1,60 +1,60 @@
 /** Rate limits as policies see them. Types only: the data plane keeps the buckets. */
 import type { Exchange, RespondVerdict } from './exchange.ts'
 
-/** A full bucket holds `rate + burst` units and fills evenly by `rate` units a `unit` of time. */
+/** A full bucket holds `rate + burst` units and refills evenly by `rate` units per `unit` of time. */
 export interface RateLimitSpec {
   readonly rate: number
   readonly unit: 'Seconds' | 'Minutes' | 'Hours'
   readonly burst: number
 }
 
-/** A bucket that all threads of this proxy share. The figures tell of the last call. */
+/**
+ * A bucket shared by all threads of this proxy. `waitMs`, `remaining` and `resetMs` are as of the last call.
+ */
 export interface RateBucket {
-  /** Units of a full bucket. */
+  /** Number of units in a full bucket. */
   readonly capacity: number
-  /** Takes units where they are there: was it admitted? */
+  /** Takes units if the bucket has enough; returns whether it had. */
   take(amount: number): boolean
-  /** Is there anything left? Takes nothing. */
+  /** Returns true if any unit is left; takes nothing. */
   hasSome(): boolean
-  /** Takes what has been used already; the bucket may go into debt. */
+  /** Charges units after the fact; the balance may go negative. */
   charge(amount: number): void
-  /** Milliseconds until what was refused would be admitted. */
+  /** Milliseconds until the bucket could grant the amount that it refused. */
   readonly waitMs: number
-  /** Whole units left; negative in debt. */
+  /** Whole units left; negative if more was charged than the bucket had. */
   readonly remaining: number
   /** Milliseconds until the bucket is full. */
   readonly resetMs: number
 }
 
-/** What a policy may use of the proxy that it runs in. */
+/** What the proxy provides to its policies. */
 export interface PolicyHost {
-  /** Unique to the policy and its target, and the same after a change of its configuration. */
-  readonly key: string
-  /** The bucket of a name below `key`; it outlives configurations in which name and spec stay. */
+  /** Returns the bucket of the policy with this name; it is kept as long as name and spec stay the same. */
   bucket(name: string, spec: RateLimitSpec): RateBucket
 }
 
 /**
- * Limits of LLM tokens that hold for a request. Whoever speaks to a model calls `check` before, and
- * `charge` once the tokens are known; for requests to other backends nobody does.
+ * Limits for the tokens of LLM requests. The AI backend calls `check` before it sends a request, and `charge`
+ * once the number of tokens is known. Other backends call neither.
  */
 export interface TokenLimits {
-  /** Evaluates what descriptors read of the client's request, which is about to change for a provider. */
+  /** Evaluates rate limit descriptors on the client's request, before it is changed for a provider. */
   note(exchange: Exchange): void
-  /** Why the request is refused: limits are spent already. Undefined where it may go on. */
+  /** Returns a refusal if the limits are used up, or undefined if the request may continue. */
   check(exchange: Exchange): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
-  /** Input and output tokens of a finished request. Never refuses: later requests feel it. */
+  /** Charges the input and output tokens of a finished request. This can only refuse later requests. */
   charge(exchange: Exchange, tokens: number): void
 }
 
-const tokenLimits = 'rateLimit.tokens'
+const tokenLimitsExtension = 'rateLimit.tokens'
 
-/** Leaves limits for whoever speaks to a model. */
-export function leaveTokenLimits({ facts }: Exchange, limits: TokenLimits): void {
-  facts.set(tokenLimits, limits)
+/** Stores limits for the AI backend. */
+export function storeTokenLimits({ extensions }: Exchange, limits: TokenLimits): void {
+  extensions.set(tokenLimitsExtension, limits)
 }
 
-/** The limits that a policy has left; undefined where none has. */
-export function tokenLimitsOf({ facts }: Exchange): TokenLimits | undefined {
-  return facts.get(tokenLimits) as TokenLimits | undefined
+/** Returns the limits that a policy has stored; undefined if there is no such policy. */
+export function tokenLimitsOf({ extensions }: Exchange): TokenLimits | undefined {
+  return extensions.get(tokenLimitsExtension) as TokenLimits | undefined
 }

@@ -1,12 +1,13 @@
-/** A small client of the Kubernetes API: requests, pages and watch streams, and nothing generated. */
+/** A small client of the Kubernetes API: requests, pages and watch streams. */
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { request as httpRequest } from '../base/node-http.ts'
 import type { Cluster } from './cluster.ts'
 import { errorOf, KubeError } from './error.ts'
 import { linesOf } from './lines.ts'
+import type { ApiPath } from './paths.ts'
 
-/** An object as the API server gives it. */
+/** An object of the Kubernetes API. */
 export interface KubeObject {
   readonly apiVersion?: string
   readonly kind?: string
@@ -38,6 +39,20 @@ interface KubeMeta {
   }[]
 }
 
+/** The part of an object in the cluster that a status writer uses. */
+export interface LiveObject {
+  readonly kind: string
+  readonly path: ApiPath
+  /** Empty for cluster-scoped kinds. */
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly generation: number
+  readonly isDeleting: boolean
+  readonly status: Readonly<Record<string, unknown>> | undefined
+}
+
 export interface KubeList {
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string }
   readonly items: readonly KubeObject[] | null
@@ -56,13 +71,13 @@ interface RequestOptions {
   readonly contentType?: string
   readonly accept?: string
   readonly signal?: AbortSignal
-  /** Until the whole answer is there, in milliseconds. */
+  /** Timeout for the whole response, in milliseconds. */
   readonly timeoutMs?: number
 }
 
 interface WatchOptions {
   readonly accept?: string
-  /** The server has taken the watch; events may be long in coming. */
+  /** Called when the server has accepted the watch. */
   readonly onOpen?: () => void
 }
 
@@ -71,16 +86,16 @@ const patchTypes = {
   apply: 'application/apply-patch+yaml',
 } as const
 
-/** Name under which our fields stand in managedFields. */
+/** The field manager of our fields in managedFields. */
 export const fieldManager = 'sluice.dev/gateway-controller'
 
 const defaultTimeoutMs = 30_000
-/** Bookmarks come about once a minute; a stream that is silent for longer is dead. */
+/** A watch without data for this long is dead: bookmarks come about once a minute. */
 const silenceMs = 150_000
 
 /**
- * Talks to one API server. Every method rejects with a `KubeError`: with the server's status and
- * reason where it answered, with status 0 where it did not.
+ * Client of one API server. Every method rejects with a `KubeError`, which has the status and reason of
+ * the response, or status 0 if there was none.
  */
 export class KubeClient {
   readonly #cluster: Cluster
@@ -89,7 +104,7 @@ export class KubeClient {
     this.#cluster = cluster
   }
 
-  /** Namespace of the context or of the pod. */
+  /** Namespace of the kubeconfig's context or of the pod. */
   get namespace(): string | undefined {
     return this.#cluster.namespace
   }
@@ -108,21 +123,21 @@ export class KubeClient {
     return this.request<T>('PUT', path, { body, query: { fieldManager }, ...timeout })
   }
 
-  /** Server-side apply; takes over fields that other managers hold. A dry run changes nothing. */
+  /** Server-side apply, which takes over fields of other managers. With `isDry`, nothing changes. */
   apply<T = KubeObject>(path: string, body: unknown, { isDry = false } = {}): Promise<T> {
     const query = { fieldManager, force: true, ...(isDry && { dryRun: 'All' }) }
     return this.request<T>('PATCH', path, { body, query, contentType: patchTypes.apply })
   }
 
-  /** Deletes an object, if it is still the one of this uid; what belongs to it goes in its turn. */
+  /** Deletes an object if it still has this uid. Kubernetes deletes the objects that it owns later. */
   remove(path: string, uid: string): Promise<unknown> {
     const body = { preconditions: { uid }, propagationPolicy: 'Background' }
     return this.request('DELETE', path, { body })
   }
 
   /**
-   * Merges fields into the status of an object as it was at a resourceVersion.
-   * @throws KubeError 409 where the object has changed since
+   * Merges fields into the status of an object, if the object still has this resourceVersion.
+   * @throws KubeError 409 if the object has changed since
    */
   patchStatus(path: string, resourceVersion: string, status: unknown): Promise<KubeObject> {
     const body = { metadata: { resourceVersion }, status }
@@ -130,14 +145,9 @@ export class KubeClient {
     return this.request('PATCH', `${path}/status`, { body, query, contentType: patchTypes.merge })
   }
 
-  /** One answer, parsed. A refused token is read again once: it may have been renewed. */
-  async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    try {
-      return await this.#once<T>(method, path, options, false)
-    } catch (error) {
-      if (!(error instanceof KubeError) || error.status !== 401) throw error
-      return this.#once<T>(method, path, options, true)
-    }
+  /** Sends a request and parses the response. */
+  request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    return withFreshToken((isFresh) => this.#once<T>(method, path, options, isFresh))
   }
 
   async #once<T>(
@@ -163,8 +173,8 @@ export class KubeClient {
   }
 
   /**
-   * Events of a collection from a resourceVersion on, bookmarks included. Ends when the server ends
-   * the stream; rejects where it reports an error in it, or when the signal is aborted.
+   * Yields the events of a collection from a resourceVersion on, including bookmarks. Returns when the
+   * stream ends. Throws if the server reports an error in the stream, or if the signal is aborted.
    */
   async *watch(
     path: string,
@@ -177,7 +187,7 @@ export class KubeClient {
     try {
       const watching = { ...query, watch: true, allowWatchBookmarks: true }
       const options = { query: watching, signal: all, ...(accept && { accept }) }
-      const answer = await this.#openWatch(path, options)
+      const answer = await withFreshToken((isFresh) => this.#openWatch(path, options, isFresh))
       onOpen?.()
       answer.socket.setKeepAlive(true, 15_000)
       answer.setTimeout(silenceMs, () => answer.destroy(new Error('the stream fell silent')))
@@ -193,15 +203,15 @@ export class KubeClient {
     }
   }
 
-  async #openWatch(path: string, options: RequestOptions): Promise<IncomingMessage> {
-    for (const isFresh of [false, true]) {
-      const answer = await this.#open('GET', path, options, isFresh)
-      const { statusCode = 0, headers } = answer
-      if (statusCode === 200) return answer
-      const body = parse(answer, await readAll(answer))
-      if (statusCode !== 401 || isFresh) throw errorOf(statusCode, body, headers['retry-after'])
-    }
-    throw new KubeError(401, 'Unauthorized', 'the credentials are refused')
+  async #openWatch(
+    path: string,
+    options: RequestOptions,
+    isFresh: boolean,
+  ): Promise<IncomingMessage> {
+    const answer = await this.#open('GET', path, options, isFresh)
+    const { statusCode = 0, headers } = answer
+    if (statusCode === 200) return answer
+    throw errorOf(statusCode, parse(answer, await readAll(answer)), headers['retry-after'])
   }
 
   async #open(
@@ -227,6 +237,16 @@ export class KubeClient {
       outgoing.once('error', reject)
       outgoing.end(payload)
     })
+  }
+}
+
+/** Repeats an attempt once with a token that is read again, since a refused one may have been renewed. */
+async function withFreshToken<T>(attempt: (isFresh: boolean) => Promise<T>): Promise<T> {
+  try {
+    return await attempt(false)
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.status !== 401) throw error
+    return attempt(true)
   }
 }
 

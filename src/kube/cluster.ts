@@ -1,11 +1,11 @@
-/** Which API server, and as whom: the part that kubeconfig files and service accounts define. */
+/** Address and credentials of an API server, from a kubeconfig file or a service account. */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { Agent, type RequestOptions } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
 import { Agent as HttpAgent } from '../base/node-http.ts'
 
-/** What a request needs beside method, path and body. */
+/** Credentials of a request. */
 interface Credentials {
   readonly agent: Agent | HttpAgent
   readonly headers: Readonly<Record<string, string>>
@@ -13,26 +13,17 @@ interface Credentials {
   readonly auth?: string
 }
 
-export interface Cluster {
-  readonly server: URL
-  /** Namespace of the context or of the pod; undefined where neither names one. */
-  readonly namespace: string | undefined
-  /** `isFresh`: read tokens and certificates again, since the last ones were refused. */
-  credentials(isFresh?: boolean): Promise<Credentials>
-  close(): void
-}
-
-/** There is no usable configuration; the message says what to do. */
+/** Thrown if there is no usable configuration; the message tells users what to do. */
 export class ClusterConfigError extends Error {}
 
 const serviceAccountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 
-/** Bound service-account tokens are written anew well before they end. */
+/** How long credentials are reused: service-account tokens are renewed well before they expire. */
 const reuseMs = 30_000
 
 /**
- * The cluster of a kubeconfig file; without one the cluster that this pod runs in, else what the
- * variable KUBECONFIG names.
+ * Opens the cluster of a kubeconfig file. If it is omitted, opens the cluster of this pod, or outside
+ * of a pod the cluster of the variable KUBECONFIG.
  * @throws ClusterConfigError
  */
 export function openCluster(kubeconfig?: string): Cluster {
@@ -43,7 +34,7 @@ export function openCluster(kubeconfig?: string): Cluster {
   }
   const server = new URL(current.server.endsWith('/') ? current.server : `${current.server}/`)
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace
-  return new ConfiguredCluster(config, server, namespace)
+  return new Cluster(config, server, namespace)
 }
 
 function loadConfig(kubeconfig: string | undefined): KubeConfig {
@@ -64,12 +55,13 @@ function loadConfig(kubeconfig: string | undefined): KubeConfig {
   return config
 }
 
-class ConfiguredCluster implements Cluster {
+export class Cluster {
   readonly server: URL
+  /** Namespace of the kubeconfig's context or of the pod; undefined if neither has one. */
   readonly namespace: string | undefined
   readonly #config: KubeConfig
   #known: { readonly credentials: Credentials; readonly readAt: number } | undefined
-  /** One agent for each set of certificates, so that connections are used again. */
+  /** One agent for each set of certificates, so that connections are reused. */
   readonly #agents = new Map<string, Agent | HttpAgent>()
 
   constructor(config: KubeConfig, server: URL, namespace: string | undefined) {
@@ -78,6 +70,7 @@ class ConfiguredCluster implements Cluster {
     this.namespace = namespace
   }
 
+  /** With `isFresh`, reads tokens and certificates again, since the server refused the last ones. */
   async credentials(isFresh = false): Promise<Credentials> {
     const known = this.#known
     const now = performance.now()
@@ -96,7 +89,7 @@ class ConfiguredCluster implements Cluster {
     return credentials
   }
 
-  /** The library keeps a token from a file for a minute, also where it was refused meanwhile. */
+  /** Reads the token file here, since the library caches a token for a minute even if it was refused. */
   #fileToken(): string | undefined {
     const { config } = this.#config.getCurrentUser()?.authProvider ?? {}
     const path: unknown = (config as { tokenFile?: unknown } | undefined)?.tokenFile
@@ -109,7 +102,7 @@ class ConfiguredCluster implements Cluster {
   }
 
   #agentFor(options: RequestOptions): Agent | HttpAgent {
-    // The library's own agent knows how to go through a proxy; otherwise one that keeps connections.
+    // The library's agent supports proxies; without a proxy, our own agent keeps connections alive.
     if (this.#config.getCurrentCluster()?.proxyUrl) return options.agent as Agent
     const { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized } = options
     const tls = { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized }

@@ -1,10 +1,10 @@
-/** A request to the API server that was refused or got no answer. */
+/** Error of a request to the API server that was refused or got no response. */
 export class KubeError extends Error {
-  /** HTTP status; 0 where no answer came. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number
-  /** `metav1.Status` reason such as `Conflict` or `Expired`; empty where the answer had none. */
+  /** Reason of the `metav1.Status`, such as `Conflict` or `Expired`; empty if there was none. */
   readonly reason: string
-  /** How long the server asks to wait, in milliseconds. */
+  /** How long the server asks clients to wait, in milliseconds; undefined if it does not. */
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -20,7 +20,7 @@ export class KubeError extends Error {
     this.retryAfterMs = options.retryAfterMs
   }
 
-  /** The version to read from is not held any more: list again (410 Gone, or Expired in a watch). */
+  /** Whether the resourceVersion is too old and the client must list again (410 Gone, or Expired). */
   get isExpired(): boolean {
     return this.status === 410 || this.reason === 'Expired' || this.reason === 'Gone'
   }
@@ -33,12 +33,8 @@ export class KubeError extends Error {
     return this.status === 404
   }
 
-  get isForbidden(): boolean {
-    return this.status === 403 || this.status === 401
-  }
-
-  /** No answer, or one that says that another may come. */
-  get isPassing(): boolean {
+  /** Whether the request may succeed later. */
+  get isTransient(): boolean {
     const { status } = this
     return status === 0 || status === 409 || status === 429 || status >= 500
   }
@@ -51,7 +47,7 @@ interface StatusBody {
   readonly details?: { readonly retryAfterSeconds?: number }
 }
 
-/** The error that an answer tells: a `Status` object where the server sent one, else its text. */
+/** Creates the error of a response from its `Status` object, or from its text if it has none. */
 export function errorOf(status: number, body: unknown, retryAfter?: string): KubeError {
   const { message, reason, details, code } = (
     typeof body === 'object' && body !== null ? body : {}

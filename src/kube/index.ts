@@ -1,4 +1,11 @@
-export { fieldManager, KubeClient, type KubeList, type KubeObject, type Query } from './client.ts'
+export {
+  fieldManager,
+  KubeClient,
+  type KubeList,
+  type KubeObject,
+  type LiveObject,
+  type Query,
+} from './client.ts'
 export { type Cluster, ClusterConfigError, openCluster } from './cluster.ts'
 export { KubeError } from './error.ts'
 export {
@@ -7,7 +14,6 @@ export {
   type OwnerReference,
   ownedBy,
 } from './install-owners.ts'
-export type { LiveObject } from './live-object.ts'
 export { type ApiPath, collectionPath, objectPath } from './paths.ts'
 export { readSharedSecret } from './shared-secret.ts'
-export { reviewToken, serviceAccountOf } from './token-review.ts'
+export { reviewToken } from './token-review.ts'

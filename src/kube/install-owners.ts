@@ -1,12 +1,12 @@
 /**
- * The objects of the installation that own what the controller makes for itself. A cluster removes
- * what has lost its owner, so that an uninstall takes the lease, the shared Secret and the default
- * class along.
+ * The objects of the installation that own what the controller creates for itself. Kubernetes removes
+ * objects whose owner was deleted, so an uninstall also removes the lease, the shared Secret and the
+ * default class.
  */
 import type { KubeClient, KubeObject } from './client.ts'
 import { type ApiPath, objectPath } from './paths.ts'
 
-/** metadata.ownerReferences[] of the Kubernetes API. */
+/** An entry of metadata.ownerReferences in the Kubernetes API. */
 export interface OwnerReference {
   readonly apiVersion: string
   readonly kind: string
@@ -15,17 +15,17 @@ export interface OwnerReference {
 }
 
 export interface InstallOwners {
-  /** Of objects in the controller's own namespace. */
+  /** Owner of objects in the controller's own namespace. */
   readonly local?: OwnerReference
-  /** Of objects of the cluster, whose owner must be one too. */
+  /** Owner of cluster-scoped objects; it must be cluster-scoped too. */
   readonly clusterWide?: OwnerReference
 }
 
 interface InstallNames {
   readonly namespace: string
-  /** The controller's Deployment. */
+  /** Name of the controller's Deployment. */
   readonly deployment?: string | undefined
-  /** A ClusterRole of the installation. */
+  /** Name of a ClusterRole of the installation. */
   readonly clusterRole?: string | undefined
 }
 
@@ -36,10 +36,7 @@ const clusterRoles: ApiPath = {
   plural: 'clusterroles',
 }
 
-/**
- * Looks the owners up.
- * @throws KubeError where one that is named is not there or may not be read
- */
+/** @throws KubeError if a configured owner does not exist or may not be read */
 export async function findInstallOwners(
   client: KubeClient,
   { namespace, deployment, clusterRole }: InstallNames,
@@ -59,7 +56,7 @@ export async function findInstallOwners(
   }
 }
 
-/** The field of an object's metadata; nothing where there is no owner. */
+/** Returns the `ownerReferences` of an object's metadata, or no field if there is no owner. */
 export function ownedBy(owner: OwnerReference | undefined) {
   return owner === undefined ? {} : { ownerReferences: [owner] }
 }

@@ -1,10 +1,10 @@
 import { GrowingBytes } from '../base/growing-bytes.ts'
 
 const newline = 0x0a
-/** Far above what an API server takes for an object. */
-const longestLine = 64 * 1024 * 1024
+/** Maximum length of a line in bytes, far above what an API server accepts for an object. */
+const maxLineBytes = 64 * 1024 * 1024
 
-/** The lines of a stream of bytes, without their ends; a line may come in any number of pieces. */
+/** Yields the non-empty lines of a byte stream without their ends. A line may arrive in several pieces. */
 export async function* linesOf(stream: AsyncIterable<unknown>): AsyncGenerator<string> {
   const begun = new GrowingBytes()
   for await (const chunk of stream) {
@@ -18,6 +18,6 @@ export async function* linesOf(stream: AsyncIterable<unknown>): AsyncGenerator<s
       if (line !== '') yield line
     }
     begun.add(bytes, from, bytes.length)
-    if (begun.length > longestLine) throw new Error(`a line has more than ${longestLine} bytes`)
+    if (begun.length > maxLineBytes) throw new Error(`a line has more than ${maxLineBytes} bytes`)
   }
 }

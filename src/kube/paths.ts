@@ -1,4 +1,4 @@
-/** Where objects are on the API server. */
+/** The parts of the API path of a kind. */
 export interface ApiPath {
   /** Empty for the core group. */
   readonly group: string
@@ -9,13 +9,13 @@ export interface ApiPath {
 const base = ({ group, version }: ApiPath) =>
   group === '' ? `api/${version}` : `apis/${group}/${version}`
 
-/** All objects of a kind, or those of one namespace. */
+/** Path of all objects of a kind, or of those in one namespace. */
 export function collectionPath(kind: ApiPath, namespace = ''): string {
   const within = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
   return `${base(kind)}${within}/${kind.plural}`
 }
 
-/** One object; the namespace of a cluster-scoped one is empty. */
+/** Path of one object; `namespace` is empty for cluster-scoped objects. */
 export function objectPath(kind: ApiPath, namespace: string, name: string): string {
   return `${collectionPath(kind, namespace)}/${encodeURIComponent(name)}`
 }

@@ -1,4 +1,4 @@
-/** Bytes that all replicas share, in a Secret that the first of them makes. */
+/** Bytes that all replicas share, kept in a Secret that the first replica creates. */
 import type { KubeClient, KubeObject } from './client.ts'
 import { KubeError } from './error.ts'
 import { type OwnerReference, ownedBy } from './install-owners.ts'
@@ -12,9 +12,9 @@ interface SharedSecret {
 }
 
 /**
- * The value in the Secret; where there is none, what `make` gives is put there. Of several replicas
- * that come at once, all end with the value of the one that was first.
- * @throws KubeError where Secrets of the namespace may not be read or made, or hold something else
+ * Returns the value in the Secret. If the Secret does not exist, it is created with the result of
+ * `make`. If several replicas start at once, all get the value of the first one.
+ * @throws KubeError if the Secret may not be read or created, or has no such entry
  */
 export async function readSharedSecret(
   client: KubeClient,

@@ -1,32 +1,32 @@
 /**
- * Heartbeats of replicas that share a log: each renews an entry of its own in a bucket whose entries
- * expire, and the replica that writes the log looks for the entries of the replicas that it watches.
- * A replica without an entry for a while is gone, and with it the connections that it had.
+ * Heartbeats of replicas that share a log. Each replica renews its own entry in a NATS bucket whose
+ * entries expire. The replica that writes the log checks the entries of the replicas that it watches.
+ * A replica whose entry stays missing is gone, and so are its connections.
  */
 import { NatsRecord } from '../log/nats-record.ts'
 
 export interface HeartbeatOptions {
-  /** As of the log. */
+  /** The NATS servers of the log. */
   readonly servers: string
   /** Name of this run of this replica; never used twice. */
   readonly identity: string
   /** How long a replica counts as alive without a heartbeat, in milliseconds. */
   readonly durationMs: number
-  /** Replicas to watch now; none while another replica watches. */
+  /** Returns the identities of the replicas to watch; none while another replica watches. */
   readonly watched: () => Iterable<string>
-  /** A replica is gone; called again and again while it is watched. */
+  /** Called when a replica is gone, and again at each check while it is watched. */
   readonly onGone: (identity: string) => void
 }
 
 const bucket = 'SLUICE_PRESENCE'
-/** Heartbeats in the time for which one lasts. */
-const beatsPerLife = 3
+/** Number of heartbeats per `durationMs`. */
+const beatsPerDuration = 3
 
 export class Heartbeat {
   readonly #options: HeartbeatOptions
   readonly #record: NatsRecord
-  /** When a replica was missed first, in milliseconds of `performance.now()`. */
-  readonly #missed = new Map<string, number>()
+  /** When the entry of a replica was first found missing, by `performance.now()`. */
+  readonly #missingSince = new Map<string, number>()
   #next: NodeJS.Timeout | undefined
   #turn: Promise<void> | undefined
   #isClosed = false
@@ -40,7 +40,7 @@ export class Heartbeat {
   start(): void {
     this.#turn = this.#tick().finally(() => {
       if (this.#isClosed) return
-      this.#next = setTimeout(() => this.start(), this.#options.durationMs / beatsPerLife)
+      this.#next = setTimeout(() => this.start(), this.#options.durationMs / beatsPerDuration)
       this.#next.unref()
     })
   }
@@ -52,32 +52,34 @@ export class Heartbeat {
     await this.#record.close()
   }
 
-  /** The log and the lease report a server that does not answer. */
+  /** Sends a heartbeat and checks the watched replicas. The log and the lease report server errors. */
   async #tick(): Promise<void> {
     const { identity, durationMs, watched, onGone } = this.#options
-    const timeoutMs = durationMs / beatsPerLife
+    const timeoutMs = durationMs / beatsPerDuration
     try {
       await this.#record.put(new Date().toISOString(), timeoutMs)
       const others = new Set(watched())
       others.delete(identity)
-      for (const known of this.#missed.keys()) if (!others.has(known)) this.#missed.delete(known)
+      for (const known of this.#missingSince.keys())
+        if (!others.has(known)) this.#missingSince.delete(known)
       for (const other of others) {
         if ((await this.#record.read(timeoutMs, keyOf(other))) !== undefined) {
-          this.#missed.delete(other)
-        } else if (this.#isMissedFor(other) >= durationMs) onGone(other)
+          this.#missingSince.delete(other)
+        } else if (this.#missingForMs(other) >= durationMs) onGone(other)
       }
     } catch {
-      // A server that does not answer, or has lost its entries, is no proof that a replica is gone.
-      this.#missed.clear()
+      // A server that does not answer, or that has lost its entries, does not prove that a replica is
+      // gone.
+      this.#missingSince.clear()
     }
   }
 
-  #isMissedFor(identity: string): number {
-    const since = this.#missed.get(identity) ?? performance.now()
-    this.#missed.set(identity, since)
+  #missingForMs(identity: string): number {
+    const since = this.#missingSince.get(identity) ?? performance.now()
+    this.#missingSince.set(identity, since)
     return performance.now() - since
   }
 }
 
-/** Names of hosts may have dots, which separate tokens of subjects. */
+/** Encodes an identity, since host names may contain dots, which separate the tokens of NATS subjects. */
 const keyOf = (identity: string) => Buffer.from(identity).toString('base64url')

@@ -1,22 +1,15 @@
 /**
- * A Lease object (coordination.k8s.io/v1) as the lease of the controller's replicas.
- * `leaseTransitions` is the epoch.
+ * Stores the lease of the controller's replicas in a Lease object (coordination.k8s.io/v1). The epoch
+ * is its `leaseTransitions`.
  */
 import { type KubeClient, KubeError, type OwnerReference, ownedBy } from '../kube/index.ts'
-import type { LeaseOptions } from './lease.ts'
-import { type LeaseRecord, type LeaseStore, RecordLease } from './record-lease.ts'
+import type { LeaseRecord, LeaseStore } from './lease.ts'
 
-interface KubernetesLeaseOptions extends LeaseOptions {
+interface LeaseObjectOptions {
   readonly client: KubeClient
   readonly namespace: string
   readonly name: string
   readonly owner?: OwnerReference | undefined
-}
-
-export class KubernetesLease extends RecordLease {
-  constructor({ client, namespace, name, owner, ...options }: KubernetesLeaseOptions) {
-    super({ ...options, store: new LeaseObjects(client, { namespace, name, owner }) })
-  }
 }
 
 interface LeaseSpec {
@@ -38,30 +31,21 @@ interface LeaseObject {
   readonly spec?: LeaseSpec
 }
 
-/** Names the candidate that asks for the lease. */
+/** Annotation that names the candidate that asks for the lease. */
 const wantedAnnotation = 'sluice.dev/wanted-by'
 
-class LeaseObjects implements LeaseStore {
-  readonly #client: KubeClient
-  readonly #namespace: string
-  readonly #name: string
-  readonly #owner: OwnerReference | undefined
-  /** As it was read or written last: what is not ours in it stays. */
+export class LeaseObjectStore implements LeaseStore {
+  readonly #options: LeaseObjectOptions
+  /** The object as last read or written. A write keeps the fields that are not ours. */
   #object: LeaseObject | undefined
 
-  constructor(
-    client: KubeClient,
-    { namespace, name, owner }: Pick<KubernetesLeaseOptions, 'namespace' | 'name' | 'owner'>,
-  ) {
-    this.#client = client
-    this.#namespace = namespace
-    this.#name = name
-    this.#owner = owner
+  constructor(options: LeaseObjectOptions) {
+    this.#options = options
   }
 
   async read(timeoutMs: number): Promise<LeaseRecord | undefined> {
     try {
-      this.#object = await this.#client.get<LeaseObject>(this.#path, { timeoutMs })
+      this.#object = await this.#options.client.get<LeaseObject>(this.#path, { timeoutMs })
       return recordOf(this.#object)
     } catch (error) {
       if (!(error instanceof KubeError) || !error.isNotFound) throw error
@@ -84,7 +68,7 @@ class LeaseObjects implements LeaseStore {
     if (wantedBy !== undefined) annotations[wantedAnnotation] = wantedBy
     const spec: LeaseSpec = {
       ...(holder !== undefined && { holderIdentity: holder }),
-      // The API has whole seconds.
+      // The API counts whole seconds.
       leaseDurationSeconds: Math.max(1, Math.ceil(durationMs / 1_000)),
       ...(acquireTime !== undefined && { acquireTime }),
       renewTime: time,
@@ -104,27 +88,24 @@ class LeaseObjects implements LeaseStore {
     { spec, annotations }: { spec: LeaseSpec; annotations: Readonly<Record<string, string>> },
     timeoutMs: number,
   ): Promise<LeaseObject> {
+    const { client, namespace, name, owner } = this.#options
     const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }
-    const { name, resourceVersion: _, ...metadata } = this.#object?.metadata ?? { name: this.#name }
     if (before === undefined) {
-      const body = {
-        ...kind,
-        metadata: { name, namespace: this.#namespace, ...ownedBy(this.#owner) },
-        spec,
-      }
-      return this.#client.create<LeaseObject>(this.#collection, body)
+      const body = { ...kind, metadata: { name, namespace, ...ownedBy(owner) }, spec }
+      return client.create<LeaseObject>(this.#collection, body)
     }
-    const versioned = { ...metadata, annotations, name, resourceVersion: before.version }
-    const body = { ...this.#object, ...kind, metadata: versioned, spec }
-    return this.#client.replace<LeaseObject>(this.#path, body, timeoutMs)
+    const { version: resourceVersion } = before
+    const metadata = { ...this.#object?.metadata, annotations, name, resourceVersion }
+    const body = { ...this.#object, ...kind, metadata, spec }
+    return client.replace<LeaseObject>(this.#path, body, timeoutMs)
   }
 
   get #collection(): string {
-    return `apis/coordination.k8s.io/v1/namespaces/${this.#namespace}/leases`
+    return `apis/coordination.k8s.io/v1/namespaces/${this.#options.namespace}/leases`
   }
 
   get #path(): string {
-    return `${this.#collection}/${this.#name}`
+    return `${this.#collection}/${this.#options.name}`
   }
 }
 
@@ -133,7 +114,7 @@ function recordOf({ metadata, spec = {} }: LeaseObject): LeaseRecord {
   const { holderIdentity, leaseDurationSeconds = 15, leaseTransitions = 0 } = spec
   return {
     version: metadata.resourceVersion ?? '',
-    // Others than we give a lease up with an empty name.
+    // Other clients give a lease up by setting an empty name.
     ...(holderIdentity !== undefined && holderIdentity !== '' && { holder: holderIdentity }),
     durationMs: leaseDurationSeconds * 1_000,
     epoch: leaseTransitions,
@@ -141,5 +122,5 @@ function recordOf({ metadata, spec = {} }: LeaseObject): LeaseRecord {
   }
 }
 
-/** metav1.MicroTime. */
+/** The current time in the format of metav1.MicroTime. */
 const microTime = () => new Date().toISOString().replace('Z', '000Z')

@@ -1,53 +1,42 @@
-/** An entry of a key-value bucket of NATS as the lease, for replicas without Kubernetes. */
+/** Stores the lease in an entry of a NATS key-value bucket, for replicas without Kubernetes. */
 import { NatsRecord } from '../log/nats-record.ts'
-import type { Lease, LeaseOptions } from './lease.ts'
-import { type LeaseRecord, type LeaseStore, RecordLease } from './record-lease.ts'
+import type { LeaseRecord, LeaseStore } from './lease.ts'
 
-interface NatsLeaseOptions extends LeaseOptions {
-  /** As of the log. */
-  readonly servers: string
-  readonly isGone?: (holder: string) => boolean
-}
-
-/** The bucket; made on first use. */
+/** Name of the bucket, which is created on first use. */
 const leaseBucket = 'SLUICE_LEASES'
 
-/** Name of the entry. */
+/** Key of the entry. */
 const leaseName = 'sluice'
 
-export function openNatsLease({ servers, ...options }: NatsLeaseOptions): Lease {
-  return new NatsLease(new NatsRecord({ servers, bucket: leaseBucket, key: leaseName }), options)
-}
-
-class NatsLease extends RecordLease {
+export class NatsLeaseStore implements LeaseStore {
   readonly #record: NatsRecord
 
-  constructor(record: NatsRecord, options: Omit<NatsLeaseOptions, 'servers'>) {
-    super({ ...options, store: storeIn(record) })
-    this.#record = record
+  /** `servers` are the NATS servers of the log. */
+  constructor(servers: string) {
+    this.#record = new NatsRecord({ servers, bucket: leaseBucket, key: leaseName })
   }
 
-  override async close(): Promise<void> {
-    await super.close()
-    await this.#record.close()
+  async read(timeoutMs: number): Promise<LeaseRecord | undefined> {
+    const found = await this.#record.read(timeoutMs)
+    return found && parse(found.text, found.revision)
+  }
+
+  async write(
+    before: LeaseRecord | undefined,
+    content: Omit<LeaseRecord, 'version'>,
+    timeoutMs: number,
+  ): Promise<LeaseRecord | undefined> {
+    const expected = Number(before?.version ?? 0)
+    const revision = await this.#record.write(JSON.stringify(content), expected, timeoutMs)
+    return revision === undefined ? undefined : { ...content, version: `${revision}` }
+  }
+
+  close(): Promise<void> {
+    return this.#record.close()
   }
 }
 
-function storeIn(record: NatsRecord): LeaseStore {
-  return {
-    async read(timeoutMs) {
-      const found = await record.read(timeoutMs)
-      return found && parse(found.text, found.revision)
-    },
-    async write(before, content, timeoutMs) {
-      const expected = before === undefined ? 0 : Number(before.version)
-      const revision = await record.write(JSON.stringify(content), expected, timeoutMs)
-      return revision === undefined ? undefined : { ...content, version: `${revision}` }
-    },
-  }
-}
-
-/** An entry that is not a lease is replaced. */
+/** Reads the record of an entry. An entry that is not a lease counts as a free one and is replaced. */
 function parse(text: string, revision: number): LeaseRecord {
   const version = `${revision}`
   try {

@@ -1,4 +1,4 @@
-/** Wakes tails when events have been appended, or when there is nothing more to wait for. */
+/** Wakes everyone who waits for an arrival, such as new events or a reconnect, or for the end of the log. */
 export class Arrivals {
   #waiting = new Set<() => void>()
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { makeFolder } from '../base/make-folder.ts'
 import { LogError } from './log.ts'
 
-/** 'SLUI' in ASCII: tells our files from anybody else's SQLite database. */
+/** 'SLUI' in ASCII: distinguishes our files from other SQLite databases. */
 const applicationId = 0x53_4c_55_49
 const schemaVersion = 1
 
@@ -28,7 +28,7 @@ const schema = `
   ) STRICT;
 `
 
-/** Where a damaged file was put, and what was wrong with it. */
+/** New path of a damaged file, and what was wrong with it. */
 export interface MovedAside {
   readonly path: string
   readonly reason: string
@@ -41,15 +41,15 @@ interface LogFile {
 }
 
 /**
- * Opens the file of an embedded log, or makes it (mode 0600, its folder included). A damaged file
- * is renamed to `<file>.corrupt-<n>` and a fresh one takes its place: the source of truth lies
- * elsewhere, so that the log costs history and never correctness.
- * @throws LogError `foreign` for a database that is not ours, `storage` where the disk refuses.
+ * Opens the file of an embedded log, or creates it and its folder (mode 0600). A damaged file is
+ * renamed to `<file>.corrupt-<n>` and replaced by an empty one. That loses history only, since the
+ * sources are listed again.
+ * @throws LogError `foreign` for a database that is not ours, `storage` if the disk refuses
  */
 export function openLogFile(path: string): LogFile {
   try {
     makeFolder(dirname(path))
-    // Created by us and not by SQLite, for the mode; -wal and -shm inherit it.
+    // The file is created here and not by SQLite, since -wal and -shm inherit its mode.
     closeSync(openSync(path, 'a', 0o600))
     chmodSync(path, 0o600)
   } catch (cause) {
@@ -64,7 +64,7 @@ export function openLogFile(path: string): LogFile {
   return { database: openDatabase(path), movedAside }
 }
 
-/** What is wrong with the file, or undefined. Reads the whole file (`PRAGMA quick_check`). */
+/** Returns what is wrong with the file, or undefined. Reads the whole file (`PRAGMA quick_check`). */
 function findDamage(path: string): string | undefined {
   let database: DatabaseSync | undefined
   try {
@@ -80,9 +80,9 @@ function findDamage(path: string): string | undefined {
   }
 }
 
-/** Opens the file as it is, with its schema; the tables are made where there are none. */
-function openDatabase(path: string): DatabaseSync {
-  // Another process that reads or writes the same file is waited for.
+/** Opens the file without checks; creates the tables if there are none. */
+export function openDatabase(path: string): DatabaseSync {
+  // Waits for another process that reads or writes the same file.
   const database = new DatabaseSync(path, { timeout: 5000 })
   try {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
@@ -95,9 +95,8 @@ function openDatabase(path: string): DatabaseSync {
 }
 
 /**
- * Opens a log that is only read. One that cannot be written, as evidence on read-only media, is taken
- * as it lies there; what a process that was killed has left in the file beside it (`-wal`) would be
- * missing then, so that such a log must be copied first.
+ * Opens a log to read it, even on read-only media. On such media, SQLite cannot read the events that a killed
+ * process has left in the `-wal` file beside it, so such a log must be copied first.
  */
 export function openToRead(path: string): DatabaseSync {
   try {
@@ -122,7 +121,7 @@ export function openToRead(path: string): DatabaseSync {
   }
 }
 
-/** Is there a log of ours, or nothing yet? @throws LogError for anything else */
+/** Whether the database is a log of Sluice; false if it is empty. @throws LogError for any other one */
 function isOurs(database: DatabaseSync, path: string): boolean {
   const id = numberOf(database, 'PRAGMA application_id')
   const version = numberOf(database, 'PRAGMA user_version')
@@ -156,7 +155,7 @@ function numberOf(database: DatabaseSync, query: string): number {
   return Number(Object.values(database.prepare(query).get() ?? {})[0] ?? 0)
 }
 
-/** Renames the file of a closed log, with what SQLite keeps beside it; gives the new path. */
+/** Renames the files of a closed log. Returns the new path. */
 function moveLogAside(path: string): string {
   let number = 1
   while (existsSync(`${path}.corrupt-${number}`)) number++
@@ -173,10 +172,10 @@ export function isCorruption(error: unknown): boolean {
   return code !== undefined && [11, 26].includes(code)
 }
 
-/** SQLITE_READONLY and SQLITE_CANTOPEN. */
+/** SQLITE_READONLY (8) and SQLITE_CANTOPEN (14). */
 const unwritable: readonly number[] = [8, 14]
 
-/** SQLite's code of an error, without what extends it. */
+/** The primary result code of an SQLite error. */
 function codeOf(error: unknown): number | undefined {
   const code = (error as { errcode?: unknown }).errcode
   return typeof code === 'number' ? code & 0xff : undefined

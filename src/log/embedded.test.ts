@@ -42,7 +42,7 @@ async function subjects(): Promise<string[]> {
 }
 
 describe('the file of the embedded log', () => {
-  it('is readable by its owner alone, with everything that lies beside it', async () => {
+  it('is readable only by its owner, and so are the files next to it', async () => {
     const { log } = openEmbeddedLog(file)
     await log.append([routeApplied('a')])
     const files = readdirSync(join(folder, 'state'))
@@ -53,7 +53,7 @@ describe('the file of the embedded log', () => {
     await log.close()
   })
 
-  it('is moved aside when it was cut off, and a fresh log takes its place', async () => {
+  it('is moved aside if it is truncated, and a new log takes its place', async () => {
     await fill(500)
     truncateSync(file, statSync(file).size - 6000)
     const damaged = readFileSync(file)
@@ -67,7 +67,7 @@ describe('the file of the embedded log', () => {
     await log.close()
   })
 
-  it('is moved aside when it holds something else, under a name of its own each time', async () => {
+  it('is moved aside under a new name each time if it is not a database', async () => {
     for (const number of [1, 2]) {
       await fill(1)
       writeFileSync(file, 'this is not a database, and it is long enough to be seen as none')
@@ -77,7 +77,7 @@ describe('the file of the embedded log', () => {
     }
   })
 
-  it('is moved aside when pages in its middle were overwritten', async () => {
+  it('is moved aside if pages in its middle are overwritten', async () => {
     await fill(500)
     const bytes = readFileSync(file)
     bytes.fill(0xa5, 8192, 8192 + 40_960)
@@ -87,7 +87,7 @@ describe('the file of the embedded log', () => {
     await log.close()
   })
 
-  it('is left alone by who reads it, who finds what is damaged or missing on the way', async () => {
+  it('is not moved by a reader, which reports damaged and missing events', async () => {
     const read = async () => {
       const log = readEmbeddedLog(file)
       try {
@@ -110,7 +110,7 @@ describe('the file of the embedded log', () => {
     )
   })
 
-  it.skipIf(process.getuid?.() === 0)('is read where nothing can be written', async () => {
+  it.skipIf(process.getuid?.() === 0)('can be read from a read-only folder', async () => {
     await fill(3)
     chmodSync(file, 0o444)
     chmodSync(join(folder, 'state'), 0o555)
@@ -129,7 +129,7 @@ describe('the file of the embedded log', () => {
     expect(existsSync(`${foreign}.corrupt-1`)).toBe(false)
   })
 
-  it('is left alone when a newer version wrote it', async () => {
+  it('is not changed if a newer version wrote it', async () => {
     await fill(1)
     const database = new DatabaseSync(file)
     database.exec('PRAGMA user_version = 99')
@@ -137,7 +137,7 @@ describe('the file of the embedded log', () => {
     expect(() => openEmbeddedLog(file)).toThrow(/newer version \(99\)/)
   })
 
-  it('names the path when its folder cannot be made', () => {
+  it('is named in the error if its folder cannot be created', () => {
     writeFileSync(join(folder, 'state'), '')
     expect(() => openEmbeddedLog(file)).toThrow(file)
   })
@@ -152,8 +152,8 @@ describe('the file of the embedded log', () => {
   })
 })
 
-describe('a process that is killed while it appends', () => {
-  it('leaves whole batches only, and everything that it had acknowledged', async () => {
+describe('a process that is killed during appends', () => {
+  it('leaves only complete batches, and every acknowledged one', async () => {
     let acknowledged = 0
     for (const round of [1, 2, 3]) {
       acknowledged = Math.max(acknowledged, await appendUntilKilled(10 * round))

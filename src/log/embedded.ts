@@ -2,11 +2,16 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { AnyCloudEvent } from '../../events/index.ts'
 import { fail, type Outcome, succeed } from '../base/outcome.ts'
 import { Arrivals } from './arrivals.ts'
-import { isCorruption, type MovedAside, openLogFile, openToRead } from './embedded-file.ts'
+import {
+  isCorruption,
+  type MovedAside,
+  openDatabase,
+  openLogFile,
+  openToRead,
+} from './embedded-file.ts'
 import { decodeEvent, type EncodedEvent, encodeEvents, findConflict } from './encode.ts'
 import {
   type AppendProblem,
-  beginning,
   type EventLog,
   type ExpectedVersion,
   LogError,
@@ -26,14 +31,13 @@ interface PendingAppend {
   readonly reject: (error: LogError) => void
 }
 
-/** Rows that a reader takes at a time: small enough to leave the thread to others in between. */
+/** Number of rows that are read at a time, so that other work can run in between. */
 const pageRows = 256
 
 /**
- * Opens the log of a single process in a SQLite file (WAL, synchronous FULL: what was acknowledged
- * survives power loss). A damaged file is moved aside, and `movedAside` says so for the caller to
- * print.
- * @throws LogError `foreign` or `storage`.
+ * Opens the log of a single process in an SQLite file (WAL, synchronous FULL: acknowledged events
+ * survive power loss). `movedAside` is set if a damaged file was moved aside.
+ * @throws LogError `foreign` or `storage`
  */
 export function openEmbeddedLog(path: string): {
   readonly log: EventLog
@@ -44,10 +48,10 @@ export function openEmbeddedLog(path: string): {
 }
 
 /**
- * Opens the log of another process, or of an earlier run, to be read. The file is not checked as a
- * whole first, and never moved aside: it may be large, and belong to a running gateway. What is
- * damaged is found when it is read; what is not read (indexes) may be damaged unnoticed.
- * @throws LogError `foreign`, `corrupt` or `storage`.
+ * Opens the log of another process, or of an earlier run, to read it. The file is not checked as a whole and
+ * never moved aside, since it may be large and belong to a running gateway. Damage is reported when the
+ * damaged part is read.
+ * @throws LogError `foreign`, `corrupt` or `storage`
  */
 export function readEmbeddedLog(path: string): EventLog {
   return new EmbeddedLog(
@@ -81,7 +85,7 @@ class EmbeddedLog implements EventLog {
     const { expectedVersion } = options
     return new Promise((resolve, reject) => {
       this.#pending.push({ events: encoded.value, expectedVersion, resolve, reject })
-      // One fsync serves every append of this turn of the event loop.
+      // One fsync serves all appends of this turn of the event loop.
       this.#flush ??= setImmediate(() => this.#flushPending())
     })
   }
@@ -95,23 +99,6 @@ class EmbeddedLog implements EventLog {
       const page = this.#page(from, to)
       for (const recorded of page) yield recorded
       from += page.length
-    }
-  }
-
-  async *readSubject(subject: string, range: ReadRange = {}): AsyncGenerator<Recorded> {
-    this.#assertOpen()
-    const last = this.#last()
-    const to = Math.min(range.to ?? last, last)
-    let from: number = range.from ?? beginning
-    while (from <= to) {
-      this.#assertOpen()
-      const rows = guard(this.#path, () =>
-        this.#statements.bySubject.all(subject, from, to, pageRows),
-      )
-      const page = rows.map(decodeRow)
-      for (const recorded of page) yield recorded
-      if (page.length < pageRows) return
-      from = (page.at(-1)?.position ?? to) + 1
     }
   }
 
@@ -142,7 +129,7 @@ class EmbeddedLog implements EventLog {
     return this.#first()
   }
 
-  /** A file that is damaged is moved aside as a whole. */
+  /** Always 0: a damaged file is moved aside as a whole, so parts of it are never missing. */
   async lostUpTo(): Promise<number> {
     return 0
   }
@@ -159,7 +146,7 @@ class EmbeddedLog implements EventLog {
         throw new LogError('no-snapshot', `position ${position} has not been reached`)
       }
       this.#statements.dropSnapshots.run()
-      // A snapshot without chunks is a snapshot all the same: chunk -1 carries its position.
+      // Chunk -1 stores the position, since a snapshot may have no chunks.
       this.#statements.addChunk.run(position, foldVersion, -1, new Uint8Array())
       for (const [index, chunk] of chunks.entries()) {
         this.#statements.addChunk.run(position, foldVersion, index, chunk)
@@ -169,8 +156,7 @@ class EmbeddedLog implements EventLog {
 
   async loadSnapshot(): Promise<Snapshot | undefined> {
     this.#assertOpen()
-    const rows = guard(this.#path, () => this.#statements.chunks.all())
-    const [first, ...rest] = rows
+    const [first, ...rest] = guard(this.#path, () => this.#statements.chunks.all())
     if (first === undefined) return undefined
     return {
       position: Number(first.position) as Position,
@@ -199,7 +185,7 @@ class EmbeddedLog implements EventLog {
     this.#database.close()
   }
 
-  /** Decides every waiting append in the order of the calls, in one transaction. */
+  /** Executes all waiting appends in the order of the calls, in one transaction. */
   #flushPending(): void {
     clearImmediate(this.#flush)
     this.#flush = undefined
@@ -216,7 +202,7 @@ class EmbeddedLog implements EventLog {
     }
   }
 
-  /** Inserts all events of one append or none: whatever can refuse it is checked before. */
+  /** Inserts all events of one append or none; conflicts are checked before. */
   #decide({ events, expectedVersion }: PendingAppend): Appended {
     if (expectedVersion !== undefined) {
       const isKnown = ({ id }: EncodedEvent) => this.#statements.byId.get(id) !== undefined
@@ -225,7 +211,8 @@ class EmbeddedLog implements EventLog {
         : findConflict(expectedVersion, {
             purgedUpTo: this.#purgedUpTo(),
             lastPosition: () => this.#last(),
-            lastOfSubject: (subject) => this.#lastOfSubject(subject),
+            lastOfSubject: (subject) =>
+              Number(this.#statements.lastOfSubject.get(subject)?.position ?? 0) as Position,
           })
       if (conflict !== undefined) return fail(conflict)
     }
@@ -247,9 +234,8 @@ class EmbeddedLog implements EventLog {
   #page(from: number, to: number): Recorded[] {
     this.#assertOpen()
     if (from < this.#first()) throw new LogError('purged', `position ${from} was purged`)
-    const page = guard(this.#path, () => this.#statements.page.all(from, to, pageRows)).map(
-      decodeRow,
-    )
+    const rows = guard(this.#path, () => this.#statements.page.all(from, to, pageRows))
+    const page = rows.map(({ position, body }) => decodeEvent(Number(position), String(body)))
     const hole = page.findIndex(({ position }, index) => position !== from + index)
     if (hole >= 0 || (page.length === 0 && from <= to)) {
       throw new LogError('corrupt', `the event at position ${from + Math.max(hole, 0)} is missing`)
@@ -284,16 +270,19 @@ class EmbeddedLog implements EventLog {
     return Number(guard(this.#path, () => this.#statements.purged.get()?.up_to))
   }
 
-  #lastOfSubject(subject: string): Position {
-    return Number(this.#statements.lastOfSubject.get(subject)?.position ?? 0) as Position
-  }
-
   #isOver(signal: AbortSignal | undefined): boolean {
     return this.#closed || signal?.aborted === true
   }
 
   #assertOpen(): void {
     if (this.#closed) throw new LogError('closed', 'the log is closed')
+  }
+}
+
+/** A log in memory, with the same tables as a file. It is lost when the process ends. */
+export class MemoryLog extends EmbeddedLog {
+  constructor() {
+    super('in memory', openDatabase(':memory:'))
   }
 }
 
@@ -307,9 +296,6 @@ function prepareStatements(database: DatabaseSync) {
     page: prepare(
       'SELECT position, body FROM events WHERE position BETWEEN ? AND ? ORDER BY position LIMIT ?',
     ),
-    bySubject: prepare(
-      'SELECT position, body FROM events WHERE subject = ? AND position BETWEEN ? AND ? ORDER BY position LIMIT ?',
-    ),
     purge: prepare('DELETE FROM events WHERE position <= ?'),
     purged: prepare('SELECT up_to FROM purged'),
     setPurged: prepare('UPDATE purged SET up_to = max(up_to, ?)'),
@@ -318,10 +304,6 @@ function prepareStatements(database: DatabaseSync) {
     chunks: prepare('SELECT position, fold_version, body FROM snapshots ORDER BY chunk'),
     snapshotPosition: prepare('SELECT max(position) AS position FROM snapshots'),
   }
-}
-
-function decodeRow(row: Record<string, unknown>): Recorded {
-  return decodeEvent(Number(row.position), String(row.body))
 }
 
 function guard<Result>(path: string, work: () => Result): Result {

@@ -14,7 +14,7 @@ import {
   type Recorded,
 } from './log.ts'
 
-/** NATS refuses messages above 1 MiB by default; every log holds to it, so that all behave alike. */
+/** Maximum bytes of an event in every log, since NATS refuses messages above 1 MiB by default. */
 export const maxEventBytes = 1_048_576
 
 /** An event ready to be stored. */
@@ -24,14 +24,14 @@ export interface EncodedEvent {
   readonly body: string
 }
 
-/** JSON of each event, or the events that would not fit. Bytes are those of the UTF-8 JSON. */
+/** Encodes events as JSON. Fails with the first event whose UTF-8 text is too large. */
 export function encodeEvents(
   events: readonly AnyCloudEvent[],
 ): Outcome<readonly EncodedEvent[], AppendProblem> {
   const encoded: EncodedEvent[] = []
   for (const event of events) {
     const body = JSON.stringify(event)
-    // One UTF-16 unit is at most three bytes, so that short texts need no counting.
+    // A UTF-16 unit has at most three bytes in UTF-8, so the bytes of short texts need not be counted.
     const bytes = body.length * 3 <= maxEventBytes ? 0 : Buffer.byteLength(body)
     if (bytes > maxEventBytes) return fail(tooLarge(event, bytes))
     encoded.push({ id: event.id, subject: event.subject, body })
@@ -51,9 +51,9 @@ function tooLarge(event: AnyCloudEvent, bytes: number): AppendProblem {
 }
 
 /**
- * @throws UnknownEventTypeError where a newer version has written the event.
- * @throws DamagedEventError where it is none.
- * @throws LogError `corrupt` where the text is not JSON.
+ * @throws UnknownEventTypeError if a newer version has written the event
+ * @throws DamagedEventError if it is not an event
+ * @throws LogError `corrupt` if the text is not JSON
  */
 export function decodeEvent(position: number, body: string): Recorded {
   const parsed = parseBody(position, body)
@@ -75,7 +75,7 @@ function parseBody(position: number, body: string): AnyCloudEvent {
   }
 }
 
-/** What a log knows of itself, as far as expected versions go. */
+/** The current versions of a log, which are compared with expected ones. */
 export interface LogVersions {
   readonly purgedUpTo: number
   lastPosition(): Position
@@ -83,8 +83,8 @@ export interface LogVersions {
 }
 
 /**
- * The first belief that does not hold. A subject version that was purged counts as the beginning,
- * on both sides, since a log keeps nothing of a subject whose events are gone.
+ * Returns a conflict for the first expected version that differs. A purged position counts as `beginning`,
+ * whether expected or actual, since a log keeps nothing about a subject whose events are gone.
  */
 export function findConflict(
   expected: ExpectedVersion,
@@ -94,10 +94,11 @@ export function findConflict(
     const actual = versions.lastPosition()
     return expected === actual ? undefined : conflictOf(undefined, expected, actual)
   }
-  const held = (position: Position) => (position <= versions.purgedUpTo ? beginning : position)
+  const orBeginning = (position: Position) =>
+    position <= versions.purgedUpTo ? beginning : position
   for (const [subject, version] of expected) {
-    const actual = held(versions.lastOfSubject(subject))
-    if (held(version) !== actual) return conflictOf(subject, version, actual)
+    const actual = orBeginning(versions.lastOfSubject(subject))
+    if (orBeginning(version) !== actual) return conflictOf(subject, version, actual)
   }
   return undefined
 }

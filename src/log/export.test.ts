@@ -22,8 +22,8 @@ const changed = (change: (line: { event: Record<string, unknown> }) => void): st
   return JSON.stringify(line)
 }
 
-describe('an export of a log', () => {
-  it('is known however its JSON is written, and nothing else is taken for one', () => {
+describe('an exported log', () => {
+  it('is recognized however its JSON is formatted, and nothing else is', () => {
     const { position, event } = JSON.parse(lines[0] ?? '')
     for (const line of [
       { position, event },
@@ -47,14 +47,14 @@ describe('an export of a log', () => {
     }
   })
 
-  it('is read with the line ends, blank lines and mark of other tools', async () => {
+  it('may have the line ends, blank lines and byte order mark of other tools', async () => {
     expect(await read(`\uFEFF${lines.join('\r\n\r\n')}`)).toHaveLength(lines.length)
   })
 
   it.each([
-    ['a line that was cut off', [lines[0], '{"position":2,"ev'], ':2 is not an event of a log'],
-    ['lines that changed places', [lines[1], lines[0]], ':2 is not in its place: position 1'],
-    ['a line that is there twice', [lines[0], lines[0]], ':2 is not in its place: position 1'],
+    ['a truncated line', [lines[0], '{"position":2,"ev'], ':2 is not an event of a log'],
+    ['lines in the wrong order', [lines[1], lines[0]], ':2 is not in its place: position 1'],
+    ['a repeated line', [lines[0], lines[0]], ':2 is not in its place: position 1'],
     [
       'an event of a newer version',
       [changed(({ event }) => Object.assign(event, { type: 'dev.sluice.future.v9' }))],
@@ -65,8 +65,12 @@ describe('an export of a log', () => {
       [changed(({ event }) => Object.assign(event, { data: {} }))],
       'event.data.kind is missing',
     ],
-    ['an event that is none', [changed((line) => Object.assign(line, { event: 1 }))], 'no object'],
-  ])('that has %s is refused by file and line', async (_, content, message) => {
+    [
+      'an event that is not an object',
+      [changed((line) => Object.assign(line, { event: 1 }))],
+      'no object',
+    ],
+  ])('with %s is refused with file and line', async (_, content, message) => {
     await expect(read(...content.map(String))).rejects.toThrow(message)
     await expect(read(...content.map(String))).rejects.toThrow(/log\.jsonl:\d/)
   })

@@ -1,6 +1,6 @@
 /**
- * A log as text: one line of JSON for each event, `{"position":1,"event":{…}}`, in order. Made to be
- * attached to a bug report, kept beside an example and replayed on another machine.
+ * An export is a log as text: one line of JSON for each event, `{"position":1,"event":{…}}`, in order. It can
+ * be attached to a bug report and replayed on another machine.
  */
 import { closeSync, createReadStream, openSync, readSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -12,22 +12,22 @@ export function exportLine({ position, event }: Recorded): string {
   return `${JSON.stringify({ position, event })}\n`
 }
 
-/** Room beside an event in its line. */
-const lineBytes = maxEventBytes + 65_536
+/** Maximum bytes of a line, which has an event and its position. */
+const maxLineBytes = maxEventBytes + 65_536
 
-/** Is a file an export? Its first line tells, however its JSON is written. */
+/** Whether the first line of a file is that of an export. */
 export function isExport(path: string): boolean {
   try {
     parseLine(firstLine(path), path)
     return true
   } catch (error) {
-    // An event of a newer version is one all the same.
+    // An event of a newer version is an event too.
     return error instanceof LogError && error.cause instanceof UnknownEventTypeError
   }
 }
 
 function firstLine(path: string): string {
-  const bytes = Buffer.alloc(lineBytes)
+  const bytes = Buffer.alloc(maxLineBytes)
   const file = openSync(path, 'r')
   try {
     const length = readSync(file, bytes, 0, bytes.length, 0)
@@ -38,12 +38,12 @@ function firstLine(path: string): string {
   }
 }
 
-/** Some editors put a byte order mark in front. */
+/** Removes the byte order mark that some editors add. */
 const withoutMark = (text: string) => (text.startsWith('\uFEFF') ? text.slice(1) : text)
 
 /**
- * Reads an export, events lifted to their current version.
- * @throws LogError `foreign` where a line is not an event or not in its place, naming the line.
+ * Reads an export, with events upcast to their current version.
+ * @throws LogError `foreign` if a line is not an event or out of order; the message names the line
  */
 export async function* readExport(path: string): AsyncGenerator<Recorded> {
   let line = 0

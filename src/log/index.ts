@@ -1,4 +1,4 @@
-export { openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
+export { MemoryLog, openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
 export { maxEventBytes } from './encode.ts'
 export {
   type AppendProblem,
@@ -10,5 +10,5 @@ export {
   type Recorded,
   type Snapshot,
 } from './log.ts'
-export { MemoryLog } from './memory.ts'
-export { clusterName, subjectOf } from './subjects.ts'
+export { newEvent } from './new-event.ts'
+export { subjectOf } from './subjects.ts'

@@ -2,29 +2,29 @@ import type { AnyCloudEvent, SluiceEvent } from '../../events/index.ts'
 import type { Brand } from '../base/brand.ts'
 import type { Outcome } from '../base/outcome.ts'
 
-/** Place of an event in the log: 1, 2, 3, ... without holes, never given twice. */
+/** Position of an event in the log: 1, 2, 3, ... without gaps, never reused. */
 export type Position = Brand<number, 'Position'>
 
 /** The position before the first event; also the version of a subject that has no event yet. */
 export const beginning = 0 as Position
 
-/** An event as it stands in the log, lifted to its current version. */
+/** An event of the log, upcast to its current version. */
 export interface Recorded {
   readonly position: Position
   readonly event: SluiceEvent
 }
 
 /**
- * What an appender believes: the last position of the whole log, or of single subjects. A subject
- * that is not in the map is not checked; one whose last event was purged is at the beginning.
+ * The last position that an appender expects: of the whole log, or of each subject in the map. Other subjects
+ * are not checked. A subject whose last event was purged is at `beginning`.
  */
 export type ExpectedVersion = Position | ReadonlyMap<string, Position>
 
-/** Why an append changed nothing. Both are expected, so both are values and not exceptions. */
+/** Why an append stored nothing. Callers must handle both reasons, so they are returned and not thrown. */
 export type AppendProblem =
   | {
       readonly reason: 'conflict'
-      /** Absent where the version of the whole log was expected. */
+      /** Not set if the version of the whole log was expected. */
       readonly subject?: string
       readonly expected: Position
       readonly actual: Position
@@ -39,69 +39,65 @@ export type AppendProblem =
       readonly message: string
     }
 
-/** State that a fold had after an event, so that everything up to it need not be read again. */
+/** State of a fold at a position. Events up to that position need not be read again. */
 export interface Snapshot {
   readonly position: Position
-  /** A snapshot is of use only to the fold version that wrote it. */
+  /** The fold version that wrote the snapshot. Others use it only if earlier events are gone. */
   readonly foldVersion: string
   readonly chunks: readonly Uint8Array[]
 }
 
-/** Positions from and to, both included. */
+/** The first and the last position to read. By default, the first and the last of the log. */
 export interface ReadRange {
   readonly from?: Position
   readonly to?: Position
 }
 
 /**
- * The one thing that remembers. A log is a single contiguous tail of events: appended in batches,
- * read in order, purged only up to a stored snapshot. Every implementation passes
- * `test/contract/log-contract.ts`.
+ * A contiguous sequence of events: appended in batches, read in order, purged only up to a stored
+ * snapshot. Every implementation passes `test/contract/log-contract.ts`.
  *
  * Methods reject with a `LogError` when the storage fails or the log is closed.
  */
 export interface EventLog {
   /**
-   * Appends all events or none, and resolves once they are durable. An event whose id the log knows
-   * is not stored again: its position is the one that it already has. A batch of which every event
-   * is known succeeds whatever version is expected, so that an append can be repeated safely.
+   * Appends all events or none, and resolves once they are durable. An event whose id is in the log
+   * is not stored again and keeps its position. A batch whose events are all in the log succeeds
+   * whatever version is expected, so that an append can be repeated safely.
    */
   append(
     events: readonly AnyCloudEvent[],
     options?: { readonly expectedVersion?: ExpectedVersion },
   ): Promise<Outcome<readonly Position[], AppendProblem>>
 
-  /** Events in order. Ends at `to`, or at the event that is last when the reading begins. */
+  /** Reads events in order. Ends at `to`, or at the event that was last when reading began. */
   read(range?: ReadRange): AsyncIterable<Recorded>
 
-  /** The events of one subject that are still held, in order. */
-  readSubject(subject: string, range?: ReadRange): AsyncIterable<Recorded>
-
   /**
-   * Events from a position on, those to come included, in order and without gaps. Ends when the
-   * signal is aborted or the log is closed. A slow reader holds up nobody else.
+   * Reads events from a position on, including future ones, in order and without gaps. Ends when the signal
+   * is aborted or the log is closed. A slow reader does not delay others.
    */
   tail(from: Position, options?: { readonly signal?: AbortSignal }): AsyncIterable<Recorded>
 
-  /** Position of the last event ever appended; `beginning` where there is none. */
+  /** Position of the last event ever appended; `beginning` if there is none. */
   lastPosition(): Promise<Position>
 
-  /** Position of the oldest event that is still held, or the next one to come. */
+  /** Position of the oldest event in the log; the next position if it is empty. */
   firstPosition(): Promise<Position>
 
   /**
-   * Position up to which somebody else has removed events, where no stored snapshot is known to cover
-   * them; infinity where not even that can be told, and 0 where nothing is missing.
+   * Position up to which events were removed externally, unless a stored snapshot is known to cover
+   * them. Infinity if the position is unknown; 0 if nothing is missing.
    */
   lostUpTo(): Promise<number>
 
   /**
-   * Goes on after such a loss: stores the state that stands in for what is gone, and lets every
-   * reader know. `stateAt` is given the position of the last event.
+   * Continues after events were removed externally: stores the state that replaces them, and informs every
+   * reader. `stateAt` receives the position of the last event.
    */
   mend(stateAt: (last: Position) => Snapshot): Promise<void>
 
-  /** Stores a snapshot in place of the one before. Its position must have been reached. */
+  /** Replaces the stored snapshot. The log must have reached its position. */
   saveSnapshot(snapshot: Snapshot): Promise<void>
 
   loadSnapshot(): Promise<Snapshot | undefined>
@@ -109,32 +105,29 @@ export interface EventLog {
   /** Drops events up to and including a position that the stored snapshot covers. */
   purgeUpTo(position: Position): Promise<void>
 
-  /** Waits for appends under way, ends every tail. Closing twice is harmless. */
+  /** Waits for appends under way and ends every tail. Idempotent. */
   close(): Promise<void>
 }
 
-/**
- * - `closed`: the log was closed before or during the call.
- * - `purged`: the reader asks for events that a snapshot has replaced; load the snapshot first.
- * - `no-snapshot`: a purge that no stored snapshot covers, or a snapshot of the future.
- * - `foreign`: the file is not a log of ours, or of a newer version; it is left alone.
- * - `corrupt`: the file turned out to be damaged after it was opened; close it, call
- *   `moveLogAside` and open it again.
- * - `storage`: the disk or the server failed; the same call may succeed later.
- * - `unwritable`: nothing can be made where the log is to be; only who gave the place can repair that.
- * - `unsupported`: the server is too old, or set up so that it cannot keep a log.
- */
 export type LogErrorCode =
+  /** The log was closed before or during the call. */
   | 'closed'
+  /** The reader asks for events that a snapshot has replaced; load the snapshot first. */
   | 'purged'
+  /** No stored snapshot covers the purge, or the position of a snapshot is not valid for the log. */
   | 'no-snapshot'
+  /** The file is not a log of Sluice, or is of a newer version; it is left alone. */
   | 'foreign'
+  /** The file or the stream was damaged or replaced after it was opened; open it again. */
   | 'corrupt'
+  /** The disk or the server failed; the same call may succeed later. */
   | 'storage'
+  /** No log can be created at the given path; only the user can repair that. */
   | 'unwritable'
+  /** The server is too old, or its configuration does not allow a log. */
   | 'unsupported'
 
-/** The log itself failed, or was used against its contract. */
+/** The log failed, or was used against its contract. */
 export class LogError extends Error {
   readonly code: LogErrorCode
 

@@ -9,59 +9,56 @@ import {
   StorageType,
   type StreamConfig,
   type StreamInfo,
+  type StreamState,
 } from '@nats-io/jetstream'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { Arrivals } from './arrivals.ts'
 import { LogError } from './log.ts'
 
 export interface NatsLogOptions {
-  /** `nats://[user:password@]host:port` or `tls://…`; several servers of one cluster. */
-  readonly servers: string | readonly string[]
-  /** Default `SLUICE_EVENTS`. It takes all subjects below `sluice.`. */
-  readonly stream?: string
-  /** Copies that the servers of a cluster keep; used when the stream is made. Default 1. */
-  readonly replicas?: number
-  /** Make the stream where there is none; otherwise that is an error. Default true. */
+  /** `nats://[user:password@]host:port` or `tls://…`; commas separate the servers of a cluster. */
+  readonly servers: string
+  /** Whether to create the stream if it does not exist; if false, that is an error. Default true. */
   readonly create?: boolean
   /** How long a call may wait for a server that does not answer, in milliseconds. Default 30 s. */
   readonly patienceMs?: number
-  /** How long an unfinished batch of another writer is waited for, in milliseconds. Default 500. */
+  /** How long to wait for an unfinished batch of another writer, in milliseconds. Default 500. */
   readonly graceMs?: number
 }
 
-/** A connection to a server that is fit to keep the log. */
+/** A connection to a server that has passed its checks. */
 export interface Link {
   readonly connection: NatsConnection
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
-  readonly stream: string
-  readonly replicas: number
-  /** Bytes of body that a message may have, headers and a reserve taken off. */
+  /** Maximum bytes of a message's body, which leaves room for headers. */
   readonly maxFrameBytes: number
   /** Announces every reconnect. */
   readonly reconnects: Arrivals
   isConnected(): boolean
 }
 
-const defaultStream = 'SLUICE_EVENTS'
+/** Name of the stream, which takes all subjects below `sluice.`. */
+export const stream = 'SLUICE_EVENTS'
+/** Number of replicas of a stream, unless an operator has created it with more. */
+export const replicas = 1
 const subjects = 'sluice.>'
-/** Debian ships 2.9; before it there are no ordered consumers that pull. */
+/** Minimum version of the server: the first with ordered pull consumers, and the one that Debian ships. */
 const oldestServer = [2, 9] as const
 const headerReserve = 8 * 1024
 const largestFrame = 512 * 1024
 const smallestPayload = 64 * 1024
-/** An answer that takes longer is asked for again; in milliseconds. */
+const retryMs = 100
+/** Time after which a request without an answer is repeated, in milliseconds. */
 const answerTimeoutMs = 2000
 
 /**
  * Connects, and checks that the server can keep the log.
- * @throws LogError `unsupported` where it cannot, `storage` where it does not answer, `foreign`
- *   where the stream is set up so that events would be lost.
+ * @throws LogError `unsupported` if it cannot, `storage` if it does not answer, `foreign` if the
+ *   configuration of the stream would lose events
  */
 export async function openLink(options: NatsLogOptions): Promise<Link> {
-  const servers = typeof options.servers === 'string' ? [options.servers] : options.servers
-  const connection = await connectTo(servers)
-  const stream = options.stream ?? defaultStream
+  const connection = await connectTo(options.servers)
   const reconnects = new Arrivals()
   let connected = true
   void (async () => {
@@ -76,14 +73,11 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
   try {
     const maxPayload = checkServer(connection)
     const manager = await openManager(connection)
-    const replicas = options.replicas ?? 1
-    await ensureStream(manager, stream, replicas, options.create ?? true)
+    await ensureStream(manager, options.create ?? true)
     return {
       connection,
       client: jetstream(connection, { timeout: answerTimeoutMs }),
       manager,
-      stream,
-      replicas,
       maxFrameBytes: Math.min(largestFrame, maxPayload - headerReserve),
       reconnects,
       isConnected: () => connected,
@@ -94,33 +88,33 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
   }
 }
 
-/** The address of a server without user and password. */
-export const placeOf = (server: string): string => server.replace(/\/\/[^/@]*@/, '//')
+/** Removes user and password from the addresses of servers. */
+export const withoutPasswords = (servers: string): string => servers.replace(/\/\/[^/@,]*@/g, '//')
 
 /** @throws LogError `storage` */
-export async function connectTo(servers: readonly string[]): Promise<NatsConnection> {
-  const [, user, pass] = /^\w+:\/\/([^/@:]+)(?::([^/@]*))?@/.exec(servers[0] ?? '') ?? []
+export async function connectTo(servers: string): Promise<NatsConnection> {
+  const [, user, pass] = /^\w+:\/\/([^/@:]+)(?::([^/@]*))?@/.exec(servers) ?? []
+  const addresses = withoutPasswords(servers)
   try {
     return await connect({
       name: 'sluice',
-      servers: servers.map(placeOf),
+      servers: addresses.split(','),
       ...(user !== undefined && pass === undefined && { token: decodeURIComponent(user) }),
       ...(user !== undefined &&
         pass !== undefined && { user: decodeURIComponent(user), pass: decodeURIComponent(pass) }),
-      ...(servers.some((server) => server.startsWith('tls://')) && { tls: {} }),
+      ...(addresses.includes('tls://') && { tls: {} }),
       maxReconnectAttempts: -1,
       reconnectTimeWait: 250,
       timeout: 5000,
       pingInterval: 10_000,
     })
   } catch (cause) {
-    const reason = messageOf(cause)
-    const places = servers.map(placeOf).join(', ')
-    throw new LogError('storage', `cannot connect to ${places}: ${reason}`, { cause })
+    const places = addresses.replaceAll(',', ', ')
+    throw new LogError('storage', `cannot connect to ${places}: ${messageOf(cause)}`, { cause })
   }
 }
 
-/** Gives the largest payload that the server takes. */
+/** Returns the largest payload that the server accepts. */
 function checkServer({ info }: NatsConnection): number {
   const version = info?.version ?? ''
   const [major = 0, minor = 0] = version.split('.').map(Number)
@@ -132,7 +126,7 @@ function checkServer({ info }: NatsConnection): number {
     )
   }
   if (info?.headers !== true) {
-    throw new LogError('unsupported', 'the NATS server takes no message headers')
+    throw new LogError('unsupported', 'the NATS server does not support message headers')
   }
   const { max_payload: maxPayload } = info
   if (maxPayload < smallestPayload) {
@@ -154,50 +148,53 @@ async function openManager(connection: NatsConnection): Promise<JetStreamManager
   }
 }
 
-async function ensureStream(
-  manager: JetStreamManager,
-  stream: string,
-  replicas: number,
-  create: boolean,
-): Promise<void> {
-  const found = await findStream(manager, stream)
-  if (found !== undefined) return checkStream(found.config)
-  if (!create) throw new LogError('foreign', `the NATS server has no stream ${stream}`)
-  const made = await manager.streams
-    .add({
-      name: stream,
-      subjects: [subjects],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      num_replicas: replicas,
-      // A full stream refuses events in place of dropping the oldest.
-      discard: DiscardPolicy.New,
-      deny_delete: true,
-    })
-    .catch(async (cause) => {
-      // Another process may have made it meanwhile.
-      const other = await findStream(manager, stream)
-      if (other !== undefined) return other
-      throw new LogError('storage', `cannot make the stream ${stream}: ${messageOf(cause)}`, {
-        cause,
-      })
-    })
-  checkStream(made.config)
+async function ensureStream(manager: JetStreamManager, create: boolean): Promise<void> {
+  if (!create && (await findStream(manager, stream)) === undefined) {
+    throw new LogError('foreign', `the NATS server has no stream ${stream}`)
+  }
+  const { config } = await findOrCreateStream(manager, { name: stream, subjects: [subjects] })
+  checkStream(config)
 }
 
-export async function findStream(
+/** @throws LogError `storage` if the server refuses to create the stream */
+export async function findOrCreateStream(
   manager: JetStreamManager,
-  stream: string,
+  config: Partial<StreamConfig> & { readonly name: string },
+): Promise<StreamInfo> {
+  const { name } = config
+  const known = await findStream(manager, name)
+  if (known !== undefined) return known
+  const create = manager.streams.add({
+    retention: RetentionPolicy.Limits,
+    storage: StorageType.File,
+    num_replicas: replicas,
+    // A full stream refuses messages instead of dropping the oldest.
+    discard: DiscardPolicy.New,
+    deny_delete: true,
+    ...config,
+  })
+  return create.catch(async (cause) => {
+    // Another process may have created it in the meantime.
+    const other = await findStream(manager, name)
+    if (other !== undefined) return other
+    const message = `cannot create the stream ${name}: ${messageOf(cause)}`
+    throw new LogError('storage', message, { cause })
+  })
+}
+
+async function findStream(
+  manager: JetStreamManager,
+  name: string,
 ): Promise<StreamInfo | undefined> {
   try {
-    return await manager.streams.info(stream)
+    return await manager.streams.info(name)
   } catch (error) {
     if (error instanceof JetStreamApiError && error.status === 404) return undefined
     throw error
   }
 }
 
-/** @throws LogError `foreign` where a limit of the stream would make holes in the log. */
+/** @throws LogError `foreign` if a limit of the stream would remove events from the log */
 function checkStream(config: StreamConfig): void {
   const wrong = [
     config.retention !== RetentionPolicy.Limits && `retention is ${config.retention}`,
@@ -219,3 +216,73 @@ function checkStream(config: StreamConfig): void {
 
 export const messageOf = (cause: unknown): string =>
   cause instanceof Error ? cause.message : String(cause)
+
+/** When to give up, on the clock of `performance.now()`. */
+export type Deadline = number
+
+/**
+ * Repeats a request until the server answers or the deadline has passed. An error is an answer too, unless it
+ * says that the server is not ready.
+ * @throws LogError `storage`, with the server's error as its cause.
+ */
+export async function persist<Result>(
+  attempt: () => Promise<Result>,
+  deadline: Deadline,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await attempt()
+    } catch (cause) {
+      if (cause instanceof LogError) throw cause
+      const isRefused = cause instanceof JetStreamApiError && cause.status < 500
+      const isFinal = isRefused || (cause instanceof JetStreamApiError && !isPassing(cause.code))
+      if (isFinal || performance.now() > deadline) {
+        throw new LogError('storage', `the NATS server failed: ${messageOf(cause)}`, { cause })
+      }
+      await new Promise((resolve) => setTimeout(resolve, retryMs))
+    }
+  }
+}
+
+/** Errors of a server that starts, or that has no leader yet: system unavailable, no peers, offline. */
+const isPassing = (code: number): boolean => [10008, 10009, 10118, 10074].includes(code)
+
+/** Knows which messages the stream has: its first and last one, and the holes left by external removals. */
+export class StreamExtent {
+  readonly #link: Link
+  /** Creation time of the stream. If it was replaced by a new stream of its name, that has another time. */
+  #created: string | undefined
+  /** Sequences of removed messages between remaining ones, as last read; in order. */
+  #holes: readonly number[] = []
+
+  constructor(link: Link) {
+    this.#link = link
+  }
+
+  /** @throws LogError `corrupt` if the stream was deleted or replaced since the first call. */
+  async info(deadline: Deadline): Promise<StreamInfo> {
+    const { manager } = this.#link
+    const info = await persist(() => findStream(manager, stream), deadline)
+    this.#created ??= info?.created
+    if (info !== undefined && info.created === this.#created) return info
+    const what = info === undefined ? 'was deleted' : 'was replaced by another one'
+    throw new LogError('corrupt', `the stream ${what}; open the log again`)
+  }
+
+  /** Sequences of messages that were removed while earlier ones remain; in order. */
+  async holes(state: StreamState, deadline: Deadline): Promise<readonly number[]> {
+    if ((state.num_deleted ?? 0) === this.#holes.length) return this.#holes
+    const { manager } = this.#link
+    const ask = () => manager.streams.info(stream, { deleted_details: true })
+    const info = await persist(ask, deadline)
+    this.#holes = info.state.deleted ?? []
+    return this.#holes
+  }
+}
+
+/** Returns the sequence of the last message that was not removed. */
+export function lastPresent(last: number, holes: readonly number[]): number {
+  let end = last
+  for (let at = holes.length - 1; at >= 0 && holes[at] === end; at--) end--
+  return end
+}

@@ -1,13 +1,13 @@
 /**
- * How events stand in a JetStream stream. One message, a frame, holds one event or a part of one
- * (the server limits messages, and its limit counts headers too). An append is a batch: frames
- * without anything between them, each of which says where in the batch it belongs:
+ * How events are stored in a JetStream stream. Each message is a frame.
+ * It has one event or a part of one, since the server limits the size of messages. An append is a batch
+ * of consecutive frames. The headers of a frame say where it belongs in the batch:
  *
  *   Sluice-Batch: <batch id>/<index, from 1>/<frames of the batch>/<last position before it>
  *   Sluice-Event: <number in the batch, from 1>/<part, from 1>/<parts>/<digest of the event's id>
- *   Sluice-Purged: <position>     only in the frame of a purge, which holds no event
+ *   Sluice-Purged: <position>     only in the frame of a purge, which has no event
  *
- * docs/adr/0003-log-on-jetstream.md says why.
+ * docs/adr/0003-log-on-jetstream.md gives the reasons.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
@@ -17,10 +17,10 @@ const batchHeader = 'Sluice-Batch'
 const eventHeader = 'Sluice-Event'
 const purgedHeader = 'Sluice-Purged'
 
-/** No resource has this subject: theirs have five tokens. */
+/** Subjects of resources have five tokens, so that none equals this one. */
 const purgeSubject = 'sluice.log.purged'
 
-/** The place of an event in its batch. */
+/** Which event of a batch a frame has, and which part of it. */
 interface EventFrame {
   /** Position of the event is the batch's `base` plus this number. */
   readonly number: number
@@ -29,7 +29,7 @@ interface EventFrame {
   readonly digest: string
 }
 
-/** What the headers of a message say. */
+/** The headers of a message. */
 export interface Frame {
   readonly batch: string
   /** From 1 to `count`. */
@@ -38,18 +38,18 @@ export interface Frame {
   /** Position of the last event before the batch. */
   readonly base: number
   readonly event: EventFrame | undefined
-  /** Everything up to this position counts as purged. */
+  /** Events up to this position are purged. */
   readonly purgedUpTo: number | undefined
 }
 
-/** A frame on its way to the server. */
+/** A frame to send to the server, with its subject and body. */
 export interface OutgoingFrame {
   readonly subject: string
   readonly frame: Frame
   readonly body: Uint8Array
 }
 
-/** 96 bits: two ids of one log will not meet. The id itself may hold what a header cannot. */
+/** Digest of an event's id, since headers do not allow all its characters. Collisions are improbable. */
 export function digestOf(id: string): string {
   return createHash('sha256').update(id).digest('base64url').slice(0, 16)
 }
@@ -79,7 +79,7 @@ export function cutBatch(
   }))
 }
 
-/** The frame that tells every reader how far the log was purged. */
+/** Creates the frame that informs every reader how far the log was purged. */
 export function purgeFrame(base: number, purgedUpTo: number): OutgoingFrame {
   const frame = { batch: newBatchId(), index: 1, count: 1, base, event: undefined, purgedUpTo }
   return { subject: purgeSubject, frame, body: new Uint8Array() }
@@ -95,10 +95,10 @@ export function frameHeaders({ batch, index, count, base, event, purgedUpTo }: F
   return list
 }
 
-/** The same for the same frame, so that the server stores a repeated one once. */
+/** Message id of a frame. The server stores a frame that is sent again with the same id only once. */
 export const messageIdOf = ({ batch, index }: Frame): string => `${batch}/${index}`
 
-/** Undefined where the message is none of ours. */
+/** Returns undefined if the message is not a frame. */
 export function parseFrame(list: MsgHdrs | undefined): Frame | undefined {
   const [batch, ...numbers] = (list?.get(batchHeader) ?? '').split('/')
   const [index = 0, count = 0, base = -1] = numbers.map(Number)

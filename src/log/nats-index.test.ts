@@ -18,8 +18,8 @@ function indexOf(...frames: (Frame | undefined)[]): StreamIndex {
   return index
 }
 
-describe('what counts of a stream', () => {
-  it('is a batch whose frames stand behind each other, once the last has come', () => {
+describe('the index of a NATS stream', () => {
+  it('counts a batch with consecutive frames once its last frame arrives', () => {
     const index = indexOf(frameOf('a', 1, 2, 0))
     expect([index.lastPosition(), index.decidedUpTo, index.openBatch]).toEqual([0, 0, 'a'])
     index.apply({ sequence: 2, subject: route, frame: frameOf('a', 2, 2, 0) })
@@ -27,7 +27,7 @@ describe('what counts of a stream', () => {
     expect([index.sequenceOf(1), index.sequenceOf(2), index.positionAt(2)]).toEqual([1, 2, 2])
   })
 
-  it('is not a batch whose writer died, nor what comes of it late', () => {
+  it('ignores a batch whose writer died, and its late frames', () => {
     const index = indexOf(
       frameOf('a', 1, 3, 0),
       frameOf('b', 1, 1, 0),
@@ -41,29 +41,29 @@ describe('what counts of a stream', () => {
     expect(index.positionAt(3)).toBeUndefined()
   })
 
-  it('is not a batch with a message of somebody else between', () => {
+  it('ignores a batch that is interrupted by a foreign message', () => {
     const index = indexOf(frameOf('a', 1, 2, 0), undefined, frameOf('a', 2, 2, 0))
     expect([index.lastPosition(), index.decidedUpTo]).toEqual([0, 3])
   })
 
-  it('is not a batch with a hole, and what stands behind keeps its positions', () => {
+  it('ignores a batch with a gap, and keeps the positions of later batches', () => {
     const index = indexOf(frameOf('a', 1, 2, 0))
     index.apply({ sequence: 3, subject: route, frame: frameOf('b', 1, 1, 7) })
     expect([index.firstPosition(), index.lastPosition(), index.sequenceOf(8)]).toEqual([8, 8, 3])
   })
 
-  it('is not a batch that was appended to another state of the log', () => {
+  it('ignores a batch that was appended to another state of the log', () => {
     const index = indexOf(frameOf('a', 1, 1, 0), frameOf('b', 1, 1, 0))
     expect([index.lastPosition(), index.positionOf('b1')]).toEqual([1, undefined])
   })
 
-  it('is the same when messages come twice', () => {
+  it('is not changed by repeated messages', () => {
     const index = indexOf(frameOf('a', 1, 2, 0), frameOf('a', 2, 2, 0))
     index.apply({ sequence: 1, subject: route, frame: frameOf('a', 1, 2, 0) })
     expect(index.lastPosition()).toBe(2)
   })
 
-  it('is what a notice of a purge leaves, and its positions stay', () => {
+  it('drops events below a purge notice, and keeps the positions of the others', () => {
     const index = indexOf(frameOf('a', 1, 2, 0), frameOf('a', 2, 2, 0), {
       ...frameOf('p', 1, 1, 2),
       event: undefined,
@@ -74,7 +74,7 @@ describe('what counts of a stream', () => {
     expect(index.lastOfSubject(route)).toBe(2)
   })
 
-  it('cannot go back: a stream that counts anew is another stream', () => {
+  it('refuses a stream whose positions start again', () => {
     const index = indexOf(frameOf('a', 1, 1, 0), frameOf('b', 1, 1, 1))
     const replaced = { sequence: 9, subject: route, frame: frameOf('c', 1, 1, 0) }
     expect(() => index.apply(replaced)).toThrow(expect.objectContaining({ code: 'corrupt' }))

@@ -3,48 +3,48 @@ import type { LogVersions } from './encode.ts'
 import { beginning, LogError, type Position } from './log.ts'
 import type { Frame } from './nats-frames.ts'
 
-/** What the index needs of a stored message. */
+/** The parts of a stored message that the index uses. */
 export interface StoredFrame {
   readonly sequence: number
   readonly subject: string
   readonly frame: Frame | undefined
 }
 
-/** A batch of which not every frame has been seen yet. */
+/** A batch whose frames have not all arrived yet. */
 interface OpenBatch {
   readonly batch: string
   readonly frames: StoredFrame[]
 }
 
 /**
- * Decides which messages of a stream count, and at which positions. It is a pure function of the
- * messages in their order, so that every reader and every writer comes to the same log:
+ * Decides which messages of a stream are events, and at which positions. It is a pure function of the
+ * messages in their order, so that all readers and writers see the same log:
  *
- * - A batch counts once all its frames stand behind each other, nothing in between.
- * - Anything else that follows an open batch ends it: its frames are passed over for good, and so
- *   are those that come late. Its writer died, or was overtaken.
- * - A batch that was appended to another state of the log than the one that it meets (`base`) does
- *   not count either.
- * - Where sequences are missing, history was lost; what is left counts, at its own positions. Where
- *   nothing is left that says at which, the next purge does: its base counts, wherever it lies above.
+ * - A batch counts once all its frames have arrived one directly after the other.
+ * - Any other message ends an open batch. All frames of that batch are
+ *   ignored, even later ones: its writer died, or another one was faster.
+ * - A batch that was appended to another state of the log (`base`) is ignored as well.
+ * - If sequences are missing, history was lost; the other events keep their positions. If no event is
+ *   left that has a position, the base of the next purge sets it.
  */
 export class StreamIndex implements LogVersions {
   readonly arrivals = new Arrivals()
   #sequence = 0
   #last: number = beginning
   #purgedUpTo = 0
-  /** Up to where purges of ours have told. */
-  #toldUpTo = 0
-  /** Is the position before the next batch unknown, since what stood before it is gone? */
+  /** The position up to which events were removed according to purge frames. */
+  #announcedUpTo = 0
+  /** Whether the position before the next batch is unknown, since earlier events are gone. */
   #isAdrift = true
   #open: OpenBatch | undefined
-  /** By position, from `#purgedUpTo + 1`: the sequence of the first frame, and the id's digest. */
+  /** Sequence of the first frame of each event, by position from `#purgedUpTo + 1`. */
   #sequences: number[] = []
+  /** Digest of each event's id, by position from `#purgedUpTo + 1`. */
   #digests: string[] = []
   #positions = new Map<string, number>()
   #lastOfSubject = new Map<string, number>()
 
-  /** The last sequence that was seen. */
+  /** The last sequence that was applied. */
   get sequence(): number {
     return this.#sequence
   }
@@ -53,22 +53,22 @@ export class StreamIndex implements LogVersions {
     return this.#purgedUpTo
   }
 
-  /** Up to this position events are gone that no purge of ours has told of; 0 where none are. */
+  /** Position up to which events were removed externally; 0 if none were. */
   get lostUpTo(): number {
-    return this.#purgedUpTo > this.#toldUpTo ? this.#purgedUpTo : 0
+    return this.#purgedUpTo > this.#announcedUpTo ? this.#purgedUpTo : 0
   }
 
-  /** Is it unknown at which position the log goes on? What is appended next has to settle it. */
+  /** Whether the next position is unknown, so that the next append has to define it. */
   get isAdrift(): boolean {
     return this.#isAdrift
   }
 
-  /** The batch whose frames are still coming in. */
+  /** The batch whose frames are still arriving. */
   get openBatch(): string | undefined {
     return this.#open?.batch
   }
 
-  /** Up to this sequence every message counts or never will. */
+  /** Sequence up to which it is decided which messages are events. */
   get decidedUpTo(): number {
     return (this.#open?.frames[0]?.sequence ?? this.#sequence + 1) - 1
   }
@@ -89,7 +89,7 @@ export class StreamIndex implements LogVersions {
     return this.#positions.get(digest) as Position | undefined
   }
 
-  /** Sequence of the first frame of an event that is held. */
+  /** Sequence of the first frame of an event in the log. */
   sequenceOf(position: number): number | undefined {
     return this.#sequences[position - this.#purgedUpTo - 1]
   }
@@ -106,7 +106,7 @@ export class StreamIndex implements LogVersions {
     return this.#sequences[low] === sequence ? low + this.#purgedUpTo + 1 : undefined
   }
 
-  /** Takes the next message; one that was seen already changes nothing. */
+  /** Applies the next message; one that was applied before changes nothing. */
   apply(stored: StoredFrame): void {
     if (stored.sequence <= this.#sequence) return
     if (stored.sequence > this.#sequence + 1) this.loseUpTo(stored.sequence - 1)
@@ -120,7 +120,7 @@ export class StreamIndex implements LogVersions {
     this.arrivals.announce()
   }
 
-  /** Nothing up to a sequence is in the stream any more, and it was not seen. */
+  /** Skips messages up to a sequence, since they were removed before they were applied. */
   loseUpTo(sequence: number): void {
     if (sequence <= this.#sequence) return
     this.#sequence = sequence
@@ -129,17 +129,17 @@ export class StreamIndex implements LogVersions {
     this.arrivals.announce()
   }
 
-  /** Nothing before a sequence is in the stream any more, whoever removed it. */
+  /** Removes the events before a sequence, since their messages are no longer in the stream. */
   forgetBefore(sequence: number): void {
-    const held = this.#sequences.findIndex((first) => first >= sequence)
-    this.#purge(held === -1 ? this.#last : this.#purgedUpTo + held)
+    const firstRemaining = this.#sequences.findIndex((first) => first >= sequence)
+    this.#purge(firstRemaining === -1 ? this.#last : this.#purgedUpTo + firstRemaining)
   }
 
-  /** Goes on from a position that is known from elsewhere, where the stream itself is empty. */
+  /** Sets the last position of a log whose stream is empty. */
   startAt(position: number): void {
     this.#last = position
     this.#purge(position)
-    this.#toldUpTo = position
+    this.#announcedUpTo = position
     this.#isAdrift = false
   }
 
@@ -156,7 +156,7 @@ export class StreamIndex implements LogVersions {
     this.#open = opens ? { batch: frame.batch, frames: [stored] } : undefined
   }
 
-  /** A purge may go on further up: its writer did not know where a log that was robbed had ended. */
+  /** Whether a frame continues the log. A purge after a loss may begin further up than the known end. */
   #follows({ base, purgedUpTo }: Frame): boolean {
     return base === this.#last || (purgedUpTo !== undefined && base > this.#last)
   }
@@ -167,7 +167,7 @@ export class StreamIndex implements LogVersions {
     for (const { sequence, subject, frame } of frames) {
       if (frame?.purgedUpTo !== undefined) {
         this.#purge(frame.purgedUpTo)
-        this.#toldUpTo = Math.max(this.#toldUpTo, frame.purgedUpTo)
+        this.#announcedUpTo = Math.max(this.#announcedUpTo, frame.purgedUpTo)
       }
       if (frame?.event?.part !== 1) continue
       this.#last++

@@ -1,40 +1,29 @@
-import type { JsMsg } from '@nats-io/jetstream'
+import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
 import { decodeEvent } from './encode.ts'
 import { LogError, type Recorded } from './log.ts'
-import type { Link } from './nats-connection.ts'
+import { type Link, stream } from './nats-connection.ts'
 import { parseFrame } from './nats-frames.ts'
 import type { StreamIndex } from './nats-index.ts'
-import { followMessages } from './nats-messages.ts'
-
-interface EventRange {
-  /** Position to begin at. */
-  readonly from: number
-  /** Only this subject. */
-  readonly subject?: string
-  readonly signal: AbortSignal
-}
 
 /**
- * Events from a position on, those to come included, until the signal is aborted. The index says
- * which messages count, and where; a message is held back until it has decided.
- * @throws LogError `purged` where an event between is not there any more.
+ * Reads events from a position on, including future ones, until the signal is aborted. Each message waits
+ * until the index has decided whether it belongs to an event.
+ * @throws LogError `purged` if an event was removed before it was read
  */
 export async function* readEvents(
   link: Link,
   index: StreamIndex,
-  range: EventRange,
+  from: number,
+  signal: AbortSignal,
 ): AsyncGenerator<Recorded> {
-  const { subject, signal } = range
-  let next = range.from
-  const from = startOf(index, next)
-  const messages = { from, signal, ...(subject !== undefined && { subject }) }
+  let next = from
   let collecting: { readonly position: number; readonly parts: Uint8Array[] } | undefined
-  for await (const message of followMessages(link, messages)) {
+  for await (const message of followMessages(link, { from: startOf(index, next), signal })) {
     await decided(index, message.seq, signal)
     if (signal.aborted) return
     const position = index.positionAt(message.seq)
     if (position !== undefined && position >= next) {
-      if (position > next && subject === undefined) throw purged(next)
+      if (position > next) throw purged(next)
       collecting = { position, parts: [] }
     }
     if (collecting === undefined) continue
@@ -62,3 +51,71 @@ function isLastPart({ headers }: JsMsg): boolean {
 }
 
 const purged = (position: number) => new LogError('purged', `position ${position} was purged`)
+
+interface MessageRange {
+  /** Sequence to begin at. */
+  readonly from: number
+  /** Whether to leave the bodies on the server. */
+  readonly headersOnly?: boolean
+  readonly signal: AbortSignal
+}
+
+/** Timing of consumers. With the defaults, a consumer notices a lost connection only after 46 s. */
+const consumerTiming = { idle_heartbeat: 1000, expires: 5000 } as const
+/** Time after which the server removes an unused consumer, in milliseconds. */
+const inactiveMs = 30_000
+const pauseMs = 100
+
+/**
+ * Reads messages of the stream in order, including future ones, until the signal is aborted. Continues after
+ * a reconnect or a restart of the server.
+ */
+export async function* followMessages(link: Link, range: MessageRange): AsyncGenerator<JsMsg> {
+  const { signal } = range
+  let from = range.from
+  while (!signal.aborted) {
+    const messages = await consume(link, { ...range, from }).catch(() => undefined)
+    if (messages === undefined) {
+      await pause(link, signal)
+      continue
+    }
+    const over = new AbortController()
+    const stop = () => messages.stop()
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    // After a reconnect, a new consumer is needed: the server kept this one in memory and may have lost it.
+    void link.reconnects.next(over.signal).then(stop)
+    try {
+      for await (const message of messages) {
+        yield message
+        from = message.seq + 1
+      }
+    } catch {
+      // Whatever the reason, a new consumer continues behind the last message.
+    } finally {
+      signal.removeEventListener('abort', stop)
+      over.abort()
+      stop()
+    }
+    await pause(link, signal)
+  }
+}
+
+async function consume(
+  { client }: Link,
+  { from, headersOnly }: MessageRange,
+): Promise<ConsumerMessages> {
+  const consumer = await client.consumers.get(stream, {
+    opt_start_seq: from,
+    inactive_threshold: inactiveMs,
+    ...(headersOnly === true && { headers_only: true }),
+  })
+  return consumer.consume({ ...consumerTiming, max_messages: headersOnly === true ? 2000 : 256 })
+}
+
+/** Waits briefly, or until the connection is back. */
+async function pause({ reconnects }: Link, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const over = AbortSignal.any([signal, AbortSignal.timeout(pauseMs)])
+  await reconnects.next(over)
+}

@@ -1,51 +1,37 @@
 /**
- * One entry of a key-value bucket of JetStream, written on its newest revision only. A bucket is a
+ * One entry of a JetStream key-value bucket. `write` requires the newest revision. A bucket is a
  * stream `KV_<bucket>` that keeps the last message of each subject `$KV.<bucket>.<key>` (NATS
  * ADR-8), so every tool that knows buckets can look at it.
  */
-import {
-  DiscardPolicy,
-  JetStreamApiError,
-  type JetStreamClient,
-  type JetStreamManager,
-  jetstream,
-  jetstreamManager,
-  RetentionPolicy,
-  StorageType,
-} from '@nats-io/jetstream'
-import type { NatsConnection } from '@nats-io/transport-node'
+import { JetStreamApiError, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { LogError } from './log.ts'
-import { connectTo, findStream, messageOf } from './nats-connection.ts'
+import { connectTo, findOrCreateStream, type Link, messageOf } from './nats-connection.ts'
 
 interface NatsRecordOptions {
-  /** One or several of a cluster, with commas between. */
+  /** Address of a server; several of a cluster are separated by commas. */
   readonly servers: string
   readonly bucket: string
   readonly key: string
-  /** Milliseconds after which entries of the bucket go by themselves; they stay where absent. */
+  /** Milliseconds after which entries expire. If omitted, they stay. */
   readonly lifeMs?: number
 }
 
-interface Link {
-  readonly connection: NatsConnection
-  readonly client: JetStreamClient
-  readonly manager: JetStreamManager
-}
+type Connection = Pick<Link, 'connection' | 'client' | 'manager'>
 
 const nanosPerMs = 1_000_000
 
-/** The server refuses a write whose expected revision is not the newest. */
+/** Error code of a write whose expected revision is not the newest. */
 const wrongRevision = 10_071
 
 export class NatsRecord {
   readonly #options: NatsRecordOptions
-  #link: Promise<Link> | undefined
+  #connection: Promise<Connection> | undefined
 
   constructor(options: NatsRecordOptions) {
     this.#options = options
   }
 
-  /** @throws LogError `storage` where the server does not answer */
+  /** @throws LogError `storage` if the server does not answer */
   async read(
     timeoutMs: number,
     key = this.#options.key,
@@ -63,9 +49,9 @@ export class NatsRecord {
   }
 
   /**
-   * Writes where the newest revision is the expected one (0: there is none); gives the new revision,
-   * or undefined where somebody was faster.
-   * @throws LogError `storage` where the server does not answer; it may have taken the write
+   * Writes if the newest revision is `expected` (0 if there must be no entry). Returns the new revision, or
+   * undefined if another writer was faster.
+   * @throws LogError `storage` if the server does not answer; it may have accepted the write
    */
   async write(text: string, expected: number, timeoutMs: number): Promise<number | undefined> {
     return this.#within(timeoutMs, async ({ client }) => {
@@ -82,7 +68,7 @@ export class NatsRecord {
     })
   }
 
-  /** Writes whatever is there. @throws LogError `storage` where the server does not answer */
+  /** Writes without a condition. @throws LogError `storage` if the server does not answer */
   async put(text: string, timeoutMs: number): Promise<void> {
     await this.#within(timeoutMs, async ({ client }) => {
       await client.publish(this.#subjectOf(this.#options.key), text, { timeout: timeoutMs })
@@ -90,8 +76,8 @@ export class NatsRecord {
   }
 
   async close(): Promise<void> {
-    const link = await this.#link?.catch(() => undefined)
-    await link?.connection.close()
+    const opened = await this.#connection?.catch(() => undefined)
+    await opened?.connection.close()
   }
 
   get #stream(): string {
@@ -102,7 +88,10 @@ export class NatsRecord {
     return `$KV.${this.#options.bucket}.${key}`
   }
 
-  async #within<Value>(timeoutMs: number, ask: (link: Link) => Promise<Value>): Promise<Value> {
+  async #within<Value>(
+    timeoutMs: number,
+    ask: (connection: Connection) => Promise<Value>,
+  ): Promise<Value> {
     const { promise, reject } = Promise.withResolvers<never>()
     const late = () => reject(new LogError('storage', `no answer within ${timeoutMs} ms`))
     const timer = setTimeout(late, timeoutMs)
@@ -113,46 +102,32 @@ export class NatsRecord {
     }
   }
 
-  async #ask<Value>(ask: (link: Link) => Promise<Value>): Promise<Value> {
-    this.#link ??= this.#open()
+  async #ask<Value>(ask: (connection: Connection) => Promise<Value>): Promise<Value> {
+    this.#connection ??= this.#open()
     try {
-      return await ask(await this.#link)
+      return await ask(await this.#connection)
     } catch (cause) {
       if (cause instanceof LogError) throw cause
       throw new LogError('storage', messageOf(cause), { cause })
     }
   }
 
-  async #open(): Promise<Link> {
+  async #open(): Promise<Connection> {
     try {
-      const connection = await connectTo(this.#options.servers.split(','))
+      const { servers, lifeMs } = this.#options
+      const connection = await connectTo(servers)
       const manager = await jetstreamManager(connection, { timeout: 2_000 })
-      await this.#ensureBucket(manager)
+      await findOrCreateStream(manager, {
+        name: this.#stream,
+        subjects: [this.#subjectOf('>')],
+        max_msgs_per_subject: 1,
+        allow_rollup_hdrs: true,
+        ...(lifeMs !== undefined && { max_age: lifeMs * nanosPerMs }),
+      })
       return { connection, client: jetstream(connection), manager }
     } catch (error) {
-      this.#link = undefined
+      this.#connection = undefined
       throw error
     }
-  }
-
-  async #ensureBucket(manager: JetStreamManager): Promise<void> {
-    const name = this.#stream
-    if ((await findStream(manager, name)) !== undefined) return
-    const bucket = {
-      name,
-      subjects: [`$KV.${this.#options.bucket}.>`],
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.New,
-      max_msgs_per_subject: 1,
-      allow_rollup_hdrs: true,
-      deny_delete: true,
-      num_replicas: 1,
-      ...(this.#options.lifeMs !== undefined && { max_age: this.#options.lifeMs * nanosPerMs }),
-    }
-    await manager.streams.add(bucket).catch(async (error) => {
-      // Another process may have made it meanwhile.
-      if ((await findStream(manager, name)) === undefined) throw error
-    })
   }
 }

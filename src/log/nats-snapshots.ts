@@ -1,18 +1,18 @@
 import { type ObjectStore, Objm } from '@nats-io/obj'
 import { LogError, type Position, type Snapshot } from './log.ts'
-import { type Link, messageOf } from './nats-connection.ts'
+import { type Link, messageOf, replicas, stream } from './nats-connection.ts'
 
 const objectName = 'newest'
 
-/** What stands before the chunks, as a line of JSON. */
+/** The line of JSON that is stored before the chunks. */
 interface Head {
   readonly position: Position
   readonly foldVersion: string
-  /** Bytes of each chunk. */
+  /** Length of each chunk in bytes. */
   readonly chunks: readonly number[]
 }
 
-/** The newest snapshot, in an object store beside the stream; the server keeps it in pieces. */
+/** Stores the newest snapshot in an object store beside the stream. */
 export class SnapshotStore {
   #link: Link
   #opened: Promise<ObjectStore> | undefined
@@ -22,8 +22,8 @@ export class SnapshotStore {
   }
 
   /**
-   * Puts a snapshot in place of the one before, in one step for whoever loads it.
-   * @throws LogError `storage`, also where another process stored one meanwhile.
+   * Replaces the snapshot atomically.
+   * @throws LogError `storage`, also if another process stored one in the meantime
    */
   async save({ position, foldVersion, chunks }: Snapshot): Promise<void> {
     const head: Head = { position, foldVersion, chunks: chunks.map(({ length }) => length) }
@@ -57,7 +57,7 @@ export class SnapshotStore {
     return { position: head.position, foldVersion: head.foldVersion, chunks }
   }
 
-  /** Position of the stored snapshot, without its chunks. */
+  /** Position of the stored snapshot, whose chunks are not read; undefined if there is none. */
   async position(): Promise<number | undefined> {
     const info = await guard(async () => (await this.#store()).info(objectName))
     const text = /^position (\d+)$/.exec(info?.description ?? '')?.[1]
@@ -65,8 +65,7 @@ export class SnapshotStore {
   }
 
   #store(): Promise<ObjectStore> {
-    const { client, stream, replicas } = this.#link
-    this.#opened ??= new Objm(client).create(`${stream}_SNAPSHOTS`, { replicas })
+    this.#opened ??= new Objm(this.#link.client).create(`${stream}_SNAPSHOTS`, { replicas })
     this.#opened.catch(() => {
       this.#opened = undefined
     })

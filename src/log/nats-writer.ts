@@ -1,23 +1,67 @@
 import { JetStreamApiCodes, JetStreamApiError, type PubAck } from '@nats-io/jetstream'
-import { LogError } from './log.ts'
-import { type Link, messageOf } from './nats-connection.ts'
-import { frameHeaders, messageIdOf, type OutgoingFrame } from './nats-frames.ts'
-import type { StoredFrame } from './nats-index.ts'
+import { fail, type Outcome, succeed } from '../base/outcome.ts'
+import { type EncodedEvent, findConflict } from './encode.ts'
+import { type AppendProblem, type ExpectedVersion, LogError, type Position } from './log.ts'
+import { type Deadline, type Link, persist, stream } from './nats-connection.ts'
+import { digestOf, frameHeaders, messageIdOf, type OutgoingFrame } from './nats-frames.ts'
+import type { StoredFrame, StreamIndex } from './nats-index.ts'
 
-/** Frames on their way at a time. */
+export type Appended = Outcome<readonly Position[], AppendProblem>
+
+/** An append that is not stored yet. */
+export interface AppendRequest {
+  readonly events: readonly EncodedEvent[]
+  readonly expectedVersion: ExpectedVersion | undefined
+}
+
+/** What a group of appends results in, planned for one state of the log. */
+interface Plan {
+  /** One result for each request, in order. Valid once `events` are stored directly after that state. */
+  readonly results: readonly Appended[]
+  /** Events that the log does not have yet. */
+  readonly events: readonly (EncodedEvent & { readonly digest: string })[]
+}
+
+export function planAppends(requests: readonly AppendRequest[], index: StreamIndex): Plan {
+  const events: (EncodedEvent & { readonly digest: string })[] = []
+  const staged = new Map<string, Position>()
+  const lastOfSubject = new Map<string, Position>()
+  const last = () => (index.lastPosition() + events.length) as Position
+  const versions = {
+    purgedUpTo: index.purgedUpTo,
+    lastPosition: last,
+    lastOfSubject: (subject: string) => lastOfSubject.get(subject) ?? index.lastOfSubject(subject),
+  }
+  const decide = (request: AppendRequest): Appended => {
+    const wanted = request.events.map((event) => ({ ...event, digest: digestOf(event.id) }))
+    const known = (digest: string) => staged.get(digest) ?? index.positionOf(digest)
+    const isRepeated = wanted.every(({ digest }) => known(digest) !== undefined)
+    if (request.expectedVersion !== undefined && !isRepeated) {
+      const conflict = findConflict(request.expectedVersion, versions)
+      if (conflict !== undefined) return fail(conflict)
+    }
+    return succeed(
+      wanted.map((event) => {
+        const before = known(event.digest)
+        if (before !== undefined) return before
+        events.push(event)
+        staged.set(event.digest, last())
+        lastOfSubject.set(event.subject, last())
+        return last()
+      }),
+    )
+  }
+  return { results: requests.map(decide), events }
+}
+
+/** Maximum number of frames that are published at a time. */
 const windowFrames = 256
-const retryMs = 100
-
-/** When to give up, on the clock of `performance.now()`. */
-export type Deadline = number
 
 /**
- * Publishes the frames of a batch directly behind a sequence. Undefined where another writer was
- * there first, at the beginning or in between: then readers pass over what was stored, and the
- * events have to be appended anew.
- *
- * The first frame travels alone, so that of several writers one goes on and the others wait.
- * @throws LogError `storage`; whether the batch was stored is unknown then.
+ * Publishes the frames of a batch directly behind a sequence. Returns undefined if another writer was
+ * faster; readers then ignore the stored frames, and the events must be appended again. The first
+ * frame is sent alone, so that only one of several writers continues.
+ * @throws LogError `storage`; it is then unknown whether the batch was stored
  */
 export async function publishBatch(
   link: Link,
@@ -30,7 +74,7 @@ export async function publishBatch(
     const sent = frames
       .slice(start, end)
       .map((frame, index) => publishFrame(link, frame, after + start + index, deadline))
-    // All are waited for: nothing of this batch is on its way when the next one is.
+    // Wait for all frames, so that none of this batch is under way when the next batch is sent.
     const settled = await Promise.allSettled(sent)
     for (const result of settled) if (result.status === 'rejected') throw result.reason
     if (settled.some((result) => result.status === 'fulfilled' && !result.value)) return undefined
@@ -43,7 +87,7 @@ export async function publishBatch(
   }))
 }
 
-/** Is the frame stored directly behind `after`? Repeats it until there is an answer. */
+/** Publishes a frame, again until the server answers. Returns whether it is stored directly after `after`. */
 async function publishFrame(
   link: Link,
   { subject, frame, body }: OutgoingFrame,
@@ -53,9 +97,9 @@ async function publishFrame(
   const attempt = (): Promise<PubAck> =>
     link.client.publish(subject, body, {
       headers: frameHeaders(frame),
-      // The server knows the id for two minutes; after that the expected sequence refuses.
+      // The server recognizes the id for two minutes; later, the expected sequence prevents a second copy.
       msgID: messageIdOf(frame),
-      expect: { streamName: link.stream, lastSequence: after },
+      expect: { streamName: stream, lastSequence: after },
     })
   try {
     const { seq } = await persist(attempt, deadline)
@@ -70,29 +114,3 @@ const isOvertaken = (error: unknown): boolean =>
   error instanceof LogError &&
   error.cause instanceof JetStreamApiError &&
   error.cause.code === JetStreamApiCodes.StreamWrongLastSequence
-
-/**
- * Does something until the server answers. A refusal is an answer, but not that it is not ready.
- * @throws LogError `storage`, the server's error as its cause.
- */
-export async function persist<Result>(
-  attempt: () => Promise<Result>,
-  deadline: Deadline,
-): Promise<Result> {
-  for (;;) {
-    try {
-      return await attempt()
-    } catch (cause) {
-      if (cause instanceof LogError) throw cause
-      const isRefused = cause instanceof JetStreamApiError && cause.status < 500
-      const isFinal = isRefused || (cause instanceof JetStreamApiError && !isPassing(cause.code))
-      if (isFinal || performance.now() > deadline) {
-        throw new LogError('storage', `the NATS server failed: ${messageOf(cause)}`, { cause })
-      }
-      await new Promise((resolve) => setTimeout(resolve, retryMs))
-    }
-  }
-}
-
-/** Errors of a server that starts or has no leader yet: system unavailable, no peers, offline. */
-const isPassing = (code: number): boolean => [10008, 10009, 10118, 10074].includes(code)

@@ -9,18 +9,24 @@ import {
   type Recorded,
   type Snapshot,
 } from './log.ts'
-import { type Link, type NatsLogOptions, openLink } from './nats-connection.ts'
-import { lastPresent, StreamExtent } from './nats-extent.ts'
+import {
+  type Deadline,
+  type Link,
+  lastPresent,
+  type NatsLogOptions,
+  openLink,
+  persist,
+  StreamExtent,
+  stream,
+} from './nats-connection.ts'
 import { cutBatch, type OutgoingFrame, parseFrame, purgeFrame } from './nats-frames.ts'
 import { type StoredFrame, StreamIndex } from './nats-index.ts'
-import { followMessages } from './nats-messages.ts'
-import { type Appended, type AppendRequest, planAppends } from './nats-plan.ts'
-import { readEvents } from './nats-reader.ts'
+import { followMessages, readEvents } from './nats-reader.ts'
 import { SnapshotStore } from './nats-snapshots.ts'
-import { type Deadline, persist, publishBatch } from './nats-writer.ts'
+import { type Appended, type AppendRequest, planAppends, publishBatch } from './nats-writer.ts'
 import { parseSubject } from './subjects.ts'
 
-export { placeOf } from './nats-connection.ts'
+export { withoutPasswords } from './nats-connection.ts'
 
 interface PendingAppend extends AppendRequest {
   readonly resolve: (appended: Appended) => void
@@ -28,10 +34,10 @@ interface PendingAppend extends AppendRequest {
 }
 
 /**
- * Opens the log that a NATS server keeps in a JetStream stream, for any number of processes at a
- * time. Reads the headers of all events that are held before it resolves: what an append needs to
- * know of them is kept in memory. docs/adr/0003-log-on-jetstream.md tells the design.
- * @throws LogError `unsupported`, `foreign` or `storage`.
+ * Opens the log in a JetStream stream, which any number of processes may use at a time. Reads the
+ * headers of all events before it resolves, since appends need them in memory.
+ * docs/adr/0003-log-on-jetstream.md describes the design.
+ * @throws LogError `unsupported`, `foreign` or `storage`
  */
 export async function openNatsLog(options: NatsLogOptions): Promise<EventLog> {
   const link = await openLink(options)
@@ -54,10 +60,10 @@ class NatsLog implements EventLog {
   #snapshots: SnapshotStore
   #extent: StreamExtent
   #pending: PendingAppend[] = []
-  /** Appends and purges, one after the other. */
+  /** Ends with the last append or purge; these run one after the other. */
   #work: Promise<void> = Promise.resolve()
   #following: Promise<void> = Promise.resolve()
-  /** Aborted when the log is closed or has failed for good. */
+  /** Aborted when the log is closed or has failed permanently. */
   #over = new AbortController()
   #failure: LogError | undefined
   #closed = false
@@ -74,7 +80,7 @@ class NatsLog implements EventLog {
   async start(): Promise<void> {
     const { state } = await this.#streamInfo(this.#deadline())
     this.#index.loseUpTo(state.first_seq - 1)
-    // A stream that has had messages was emptied by somebody else: where the log was nobody can tell.
+    // Only a new stream has a known position: that of one which was emptied externally is unknown.
     if (state.last_seq === 0) this.#index.startAt((await this.#snapshots.position()) ?? 0)
     this.#following = this.#follow()
     await this.#catchUp(this.#deadline())
@@ -92,7 +98,7 @@ class NatsLog implements EventLog {
     return new Promise((resolve, reject) => {
       const { expectedVersion } = options
       this.#pending.push({ events: encoded.value, expectedVersion, resolve, reject })
-      // One batch serves every append that waits when its turn has come.
+      // One batch serves all appends that wait when it is written.
       if (this.#pending.length === 1) this.#enqueue(() => this.#flushPending())
     })
   }
@@ -100,14 +106,21 @@ class NatsLog implements EventLog {
   async *read(range: ReadRange = {}): AsyncGenerator<Recorded> {
     const last = await this.lastPosition()
     const from = Math.max(range.from ?? this.#index.firstPosition(), 1)
-    yield* this.#readRange(from, Math.min(range.to ?? last, last))
-  }
-
-  async *readSubject(subject: string, range: ReadRange = {}): AsyncGenerator<Recorded> {
-    await this.lastPosition()
-    const to = Math.min(range.to ?? Number.POSITIVE_INFINITY, this.#index.lastOfSubject(subject))
-    const from = Math.max(range.from ?? 1, this.#index.firstPosition())
-    yield* this.#readRange(from, to, subject)
+    const to = Math.min(range.to ?? last, last)
+    if (from > to) return
+    const own = new AbortController()
+    const signal = AbortSignal.any([this.#over.signal, own.signal])
+    try {
+      for await (const recorded of readEvents(this.#link, this.#index, from, signal)) {
+        if (recorded.position > to) return
+        yield recorded
+        if (recorded.position === to) return
+      }
+      // Reading ended before the last event: the log was closed or has failed.
+      this.#assertOpen()
+    } finally {
+      own.abort()
+    }
   }
 
   async *tail(
@@ -117,7 +130,7 @@ class NatsLog implements EventLog {
     this.#assertOpen()
     const own = options.signal === undefined ? [] : [options.signal]
     const signal = AbortSignal.any([this.#over.signal, ...own])
-    yield* readEvents(this.#link, this.#index, { from: Math.max(from, 1), signal })
+    yield* readEvents(this.#link, this.#index, Math.max(from, 1), signal)
     if (this.#failure !== undefined && options.signal?.aborted !== true) throw this.#failure
   }
 
@@ -188,14 +201,14 @@ class NatsLog implements EventLog {
     await this.#following
   }
 
-  /** Does one thing after the other; one that fails does not keep the next from its turn. */
+  /** Runs `work` after all earlier work, even if that fails. */
   #enqueue(work: () => Promise<void>): Promise<void> {
     const done = this.#work.then(work)
     this.#work = done.catch(() => undefined)
     return done
   }
 
-  /** Appends what waits, in the order of the calls, as one batch. */
+  /** Appends all waiting events as one batch, in the order of the calls. */
   async #flushPending(): Promise<void> {
     const pending = this.#pending
     this.#pending = []
@@ -214,7 +227,7 @@ class NatsLog implements EventLog {
       if (this.#index.isAdrift) await this.#settle(deadline)
       const { results, events } = planAppends(requests, this.#index)
       if (!isCurrent && results.some(({ ok }) => !ok)) {
-        // Only the newest state may refuse.
+        // An append may be refused only because of the newest state.
         await this.#catchUp(deadline)
         isCurrent = true
         continue
@@ -227,7 +240,7 @@ class NatsLog implements EventLog {
     }
   }
 
-  /** The stored frames, or undefined where another writer was there first. */
+  /** Publishes frames as the next messages. Returns undefined if another writer was faster. */
   async #publish(
     frames: readonly OutgoingFrame[],
     deadline: Deadline,
@@ -238,8 +251,8 @@ class NatsLog implements EventLog {
   }
 
   /**
-   * Says where the log goes on that somebody has robbed of its end: above every position that it can
-   * have had, since each event takes a message and a log begins at 0 or at a stored snapshot.
+   * Sets the next position of a log whose last events were removed. It is above every position that the log
+   * can have had, since each event takes a message and a log begins at 0 or at a stored snapshot.
    */
   async #settle(deadline: Deadline): Promise<void> {
     while (this.#index.isAdrift) {
@@ -250,7 +263,7 @@ class NatsLog implements EventLog {
     }
   }
 
-  /** Gives a writer that is in the middle of its batch time to finish. */
+  /** Gives another writer time to finish its batch. */
   async #awaitOthers(deadline: Deadline): Promise<void> {
     const index = this.#index
     while (index.openBatch !== undefined) {
@@ -263,24 +276,24 @@ class NatsLog implements EventLog {
     }
   }
 
-  /** Tells every reader first, and only then lets the server forget whole batches. */
+  /** Removes events: first informs every reader, then lets the server remove whole batches. */
   async #purge(position: Position): Promise<void> {
     const deadline = this.#deadline()
     const index = this.#index
     for (;;) {
       await this.#catchUp(deadline)
-      // What others have removed is told as well, so that every reader knows that it is covered.
-      const isUntold = index.lostUpTo > 0 && position >= index.lostUpTo
-      if (position <= index.purgedUpTo && !isUntold) return
+      // External removals are announced too, so that every reader knows that a snapshot covers them.
+      const isUnannounced = index.lostUpTo > 0 && position >= index.lostUpTo
+      if (position <= index.purgedUpTo && !isUnannounced) return
       await this.#awaitOthers(deadline)
       const notice = purgeFrame(index.lastPosition(), position)
       const [stored] = (await this.#publish([notice], deadline)) ?? []
       if (stored === undefined) continue
-      // The notice itself stays, so that the stream always knows how far it has counted.
+      // The purge frame itself stays, so that the stream always has the last position.
       const next = index.sequenceOf(position + 1) ?? Number.POSITIVE_INFINITY
       const keep = next < stored.sequence ? await this.#batchStart(next, deadline) : stored.sequence
-      const { manager, stream } = this.#link
-      // The server takes sequence 1 for 'everything'.
+      const { manager } = this.#link
+      // The server would remove everything if the sequence were 1.
       if (keep > 1) await persist(() => manager.streams.purge(stream, { seq: keep }), deadline)
       return
     }
@@ -288,7 +301,7 @@ class NatsLog implements EventLog {
 
   /** Sequence of the first frame of the batch that a frame belongs to. */
   async #batchStart(sequence: number, deadline: Deadline): Promise<number> {
-    const { manager, stream } = this.#link
+    const { manager } = this.#link
     const message = await persist(
       () => manager.streams.getMessage(stream, { seq: sequence }),
       deadline,
@@ -296,25 +309,7 @@ class NatsLog implements EventLog {
     return sequence - ((parseFrame(message?.header)?.index ?? 1) - 1)
   }
 
-  async *#readRange(from: number, to: number, subject?: string): AsyncGenerator<Recorded> {
-    if (from > to) return
-    const own = new AbortController()
-    const signal = AbortSignal.any([this.#over.signal, own.signal])
-    const options = { from, signal, ...(subject !== undefined && { subject }) }
-    try {
-      for await (const recorded of readEvents(this.#link, this.#index, options)) {
-        if (recorded.position > to) return
-        yield recorded
-        if (recorded.position === to) return
-      }
-      // It ended before the last event: the log was closed, or has failed.
-      this.#assertOpen()
-    } finally {
-      own.abort()
-    }
-  }
-
-  /** Keeps the index at the end of the stream. */
+  /** Applies all messages to the index as they arrive. */
   async #follow(): Promise<void> {
     const range = { from: this.#index.sequence + 1, headersOnly: true, signal: this.#over.signal }
     try {
@@ -338,15 +333,15 @@ class NatsLog implements EventLog {
     this.#assertOpen()
   }
 
-  /** Waits until the index has seen everything that the stream holds now. */
+  /** Waits until the index has applied all messages that the stream has now. */
   async #catchUp(deadline: Deadline): Promise<void> {
-    // Events may arrive while the server is asked: only what was seen before must be there.
-    const seen = this.#index.sequence
+    // Read before the request, since messages may be applied during it.
+    const applied = this.#index.sequence
     const { state } = await this.#streamInfo(deadline)
-    if (state.last_seq < seen) {
+    if (state.last_seq < applied) {
       this.#fail(new LogError('corrupt', 'the stream was replaced by another one; open it again'))
     }
-    // What was purged or lost before it was seen will not come any more.
+    // Messages that were removed before they were applied will not arrive.
     this.#index.loseUpTo(state.first_seq - 1)
     this.#index.forgetBefore(state.first_seq)
     const holes = await this.#extent.holes(state, deadline)
@@ -364,7 +359,7 @@ class NatsLog implements EventLog {
     }
   }
 
-  /** What the server says of the stream; another stream is the end of this log. */
+  /** Returns the state of the stream. If the stream was deleted or replaced, this log fails. */
   async #streamInfo(deadline: Deadline) {
     try {
       return await this.#extent.info(deadline)
@@ -374,7 +369,7 @@ class NatsLog implements EventLog {
     }
   }
 
-  /** Resolves when a condition of the index holds, the time is up or the log is over. */
+  /** Resolves when `holds` returns true, the deadline has passed, or the log was closed or has failed. */
   async #waitFor(holds: () => boolean, deadline: Deadline): Promise<void> {
     const left = Math.max(0, Math.ceil(deadline - performance.now()))
     const signal = AbortSignal.any([this.#over.signal, AbortSignal.timeout(left)])

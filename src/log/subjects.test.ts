@@ -2,20 +2,20 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseSubject, subjectOf } from './subjects.ts'
 
-describe('subjects', () => {
+describe('event subjects', () => {
   it.each([
     ['HTTPRoute', 'shop', 'checkout', 'sluice.local.HTTPRoute.shop.checkout'],
     ['HTTPRoute', 'shop', 'api.example.com', 'sluice.local.HTTPRoute.shop.api%2Eexample%2Ecom'],
     ['GatewayClass', '', 'agentgateway', 'sluice.local.GatewayClass._.agentgateway'],
     ['ConfigMap', 'a', '_', 'sluice.local.ConfigMap.a.%5F'],
     ['ConfigMap', 'a', '* > \t', 'sluice.local.ConfigMap.a.%2A%20%3E%20%09'],
-  ])('of %s %j/%j is %s, and reads back', (kind, namespace, name, subject) => {
+  ])('for %s %j/%j is %s, and parses back', (kind, namespace, name, subject) => {
     const parts = { cluster: 'local', kind, namespace, name }
     expect(subjectOf(parts)).toBe(subject)
     expect(parseSubject(subject)).toEqual(parts)
   })
 
-  it('of any names are five NATS tokens that read back', () => {
+  it('for any names have five NATS tokens, and parse back', () => {
     const text = fc.string({ unit: 'grapheme' })
     fc.assert(
       fc.property(text, text, text, text, (cluster, kind, namespace, name) => {

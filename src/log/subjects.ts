@@ -1,30 +1,35 @@
 /**
- * One resource, one subject: `sluice.<cluster>.<kind>.<namespace>.<name>`.
+ * Each resource has one subject: `sluice.<cluster>.<kind>.<namespace>.<name>`.
  *
- * Tokens hold ASCII letters, digits, '-' and '_' only; every other byte is written as `%XX`, since
- * NATS gives a meaning to dots, '*', '>' and white space. An empty token (the namespace of a
- * cluster-scoped object) is written `_`, and a token that is itself `_` is `%5F`.
+ * Tokens have ASCII letters, digits, '-' and '_' only. Every other byte is written as `%XX`, since
+ * dots, '*', '>' and white space have a meaning in NATS. An empty token (the namespace of a
+ * cluster-scoped object) is written `_`, and the token `_` is written `%5F`.
  */
-interface SubjectParts {
-  readonly cluster: string
+export interface SubjectParts {
+  /** If omitted, `local`. */
+  readonly cluster?: string
   readonly kind: string
-  /** Empty for cluster-scoped objects. */
-  readonly namespace: string
+  /** Empty or omitted for cluster-scoped objects. */
+  readonly namespace?: string
   readonly name: string
 }
 
 const prefix = 'sluice'
 
-/** Name of the cluster in subjects: one log holds one cluster. */
-export const clusterName = 'local'
+/** One log holds one cluster, so the name is always the same. */
+const clusterName = 'local'
 
-/** The subject of a resource. Total and injective over well-formed strings. */
-export function subjectOf(parts: SubjectParts): string {
-  const { cluster, kind, namespace, name } = parts
+/** Returns the subject of a resource. Different resources with well-formed names have different subjects. */
+export function subjectOf({
+  cluster = clusterName,
+  kind,
+  namespace = '',
+  name,
+}: SubjectParts): string {
   return [prefix, ...[cluster, kind, namespace, name].map(escapeToken)].join('.')
 }
 
-/** The parts of a subject, or undefined where it is not one of ours. */
+/** Returns the parts of a subject, or undefined if it is not the subject of a resource. */
 export function parseSubject(subject: string): SubjectParts | undefined {
   const tokens = subject.split('.')
   if (tokens.length !== 5 || tokens[0] !== prefix) return undefined

@@ -1,11 +1,11 @@
 /**
- * What the appProtocol of a Service port says of how HTTP is spoken there (GEP-1911, KEP-3726, and the
- * names that are in use for the same). Names are compared without case.
+ * Which kind of HTTP the appProtocol of a Service port allows (GEP-1911, KEP-3726, and other names
+ * in common use). Names are compared without regard to case.
  */
 interface AppProtocol {
-  /** Absent: the name leaves it open. */
+  /** If omitted, the name does not determine the version. */
   readonly version?: '1.1' | '2'
-  /** Only over TLS. */
+  /** The port accepts only TLS. */
   readonly isTls?: boolean
 }
 
@@ -22,16 +22,16 @@ const known: ReadonlyMap<string, AppProtocol> = new Map([
   ['http2', http2],
   ['grpc', http2],
   ['https', { isTls: true }],
-  // They say less than they could, and nothing that keeps HTTP from being spoken.
+  // These names do not determine the version of HTTP.
   ...['http/1.1', 'http/2', 'h2', 'grpc-web', 'ws', 'wss', 'tcp', 'tls'].map(
     (name): [string, AppProtocol] => [name, open],
   ),
 ])
 
-/** Undefined where HTTP may not be what is spoken there; a port without the field says nothing. */
+/** Returns undefined if the named protocol rules out HTTP. An unset name does not rule it out. */
 export function appProtocolOf(name: string | undefined): AppProtocol | undefined {
   return name === undefined || name === '' ? open : known.get(name.toLowerCase())
 }
 
-/** The names that are known, for messages. */
+/** The known names, for messages. */
 export const knownAppProtocols: readonly string[] = [...known.keys()]

@@ -1,24 +1,24 @@
-/** Version 1. TLS to a backend, in the form that the proxy receives. */
+/** TLS to a backend, in the form that proxies receive. This is version 1 of the format. */
 export interface BackendTlsConfig {
   /**
-   * Authorities in PEM that may have issued the server's certificate. Absent: those of the system,
-   * unless `authoritiesDigest` is there.
+   * PEM certificates of the authorities that may have issued the server's certificate. If neither this
+   * nor `authoritiesDigest` is set, the authorities of the system are used.
    */
   readonly authorities?: string
-  /** The same, as the digest of an entry of a Secret. */
+  /** Set in place of `authorities` if they are in a Secret: the digest of its entry. */
   readonly authoritiesDigest?: string
-  /** Client certificate: digests of the chain and of its key. */
+  /** Client certificate: digest of the certificate chain and digest of its private key. */
   readonly certificate?: { readonly chain: string; readonly key: string }
-  /** Present the certificate of the Gateway, where it has one (BackendTLSPolicy). */
+  /** Presents the Gateway's certificate as client certificate, if it has one (BackendTLSPolicy). */
   readonly takesGatewayCertificate?: true
   readonly verify: VerifyMode
-  /** Name that is sent (SNI); the host of the destination where absent. */
+  /** Server name to send (SNI). If omitted, the host of the destination is sent. */
   readonly serverName?: string
-  /** The certificate must have one of them; where absent, the name that is sent. */
+  /** The server's certificate must contain one of these names. If omitted, the SNI name is required. */
   readonly names?: readonly string[]
-  /** Application protocols that the user lists. If omitted, the version of HTTP decides. */
+  /** ALPN protocols that the user lists. If omitted, the HTTP version determines them. */
   readonly alpn?: readonly string[]
 }
 
-/** `full`: issuer and name. `issuer`: any name will do. `none`: whoever answers is believed. */
+/** `full` verifies the certificate's issuer and name, `issuer` only its issuer, `none` nothing. */
 export type VerifyMode = 'full' | 'issuer' | 'none'

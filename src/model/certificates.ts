@@ -1,4 +1,4 @@
-/** What can be said of certificates before anybody uses them; by facts and by parsing, no values. */
+/** Checks certificates before they are used: those of Secrets by their metadata, others by parsing. */
 import { X509Certificate } from 'node:crypto'
 import type { ReferencedSecret, References } from './references.ts'
 import type { SecretRef } from './resources.ts'
@@ -11,7 +11,7 @@ interface CertificatePairRefs {
 const certificateEntry = 'tls.crt'
 const keyEntry = 'tls.key'
 
-/** The certificate of a Secret with its key, or why there is none. */
+/** References to the certificate and private key of a Secret, or the reason why they cannot be used. */
 export function certificatePair({ entries, ref }: ReferencedSecret): CertificatePairRefs | string {
   const certificate = ref(certificateEntry)
   const privateKey = ref(keyEntry)
@@ -31,16 +31,16 @@ export function certificatePair({ entries, ref }: ReferencedSecret): Certificate
   return { certificate, privateKey }
 }
 
-/** Key under which ConfigMaps hold authorities (Gateway API). */
+/** Name of the ConfigMap entry that holds CA certificates (Gateway API). */
 export const authoritiesEntry = 'ca.crt'
 
 interface AuthoritiesProblem {
   readonly problem: string
-  /** As in `DecidedCondition`. */
+  /** See `DecidedCondition.own`. */
   readonly own?: readonly string[]
 }
 
-/** The authorities of a ConfigMap, in PEM, or what is wrong with it. */
+/** The CA certificates of a ConfigMap in PEM, or the reason why it cannot be used. */
 export function authoritiesOf(
   name: string,
   references: References,
@@ -55,12 +55,12 @@ export function authoritiesOf(
   return { authorities: text }
 }
 
-/** The certificates of a PEM text, each a PEM text of its own; what stands between is left out. */
+/** Splits a PEM text into its certificates; text between them is dropped. */
 export function pemCertificates(text: string): readonly string[] {
   return text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
 }
 
-/** Why a text is no list of certificates in PEM; undefined where it is one. */
+/** Returns undefined if the text is a list of PEM certificates, otherwise the reason why it is not. */
 function pemProblem(text: string): string | undefined {
   const blocks = pemCertificates(text)
   if (blocks.length === 0) return 'holds no certificate in PEM'

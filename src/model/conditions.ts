@@ -9,12 +9,12 @@ export interface Condition {
   readonly lastTransitionTime: string
 }
 
-/** A condition before its transition time is known: what a derivation decides. */
+/** A condition as a derivation decides it; its transition time is added later. */
 export interface DecidedCondition extends Omit<Condition, 'lastTransitionTime'> {
   /**
-   * Parts of the message that are mistakes in the object; all of it if omitted. An object that does
-   * not exist, a fault that another object reports and a cluster that does not run are none. This is
-   * for `sluice validate` and never part of a status.
+   * The parts of the message that report mistakes in the object itself; if omitted, the whole message
+   * does. References to missing objects, faults that another object reports, and the lack of a running
+   * cluster are not such mistakes. Only `sluice validate` uses this; it is never part of a status.
    */
   readonly own?: readonly string[]
 }

@@ -1,5 +1,37 @@
-/** Where values of any shape lead: the Services, GatewayBackends and InferencePools that they name. */
+/** Finds the Services, GatewayBackends and InferencePools that a value of any shape refers to. */
 import type { ObjectName, ObjectRef } from './names.ts'
+
+/** A port of a Service. */
+export interface ServiceTarget extends ObjectName {
+  readonly type: 'service'
+  readonly port: number
+}
+
+/** The kind of object that each type of target refers to. */
+export const targetKinds = {
+  service: 'Service',
+  backend: 'GatewayBackend',
+  pool: 'InferencePool',
+} as const
+type TargetType = keyof typeof targetKinds
+
+const targetTypes: ReadonlyMap<string, TargetType> = new Map(
+  (Object.keys(targetKinds) as TargetType[]).map((type) => [targetKinds[type], type]),
+)
+
+/** The object that a target refers to. */
+export function targetObject({
+  type,
+  namespace,
+  name,
+}: ObjectName & { readonly type: TargetType }): ObjectRef {
+  return { kind: targetKinds[type], namespace, name }
+}
+
+/** Key of the resource that is published for a Service, GatewayBackend or InferencePool. */
+export function targetKey({ kind, namespace, name }: ObjectRef): string {
+  return `${targetTypes.get(kind)}/${namespace}/${name}`
+}
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -9,37 +41,30 @@ export const isMembers = (value: unknown): value is Members =>
 export const isName = (value: unknown): value is Members & ObjectName =>
   isMembers(value) && typeof value.namespace === 'string' && typeof value.name === 'string'
 
-/** Both ways in which a destination is written: a target of the model, or a reference by kind. */
-function destinationOf(value: Members & ObjectName): ObjectRef | undefined {
-  const { namespace, name } = value
-  if (value.type === 'service' || value.kind === 'Service') {
-    return { kind: 'Service', namespace, name }
-  }
-  if (value.type === 'backend' || value.kind === 'GatewayBackend') {
-    return { kind: 'GatewayBackend', namespace, name }
-  }
-  if (value.type === 'pool' || value.kind === 'InferencePool') {
-    return { kind: 'InferencePool', namespace, name }
+/** The object that a resource, a target or an ObjectRef names; undefined if its kind is no destination. */
+export function namedObject({ type, kind, namespace, name }: Members & ObjectName) {
+  for (const [known, knownType] of targetTypes) {
+    if (type === knownType || kind === known) return { kind: known, namespace, name }
   }
   return undefined
 }
 
-/** Tells of every destination that a value names, at any depth; of some more than once. */
-export function eachDestination(value: unknown, tell: (ref: ObjectRef) => void): void {
+/** Calls `visit` for every destination in a value, at any depth. May visit a destination more than once. */
+export function eachDestination(value: unknown, visit: (ref: ObjectRef) => void): void {
   if (Array.isArray(value)) {
-    for (const item of value) eachDestination(item, tell)
+    for (const item of value) eachDestination(item, visit)
     return
   }
   if (!isMembers(value)) return
-  const destination = isName(value) ? destinationOf(value) : undefined
-  if (destination !== undefined) tell(destination)
-  for (const member of Object.values(value)) eachDestination(member, tell)
+  const destination = isName(value) ? namedObject(value) : undefined
+  if (destination !== undefined) visit(destination)
+  for (const member of Object.values(value)) eachDestination(member, visit)
 }
 
-/** The same of the compiled form of a policy; one that is no JSON leads nowhere. */
-export function eachDestinationOfConfig(config: unknown, tell: (ref: ObjectRef) => void): void {
+/** Like `eachDestination`, for the compiled config of a policy. Text that is not JSON has no destinations. */
+export function eachDestinationOfConfig(config: unknown, visit: (ref: ObjectRef) => void): void {
   if (typeof config !== 'string') return
   try {
-    eachDestination(JSON.parse(config), tell)
+    eachDestination(JSON.parse(config), visit)
   } catch {}
 }

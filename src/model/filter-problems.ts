@@ -1,14 +1,14 @@
-/** What keeps a filter of a route from being carried out; proxies fail such a rule closed. */
+/** Finds filters of a route that cannot be applied. Proxies refuse the requests of such a rule. */
 import { headerProblems } from './header-changes.ts'
 import type { PathModifier, RouteFilter } from './resources.ts'
 
 interface FilterProblem {
-  /** Field of the filter as a user writes it, such as `urlRewrite.path.replaceFullPath`. */
+  /** Path of the field as the user writes it, such as `urlRewrite.path.replaceFullPath`. */
   readonly path: string
   readonly message: string
 }
 
-/** The first thing in the filter that could not be sent; undefined where all is well. */
+/** The first value in the filter that could not be sent; undefined if there is none. */
 export function filterProblem(filter: RouteFilter): FilterProblem | undefined {
   switch (filter.type) {
     case 'requestHeaders':
@@ -32,7 +32,7 @@ function hostProblem(hostname: string | undefined): FilterProblem | undefined {
   return { path: 'hostname', message: `${JSON.stringify(hostname)} is not a host name` }
 }
 
-/** The query is not part of it: a rewrite and a redirect keep that of the request. */
+/** Checks a path without query: rewrites and redirects keep the query of the request. */
 function pathProblem(path: PathModifier | undefined): FilterProblem | undefined {
   if (path === undefined || isPath(path.value)) return undefined
   const member = path.type === 'ReplaceFullPath' ? 'replaceFullPath' : 'replacePrefixMatch'
@@ -42,7 +42,7 @@ function pathProblem(path: PathModifier | undefined): FilterProblem | undefined 
   }
 }
 
-/** Can the text stand as the path of a request target? */
+/** Can the text be the path of a request target? */
 function isPath(text: string): boolean {
   return /^[\x21-\x7e]*$/.test(text) && !/[?#]/.test(text)
 }

@@ -1,8 +1,8 @@
 import type { HeaderChanges } from './resources.ts'
 
-/** A message head as far as header changes touch it. */
+/** The part of a message head that header changes can edit. */
 interface EditableHead {
-  /** Requests only: host and port that the message is for. */
+  /** Set for requests only: the host and port that the request is for. */
   authority?: string
   readonly headers: {
     set(name: string, value: string): void
@@ -12,8 +12,9 @@ interface EditableHead {
 }
 
 /**
- * Applies a Gateway API HTTPHeaderFilter: add, then set, then remove, so that a name in two lists
- * has one meaning. `host` of a request is its authority and cannot be removed.
+ * Applies a Gateway API HTTPHeaderFilter: first `add`, then `set`, then `remove`, so that the result is
+ * defined for a name that is in several lists. The `host` of a request is its authority, which cannot
+ * be removed.
  */
 export function changeHeaders(head: EditableHead, changes: HeaderChanges): void {
   for (const { name, value } of changes.add) {
@@ -42,12 +43,12 @@ export function isFieldName(name: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)
 }
 
-/** RFC 9110 5.5, without the surrounding white space; obs-text is Latin-1, one byte a character. */
+/** Is it a field value (RFC 9110 5.5) without surrounding white space? Bytes from 0x80 are Latin-1. */
 export function isFieldValue(value: string): boolean {
   return /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/.test(value)
 }
 
-/** What in the changes could not be sent, as path and message; empty where all is well. */
+/** The path and message of each change that could not be sent; empty if there is none. */
 export function headerProblems(changes: HeaderChanges): { path: string; message: string }[] {
   const problems: { path: string; message: string }[] = []
   for (const list of ['set', 'add'] as const) {

@@ -1,9 +1,9 @@
 import type { SecretRef } from './resources.ts'
 
-/** What observation leaves of an inline secret: see `secretPlaceholder`. */
+/** The text that replaces an inline secret in an observed object: see `secretPlaceholder`. */
 const placeholder = /^secret:(.+)$/
 
-/** The reference by which an inline secret travels; `path`: where it stands, for messages. */
+/** Makes a reference to an inline secret. `path` is the path of the field that holds it, for messages. */
 export function inlineSecretRef(text: string, path: string): SecretRef {
   return { namespace: '', name: '', key: path, digest: placeholder.exec(text)?.[1] ?? text }
 }

@@ -1,33 +1,33 @@
-/** Key sets that the control plane fetches for policies, and what it has fetched. */
+/** JSON Web Key Sets: what the control plane must fetch for policies, and what it has fetched. */
 import type { DirectTarget } from './resources.ts'
 
-/** What is to be fetched and kept fresh. Plain data: the fold asks, and somebody else performs it. */
+/** A key set to fetch, and to fetch again regularly. The fold creates requests; `src/effects` fetches. */
 export interface KeySetRequest {
   /**
-   * A reference without scheme, since policies of the backend say whether TLS is spoken:
-   * `//idp.default.svc:8080/keys`, `//idp.example.com:443/keys#GatewayBackend/default/idp`. It names
-   * the key set in events.
+   * Identifies the key set in events. A URI without scheme, since policies of the backend decide
+   * whether TLS is used: `//idp.default.svc:8080/keys`,
+   * `//idp.example.com:443/keys#GatewayBackend/default/idp`.
    */
   readonly uri: string
   readonly target: Exclude<DirectTarget, { readonly type: 'invalid' }>
-  /** Of a static backend. */
+  /** Set if the target is a static backend. */
   readonly address?: { readonly host: string; readonly port: number }
-  /** With a leading slash, and the query where there is one. */
+  /** Path with a leading slash, and with the query if there is one. */
   readonly path: string
-  /** Milliseconds between two fetches. */
+  /** Milliseconds after which the key set is fetched again. */
   readonly cacheMs: number
 }
 
-/** The name of the fact that holds a FetchedKeys. */
-export function keySetFact(uri: string): string {
+/** The name of the input that holds the FetchedKeys of this URI. */
+export function keySetInput(uri: string): string {
   return `key-set:${uri}`
 }
 
-/** A fact that is true where nobody fetches key sets, such as for manifests that are only read. */
-export const keySetsPendingFact = 'key-sets-pending'
+/** An input that is true if nothing fetches key sets, such as when manifests are only validated. */
+export const keySetsPendingInput = 'key-sets-pending'
 
 export interface FetchedKeys {
-  /** Of the content, in the words of whoever fetched it. */
+  /** Digest of the key set, computed by the fetcher. */
   readonly digest: string
   readonly keySet: Readonly<Record<string, unknown>>
 }

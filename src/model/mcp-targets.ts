@@ -1,30 +1,24 @@
-/** MCP servers behind a GatewayBackend, in the words of the interface. */
+/** MCP servers behind a GatewayBackend, in the form that proxies receive. */
+import type { ServiceTarget } from './destinations.ts'
 
 export type McpProtocol = 'StreamableHTTP' | 'SSE'
 
 export interface McpTarget {
-  /** What clients see of it where there are several; unique in its backend, without `_`. */
+  /** Prefix of the target's tools if there are several targets. Unique in its backend; contains no `_`. */
   readonly name: string
-  /** What policies may call it. */
+  /** Section names by which policies can refer to the target. */
   readonly sections: readonly string[]
   readonly protocol: McpProtocol
-  /** Path, and a query where one was written. */
+  /** Path, with the query if there is one. */
   readonly path: string
-  readonly destination: McpDestination
+  readonly destination:
+    | { readonly type: 'static'; readonly host: string; readonly port: number }
+    | ServiceTarget
 }
 
-type McpDestination =
-  | { readonly type: 'static'; readonly host: string; readonly port: number }
-  | {
-      readonly type: 'service'
-      readonly namespace: string
-      readonly name: string
-      readonly port: number
-    }
-
 /**
- * The value that session ids are sealed with: every replica of a control plane derives the same one,
- * so proxies can carry on each other's sessions. It travels as secrets do, under this digest.
+ * Reference to the key that encrypts session ids. Every replica of a control plane derives the same
+ * key, so that a proxy can continue the sessions of another. It is sent like a secret with this digest.
  */
 export const sessionKeyRef = {
   namespace: '',

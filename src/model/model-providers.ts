@@ -1,12 +1,12 @@
-/** Providers of language models behind a GatewayBackend, in the words of the interface. */
+/** Providers of language models behind a GatewayBackend, in the form that proxies receive. */
 
-/** What is asked of whom; which fields count depends on the vendor. */
+/** Settings of a provider; which fields are used depends on the vendor. */
 export interface ProviderConfig {
-  /** A name of the table in src/backends/ai/providers. */
+  /** A key of the table in src/backends/ai/providers. */
   readonly vendor: string
   /** Overrides the model of requests. */
   readonly model?: string
-  /** Host of the API, for vendors that have none of their own; a scheme in front does not count. */
+  /** Host of the API, for vendors without a fixed host. If it begins with a scheme, that is ignored. */
   readonly endpoint?: string
   readonly deploymentName?: string
   readonly apiVersion?: string
@@ -16,14 +16,14 @@ export interface ProviderConfig {
 }
 
 export interface ModelProvider {
-  /** What policies call it; absent where it is the only one. */
+  /** Name by which policies refer to the provider; omitted if it is the only one. */
   readonly name?: string
   readonly config: ProviderConfig
-  /** The vendor's own where absent. */
+  /** Host to connect to. If omitted, the vendor's default host. */
   readonly host?: string
-  /** 443 where absent. */
+  /** Port to connect to. If omitted, 443. */
   readonly port?: number
-  /** Path and query of every request, in place of the vendor's. */
+  /** Path and query of all requests, in place of the vendor's paths. */
   readonly path?: string
 }
 

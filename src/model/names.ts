@@ -1,4 +1,4 @@
-/** A namespaced object's name. */
+/** The namespace and name of an object. */
 export interface ObjectName {
   readonly namespace: string
   readonly name: string
@@ -21,26 +21,31 @@ export function parseObjectKey(key: ObjectKey): ObjectRef {
   return { kind, namespace, name }
 }
 
+/** The Gateway that a text of the form `namespace/name` refers to. */
+export function gatewayRef(text: string): ObjectRef {
+  return parseObjectKey(`Gateway/${text}`)
+}
+
 /**
- * How old an object is, for every tie that Gateway API settles by age: creation time first, then
- * (only for objects whose manifest gives no creation time) the order of first sight, then
- * `namespace/name`.
+ * The age of an object, which decides all ties that Gateway API resolves by age. Compared first by
+ * creation time, then (only for objects without a creationTimestamp) by the order in which they were
+ * first observed, then by `namespace/name`.
  */
 export interface Age {
-  /** Milliseconds since the epoch; first sight where the object has no creationTimestamp. */
+  /** Milliseconds since the epoch: the creationTimestamp, or when the object was first observed. */
   readonly created: number
-  /** Position in the log of the first sight; 0 where the object has a creationTimestamp. */
+  /** Log position at which the object was first observed; 0 if it has a creationTimestamp. */
   readonly order: number
 }
 
-/** Negative where `a` is older; a total order over distinct objects. */
+/** Returns a negative number if `a` is older. Distinct objects never compare as equal. */
 export function compareAge(a: Age & ObjectName, b: Age & ObjectName): number {
   if (a.created !== b.created) return a.created - b.created
   if (a.order !== b.order) return a.order - b.order
   return compareText(`${a.namespace}/${a.name}`, `${b.namespace}/${b.name}`)
 }
 
-/** Order by UTF-16 code units: the same on every machine, unlike localeCompare. */
+/** Compares by UTF-16 code units. Unlike localeCompare, the order is the same on every machine. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0
   return a < b ? -1 : 1

@@ -1,4 +1,4 @@
-/** Origins as they are compared: parsed once, ports always written (RFC 6454 section 4). */
+/** Parses and compares origins (RFC 6454 section 4). The port of a parsed origin is always set. */
 
 export interface Origin {
   readonly scheme: string
@@ -15,7 +15,7 @@ const defaultPorts: Readonly<Record<string, string>> = {
 
 const form = /^([a-z][a-z0-9+.-]*):\/\/(\[[0-9a-f:.]+\]|[^/:?#@[\]\\%<>^|\s]+)(?::([0-9]{1,5}))?$/
 
-/** Undefined for `null` and for whatever is not an origin. */
+/** Returns undefined for `null` and for any other text that is not an origin. */
 export function parseOrigin(text: string): Origin | undefined {
   const match = form.exec(text.toLowerCase())
   const [, scheme, host, given] = match ?? []
@@ -24,14 +24,14 @@ export function parseOrigin(text: string): Origin | undefined {
   return port === undefined ? undefined : { scheme, host, port: String(Number(port)) }
 }
 
-/** `scheme://host:port`. */
+/** Formats an origin as `scheme://host:port`. */
 export function originText({ scheme, host, port }: Origin): string {
   return `${scheme}://${host}:${port}`
 }
 
 /**
- * Does the origin name the host that the request is for? Schemes are not compared, since TLS may
- * end before the gateway; a host without a port stands for the default port of the origin's scheme.
+ * Is the host of the origin the host that the request is for? Schemes are not compared, since TLS may
+ * end before the gateway. An authority without port has the default port of the origin's scheme.
  */
 export function isSameHost(origin: Origin, authority: string): boolean {
   const own = parseOrigin(`${origin.scheme}://${authority}`)

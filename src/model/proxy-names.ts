@@ -1,20 +1,19 @@
-/** Names and labels of what is deployed for a Gateway. */
+/** Names and labels of the objects that are deployed for a Gateway. */
 import { hash } from 'node:crypto'
 
-/** GEP-1762: marks what belongs to a Gateway. */
+/** Label of all objects that belong to a Gateway (GEP-1762). */
 export const gatewayNameLabel = 'gateway.networking.k8s.io/gateway-name'
 export const gatewayClassLabel = 'gateway.networking.k8s.io/gateway-class-name'
 export const managedByLabel = 'app.kubernetes.io/managed-by'
 export const managedBy = 'sluice'
 
-/** Names of Services are the strictest (RFC 1035 label). */
+/** An RFC 1035 label, as the names of Services must be; other kinds allow more. */
 const label = /^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$/
 
 /**
- * The name of every object of a Gateway, its service account included, and the value of labels that
- * name it: the name of the Gateway, or where that cannot be the name of a Service (it is longer than
- * 63 characters, has dots, or begins with a digit) the part of it that can, and 12 hex digits of its
- * SHA-256.
+ * The name of every object that is deployed for a Gateway, and the value of labels that name it. This
+ * is the name of the Gateway. If that is not a valid Service name (it is longer than 63 characters, has
+ * dots, or begins with a digit), it is changed to a valid one that ends in 12 hex digits of the SHA-256.
  */
 export function proxyObjectName(gateway: string): string {
   if (label.test(gateway)) return gateway

@@ -1,21 +1,36 @@
 /**
- * What a policy may learn of the objects that it refers to, when it is compiled. Of a Secret that
- * is facts only: values never reach the control plane's decisions.
+ * What a policy can learn about the objects that it refers to when it is compiled. For a Secret that
+ * is only metadata: the control plane makes its decisions without the values of Secrets.
  */
 import type { DirectTarget, SecretRef } from './resources.ts'
 
-/** Looks objects up in the namespace of the object that refers to them; every look is remembered. */
+/** Looks up objects in the namespace of the object that refers to them. Every lookup is recorded. */
 export interface References {
-  /** Undefined where there is no such Secret. */
+  /** Returns undefined if the Secret does not exist. */
   secret(name: string): ReferencedSecret | undefined
-  /** Secrets that have all of these labels, by name. */
+  /** Secrets that have all of these labels, sorted by name. */
   secretsWith(labels: Readonly<Record<string, string>>): readonly ReferencedSecret[]
-  /** Undefined where there is no such ConfigMap. */
+  /** Returns undefined if the ConfigMap does not exist. */
   configMap(name: string): ReferencedConfigMap | undefined
-  /** Where requests to a backend go; a message where the reference leads nowhere. */
+  /** The target of requests to a backend, or the reason why the reference cannot be resolved. */
   backend(reference: BackendReference): DirectTarget | string
-  /** Asks for a key set to be fetched and kept; a message where the reference leads nowhere. */
+  /** Requests that a key set is fetched regularly. Returns a text if the reference cannot be resolved. */
   keySet(remote: RemoteKeySet): FetchedKeySet | string
+}
+
+/** The target of a reference that a policy calls, or the reason why it cannot be called. */
+export function calledBackend(
+  references: References,
+  reference: BackendReference,
+): Exclude<DirectTarget, { readonly type: 'invalid' }> | string {
+  const target = references.backend(reference)
+  return typeof target === 'string' || target.type !== 'invalid' ? target : target.message
+}
+
+/** A message that a Secret does not have the entry `key`, with the entries that it has. */
+export function missingEntry({ label, entries }: ReferencedSecret, key: string): string {
+  const names = Object.keys(entries).sort().join(', ')
+  return `Secret ${label} has no entry ${key}${names === '' ? '' : `, only ${names}`}`
 }
 
 export interface BackendReference {
@@ -29,25 +44,25 @@ export interface BackendReference {
 /** A JSON Web Key Set that a backend serves. */
 export interface RemoteKeySet {
   readonly backendRef: BackendReference
-  /** Relative to the root of the backend. */
+  /** Path relative to the root of the backend. */
   readonly path: string
-  /** Milliseconds after which it is fetched again. */
+  /** Milliseconds after which the key set is fetched again. */
   readonly cacheMs: number
 }
 
 export interface FetchedKeySet {
-  /** What it is called in events and messages. */
+  /** Identifies the key set in events and messages. */
   readonly uri: string
-  /** As last fetched (RFC 7517, public members only); undefined before the first time. */
+  /** The last fetched key set (RFC 7517) with its public members; undefined before the first fetch. */
   readonly keySet: unknown
-  /** It will be fetched when a gateway runs. */
+  /** True if nothing fetches key sets here, so that this one is only known when a gateway runs. */
   readonly isPending?: boolean
 }
 
 export interface ReferencedConfigMap {
   /** `namespace/name`, for messages. */
   readonly label: string
-  /** Text of an entry of `data`, or of `binaryData` where that is UTF-8; undefined where there is none. */
+  /** Text of an entry of `data`, or of `binaryData` if it is UTF-8; undefined if there is no such entry. */
   entry(key: string): string | undefined
 }
 
@@ -55,22 +70,22 @@ export interface ReferencedSecret {
   /** `namespace/name`, for messages. */
   readonly label: string
   readonly type: string
-  /** By the name of the entry in `data`. */
+  /** Metadata of the entries, by their names in `data`. */
   readonly entries: Readonly<Record<string, SecretEntry>>
-  /** The reference by which the value of an entry travels; undefined where there is no such entry. */
+  /** The reference that is sent in place of an entry's value; undefined if there is no such entry. */
   ref(key: string): SecretRef | undefined
 }
 
-/** What the log knows of one entry of a Secret. */
+/** The metadata of one entry of a Secret, as the event log records it. */
 interface SecretEntry {
   /** Keyed digest of the value. */
   readonly digest: string
   readonly isEmpty?: boolean
-  /** Of each PEM certificate, in order; absent where the entry holds none. */
+  /** The PEM certificates in their order; omitted if the entry has none. */
   readonly certificates?: readonly { readonly isValid: boolean }[]
-  /** Present where the entry is a private key in PEM; `type` is `unreadable` where it is damaged. */
+  /** Set if the entry is a PEM private key. `type` is `unreadable` if it cannot be parsed. */
   readonly privateKey?: { readonly type: string; readonly pairsWith: readonly string[] }
   readonly htpasswd?: readonly { readonly line: number; readonly hash: string }[]
-  /** Can it serve as an API key? `plain` and `json` can; else it says why not. */
+  /** `plain` or `json` if the entry can be used as an API key, otherwise the reason why it cannot. */
   readonly apiKey?: string
 }

@@ -1,23 +1,22 @@
 /**
- * The desired state: what is digested, compared, replayed and sent to proxies. One resource is one
- * thing that a user wrote (a listener, a route rule, a policy section and target, an EndpointSlice),
- * children point up to their parents by key, and nothing is merged here: a one-field edit changes
- * one small resource.
+ * The desired state, as it is digested, compared, replayed and sent to proxies. One resource is one
+ * thing that a user wrote: a listener, a route rule, a policy section for one target, an EndpointSlice.
+ * Resources refer to their parents by key. They are not merged here, so that a change of one field
+ * changes only one small resource.
  */
+
+import type { ServiceTarget } from './destinations.ts'
 import type { PodResource, PoolResource } from './inference-pools.ts'
-import { type McpTarget, sessionKeyRef } from './mcp-targets.ts'
-import type { ProviderGroup } from './model-providers.ts'
+import { sessionKeyRef } from './mcp-targets.ts'
 import type { Age, ObjectName, ObjectRef } from './names.ts'
 
-/** Unique over all resources; begins with the resource's type and a slash. */
+/** Unique among all resources; begins with the resource's type and a slash. */
 export type ResourceKey = string
 
 export type Protocol = 'HTTP' | 'HTTPS' | 'TLS' | 'TCP' | 'UDP'
 
-/** One entry of a Secret, by name and by the keyed digest of its value; never the value itself. */
-export interface SecretRef {
-  readonly namespace: string
-  readonly name: string
+/** Refers to one entry of a Secret by name and by the keyed digest of its value; never has the value. */
+export interface SecretRef extends ObjectName {
   /** Entry in the Secret's data, such as `tls.key`. */
   readonly key: string
   readonly digest: string
@@ -29,22 +28,22 @@ export interface CertificateRef {
   readonly privateKey: SecretRef
 }
 
-/** TLS that ends at a listener; its absence on a listener of protocol TLS is mode Passthrough. */
+/** TLS settings of a listener that terminates TLS; a TLS listener without them passes TLS through. */
 export interface ListenerTls {
-  /** In the order of the listener's certificateRefs; where none is left, every handshake fails. */
+  /** In the order of the listener's certificateRefs. If the list is empty, every handshake fails. */
   readonly certificates: readonly CertificateRef[]
-  /** Absent where clients need not prove anything. */
+  /** If omitted, clients need no certificate. */
   readonly clients?: ClientValidation
 }
 
-/** Certificates of authorities: public, and yet some keep them in a Secret. */
+/** CA certificates. They are public, but some users keep them in a Secret. */
 export type Authority = { readonly pem: string } | { readonly secret: SecretRef }
 
-/** What clients must prove. */
+/** How certificates of clients are verified. */
 export interface ClientValidation {
-  /** Without a certificate that an authority vouches for the handshake fails; else it is ignored. */
+  /** If true, a handshake without a valid client certificate fails; if false, it still succeeds. */
   readonly required: boolean
-  /** At least one. */
+  /** Authorities that may have issued a client's certificate. At least one. */
   readonly authorities: readonly Authority[]
 }
 
@@ -56,12 +55,12 @@ export interface ListenerResource {
   /** The object whose spec has the listener: the Gateway, or a ListenerSet attached to it. */
   readonly owner: ObjectRef
   readonly section: string
-  /** 1..65535. */
+  /** From 1 to 65535. */
   readonly port: number
   readonly protocol: Protocol
-  /** Exact, `*.suffix`, or empty for every host. Lower case. */
+  /** An exact hostname, `*.suffix`, or empty for all hosts. In lower case. */
   readonly hostname: string
-  /** Present exactly where TLS ends here: on HTTPS, and on TLS in mode Terminate. */
+  /** Set if and only if the listener terminates TLS: protocol HTTPS, or TLS in mode Terminate. */
   readonly tls?: ListenerTls
 }
 
@@ -78,7 +77,7 @@ export interface PathMatch {
   readonly value: string
 }
 
-/** All conditions must hold. */
+/** Matches requests that meet all of these conditions. */
 export interface RouteMatch {
   readonly path: PathMatch
   readonly method?: string
@@ -86,12 +85,12 @@ export interface RouteMatch {
   readonly query: readonly NamedMatch[]
 }
 
-export interface HeaderValue {
+interface HeaderValue {
   readonly name: string
   readonly value: string
 }
 
-/** Gateway API HTTPHeaderFilter: set, add and remove, names case-insensitive. */
+/** A Gateway API HTTPHeaderFilter: fields to set, add and remove. Names are case-insensitive. */
 export interface HeaderChanges {
   readonly set: readonly HeaderValue[]
   readonly add: readonly HeaderValue[]
@@ -118,48 +117,45 @@ export type RouteFilter =
   | {
       readonly type: 'mirror'
       readonly target: BackendTarget
-      /** The share of requests that is mirrored: numerator of denominator. */
+      /** The fraction of requests that is mirrored is numerator / denominator. */
       readonly numerator: number
       readonly denominator: number
     }
 
-/** Where a reference leads. An invalid one keeps its weight and answers 500 for its share. */
-export type BackendTarget =
-  | DirectTarget
-  | { readonly type: 'pool'; readonly namespace: string; readonly name: string }
+/** The target of a weighted reference. An invalid target keeps its weight; its requests fail with 500. */
+export type BackendTarget = DirectTarget | ({ readonly type: 'pool' } & ObjectName)
 
-/** What can be called without asking anybody where. */
+/** A target that can be called without an endpoint picker. */
 export type DirectTarget =
-  | {
-      readonly type: 'service'
-      readonly namespace: string
-      readonly name: string
-      readonly port: number
-    }
-  | { readonly type: 'backend'; readonly namespace: string; readonly name: string }
+  | ServiceTarget
+  | ({ readonly type: 'backend' } & ObjectName)
   | { readonly type: 'invalid'; readonly reason: string; readonly message: string }
 
-export interface WeightedBackend {
-  /** 0..1000000; 0 gets no traffic. */
+/** A weighted backend of a stream route. Connections and datagrams to an invalid target are refused. */
+export interface StreamBackend {
+  /** From 0 to 1000000; a backend with weight 0 gets no traffic. */
   readonly weight: number
   readonly target: BackendTarget
+}
+
+export interface WeightedBackend extends StreamBackend {
   readonly filters: readonly RouteFilter[]
 }
 
-/** A route is served on a listener for these hostnames; an empty string is every host. */
+/** A listener that serves a route, and the hostnames for which it does; an empty hostname is any host. */
 export interface Attachment {
   readonly listener: ResourceKey
   readonly hostnames: readonly string[]
 }
 
-/** Clients of a rule stay at the endpoint that served them first (Gateway API, SessionPersistence). */
+/** Requests of a session go to the endpoint that served its first one (Gateway API, SessionPersistence). */
 export interface SessionPersistence {
   readonly carrier: 'Cookie' | 'Header'
-  /** Of the cookie or of the header field; header names are in lower case. */
+  /** Name of the cookie or header field. Header names are in lower case. */
   readonly name: string
-  /** Milliseconds from the beginning of a session; absent: it has no end. */
+  /** Milliseconds after the session's start at which it ends. If omitted, it does not end. */
   readonly absoluteTimeoutMs?: number
-  /** The client keeps the cookie for as long as the session lasts, not just until it is closed. */
+  /** If true, the cookie lasts as long as the session; if false, until the client is closed. */
   readonly isPermanent: boolean
 }
 
@@ -174,20 +170,13 @@ export interface RouteResource extends Age {
   readonly matches: readonly RouteMatch[]
   readonly filters: readonly RouteFilter[]
   readonly backends: readonly WeightedBackend[]
-  /** Whole request including retries and body, in milliseconds; 0 or absent = no limit. */
+  /** Timeout of a request including retries and body, in milliseconds; no limit if 0 or omitted. */
   readonly requestTimeoutMs?: number
-  /** One attempt, in milliseconds; 0 or absent = no limit. */
+  /** Timeout of one attempt, in milliseconds; no limit if 0 or omitted. */
   readonly backendTimeoutMs?: number
   readonly session?: SessionPersistence
-  /** Set where the rule cannot be honoured: every request it matches is answered 500. */
+  /** Set if the rule cannot be applied as written. All requests that match it fail with 500. */
   readonly unusable?: string
-}
-
-/** A share of the connections or datagrams of a stream route. An invalid one is refused its share. */
-export interface StreamBackend {
-  /** 0..1000000; 0 gets no traffic. */
-  readonly weight: number
-  readonly target: BackendTarget
 }
 
 /** The rule of a TLSRoute, TCPRoute or UDPRoute. Key `stream/<kind>/<ns>/<name>`. */
@@ -196,47 +185,43 @@ export interface StreamResource extends Age {
   readonly key: ResourceKey
   readonly route: ObjectRef
   readonly ruleName?: string
-  /** Hostnames are names of TLS handshakes; an empty string is every name, and none at all. */
+  /** Hostnames are compared to the SNI of the handshake; an empty one also matches if there is no SNI. */
   readonly attachments: readonly Attachment[]
   readonly backends: readonly StreamBackend[]
 }
 
-export type Destination =
-  | { readonly type: 'static'; readonly host: string; readonly port: number }
-  | { readonly type: 'dynamic' }
-  /** Groups by priority. */
-  | { readonly type: 'ai'; readonly groups: readonly ProviderGroup[] }
-  /** Targets in the order in which they were written; empty where selectors match nothing. */
-  | { readonly type: 'mcp'; readonly targets: readonly McpTarget[]; readonly isStateless: boolean }
-  | { readonly type: 'unsupported'; readonly message: string }
+/** Where requests to a GatewayBackend go, by type. Each type of backend adds its own entry. */
+export interface Destinations {
+  readonly unsupported: { readonly message: string }
+}
+
+export type Destination = {
+  [Type in keyof Destinations]: { readonly type: Type } & Destinations[Type]
+}[keyof Destinations]
 
 /** A GatewayBackend. Key `backend/<ns>/<name>`. */
-export interface BackendResource {
+export interface BackendResource extends ObjectName {
   readonly type: 'backend'
   readonly key: ResourceKey
-  readonly namespace: string
-  readonly name: string
   readonly destination: Destination
 }
 
 export interface ServicePort {
   readonly name: string
   readonly port: number
-  /** Absent: TCP. One number may stand for a TCP port and for a UDP port. */
+  /** Transport protocol. If omitted, TCP. A TCP port and a UDP port may have the same number. */
   readonly protocol?: 'UDP'
-  /** Port number of the pods where it is a number; EndpointSlices carry the real one. */
+  /** Port of the Pods if the Service gives a number. EndpointSlices have the actual port. */
   readonly targetPort?: number
   readonly appProtocol?: string
 }
 
 /** A Service. Key `service/<ns>/<name>`. */
-export interface ServiceResource {
+export interface ServiceResource extends ObjectName {
   readonly type: 'service'
   readonly key: ResourceKey
-  readonly namespace: string
-  readonly name: string
   readonly ports: readonly ServicePort[]
-  /** Endpoints that are not ready serve as well. */
+  /** Sends requests to endpoints that are not ready, too. */
   readonly publishNotReady: boolean
 }
 
@@ -245,41 +230,37 @@ export interface Endpoint {
   readonly ready: boolean
   readonly zone?: string
   readonly node?: string
-  /** Zones and nodes that it should serve (EndpointSlice hints); absent where nobody said. */
+  /** Zones that the endpoint should serve (EndpointSlice hints). */
   readonly forZones?: readonly string[]
+  /** Nodes that the endpoint should serve (EndpointSlice hints). */
   readonly forNodes?: readonly string[]
 }
 
-interface EndpointPort {
-  readonly name: string
-  readonly port: number
-  readonly appProtocol?: string
-}
+type EndpointPort = Pick<ServicePort, 'name' | 'port' | 'appProtocol'>
 
 /** One EndpointSlice. Key `workload/<ns>/<slice>`. */
-export interface WorkloadResource {
+export interface WorkloadResource extends ObjectName {
   readonly type: 'workload'
   readonly key: ResourceKey
-  readonly namespace: string
-  readonly name: string
   /** Name of the Service in the same namespace. */
   readonly service: string
   readonly ports: readonly EndpointPort[]
   readonly endpoints: readonly Endpoint[]
 }
 
-export type PolicySection = 'frontend' | 'traffic' | 'backend'
+export const policySections = ['frontend', 'traffic', 'backend'] as const
+export type PolicySection = (typeof policySections)[number]
 export type PolicyPhase = 'PreRouting' | 'PostRouting'
 
-/** What a policy points up to. `section` is a listener, entry, rule, port, provider or target name. */
+/** The target of a policy. `section` is the name of a listener, entry, rule, port, provider or MCP target. */
 export interface PolicyTarget extends ObjectRef {
   readonly section?: string
-  /** Written inside the target itself (GatewayBackend.spec.policies): beats every targetRef. */
+  /** Set for policies in the target itself (GatewayBackend.spec.policies), which override all targetRefs. */
   readonly inline?: boolean
 }
 
 /**
- * One field of one section of one policy on one target, unmerged.
+ * One field of one section of a policy for one target, before merging.
  * Key `policy/<section>/<ns>/<name>/<field>/<target>`.
  */
 export interface PolicyResource extends Age {
@@ -290,21 +271,21 @@ export interface PolicyResource extends Age {
   readonly field: string
   readonly phase: PolicyPhase
   readonly target: PolicyTarget
-  /** Version of the shape of `config`; a proxy that does not know it fails closed. */
+  /** Version of the format of `config`. A proxy that does not know it rejects covered requests. */
   readonly configVersion: number
-  /** Canonical JSON of the compiled form. */
+  /** The compiled policy as canonical JSON. */
   readonly config: string
-  /** Values that `config` names by their digests. */
+  /** The Secret entries whose digests `config` contains. */
   readonly secrets?: readonly SecretRef[]
-  /** Set where the policy cannot be enforced: whatever it covers is answered 500. */
+  /** Set if the policy cannot be enforced. The requests that it applies to fail with 500. */
   readonly unenforceable?: string
-  /** To leave it out opens nothing: a proxy that does not know it goes on without it, and says so. */
+  /** Set if it is safe to ignore the policy: a proxy that does not know it reports that and ignores it. */
   readonly dispensable?: true
 }
 
 /**
- * The value of an entry of a Secret. It travels beside the desired state and is no part of it: what
- * is digested and recorded holds SecretRefs. Key `secret/<digest>`; the version is the digest, too.
+ * The value of an entry of a Secret. It is sent with the desired state but is not a part of it: what is
+ * digested and recorded contains only SecretRefs. Key `secret/<digest>`; the version is the digest.
  */
 export interface SecretResource {
   readonly type: 'secret'
@@ -327,20 +308,20 @@ export type Resource =
 
 export type ResourceType = Resource['type']
 
-/** A resource as it is published: `version` is a hash of its content. */
+/** A resource as it is published. `version` is a hash of its content. */
 export interface VersionedResource {
   readonly version: string
   readonly resource: Resource
 }
 
-/** One published change set; `sequence` is the log position whose fold gave it. */
+/** One published set of changes; `sequence` is the position in the log that it results from. */
 export interface DesiredDelta {
   readonly sequence: number
   readonly upserted: readonly VersionedResource[]
   readonly removed: readonly ResourceKey[]
 }
 
-/** Everything secret that a resource refers to. */
+/** References to the secret values that a resource needs. */
 export function secretRefsOf(resource: Resource): readonly SecretRef[] {
   if (resource.type === 'policy') return resource.secrets ?? []
   if (resource.type === 'backend' && resource.destination.type === 'mcp') return [sessionKeyRef]
@@ -354,7 +335,7 @@ export function secretRefsOf(resource: Resource): readonly SecretRef[] {
   ]
 }
 
-/** Key of the resource that carries a value. */
+/** Key of the resource that holds a secret value. */
 export function secretKey(digest: string): ResourceKey {
   return `secret/${digest}`
 }

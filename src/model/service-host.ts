@@ -1,6 +1,6 @@
 export const defaultClusterDomain = 'cluster.local'
 
-/** The name of a Service in DNS: what its requests and its certificates are for. */
+/** The DNS name of a Service; requests to it and its certificates use this name. */
 export function serviceHost(name: string, namespace: string, clusterDomain: string): string {
   return `${name}.${namespace}.svc.${clusterDomain}`
 }

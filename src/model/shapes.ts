@@ -1,23 +1,34 @@
-/** Shapes that the compiled forms of several policies share. */
-import { choice, integer, list, port, record, type Shape, text, union } from '../base/shape.ts'
+/** Schemas that the compiled configs of several policies share. */
+import { parseDurationMs } from '../base/duration.ts'
+import {
+  choice,
+  integer,
+  list,
+  optional,
+  port,
+  record,
+  type Shape,
+  text,
+  union,
+} from '../base/shape.ts'
+import type { ServiceTarget } from './destinations.ts'
 import type { DirectTarget, HeaderChanges } from './resources.ts'
 
-type ServiceTarget = Extract<DirectTarget, { readonly type: 'service' }>
 type NamedBackend = Extract<DirectTarget, { readonly type: 'backend' }>
 type NoTarget = Extract<DirectTarget, { readonly type: 'invalid' }>
 
-const service: Shape<ServiceTarget> = record({
+const service = record<ServiceTarget>({
   type: choice('service'),
   namespace: text,
   name: text,
   port,
 })
-const backend: Shape<NamedBackend> = record({
+const backend = record<NamedBackend>({
   type: choice('backend'),
   namespace: text,
   name: text,
 })
-const invalid: Shape<NoTarget> = record({ type: choice('invalid'), reason: text, message: text })
+const invalid = record<NoTarget>({ type: choice('invalid'), reason: text, message: text })
 
 type Callable = ServiceTarget | NamedBackend
 
@@ -32,24 +43,41 @@ export const directTarget: Shape<DirectTarget> = union<'type', DirectTarget>('ty
   invalid,
 })
 
-/** Longer times are longer than timers go. */
+/** A duration in milliseconds. Timers clamp durations that are longer than they support. */
 export const milliseconds = integer(0, 2 ** 52)
 
-export const keepalive = record<{
-  readonly retries: number
-  readonly timeMs: number
-  readonly intervalMs: number
-}>({ retries: integer(0, 2 ** 31 - 1), timeMs: milliseconds, intervalMs: milliseconds })
+export const keepalive = record({
+  /** Number of unanswered probes after which the connection is closed. */
+  retries: integer(0, 2 ** 31 - 1),
+  /** Idle time before the first probe. */
+  timeMs: milliseconds,
+  intervalMs: milliseconds,
+})
+
+const defaultProbes = 9
+const defaultProbeMs = 180_000
+
+/** Compiles keepalive settings; the schema has already checked the durations. */
+export function keepaliveConfig(spec: { retries?: number; time?: string; interval?: string }) {
+  return {
+    retries: spec.retries ?? defaultProbes,
+    timeMs: parseDurationMs(spec.time) ?? defaultProbeMs,
+    intervalMs: parseDurationMs(spec.interval) ?? defaultProbeMs,
+  }
+}
 
 const header = record<HeaderChanges['set'][number]>({ name: text, value: text })
 
-export const headerChanges: Shape<HeaderChanges> = record({
+export const headerChanges: Shape<HeaderChanges> = record<HeaderChanges>({
   set: list(header),
   add: list(header),
   remove: list(text),
 })
 
-export const namedExpression = record<{ readonly name: string; readonly expression: string }>({
-  name: text,
-  expression: text,
+export const namedExpression = record({ name: text, expression: text })
+
+/** Changes to the attributes of access log entries and spans, in the form that users write. */
+export const attributeChanges = record({
+  remove: optional(list(text)),
+  add: optional(list(namedExpression)),
 })

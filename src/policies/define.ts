@@ -1,13 +1,13 @@
 /**
- * The contract of a policy, told once. A policy is one folder and one line in `registry.ts`.
+ * Defines what a policy is. Each policy has one folder, and one line in `registry.ts`.
  *
- *   schema   what users may write: fields, bounds, defaults, docs (control plane, CRDs, validation)
- *   compile  spec -> config: pure, control plane; what cannot be compiled becomes problems, and a
- *            security policy with a problem fails closed
- *   apply    config -> a step that runs on requests: data plane, loaded at start
+ *   schema   what users can write: fields, limits, defaults and docs, for the CRDs and validation
+ *   compile  turns a spec into a config; a pure function in the control plane. Problems are reported,
+ *            and a security policy with a problem rejects the requests that it applies to
+ *   apply    turns a config into a step that runs on requests; loaded when the proxy starts
  *
- * Registration gives it everything else: CRD text, the documentation table, merging, status
- * reasons, and its place in the order of execution, which is its position in the registry.
+ * Everything else follows from the registration: CRD text, reference pages, merging, status reasons, and
+ * the order of execution, which is the position in the registry.
  */
 import type { Shape } from '../base/shape.ts'
 import type { ClientSettings, ConnectionSettings } from '../exchange/connection.ts'
@@ -16,105 +16,101 @@ import type { McpRules } from '../exchange/mcp.ts'
 import type { AccessLogRules, TracingRules } from '../exchange/observe.ts'
 import type { PolicyHost } from '../exchange/rate-limits.ts'
 import type { References } from '../model/references.ts'
-import type { PolicySection, SecretRef } from '../model/resources.ts'
-import type { Schema } from '../schema/field.ts'
+import type { SecretRef } from '../model/resources.ts'
 import type { SectionField, SectionName } from '../schema/section-field.ts'
 
-/** Something wrong with a policy that its schema cannot see. */
+/** A problem in a policy that its schema cannot detect. */
 export interface PolicyProblem {
   /** Path below the policy's field, such as `additionalOrigins[0]`; empty for the field itself. */
   readonly path: string
   readonly message: string
-  /** What is named is left out, and all the rest of the policy holds: it stays in force. */
+  /** Set if only this part is left out and the rest of the policy still applies. */
   readonly partial?: true
 }
 
-/** `config` is what the proxy receives; absent where nothing can be enforced. */
 export interface Compiled<Config> {
+  /** What the proxy receives. Omitted if no part of the policy can be applied. */
   readonly config?: Config
   readonly problems: readonly PolicyProblem[]
   /**
-   * The config can be enforced in spite of its problems, because what it cannot judge it refuses:
-   * credentials that cannot be read are nobody's credentials. The object still is invalid.
+   * Set if the config can be enforced despite its problems, because it rejects what it cannot check. For
+   * example, if credentials cannot be read, none are valid. The object is still reported as invalid.
    */
   readonly protects?: true
-  /** Values that the config names by their digests; they travel beside it. */
+  /** Secret values whose digests the config contains; they are sent with it. */
   readonly secrets?: readonly SecretRef[]
-  /** What its author should know although all of it works; with the field's path in front. */
+  /** Hints for the user although everything works; each begins with the path of its field. */
   readonly notes?: readonly string[]
 }
 
-/** A policy bound to its config; `onResponse` runs in reverse order of the registry. */
+/** A policy bound to its config. `onResponse` of all steps runs in reverse order. */
 export interface Step {
-  /** What a backend policy settles for connections; the same for every request. */
+  /** Connection settings of a backend policy; the same for all requests. */
   readonly connection?: ConnectionSettings
-  /** What a frontend policy settles for connections of clients. */
+  /** Settings of a frontend policy for client connections. */
   readonly client?: ClientSettings
-  /** What a frontend policy asks of the access log. */
+  /** Access log settings of a frontend policy. */
   readonly accessLog?: AccessLogRules
-  /** What a frontend policy asks of spans. */
+  /** Tracing settings of a frontend policy. */
   readonly tracing?: TracingRules
   /**
-   * How what clients do at MCP servers is judged. The step's own `onRequest` runs on the request of
-   * the client, before it is read, and once for each; not on those that are made of it for targets.
+   * Rules for what clients do at MCP servers. `onRequest` of this step runs once for each request of a
+   * client, before its message is read. It does not run for the requests to MCP servers that result
+   * from it.
    */
   readonly mcp?: McpRules
   onRequest?(exchange: Exchange): Verdict | Promise<Verdict>
   onResponse?(exchange: Exchange): void | Promise<void>
-  /** The policy is gone: gives back what garbage collection does not see. Idempotent. */
+  /** Called after the policy was removed, possibly several times, to release resources. */
   dispose?(): void
 }
 
 /**
- * What `apply.ts` exports: makes a step once per configuration, never per request. Where the
- * definition merges by `append`, `config` is the array of every config that applies, least specific
- * level first.
+ * The default export of `apply.ts`. `bind` makes a step once per configuration, never per request. If the
+ * definition merges by `append`, its `config` is the list of all configs that apply, starting with the
+ * least specific level.
  */
 export interface PolicyApply<Config> {
-  /** The form of one config. What a proxy has received is bound only if it has this form. */
-  readonly shape: Shape<Config extends readonly (infer One)[] ? One : Config>
+  /** The schema of one config. The proxy binds only configs that match it. */
+  readonly shape: Shape<OneOf<Config>>
   bind(config: Config, callouts: Callouts, secrets: SecretValues, host: PolicyHost): Step
 }
 
-export interface PolicyDefinition<Spec = unknown, Config = unknown> {
-  readonly section: PolicySection
-  /** The field below the section, such as `csrf`. */
-  readonly field: string
-  /** What users may write. */
-  readonly schema: Schema<Spec>
-  /** One sentence for the reference pages. */
-  readonly doc: string
-  /** A policy that protects something: where it cannot be enforced, requests are answered 500. */
+type OneOf<Config> = Config extends readonly (infer One)[] ? One : Config
+
+/** The parts of a definition that describe how a policy behaves, in addition to its field and schema. */
+interface PolicyBehaviour<Spec, Config> {
+  /** True if the policy protects something: if it cannot be enforced, requests fail with 500. */
   readonly security: boolean
-  /** May it run before routing? */
-  readonly preRouting: boolean
-  /** How the same field from several sources combines; `append` only for authorization. */
-  readonly merge: 'replace' | 'append'
-  /** Version of Config's shape. */
-  readonly configVersion: number
-  /** Kinds of targets on which it has an effect; elsewhere it is ignored, with a message. Absent: all. */
+  /** Can it run in phase PreRouting? Default: false. */
+  readonly preRouting?: boolean
+  /** How the policies of several levels combine. Default: `replace`; only authorization uses `append`. */
+  readonly merge?: 'replace' | 'append'
+  /** Version of the config format. Default: 1. */
+  readonly configVersion?: number
+  /** Kinds of targets on which it has an effect; the status reports others. Default: all. */
   readonly effectiveOn?: readonly string[]
-  /** It answers instead of a backend, after the filters of the rule, so that a redirect comes first. */
+  /** True if it answers in place of a backend. It then runs after the rule's filters, such as redirects. */
   readonly answers?: boolean
-  /** Omitted if no user writes the field: another object is compiled to it. */
-  readonly compile?: (spec: Spec, references: References) => Compiled<Config>
-  readonly apply: () => Promise<{
-    readonly default: PolicyApply<Config> | PolicyApply<readonly Config[]>
-  }>
+  /** Omitted if users cannot set the field, because it is compiled from another object. */
+  compile?(spec: Spec, references: References): Compiled<OneOf<Config>>
+  readonly apply: () => Promise<{ readonly default: PolicyApply<Config> }>
 }
 
-/** A definition as the registry holds it; the literal names and the schema keep their types. */
-export type RegisteredPolicy<Entry extends SectionField> = PolicyDefinition & Entry
+const defaults = { preRouting: false, merge: 'replace', configVersion: 1 } as const
 
-type Behaviour<Spec, Config> = Omit<
-  PolicyDefinition<Spec, Config>,
-  'section' | 'field' | 'schema' | 'doc'
->
+export type PolicyDefinition<Field extends SectionField = SectionField> = Field &
+  PolicyBehaviour<unknown, unknown> &
+  Required<Pick<PolicyBehaviour<unknown, unknown>, keyof typeof defaults>>
 
-/** Joins what users may write with what it does. */
-export function definePolicy<Section extends SectionName, Field extends string, Spec, Config>(
-  entry: SectionField<Section, Field, Spec>,
-  behaviour: Behaviour<Spec, Config>,
-): RegisteredPolicy<SectionField<Section, Field, Spec>> {
-  return { ...entry, ...behaviour } as RegisteredPolicy<SectionField<Section, Field, Spec>>
+/** Declares a policy, and keeps the literal types of its names and schema. */
+export function definePolicy<
+  const Section extends SectionName,
+  const Field extends string,
+  Spec,
+  Config,
+>(
+  definition: SectionField<Section, Field, Spec> & PolicyBehaviour<Spec, Config>,
+): PolicyDefinition<SectionField<Section, Field, Spec>> {
+  return { ...defaults, ...definition }
 }

@@ -72,7 +72,7 @@ const levels = ruleLevels(onGateway, rulePlace)
 const rule = { ...route, section: 'add' }
 const listener = { ...gateway, section: 'web' }
 
-describe('merging of policies', () => {
+describe('merging traffic policies', () => {
   it('takes a whole field from the more specific source and keeps other fields', () => {
     const written = [
       { target: gateway, field: 'csrf', value: 'csrf of the gateway' },
@@ -82,7 +82,7 @@ describe('merging of policies', () => {
     expect(merge(levels, written)).toEqual({ csrf: 'csrf of the gateway', cors: 'B' })
   })
 
-  it('does not split rateLimit, headerModifiers or transformation into their halves', () => {
+  it('replaces rateLimit, headerModifiers and transformation as a whole', () => {
     const written = ['rateLimit', 'headerModifiers', 'transformation'].flatMap((field) => [
       { target: gateway, field, value: 'first half' },
       { target: rule, field, value: 'second half' },
@@ -98,7 +98,7 @@ describe('merging of policies', () => {
     ['Gateway', 'listener', gateway, listener],
     ['listener', 'route', listener, route],
     ['route', 'route rule', route, rule],
-  ])('puts %s below %s', (_low, _high, low, high) => {
+  ])('gives a policy on the %s lower precedence than one on the %s', (_low, _high, low, high) => {
     const written = [
       { target: high, field: 'csrf', value: 'high', created: 2 },
       { target: low, field: 'csrf', value: 'low', created: 1 },
@@ -108,21 +108,24 @@ describe('merging of policies', () => {
 
   it.each([
     ['Gateway', 'ListenerSet', gateway, listenerSet],
-    ['ListenerSet', 'its entry', listenerSet, { ...listenerSet, section: 'web' }],
-  ])('puts %s below %s', (_low, _high, low, high) => {
-    const written = [
-      { target: high, field: 'csrf', value: 'high', created: 2 },
-      { target: low, field: 'csrf', value: 'low', created: 1 },
-    ]
-    expect(merge(ruleLevels(onEntry, rulePlace), written)).toEqual({ csrf: 'high' })
-  })
+    ['ListenerSet', 'entry', listenerSet, { ...listenerSet, section: 'web' }],
+  ])(
+    'gives a policy on the %s lower precedence than one on the %s for ListenerSets',
+    (_low, _high, low, high) => {
+      const written = [
+        { target: high, field: 'csrf', value: 'high', created: 2 },
+        { target: low, field: 'csrf', value: 'low', created: 1 },
+      ]
+      expect(merge(ruleLevels(onEntry, rulePlace), written)).toEqual({ csrf: 'high' })
+    },
+  )
 
   it('does not apply a policy on a listener of the Gateway to an entry of the same name', () => {
     const written = [{ target: listener, field: 'csrf', value: 'listener' }]
     expect(merge(listenerLevels(onEntry), written)).toEqual({})
   })
 
-  it('takes the older of two policies on one level', () => {
+  it('applies the older of two policies on one level', () => {
     const written = [
       { target: route, field: 'cors', value: 'younger', name: 'a', created: 2 },
       { target: route, field: 'cors', value: 'older', name: 'b', created: 1 },
@@ -130,7 +133,7 @@ describe('merging of policies', () => {
     expect(merge(levels, written)).toEqual({ cors: 'older' })
   })
 
-  it('takes the one seen first, then the smaller name, where no age decides', () => {
+  it('applies the policy seen first, then the smaller name, if the ages are equal', () => {
     const seen = [
       { target: route, field: 'cors', value: 'second', name: 'a', order: 9 },
       { target: route, field: 'cors', value: 'first', name: 'b', order: 3 },
@@ -143,7 +146,7 @@ describe('merging of policies', () => {
     expect(merge(levels, alike)).toEqual({ cors: 'smaller name' })
   })
 
-  it('gives both of two policies on one Gateway their field, and one of them a shared field', () => {
+  it('merges two policies on one Gateway field by field, and applies one value per field', () => {
     const onFrontend = { target: gateway, section: 'frontend' as const }
     const written = [
       { ...onFrontend, field: 'accessLog', value: 'log', name: 'a' },
@@ -153,7 +156,7 @@ describe('merging of policies', () => {
     expect(merge(gatewayLevels(gateway), written)).toEqual({ accessLog: 'log', tracing: 'trace' })
   })
 
-  it('keeps the phases apart', () => {
+  it('merges each phase separately', () => {
     const written = [
       { target: gateway, field: 'jwtAuthentication', value: 'J1', phase: 'PreRouting' as const },
       { target: route, field: 'jwtAuthentication', value: 'J2' },
@@ -163,7 +166,7 @@ describe('merging of policies', () => {
     expect(merge(levels, written)).toEqual({ jwtAuthentication: 'J2' })
   })
 
-  it('leaves out of PreRouting what can only run after routing', () => {
+  it('omits fields that cannot run before routing from the phase PreRouting', () => {
     const phase = 'PreRouting' as const
     const written = [{ target: gateway, field: 'csrf', value: 'early', phase }]
     expect(merge(listenerLevels(onGateway), written, phase)).toEqual({})
@@ -179,7 +182,7 @@ describe('merging of policies', () => {
     expect(merge(levels, [...written, onRoute])).toEqual({ timeouts: '8s' })
   })
 
-  it('lets an enforceable policy override one that cannot be enforced', () => {
+  it('lets a valid policy override one that cannot be enforced', () => {
     const broken = { target: gateway, field: 'csrf', value: 'broken', unenforceable: 'why' }
     expect(merge(levels, [broken])).toEqual({ csrf: 'broken' })
     expect(merge(levels, [broken, { target: route, field: 'csrf', value: 'fine' }])).toEqual({
@@ -199,7 +202,7 @@ describe('merging of policies', () => {
   })
 })
 
-describe('merging of backend policies', () => {
+describe('merging backend policies', () => {
   const port = { ...service, section: '80' }
   const place = { backend: service, sections: ['http', '80'] }
   const chain: [string, PolicyTarget][] = [
@@ -217,15 +220,18 @@ describe('merging of backend policies', () => {
     return [belowName, name, below, target] as const
   })
 
-  it.each(steps)('puts %s below %s', (_l, _h, low, high) => {
-    const written = [
-      { target: high, section: 'backend' as const, field: 'tls', value: 'high', created: 2 },
-      { target: low, section: 'backend' as const, field: 'tls', value: 'low', created: 1 },
-    ]
-    expect(merge(backendLevels(levels, place), written)).toEqual({ tls: 'high' })
-  })
+  it.each(steps)(
+    'gives a policy on the %s lower precedence than one on the %s',
+    (_l, _h, low, high) => {
+      const written = [
+        { target: high, section: 'backend' as const, field: 'tls', value: 'high', created: 2 },
+        { target: low, section: 'backend' as const, field: 'tls', value: 'low', created: 1 },
+      ]
+      expect(merge(backendLevels(levels, place), written)).toEqual({ tls: 'high' })
+    },
+  )
 
-  it('finds a policy by the name of the port as well as by its number', () => {
+  it('finds a policy by port name and by port number', () => {
     const named = { ...service, section: 'http' }
     const written = [{ target: named, section: 'backend' as const, field: 'tls', value: 'T' }]
     expect(merge(backendLevels(levels, place), written)).toEqual({ tls: 'T' })
@@ -242,8 +248,8 @@ describe('merging of backend policies', () => {
   })
 })
 
-describe('the registry', () => {
-  it('runs CORS first, authorization after every authentication, and answers last', () => {
+describe('the policy registry', () => {
+  it('orders CORS first, authorization after all authentication, and direct responses last', () => {
     const order = policyRegistry
       .filter(({ section }) => section === 'traffic')
       .map(({ field }) => field)
@@ -266,7 +272,7 @@ describe('the registry', () => {
     ])
   })
 
-  it('lets only a stated list run before routing', () => {
+  it('allows only the listed policies before routing', () => {
     const early = policyRegistry.filter(({ preRouting }) => preRouting).map(({ field }) => field)
     expect(early.toSorted()).toEqual([
       'apiKeyAuthentication',

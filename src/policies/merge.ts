@@ -1,7 +1,7 @@
 /**
- * How policies combine: one pure rule, used by the proxy to enforce and by the control plane to say
- * what was overridden. Per field of a section: the most specific level that has the field gives the
- * whole value; within a level the oldest policy. Nothing is merged inside a field.
+ * How policies are merged. The proxy uses these functions to apply policies, and the control plane uses
+ * them to report overridden ones. For each field of a section, the most specific level that sets it
+ * provides the whole value; within a level, the oldest policy does. Values are never merged.
  *
  *   frontend   Gateway
  *   traffic    Gateway < ListenerSet < listener or entry < route < route rule
@@ -14,7 +14,7 @@ import { compareAge, objectKey } from '../model/names.ts'
 import type { PolicyPhase, PolicyResource, PolicyTarget } from '../model/resources.ts'
 import type { PolicyDefinition } from './define.ts'
 
-/** Identity of a place that policies can target. */
+/** Identifies a target of policies. */
 export type TargetKey = string
 
 export function targetKey(target: PolicyTarget): TargetKey {
@@ -22,14 +22,14 @@ export function targetKey(target: PolicyTarget): TargetKey {
   return `${target.inline === true ? 'inline:' : ''}${objectKey(target)}${section}`
 }
 
-/** Least specific first; the targets of one level are equal in rank. */
+/** Levels from the least specific to the most specific. The targets of a level have equal precedence. */
 export type Levels = readonly (readonly TargetKey[])[]
 
 export interface ListenerPlace {
   readonly gateway: ObjectRef
-  /** The Gateway itself, or the ListenerSet that has the listener. */
+  /** The Gateway itself, or the ListenerSet with the listener. */
   readonly owner: ObjectRef
-  /** Name of the listener or entry. */
+  /** Name of the listener, or of the ListenerSet's entry. */
   readonly section: string
 }
 
@@ -41,7 +41,7 @@ interface RulePlace {
 
 export interface BackendPlace {
   readonly backend: ObjectRef
-  /** Names of the part that is used: a Service port by name and number, or a sub-backend. */
+  /** Names of the used part: a Service port's name and number, or a sub-backend's name. */
   readonly sections: readonly string[]
 }
 
@@ -49,7 +49,7 @@ export function gatewayLevels(gateway: ObjectRef): Levels {
   return [[targetKey(gateway)]]
 }
 
-/** Levels of a listener; they also are the levels of the PreRouting phase. */
+/** Levels of a listener. Policies in phase PreRouting use only these levels. */
 export function listenerLevels({ gateway, owner, section }: ListenerPlace): Levels {
   const levels = [[targetKey(gateway)]]
   const isEntry = objectKey(owner) !== objectKey(gateway)
@@ -65,14 +65,14 @@ export function ruleLevels(listener: ListenerPlace, rule: RulePlace): Levels {
   return [...levels, [targetKey(inlineRule(route, ruleIndex))]]
 }
 
-/** The target of what stands inside a rule itself; rules need no name, so they go by position. */
+/** The target of policies inside a rule. It contains the rule's position, because rules may have no name. */
 export function inlineRule(route: ObjectRef, ruleIndex: number): PolicyTarget {
   return { ...refOf(route), section: `${ruleIndex}`, inline: true }
 }
 
 /**
- * Levels above the rule's that a chosen destination adds. `behind`: a Service that an MCP backend
- * has selected as its target; what is said of it is more specific than what is said of the backend.
+ * The levels of a rule, followed by those of its chosen destination. `behind` is a Service that an MCP
+ * backend has selected as its target. Its policies are more specific than those of the backend.
  */
 export function backendLevels(
   above: Levels,
@@ -96,18 +96,17 @@ const sectionsOf = ({ backend, sections }: BackendPlace): readonly TargetKey[] =
 
 const refOf = ({ kind, namespace, name }: ObjectRef): ObjectRef => ({ kind, namespace, name })
 
-/** What holds for one field at one place. */
+/** The policies of one field that apply after merging. */
 interface MergedPolicy {
   readonly definition: PolicyDefinition
-  /** The winner; with `append` all that apply, least specific level first, oldest first. */
+  /** The winning policy; with `append` all policies, from the least specific level, oldest first. */
   readonly policies: readonly PolicyResource[]
 }
 
 /**
- * Merges what targets the levels, in the order of `definitions`; fields that nobody sets are left
- * out. `policiesOf` gives what targets a key, in any order. Only what wins counts: where a policy
- * that cannot be enforced is overridden by a more specific one, the more specific one is in force,
- * as it would be if the other were fine; with `append` nothing is overridden, so it always counts.
+ * Merges the policies on the given levels, in the order of `definitions`. Fields that no policy sets are
+ * left out. `policiesOf` returns the policies of a target in any order. A policy that cannot be enforced
+ * has no effect if a more specific one overrides it; with `append` nothing is overridden.
  */
 export function mergePolicies(
   definitions: readonly PolicyDefinition[],
@@ -130,13 +129,13 @@ export function mergePolicies(
   return merged
 }
 
-/** The oldest policy of the most specific level that has any. */
+/** The oldest policy of the most specific level that has policies. */
 function winner(levels: readonly PolicyResource[][]): PolicyResource[] {
-  const most = levels.findLast((level) => level.length > 0)
-  return most === undefined ? [] : most.slice(0, 1)
+  const mostSpecific = levels.findLast((level) => level.length > 0)
+  return mostSpecific === undefined ? [] : mostSpecific.slice(0, 1)
 }
 
-/** Does the policy set this field, in this phase, on a target where the field has an effect? */
+/** Does the policy set this field, in this phase, on a kind of target where it has an effect? */
 export function concerns(
   definition: PolicyDefinition,
   phase: PolicyPhase,
@@ -151,7 +150,7 @@ export function concerns(
   )
 }
 
-/** Order within a level: Gateway API's habit for conflicts, the older object first. */
+/** Sorts the policies of a level by age, as Gateway API resolves conflicts. */
 export function byAge(a: PolicyResource, b: PolicyResource): number {
   return compareAge(
     { created: a.created, order: a.order, ...a.policy },

@@ -1,6 +1,5 @@
 /**
- * Every policy, in the order in which it runs. POSITION IS THE ORDER OF EXECUTION of the request
- * phase; responses pass in reverse.
+ * All policies. POSITION IS THE ORDER OF EXECUTION for requests; responses pass them in reverse order.
  */
 import { backendAi } from '../backends/ai/policy/index.ts'
 import { backendMcp } from '../backends/mcp/policy/index.ts'
@@ -33,74 +32,74 @@ import { tracing } from './tracing/index.ts'
 import { transformation } from './transformation/index.ts'
 
 const trafficPolicies = [
-  // First, so that a preflight needs no credential, costs no limit, and a 401 carries CORS headers.
+  // First, so that a preflight needs no credentials and counts for no limit, and a 401 has CORS headers.
   cors,
-  // Credentials before whatever may read who the caller is.
+  // Authentication comes before every policy that may read the identity of the caller.
   jwtAuthentication,
   basicAuthentication,
   apiKeyAuthentication,
-  // After local credentials: a call to a service is dear, and it may be told the verified claims.
+  // After local authentication: a call is expensive, and the service may need the verified claims.
   extAuth,
-  // Its rules may use the claims of every authentication above, extAuth's metadata included.
+  // Its rules may use the claims of every authentication above, and the metadata of extAuth.
   authorization,
-  // Only decides what later failures may do; here so that a refused caller never arms it.
+  // Only decides whether later failures are retried. It is here so that it does not run for refused callers.
   retry,
-  // After authorization: a refused request takes nothing from anybody's limit.
+  // After authorization, so that refused requests are not charged to a limit.
   rateLimit,
-  // A processor may inspect or block content, so leaving it out could let something through.
+  // A processor may inspect or block content, so requests fail if it cannot be enforced.
   extProc,
-  // Often strips headers that an upstream trusts (`x-user`): without it a client could forge them.
+  // Often removes headers that an upstream trusts (`x-user`); otherwise clients could forge them.
   transformation,
-  // After transformation, which may set Origin or Host; before anything that shapes the request out.
+  // After transformation, which may set Origin or Host, and before changes for the backend.
   csrf,
-  // Plain edits come after every decision that reads the client's own headers.
+  // After all policies that decide by the client's original headers.
   headerModifiers,
-  // The two that follow only tell the forwarding step something; nothing later reads the request.
+  // The next two only set options of the forwarding step, so no later policy depends on them.
   hostRewrite,
   timeouts,
-  // Last, and after the rule's filters: everything above holds for answers without a backend too.
+  // Last, and after the rule's filters, so that all policies above also apply to direct responses.
   directResponse,
 ] as const
 
 const frontendPolicies = [
-  // Socket options, set when a connection is accepted.
+  // Sets socket options of accepted connections.
   frontendTcp,
-  // The handshake comes before any HTTP; a minimum version or cipher list is a protection.
+  // The handshake precedes HTTP. A minimum version or cipher list is a protection.
   frontendTls,
-  // Limits of heads and bodies are protections as well.
+  // Limits of heads and bodies are protections, too.
   frontendHttp,
-  // Both observe only.
+  // The last two only observe requests.
   accessLog,
   tracing,
 ] as const
 
 const backendPolicies = [
-  // In the order in which a connection to a backend is built up.
+  // In the order in which a connection to a backend is set up.
   backendTcp,
-  // Without it credentials and data would go in clear.
+  // A security policy: without it, credentials and data would be sent in plain text.
   backendTls,
   backendHttp,
-  // Credentials are added once the transport is settled; without them calls would go out as nobody.
+  // Credentials are added when the connection is secured. Without them, calls would be unauthenticated.
   backendAuth,
-  // Guards and authorization live inside these two.
+  // The last two contain guards and authorization.
   backendMcp,
   backendAi,
 ] as const
 
-/** With the types of what users may write, from which the types of specs are made. */
+/** The policies that users can set; the types of policy specs are derived from this list. */
 export const registeredPolicies = [
   ...frontendPolicies,
   ...trafficPolicies,
   ...backendPolicies,
 ] as const
 
-/** What nobody writes in a policy: fields of other objects that work as policies. */
+/** Policies that users cannot set: they are compiled from fields of other objects. */
 const derivedPolicies: readonly PolicyDefinition[] = [
-  // What `tls` of a backend presents where a BackendTLSPolicy has settled it.
+  // The client certificate for backends whose TLS settings come from a BackendTLSPolicy.
   gatewayCertificate,
 ]
 
-/** Every definition, for code that handles them all alike. */
+/** All definitions, including derived ones. */
 export const policyRegistry: readonly PolicyDefinition[] = [
   ...registeredPolicies,
   ...derivedPolicies,
@@ -108,17 +107,17 @@ export const policyRegistry: readonly PolicyDefinition[] = [
 
 const byName = index(policyRegistry)
 
-/** The definition of a field, or undefined where the registry has none. */
+/** Returns undefined if no policy has this section and field. */
 export function findPolicy(section: PolicySection, field: string): PolicyDefinition | undefined {
   return byName.get(policyName(section, field))
 }
 
-/** `section.field`: what a policy is called in messages and in merged sets. */
+/** Returns `section.field`, the name of a policy in messages and in merged sets. */
 export function policyName(section: PolicySection, field: string): string {
   return `${section}.${field}`
 }
 
-/** Definitions by name; a name that is taken twice is a bug of this file and fails at start. */
+/** Definitions by name. Throws at startup if a name is registered twice. */
 function index(definitions: readonly PolicyDefinition[]): ReadonlyMap<string, PolicyDefinition> {
   const found = new Map<string, PolicyDefinition>()
   for (const definition of definitions) {

@@ -1,23 +1,24 @@
-/** The data plane: takes configuration in, and makes what answers the engine's callbacks. */
+/** The data plane applies configuration, and handles the requests and connections of the engine. */
 import { addBackendKinds } from '../backends/registry.ts'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
 import type { PortChange } from '../engine/contracts/engine.ts'
-import type { RequestHandler } from '../engine/contracts/requests.ts'
-import type { StreamHandler } from '../engine/contracts/streams.ts'
+import { defaultHttp2Limits, type EngineLimits } from '../engine/limits/engine-limits.ts'
 import { TicketKeyring } from '../engine/tls/session-tickets.ts'
-import type { TlsChoice } from '../engine/tls/tls-choice.ts'
 import { GatewayError } from '../errors/index.ts'
+import type { ClientSettings } from '../exchange/connection.ts'
+import type { Callouts } from '../exchange/exchange.ts'
 import type { RateLimitSpec } from '../exchange/rate-limits.ts'
 import { sessionKeyRef } from '../model/mcp-targets.ts'
-import type { DesiredDelta } from '../model/resources.ts'
+import type { DesiredDelta, DirectTarget } from '../model/resources.ts'
 import { defaultClusterDomain } from '../model/service-host.ts'
-import { addressRanges } from './address-ranges.ts'
-import { openCallouts } from './callouts/callouts.ts'
-import { createExporters } from './collectors.ts'
-import { portChangeOf } from './config/client-limits.ts'
+import { callGrpc, streamGrpc } from './callouts/grpc.ts'
+import { callHttp } from './callouts/http.ts'
+import { CalloutOpener } from './callouts/opener.ts'
 import type { PortUse } from './config/listener-tables.ts'
+import type { ListenerPlacement } from './config/placement.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
+import { nameTarget } from './config/rules.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
 import { PhaseRunner } from './phase-runner.ts'
 import { RateBuckets } from './rate-buckets.ts'
@@ -25,99 +26,77 @@ import { BackendKinds } from './request/backend-kind.ts'
 import type { AmbiguousPaths } from './request/request-path.ts'
 import { MatchableHeads } from './request/route.ts'
 import type { GatewayRuntime, RequestMaker } from './request/runtime.ts'
-import { SessionTokens } from './request/session/tokens.ts'
+import { SessionTokens } from './request/session-tokens.ts'
 import { StreamForwarder } from './streams.ts'
+import { SpanExporters } from './telemetry/otlp/exporter.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { now } from './upstream/choose.ts'
-import { type DestinationRules, destinationFilter } from './upstream/destination-rules.ts'
+import {
+  addressRanges,
+  type DestinationRules,
+  destinationFilter,
+} from './upstream/destination-rules.ts'
 import { HostResolver } from './upstream/host-resolver.ts'
-import type { Locality } from './upstream/locality.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
+import type { Locality } from './upstream/services.ts'
 
 export interface DataPlaneSettings {
-  /** What a dynamic forward proxy may reach. */
+  /** Decides which addresses a dynamic forward proxy may connect to. */
   readonly destinations: DestinationRules
-  /** Of the product, for spans. */
+  /** Version of the gateway software, for spans. */
   readonly version?: string
-  /** Last part of the names of Services; `cluster.local` where absent. */
+  /** Last part of the host names of Services; `cluster.local` if omitted. */
   readonly clusterDomain?: string
-  /** DNS servers that are asked in place of the machine's. */
+  /** DNS servers to use instead of the machine's. */
   readonly nameServers?: readonly string[]
-  /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed. */
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies?: readonly string[]
-  /** What happens to paths that servers may read in different ways; kept if omitted. */
+  /** How to handle paths that servers may interpret in different ways. If omitted, they are kept. */
   readonly ambiguousPaths?: AmbiguousPaths
-  /** Of requests under way to one address of a backend; no limit where absent. */
+  /** Maximum number of concurrent requests to one address of a backend; no limit if omitted. */
   readonly requestCap?: RequestCap
-  /** Where the process runs; unknown where absent. */
+  /** Zone and node of the process, if known. */
   readonly locality?: Locality
-  /** Uniform in [0, 1); Math.random where absent. */
+  /** Returns random numbers, uniform in [0, 1); Math.random if omitted. */
   readonly random?: () => number
-  /** Of sessions; that of the control plane where absent. */
+  /** Encrypts sessions of MCP and session persistence. If omitted, the control plane's key is used. */
   readonly sessionKey?: Uint8Array
-  /** Looks host names up; as the machine does where absent. */
+  /** Resolves host names; the machine's resolver if omitted. */
   readonly lookup?: Lookup
-  /** With which TLS sessions are taken up again; those of each listener stand alone where absent. */
+  /** Session-ticket keys shared by all workers. If omitted, each listener uses its own. */
   readonly tickets?: TicketKeyring
 }
 
 interface DataPlaneParts {
   readonly core: IoCore
-  /** The record into which the engine reads request heads: routes are matched against it. */
+  /** The record into which the engine reads request heads; routes are matched against it. */
   readonly head: HeadRecord
   readonly telemetry: Telemetry
-  /** Of rate limits; this thread's own where absent. */
+  /** Rate-limit buckets; this thread's own if omitted. */
   readonly buckets?: RateBuckets
   readonly settings: DataPlaneSettings
 }
 
-export interface DataPlane {
-  /** Takes a change set in; the next request sees it, requests under way keep what they have. */
-  apply(delta: DesiredDelta): ApplyResult
-  readonly handler: RequestHandler
-  readonly streamHandler: StreamHandler
-  /** Which listener of a port a TLS handshake is for; undefined where it must fail. */
-  chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined
-  /** What policies settle for connections on a port. */
-  portSettings(port: number, use: PortUse): PortChange
-  /** Gives the plane the engine, for requests of its own. */
-  useEngine(engine: RequestMaker): void
-  /** Ends streams to clients; for the end of the process. */
-  stop(): void
-  /** Sends what waits to be sent elsewhere (spans); for the end of the process. */
-  flush(): Promise<void>
-}
+export type DataPlane = Awaited<ReturnType<typeof createDataPlane>>
 
-/** Loads what policies need on requests, once, and makes a data plane without configuration. */
-export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
-  const { destinations, clusterDomain, random, lookup, locality } = parts.settings
+/** Loads the code of all policies, and creates a data plane without configuration. */
+export async function createDataPlane(parts: DataPlaneParts) {
+  const { destinations, clusterDomain, random } = parts.settings
   const { trustedProxies = [], ambiguousPaths = 'keep' } = parts.settings
-  // Nothing runs before the context is there.
-  const callouts = openCallouts(() => runtime, parts.telemetry)
-  const buckets = parts.buckets ?? new RateBuckets(undefined)
-  const services = {
-    callouts,
-    bucket: (name: string, spec: RateLimitSpec) => buckets.bucket(name, spec),
-  }
-  const { tickets = new TicketKeyring() } = parts.settings
+  const opener = new CalloutOpener(() => runtime, parts.telemetry)
+  const callouts = calloutsOver(opener)
   const kinds = new BackendKinds()
-  const options = { locality, tickets, backends: kinds }
-  const config = new ConfigStore(parts.core, await loadPolicyAppliers(), services, options)
-  const hosts = new HostResolver({
-    lookup: lookup ?? machineLookup(parts.settings.nameServers),
-    now,
-    onLookup: (result) => parts.telemetry.onLookup(result),
-  })
+  const config = await openConfig(parts, kinds, callouts)
   let engine: RequestMaker | undefined
   const sessionKey = () => parts.settings.sessionKey ?? config.secret(sessionKeyRef.digest)
   const runtime: GatewayRuntime = {
     config,
     ambiguousPaths,
-    ...(trustedProxies.length > 0 && { isTrustedProxy: addressRanges(trustedProxies) }),
+    isTrustedProxy: trustedProxies.length > 0 ? addressRanges(trustedProxies) : undefined,
     heads: new MatchableHeads(parts.core, parts.head),
     random: random ?? Math.random,
-    ...(parts.settings.requestCap && { cap: parts.settings.requestCap }),
+    cap: parts.settings.requestCap,
     version: parts.settings.version ?? '0',
     kinds,
     call(request, listener) {
@@ -128,29 +107,99 @@ export async function createDataPlane(parts: DataPlaneParts): Promise<DataPlane>
     sessions: new SessionTokens(sessionKey),
     callouts,
     resolver: {
-      hosts,
+      hosts: hostResolver(parts),
       isAllowed: destinationFilter(destinations),
       clusterDomain: clusterDomain ?? defaultClusterDomain,
     },
   }
   addBackendKinds(runtime)
-  const exporters = createExporters(runtime, parts.telemetry, parts.settings.version)
+  const exporters = spanExporters(kinds, parts)
   return {
-    apply: (delta) => {
+    /** Applies a change set. Only new requests see it. */
+    apply(delta: DesiredDelta): ApplyResult {
       const result = config.apply(delta)
-      runtime.kinds.applied(delta)
+      kinds.applied(delta)
       return result
     },
-    chooseTls: (port, serverName) => config.chooseTls(port, serverName),
-    portSettings: (port, use) => portChangeOf(config.clientSettings(port, use)),
+    /** Finds the TLS settings for a handshake; undefined if the handshake must fail. */
+    chooseTls: (port: number, serverName: string | undefined) => config.chooseTls(port, serverName),
+    /** Returns the settings of client connections on a port, from policies. */
+    portSettings: (port: number, use: PortUse) => portChangeOf(config.clientSettings(port, use)),
     handler: new PhaseRunner(runtime, parts.telemetry, exporters),
-    flush: () => exporters.flush(),
-    useEngine: (given) => {
+    streamHandler: new StreamForwarder(runtime, parts.telemetry),
+    /** Sets the engine that sends requests of the gateway itself. */
+    useEngine(given: RequestMaker): void {
       engine = given
     },
-    stop: () => {
-      for (const kind of runtime.kinds.all()) kind.stop?.()
+    /** Ends streams to clients before the process ends. */
+    stop(): void {
+      for (const kind of kinds.all()) kind.stop?.()
     },
-    streamHandler: new StreamForwarder(runtime, parts.telemetry),
+    /** Sends waiting spans before the process ends. */
+    flush: () => exporters.flush(),
   }
+}
+
+/** Creates the store of the configuration, which binds policies to what they use. */
+async function openConfig(
+  { core, settings, buckets = new RateBuckets(undefined) }: DataPlaneParts,
+  backends: BackendKinds,
+  callouts: Callouts,
+): Promise<ConfigStore> {
+  const bucket = (name: string, spec: RateLimitSpec) => buckets.bucket(name, spec)
+  const { locality, tickets = new TicketKeyring() } = settings
+  const options = { locality, tickets, backends }
+  return new ConfigStore(core, await loadPolicyAppliers(), { callouts, bucket }, options)
+}
+
+function hostResolver({ settings, telemetry }: DataPlaneParts): HostResolver {
+  return new HostResolver({
+    lookup: settings.lookup ?? machineLookup(settings.nameServers),
+    now,
+    onLookup: (result) => telemetry.onLookup(result),
+  })
+}
+
+function spanExporters(
+  kinds: BackendKinds,
+  { settings, telemetry }: DataPlaneParts,
+): SpanExporters<ListenerPlacement> {
+  return new SpanExporters({
+    version: settings.version ?? 'unknown',
+    onSpans: (exported, dropped) => telemetry.onSpans(exported, dropped),
+    // A collector is resolved like any other backend, so the same policies apply.
+    resolve: async ({ target }, listener) => {
+      const named = nameTarget(target as DirectTarget)
+      return kinds.resolve(listener, named, { authority: '', scheme: 'http' })
+    },
+  })
+}
+
+const calloutsOver = (opener: CalloutOpener): Callouts => ({
+  http: (call) => callHttp(opener, call),
+  grpc: (call) => callGrpc(opener, call),
+  stream: (call) => streamGrpc(opener, call),
+})
+
+/** Default limits of a head: number of fields, and bytes. */
+const defaultFields = 100
+const defaultHeadBytes = 16 * 1024
+/** Maximum number of bytes of a head, which is read at once. */
+const headBytesLimit = 64 * 1024 - 1
+
+/** Converts the settings of frontend policies to the engine's limits for a port. */
+function portChangeOf({ keepalive, tls, http }: ClientSettings): PortChange {
+  const limits: Partial<EngineLimits> = {
+    ...(http?.maxHeaders !== undefined && headLimits(http.maxHeaders)),
+    ...(http?.idleTimeoutMs !== undefined && { idleTimeoutMs: http.idleTimeoutMs }),
+    ...(http?.http2 !== undefined && { http2: { ...defaultHttp2Limits, ...http.http2 } }),
+    ...(tls?.handshakeTimeoutMs !== undefined && { handshakeTimeoutMs: tls.handshakeTimeoutMs }),
+  }
+  return { limits, ...(keepalive && { keepalive }) }
+}
+
+/** Returns the limits for a number of fields. The bytes grow with the number of fields. */
+function headLimits(maxHeaders: number): Partial<EngineLimits> {
+  const wanted = Math.ceil(maxHeaders / defaultFields) * defaultHeadBytes
+  return { maxHeaders, maxHeadBytes: Math.min(wanted, headBytesLimit) }
 }

@@ -1,18 +1,18 @@
 /**
- * Whose request it is, where it came through proxies that are trusted: each of them has appended
- * the address that it saw to X-Forwarded-For, so the list is read from its end, as long as the hop
- * that wrote an entry is trusted (RFC 7239 8.1 says why not from its beginning).
+ * Finds the client of a request that came through trusted proxies. Each proxy appends the address of its
+ * peer to X-Forwarded-For. So the list is read from its end, as long as the sender of an entry is trusted
+ * (RFC 7239 8.1).
  */
 import { isIP } from 'node:net'
 import { shortestAddress } from '../engine/sockets/canonical-address.ts'
 import type { Peer, RequestHead } from '../exchange/exchange.ts'
 
-/** Hops that are followed; a client can make the list as long as a head may be. */
-const mostHops = 32
+/** Maximum number of hops that are read, because clients can send long lists. */
+const maxHops = 32
 
 /**
- * The client before the last trusted proxy; undefined where the peer is not trusted, or tells
- * nothing that can be believed.
+ * Returns the last valid hop before the trusted proxies; undefined if the peer is not trusted or the last
+ * hop is invalid.
  */
 export function forwardedClient(
   { headers }: RequestHead,
@@ -20,7 +20,7 @@ export function forwardedClient(
   isTrusted: (address: string) => boolean,
 ): Peer | undefined {
   if (!isTrusted(peer.address)) return undefined
-  const hops = headers.getAll('x-forwarded-for').join(',').split(',').slice(-mostHops)
+  const hops = headers.getAll('x-forwarded-for').join(',').split(',').slice(-maxHops)
   let client: Peer | undefined
   for (const hop of hops.reverse()) {
     const next = readHop(hop.trim())
@@ -31,7 +31,7 @@ export function forwardedClient(
   return client
 }
 
-/** `192.0.2.1`, `2001:db8::1`, both with a port as some proxies write it; undefined for all else. */
+/** Parses an IP address with or without a port. Returns undefined for other texts. */
 function readHop(text: string): Peer | undefined {
   if (isIP(text) !== 0) return { address: shortestAddress(text), port: 0 }
   const parts = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::([0-9]{1,5}))?$/.exec(text)

@@ -1,23 +1,13 @@
-/**
- * Answers the engine's callbacks: takes each exchange through `phases.ts` and back through
- * `response.ts`, and decides what follows a failed attempt.
- */
+/** Runs the phases of each request, changes its response, and retries failed attempts. */
 import type { RequestHandler, ServerExchange } from '../engine/contracts/requests.ts'
 import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../errors/index.ts'
 import { cleanUp } from '../exchange/cleanup.ts'
 import type { Peer, RespondVerdict } from '../exchange/exchange.ts'
 import { takeAnswer } from '../exchange/interruption.ts'
-import {
-  endAttempt,
-  learnFromError,
-  learnFromResponse,
-  moveAttempt,
-  retryDelay,
-} from './attempts.ts'
-import { type CollectorPlace, placeOf } from './collectors.ts'
-import { factsOf } from './facts.ts'
-import { observeGrpc, observeResponse } from './observe.ts'
+import { accessRecordOf } from './access-record.ts'
+import { endAttempt, learn, moveAttempt, retryDelay } from './attempts.ts'
+import type { ListenerPlacement } from './config/placement.ts'
 import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
 import {
   type ErrorWriter,
@@ -27,24 +17,28 @@ import {
   toGatewayError,
   verdictResponse,
 } from './request/error-response.ts'
-import { LocalExchange } from './request/local-exchange.ts'
 import { contextOf, nameRetry, RequestContext } from './request/request-context.ts'
-import { changeResponse, changesResponse, forgetResponseChanges } from './request/response.ts'
+import {
+  changeResponse,
+  changesResponse,
+  forgetResponseChanges,
+  LocalExchange,
+} from './request/response.ts'
 import { placementAhead } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
 import { endAttemptSpan, finishTrace } from './request/tracing.ts'
-import type { SpanExporters } from './telemetry/otlp/exporters.ts'
+import type { SpanExporters } from './telemetry/otlp/exporter.ts'
 import type { Telemetry } from './telemetry/types.ts'
 
 export class PhaseRunner implements RequestHandler {
   readonly #runtime: GatewayRuntime
   readonly #telemetry: Telemetry
-  readonly #exporters: SpanExporters<CollectorPlace>
+  readonly #exporters: SpanExporters<ListenerPlacement>
 
   constructor(
     runtime: GatewayRuntime,
     telemetry: Telemetry,
-    exporters: SpanExporters<CollectorPlace>,
+    exporters: SpanExporters<ListenerPlacement>,
   ) {
     this.#runtime = runtime
     this.#telemetry = telemetry
@@ -59,8 +53,9 @@ export class PhaseRunner implements RequestHandler {
 
   onResponse(exchange: ServerExchange): void {
     const context = contextOf(exchange)
-    const status = exchange.response?.status ?? 0
-    learnFromResponse(context, this.#telemetry)
+    const { response } = exchange
+    const status = response?.status ?? 0
+    if (response !== undefined) learn(context, response, this.#telemetry)
     if (context.trace !== undefined) endAttemptSpan(context, status)
     if (this.#askAnother(context, status)) return
     const delay = status < 400 ? undefined : retryDelay(context, status, this.#runtime.random)
@@ -68,14 +63,14 @@ export class PhaseRunner implements RequestHandler {
       this.#sendAgain(context, delay)
       return
     }
-    // gRPC needs HTTP/2 and POST; other requests are not asked.
+    // Only a POST over HTTP/2 can be gRPC. The check is skipped for other requests.
     const { version, method } = exchange.request
-    if (version === '2' && method === 'POST') observeGrpc(context)
+    if (version === '2' && method === 'POST') recordGrpcStatus(context)
     if (context.call?.receive === undefined) this.#relay(context)
     else this.#receive(context)
   }
 
-  /** The backend's call reads the response first. */
+  /** Passes the response to the backend's call, which may respond in its place. */
   #receive(context: RequestContext): void {
     const { attempt } = context
     const finish = (answer: RespondVerdict | undefined): void => {
@@ -84,7 +79,7 @@ export class PhaseRunner implements RequestHandler {
       else this.#answer(context, answer)
     }
     const failed = (thrown: unknown): void => {
-      // Whoever waited for a body that was cut off is told by onError as well.
+      // An upstream error also reaches `onError`, which handles it.
       const error = toGatewayError(thrown)
       if (context.over || error.row.source === 'upstream' || context.attempt !== attempt) return
       this.#fail(context, error)
@@ -100,7 +95,7 @@ export class PhaseRunner implements RequestHandler {
 
   #relay(context: RequestContext): void {
     const { exchange } = context
-    if (context.observers.isReading) observeResponse(context)
+    if (context.observers.keepsResponse) recordResponse(context)
     if (!changesResponse(context)) {
       exchange.relay()
       return
@@ -116,7 +111,7 @@ export class PhaseRunner implements RequestHandler {
 
   onError(exchange: ServerExchange, error: GatewayError): void {
     const context = contextOf(exchange)
-    // What is left of the attempt before, while the next one waits for its time.
+    // While the next attempt waits for its backoff, errors of the previous attempt are ignored.
     const isLate = error.row.source === 'upstream' && error.code !== 'route_timeout'
     if (context.backoff !== undefined && isLate) return
     clearTimeout(context.backoff)
@@ -127,7 +122,7 @@ export class PhaseRunner implements RequestHandler {
       this.#answer(context, answer)
       return
     }
-    learnFromError(context, error, this.#telemetry)
+    if (error.row.source === 'upstream') learn(context, error, this.#telemetry)
     if (isLate && this.#askAnother(context, error)) return
     const delay = retryDelay(context, error, this.#runtime.random)
     if (delay === undefined) this.#fail(context, error)
@@ -138,7 +133,7 @@ export class PhaseRunner implements RequestHandler {
     moveAttempt(contextOf(exchange), address, this.#runtime.cap)
   }
 
-  /** The attempt has failed: the next destination of the call is asked. False if there is none. */
+  /** Tries the next destination of the call after a failed attempt. Returns false if there is none. */
   #askAnother(context: RequestContext, failure: number | GatewayError): boolean {
     if (context.call?.hasAnother?.(failure) !== true) return false
     this.#endAttempt(context)
@@ -151,7 +146,7 @@ export class PhaseRunner implements RequestHandler {
     context.attempt++
   }
 
-  /** One more attempt, after a while. */
+  /** Sends the request again after a delay. */
   #sendAgain(context: RequestContext, delayMs: number): void {
     this.#endAttempt(context)
     context.retries++
@@ -174,19 +169,19 @@ export class PhaseRunner implements RequestHandler {
     context.call?.finish?.()
     clearTimeout(context.backoff)
     endAttempt(context)
-    const facts = factsOf(context, this.#runtime.kinds)
-    this.#telemetry.onDone(exchange, facts)
+    const access = accessRecordOf(context, this.#runtime.kinds)
+    this.#telemetry.onDone(exchange, access)
     const { tracing } = context.observers
     if (tracing === undefined || context.trace === undefined || context.listener === undefined)
       return
-    this.#exporters.add(tracing, placeOf(context.listener), finishTrace(context, facts))
+    this.#exporters.add(tracing, context.listener, finishTrace(context, access))
   }
 
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void {
     this.#telemetry.onBadHead(port, error, peer, scheme)
   }
 
-  /** Goes on from a phase; phases that need no time are run in one go. */
+  /** Runs phases until one responds or returns a promise. */
   #run(context: RequestContext, from: number, phases = requestPhases): void {
     try {
       for (let at = from; at < phases.length; at++) {
@@ -241,7 +236,7 @@ export class PhaseRunner implements RequestHandler {
     this.#send(context, errorResponse(error, headers, { write, isGrpcRoute }))
   }
 
-  /** Answers in the gateway's own name; what has taken effect so far changes this response too. */
+  /** Sends a response of the gateway itself. Policies and filters that have run on the request change it. */
   #send(context: RequestContext, response: LocalResponse): void {
     const { exchange } = context
     context.isGrpc = response.headers.some(isGrpcType)
@@ -263,14 +258,14 @@ export class PhaseRunner implements RequestHandler {
     }
   }
 
-  /** Response steps that take time, and what comes after them. */
+  /** Waits for response steps, then calls `then`. */
   #after(context: RequestContext, pending: Promise<void>, then: () => void): void {
     pending
       .then(() => context.over || then())
       .catch((thrown: unknown) => this.#giveUp(context, thrown))
   }
 
-  /** A response step has thrown: the answer is a plain error. */
+  /** Called if a response step has thrown. Responds with an error that is not changed by further steps. */
   #giveUp(context: RequestContext, thrown: unknown): void {
     if (context.over) return
     forgetResponseChanges(context)
@@ -278,15 +273,33 @@ export class PhaseRunner implements RequestHandler {
   }
 }
 
+/** Keeps the parts of a response that the access log and spans contain. */
+function recordResponse({ observers, exchange }: RequestContext): void {
+  const { responseBody, responseHead } = observers.parts
+  if (responseBody) exchange.responseBody?.record(exchange.bufferLimit)
+  if (responseHead) exchange.keepResponseHead()
+}
+
+/** Marks gRPC responses and keeps their head, which has the status if there is no body (trailers-only). */
+function recordGrpcStatus(context: RequestContext): void {
+  const type = context.exchange.response?.headers.get('content-type')
+  if (type === undefined || !type.startsWith('application/grpc')) return
+  context.isGrpc = true
+  context.exchange.keepResponseHead()
+}
+
 function isGrpcType([name, value]: readonly [string, string]): boolean {
   return name === 'content-type' && value.startsWith('application/grpc')
 }
 
-/** The phases of a further attempt. */
+/** Returns the phases of a further attempt. */
 const furtherPhases = ({ call }: RequestContext): typeof requestPhases =>
   call?.prepare === undefined ? retryPhases : startOverPhases
 
-/** The format of the backend that the request has reached, or would reach. */
+/**
+ * Returns the function that writes errors in the format of the chosen backend. If none is chosen yet, it is
+ * that of a backend of the route.
+ */
 function errorWriterOf(
   context: RequestContext,
   { kinds, config }: GatewayRuntime,

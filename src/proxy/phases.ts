@@ -1,31 +1,30 @@
 /**
- * The way of a request through the gateway, as one list. A phase answers (a verdict), throws a
- * GatewayError, or passes on by returning nothing; the last one forwards. Responses go back through
- * `response.ts`.
+ * The phases of a request, in order. A phase responds with a verdict, throws a GatewayError, or returns
+ * undefined to continue. The last phase forwards the request. Responses are changed in `response.ts`.
  */
 import { GatewayError } from '../errors/index.ts'
-import type { RespondVerdict, Verdict } from '../exchange/exchange.ts'
-import { forwardingFacts } from '../exchange/forwarding.ts'
+import type { ChosenBackend, RespondVerdict, Verdict } from '../exchange/exchange.ts'
+import { forwardingExtensions } from '../exchange/forwarding.ts'
 import type { Step } from '../policies/define.ts'
-import { chosenBackend } from './chosen-backend.ts'
-import { pickBackend } from './config/rules.ts'
+import { type CompiledRule, type NamedTarget, pickBackend } from './config/rules.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
 import { limitForwards } from './max-forwards.ts'
-import { observeRequest } from './observe.ts'
+import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
 import { findListener, findRoute, placementAhead } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
-import { resumeSession } from './request/session/persistence.ts'
+import { resumeSession } from './request/session-persistence.ts'
 import { startAttemptSpan, startTrace } from './request/tracing.ts'
-import { resolveDestination } from './resolve.ts'
 import { now } from './upstream/choose.ts'
-import { markVendorKeys } from './vendor-keys.ts'
 
 type Answer = RespondVerdict | undefined
-/** `askAnother`: the chosen destination cannot carry the request; `startOverPhases` ask the next. */
+/**
+ * `askAnother` means that the destination cannot carry the request, and that `startOverPhases` try the next
+ * one.
+ */
 export type PhaseResult = Answer | 'askAnother'
 type Phase = (
   context: RequestContext,
@@ -33,66 +32,68 @@ type Phase = (
 ) => PhaseResult | Promise<PhaseResult>
 
 export const requestPhases: readonly Phase[] = [
-  // Before everything else: whatever compares paths must see the one that is forwarded.
+  // First of all, because every comparison of paths must use the path that is forwarded.
   // Fails with ambiguous_path.
   resolvePath,
-  // Before anything that may ask who the client is, and before any edit of the head.
+  // Before any phase that may use the client's address, and before any change of the head.
   identifyClient,
-  // Policies of a Gateway apply to its listeners, whatever the route.
+  // Before the route is selected, because policies of a Gateway apply to its listeners.
   // Fails with listener_not_found, misdirected.
   selectListener,
-  // Before routing: these policies may change what routes match on, or refuse at once.
+  // Before routing, because these policies may change what routes match on, or refuse the request.
   // Fails with policy_unenforceable.
   applyPreRouting,
-  // After PreRouting, so that a header set there can decide the route.
+  // After PreRouting policies, so that a header that they set can decide the route.
   // Fails with route_not_found.
   selectRoute,
-  // Once per request and before the policies, which may be told where the request will go.
+  // Before PostRouting policies, whose expressions may read the backend. Retries keep the backend.
   chooseBackend,
-  // Every protection of the route; nothing below may answer a request that these refuse.
+  // Before any later phase can respond, because these policies protect the route.
   // Fails with policy_unenforceable.
   applyPostRouting,
-  // After the policies: the filters of the rule are more specific and have the last word.
+  // After the policies, because the filters of the rule are more specific and take precedence.
   // Fails with rule_unusable, filter_failed.
   applyRuleFilters,
-  // Filters of the rule precede answers of policies, so a redirect beats a direct response.
+  // Before direct responses of policies, because filters of the rule take precedence.
   redirect,
-  // Needs no backend, so it comes before one is resolved.
+  // Before a backend is resolved, because direct responses of policies need none.
   answerDirectly,
-  // Here the gateway stands in for the backend, and so after everything that may refuse the request.
+  // After every phase that may refuse the request, because the gateway responds for the backend here.
   limitForwards,
-  // Only now: an unauthenticated caller must not learn whether a backend exists.
+  // After the route's policies, because an unauthenticated client must not learn whether a backend exists.
   // Fails with no_backends, backend_invalid, service_not_found, backend_unsupported, no_endpoints,
   // dns_failed, destination_refused, endpoint_picker_failed, policy_unenforceable.
   resolveBackend,
-  // Before the request is copied or changed, while its path is as the client knows it.
+  // Before the request is mirrored or changed, while it has the path that the client sent.
   authenticateClient,
-  // Mirrors see what the backend would see, without what is meant for this one backend alone.
+  // Before the changes that are meant for the chosen backend alone, which mirrors must not get.
   startMirrors,
-  // The most specific edits, of the chosen backendRef.
+  // After the filters of the rule, because those of the chosen backendRef are more specific.
   // Fails with filter_failed.
   applyBackendFilters,
-  // After every edit that may set the host, and once the destination's name is known.
+  // After every filter that may set the host, and after the host of the destination is known.
   rewriteHost,
-  // Before credentials are added: a signature covers the body and the path that it makes.
+  // Before credentials are added, because a signature covers the new body and path.
   // Fails with prompt_guard_failed.
   prepareRequest,
-  // Last: credentials must not be seen by anything that could send them elsewhere, and a signature
-  // covers what all the others have made of the request.
+  // After all other changes of the body and path, because a signature covers them, and so that nothing
+  // that could send credentials elsewhere sees them.
   // Fails with body_too_large, credentials_failed.
   applyBackendPolicies,
-  // Backends may expect credentials in places of their own.
+  // After credentials are added, because some backends expect them in other headers.
   adaptHeaders,
-  // The upstream gets the request.
+  // Last, because it sends the request to the upstream.
   // Fails with connect_failed, connect_timeout, upstream_tls_failed, upstream_reset,
   // upstream_malformed, upstream_timeout, route_timeout, overloaded.
   forward,
 ]
 
-/** The way of a request that is sent again: the same backend, perhaps another endpoint. */
+/** The phases of a retry. The backend stays the same, but the endpoint may be another one. */
 export const retryPhases: readonly Phase[] = [resolveBackend, applyBackendPolicies, forward]
 
-/** The way of one that each attempt writes anew: the next destination may want it quite different. */
+/**
+ * The phases of a retry for calls that rewrite the request for each attempt, since destinations may differ.
+ */
 export const startOverPhases: readonly Phase[] = [
   resolveBackend,
   applyBackendFilters,
@@ -125,7 +126,9 @@ function selectListener(
   const { http } = context.listener.frontend().client
   if (http?.maxBufferBytes !== undefined) context.exchange.bufferLimit = http.maxBufferBytes
   context.observers = context.listener.observers()
-  if (context.observers.isReading) observeRequest(context)
+  if (context.observers.parts.requestBody) {
+    context.exchange.requestBody.record(context.exchange.bufferLimit)
+  }
   if (context.observers.tracing !== undefined) startTrace(context, random)
 }
 
@@ -139,9 +142,9 @@ function applyPreRouting(
   context.preRouting = policies
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
-  // Policies judge the request by the route that it takes as it stands.
+  // Vendor keys are accepted according to the route that the request matches before these policies change it.
   markVendorKeys(context, placementAhead(context, runtime.config)?.rule, runtime.kinds)
-  // The route was found together with the listener, by the head before these steps.
+  // The steps may change the head, so the route must be matched again.
   context.isRouteKnown = false
   return runSteps(context, policies.steps, () => {
     context.preRoutingDone++
@@ -177,6 +180,17 @@ function applyPostRouting(
   return runSteps(context, policies.steps, () => {
     context.postRoutingDone++
   })
+}
+
+/** Tells policies whether clients may send credentials in the way of the SDKs of model vendors. */
+function markVendorKeys(
+  { exchange: { extensions } }: RequestContext,
+  rule: CompiledRule | undefined,
+  kinds: BackendKinds,
+): void {
+  if (rule !== undefined && kinds.takesVendorKeys(rule)) {
+    extensions.set(forwardingExtensions.isModelRoute, true)
+  } else if (extensions.size > 0) extensions.delete(forwardingExtensions.isModelRoute)
 }
 
 function applyRuleFilters(context: RequestContext): undefined {
@@ -217,7 +231,7 @@ function resolveBackend(
   if (context.call !== undefined) return context.call.resolve()
   const options =
     context.retries === 0 ? context.session?.origin : { avoid: context.destination?.endpoint }
-  const found = resolveDestination(runtime, placement, backend, exchange.request, options)
+  const found = runtime.kinds.resolve(placement, backend, exchange.request, options, kind)
   if (!(found instanceof Promise)) {
     context.destination = found
     return undefined
@@ -226,6 +240,22 @@ function resolveBackend(
     context.destination = destination
     return undefined
   })
+}
+
+const unknownBackend = { type: 'unknown', protocol: 'http' } as const
+
+/** The `backend` variable of each backendRef. Made again if the backend becomes one of another kind. */
+const chosenBackends = new WeakMap<NamedTarget, ChosenBackend>()
+
+/** Returns the variable `backend` of expressions. */
+function chosenBackend(named: NamedTarget, kind: BackendKind | undefined): ChosenBackend {
+  const { type, protocol } = kind ?? unknownBackend
+  let chosen = chosenBackends.get(named)
+  if (chosen?.type !== type) {
+    chosen = { name: named.label ?? named.name, type, protocol }
+    chosenBackends.set(named, chosen)
+  }
+  return chosen
 }
 
 function authenticateClient({ call }: RequestContext): Answer | Promise<Answer> {
@@ -248,10 +278,10 @@ async function sendMirrors(context: RequestContext, runtime: GatewayRuntime): Pr
     const { numerator, denominator } = mirror.filter
     if (runtime.random() * denominator >= numerator) continue
     try {
-      const found = await resolveDestination(runtime, placement, mirror, exchange.request)
+      const found = await runtime.kinds.resolve(placement, mirror, exchange.request)
       if (!context.over) exchange.mirror(found.address, found.race)
     } catch (error) {
-      // A mirror never matters to the request; one that cannot be resolved is not sent.
+      // A mirror that cannot be resolved is skipped, because mirrors must not affect the request.
       if (!(error instanceof GatewayError)) throw error
     }
   }
@@ -271,7 +301,7 @@ function rewriteHost(context: RequestContext): undefined {
   if (destination === undefined) return
   if (placement?.rule.filters.setsHost === true || backend?.filters.setsHost === true) return
   const byDefault = destination.isHostname ? 'Auto' : 'None'
-  if ((exchange.facts.get(forwardingFacts.hostRewrite) ?? byDefault) !== 'Auto') return
+  if ((exchange.extensions.get(forwardingExtensions.hostRewrite) ?? byDefault) !== 'Auto') return
   context.keepOriginal()
   exchange.request.authority = destination.authority
 }
@@ -303,7 +333,7 @@ function forward(
   if (destination.endpoint !== undefined) {
     destination.endpoint.begin(runtime.cap)
     context.endpoint = destination.endpoint
-    // A body that was prepared has come already, at the speed of the client.
+    // If the body was prepared, it has already arrived, so the time that the client needed does not count.
     const isFirst = context.retries === 0 && call?.prepare === undefined
     context.attemptStartedAt = isFirst ? exchange.startedAt : now()
   }
@@ -313,21 +343,21 @@ function forward(
   return undefined
 }
 
-/** The rule's own timeouts beat those of a policy; an explicit 0 of the rule lifts the policy's. */
+/** Timeouts of the rule override those of a policy. If the rule sets 0, there is no limit. */
 function forwardOptions({ placement, exchange, destination }: RequestContext) {
   const rule = placement?.rule.resource
   const settings = destination?.settings
-  const byPolicy = exchange.facts.get(forwardingFacts.requestTimeoutMs)
+  const byPolicy = exchange.extensions.get(forwardingExtensions.requestTimeoutMs)
   return {
     connectTimeoutMs: settings?.connectTimeoutMs ?? 0,
     race: destination?.race,
-    // A policy knows its backend; the rule speaks of whatever it leads to.
+    // A policy of the backend overrides the rule, because it is more specific.
     attemptTimeoutMs: settings?.requestTimeoutMs ?? rule?.backendTimeoutMs ?? 0,
     requestTimeoutMs: rule?.requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0),
   }
 }
 
-/** Runs steps in order until one answers; `passed` is called after each that does not. */
+/** Runs steps in order until one responds. Calls `passed` after each step that does not respond. */
 function runSteps(
   context: RequestContext,
   steps: readonly Step[],

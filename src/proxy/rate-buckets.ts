@@ -1,4 +1,4 @@
-/** Buckets of rate limits, in memory that all workers of the proxy share. */
+/** Rate-limit buckets in memory that all workers share. */
 import { hash } from 'node:crypto'
 import {
   type RateBuckets as CoreBuckets,
@@ -8,27 +8,27 @@ import {
 } from '../core/index.ts'
 import type { RateBucket, RateLimitSpec } from '../exchange/rate-limits.ts'
 
-/** Room for so many limits; each has one bucket. */
+/** Maximum number of buckets. Each limit has one bucket. */
 export const rateTableKeys = 16_384
 
 export class RateBuckets {
   readonly #limiter: RateLimiter
 
-  /** Without memory the buckets are this thread's own. */
+  /** Without shared memory, this thread has its own buckets. */
   constructor(memory: WebAssembly.Memory | undefined) {
     this.#limiter = createRateLimiter(
       memory === undefined ? { keys: rateTableKeys } : { shared: memory },
     )
   }
 
-  /** By which the locks of this thread can be freed when it has died. */
+  /** Identifies the locks of this thread, so that they can be released if the thread dies. */
   get owner(): number {
     return this.#limiter.owner
   }
 
-  /** The bucket of a name: one over all threads, configurations and time. */
+  /** Returns the bucket of a name, which is the same in all threads and configurations. */
   bucket(name: string, spec: RateLimitSpec): RateBucket {
-    // The table goes by a number and a key; with half of a digest for the key no two names meet.
+    // The table is keyed by a number and 16 bytes. Both come from a digest, so that names do not collide.
     const digest = Buffer.from(hash('sha256', name, 'buffer'))
     return new NamedBucket(
       this.#limiter.limit(digest.readInt32LE(16), spec),

@@ -1,7 +1,4 @@
-/**
- * The way of a connection that is forwarded unread: listener, route, backend, address. It is as long
- * as the way of requests in `phases.ts`, without anything that needs a request to be read.
- */
+/** Forwards connections without reading them. Finds the listener, route, backend and address. */
 import { performance } from 'node:perf_hooks'
 import type { ServerStream, StreamHandler } from '../engine/contracts/streams.ts'
 import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
@@ -11,12 +8,11 @@ import { pickBackend } from './config/rules.ts'
 import type { CompiledStreamBackend, StreamPlacement } from './config/streams.ts'
 import { toGatewayError } from './request/error-response.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
-import { resolveDestination } from './resolve.ts'
-import type { StreamFacts, Telemetry } from './telemetry/types.ts'
+import type { StreamRecord, Telemetry } from './telemetry/types.ts'
 import { joinAuthority } from './upstream/authority.ts'
 import { type Destination, movedTo } from './upstream/destination.ts'
 
-/** What is known of one stream. */
+/** The state of one stream. */
 class StreamContext {
   place: RoutePlace | undefined
   placement: StreamPlacement | undefined
@@ -25,7 +21,7 @@ class StreamContext {
   address: UpstreamAddress | undefined
   addressesLeft: readonly UpstreamAddress[] = []
   error: GatewayError | undefined
-  /** Of the configuration that it was looked up in last. */
+  /** Generation of the configuration when the route of the stream was last looked up. */
   generation = -1
   over = false
 }
@@ -71,15 +67,15 @@ export class StreamForwarder implements StreamHandler {
     const authority = joinAuthority(stream.serverName ?? '', stream.port, 'https')
     const name = { authority, scheme: 'https' as const }
     const transport = stream.protocol === 'udp' ? 'UDP' : 'TCP'
-    return resolveDestination(this.#runtime, placement, context.backend, name, { transport })
+    return this.#runtime.kinds.resolve(placement, context.backend, name, { transport })
   }
 
-  /** Where a stream belongs now. */
+  /** Finds the route of a stream in the current configuration. */
   #place({ port, protocol, serverName, tls }: ServerStream, context?: StreamContext) {
     const { config } = this.#runtime
     const listener = config.streamListener(port, protocol, serverName)
     if (listener === undefined) return undefined
-    // Configuration has changed during the handshake.
+    // The listener of the handshake was replaced by another one in the meantime.
     if (tls !== undefined && tls.listener !== listener.resource.key) return undefined
     if (context !== undefined) context.place = listener.place
     return config.streams.find(listener, serverName)
@@ -95,7 +91,7 @@ export class StreamForwarder implements StreamHandler {
     context.destination = destination
     context.address = destination.address
     if (stream.protocol === 'udp') {
-      // Datagrams make no connection that could be raced: the others are for one that is refused.
+      // There is no connection to race for UDP. Another address is used if the first one refuses datagrams.
       context.addressesLeft = destination.race?.rivalsOf(destination.address) ?? []
     }
     this.#begin(stream, destination.address, destination)
@@ -136,18 +132,17 @@ export class StreamForwarder implements StreamHandler {
     if (context.generation === config.generation) return true
     context.generation = config.generation
     if (this.#place(stream) !== context.placement) return false
-    const endpoint = context.destination?.endpoint
-    const target = context.backend?.target
-    if (endpoint === undefined || target?.type !== 'service') return true
-    const name = context.backend?.name ?? ''
-    return config.services.endpoints(name, target.port, 'UDP').all.includes(endpoint)
+    const { backend, destination } = context
+    const endpoint = destination?.endpoint
+    if (backend === undefined || endpoint === undefined) return true
+    return this.#runtime.kinds.of(backend)?.hasEndpoint?.(backend, endpoint) ?? true
   }
 
   onStreamDone(stream: ServerStream): void {
     const context = contextOf(stream)
     context.over = true
     context.destination?.endpoint?.end()
-    this.#telemetry.onStreamDone(stream, factsOf(stream, context))
+    this.#telemetry.onStreamDone(stream, streamRecordOf(stream, context))
   }
 }
 
@@ -156,7 +151,7 @@ function contextOf(stream: ServerStream): StreamContext {
   return stream.state as StreamContext
 }
 
-function factsOf(stream: ServerStream, context: StreamContext): StreamFacts {
+function streamRecordOf(stream: ServerStream, context: StreamContext): StreamRecord {
   const { place, backend, address } = context
   const error = stream.error ?? context.error
   return {

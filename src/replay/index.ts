@@ -1,6 +1,6 @@
 /**
- * Replays a recorded log: the same fold, without sources, proxies or clocks. Given the same fold
- * version, it arrives at the same digests that the running controller recorded.
+ * Replays a recorded log with the fold of the controller, but without sources, proxies or clocks. With the
+ * same fold version, it computes the same digests that the running controller recorded.
  */
 import {
   type Digests,
@@ -20,14 +20,14 @@ export {
 } from '../actors/fold.ts'
 export type { DerivationOptions } from '../desired/derivations.ts'
 
-/** One published state of the log beside what replay makes of the same events. */
+/** A published state whose recorded digests differ from those of the replay. */
 export interface Comparison {
   /** Position of the last event that the published state contains. */
   readonly version: number
   readonly recorded: { readonly desired: string; readonly status: string }
   readonly replayed: { readonly desired: string; readonly status: string } | undefined
-  /** Undefined where nothing can be claimed: of another fold version, or of a log without its beginning. */
-  readonly equal: boolean | undefined
+  readonly equal: false
+  /** Version of the fold that published the state. */
   readonly foldVersion: string
 }
 
@@ -35,26 +35,26 @@ export interface Replay {
   readonly fold: Fold
   /** Number of events that were read. */
   readonly events: number
-  /** Events between the beginning, or the stored state, and the first that was read: gone. */
+  /** Number of events missing between the beginning, or the stored state, and the first event read. */
   readonly missing: number
   /** Number of published states. */
   readonly published: number
-  /** Those of them that nothing can be claimed about. */
+  /** Number of published states not compared, because of another fold version or missing earlier events. */
   readonly incomparable: number
-  /** Those that came out differently, in order. */
+  /** Published states whose digests differ, in order. */
   readonly different: readonly Comparison[]
-  /** Version of the fold that replayed. */
+  /** Version of the fold that replayed the log. */
   readonly foldVersion: string
 }
 
-/** A fold for stepping through events one by one: empty, or with the state that was stored. */
+/** Creates a fold that is empty or has the stored state `base`; events are then applied one by one. */
 export function createFold(options: DerivationOptions, base?: FoldSnapshot): Fold {
   const fold = new Fold(createGraph(options))
   if (base !== undefined) fold.restore(base)
   return fold
 }
 
-/** Folds recorded events from the beginning, or from a stored state on, in order. */
+/** Folds recorded events in order, from the beginning or from a stored state. */
 export async function replay(
   events: AsyncIterable<RecordedEvent> | Iterable<RecordedEvent>,
   options: DerivationOptions,
@@ -77,19 +77,20 @@ export async function replay(
     const { version, digest, statusDigest, foldVersion: writer } = event.data
     const recorded = { desired: digest, status: statusDigest }
     const replayed = history.at(version)
-    const same = replayed?.desired === recorded.desired && replayed.status === recorded.status
+    const isSame = replayed?.desired === recorded.desired && replayed.status === recorded.status
     const isKnown = base === undefined || version >= base.position
-    const equal = writer === foldVersion && missing === 0 && isKnown ? same : undefined
-    // Nobody wants what has changed, and all that ever did would add up.
+    // Changes are not used here; without this call they would accumulate.
     fold.takeChange()
     published++
-    if (equal === undefined) incomparable++
-    if (equal === false) different.push({ version, recorded, replayed, equal, foldVersion: writer })
+    if (writer !== foldVersion || missing > 0 || !isKnown) incomparable++
+    else if (!isSame) {
+      different.push({ version, recorded, replayed, equal: false, foldVersion: writer })
+    }
   }
   return { fold, events: count, missing, published, incomparable, different, foldVersion }
 }
 
-/** Digests since the state that was asked for last: where they changed, and nothing else is kept. */
+/** Digests by position, stored only where they changed. Positions before the last queried one are dropped. */
 class DigestHistory {
   #changes: { readonly position: number; readonly digests: Digests }[] = []
   #last = 0
@@ -101,12 +102,12 @@ class DigestHistory {
     this.#changes.push({ position, digests })
   }
 
-  /** As of a position; undefined before the first and behind the last. Positions must rise. */
+  /** Returns the digests at a position, if known. Positions must be queried in ascending order. */
   at(position: number): Digests | undefined {
     if (position > this.#last) return undefined
     const index = this.#changes.findLastIndex((change) => change.position <= position)
     if (index < 0) return undefined
-    // Versions rise: what is older is asked for no more.
+    // Older positions are not queried again.
     this.#changes = this.#changes.slice(index)
     return this.#changes[0]?.digests
   }

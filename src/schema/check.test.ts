@@ -59,7 +59,7 @@ const problemsOf = (value: object) => {
 }
 
 describe('check', () => {
-  it('gives a value of the type that the fields describe', () => {
+  it('returns a value of the type that the fields describe', () => {
     const outcome = check(everything, { one: true, pairs: [{ low: 1, high: 2 }], any: null })
     const value: Infer<typeof everything> | undefined = outcome.ok ? outcome.value : undefined
     expect(value).toEqual({ one: true, pairs: [{ low: 1, high: 2 }], any: null, filled: 'x' })
@@ -87,6 +87,7 @@ describe('check', () => {
     [{ any: { a: Number.NaN } }, 'spec.any: must be JSON'],
     [{ document: [] }, 'spec.document: must be an object, not a list'],
     [{ port: 1.5 }, 'spec.port: must be an integer or a string, not a number'],
+    [{ port: 2 ** 60 }, 'spec.port: must be an integer of at most 15 digits'],
     [{ naem: 'ab' }, 'spec.naem: unknown field; did you mean name?'],
     [{ two: true }, 'spec: exactly one of one, two must be set'],
   ])('reports for %j where and what is wrong', (value, problem) => {
@@ -98,7 +99,7 @@ describe('check', () => {
     expect(problemsOf({ name: '😀' })).toEqual(['spec.name: must have at least 2 characters'])
   })
 
-  it('judges a rule only where its parts are valid, and a group in any case', () => {
+  it('checks a rule only if its parts are valid, and a group of fields in any case', () => {
     expect(problemsOf({ pairs: [{ low: 'a', high: 1 }], two: 'x' })).toEqual([
       'spec.pairs[0].low: must be an integer, not a string',
       'spec.two: must be true or false, not a string',

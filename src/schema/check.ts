@@ -1,15 +1,16 @@
-/** Offline validation: a value against a schema, with one problem per broken place. */
-import { fail, failAll, type Outcome, succeed } from '../base/outcome.ts'
-import { compile, isPlainObject } from './compile.ts'
-import type { ListNode, Node, ObjectNode, Rule, Schema } from './field.ts'
+/** Offline validation: checks a value against a schema, and reports one problem per invalid part. */
+import { isObject } from '../base/json-object.ts'
+import { failAll, type Outcome, succeed } from '../base/outcome.ts'
+import type { ListNode, MapNode, Node, ObjectNode, Rule, Schema } from './field.ts'
 import { formatPath, type PathStep } from './path.ts'
+import { countProblem, scalarProblem, scalarValue, textProblem, wrongType } from './scalars.ts'
 import { nearest } from './suggest.ts'
 
-/** Something wrong with one field of an object that a user wrote. */
+/** A problem of one field of an object that a user wrote. */
 export interface FieldProblem {
-  /** Such as `spec.traffic.csrf.additionalOrigins[2]`; empty for the whole value. */
+  /** Path of the field, such as `spec.traffic.csrf.additionalOrigins[2]`; empty for the whole value. */
   readonly path: string
-  /** Completes "this field …"; stable, so that scripts and tests may match on it. */
+  /** Completes the sentence "this field …". It is stable, so that scripts and tests may match it. */
   readonly message: string
 }
 
@@ -24,163 +25,147 @@ export function check<T>(
   input: unknown,
   at: readonly PathStep[] = [],
 ): Outcome<T, FieldProblem> {
-  const parsed = compile(schema.node).safeParse(input)
-  const structural = parsed.success ? [] : parsed.error.issues.flatMap(toProblems(schema.node))
-  const broken = new Set(structural.flatMap((problem) => ancestors(problem.steps)))
-  const ruled: Located[] = []
-  judge(schema.node, input, [], broken, ruled)
-  const located = [...structural, ...ruled]
-  if (located.length === 0 && parsed.success) return succeed(parsed.data as T)
-  const problems = located.map(({ steps, message }) => ({
-    path: formatPath([...at, ...steps]),
-    message,
-  }))
-  return problems.length > 0
-    ? failAll(problems)
-    : fail({ path: formatPath(at), message: 'is invalid' })
+  const checker = new Checker(at)
+  const value = checker.check(schema.node, input)
+  const problems = [...checker.invalid, ...checker.violations]
+  return problems.length === 0 ? succeed(value as T) : failAll(problems)
 }
 
-interface Located {
-  readonly steps: readonly PathStep[]
-  readonly message: string
-}
+class Checker {
+  /** Fields that are missing, unknown, of another type or out of bounds. */
+  readonly invalid: FieldProblem[] = []
+  /** Violated rules and repeated list items that must be unique; reported after all other problems. */
+  readonly violations: FieldProblem[] = []
+  /** Number of invalid values; unknown fields are not counted. */
+  #invalidValues = 0
+  /** Path of the value that is being checked. */
+  readonly #path: PathStep[]
 
-interface Issue {
-  readonly code?: string
-  readonly path: readonly PropertyKey[]
-  readonly message: string
-  readonly keys?: readonly string[]
-}
-
-function toProblems(root: Node): (issue: Issue) => readonly Located[] {
-  return (issue) => {
-    const steps = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
-    if (issue.code !== 'unrecognized_keys') return [{ steps, message: issue.message }]
-    const node = nodeAt(root, steps)
-    return (issue.keys ?? []).map((key) => ({
-      steps: [...steps, key],
-      message: unknownField(key, node?.type === 'object' ? node : undefined),
-    }))
+  constructor(at: readonly PathStep[]) {
+    this.#path = [...at]
   }
-}
 
-function unknownField(key: string, node: ObjectNode | undefined): string {
-  const advice = node?.advice?.[key]
-  if (advice !== undefined) return `unknown field; ${advice}`
-  const meant = nearest(key, Object.keys(node?.fields ?? {}))
-  return meant === undefined ? 'unknown field' : `unknown field; did you mean ${meant}?`
-}
-
-function nodeAt(root: Node, steps: readonly PathStep[]): Node | undefined {
-  let node: Node | undefined = root
-  for (const step of steps) {
-    if (node === undefined) return undefined
-    node = childOf(node, step)
+  /** Checks a value and returns a copy, which has the type of the node only if there are no problems. */
+  check(node: Node, input: unknown): unknown {
+    const { length: invalidBefore } = this.invalid
+    const { length: violationsBefore } = this.violations
+    const copy = this.#checkParts(node, input)
+    if (node.rules === undefined || input === undefined || input === null) return copy
+    const isValid = this.invalid.length === invalidBefore
+    const violated = node.rules.filter(
+      (rule) => isApplicable(rule, input, isValid) && !obeys(rule, input),
+    )
+    const found = violated.map(({ message, at }) => this.#problem(message, at))
+    this.violations.splice(violationsBefore, 0, ...found)
+    return copy
   }
-  return node
-}
 
-function childOf(node: Node, step: PathStep): Node | undefined {
-  if (node.type === 'object') return node.fields[String(step)]?.schema.node
-  if (node.type === 'list') return node.items
-  return node.type === 'map' ? node.values : undefined
-}
-
-const keyOf = (steps: readonly PathStep[]): string => JSON.stringify(steps)
-
-function ancestors(steps: readonly PathStep[]): readonly string[] {
-  return Array.from({ length: steps.length + 1 }, (_, length) => keyOf(steps.slice(0, length)))
-}
-
-/** Applies the rules of a node and of everything below it to the raw input. */
-function judge(
-  node: Node,
-  value: unknown,
-  steps: readonly PathStep[],
-  broken: ReadonlySet<string>,
-  found: Located[],
-): void {
-  if (value === undefined || value === null) return
-  if (isOfType(node, value)) judgeRules(node.rules ?? [], value, steps, broken, found)
-  if (node.type === 'list') {
-    if (Array.isArray(value)) judgeList(node, value, steps, broken, found)
-  } else if (isPlainObject(value)) {
-    for (const [name, child] of childrenOf(node, value)) {
-      judge(child, value[name], [...steps, name], broken, found)
+  #checkParts(node: Node, input: unknown): unknown {
+    switch (node.type) {
+      case 'list':
+        return this.#checkList(node, input)
+      case 'map':
+        return this.#checkMap(node, input)
+      case 'object':
+        return this.#checkObject(node, input)
+      default: {
+        const value = scalarValue(node, input)
+        this.#reject(scalarProblem(node, value))
+        return value
+      }
     }
   }
-}
 
-/** Rules expect a value of the node's type, even if nothing has reported that it has another one. */
-function isOfType(node: Node, value: unknown): boolean {
-  switch (node.type) {
-    case 'text':
-      return typeof value === 'string'
-    case 'integer':
-      return typeof value === 'number'
-    case 'boolean':
-      return typeof value === 'boolean'
-    case 'list':
-      return Array.isArray(value)
-    case 'map':
-    case 'object':
-      return isPlainObject(value)
-    default:
-      return true
+  #checkPart(node: Node, input: unknown, step: PathStep): unknown {
+    this.#path.push(step)
+    const copy = this.check(node, input)
+    this.#path.pop()
+    return copy
+  }
+
+  #checkList(node: ListNode, input: unknown): unknown {
+    if (!Array.isArray(input)) return this.#reject(wrongType('a list', input))
+    const before = this.#invalidValues
+    const copy = input.map((item, index) => this.#checkPart(node.items, item, index))
+    if (this.#invalidValues === before) {
+      this.#reject(countProblem(input.length, 'item', node.min, node.max))
+    }
+    if (node.unique !== undefined) this.#checkUnique(node.unique, input)
+    return copy
+  }
+
+  #checkUnique(unique: NonNullable<ListNode['unique']>, items: readonly unknown[]): void {
+    const seen = new Map<string, number>()
+    const what = unique === 'value' ? 'value' : unique.by.join(', ')
+    for (const [index, item] of items.entries()) {
+      const identity = identityOf(unique, item)
+      const first = seen.get(identity)
+      if (first === undefined) seen.set(identity, index)
+      else this.violations.push(this.#problem(`has the same ${what} as item ${first}`, index))
+    }
+  }
+
+  #checkMap(node: MapNode, input: unknown): unknown {
+    if (!isObject(input)) return this.#reject(wrongType('an object', input))
+    const before = this.#invalidValues
+    const copy = Object.entries(input).map(
+      ([key, value]) => [key, this.#checkPart(node.values, value, key)] as const,
+    )
+    if (this.#invalidValues === before) {
+      this.#reject(countProblem(copy.length, 'entry', undefined, node.max))
+      for (const [key] of copy) {
+        const problem = node.keys && textProblem(node.keys, key)
+        if (problem !== undefined) this.#reject(`key ${JSON.stringify(key)} ${problem}`)
+      }
+    }
+    return Object.fromEntries(copy)
+  }
+
+  #checkObject(node: ObjectNode, input: unknown): unknown {
+    if (!isObject(input)) return this.#reject(wrongType('an object', input))
+    const copy: [string, unknown][] = []
+    for (const [name, { schema, required, fill }] of Object.entries(node.fields)) {
+      const isUnset = input[name] === null && node.open === true && !required && fill === undefined
+      const value = isUnset ? undefined : input[name]
+      if (value !== undefined || required)
+        copy.push([name, this.#checkPart(schema.node, value, name)])
+      else if (fill !== undefined) copy.push([name, structuredClone(fill)])
+    }
+    for (const name of Object.keys(input)) {
+      if (Object.hasOwn(node.fields, name)) continue
+      if (node.open === true) copy.push([name, input[name]])
+      else this.invalid.push(this.#problem(unknownField(name, node), name))
+    }
+    return Object.fromEntries(copy)
+  }
+
+  /** Reports that the value itself is not valid. */
+  #reject(message: string | undefined): void {
+    if (message === undefined) return
+    this.#invalidValues++
+    this.invalid.push(this.#problem(message))
+  }
+
+  #problem(message: string, below?: PathStep): FieldProblem {
+    return { path: formatPath(below === undefined ? this.#path : [...this.#path, below]), message }
   }
 }
 
-function childrenOf(node: Node, value: object): readonly (readonly [string, Node])[] {
-  if (node.type === 'object') {
-    return Object.entries(node.fields).map(([name, property]) => [name, property.schema.node])
-  }
-  if (node.type !== 'map') return []
-  const { values } = node
-  return Object.keys(value).map((key) => [key, values])
-}
-
-function judgeRules(
-  rules: readonly Rule[],
-  value: unknown,
-  steps: readonly PathStep[],
-  broken: ReadonlySet<string>,
-  found: Located[],
-): void {
-  if (rules.length === 0) return
-  const isBroken = broken.size > 0 && broken.has(keyOf(steps))
-  for (const rule of rules) {
-    if (isBroken && !(rule.presence === true && isPlainObject(value))) continue
-    if (obeys(rule, value)) continue
-    const at = rule.at === undefined ? steps : [...steps, rule.at]
-    found.push({ steps: at, message: rule.message })
-  }
+/** Returns true if a rule applies: the value is valid, or the rule only looks at which fields are set. */
+function isApplicable(rule: Rule, input: unknown, isValid: boolean): boolean {
+  return isValid || (rule.presence === true && isObject(input))
 }
 
 const obeys = (rule: Rule, value: unknown): boolean => rule.holds(value as never)
 
-function judgeList(
-  node: ListNode,
-  value: readonly unknown[],
-  steps: readonly PathStep[],
-  broken: ReadonlySet<string>,
-  found: Located[],
-): void {
-  for (const [index, item] of value.entries())
-    judge(node.items, item, [...steps, index], broken, found)
-  if (node.unique === undefined) return
-  const seen = new Map<string, number>()
-  for (const [index, item] of value.entries()) {
-    const identity = identityOf(node.unique, item)
-    const first = seen.get(identity)
-    if (first === undefined) seen.set(identity, index)
-    else {
-      const what = node.unique === 'value' ? 'value' : node.unique.by.join(', ')
-      found.push({ steps: [...steps, index], message: `has the same ${what} as item ${first}` })
-    }
-  }
+function unknownField(name: string, { advice, fields }: ObjectNode): string {
+  const known = advice?.[name]
+  if (known !== undefined) return `unknown field; ${known}`
+  const meant = nearest(name, Object.keys(fields))
+  return meant === undefined ? 'unknown field' : `unknown field; did you mean ${meant}?`
 }
 
 function identityOf(unique: NonNullable<ListNode['unique']>, item: unknown): string {
-  if (unique === 'value' || !isPlainObject(item)) return JSON.stringify(item) ?? ''
+  if (unique === 'value' || !isObject(item)) return JSON.stringify(item) ?? ''
   return JSON.stringify(unique.by.map((field) => item[field] ?? null))
 }

@@ -1,11 +1,11 @@
 import type { AnyProperty } from './field.ts'
 
-/** A default as people write it in YAML. */
+/** Formats a default as people write it in YAML. */
 export function formatDefault(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** What a field does, its unit and its default, in a few sentences. */
+/** Describes in a few sentences what a field does, its unit and its default. */
 export function describeField(property: AnyProperty): string {
   const parts = [property.doc]
   if (property.unit !== undefined) parts.push(`Unit: ${property.unit}.`)

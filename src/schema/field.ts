@@ -1,6 +1,6 @@
 /**
- * The field language. A schema is plain data (a Node) that carries a TypeScript type; validation,
- * CRDs, editor schemas and reference pages are all read off the same nodes, so that they cannot
+ * The field language. A schema is plain data (a Node) that carries a TypeScript type. Validation,
+ * CRDs, editor schemas and reference pages are made from the same nodes, so that they cannot
  * disagree.
  *
  *   const keepalive = object('Keepalive', {
@@ -13,17 +13,17 @@ import { amountPattern, quantityPattern } from './quantity.ts'
 
 /** A rule over a whole value, beyond the bounds of its parts. */
 export interface Rule {
-  /** Shown by offline validation and by the API server alike; tests match on it. */
+  /** Shown by both offline validation and the API server; tests match on it. */
   readonly message: string
-  /** CEL over `self` for the CRD; absent for kinds whose CRDs are not ours. */
+  /** The rule in CEL over `self`, for CRDs; omitted for kinds of other projects. */
   readonly cel?: string
-  /** Does the value obey? Sees only values whose parts are valid, unless `presence` is set. */
+  /** Returns true if a value obeys the rule. Unless `presence` is set, all parts of the value are valid. */
   readonly holds: (value: never) => boolean
-  /** Looks only at which fields are present, so it is judged even where parts are invalid. */
+  /** The rule looks only at which fields are present, so it is checked even if parts are invalid. */
   readonly presence?: true
-  /** Field below the value that the problem is about, such as `max`. */
+  /** The field of the value that the problem is about, such as `max`. */
   readonly at?: string
-  /** The group that the rule is about, where it is about one. */
+  /** Set if the rule limits how many of a group of fields may be set. */
   readonly group?: FieldGroup
 }
 
@@ -41,12 +41,12 @@ interface NodeBase {
 
 export interface TextNode extends NodeBase {
   readonly type: 'text'
-  /** Length in Unicode code points, as the API server counts. */
+  /** Minimum length in Unicode code points, as the API server counts. */
   readonly min?: number
   readonly max?: number
-  /** Valid in RE2 and in JavaScript alike. */
+  /** A pattern that is valid in both RE2 and JavaScript. */
   readonly pattern?: string
-  /** What the pattern asks for, in words: completes "must be …". */
+  /** The pattern in words: completes "must be …". */
   readonly expects?: string
   readonly values?: readonly string[]
   /** Meaning of each value, for the reference pages. */
@@ -58,7 +58,7 @@ export interface IntegerNode extends NodeBase {
   readonly min?: number
   readonly max?: number
   readonly values?: readonly number[]
-  /** A number of bytes, which may be written as a quantity; the checked value is the number. */
+  /** A number of bytes, which may be written as a quantity; the checked value is a number. */
   readonly bytes?: true
 }
 
@@ -71,7 +71,7 @@ export interface ListNode extends NodeBase {
   readonly items: Node
   readonly min?: number
   readonly max?: number
-  /** No two items may agree in these fields (`map`), or be equal (`set`). */
+  /** No two items may agree in all of these fields or, for `value`, be equal. */
   readonly unique?: { readonly by: readonly string[] } | 'value'
 }
 
@@ -80,30 +80,30 @@ export interface MapNode extends NodeBase {
   readonly values: Node
   readonly keys?: TextNode
   readonly max?: number
-  /** The API server refuses an entry that is null; else it drops it without a word. */
+  /** If set, the API server rejects an entry that is null; otherwise it drops the entry silently. */
   readonly refusesNull?: true
 }
 
 export interface ObjectNode extends NodeBase {
   readonly type: 'object'
   readonly fields: Readonly<Record<string, AnyProperty>>
-  /** Unknown fields are kept, and null means absent: for kinds that Kubernetes owns. */
+  /** Set for Kubernetes kinds: unknown fields are kept, and null counts as omitted. */
   readonly open?: boolean
-  /** Advice for a field that is not there but that people write. */
+  /** Advice for fields that do not exist but are often written. */
   readonly advice?: Readonly<Record<string, string>>
 }
 
-/** Any JSON value, kept as it is, nulls included. */
+/** Any JSON value, kept as it is, including nulls. */
 export interface JsonNode extends NodeBase {
   readonly type: 'json'
-  /** Only an object will do. */
+  /** The value must be an object. */
   readonly objectOnly?: boolean
 }
 
 /** An integer or a string, such as a port or a quantity. */
 export interface IntOrStringNode extends NodeBase {
   readonly type: 'intOrString'
-  /** Of strings; as that of a text. */
+  /** Pattern of strings, as in a TextNode. */
   readonly pattern?: string
   readonly expects?: string
 }
@@ -120,7 +120,7 @@ export type Node =
 
 declare const typeOf: unique symbol
 
-/** A node together with the TypeScript type of the values it accepts. */
+/** A node with the TypeScript type of the values that it accepts. */
 export interface Schema<T> {
   readonly node: Node
   readonly [typeOf]?: T
@@ -129,23 +129,23 @@ export interface Schema<T> {
 /** The type of the values that a schema accepts. */
 export type Infer<S> = S extends { readonly [typeOf]?: infer T } ? Exclude<T, undefined> : never
 
-/** Does a field do what it says in this version? `schema` = accepted, read by nothing yet. */
+/** How far this version supports a field. `schema`: it is accepted, but not used yet. */
 export type Support = 'works' | 'pending' | 'schema'
 
-/** What a reader must know about a field. */
+/** The documentation and behaviour of a field. */
 export interface FieldInfo {
-  /** One or two sentences: what it does, unit, effect where unset. */
+  /** One or two sentences: what it does, its unit, and its effect if it is not set. */
   readonly doc: string
-  /** Applied at run time where the field is absent; never written by the API server. */
+  /** Default that is applied at run time; the API server never writes it into the object. */
   readonly default?: unknown
-  /** Written into the object where the field is absent, as the upstream CRD does. */
+  /** Default that is written into the object, as the upstream CRD does. */
   readonly fill?: unknown
   readonly unit?: string
-  /** Holds a secret; redacted from the log. */
+  /** The value is a secret, which is redacted from the log. */
   readonly secret?: true
-  /** Protects something: where it does not work, traffic is refused. */
+  /** The field is part of a protection: if it cannot be enforced, traffic is refused. */
   readonly security?: boolean
-  /** Inherited by the fields below; `works` where nothing says otherwise. */
+  /** Also applies to the fields below this one. Default: `works`. */
   readonly support?: Support
 }
 
@@ -175,7 +175,7 @@ export function required<T>(schema: Schema<T>, info: string | FieldInfo): Proper
   return { ...infoOf(info), schema, required: true }
 }
 
-/** A field that may be absent. */
+/** A field that may be omitted. */
 export function optional<T>(schema: Schema<T>, info: string | FieldInfo): Property<T, false> {
   return { ...infoOf(info), schema, required: false }
 }
@@ -189,12 +189,12 @@ export function object<P extends Record<string, AnyProperty>>(
   return { node: { type: 'object', name, fields, ...options } }
 }
 
-/** A string with bounds; without options, any string. */
+/** A string with bounds; without options, any string is valid. */
 export function text(options: Omit<TextNode, 'type' | 'values' | 'meanings'> = {}): Schema<string> {
   return { node: { type: 'text', ...options } }
 }
 
-/** One of a fixed set of strings; the value of each entry says what it means. */
+/** One of a fixed set of strings; `meanings` explains each of them. */
 export function choice<const M extends Record<string, string>>(
   name: string,
   meanings: M,
@@ -202,7 +202,7 @@ export function choice<const M extends Record<string, string>>(
   return { node: { type: 'text', name, values: Object.keys(meanings), meanings } }
 }
 
-/** As large as an int32 of Kubernetes, unless a bound is given. */
+/** The largest int32, which is the default maximum. */
 const largestInteger = 2 ** 31 - 1
 
 export function integer(
@@ -232,7 +232,7 @@ export function list<T>(
   return { node: { type: 'list', items: items.node, ...options } }
 }
 
-/** An object with free keys. */
+/** An object with any keys. */
 export function map<T>(
   values: Schema<T>,
   options: {
@@ -249,12 +249,10 @@ export function map<T>(
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
-/** Any JSON value. */
 export function json(): Schema<Json> {
   return { node: { type: 'json' } }
 }
 
-/** Any JSON object. */
 export function jsonObject(): Schema<{ readonly [key: string]: Json }> {
   return { node: { type: 'json', objectOnly: true } }
 }
@@ -270,13 +268,13 @@ export function quantity(): Schema<number | string> {
   return intOrString({ pattern: quantityPattern, expects: 'a quantity such as 500m or 1Gi' })
 }
 
-/** A quantity without a minus sign: Kubernetes refuses containers with less than nothing. */
+/** A quantity without a minus sign: Kubernetes rejects negative resources of containers. */
 export function amount(): Schema<number | string> {
   const expects = 'a quantity such as 500m or 1Gi that is not negative'
   return intOrString({ pattern: amountPattern, expects })
 }
 
-/** The same schema with more rules. */
+/** Adds rules to a schema. */
 export function withRules<T>(schema: Schema<T>, ...rules: readonly Rule[]): Schema<T> {
   return { node: { ...schema.node, rules: [...(schema.node.rules ?? []), ...rules] } }
 }

@@ -1,4 +1,4 @@
-/** Nodes -> JSON Schema (2020-12), for completion and checks in editors. */
+/** Converts nodes to JSON Schema (2020-12), for completion and checks in editors. */
 import { describeField } from './describe.ts'
 import type { FieldGroup, Node, ObjectNode } from './field.ts'
 import { quantityPattern } from './quantity.ts'
@@ -7,7 +7,7 @@ interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
-/** The JSON Schema of a node; group rules are kept, other rules have no counterpart. */
+/** Returns the JSON Schema of a node. Of its rules, only those about groups of fields are included. */
 export function toJsonSchema(node: Node): JsonSchema {
   return withoutUndefined({ ...shapeOf(node), ...groupsOf(node) })
 }
@@ -87,6 +87,7 @@ function groupSchema({ count, fields }: FieldGroup): JsonSchema {
   return { oneOf: [...each, { not: { anyOf: each } }] }
 }
 
-function withoutUndefined(schema: JsonSchema): JsonSchema {
+/** Leaves out keywords that are not set. */
+export function withoutUndefined(schema: JsonSchema): JsonSchema {
   return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined))
 }

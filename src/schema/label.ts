@@ -1,6 +1,6 @@
 import type { IntegerNode, Node, TextNode } from './field.ts'
 
-/** The type of a value in a few words, such as `list of SNI, 1..16 items`. */
+/** Describes the type of a value in a few words, such as `list of SNI, 1..16 items`. */
 export function typeLabel(node: Node): string {
   switch (node.type) {
     case 'text':

@@ -23,7 +23,7 @@ const schema = object(
 )
 
 describe('toOpenApi', () => {
-  it('gives a structural schema with the rules as CEL', () => {
+  it('returns a structural schema with the rules as CEL', () => {
     expect(toOpenApi(schema.node, 'A thing.')).toEqual({
       description: 'A thing.',
       type: 'object',
@@ -79,14 +79,14 @@ describe('toOpenApi', () => {
 })
 
 describe('toJsonSchema', () => {
-  it('keeps unknown fields out and says which fields go together', () => {
+  it('forbids unknown fields and includes the rules about groups of fields', () => {
     const { additionalProperties, allOf, required: needed } = toJsonSchema(schema.node)
     expect(additionalProperties).toBe(false)
     expect(needed).toEqual(['size'])
     expect(allOf).toEqual([{ oneOf: [{ required: ['namespace'] }, { required: ['tags'] }] }])
   })
 
-  it('has a counterpart for each kind of group', () => {
+  it('supports every kind of field group', () => {
     const grouped = object('G', {}, { rules: [atLeastOneOf('a', 'b'), atMostOneOf('c', 'd')] })
     expect(toJsonSchema(grouped.node).allOf).toEqual([
       { anyOf: [{ required: ['a'] }, { required: ['b'] }] },

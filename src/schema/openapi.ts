@@ -1,17 +1,18 @@
 /**
- * Nodes -> OpenAPI v3 structural schemas, as CRDs have them (Kubernetes, "Specifying a structural
- * schema"). No defaults are written: what a field means where it is absent is decided at run time.
+ * Converts nodes to OpenAPI v3 structural schemas for CRDs (Kubernetes, "Specifying a structural schema"). No
+ * defaults are written, because the meaning of an omitted field is decided at run time.
  */
 import { describeField } from './describe.ts'
-import type { IntegerNode, ListNode, MapNode, Node, ObjectNode, Rule, TextNode } from './field.ts'
+import type { IntegerNode, ListNode, MapNode, Node, ObjectNode, Rule } from './field.ts'
+import { toJsonSchema, withoutUndefined } from './json-schema.ts'
 import { quantityPattern } from './quantity.ts'
 
-/** A JSONSchemaProps of apiextensions.k8s.io/v1. */
+/** The JSONSchemaProps type of apiextensions.k8s.io/v1. */
 export interface OpenApiSchema {
   readonly [keyword: string]: unknown
 }
 
-/** The structural schema of a node. */
+/** Returns the structural schema of a node. */
 export function toOpenApi(node: Node, description?: string): OpenApiSchema {
   return {
     ...(description === undefined || description === '' ? {} : { description }),
@@ -24,14 +25,14 @@ export function toOpenApi(node: Node, description?: string): OpenApiSchema {
   }
 }
 
-/** Offline validation says it of the entry itself; the server has no path for that. */
+/** The API server reports it for the whole map; offline validation reports the entry itself. */
 const withoutNull: Rule = {
   message: 'no entry may be null; leave it out',
   cel: 'self.all(name, type(self[name]) == string)',
   holds: (value: object) => !Object.values(value).includes(null),
 }
 
-/** The bounds of a number of bytes that is a string; parts of a byte are rounded up. */
+/** Checks the bounds of a number of bytes that is written as a string; fractions of a byte are rounded up. */
 function quantityRule({ min = 0, max = Number.MAX_SAFE_INTEGER }: IntegerNode): Rule {
   const atLeast = `quantity(self).isGreaterThan(quantity('${min - 1}'))`
   const atMost = `quantity(self).compareTo(quantity('${max}')) <= 0`
@@ -45,7 +46,7 @@ function quantityRule({ min = 0, max = Number.MAX_SAFE_INTEGER }: IntegerNode): 
 function shapeOf(node: Node): OpenApiSchema {
   switch (node.type) {
     case 'text':
-      return textShape(node)
+      return toJsonSchema(node)
     case 'integer':
       return integerShape(node)
     case 'boolean':
@@ -61,7 +62,7 @@ function shapeOf(node: Node): OpenApiSchema {
         ? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
         : { nullable: true, 'x-kubernetes-preserve-unknown-fields': true }
     case 'intOrString':
-      return present({
+      return withoutUndefined({
         anyOf: [{ type: 'integer' }, { type: 'string' }],
         pattern: node.pattern,
         'x-kubernetes-int-or-string': true,
@@ -69,22 +70,8 @@ function shapeOf(node: Node): OpenApiSchema {
   }
 }
 
-/** Leaves out members that are undefined, so that printed schemas have no empty keywords. */
-function present(members: Readonly<Record<string, unknown>>): OpenApiSchema {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
-}
-
-const textShape = (node: TextNode): OpenApiSchema =>
-  present({
-    type: 'string',
-    enum: node.values,
-    minLength: node.min,
-    maxLength: node.max,
-    pattern: node.pattern,
-  })
-
 const integerShape = (node: IntegerNode): OpenApiSchema =>
-  present({
+  withoutUndefined({
     ...(node.bytes === true
       ? {
           anyOf: [{ type: 'integer' }, { type: 'string' }],
@@ -99,7 +86,7 @@ const integerShape = (node: IntegerNode): OpenApiSchema =>
 
 function listShape(node: ListNode): OpenApiSchema {
   const { unique } = node
-  return present({
+  return withoutUndefined({
     type: 'array',
     items: toOpenApi(node.items),
     minItems: node.min,
@@ -110,7 +97,7 @@ function listShape(node: ListNode): OpenApiSchema {
 }
 
 const mapShape = (node: MapNode): OpenApiSchema =>
-  present({
+  withoutUndefined({
     type: 'object',
     additionalProperties: {
       ...toOpenApi(node.values),
@@ -123,7 +110,7 @@ function objectShape(node: ObjectNode): OpenApiSchema {
   const fields = Object.entries(node.fields)
   if (fields.length === 0) return { type: 'object' }
   const needed = fields.filter(([, property]) => property.required).map(([name]) => name)
-  return present({
+  return withoutUndefined({
     type: 'object',
     required: needed.length > 0 ? needed : undefined,
     properties: Object.fromEntries(

@@ -1,7 +1,7 @@
-/** Steps from a value to a part of it: field names, map keys and list positions. */
+/** One step from a value to a part of it: a field name, a map key or a list position. */
 export type PathStep = string | number
 
-/** `spec.targets[2].labels["a/b"]`: fields by dot, positions in brackets, other keys quoted. */
+/** Formats a path such as `spec.targets[2].labels["a/b"]`; keys that are not plain names are quoted. */
 export function formatPath(steps: readonly PathStep[]): string {
   let path = ''
   for (const step of steps) {

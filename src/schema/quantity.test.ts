@@ -3,7 +3,7 @@ import { check } from './check.ts'
 import { byteSize, object, optional } from './field.ts'
 import { quantityValue } from './quantity.ts'
 
-describe('quantities of bytes', () => {
+describe('byte quantities', () => {
   it.each([
     ['2Mi', 2_097_152],
     ['1.5Ki', 1536],
@@ -20,7 +20,7 @@ describe('quantities of bytes', () => {
     ['1500m', 2],
     ['1500000m', 1500],
     ['9999999999999999999Ei', 1e19 * 2 ** 60],
-  ])('reads %s', (text, value) => expect(quantityValue(text)).toBe(value))
+  ])('include %s', (text, value) => expect(quantityValue(text)).toBe(value))
 
   it.each([
     '',
@@ -36,7 +36,7 @@ describe('quantities of bytes', () => {
     '2000x',
     5,
     null,
-  ])('does not read %j', (text) => expect(quantityValue(text)).toBeUndefined())
+  ])('do not include %j', (text) => expect(quantityValue(text)).toBeUndefined())
 
   const schema = object('Sizes', { size: optional(byteSize({ min: 2, max: 1024 }), 'How much.') })
   const outcomeOf = (size: unknown) => {
@@ -44,7 +44,7 @@ describe('quantities of bytes', () => {
     return outcome.ok ? outcome.value.size : outcome.problems
   }
 
-  it('are numbers once they are checked', () => {
+  it('are converted to numbers', () => {
     expect(outcomeOf('1Ki')).toBe(1024)
     expect(outcomeOf(7)).toBe(7)
   })
@@ -58,7 +58,7 @@ describe('quantities of bytes', () => {
     ['1024.5', 'must be at most 1024'],
     ['lots', 'must be a number of bytes such as 2097152 or 2Mi, not a string'],
     [true, 'must be a number of bytes such as 2097152 or 2Mi, not a boolean'],
-  ])('refuse %j with the name of the field', (size, message) => {
+  ])('are refused with the path of the field: %j', (size, message) => {
     expect(outcomeOf(size)).toEqual([{ path: 'size', message }])
   })
 })

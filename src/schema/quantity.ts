@@ -1,15 +1,15 @@
-/** Kubernetes quantities (apimachinery, resource.Quantity) as numbers of bytes. */
+/** Converts Kubernetes quantities (apimachinery, resource.Quantity) to numbers. */
 
-/** What a number of bytes looks like, in words: completes "must be …". */
+/** Describes the form of a number of bytes; completes "must be …". */
 export const byteSizeForm = 'a number of bytes such as 2097152 or 2Mi'
 
 const unsigned =
   '([0-9]{1,19}(\\.[0-9]{0,9})?|\\.[0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?'
 
-/** The quantities that are read; few digits, so that no value is costly. */
+/** Matches the supported quantities; the number of digits is limited, so that parsing is cheap. */
 export const quantityPattern = `^[+-]?${unsigned}$`
 
-/** Those that are not negative. */
+/** Matches quantities without a minus sign. */
 export const amountPattern = `^[+]?${unsigned}$`
 
 const parts = /^([+-]?)([0-9]*)\.?([0-9]*)(.*)$/
@@ -36,14 +36,14 @@ const binaryExponents: Readonly<Record<string, number>> = {
   Ei: 60,
 }
 
-/** The value of a quantity that is a string, rounded up as Kubernetes does; undefined where it is none. */
+/** Converts a quantity to a number, rounded up as Kubernetes does; undefined for all other values. */
 export function quantityValue(text: unknown): number | undefined {
   if (typeof text !== 'string' || !form.test(text)) return undefined
   const [, sign = '', whole = '', fraction = '', suffix = ''] = parts.exec(text) ?? []
   const binary = binaryExponents[suffix]
   const decimal = binary === undefined ? decimalExponentOf(suffix) : 0
   const exponent = decimal - fraction.length
-  // Digits as one integer: 2.3M has no exact binary fraction.
+  // Computes with integers, because numbers such as 2.3M have no exact binary fraction.
   const digits = BigInt(`${whole}${fraction}`) << BigInt(binary ?? 0)
   const scale = 10n ** BigInt(Math.abs(exponent))
   const signed = sign === '-' ? -digits : digits

@@ -1,21 +1,48 @@
-/** Nodes -> the Markdown of a reference page. */
+/** Converts nodes to the Markdown of a reference page. */
 import { formatDefault } from './describe.ts'
 import type { AnyProperty, Node, ObjectNode, Rule, TextNode } from './field.ts'
 import { typeLabel } from './label.ts'
-import { namedTypes } from './types.ts'
 
-/** One section for each named type: fields, values, rules. */
+/** Returns one section for each named type, with its fields, values and rules. */
 export function typeSections(root: Node): string {
-  const { objects, strings } = namedTypes(root)
-  return [...objects.map(objectSection), ...strings.map(stringSection)].join('\n')
+  const objects = new Map<string, ObjectNode>()
+  const strings = new Map<string, TextNode>()
+  // Breadth first, each named type once: objects come before the objects of their fields.
+  const queue: Node[] = [root]
+  for (const node of queue) {
+    if (node.type === 'object') {
+      const { name = '' } = node
+      if (objects.has(name)) continue
+      objects.set(name, node)
+    }
+    if (node.type === 'text' && node.name !== undefined) strings.set(node.name, node)
+    queue.push(...partsOf(node))
+  }
+  return [
+    ...[...objects.values()].map(objectSection),
+    ...[...strings.values()].map(stringSection),
+  ].join('\n')
 }
 
-/** Keeps text inside one cell of a table. */
+/** Returns the nodes directly below a node. */
+function partsOf(node: Node): readonly Node[] {
+  switch (node.type) {
+    case 'object':
+      return Object.values(node.fields).map((property) => property.schema.node)
+    case 'list':
+      return [node.items]
+    case 'map':
+      return [node.values]
+    default:
+      return []
+  }
+}
+
+/** Escapes text for a cell of a Markdown table. */
 export function cell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ')
 }
 
-/** A Markdown table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   return [line(head), line(head.map(() => '---')), ...rows.map(line), ''].join('\n')

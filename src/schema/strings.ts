@@ -6,7 +6,7 @@ export const shortString = text({ name: 'ShortString', min: 1, max: 256 })
 export const tinyString = text({ name: 'TinyString', min: 1, max: 64 })
 export const longString = text({ name: 'LongString', min: 1, max: 1024 })
 
-/** Source text of an expression; whether it compiles is found when the policy is compiled. */
+/** Source text of an expression. It is compiled only with the policy, not when the schema is checked. */
 export const celExpression = text({ name: 'CELExpression', min: 1, max: 16_384 })
 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
@@ -20,7 +20,7 @@ export const sni = text({
   expects: 'a lowercase DNS name',
 })
 
-// RFC 9110 section 5.6.2 token characters.
+// Matches a token (RFC 9110 section 5.6.2).
 const token = "[A-Za-z0-9!#$%&'*+\\-.^_\\x60|~]+"
 
 /** A field name, or one of the HTTP/2 pseudo-headers (RFC 9113 section 8.3). */
@@ -51,7 +51,7 @@ export const sectionName = text({
 
 const durationText = 'a duration of up to four parts such as 15s, 500ms or 1h30m'
 
-/** Gateway API duration (GEP-2257) in which zero has a meaning. */
+/** Gateway API duration (GEP-2257) for fields in which zero has a meaning. */
 export const durationOrZero = text({
   name: 'Duration',
   max: 28,
@@ -87,7 +87,7 @@ export const namespaceName = text({
   expects: 'a lowercase DNS label',
 })
 
-/** Exact host, or `*.` and a suffix. */
+/** An exact host name, or `*.` and a suffix. */
 export const wildcardHostname = text({
   name: 'Hostname',
   min: 1,

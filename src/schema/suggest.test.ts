@@ -10,9 +10,9 @@ describe('nearest', () => {
     ['JWTAuthentication', 'jwtAuthentication'],
     ['jwtAuthenticaton', 'jwtAuthentication'],
     ['TLS', 'tls'],
-  ])('takes %s for %s', (word, meant) => expect(nearest(word, known)).toBe(meant))
+  ])('for %s suggests %s', (word, meant) => expect(nearest(word, known)).toBe(meant))
 
-  it.each(['mcp', 'rateLimit', '', 'x'.repeat(10_000)])('has no guess for %s', (word) =>
+  it.each(['mcp', 'rateLimit', '', 'x'.repeat(10_000)])('suggests nothing for %j', (word) =>
     expect(nearest(word, known)).toBeUndefined(),
   )
 })

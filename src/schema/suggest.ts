@@ -1,4 +1,4 @@
-/** How many single-letter edits (or swaps of neighbours) lead from one word to the other. */
+/** Counts the single-letter edits and swaps of adjacent letters from one word to the other. */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, column) => column)
@@ -21,10 +21,10 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0
 }
 
-/** The known word that somebody most likely meant, or undefined where none is near. */
+/** Returns the known word that was most likely meant, or undefined if none is similar. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const lower = word.slice(0, 64).toLowerCase()
-  // Words of three letters are too near to each other for a guess: mcp is not a slip for tcp.
+  // Words of up to three letters are too similar to each other: mcp is not a misspelling of tcp.
   const limit = lower.length < 4 ? 0 : Math.max(1, Math.floor(lower.length / 3))
   let best: { readonly word: string; readonly distance: number } | undefined
   for (const candidate of known) {

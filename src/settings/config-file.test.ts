@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { fileName, settingsOfFile } from './config-file.ts'
-import { remoteSettings, settings } from './index.ts'
+import { settings } from './index.ts'
+import { remoteSettings } from './remote.ts'
 
 const rows = Object.values({ ...settings, ...remoteSettings })
 const read = (content: unknown) => settingsOfFile(content, rows, 'file')
 
 describe('the configuration file of a proxy', () => {
-  it('sets settings by the name of their flag or variable, and logging by itself', () => {
+  it('sets settings by flag or variable name, and the logging section', () => {
     const config = {
       workers: 2,
       udpIdleTimeout: '30s',
@@ -23,12 +24,12 @@ describe('the configuration file of a proxy', () => {
     })
   })
 
-  it('gives an access log of its own its own form', () => {
+  it('sets the access log format independently of the log format', () => {
     const { values } = read({ config: { accessLog: 'text', logging: { format: 'json' } } })
     expect(values).toMatchObject({ LOG_FORMAT: 'text', SLUICE_LOG_FORMAT: 'json' })
   })
 
-  it('names what it does not know, and where values are from', () => {
+  it('reports unknown fields, and the source of each setting', () => {
     const { unknown, sources } = read({
       other: 1,
       config: { workers: 2, wrokers: 3, logging: { x: 1 } },
@@ -41,11 +42,11 @@ describe('the configuration file of a proxy', () => {
     ['text', 'file'],
     [{ config: [] }, 'file: config'],
     [{ config: { workers: {} } }, 'file: config.workers'],
-  ])('refuses %j', (content, source) => {
+  ])('is refused if its content is %j', (content, source) => {
     expect(read(content).problems).toMatchObject([{ source }])
   })
 
-  it('takes an empty file, null and every setting by a name of its own', () => {
+  it('may be empty or null, and has a unique name for every setting', () => {
     expect(read(null).problems).toEqual([])
     expect(read({ config: { workers: null } }).values).toEqual({})
     expect(new Set(rows.map(fileName)).size).toBe(rows.length)

@@ -1,29 +1,31 @@
 /**
- * The configuration file of a proxy: what is under `config` sets settings by name, where neither a
- * flag nor the environment does. The name of a setting is that of its flag, or of its variable
- * without `SLUICE_`, in camel case; `logging.level` and `logging.format` are there too.
+ * The configuration file of a proxy. Its `config` provides settings that neither flags nor the environment
+ * set. The name of a setting is that of its flag, or of its variable without `SLUICE_`, in camel case;
+ * `logging.level` and `logging.format` are additional names.
  */
-import type { SettingProblem, SettingRow } from './row.ts'
+import { isObject, type JsonObject } from '../base/json-object.ts'
+import type { SettingProblem, SettingRow } from './table.ts'
 
-/** Texts by variable, and where those are from that are not of the environment. */
+/** Settings as texts, by environment variable. */
 export interface SettingTexts {
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Location in the file of each setting that came from a file, by environment variable. */
   readonly sources: Readonly<Record<string, string>>
 }
 
 interface FileSettings {
-  /** Texts by environment variable. */
+  /** Settings as texts, by environment variable. */
   readonly values: Readonly<Record<string, string>>
-  /** Environment variable -> where in the file its text is from. */
+  /** Location of each setting in the file, by environment variable. */
   readonly sources: Readonly<Record<string, string>>
   readonly problems: readonly SettingProblem[]
-  /** Fields that mean nothing here. */
+  /** Paths of fields that are not settings. */
   readonly unknown: readonly string[]
 }
 
 type Row = Pick<SettingRow<unknown>, 'flag' | 'env'>
 
-/** The name of a setting in the file. */
+/** The name of a setting in the file: `bindAddress` for `--bind-address`. */
 export function fileName({ flag, env }: Row): string {
   const words = (flag ?? env.replace(/^SLUICE_/, '').toLowerCase()).split(/[-_]/)
   return words
@@ -31,8 +33,7 @@ export function fileName({ flag, env }: Row): string {
     .join('')
 }
 
-/** Where the file says how much is told, and in what form. */
-const logging: Readonly<Record<string, readonly string[]>> = {
+const logVariables: Readonly<Record<string, readonly string[]>> = {
   level: ['RUST_LOG'],
   format: ['SLUICE_LOG_FORMAT', 'LOG_FORMAT'],
 }
@@ -42,61 +43,46 @@ function textOf(value: unknown): string | undefined {
     const parts = value.map(textOf)
     return parts.includes(undefined) ? undefined : parts.join(',')
   }
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-    ? String(value)
-    : undefined
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
 }
 
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Takes the parsed content of the file; `path` is for messages. */
+/** Reads settings from the parsed content of the file; `path` is used in messages. */
 export function settingsOfFile(content: unknown, rows: readonly Row[], path: string): FileSettings {
   const values: Record<string, string> = {}
   const sources: Record<string, string> = {}
   const problems: SettingProblem[] = []
   const unknown: string[] = []
-  const known = new Map(rows.map((row) => [fileName(row), [row.env]]))
-  const take = (field: string, value: unknown, variables: readonly string[] | undefined): void => {
-    if (variables === undefined) {
-      unknown.push(field)
-      return
+  const fieldsOf = (value: unknown, source: string): JsonObject => {
+    if (isObject(value)) return value
+    if (value !== undefined && value !== null) {
+      problems.push({ source, message: 'expected an object' })
     }
-    if (value === null) return
+    return {}
+  }
+  const read = (field: string, value: unknown, variables: readonly string[] | undefined): void => {
     const text = textOf(value)
-    if (text === undefined) {
-      problems.push({
-        source: `${path}: ${field}`,
-        message: 'a text, a number or a list is wanted',
-      })
-      return
-    }
-    for (const variable of variables) {
-      values[variable] ??= text
-      sources[variable] ??= `${path}: ${field}`
+    if (variables === undefined) unknown.push(field)
+    else if (text !== undefined) {
+      for (const variable of variables) {
+        values[variable] ??= text
+        sources[variable] ??= `${path}: ${field}`
+      }
+    } else if (value !== null) {
+      const message = 'expected a string, a number or a list'
+      problems.push({ source: `${path}: ${field}`, message })
     }
   }
-  const { config, ...others } = mapAt(content, '', path, problems)
-  unknown.push(...Object.keys(others))
-  const { logging: log, ...fields } = mapAt(config, 'config', path, problems)
-  for (const [name, value] of Object.entries(fields)) take(`config.${name}`, value, known.get(name))
-  for (const [name, value] of Object.entries(mapAt(log, 'config.logging', path, problems))) {
-    take(`config.logging.${name}`, value, Object.hasOwn(logging, name) ? logging[name] : undefined)
+  const { config, ...otherFields } = fieldsOf(content, path)
+  unknown.push(...Object.keys(otherFields))
+  const { logging: log, ...fields } = fieldsOf(config, `${path}: config`)
+  const known = new Map(rows.map((row) => [fileName(row), [row.env]]))
+  for (const [name, value] of Object.entries(fields)) read(`config.${name}`, value, known.get(name))
+  for (const [name, value] of Object.entries(fieldsOf(log, `${path}: config.logging`))) {
+    read(
+      `config.logging.${name}`,
+      value,
+      Object.hasOwn(logVariables, name) ? logVariables[name] : undefined,
+    )
   }
   return { values, sources, problems, unknown }
-}
-
-function mapAt(
-  value: unknown,
-  field: string,
-  path: string,
-  problems: SettingProblem[],
-): Readonly<Record<string, unknown>> {
-  if (isMap(value)) return value
-  if (value !== undefined && value !== null) {
-    const source = field === '' ? path : `${path}: ${field}`
-    problems.push({ source, message: 'a map is wanted' })
-  }
-  return {}
 }

@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { drainDeadlines, readSettings } from './index.ts'
+import { drainDeadlines, settings } from './index.ts'
+import { readTable } from './table.ts'
 
-describe('readSettings', () => {
-  it('takes the flag before the environment, and the environment before the default', () => {
+const readSettings = (
+  flags: Partial<Record<keyof typeof settings, string>>,
+  env: Record<string, string>,
+) => readTable(settings, flags, env)
+
+describe('reading the settings of a proxy', () => {
+  it('prefers a flag to the environment, and the environment to the default', () => {
     const env = { SLUICE_WORKERS: '3', SLUICE_STATS_ADDRESS: ':9', LOG_FORMAT: '' }
     expect(readSettings({ workers: '2' }, env)).toMatchObject({
       ok: true,
@@ -37,7 +43,7 @@ describe('readSettings', () => {
     }
   })
 
-  it('names every problem with its source at once', () => {
+  it('reports all problems at once, each with its source', () => {
     expect(readSettings({ workers: '0' }, { LOG_FORMAT: 'xml' })).toEqual({
       ok: false,
       problems: [
@@ -70,5 +76,7 @@ describe('drainDeadlines', () => {
       0,
       90_000,
     ],
-  ])('reads %j', (env, minMs, maxMs) => expect(of(env)).toEqual({ minMs, maxMs }))
+  ])('returns the deadlines for %j', (env, minMs, maxMs) =>
+    expect(of(env)).toEqual({ minMs, maxMs }),
+  )
 })

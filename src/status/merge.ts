@@ -1,11 +1,11 @@
 /**
- * What of a status has to be written: our part as it was decided, everybody else's as it is.
+ * Merges the decided status into the live one:
  *
  * - Lists that several controllers share (`parents`, `ancestors`): entries of other controllerNames
- *   stay as they are and where they are; ours are replaced as a whole.
- * - `conditions` beside the object: types that we do not set stay.
- * - A condition that has its status already keeps its transition time, whatever the log remembers.
- * - Nothing is written where all of this stands there already.
+ *   stay; ours are replaced as a whole.
+ * - `conditions` of the object: types that we do not set stay.
+ * - A condition whose status is unchanged keeps its transition time, whatever the log has.
+ * - Nothing is written if the live status is right already.
  */
 import { controllerName } from '../api/names.ts'
 import { canonicalJson } from '../base/canonical.ts'
@@ -25,7 +25,7 @@ interface Shared {
   readonly conditions?: readonly Condition[]
 }
 
-/** Types of conditions that are ours where a kind has them beside the object. */
+/** Types of conditions that this controller sets on the object itself, by kind. */
 const ownConditions: Readonly<Record<string, readonly string[]>> = {
   GatewayClass: ['Accepted', 'SupportedVersion'],
   Gateway: ['Accepted', 'Programmed', 'ResolvedRefs', 'InsecureFrontendValidationMode'],
@@ -34,12 +34,12 @@ const ownConditions: Readonly<Record<string, readonly string[]>> = {
   GatewayPolicy: ['Accepted', 'Attached'],
 }
 
-/** Lists that other controllers have entries in. */
+/** Fields with lists that have entries of several controllers. */
 const sharedLists = ['parents', 'ancestors'] as const
 
 /**
- * The fields of the status that must change, with their new values; undefined where none does.
- * `decided` undefined: the object is not ours any more, and only our entries in shared lists go.
+ * Returns the fields of the status that must change, with their new values, or undefined if none must. If
+ * `decided` is undefined, the object is not ours any more, and our entries in shared lists are removed.
  */
 export function statusPatch(
   kind: string,
@@ -70,7 +70,7 @@ function mergeField(kind: string, field: string, before: unknown, value: unknown
     case 'listeners':
       return mergeListeners(listOf(before), listOf(value))
     case 'addresses':
-      // What others act on, such as DNS, is not taken away while nobody can tell what is right.
+      // Old addresses stay until there are new ones, since others use them, such as DNS.
       return listOf(value).length === 0 && before !== undefined ? undefined : value
     default:
       return value
@@ -83,7 +83,7 @@ function mergeShared(before: readonly Shared[], decided: readonly Shared[]): rea
     const old = known.find((one) => isSame(refOf(one), refOf(entry)))
     return { ...entry, conditions: keepTimes(listOf(old?.conditions), listOf(entry.conditions)) }
   })
-  // In whatever places they stand: to put them in order would be a write that says nothing.
+  // If our entries are unchanged, the list stays, whatever the order of all entries.
   if (isSame(known, ours)) return before
   return [...before.filter((entry) => !isOurs(entry)), ...ours]
 }
@@ -115,7 +115,7 @@ function mergeListeners(
   })
 }
 
-/** Gateway API: a transition time changes only when the status of the condition does. */
+/** Gateway API: the transition time changes only with the status of the condition. */
 function keepTimes(before: readonly Condition[], decided: readonly Condition[]): Condition[] {
   return decided.map((condition) => {
     const old = before.find(({ type }) => type === condition.type)
@@ -126,7 +126,7 @@ function keepTimes(before: readonly Condition[], decided: readonly Condition[]):
   })
 }
 
-/** metav1.Time has no fractions, and gives back `12:00:00Z` for `12:00:00.250Z`. */
+/** metav1.Time has no fractions: `12:00:00.250Z` becomes `12:00:00Z`. */
 function wholeSeconds(condition: Condition): Condition {
   const { lastTransitionTime } = condition
   if (lastTransitionTime === undefined) return condition

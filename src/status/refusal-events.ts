@@ -1,6 +1,6 @@
 /**
- * Warnings on a Gateway whose proxies refuse configuration, where `kubectl describe` shows them. They
- * tell what has happened; what is so now stands in conditions.
+ * Writes warning events about Gateways whose proxies reject configuration. `kubectl describe` shows them.
+ * Events report what has happened; conditions report the current state.
  */
 import { createHash } from 'node:crypto'
 import type { ConfigRejectedData } from '../../events/index.ts'
@@ -11,34 +11,35 @@ import { type KubeClient, KubeError } from '../kube/index.ts'
 
 interface RefusalEventsOptions {
   readonly client: Pick<KubeClient, 'apply'>
-  /** Objects as the log knows them. */
+  /** Objects in the log. */
   readonly index: { get(key: string): { readonly uid: string } | undefined }
-  /** May this replica write now? What was in the log before it did is told already. */
+  /** Whether this replica may write now. If not, another replica reports the rejections. */
   readonly isWriting: () => boolean
   readonly onNotice: (text: string) => void
-  /** So long refusals are gathered. */
-  readonly gatherMs?: number
 }
 
-/** Most proxies of a Gateway, and resources of a proxy, that are told of at once. */
-const mostProxies = 8
-const mostNamed = 4
-/** Most characters of a message that Kubernetes takes. */
-const mostText = 1024
-/** Most events whose number of times is remembered. */
-const mostRemembered = 1000
+/** How long rejections are gathered before events are written. */
+const gatherMs = 500
+/** Maximum number of proxies of one Gateway that are reported at once. */
+const maxProxies = 8
+/** Maximum number of rejections that the event about one proxy lists. */
+const maxListed = 4
+/** Longest message that Kubernetes accepts. */
+const maxMessageLength = 1024
+/** Maximum number of events whose count is remembered. */
+const maxRemembered = 1000
 
-/** What is in force as far as the proxy knows it is not refused; the Gateway's condition names it. */
+/** Code of resources that are in force, except for parts that the proxy does not know; not reported here. */
 const partlyKnown = 'resource_partly_known'
 
 export class RefusalEvents {
   readonly #options: RefusalEventsOptions
-  /** Gateway, `namespace/name` -> proxy -> what it refuses. */
+  /** Rejections that are not reported yet: Gateway, `namespace/name` -> proxy -> texts. */
   #waiting = new Map<string, Map<string, Set<string>>>()
-  readonly #told = new Map<string, { readonly first: string; readonly count: number }>()
+  readonly #written = new Map<string, { readonly first: string; readonly count: number }>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
-  /** Nothing depends on events: a problem with them is reported once. */
+  /** Reports a problem with writing events, and only once, since nothing depends on events. */
   readonly #report: (problem: string) => void
 
   constructor(options: RefusalEventsOptions) {
@@ -53,23 +54,23 @@ export class RefusalEvents {
     this.#waiting.set(gateway, proxies.set(proxy, texts))
     texts.add(`${key}: ${message}`)
     this.#timer ??= setTimeout(() => {
-      this.#writing = this.#writing.then(() => this.#tell())
-    }, this.#options.gatherMs ?? 500).unref()
+      this.#writing = this.#writing.then(() => this.#writeAll())
+    }, gatherMs).unref()
   }
 
-  /** What has not been told by now is not told any more. */
+  /** Drops rejections that are not reported yet. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     this.#waiting.clear()
     await this.#writing
   }
 
-  async #tell(): Promise<void> {
+  async #writeAll(): Promise<void> {
     this.#timer = undefined
     const waiting = this.#waiting
     this.#waiting = new Map()
     for (const [gateway, proxies] of waiting) {
-      for (const [proxy, texts] of [...proxies].slice(0, mostProxies)) {
+      for (const [proxy, texts] of [...proxies].slice(0, maxProxies)) {
         await this.#write(gateway, `proxy ${proxy} refuses ${listed([...texts])}`)
       }
     }
@@ -79,7 +80,7 @@ export class RefusalEvents {
     const [namespace = '', name = ''] = gateway.split('/')
     const uid = this.#options.index.get(`Gateway/${gateway}`)?.uid
     if (uid === undefined) return
-    const message = text.slice(0, mostText)
+    const message = text.slice(0, maxMessageLength)
     const hash = createHash('sha256').update(`${uid}\0${message}`).digest('hex').slice(0, 16)
     const event = `${name.slice(0, 236)}.${hash}`
     try {
@@ -106,20 +107,20 @@ export class RefusalEvents {
     }
   }
 
-  /** One event tells how often something has happened, and when first and last. */
+  /** Returns the count of an event, and when it happened first and last. */
   #times(key: string) {
     const now = new Date(systemClock.now()).toISOString().replace(/\.\d+/, '')
-    const { first, count } = this.#told.get(key) ?? { first: now, count: 0 }
-    this.#told.delete(key)
-    this.#told.set(key, { first, count: count + 1 })
-    const [oldest] = this.#told.keys()
-    if (this.#told.size > mostRemembered && oldest !== undefined) this.#told.delete(oldest)
+    const { first, count } = this.#written.get(key) ?? { first: now, count: 0 }
+    this.#written.delete(key)
+    this.#written.set(key, { first, count: count + 1 })
+    const [oldest] = this.#written.keys()
+    if (this.#written.size > maxRemembered && oldest !== undefined) this.#written.delete(oldest)
     return { count: count + 1, firstTimestamp: first, lastTimestamp: now }
   }
 }
 
 function listed(texts: readonly string[]): string {
-  const more = texts.length - mostNamed
-  const named = texts.slice(0, mostNamed).join('; ')
+  const more = texts.length - maxListed
+  const named = texts.slice(0, maxListed).join('; ')
   return more > 0 ? `${named}; and ${more} more` : named
 }

@@ -7,8 +7,9 @@ type ContextConfig = Pick<
 >
 
 /**
- * TLS 1.2 and 1.3 only (RFC 8996). `value`: of a Secret, by its digest. `systemAuthorities`: those
- * for settings without authorities of their own; undefined takes Node's default.
+ * Returns options for TLS 1.2 and 1.3 only (RFC 8996). `value` returns the content of a Secret by its
+ * digest. `systemAuthorities` returns the authorities for settings without their own; if it returns
+ * undefined, Node's default applies.
  */
 export function contextOptions(
   config: ContextConfig,
@@ -27,7 +28,7 @@ export function contextOptions(
   }
 }
 
-/** Those that the machine trusts, or those that come with Node where it has none. */
+/** Returns the authorities that the machine trusts, or those of Node if it has none. */
 export function systemAuthorities(): string[] {
   const found = new Set([...getCACertificates('system'), ...getCACertificates('extra')])
   return found.size > 0 ? [...found] : [...getCACertificates('bundled')]

@@ -1,26 +1,37 @@
-import type { Activation, CelResult } from '../cel/index.ts'
-import type { Exchange } from '../exchange/exchange.ts'
-import { environmentAt } from './environment.ts'
-import { BackendView, DestinationView, ProxyView } from './place.ts'
-import { RequestView } from './request.ts'
-import { ResponseView } from './response.ts'
-import { SourceView } from './source.ts'
+import { type Activation, type CelRecord, type CelResult, CelView } from '../cel/index.ts'
+import type { Exchange, RoutePlace } from '../exchange/exchange.ts'
+import {
+  backendFields,
+  destinationFields,
+  type Fields,
+  proxyFields,
+  requestFields,
+  responseFields,
+  sourceFields,
+} from './fields.ts'
+import { headersView } from './headers.ts'
 
-const nowhere = { gateway: '', listener: '' }
+const noPlace = { gateway: '', listener: '' }
 
-/** The variables of whichever exchange it is pointed at. Undefined reads as null. */
+/** Resolves variables from the exchange in its field `exchange`. A variable that is not set reads as null. */
 export class ExchangeActivation implements Activation {
   exchange: Exchange | undefined
-  readonly #request = new RequestView(this)
-  readonly #response = new ResponseView(this)
-  readonly #source = new SourceView(this)
-  readonly #destination = new DestinationView(this)
-  readonly #backend = new BackendView(this)
-  readonly #proxy = new ProxyView(this)
+  readonly #request = this.#view(requestFields(headersView(() => this.exchange?.request.headers)))
+  readonly #response = this.#view(
+    responseFields(headersView(() => this.exchange?.response?.headers)),
+  )
+  readonly #source = this.#view(sourceFields)
+  readonly #destination = this.#view(destinationFields)
+  readonly #backend = this.#view(backendFields)
+  readonly #proxy = this.#view(proxyFields)
+
+  #view(fields: Fields): CelView {
+    return new ExchangeView(this, fields)
+  }
 
   lookup(name: string): CelResult | undefined {
     const { exchange } = this
-    if (exchange === undefined) return name === 'env' ? environmentAt(nowhere) : undefined
+    if (exchange === undefined) return name === 'env' ? environmentAt(noPlace) : undefined
     switch (name) {
       case 'request':
         return this.#request
@@ -40,6 +51,46 @@ export class ExchangeActivation implements Activation {
         return learnedValue(exchange, name)
     }
   }
+}
+
+/** A variable whose fields are read from the exchange only when an expression needs them. */
+class ExchangeView extends CelView {
+  readonly #activation: ExchangeActivation
+  readonly #fields: ReadonlyMap<string, Fields[string]>
+
+  constructor(activation: ExchangeActivation, fields: Fields) {
+    super()
+    this.#activation = activation
+    this.#fields = new Map(Object.entries(fields))
+  }
+
+  override field(name: string): CelResult | undefined {
+    const { exchange } = this.#activation
+    return exchange === undefined ? undefined : this.#fields.get(name)?.(exchange)
+  }
+
+  override fieldNames(): readonly string[] {
+    return [...this.#fields.keys()].filter((name) => this.hasField(name))
+  }
+}
+
+const { POD_NAME: podName, POD_NAMESPACE: podNamespace, NAMESPACE: fallbackNamespace } = process.env
+const namespace = podNamespace ?? fallbackNamespace
+
+let lastGateway: string | undefined
+let last: CelRecord = {}
+
+/**
+ * The variable `env`: the name and namespace of the proxy's pod, which the deployment sets as environment
+ * variables, and the name of the Gateway that the request came to.
+ */
+function environmentAt({ gateway }: RoutePlace): CelRecord {
+  if (gateway !== lastGateway) {
+    lastGateway = gateway
+    const name = gateway.slice(gateway.indexOf('/') + 1)
+    last = { podName, namespace, gateway: name === '' ? undefined : name }
+  }
+  return last
 }
 
 function learnedValue({ learned }: Exchange, name: string): CelResult | undefined {

@@ -1,4 +1,3 @@
-/** Attributes of lines and spans from expressions. */
 import {
   type CelMapValue,
   type CelResult,
@@ -21,13 +20,13 @@ import type {
 } from '../exchange/observe.ts'
 import { Expression } from './expression.ts'
 
-/** As users write them; of equal names in `add` the last counts. */
-export interface AttributeConfig {
+/** Attributes as users write them. If a name occurs twice in `add`, the last entry counts. */
+interface AttributeConfig {
   readonly remove?: readonly string[]
   readonly add?: readonly { readonly name: string; readonly expression: string }[]
 }
 
-/** Changes that are bound to their expressions. */
+/** Attributes of log lines and spans, computed by expressions. */
 export class BoundAttributes implements AttributeChanges {
   readonly removed: ReadonlySet<string>
   readonly expressions: readonly Expression[]
@@ -40,16 +39,8 @@ export class BoundAttributes implements AttributeChanges {
     this.expressions = [...last.values()].map((source) => new Expression(source))
   }
 
-  /** Without a request: what depends on one is left out. */
-  alone(): readonly Attribute[] {
-    return this.#evaluate(undefined)
-  }
-
-  added(exchange: Exchange): readonly Attribute[] {
-    return this.#evaluate(exchange)
-  }
-
-  #evaluate(exchange: Exchange | undefined): readonly Attribute[] {
+  /** If there is no exchange, attributes that depend on one are left out. */
+  added(exchange?: Exchange): readonly Attribute[] {
     const found = new Map<string, AttributeValue>()
     this.expressions.forEach((expression, at) => {
       const result = expression.evaluate(exchange)
@@ -67,10 +58,10 @@ function put(found: Map<string, AttributeValue>, name: string, result: CelResult
   if (value !== undefined) found.set(name, value)
 }
 
-/** Deepest lists and maps that are written; what lies deeper is left out. */
+/** Maximum nesting depth of lists and maps; deeper ones are left out. */
 const maxDepth = 32
 
-/** A copy as plain data; undefined for errors and null, which are left out of lists and maps, too. */
+/** Copies a result as plain data. Errors and null give undefined; lists and maps are copied without them. */
 function toAttribute(result: CelResult, depth = 0): AttributeValue | undefined {
   if (result === null || isCelError(result) || depth > maxDepth) return undefined
   if (typeof result !== 'object') return result
@@ -94,7 +85,7 @@ function mapAttribute(map: CelMapValue, depth: number): AttributeValue {
   return copy
 }
 
-/** What expressions read that is gone when an exchange is over, unless it is kept. */
+/** Returns the parts that expressions read, which must be kept until the exchange is over. */
 export function observedParts(expressions: readonly Expression[]): ObservedParts {
   const some = (path: string) => expressions.some((expression) => expression.mentions(path))
   return {

@@ -1,16 +1,17 @@
 import type { Exchange } from '../exchange/exchange.ts'
 
-/** Which bodies something reads. */
+/** Which bodies must be in memory. */
 export interface BodyNeeds {
   readonly request: boolean
   readonly response: boolean
 }
 
 /**
- * Reads the bodies that are needed into memory, up to the limit of the Gateway; undefined where that
- * is done already. A body over the limit is an error to whoever reads it, and still sent on.
+ * Reads the needed bodies into memory, up to the limit of the Gateway; returns undefined if they
+ * are in memory already. A body over the limit reads as an error in expressions, and is still sent
+ * on.
  *
- * @throws GatewayError (as a rejection) where a body is malformed or its sender is gone
+ * @throws GatewayError (as a rejection) if a body is malformed or its sender is gone
  */
 export function bufferBodies(
   { requestBody, responseBody, bufferLimit }: Exchange,

@@ -11,17 +11,18 @@ import type { Exchange } from '../exchange/exchange.ts'
 import { ExchangeActivation } from './activation.ts'
 import type { BodyNeeds } from './bodies.ts'
 
-/** One for all: an evaluation takes no time in which another could begin. */
+/** Shared by all expressions: evaluations are synchronous, so only one runs at a time. */
 const activation = new ExchangeActivation()
 
 /** An expression of a policy, compiled once; immutable. */
 export class Expression implements BodyNeeds {
   readonly #program: CelProgram
-  /** Does it read the body? Then it must be in memory before `evaluate`. */
+  /** True if it reads the request body, which then must be in memory before `evaluate`. */
   readonly request: boolean
+  /** True if it reads the response body, which then must be in memory before `evaluate`. */
   readonly response: boolean
 
-  /** One that does not compile gives an error each time; the control plane has told its author. */
+  /** If the source does not compile, each evaluation gives an error; the control plane reports it as well. */
   constructor(source: string) {
     this.#program = compileOrFail(source, { variables: gatewayVariables })
     this.request = this.#mentionsBody('request')
@@ -32,18 +33,18 @@ export class Expression implements BodyNeeds {
     return this.#program.source
   }
 
-  /** May it read what a dotted path such as `jwt.sub` names? */
+  /** Returns true if it may read the value at a dotted path such as `jwt.sub`. */
   mentions(path: string): boolean {
     return this.#program.mentions(path)
   }
 
-  /** The value, or why there is none. Never throws. Without an exchange there is `env` and no more. */
+  /** Returns the value or an error; never throws. Without an exchange, only `env` is set. */
   evaluate(exchange: Exchange | undefined): CelResult {
     activation.exchange = exchange
     return this.#program.evaluate(activation)
   }
 
-  /** A part of the message, but not the message as a whole: `request` alone buffers nothing. */
+  /** Returns true if the expression names the body; naming only the message does not buffer its body. */
   #mentionsBody(message: 'request' | 'response'): boolean {
     return (
       this.#program.mentions(`${message}.body`) || this.#program.mentions(`${message}.bodyPrefix`)
@@ -51,22 +52,19 @@ export class Expression implements BodyNeeds {
   }
 }
 
-/**
- * The value of a header field: texts and bytes (as Latin-1) as they are. An error, and every other
- * type, has no such form: undefined.
- */
+/** Converts strings and bytes to a header field value, as Latin-1; undefined for any other result. */
 export function toFieldValue(result: CelResult): string | undefined {
   if (typeof result === 'string') return toLatin1(result)
   return result instanceof Uint8Array ? Buffer.from(result).toString('latin1') : undefined
 }
 
-/** Fields are bytes, which engine and policies write one per character; text goes out as UTF-8. */
+/** Encodes text as UTF-8 with one character per byte, as the engine and policies hold fields. */
 function toLatin1(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: everything but ASCII is wanted
   return /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
 }
 
-/** The bytes of a body: texts as UTF-8, bytes as they are, every other value as JSON. */
+/** Converts a result to body bytes: a string as UTF-8, bytes as they are, other values as JSON. */
 export function toBytes(result: CelResult): Uint8Array | undefined {
   if (isCelError(result)) return undefined
   if (typeof result === 'string') return Buffer.from(result)

@@ -3,10 +3,10 @@ import { isCredentialName } from '../base/credential-names.ts'
 import { type HeaderSource, HeadersView } from '../cel/index.ts'
 import type { HeaderFields } from '../exchange/exchange.ts'
 
-/** What `redacted()` hides. */
+/** Names of header fields whose values `redacted()` hides. */
 const sensitive = { has: (name: string) => name === 'set-cookie' || isCredentialName(name) }
 
-/** Fields of whichever message `fields` gives at the time. */
+/** Creates a view of header fields; `fields` is called whenever an expression reads one. */
 export function headersView(fields: () => HeaderFields | undefined): HeadersView {
   const source: HeaderSource = {
     get: (name) => {
@@ -22,7 +22,7 @@ export function headersView(fields: () => HeaderFields | undefined): HeadersView
   return new HeadersView(source, sensitive)
 }
 
-/** Fields are bytes, read as Latin-1; whoever means more than ASCII nearly always writes UTF-8. */
+/** Decodes a value that was read as Latin-1. Values beyond ASCII are nearly always UTF-8. */
 function decode(value: string): string {
   for (let at = 0; at < value.length; at++) {
     if (value.charCodeAt(at) > 0x7f) return decodeBytes(value)

@@ -2,7 +2,7 @@
  * What expressions see of an exchange.
  *
  *   const rule = new Expression('request.headers["x-team"] == "a"')
- *   const pending = bufferBodies(exchange, rule)          // only where it mentions a body
+ *   const pending = bufferBodies(exchange, rule)          // only if it mentions a body
  *   if (pending !== undefined) await pending
  *   rule.evaluate(exchange)                               // true, false, another value, an error
  *
@@ -10,7 +10,7 @@
  * evaluations of a thread. So a result that is a map or a list may be a view of the request: use it
  * at once (write it as text or JSON) and never keep it.
  */
-export { type AttributeConfig, BoundAttributes, observedParts } from './attributes.ts'
+export { BoundAttributes, observedParts } from './attributes.ts'
 export { type BodyNeeds, bufferBodies } from './bodies.ts'
 export { Expression, toBytes, toFieldValue } from './expression.ts'
-export { grpcStatus } from './response.ts'
+export { grpcStatus } from './fields.ts'

@@ -2,15 +2,15 @@ import type { Claim } from './observed.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 /**
- * Which files say something about which object. Where several do, the first counts, in the order of
- * paths and then of documents; the others are refused.
+ * Records which files define which objects. If several claims define the same object, the first one (by path,
+ * then by line) is used and the others are refused.
  */
 export class ClaimBook {
   #byFile = new Map<string, readonly Claim[]>()
   #byKey = new Map<string, Claim[]>()
   #duplicated = new Set<string>()
 
-  /** Puts the claims of a file in place of those that it made before. */
+  /** Replaces the claims of a file. */
   replace(file: string, claims: readonly Claim[]): void {
     const before = this.#byFile.get(file) ?? []
     const own = Map.groupBy(claims, ({ key }) => key)
@@ -18,12 +18,12 @@ export class ClaimBook {
     if (claims.length === 0) this.#byFile.delete(file)
     else this.#byFile.set(file, claims)
     for (const key of keys) {
-      const others = (this.#byKey.get(key) ?? []).filter(({ origin }) => origin.file !== file)
-      this.#put(key, [...others, ...(own.get(key) ?? [])].sort(inOrder))
+      const foreign = (this.#byKey.get(key) ?? []).filter(({ origin }) => origin.file !== file)
+      this.#put(key, [...foreign, ...(own.get(key) ?? [])].sort(inOrder))
     }
   }
 
-  /** The claim that counts. */
+  /** Returns the claim that is used for an object. */
   first(key: string): Claim | undefined {
     return this.#byKey.get(key)?.[0]
   }
@@ -32,14 +32,14 @@ export class ClaimBook {
     return this.#byKey.keys()
   }
 
-  /** Every claim, also those that do not count. */
+  /** Every claim, including refused ones. */
   *claims(): Iterable<Claim> {
     for (const claims of this.#byFile.values()) yield* claims
   }
 
   /**
-   * The claims that are refused because an earlier one is about the same object. Of a file that was
-   * moved, the old place is believed in for a moment longer: `isThere` keeps that from being told.
+   * Returns one problem for each claim that is refused because an earlier one defines the same object.
+   * `isThere` excludes the old path of a file that was just moved, which is still recorded for a moment.
    */
   duplicates(isThere: (file: string) => boolean): SourceProblem[] {
     return [...this.#duplicated].flatMap((key) => {
@@ -68,10 +68,10 @@ export class ClaimBook {
   }
 }
 
-/** Stands for a file with the objects that exist without one; comes after every real file. */
+/** File name in the claims of built-in objects; `inOrder` sorts it after every real file. */
 export const builtInFile = '(built in)'
 
-/** Order of claims: by path, then by line. Array sort is stable, so items of a line keep theirs. */
+/** Compares claims for sorting: by path, then by line. */
 export function inOrder(a: Claim, b: Claim): number {
   const [fileA, fileB] = [a.origin.file, b.origin.file]
   if (fileA === fileB) return a.origin.line - b.origin.line

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import {
+  type CloudEvent,
   createEvent,
   type EventContext,
+  type EventDefinition,
   messageId,
   type Origin,
   type RelistStartedData,
@@ -18,12 +20,7 @@ import { subjectOf } from '../log/index.ts'
 import type { Claim, ContentVersion, ObservedContent } from './observed.ts'
 import { type IndexEntry, ResourceIndex, summarise } from './resource-index.ts'
 
-/** Who writes the events, and when. */
-export interface WriterContext extends EventContext {
-  readonly cluster: string
-}
-
-/** What is to change: objects as their claims have them, and objects that are gone. */
+/** A change of a source: claims to record, and objects that are gone. */
 export interface Change {
   readonly claims: readonly Claim[]
   readonly gone: readonly IndexEntry[]
@@ -31,14 +28,14 @@ export interface Change {
 }
 
 /**
- * The events that make the index equal to the sources: none for what the log knows already. Pure;
- * the same index and change give the same events with the same ids, so that an append whose answer
- * was lost can be repeated.
+ * Returns the events that make the index equal to the sources. Objects that the log has already cause no
+ * event. Pure: the same index and change give the same events with the same ids, so an append can be
+ * repeated.
  */
 export function differences(
   index: ResourceIndex,
   { claims, gone, cause }: Change,
-  context: WriterContext,
+  context: EventContext,
 ): ResourceEvent[] {
   let incarnations = index.incarnations
   const events: ResourceEvent[] = []
@@ -55,32 +52,28 @@ export function differences(
   return events
 }
 
-/** What is listed, by whom. */
+/** The source of a complete listing, with the data of its RelistStarted event. */
 export interface Listing extends RelistStartedData {
   readonly source: 'files' | 'kubernetes'
 }
 
-/** The events of a complete listing between its two marks. */
+/** Puts the events of a complete listing between a RelistStarted and a RelistFinished event. */
 export function asRelist(
   index: ResourceIndex,
   events: readonly ResourceEvent[],
   listing: Listing,
-  context: WriterContext,
+  context: EventContext,
 ): ResourceEvent[] {
   const { source } = listing
   const after = new ResourceIndex(index.source, index.toState())
   after.applyAll(events)
-  const number = String(index.relists + 1)
-  const name = { kind: 'Relist', namespace: '', name: source }
-  const mark = (type: string) =>
-    addressOf({ ...name, uid: source, resourceVersion: number }, type, context)
-  const started = { ...mark(relistStarted.type), data: listing }
+  const resourceVersion = String(index.relists + 1)
+  const about = { kind: 'Relist', namespace: '', name: source, uid: source, resourceVersion }
   const summary = { source, ...summarise(after.entries()) }
-  const finished = { ...mark(relistFinished.type), data: summary }
   return [
-    createEvent(relistStarted, context, started),
+    eventOf(relistStarted, about, listing, context),
     ...events,
-    createEvent(relistFinished, context, finished),
+    eventOf(relistFinished, about, summary, context),
   ]
 }
 
@@ -93,14 +86,14 @@ interface ObjectVersion {
 function isKnown(before: IndexEntry | undefined, claim: Claim, content: ObservedContent): boolean {
   if (before === undefined || before.isRefused !== (content.state === 'refused')) return false
   const { spec, metadata } = parseVersion(before.resourceVersion)
-  // The file counts, since a file that breaks later keeps the objects that came from it.
+  // The recorded file must be the same too, since the objects of a file that breaks later are found by it.
   const isSameFile = before.origin?.file === claim.origin.file
   return isSameFile && spec === content.version.spec && metadata === content.version.metadata
 }
 
 /**
- * `<revision>-<digest of the desired part>-<digest of the metadata>`. The revision makes a version
- * that returns to an earlier content a new one, which the log must not take for a repetition.
+ * Returns the next version. Its `resourceVersion` is `<revision>-<digest of the desired part>-<digest of the
+ * metadata>`; the revision distinguishes a return to earlier content from a repeated event.
  */
 function nextVersion(
   before: IndexEntry | undefined,
@@ -117,11 +110,11 @@ export function parseVersion(text: string): ContentVersion & { revision: number 
   return { revision: Number(revision), spec, metadata }
 }
 
-/** The same for the same incarnation of an object, on every machine. */
+/** Derives a uid that is the same on every machine for the same incarnation of an object. */
 function uidOf({ kind, namespace, name }: ResourceName, incarnation: number): string {
   const text = JSON.stringify([kind, namespace, name, incarnation])
   const hex = createHash('sha256').update(text).digest('hex')
-  // UUID version 8 (RFC 9562): the bits are ours to define.
+  // UUID version 8 (RFC 9562), whose other bits the application may define.
   const groups = [
     hex.slice(0, 8),
     hex.slice(8, 12),
@@ -131,56 +124,51 @@ function uidOf({ kind, namespace, name }: ResourceName, incarnation: number): st
   return [...groups, hex.slice(20, 32)].join('-')
 }
 
-/** A version of an object, as a source has seen it. */
-interface Seen {
+/** A version of an object as a source has observed it. */
+interface Observation {
   readonly name: ResourceName
   readonly origin?: Origin
   readonly programmed?: WasProgrammed
   readonly content: ObservedContent
 }
 
-/** What is recorded of a version of an object, valid or refused. */
+/** The event about a version of an object, valid or refused. */
 export function upsertEvent(
   version: ObjectVersion,
-  { name, origin, programmed, content }: Seen,
-  context: WriterContext,
+  { name, origin, programmed, content }: Observation,
+  context: EventContext,
 ): ResourceEvent {
   const identity = { ...name, ...version, ...(origin && { origin }) }
   if (content.state === 'valid') {
-    const address = addressOf({ ...name, ...version }, resourceApplied.type, context)
-    const believed = programmed !== undefined && { programmed }
-    const data = { ...identity, object: content.object, ...believed }
-    return createEvent(resourceApplied, context, { ...address, data })
+    const data = { ...identity, object: content.object, ...(programmed && { programmed }) }
+    return eventOf(resourceApplied, identity, data, context)
   }
   const { problems, targets, appliesTo } = content
-  const address = addressOf({ ...name, ...version }, resourceRefused.type, context)
   const data = {
     ...identity,
     problems: problems.map(({ path, message }) => ({ path, message })),
     ...(targets.length > 0 && { targets }),
     ...(appliesTo.length > 0 && { appliesTo }),
   }
-  return createEvent(resourceRefused, context, { ...address, data })
+  return eventOf(resourceRefused, identity, data, context)
 }
 
 export function deletedEvent(
   { kind, namespace, name, uid, resourceVersion }: IndexEntry,
   cause: 'watch' | 'relist',
-  context: WriterContext,
+  context: EventContext,
 ): ResourceEvent {
   const data = { kind, namespace, name, uid, resourceVersion, cause }
-  const address = addressOf(data, resourceDeleted.type, context)
-  return createEvent(resourceDeleted, context, { ...address, data })
+  return eventOf(resourceDeleted, data, data, context)
 }
 
-function addressOf(
+function eventOf<Type extends string, Data>(
+  definition: EventDefinition<Type, Data>,
   about: ResourceName & { readonly uid: string; readonly resourceVersion: string },
-  type: string,
-  { epoch, cluster }: WriterContext,
-): { readonly id: string; readonly subject: string } {
-  const { kind, namespace, name, uid, resourceVersion } = about
-  return {
-    id: messageId(epoch, uid, resourceVersion, type),
-    subject: subjectOf({ cluster, kind, namespace, name }),
-  }
+  data: Data,
+  context: EventContext,
+): CloudEvent<Type, Data> {
+  const { uid, resourceVersion } = about
+  const id = messageId(context.epoch, uid, resourceVersion, definition.type)
+  return createEvent(definition, context, { id, subject: subjectOf(about), data })
 }

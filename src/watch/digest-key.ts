@@ -4,8 +4,8 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 const keyBytes = 32
 
 /**
- * Gives values a digest that can be compared and not guessed: HMAC-SHA256 under a key that never
- * enters the log. Without a key, a short password could be found by trying.
+ * Computes digests of secret values: HMAC-SHA256 under a key that never enters the log. Without a key,
+ * a short password could be guessed from its digest.
  */
 export class DigestKey {
   #key: Uint8Array
@@ -14,32 +14,31 @@ export class DigestKey {
     this.#key = key
   }
 
-  /** 32 hexadecimal digits: half of the HMAC, more than enough to tell values apart. */
+  /** 32 hexadecimal digits: half of the HMAC, enough to distinguish values. */
   digest(value: Uint8Array | string): string {
     return createHmac('sha256', this.#key).update(value).digest('hex').slice(0, 32)
   }
 
-  /** Tells keys apart, and says nothing else of them. */
+  /** An identifier of the key that does not reveal it. */
   get name(): string {
     return Buffer.from(this.derive('naming the key')).toString('hex').slice(0, 16)
   }
 
-  /** 32 bytes for another purpose, which say nothing of the key or of digests. */
+  /** Derives a 32-byte key for another purpose, which reveals neither this key nor any digest. */
   derive(purpose: string): Uint8Array {
-    const derived = createHmac('sha256', this.#key).update(`derived key for ${purpose}`)
-    return derived.digest()
+    return createHmac('sha256', this.#key).update(`derived key for ${purpose}`).digest()
   }
 }
 
-/** A key for this process only; digests of another run will differ. */
+/** Creates a key for this process only; digests of another run will differ. */
 export function randomDigestKey(): DigestKey {
   return new DigestKey(randomBytes(keyBytes))
 }
 
 /**
- * The key in a file of mode 0600, made on first use. A file that does not hold a key is replaced:
- * every Secret then counts as changed once, which costs history and no correctness.
- * @throws the system's error where the file can neither be read nor written.
+ * Reads the key from a file of mode 0600, or creates the file. A file without a valid key is replaced; every
+ * Secret then counts as changed once.
+ * @throws the system's error if the file can neither be read nor written
  */
 export function openDigestKey(path: string): DigestKey {
   const known = readKeyFile(path)
@@ -50,7 +49,7 @@ export function openDigestKey(path: string): DigestKey {
   return new DigestKey(key)
 }
 
-/** The key in such a file; undefined where there is none. @throws the system's error */
+/** Returns undefined if the file does not exist or has no valid key. @throws the system's error */
 export function readKeyFile(path: string): Uint8Array | undefined {
   try {
     const key = readFileSync(path)
@@ -62,7 +61,7 @@ export function readKeyFile(path: string): Uint8Array | undefined {
   }
 }
 
-/** A mounted Secret cannot be changed, and need not be. */
+/** Sets mode 0600, unless the file is in a mounted Secret, whose mode cannot be changed. */
 function restrict(path: string): void {
   try {
     chmodSync(path, 0o600)

@@ -1,22 +1,22 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { join } from 'node:path'
 
-/** A folder under watch; the identity tells when another folder has taken its place. */
+/** A watched folder. `identity` changes if another folder replaces it at the same path. */
 interface WatchedFolder {
   readonly identity: string
   readonly watcher: FSWatcher
 }
 
 interface DirectoryWatchOptions {
-  /** Something happened to this path, whatever it is; nothing may have happened too. */
+  /** Called when this path may have changed. */
   onPath(path: string): void
-  /** A folder cannot be watched, or no longer; what happens there must be found by looking. */
+  /** Called if a folder cannot be watched; changes in it must be found by reading it. */
   onLost(folder: string, error: Error): void
 }
 
 /**
- * Watches folders, not files: a watch on a file follows the inode, and so misses every editor that
- * writes a new file and renames it, and every swap of a mounted volume after the first.
+ * Watches folders, not files. A watch on a file follows its inode, so it would miss editors that write a new
+ * file and rename it, and every swap of a mounted volume after the first.
  */
 export class DirectoryWatch {
   #options: DirectoryWatchOptions
@@ -27,8 +27,8 @@ export class DirectoryWatch {
   }
 
   /**
-   * Watches exactly these folders from now on. Gives those that were not watched before: what
-   * happened there until now was not seen.
+   * Watches exactly these folders from now on. Returns those that were not watched before; their earlier
+   * changes may have been missed.
    */
   follow(folders: ReadonlySet<string>): string[] {
     for (const folder of [...this.#folders.keys()]) if (!folders.has(folder)) this.#leave(folder)
@@ -68,7 +68,7 @@ export class DirectoryWatch {
   }
 }
 
-/** The time of birth stands beside the inode, since file systems give inodes out again. */
+/** Undefined if the folder cannot be read. Includes the creation time, since inodes are reused. */
 function identityOf(folder: string): string | undefined {
   try {
     const { dev, ino, birthtimeNs } = statSync(folder, { bigint: true })

@@ -44,7 +44,7 @@ function open(): { files: FileSet; path: string; look: (second?: boolean) => str
 }
 
 describe.each(Object.entries(ways))('content that is %s', (_, put) => {
-  it('counts once two looks have found the same bytes', () => {
+  it('is used once two successive scans have found the same bytes', () => {
     const { files, path, look } = open()
     put(path, half)
     files.refreshAll()
@@ -55,7 +55,7 @@ describe.each(Object.entries(ways))('content that is %s', (_, put) => {
     expect([look(false), look(false), look(), look()]).toEqual(['a', 'a', 'ab', 'ab'])
   })
 
-  it('does not count for as long as every look finds other bytes', () => {
+  it('is not used as long as each scan finds different bytes', () => {
     const { files, path, look } = open()
     put(path, whole)
     files.refreshAll()
@@ -67,7 +67,7 @@ describe.each(Object.entries(ways))('content that is %s', (_, put) => {
     expect(files.refresh([path], everyFile).keys).toContain('HTTPRoute/default/b')
   })
 
-  it('does not take objects away right after a removal of the file', () => {
+  it('keeps the objects of a file right after its removal', () => {
     const { files, path, look } = open()
     put(path, whole)
     files.refreshAll()

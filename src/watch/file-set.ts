@@ -3,15 +3,15 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, normalize, sep } from 'node:path'
 import { ClaimBook } from './claim-book.ts'
 import { isFolder, isLink, isManifestName, listFolder, unreadable } from './file-tree.ts'
-import { LinkWays } from './link-ways.ts'
+import { LinkTracker } from './link-tracker.ts'
 import { parseManifest } from './manifest.ts'
 import { type Claim, type ObserveOptions, observe } from './observed.ts'
-import type { IndexEntry } from './resource-index.ts'
+import { type IndexEntry, keyOf } from './resource-index.ts'
 import type { SourceProblem } from './source-problem.ts'
 
-/** What was read of one file. */
+/** The content of one file as last read. */
 interface FileState {
-  /** Of the file that was read; empty where it could not be. */
+  /** Times, size and inode of the file; empty if it could not be read. */
   readonly stamp: string
   readonly hash: string
   readonly claims: readonly Claim[]
@@ -19,21 +19,21 @@ interface FileState {
 }
 
 interface FileSetOptions extends ObserveOptions {
-  /** Files and folders, as the user gave them. */
+  /** Files and folders as given by the user. */
   readonly paths: readonly string[]
-  /** What the log knows already: kept for files that cannot be read now. */
+  /** Returns the objects in the log, which are kept for files that cannot be read now. */
   readonly known: () => Iterable<IndexEntry>
 }
 
-/** What a refresh has touched. */
+/** Result of a refresh. */
 export interface Refreshed {
-  /** Keys of the objects about which some file now says something else. */
+  /** Keys of the objects whose definition changed in some file. */
   readonly keys: ReadonlySet<string>
-  /** Files with new content, which counts if a second look finds it again. */
+  /** Files with new content, which is used only if a second read finds it again. */
   readonly unconfirmed: readonly string[]
-  /** The same, of files that seem to have lost objects: their writer may have paused. */
+  /** Files that seem to have lost objects. Their second read comes later, since a writer may have paused. */
   readonly unsettled: readonly string[]
-  /** May there be other folders than before, or others behind the same names? */
+  /** Whether folders or links may have been created, removed or replaced. */
   readonly mayHaveMoved: boolean
 }
 
@@ -42,22 +42,21 @@ interface FoundContent {
   parsed?: Pick<FileState, 'claims' | 'problems'>
 }
 
-/** Files of which this is the second look, after a wait. */
-interface SecondLook {
+/** The files that are being read for the second time, after a wait. */
+interface SecondRead {
   has(file: string): boolean
 }
 
-export const everyFile: SecondLook = { has: () => true }
-const noFile: SecondLook = { has: () => false }
+export const everyFile: SecondRead = { has: () => true }
+const noFile: SecondRead = { has: () => false }
 
-/** In place of a hash. */
+/** Used as the hash of a file that does not exist. */
 const gone = 'gone'
 
 /**
- * The manifests below some paths, and what they say. Reads a file again only when its stamp has
- * changed, and parses it only when its bytes have. A file that is broken or unreadable keeps what
- * it said before. Content counts once the same bytes were found by two looks, since a writer may be
- * at work; until then the file says what it said before.
+ * The manifests below some paths, and the objects that they define. Reads a file again only if its stamp has
+ * changed, and parses it only if its bytes have changed. Objects of a broken or unreadable file are kept. New
+ * content is used once two reads have found it, since a writer may not have finished.
  */
 export class FileSet {
   readonly book = new ClaimBook()
@@ -65,12 +64,12 @@ export class FileSet {
   #roots: readonly string[]
   #files = new Map<string, FileState>()
   #folders = new Set<string>()
-  #ways = new LinkWays()
-  /** Contents that were found and do not count yet, by file. */
+  #links = new LinkTracker()
+  /** New content that is not confirmed yet, by file. */
   #found = new Map<string, FoundContent>()
-  /** The files of which something is wrong; few, where the files may be many. */
-  #troubled = new Map<string, readonly SourceProblem[]>()
-  /** Problems of folders and of roots that are not there. */
+  /** Problems by file; files without problems have no entry. */
+  #problems = new Map<string, readonly SourceProblem[]>()
+  /** Problems of folders, and of roots that do not exist. */
   #treeProblems = new Map<string, SourceProblem>()
 
   constructor(options: FileSetOptions) {
@@ -78,35 +77,35 @@ export class FileSet {
     this.#roots = [...new Set(options.paths.map(withoutTrailingSlash))]
   }
 
-  /** Folders in which something may appear, those around the given paths included. */
+  /** Folders to watch: those that may contain manifests, and those of the given paths and of links. */
   folders(): ReadonlySet<string> {
     const around = this.#roots.map((root) => dirname(root))
-    return new Set([...around, ...this.#folders, ...this.#ways.folders()])
+    return new Set([...around, ...this.#folders, ...this.#links.folders()])
   }
 
-  /** Everything that is wrong at present, by file. */
+  /** All current problems, by file. */
   problems(): SourceProblem[] {
-    const ofFiles = [...this.#troubled.values()].flat()
+    const ofFiles = [...this.#problems.values()].flat()
     return [...this.#treeProblems.values(), ...ofFiles, ...this.book.duplicates(existsSync)]
   }
 
-  /** Could a change of this path matter? The folder around a root may be a busy one. */
+  /** Whether a change of this path is relevant. Most files in the parent folder of a root are not. */
   concerns(path: string): boolean {
     const folder = dirname(path)
     if (this.#roots.includes(path) || this.#folders.has(folder)) return true
-    if (this.#ways.usersOf(path).size > 0) return true
+    if (this.#links.usersOf(path).size > 0) return true
     return basename(path).startsWith('.') && this.#roots.some((root) => dirname(root) === folder)
   }
 
-  /** Looks at everything again; stamps decide what is read. */
-  refreshAll(second: SecondLook = noFile): Refreshed {
+  /** Checks every file again; reads those whose stamps have changed. */
+  refreshAll(second: SecondRead = noFile): Refreshed {
     const change = new Change(second)
     for (const root of this.#roots) this.#refreshRoot(root, change)
     return change
   }
 
-  /** Looks at paths that a watch has named; others than manifests below the roots are ignored. */
-  refresh(paths: Iterable<string>, second: SecondLook = noFile): Refreshed {
+  /** Checks paths that a watch has reported. Only manifests below the roots are used. */
+  refresh(paths: Iterable<string>, second: SecondRead = noFile): Refreshed {
     const change = new Change(second)
     for (const path of paths) this.#refreshPath(path, change)
     return change
@@ -127,16 +126,16 @@ export class FileSet {
     }
   }
 
-  /** What is reached through a place, or through one in a folder that was not watched before. */
-  #refreshUsers(place: string, change: Change): void {
-    for (const path of new Set([...this.#ways.usersOf(place), ...this.#ways.usersIn(place)])) {
+  /** Refreshes what is reached through a link at this path, or through one in this new folder. */
+  #refreshUsers(link: string, change: Change): void {
+    for (const path of new Set([...this.#links.usersOf(link), ...this.#links.usersIn(link)])) {
       if (this.#roots.includes(path)) this.#refreshRoot(path, change)
       else if (this.#folders.has(path) || isFolder(path)) this.#refreshFolder(path, change)
       else this.#refreshFile(path, change)
     }
   }
 
-  /** A mounted volume swaps a hidden link, and every visible file beside it leads through it. */
+  /** Refreshes the files beside a hidden link: those of a mounted volume all lead through it. */
   #refreshBeside(folder: string, change: Change): void {
     for (const root of this.#roots) if (dirname(root) === folder) this.#refreshRoot(root, change)
     if (this.#folders.has(folder)) this.#refreshFolder(folder, change)
@@ -152,7 +151,7 @@ export class FileSet {
     const state = this.#files.get(root)
     if (state === undefined) this.#treeProblems.set(root, unreadable(root, { code: 'ENOENT' }))
     else this.#treeProblems.delete(root)
-    // It may be a folder that nothing can be said of.
+    // An unreadable root may be a folder: keep the objects of all files below it.
     if (state?.stamp === '') this.#retain(root, change)
   }
 
@@ -160,7 +159,7 @@ export class FileSet {
     change.mayHaveMoved = true
     const exists = isFolder(folder)
     const listing = exists ? listFolder(folder) : nothingListed
-    const isHidden = (path: string) => listing.unreadable.some((above) => isBelow(path, above))
+    const isUnlisted = (path: string) => listing.unreadable.some((above) => isBelow(path, above))
     for (const path of [...this.#treeProblems.keys()]) {
       if (isBelow(path, folder)) this.#treeProblems.delete(path)
     }
@@ -169,7 +168,7 @@ export class FileSet {
       this.#treeProblems.set(folder, unreadable(folder, { code: 'ENOENT' }))
     }
     for (const known of [...this.#folders]) {
-      if (isBelow(known, folder) && !isHidden(known)) this.#folders.delete(known)
+      if (isBelow(known, folder) && !isUnlisted(known)) this.#folders.delete(known)
       this.#note(known, change)
     }
     for (const found of [...listing.folders, ...listing.unreadable]) {
@@ -180,19 +179,19 @@ export class FileSet {
     for (const file of found) this.#refreshFile(file, change)
     for (const hidden of listing.unreadable) this.#retain(hidden, change)
     for (const file of [...this.#files.keys()]) {
-      if (isBelow(file, folder) && !found.has(file) && !isHidden(file)) {
+      if (isBelow(file, folder) && !found.has(file) && !isUnlisted(file)) {
         this.#refreshFile(file, change)
       }
     }
   }
 
   #note(path: string, change: Change): void {
-    if (this.#ways.note(path, this.#roots.includes(path))) change.mayHaveMoved = true
+    if (this.#links.note(path, this.#roots.includes(path))) change.mayHaveMoved = true
   }
 
   #refreshFile(file: string, change: Change): void {
     this.#note(file, change)
-    // One look may come to a file on several ways.
+    // This refresh may have reached the file before, for example through a link.
     if (change.seen.has(file)) return
     change.seen.add(file)
     const before = this.#files.get(file)
@@ -232,11 +231,11 @@ export class FileSet {
     else this.#replace(file, isDangling ? danglingState(file) : undefined, change)
   }
 
-  /** Until content that was found for the first time is confirmed, the file says what it said before. */
+  /** Keeps the objects of a file until its new content is confirmed. */
   #await(file: string, content: Uint8Array, before: FileState | undefined, change: Change): void {
     const found = this.#found.get(file)
     if (before === undefined || found === undefined) {
-      // What the log has of the file stays if there is no listing without it.
+      // The file is new and its second read differs: keep the objects that the log has of it.
       if (change.second.has(file)) this.#retainFile(file, change)
       change.unconfirmed.push(file)
       return
@@ -254,7 +253,7 @@ export class FileSet {
     if (found !== undefined) this.#found.set(file, found)
   }
 
-  /** Has a look before this one found the same, and is this the second one? */
+  /** Whether this is the second read and the first one found the same content. Records other content. */
   #isConfirmed(file: string, hash: string, change: Change): boolean {
     const isSame = this.#found.get(file)?.hash === hash
     if (isSame && change.second.has(file)) return true
@@ -276,7 +275,7 @@ export class FileSet {
     const problems = observed.flatMap((each) => each.problems)
     const isAttributed = observed.every((each) => each.claim || each.problems.every(isWarning))
     if (isAttributed) return { claims, problems }
-    // An object without a readable name may be any of those that the file had.
+    // An object without a readable name may be any earlier object of the file, so all of them are kept.
     const keys = new Set(claims.map(({ key }) => key))
     const lost = (before?.claims ?? this.#retainedClaims(file)).filter(({ key }) => !keys.has(key))
     return { claims: [...claims, ...lost], problems }
@@ -287,14 +286,14 @@ export class FileSet {
     this.#found.delete(file)
     if (state === undefined) this.#files.delete(file)
     else this.#files.set(file, state)
-    if (state === undefined || state.problems.length === 0) this.#troubled.delete(file)
-    else this.#troubled.set(file, state.problems)
+    if (state === undefined || state.problems.length === 0) this.#problems.delete(file)
+    else this.#problems.set(file, state.problems)
     if (before === state?.claims) return
     for (const { key } of [...before, ...(state?.claims ?? [])]) change.keys.add(key)
     this.book.replace(file, state?.claims ?? [])
   }
 
-  /** Files in an unreadable folder of which only the log knows: what it has of them stays. */
+  /** Keeps the objects in the log that come from files in an unreadable folder. */
   #retain(folder: string, change: Change): void {
     for (const { origin } of this.#options.known()) {
       if (origin === undefined || !isBelow(origin.file, folder)) continue
@@ -306,11 +305,17 @@ export class FileSet {
 
   #retainedClaims(file: string): Claim[] {
     const claims: Claim[] = []
-    for (const { kind, namespace, name, origin } of this.#options.known()) {
+    for (const entry of this.#options.known()) {
+      const { kind, namespace, name, origin } = entry
       if (origin?.file !== file) continue
-      const key = `${kind}/${namespace}/${name}`
-      const identity = { kind, namespace, name }
-      claims.push({ key, name: identity, origin, column: 1, content: { state: 'retained' } })
+      const content = { state: 'retained' } as const
+      claims.push({
+        key: keyOf(entry),
+        name: { kind, namespace, name },
+        origin,
+        column: 1,
+        content,
+      })
     }
     return claims
   }
@@ -320,16 +325,16 @@ class Change implements Refreshed {
   readonly keys = new Set<string>()
   readonly unconfirmed: string[] = []
   readonly unsettled: string[] = []
-  readonly second: SecondLook
+  readonly second: SecondRead
   readonly seen = new Set<string>()
   mayHaveMoved = false
 
-  constructor(second: SecondLook) {
+  constructor(second: SecondRead) {
     this.second = second
   }
 }
 
-/** A link to nothing has no objects, and is told: somebody expects them. */
+/** The state of a dangling link: it has no objects, and a problem, since a manifest is expected there. */
 function danglingState(file: string): FileState {
   const problems = [unreadable(file, { message: 'a link that leads nowhere' })]
   return { stamp: 'dangling', hash: '', claims: [], problems }
@@ -339,7 +344,7 @@ const nothingListed = { files: [], folders: [], unreadable: [], problems: [] }
 
 type Read =
   | { readonly outcome: 'unchanged' | 'gone' }
-  /** Another stamp, the same bytes. */
+  /** The stamp has changed, the bytes have not. */
   | { readonly outcome: 'touched'; readonly stamp: string }
   | { readonly outcome: 'unreadable'; readonly error: unknown }
   | {
@@ -366,7 +371,7 @@ function readFile(file: string, before: FileState | undefined): Read {
 
 const isWarning = ({ severity }: SourceProblem) => severity === 'warning'
 
-/** Would objects be deleted? */
+/** Whether the new content lacks any of the objects. */
 function losesObjects(before: readonly Claim[], after: { claims: readonly Claim[] }): boolean {
   const keys = new Set(after.claims.map(({ key }) => key))
   return before.some(({ key }) => !keys.has(key))

@@ -2,26 +2,26 @@ import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SourceProblem } from './source-problem.ts'
 
-/** What lies below a folder. Paths begin with the folder as it was given. */
+/** The content of a folder and its subfolders. Paths begin with the folder as it was given. */
 interface Listing {
   readonly files: readonly string[]
   /** The folder itself and every folder below it. */
   readonly folders: readonly string[]
-  /** Folders that could not be read: nothing is known of what lies in them. */
+  /** Folders that could not be read. */
   readonly unreadable: readonly string[]
   readonly problems: readonly SourceProblem[]
 }
 
 const extensions = ['.yaml', '.yml', '.json']
 
-/** Is it a file that a folder is searched for? Hidden ones are not. */
+/** Whether a file of this name in a folder is read as a manifest. Hidden files are not. */
 export function isManifestName(name: string): boolean {
   return !name.startsWith('.') && extensions.some((extension) => name.endsWith(extension))
 }
 
 /**
- * The manifests in a folder and below it. Links are followed (a mounted ConfigMap consists of
- * them), names that begin with a dot are not: a mount keeps its versions there.
+ * Lists the manifests in a folder and its subfolders. Links are followed, since a mounted ConfigMap consists
+ * of them. Names that begin with a dot are ignored, since mounted volumes keep their versions there.
  */
 export function listFolder(folder: string): Listing {
   const listing = { files: [], folders: [], unreadable: [], problems: [] }
@@ -39,7 +39,7 @@ interface MutableListing {
 function walk(folder: string, listing: MutableListing, above: ReadonlySet<string>): void {
   try {
     const real = realpathSync(folder)
-    // A link to a folder that it lies in would lead round for ever.
+    // A link to a folder above it would be a cycle.
     if (above.has(real)) return
     const names = readdirSync(folder).filter((name) => !name.startsWith('.'))
     listing.folders.push(folder)
@@ -54,7 +54,7 @@ function walk(folder: string, listing: MutableListing, above: ReadonlySet<string
   }
 }
 
-/** The problem of a file or folder that the system does not let us read. */
+/** Creates the problem that reports a file or folder as unreadable. */
 export function unreadable(path: string, error: unknown): SourceProblem {
   const { code, message } = error as NodeJS.ErrnoException
   const reason = reasons[code ?? ''] ?? message
@@ -74,7 +74,7 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'too many links',
 }
 
-/** Is there a folder, or a link to one? What cannot be looked at is taken for a file. */
+/** Whether the path is a folder or a link to one. Returns false if the path cannot be read. */
 export function isFolder(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
@@ -83,7 +83,7 @@ export function isFolder(path: string): boolean {
   }
 }
 
-/** Is there a link, wherever it leads? */
+/** Whether the path is a link, even a dangling one. */
 export function isLink(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true

@@ -27,7 +27,7 @@ describe('a broken file', () => {
     expect(source.source.problems()).toEqual([])
   })
 
-  it('keeps them across a restart as well', async () => {
+  it('keeps its last good objects across a restart', async () => {
     write('a.yaml', `${route('a')}---\n${route('b')}`)
     await (await run()).source.close()
     write('a.yaml', 'kind: [')
@@ -38,7 +38,7 @@ describe('a broken file', () => {
     await expectNews(again, ['deleted a (watch)'])
   })
 
-  it('keeps the object whose kind or name cannot be read, live and across a restart', async () => {
+  it('keeps an object whose kind or name is now invalid, also across a restart', async () => {
     write('a.yaml', `${route('a')}---\n${route('b')}`)
     const source = await run()
     source.news()
@@ -53,7 +53,7 @@ describe('a broken file', () => {
     expect(again.news()).toEqual(['relist started', 'relist finished with 2'])
   })
 
-  it.skipIf(process.getuid?.() === 0)('that cannot be read keeps its objects too', async () => {
+  it.skipIf(process.getuid?.() === 0)('keeps its objects if it cannot be read', async () => {
     write('a.yaml', route('a'))
     const source = await run()
     source.news()
@@ -62,7 +62,7 @@ describe('a broken file', () => {
     expect(source.news()).toEqual([])
   })
 
-  it('in place of a folder keeps what the log has from below it', async () => {
+  it('keeps the objects below it if it replaces a folder', async () => {
     write('sub/a.yaml', route('a'))
     const paths = [join(folder, 'sub')]
     await (await run(paths)).source.close()
@@ -75,7 +75,7 @@ describe('a broken file', () => {
     ])
   })
 
-  it('that does not exist is named, and read when it comes', async () => {
+  it('is reported if it does not exist, and is read once it does', async () => {
     const missing = join(folder, 'missing')
     const source = await run([folder, missing])
     expect(source.problems).toEqual(['missing: cannot be read: no such file or folder'])
@@ -87,7 +87,7 @@ describe('a broken file', () => {
 })
 
 describe('an invalid object', () => {
-  it('is refused with every problem and its place, beside valid ones', async () => {
+  it('is refused with the position of every problem, while valid objects are applied', async () => {
     write('a.yaml', `${route('good')}---\n${invalid('bad')}`)
     const source = await run()
     expect(source.news()).toEqual([
@@ -102,7 +102,7 @@ describe('an invalid object', () => {
     })
   })
 
-  it('keeps its last valid version, and comes back with another generation', async () => {
+  it('keeps its last valid version, and gets a new generation when it is valid again', async () => {
     write('a.yaml', route('a'))
     const source = await run()
     source.news()
@@ -136,7 +136,7 @@ spec:
     })
   })
 
-  it('is what an object becomes that is too large for an event', async () => {
+  it('is also one that is too large for an event', async () => {
     const data = { text: 'x'.repeat(1_100_000) }
     const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'large' }, data }
     write('a.json', JSON.stringify(map))
@@ -148,8 +148,8 @@ spec:
   })
 })
 
-describe('an object beyond measure', () => {
-  it('is refused in an event of ordinary size, and holds up nothing else', async () => {
+describe('an object that exceeds limits', () => {
+  it('is refused in an event of normal size, and does not affect other objects', async () => {
     const spec = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [`${index}${'x'.repeat(20_000)}`, 1]),
     )
@@ -172,15 +172,19 @@ describe('an object beyond measure', () => {
 
   it.each([
     ['a name with a slash', route('a/b'), 'a%2Fb'],
-    ['a name that is no text in UTF-8', route('"\\uD800"'), '%EF%BF%BD'],
-    ['a part of itself', route('loop').replace('spec:', 'spec: &spec\n  rules: [*spec]'), 'loop'],
+    ['a name that is not UTF-8', route('"\\uD800"'), '%EF%BF%BD'],
     [
-      'endless nesting',
+      'a reference to itself',
+      route('loop').replace('spec:', 'spec: &spec\n  rules: [*spec]'),
+      'loop',
+    ],
+    [
+      'excessive nesting',
       route('deep').replace('spec:', `spec:\n  x: ${'['.repeat(200)}${']'.repeat(200)}`),
       'deep',
     ],
     ['a field named __proto__', route('proto').replace('spec:', 'spec:\n  __proto__: {}'), 'proto'],
-  ])('with %s is refused, and holds up nothing else', async (_, content, name) => {
+  ])('is refused if it has %s, and does not affect other objects', async (_, content, name) => {
     write('a.yaml', content)
     write('b.yaml', route('good'))
     const source = await run()
@@ -194,7 +198,7 @@ describe('an object beyond measure', () => {
     expect(source.news()).toEqual([])
   })
 
-  it('may have a great many fields and aliases, which are read in one pass', async () => {
+  it('may have thousands of fields, but only a limited number of aliases', async () => {
     const lines = Array.from({ length: 2_000 }, (_, index) => `  k${index}: &a${index} 1\n`)
     write('a.yaml', route('many') + lines.join(''))
     const aliases = Array.from({ length: 10_001 }, () => '*a').join(',')
@@ -208,7 +212,7 @@ describe('an object beyond measure', () => {
 })
 
 describe('two definitions of one object', () => {
-  it('leave the first in force and name both places', async () => {
+  it('keep the first in force, and report both positions', async () => {
     write('a.yaml', route('same', 'first.example'))
     write('b.yaml', `---\n${route('same', 'second.example')}`)
     const source = await run()
@@ -227,7 +231,7 @@ describe('two definitions of one object', () => {
     await expectNews(source, ['applied same generation 2'])
   })
 
-  it('in one file leave the first in force as well', async () => {
+  it('keep the first in force if both are in one file', async () => {
     write('a.yaml', `${route('same', 'first.example')}---\n${route('same', 'second.example')}`)
     const source = await run()
     const [, applied] = source.batches.flat()
@@ -236,8 +240,8 @@ describe('two definitions of one object', () => {
   })
 })
 
-describe('a change that no notification told of', () => {
-  /** Another name of a file, in a folder that nobody watches: it is to be written there. */
+describe('a change without a file notification', () => {
+  /** Links a file into the configured folder; returns a function that edits it elsewhere. */
   function otherName(): () => void {
     write('elsewhere/a.yaml', route('a'))
     mkdirSync(join(folder, 'given'))
@@ -245,7 +249,7 @@ describe('a change that no notification told of', () => {
     return () => write('elsewhere/a.yaml', route('a', 'b.example'))
   }
 
-  it('is found by looking at everything, between the marks of a relist', async () => {
+  it('is found by a rescan, between the events of a relist', async () => {
     const change = otherName()
     const source = await run([join(folder, 'given')])
     source.news()
@@ -260,7 +264,7 @@ describe('a change that no notification told of', () => {
     expect(source.news()).toEqual([])
   })
 
-  it('is found in time without being asked for', async () => {
+  it('is found by periodic rescans', async () => {
     const change = otherName()
     const source = await run([join(folder, 'given')], { timing: { rescanMs: 20 } })
     source.news()
@@ -269,8 +273,8 @@ describe('a change that no notification told of', () => {
   })
 })
 
-describe('the log in trouble', () => {
-  it('gets the changes that it did not take once more', async () => {
+describe('the file source, if the log fails', () => {
+  it('retries changes whose append failed', async () => {
     write('a.yaml', route('a'))
     let failures = 0
     const taken: (readonly ResourceEvent[])[] = []
@@ -289,7 +293,7 @@ describe('the log in trouble', () => {
     await expectProblem(source, /disk full/)
   })
 
-  it('that is lost is filled again', async () => {
+  it('appends all objects again to a new log', async () => {
     write('a.yaml', route('a'))
     await (await run()).source.close()
     loseLog()

@@ -13,8 +13,8 @@ import {
 } from '../../test/support/file-source-rig.ts'
 import { eventually } from '../../test/support/wait-for.ts'
 
-describe('the start of the file source', () => {
-  it('lists folders to the bottom, in the order of paths and documents, between two marks', async () => {
+describe('the file source at its start', () => {
+  it('lists nested folders in the order of paths and documents, in one relist', async () => {
     write('b.yml', route('second'))
     write('a.yaml', `${route('first')}---\n${route('also-first')}`)
     write('deep/er/c.json', JSON.stringify({ kind: 'List', items: [] }))
@@ -34,12 +34,12 @@ describe('the start of the file source', () => {
     expect(source.problems).toEqual([])
   })
 
-  it('records identity, place and the default namespace', async () => {
+  it('records identity, file position and the default namespace', async () => {
     write('a.yaml', `# comment\n---\n${route('one')}`)
     const { batches } = await run()
     expect(batches.flat()[1]).toMatchObject({
       id: expect.stringMatching(/^0:[0-9a-f-]{36}:1-[0-9a-f]{16}-[0-9a-f]{16}:dev\.sluice\.res/),
-      subject: 'sluice.test.HTTPRoute.default.one',
+      subject: 'sluice.local.HTTPRoute.default.one',
       source: sourceName,
       time: '2026-01-02T03:04:05.678Z',
       data: {
@@ -51,7 +51,7 @@ describe('the start of the file source', () => {
     })
   })
 
-  it('appends nothing but the marks when the log knows everything', async () => {
+  it('appends only the relist events if the log is up to date', async () => {
     write('a.yaml', `${route('one')}---\n${invalid('bad')}`)
     await (await run()).source.close()
     const again = await run()
@@ -59,7 +59,7 @@ describe('the start of the file source', () => {
     expect(again.problems).toHaveLength(1)
   })
 
-  it('appends the differences after a pause, vanished objects as deleted by the relist', async () => {
+  it('appends the differences after a pause, with missing objects deleted by the relist', async () => {
     write('a.yaml', route('stays'))
     write('b.yaml', route('changes'))
     write('c.yaml', route('goes'))
@@ -75,7 +75,7 @@ describe('the start of the file source', () => {
     ])
   })
 
-  it('gives equal digests for equal objects, and others for others', async () => {
+  it('gives equal digests to equal objects, and different ones to different objects', async () => {
     write('a.yaml', route('one'))
     const digests: unknown[] = []
     for (const hostname of ['a.example', 'a.example', 'b.example']) {
@@ -88,7 +88,7 @@ describe('the start of the file source', () => {
     expect(digests[2]).not.toEqual(digests[0])
   })
 
-  it('has objects of its own that a file may define differently', async () => {
+  it('includes built-in objects, which a file may override', async () => {
     const builtIn = [
       {
         apiVersion: 'gateway.networking.k8s.io/v1',
@@ -106,7 +106,7 @@ describe('the start of the file source', () => {
     expect(source.problems).toEqual([])
   })
 
-  it('passes over kinds of others with a warning', async () => {
+  it('skips foreign kinds with a warning', async () => {
     write('a.yaml', 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n')
     const source = await run()
     expect(source.problems).toEqual([
@@ -115,8 +115,8 @@ describe('the start of the file source', () => {
   })
 })
 
-describe('an edit', () => {
-  it('is one event about one object', async () => {
+describe('an edit of a file', () => {
+  it('is recorded as one event for the changed object', async () => {
     for (const name of ['a', 'b', 'c']) write(`${name}.yaml`, route(name))
     const source = await run()
     source.news()
@@ -126,7 +126,7 @@ describe('an edit', () => {
     await expectNews(source, ['applied b generation 2'])
   })
 
-  it('back to an earlier content is a new version, which the log does not take for the old', async () => {
+  it('back to earlier content is recorded as a new version', async () => {
     write('a.yaml', route('a', 'one.example'))
     const source = await run()
     source.news()
@@ -141,7 +141,7 @@ describe('an edit', () => {
     expect(await log.lastPosition()).toBe(6)
   })
 
-  it('of comments and spaces alone changes nothing', async () => {
+  it('of comments and white space records nothing', async () => {
     write('a.yaml', route('a'))
     const source = await run()
     source.news()
@@ -150,7 +150,7 @@ describe('an edit', () => {
     await expectNews(source, ['applied b generation 1'])
   })
 
-  it('by an atomic rename is followed, time and again', async () => {
+  it('by atomic rename is found every time', async () => {
     write('a.yaml', route('a'))
     const source = await run()
     source.news()
@@ -161,7 +161,7 @@ describe('an edit', () => {
     }
   })
 
-  it('of a file that was given by its own name is followed, renames included', async () => {
+  it('is found if the file itself is the configured path, including renames', async () => {
     write('given.conf', route('a'))
     const source = await run([join(folder, 'given.conf')])
     source.news()
@@ -184,8 +184,8 @@ describe('an edit', () => {
   })
 })
 
-describe('files that come and go', () => {
-  it('bring their objects and take them along', async () => {
+describe('files that are added, removed and linked', () => {
+  it('add and remove their objects', async () => {
     const source = await run()
     source.news()
     write('new.yaml', `${route('one')}---\n${route('two')}`)
@@ -196,7 +196,7 @@ describe('files that come and go', () => {
     await expectNews(source, ['deleted two (watch)'])
   })
 
-  it('give an object that comes again another uid', async () => {
+  it('give an object that is created again a new uid', async () => {
     write('a.yaml', route('a'))
     const source = await run()
     unlinkSync(join(folder, 'a.yaml'))
@@ -208,7 +208,7 @@ describe('files that come and go', () => {
     expect(uids[2]).not.toBe(uids[0])
   })
 
-  it('are found in folders that are new, and gone with folders that are gone', async () => {
+  it('are found in new folders, and removed with deleted folders', async () => {
     const source = await run()
     source.news()
     write('new/deep/a.yaml', route('a'))
@@ -219,7 +219,7 @@ describe('files that come and go', () => {
     await expectNews(source, ['deleted a (watch)'])
   })
 
-  it('are found in a folder that was deleted and made again', async () => {
+  it('are found in a folder that was deleted and created again', async () => {
     write('sub/a.yaml', route('a'))
     const source = await run([join(folder, 'sub')])
     source.news()
@@ -232,7 +232,7 @@ describe('files that come and go', () => {
     }
   })
 
-  it('swap behind the links of a mounted volume', async () => {
+  it('are found after an atomic swap of a mounted volume', async () => {
     write('..v1/a.yaml', route('a', 'v1.example'))
     symlinkSync('..v1', join(folder, '..data'))
     symlinkSync('..data/a.yaml', join(folder, 'a.yaml'))
@@ -246,7 +246,7 @@ describe('files that come and go', () => {
     }
   })
 
-  it('swap with a folder that is a link itself', async () => {
+  it('are found after a swap of a configured folder that is a link', async () => {
     for (const version of [1, 2]) write(`v${version}/a.yaml`, route('a', `v${version}.example`))
     symlinkSync('v1', join(folder, 'current'))
     const source = await run([join(folder, 'current')])
@@ -258,7 +258,7 @@ describe('files that come and go', () => {
     await expectNews(source, ['applied a generation 3'])
   })
 
-  it('are not told to be there twice when they are moved', async () => {
+  it('are not reported as duplicates if they are moved', async () => {
     write('b.yaml', route('a'))
     const source = await run()
     const moves = [
@@ -298,7 +298,7 @@ describe('files that come and go', () => {
     renameSync(join(folder, `${link}_tmp`), join(folder, link))
   }
 
-  it('are seen behind a link into a mounted volume elsewhere, which is swapped there', async () => {
+  it('are found through a link into a mounted volume that is swapped', async () => {
     write('mount/..v1/a.yaml', route('a', 'v1.example'))
     symlinkSync('..v1', join(folder, 'mount/..data'))
     symlinkSync('..data/a.yaml', join(folder, 'mount/a.yaml'))
@@ -315,7 +315,7 @@ describe('files that come and go', () => {
     await expectNews(source, ['applied a generation 4'])
   })
 
-  it('are seen behind folders that links of links lead to, of a root and below one', async () => {
+  it('are found through chains of links, in a configured folder and below one', async () => {
     for (const version of [1, 2]) {
       write(`store/v${version}/a.yaml`, route('a', `v${version}.example`))
       write(`store/w${version}/sub/b.yaml`, route('b', `w${version}.example`))
@@ -337,7 +337,7 @@ describe('files that come and go', () => {
     await expectNews(source, ['applied b generation 3'])
   })
 
-  it('are seen once a link has somewhere to lead', async () => {
+  it('are found once a broken link gets a target', async () => {
     write('mine/b.yaml', route('b'))
     symlinkSync('../late/now/a.yaml', join(folder, 'mine/a.yaml'))
     const source = await run([join(folder, 'mine')])
@@ -347,7 +347,7 @@ describe('files that come and go', () => {
     await expectNews(source, ['applied a generation 1'])
   })
 
-  it('are read once although links lead in a circle', async () => {
+  it('are read once even if links form a cycle', async () => {
     write('a.yaml', route('a'))
     symlinkSync('.', join(folder, 'circle'))
     const source = await run()

@@ -1,57 +1,45 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ResourceEvent } from '../../events/index.ts'
-import type { Clock } from '../base/clock.ts'
+import type { EventContext, ResourceEvent } from '../../events/index.ts'
+import { type Clock, systemClock } from '../base/clock.ts'
 import { builtInFile, inOrder } from './claim-book.ts'
-import { asRelist, type Change, differences, type WriterContext } from './difference.ts'
+import { asRelist, type Change, differences } from './difference.ts'
 import { DirectoryWatch } from './directory-watch.ts'
 import { everyFile, FileSet, type Refreshed } from './file-set.ts'
 import { type Claim, type ObserveOptions, observe } from './observed.ts'
-import type { IndexEntry, ResourceIndex } from './resource-index.ts'
+import { type IndexEntry, keyOf, ResourceIndex } from './resource-index.ts'
 import { formatProblem, type SourceProblem } from './source-problem.ts'
 
 export interface FileSourceOptions extends ObserveOptions {
-  /** Files and folders; folders are searched to the bottom for *.yaml, *.yml and *.json. */
+  /** Files and folders. Folders are searched with their subfolders for *.yaml, *.yml and *.json. */
   readonly paths: readonly string[]
-  readonly clock: Clock
-  /** What this source has put into the log so far; kept up to date by the source from here on. */
-  readonly index: ResourceIndex
-  readonly cluster: string
-  /** Lease epoch of this process; 0 where there is no lease. */
-  readonly epoch?: () => number
+  /** If omitted, the system's clock is used. */
+  readonly clock?: Clock
+  /** Whether other replicas write the same log, so that this one may have to follow. */
+  readonly isShared?: boolean
   /** Objects that exist although no file defines them; a file may define them differently. */
   readonly builtIn?: readonly object[]
-  /** Takes events in order, to be appended all or none; resolves once they are in the log. */
+  /** Called with events to append, in order and all or none. Resolves once they are in the log. */
   onChange(events: readonly ResourceEvent[]): Promise<void>
-  /** Told of each problem once, when it comes up. */
+  /** Called once for each problem, when it appears. */
   onProblem(problem: SourceProblem): void
-  readonly timing?: Partial<FileSourceTiming>
+  readonly timing?: Partial<typeof defaultTiming>
 }
 
 /** All in milliseconds. */
-interface FileSourceTiming {
-  /** Quiet time after a notification: one save makes several of them. */
-  readonly debounceMs: number
-  /** Longest wait when notifications never cease. */
-  readonly atMostMs: number
-  /** Time between the two looks that must find the same content. */
-  readonly confirmMs: number
-  /** The same if objects would be deleted. */
-  readonly settleMs: number
-  /** How often everything is looked at without a notification (network file systems send none). */
-  readonly rescanMs: number
-  /** The same while a folder cannot be watched. */
-  readonly unwatchedRescanMs: number
-  /** Wait before an append that failed is tried again. */
-  readonly retryMs: number
-}
-
-const defaultTiming: FileSourceTiming = {
+const defaultTiming = {
+  /** Quiet time after a notification; one save causes several. */
   debounceMs: 10,
+  /** Longest wait after a notification, even if more keep coming. */
   atMostMs: 100,
+  /** Time between the two reads that must find the same content. */
   confirmMs: 15,
+  /** Time between the two reads if the new content would delete objects. */
   settleMs: 100,
+  /** Interval of complete reads, needed because network file systems send no notifications. */
   rescanMs: 30_000,
+  /** Interval of complete reads while a folder cannot be watched. */
   unwatchedRescanMs: 1_000,
+  /** Wait before a failed append is retried. */
   retryMs: 1_000,
 }
 
@@ -59,74 +47,108 @@ const defaultTiming: FileSourceTiming = {
  * Manifests as a source of events, with the semantics of a list and a watch:
  *
  * ```
- *   start ── list everything, append the differences to the index ──► following
- *   following ── a notification, then quiet ──► look at those paths, append what changed
- *            ├── objects are missing ──► look again after a while, then believe it
- *            ├── a watch lost, or time for a rescan ──► look at everything
- *            └── the append failed ──► the same objects again after a while
+ *   lead ── list everything, append the differences to the index ──► following the files
+ *   following ── a notification, then quiet ──► read those paths, append what changed
+ *            ├── objects are missing ──► read again after a while, then delete them
+ *            ├── a watch was lost, or a rescan is due ──► read everything
+ *            └── the append failed ──► append the same objects again after a while
  * ```
+ *
+ * While another replica leads, this one reads its manifests but appends nothing: it needs the values
+ * of their Secrets, and reports their problems on the machine where they are.
  */
 export class FileSource {
-  #options: FileSourceOptions
-  #timing: FileSourceTiming
+  /** Always true, since `lead` lists the manifests itself. */
+  readonly isListed = true
+  readonly #options: FileSourceOptions
+  readonly #timing: typeof defaultTiming
+  readonly #watch: DirectoryWatch
+  /** The objects of this source in the log. The source updates it when it appends. */
+  #index = new ResourceIndex('')
+  /** Lease epoch of this replica; undefined while another one leads. */
+  #epoch: number | undefined
   #files: FileSet
-  #watch: DirectoryWatch
-  /** Paths that were named by the watch, and whether to look at everything. */
+  /** Paths that the watch has reported since the last read. */
   #dirty = new Set<string>()
+  /** Whether the next read must read everything. */
   #isAllDirty = false
   #settled = new Set<string>()
   /** Objects whose last change is not in the log yet. */
-  #pending = new Set<string>()
+  readonly #pending = new Set<string>()
   #reported = new Set<string>()
-  #timers = new Map<string, NodeJS.Timeout>()
+  readonly #timers = new Map<string, NodeJS.Timeout>()
   #firstNotice: number | undefined
   #running: Promise<void> = Promise.resolve()
-  #unwatched = new Set<string>()
-  #warned = new Set<string>()
+  readonly #unwatched = new Set<string>()
+  readonly #warned = new Set<string>()
   #isClosed = false
 
   constructor(options: FileSourceOptions) {
     this.#options = options
     this.#timing = { ...defaultTiming, ...options.timing }
-    this.#files = new FileSet({ ...options, known: () => options.index.entries() })
+    this.#files = this.#createFileSet()
     this.#watch = new DirectoryWatch({
       onPath: (path) => this.#notice(path),
       onLost: (folder, error) => this.#lose(folder, error),
     })
   }
 
-  /**
-   * Lists everything, appends the differences to the index between RelistStarted and
-   * RelistFinished, and follows changes from then on. Rejects when that first append fails.
-   */
+  /** Reads the manifests now if other replicas share the log; otherwise, `lead` reads them. */
   start(): Promise<void> {
-    const begun = this.#begin()
-    this.#running = begun.catch(() => {})
-    return begun
+    if (this.#options.isShared === true) this.follow()
+    return this.#running
   }
 
-  async #begin(): Promise<void> {
+  /**
+   * Lists everything, and appends what differs from `index` between RelistStarted and RelistFinished. Rejects
+   * if this append fails. Changes are appended from then on.
+   */
+  lead(index: ResourceIndex, epoch = 0): Promise<void> {
+    return this.#restart(index, epoch)
+  }
+
+  /** Stops appending. Events of an append under way may still reach the log, where they are ignored. */
+  follow(): void {
+    this.#restart(new ResourceIndex(this.#index.source), undefined).catch(() => undefined)
+  }
+
+  #restart(index: ResourceIndex, epoch: number | undefined): Promise<void> {
+    const restarted = this.#running.then(() => this.#list(index, epoch))
+    this.#running = restarted.catch(() => undefined)
+    return restarted
+  }
+
+  async #list(index: ResourceIndex, epoch: number | undefined): Promise<void> {
+    this.#clearTimers()
+    this.#pending.clear()
+    this.#index = index
+    this.#epoch = epoch
+    // The new file set keeps the objects of files that it cannot read, from `#index`.
+    this.#files = this.#createFileSet()
     this.#claimBuiltIn()
     this.#files.refreshAll()
     this.#watch.follow(this.#files.folders())
     await delay(this.#timing.confirmMs)
-    // Once more, now that no change can fall between looking and watching.
+    // The second read also finds changes that were made before the watch began.
     const { unconfirmed, unsettled } = this.#files.refreshAll(everyFile)
     this.#settleLater([...unconfirmed, ...unsettled])
-    const { index, paths } = this.#options
     const context = this.#context()
     const changes = differences(index, this.#changeOf(this.#allKeys(), 'relist'), context)
-    await this.#append(asRelist(index, changes, { source: 'files', scope: paths }, context))
+    await this.#append(this.#asListing(changes, context))
     this.#report()
     this.#scheduleRescan()
   }
 
-  /** Everything that is wrong at present. */
+  #createFileSet(): FileSet {
+    return new FileSet({ ...this.#options, known: () => this.#index.entries() })
+  }
+
+  /** All current problems. */
   problems(): SourceProblem[] {
     return this.#files.problems()
   }
 
-  /** Digests of all secret values that the files hold at present. */
+  /** Digests of all secret values that the files have now. */
   secretDigests(): Set<string> {
     const digests = new Set<string>()
     for (const { content } of this.#files.book.claims()) {
@@ -135,19 +157,23 @@ export class FileSource {
     return digests
   }
 
-  /** Looks at everything again; resolves when what was found is in the log. */
+  /** Reads everything again and appends what changed. */
   async rescan(): Promise<void> {
     this.#isAllDirty = true
     await this.#work()
   }
 
-  /** Stops following and waits for an append under way. */
+  /** Stops watching and waits for an append under way. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#watch.close()
+    this.#clearTimers()
+    await this.#running
+  }
+
+  #clearTimers(): void {
     for (const timer of this.#timers.values()) clearTimeout(timer)
     this.#timers.clear()
-    await this.#running
   }
 
   #notice(path: string): void {
@@ -170,7 +196,7 @@ export class FileSource {
     this.#scheduleRescan()
   }
 
-  /** Runs after the work that is under way; what was noticed meanwhile is done in one go. */
+  /** Processes changes after the work under way. All notifications until then are handled together. */
   #work(): Promise<void> {
     this.#running = this.#running.then(() => this.#process())
     return this.#running
@@ -186,30 +212,22 @@ export class FileSource {
     for (const key of refreshed.keys) this.#pending.add(key)
     this.#report()
     const keys = [...this.#pending]
-    const { index, paths } = this.#options
     const context = this.#context()
-    const events = differences(index, this.#changeOf(keys, cause), context)
-    const isRelist = cause === 'relist' && events.length > 0
+    const events = differences(this.#index, this.#changeOf(keys, cause), context)
     try {
       if (events.length > 0) {
-        await this.#append(
-          isRelist ? asRelist(index, events, { source: 'files', scope: paths }, context) : events,
-        )
+        await this.#append(cause === 'relist' ? this.#asListing(events, context) : events)
       }
       for (const key of keys) this.#pending.delete(key)
     } catch (error) {
-      const message = `changes could not be recorded, and will be again: ${String(error)}`
-      this.#options.onProblem({
-        severity: 'error',
-        reason: 'unrecorded',
-        file: this.#options.paths.join(', '),
-        message,
-      })
+      const message = `failed to record changes; retrying: ${String(error)}`
+      const file = this.#options.paths.join(', ')
+      this.#options.onProblem({ severity: 'error', reason: 'unrecorded', file, message })
       this.#later('retry', this.#timing.retryMs, () => this.#work())
     }
   }
 
-  /** What one look has found counts if the next one finds the same. */
+  /** Reads changed files, and those with new content a second time: it is used only if both reads agree. */
   async #refreshTwice(): Promise<Refreshed> {
     const first = this.#refresh()
     if (first.unconfirmed.length === 0) return first
@@ -228,22 +246,22 @@ export class FileSource {
     this.#dirty = new Set()
     this.#settled = new Set()
     this.#isAllDirty = false
-    let looked = isAll ? this.#files.refreshAll(settled) : this.#files.refresh(paths, settled)
-    while (looked.mayHaveMoved) {
-      // What came into a new folder before it was watched was not noticed.
+    let result = isAll ? this.#files.refreshAll(settled) : this.#files.refresh(paths, settled)
+    while (result.mayHaveMoved) {
+      // A new folder may have changed before it was watched, without a notification.
       const entered = this.#watch.follow(this.#files.folders())
       if (entered.length === 0) break
       const again = this.#files.refresh(entered, settled)
-      const keys = new Set([...looked.keys, ...again.keys])
-      const unconfirmed = [...looked.unconfirmed, ...again.unconfirmed]
-      looked = { ...again, keys, unconfirmed, unsettled: [...looked.unsettled, ...again.unsettled] }
+      const keys = new Set([...result.keys, ...again.keys])
+      const unconfirmed = [...result.unconfirmed, ...again.unconfirmed]
+      result = { ...again, keys, unconfirmed, unsettled: [...result.unsettled, ...again.unsettled] }
     }
-    return looked
+    return result
   }
 
   #settleLater(files: readonly string[]): void {
     for (const file of files) {
-      // Anew with every look that found something else: the whole time must pass in silence.
+      // The wait starts again after each read that finds other content, since the content must stay the same.
       const name = `settle ${file}`
       this.#later(name, this.#timing.settleMs, () => {
         this.#dirty.add(file)
@@ -280,7 +298,7 @@ export class FileSource {
     const gone: IndexEntry[] = []
     for (const key of keys) {
       const claim = this.#files.book.first(key)
-      const entry = this.#options.index.get(key)
+      const entry = this.#index.get(key)
       if (claim !== undefined) claims.push(claim)
       else if (entry !== undefined) gone.push(entry)
     }
@@ -288,17 +306,20 @@ export class FileSource {
   }
 
   *#allKeys(): Iterable<string> {
-    const known = [...this.#options.index.entries()]
     yield* this.#files.book.keys()
-    for (const { kind, namespace, name } of known) {
-      const key = `${kind}/${namespace}/${name}`
+    for (const entry of this.#index.entries()) {
+      const key = keyOf(entry)
       if (this.#files.book.first(key) === undefined) yield key
     }
   }
 
   async #append(events: readonly ResourceEvent[]): Promise<void> {
-    await this.#options.onChange(events)
-    this.#options.index.applyAll(events)
+    if (this.#epoch !== undefined) await this.#options.onChange(events)
+    this.#index.applyAll(events)
+  }
+
+  #asListing(events: readonly ResourceEvent[], context: EventContext): ResourceEvent[] {
+    return asRelist(this.#index, events, { source: 'files', scope: this.#options.paths }, context)
   }
 
   #report(): void {
@@ -318,9 +339,9 @@ export class FileSource {
     this.#files.book.replace(builtInFile, claims)
   }
 
-  #context(): WriterContext {
-    const { index, cluster, clock, epoch } = this.#options
+  #context(): EventContext {
+    const { clock = systemClock } = this.#options
     const time = new Date(clock.now()).toISOString()
-    return { source: index.source, time, epoch: epoch?.() ?? 0, cluster }
+    return { source: this.#index.source, time, epoch: this.#epoch ?? 0 }
   }
 }

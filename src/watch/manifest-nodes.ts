@@ -1,4 +1,4 @@
-/** What of YAML has no place in a manifest: found in the parsed nodes, before values are made of them. */
+/** Checks parsed nodes, before they become values, for YAML that manifests must not have. */
 import {
   type Document,
   isAlias,
@@ -18,16 +18,15 @@ interface NodeProblem {
   readonly message: string
 }
 
-/** Values that aliases in merges may stand for, all in all. */
+/** Maximum number of values in a document with merge keys, after its aliases are resolved. */
 const mergedLimit = 100_000
 
-/** Aliases in a document: each is looked up among all the others. */
+/** Maximum number of aliases in a document, since the time to resolve each one grows with their number. */
 const aliasLimit = 10_000
 
-/** What the aliases of a document stand for. */
-type AliasTargets = ReadonlyMap<unknown, Node>
-
-/** The first thing that gives no object: an alias to nothing, a key that is no text, endless merges. */
+/**
+ * Returns the first problem of a document, such as an unknown alias or a key that is repeated or no scalar.
+ */
 export function nodeProblem(document: Document.Parsed): NodeProblem | undefined {
   let found: NodeProblem | undefined
   let hasMerge = false
@@ -68,14 +67,14 @@ export function nodeProblem(document: Document.Parsed): NodeProblem | undefined 
 
 const tooManyAliases = 'has too many aliases'
 
-/** The parser compares every key with every other one; this takes one look at each. */
+/** Reports a repeated key in linear time; the parser's own check compares every pair of keys. */
 function repeatedKey(
   map: { readonly items: readonly { readonly key: unknown }[] },
   stopAt: (node: Node, message: string) => symbol,
 ): symbol | undefined {
   const seen = new Set<unknown>()
   for (const { key } of map.items) {
-    // A merge key may stand there more than once.
+    // Merge keys may repeat.
     if (!isScalar(key) || typeof key.value === 'symbol') continue
     if (seen.has(key.value)) return stopAt(key, 'not YAML: Map keys must be unique')
     seen.add(key.value)
@@ -87,15 +86,16 @@ export function startOf({ contents, range }: Document.Parsed): number {
   return contents?.range[0] ?? range[0]
 }
 
-/** YAML's own tags for what JSON has too; those of applications leave the text as it is. */
+/** Prefix of YAML's own tags. Tags of applications are allowed, since they leave the text as it is. */
 const ownTags = 'tag:yaml.org,2002:'
+/** YAML's own tags for types that JSON has, and for merge keys. */
 const jsonTags = new Set(['str', 'int', 'float', 'bool', 'null', 'map', 'seq', 'merge'])
 
-/** Values below a node that are said to be what no field of an object can hold, by their fields. */
+/** Reports values with a YAML tag for a type that JSON does not have, such as `!!binary`. */
 export function tagProblems(root: unknown): FieldProblem[] {
   const problems: FieldProblem[] = []
   const look = (node: unknown, path: readonly PathStep[]): void => {
-    const name = strangeTag(node)
+    const name = foreignTag(node)
     if (name !== undefined) {
       const message = `has the YAML tag !!${name}, which stands for what no field can hold; write the value without it`
       problems.push({ path: formatPath(path), message })
@@ -106,8 +106,8 @@ export function tagProblems(root: unknown): FieldProblem[] {
   return problems
 }
 
-/** What a node is said to be that JSON does not have. */
-function strangeTag(node: unknown): string | undefined {
+/** Returns the name of a YAML tag for a type that JSON does not have; undefined for any other node. */
+function foreignTag(node: unknown): string | undefined {
   if (!isScalar(node) && !isCollection(node)) return undefined
   const { tag } = node
   if (tag?.startsWith(ownTags) !== true) return undefined
@@ -115,7 +115,7 @@ function strangeTag(node: unknown): string | undefined {
   return jsonTags.has(name) ? undefined : name
 }
 
-/** What a map or a list holds; an alias tells nothing that its anchor does not. */
+/** The members of a map or a list; aliases are skipped, since their anchors are checked. */
 function partsOf(node: unknown): [PathStep, unknown][] {
   if (isSeq(node)) return node.items.map((item, index) => [index, item])
   if (!isMap(node)) return []
@@ -125,8 +125,8 @@ function partsOf(node: unknown): [PathStep, unknown][] {
   ])
 }
 
-/** How many values a node stands for, with what its aliases repeat; endless if they go round. */
-function weigher(targets: AliasTargets): (node: unknown) => number {
+/** Returns a function that counts the values of a node with aliases resolved; infinite if cyclic. */
+function weigher(targets: ReadonlyMap<unknown, Node>): (node: unknown) => number {
   const known = new Map<unknown, number>()
   const weigh = (node: unknown): number => {
     if (isAlias(node)) return weigh(targets.get(node))

@@ -1,23 +1,23 @@
-/** The bytes of a manifest as text, and the texts of which it consists. */
+/** Decodes the bytes of a manifest, and splits it into JSON texts. */
 
-/** What is wrong with bytes that are no text, and in which line. */
-interface NoText {
+/** Where and why bytes are not valid text. */
+interface DecodingProblem {
   readonly line: number
   readonly message: string
 }
 
-const marks: readonly (readonly [mark: readonly number[], encoding: string])[] = [
+const byteOrderMarks: readonly (readonly [mark: readonly number[], encoding: string])[] = [
   [[0xff, 0xfe], 'utf-16le'],
   [[0xfe, 0xff], 'utf-16be'],
 ]
 
 /**
- * UTF-8, or UTF-16 with its byte order mark, as YAML 1.2 (5.2) has it; a mark is taken off. Bytes in
- * another encoding are refused, since guessing would change names and secrets in silence.
+ * Decodes UTF-8, or UTF-16 with a byte order mark (YAML 1.2, 5.2), and removes the mark. Other encodings are
+ * refused, since guessing could change names and secrets silently.
  */
-export function decodeManifest(bytes: Uint8Array): string | NoText {
+export function decodeManifest(bytes: Uint8Array): string | DecodingProblem {
   const isMarked = (mark: readonly number[]) => mark.every((byte, at) => bytes[at] === byte)
-  const encoding = marks.find(([mark]) => isMarked(mark))?.[1] ?? 'utf-8'
+  const encoding = byteOrderMarks.find(([mark]) => isMarked(mark))?.[1] ?? 'utf-8'
   try {
     const text = new TextDecoder(encoding, { fatal: true }).decode(bytes)
     const nul = text.indexOf('\0')
@@ -29,7 +29,7 @@ export function decodeManifest(bytes: Uint8Array): string | NoText {
   }
 }
 
-/** The first line of bytes that is not UTF-8. */
+/** Number of the first line that is not valid UTF-8. */
 function undecodableLine(bytes: Uint8Array): number {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let start = 0
@@ -46,21 +46,21 @@ function undecodableLine(bytes: Uint8Array): number {
   return 1
 }
 
-/** A piece of a text, and where it begins in it. */
+/** A part of a text with its offset in the text. */
 interface TextPiece {
   readonly text: string
   readonly start: number
 }
 
 /**
- * The objects of JSON texts one after another (`jq`, `kubectl get -o json` of several, JSON lines),
- * which is no YAML. Gives nothing where it is something else.
+ * Splits concatenated JSON objects (output of `jq`, or of several `kubectl get -o json`; JSON lines), which
+ * are not valid YAML. Returns an empty list for any other text.
  */
 export function jsonTexts(text: string): TextPiece[] {
   const pieces: TextPiece[] = []
   let depth = 0
   let start = 0
-  // Strings whole, so that braces in them count for nothing.
+  // Strings are matched whole, so that braces in them are ignored.
   for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]|[^\s{}"]+/g)) {
     if (token === '{') {
       if (depth === 0) start = index

@@ -20,8 +20,8 @@ spec:
         - path: {type: Exact, value: /}
 `
 
-describe('a manifest', () => {
-  it('gives the objects of all documents in order, with their lines', () => {
+describe('parsing a manifest', () => {
+  it('returns the objects of all documents in order, with their lines', () => {
     const list = objects(`---\n${route}---\n---\n# nothing\n---\nkind: Service\n`)
     expect(list.map(({ value }) => (value as { kind: string }).kind)).toEqual([
       'HTTPRoute',
@@ -38,11 +38,11 @@ describe('a manifest', () => {
     ['spec.parentRefs[3].name', 7, 1],
     ['', 2, 1],
     ['nowhere', 2, 1],
-  ])('knows where %j stands, or what is around it', (path, line, column) => {
+  ])('finds the position of %j, or that of the nearest parent', (path, line, column) => {
     expect(objects(route)[0]?.placeOf(path)).toEqual({ line, column })
   })
 
-  it('takes lists of objects apart and keeps the places of their items', () => {
+  it('splits lists into their items and keeps the positions', () => {
     const list = objects(
       'kind: List\nitems:\n  - kind: A\n    spec: {x: 1}\n  - kind: B\n    spec: {}\n',
     )
@@ -51,13 +51,13 @@ describe('a manifest', () => {
     expect(list[0]?.placeOf('spec.x')).toEqual({ line: 4, column: 12 })
   })
 
-  it('reads JSON, indented with tabs as well', () => {
+  it('reads JSON, even if it is indented with tabs', () => {
     const list = objects('{\n\t"kind": "Service",\n\t"spec": {\n\t\t"ports": [80]\n\t}\n}\n')
     expect(list[0]?.value).toEqual({ kind: 'Service', spec: { ports: [80] } })
     expect(list[0]?.placeOf('spec.ports[0]')).toEqual({ line: 4, column: 13 })
   })
 
-  it('names each value that YAML says is what no field can hold', () => {
+  it('reports values with YAML tags that no field can hold', () => {
     const list = objects(
       'kind: List\nitems:\n  - kind: A\n    data: {a: !!str 1, b: !mine x}\n  - kind: B\n    a/b: [0, !!binary aGk=]\n    s: !!set {x, y}\n',
     )
@@ -72,7 +72,7 @@ describe('a manifest', () => {
     expect(list[0]?.value).toMatchObject({ data: { a: '1', b: 'x' } })
   })
 
-  it('keeps versions and times as the text that was written', () => {
+  it('keeps times, quoted numbers and words such as off as text', () => {
     const [object] = objects('time: 2026-01-02T03:04:05Z\nquoted: "1.2"\non: off\n')
     expect(object?.value).toEqual({ time: '2026-01-02T03:04:05Z', quoted: '1.2', on: 'off' })
   })
@@ -84,11 +84,11 @@ describe('a manifest', () => {
     ['kind: A\n---\nb: *unknown\n', 3],
     ['a: "open\n', 2],
     ['\tkind: A\n', 1],
-  ])('refuses %j as a whole and names the line', (text, line) => {
+  ])('refuses the whole file %j and reports the line', (text, line) => {
     expect(parse(text)[0]).toMatchObject({ severity: 'error', file: 'a.yaml', line })
   })
 
-  it('does not repeat what stands in a broken file', () => {
+  it('does not repeat the content of a broken file in errors', () => {
     for (const text of [
       'a: "x" hunter2\n',
       'a: b: hunter2\n',
@@ -104,7 +104,7 @@ describe('a manifest', () => {
   it.each([
     ['lists', '[x]', (aliases: string) => `[${aliases}]`],
     ['merges', '{x: y}', (aliases: string) => `{<<: [${aliases}]}`],
-  ])('refuses aliases in %s that grow without bound', (_, seed, levelOf) => {
+  ])('refuses aliases in %s that grow exponentially', (_, seed, levelOf) => {
     const bomb = [`a0: &a0 ${seed}`]
     for (let level = 1; level < 9; level++) {
       const previous = Array.from({ length: 10 }, () => `*a${level - 1}`).join(', ')
@@ -113,21 +113,21 @@ describe('a manifest', () => {
     expect(parse(bomb.join('\n'))[0]).toMatchObject({ message: 'has too many aliases' })
   })
 
-  it('takes merge keys, as kubectl does, but none that goes round', () => {
+  it('supports merge keys as kubectl does, but not recursive ones', () => {
     const [object] = objects('a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n')
     expect(object?.value).toEqual({ a: { x: 1, y: 2 }, b: { x: 1, y: 3 } })
     expect(object?.placeOf('b.x')).toEqual({ line: 2, column: 1 })
     expect(parse('a: &a {<<: *a}\n')[0]).toMatchObject({ message: 'has too many aliases' })
   })
 
-  it('reads JSON objects one after another, each with its place', () => {
+  it('reads several JSON objects in one file, each with its position', () => {
     const list = objects('{"kind": "A", "b": "}"}\n\n{\n  "kind": "B"}\n')
     expect(list.map(({ value }) => (value as { kind: string }).kind)).toEqual(['A', 'B'])
     expect(list[1]?.placeOf('kind')).toEqual({ line: 4, column: 3 })
     expect(parse('{"kind": "A"}\n{"kind": }\n}')[0]).toMatchObject({ line: 2 })
   })
 
-  it('reads UTF-16 with its mark, and names the line of what is no text', () => {
+  it('reads UTF-16 with a byte order mark, and reports the line of invalid text', () => {
     const bytes = Buffer.from('\uFEFFkind: Grüße\n', 'utf16le')
     for (const content of [bytes, Buffer.from(bytes).swap16()]) {
       expect(parseManifest(content, 'a.yaml')).toMatchObject({
@@ -144,7 +144,7 @@ describe('a manifest', () => {
     }
   })
 
-  it('names what a template left behind, and nesting without end', () => {
+  it('reports template placeholders and excessive nesting', () => {
     expect(parse('metadata:\n  name: {{ .Release.Name }}\n')).toMatchObject([
       { line: 2, column: 10, message: expect.stringContaining('template') },
     ])

@@ -14,8 +14,8 @@ import { nodeProblem, startOf, tagProblems } from './manifest-nodes.ts'
 import { decodeManifest, jsonTexts } from './manifest-text.ts'
 import type { SourceProblem } from './source-problem.ts'
 
-/** A place in a file; both begin at 1. */
-interface Place {
+/** A position in a file; lines and columns begin at 1. */
+interface Location {
   readonly line: number
   readonly column: number
 }
@@ -23,58 +23,54 @@ interface Place {
 /** One object of a file, as it was written. */
 export interface ManifestObject {
   readonly value: unknown
-  readonly place: Place
-  /** What was written in a way that gives no value of a field; absent where there is nothing. */
+  readonly place: Location
+  /** Problems of the object's YAML notation. Not set if there are none. */
   readonly problems?: readonly FieldProblem[]
   /**
-   * Where a field such as `spec.rules[0].matches` stands: its name, or the item of a list. A field
-   * that is not there gives the place of the closest one around it.
+   * Returns the location of a field such as `spec.rules[0].matches`: of its name, or of the list item. For a
+   * missing field, returns the location of the closest existing field around it.
    */
-  placeOf(path: string): Place
+  placeOf(path: string): Location
 }
 
-/** A document and where its text begins in the file. */
+/** A document and the offset of its text in the file. */
 interface PlacedDocument {
   readonly document: Document.Parsed
   readonly start: number
 }
 
-type PlaceAt = (offset: number) => Place
+type LocationAt = (offset: number) => Location
 
 /**
- * The objects of a YAML or JSON file, in order: each document is one, and lists of objects are
- * taken apart. A syntax error anywhere refuses the file as a whole, since it may have moved the
- * border between documents. Messages never repeat what was written: it may be secret.
+ * Returns the objects of a YAML or JSON file, in order: one for each document, or for each item of a List. If
+ * there is a syntax error, the whole file is refused, since the error may have moved the border between
+ * documents. Messages never repeat content, which may be secret.
  */
 export function parseManifest(
   content: string | Uint8Array,
   file: string,
 ): Outcome<readonly ManifestObject[], SourceProblem> {
-  const syntax = (place: Place, message: string): SourceProblem => {
+  const syntax = (place: Location, message: string): SourceProblem => {
     return { severity: 'error', reason: 'syntax', file, ...place, message }
   }
   const text = typeof content === 'string' ? content : decodeManifest(content)
   if (typeof text !== 'string') return fail(syntax({ line: text.line, column: 1 }, text.message))
   const { documents, placeAt } = parseDocuments(text)
-  // What follows the first error of a document is mostly its echo.
-  const errors = documents.flatMap(
-    ({
-      document: {
-        errors: [error],
-      },
-      start,
-    }) => (error === undefined ? [] : [syntax(placeAt(start + error.pos[0]), messageOf(error))]),
-  )
+  const errors = documents.flatMap(({ document, start }) => {
+    // Only the first error of a document is reported, since the others mostly follow from it.
+    const [error] = document.errors
+    return error === undefined ? [] : [syntax(placeAt(start + error.pos[0]), messageOf(error))]
+  })
   if (errors.length > 0) return failAll(errors)
   const objects: ManifestObject[] = []
   for (const { document, start } of documents) {
-    const placed: PlaceAt = (offset) => placeAt(start + offset)
+    const placed: LocationAt = (offset) => placeAt(start + offset)
     const problem = nodeProblem(document)
     if (problem !== undefined) return fail(syntax(placed(problem.offset), problem.message))
     try {
       objects.push(...objectsOf(document, placed))
     } catch {
-      // The only failure left is the guard against aliases that grow without bound.
+      // The only remaining failure is the limit of aliases.
       return fail(syntax(placed(startOf(document)), 'has too many aliases'))
     }
   }
@@ -82,21 +78,21 @@ export function parseManifest(
 }
 
 /**
- * Merge keys (`<<`) are no part of YAML 1.2, but what kubectl takes. Values of other types than those
- * of JSON are left as they are written, and refused by name.
+ * Merge keys (`<<`) are not part of YAML 1.2, but kubectl accepts them. Values with tags of types that JSON
+ * does not have are not converted; `tagProblems` refuses them.
  */
 const parseOptions = {
   prettyErrors: false,
   merge: true,
   resolveKnownTags: false,
-  // `nodeProblem` looks for repeated keys.
+  // `nodeProblem` finds repeated keys.
   uniqueKeys: false,
 } as const
 
-function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: PlaceAt } {
+function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: LocationAt } {
   const lineCounter = new LineCounter()
   const whole = [...parseAllDocuments(text, { ...parseOptions, lineCounter })]
-  const placeAt: PlaceAt = (offset) => {
+  const placeAt: LocationAt = (offset) => {
     const { line, col } = lineCounter.linePos(offset)
     return { line: Math.max(line, 1), column: Math.max(col, 1) }
   }
@@ -116,11 +112,11 @@ function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: P
 
 function messageOf({ message }: YAMLError): string {
   if (message.includes('call stack')) return 'not YAML: nested too deeply'
-  // What follows ': "' is a piece of the file.
+  // The text after ': "' quotes the file, so it is removed.
   return `not YAML: ${message.replace(/:? ?["'].*$/s, '').replace(/\s+/g, ' ')}`
 }
 
-function objectsOf(document: Document.Parsed, placeAt: PlaceAt): ManifestObject[] {
+function objectsOf(document: Document.Parsed, placeAt: LocationAt): ManifestObject[] {
   const value: unknown = document.toJS({ maxAliasCount: 100 })
   if (value === null || value === undefined) return []
   return expandList(value).map(({ input, path }) =>
@@ -132,7 +128,7 @@ function objectAt(
   document: Document.Parsed,
   prefix: readonly PathStep[],
   value: unknown,
-  placeAt: PlaceAt,
+  placeAt: LocationAt,
 ): ManifestObject {
   const start = startOf(document)
   const root = prefix.length === 0 ? document.contents : document.getIn(prefix, true)
@@ -147,7 +143,7 @@ function objectAt(
   }
 }
 
-/** The steps of a path as problems name it: fields by dot, positions in brackets, keys quoted. */
+/** Parses the path of a problem: fields after dots; list positions and quoted map keys in brackets. */
 function parsePath(path: string): PathStep[] {
   const pattern = /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g
   return [...path.matchAll(pattern)].map(([, position, quoted, field]) => {
@@ -156,7 +152,7 @@ function parsePath(path: string): PathStep[] {
   })
 }
 
-/** Offset of the deepest node on the way that exists: the key of a field, the start of an item. */
+/** Offset of the deepest existing node on the path: the key of a field, or the start of an item. */
 function offsetOf(root: unknown, steps: readonly PathStep[]): number | undefined {
   let node = root
   let offset: number | undefined

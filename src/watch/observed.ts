@@ -12,19 +12,14 @@ import { type RedactionOptions, redact, type SecretSink } from './redact.ts'
 import { keyOf } from './resource-index.ts'
 import type { SourceProblem } from './source-problem.ts'
 
-/** Checks an object and gives the form to be recorded, or every problem with the field's path. */
-export type Validate = (object: unknown) => Outcome<unknown, FieldProblem>
-
-/** What is wrong with an object that is taken all the same; its status tells what becomes of it. */
-export type Examine = (object: JsonObject) => readonly FieldProblem[]
-
 export interface ObserveOptions extends RedactionOptions {
-  readonly validate: Validate
-  /** Absent: nothing is told but why objects are refused. */
-  readonly examine?: Examine
+  /** Validates an object. Returns the form to record, or every problem with the path of its field. */
+  readonly validate: (object: unknown) => Outcome<unknown, FieldProblem>
+  /** Returns problems of a valid object that do not prevent its use. If omitted, they are not reported. */
+  readonly examine?: (object: JsonObject) => readonly FieldProblem[]
 }
 
-/** What a file says about one object. */
+/** The definition of one object in a file. */
 export interface Claim {
   readonly key: string
   readonly name: ResourceName
@@ -35,7 +30,7 @@ export interface Claim {
 
 type ClaimContent =
   | ObservedContent
-  /** The file cannot be read at present: whatever the log has of the object stays. */
+  /** The file cannot be read now: the object stays as it is in the log. */
   | { readonly state: 'retained' }
 
 export type ObservedContent =
@@ -43,7 +38,7 @@ export type ObservedContent =
       readonly state: 'valid'
       readonly object: JsonObject
       readonly version: ContentVersion
-      /** Digests of the secret values that were taken out. */
+      /** Digests of the secret values that were removed. */
       readonly secrets: readonly string[]
     }
   | {
@@ -54,7 +49,7 @@ export type ObservedContent =
       readonly version: ContentVersion
     }
 
-/** Digests by which two contents are compared: of the desired part, and of the metadata. */
+/** Digests of the desired part (`spec`) and of the metadata, to compare two versions of an object. */
 export interface ContentVersion {
   readonly spec: string
   readonly metadata: string
@@ -65,19 +60,19 @@ interface Observed {
   readonly problems: readonly SourceProblem[]
 }
 
-/** Room in an event for the envelope and the identity beside the object. */
+/** Bytes of an event that are reserved for its envelope and the identity of the object. */
 const envelopeBytes = 8192
-/** Problems of one object beyond this many are counted only. */
-const shownProblems = 50
-/** The interface allows 16. */
-const shownTargets = 64
-/** A policy has far fewer fields. */
-const shownSections = 128
-/** An event must fit whatever nonsense the refused object holds. */
-const shownCharacters = 500
+/** Maximum number of recorded problems of one object. Of further problems, only the number is recorded. */
+const maxProblems = 50
+/** Maximum number of recorded targets, or labels of a target; the API allows 16 targets. */
+const maxTargets = 64
+/** Maximum number of recorded fields that a policy sets; a policy has far fewer. */
+const maxSections = 128
+/** Maximum number of characters in a recorded text, which limits the size of the event. */
+const maxCharacters = 500
 
 const cut = (text: string) =>
-  text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text
+  text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text
 
 const shorten = ({ path, message }: FieldProblem) => ({ path: cut(path), message: cut(message) })
 
@@ -116,12 +111,12 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
 
 const isShort = (value: unknown): value is string => isName(value) && value.length <= longestName
 
-function noObject(value: unknown): string {
+function notAnObject(value: unknown): string {
   const what = Array.isArray(value) ? 'a list; a List has kind and items' : `a ${typeof value}`
   return `must be an object with apiVersion, kind and metadata, not ${what}`
 }
 
-/** What an object without an identity says of itself all the same. */
+/** Returns kind, namespace and name of an object without a valid identity, as far as they can be read. */
 function namesOf(value: unknown): Partial<ResourceName> {
   if (!isObject(value) || !isName(value.kind)) return {}
   const { name, namespace } = isObject(value.metadata) ? value.metadata : {}
@@ -135,19 +130,19 @@ interface IdentityProblem extends FieldProblem {
   readonly reason: 'invalid' | 'ignored'
 }
 
-/** Longest name that Kubernetes has for anything; a longer one cannot be a subject. */
+/** Longest name in Kubernetes. */
 const longestName = 253
 
-/** Kind, namespace and name, with the default namespace put in where one is due. */
+/** Finds kind, namespace and name of an object. Adds the default namespace if the object has none. */
 function identify(
   value: unknown,
-  validate: Validate,
+  validate: ObserveOptions['validate'],
 ): Outcome<{ name: ResourceName; object: JsonObject }, IdentityProblem> {
   const error = (path: string, message: string): Outcome<never, IdentityProblem> => ({
     ok: false,
     problems: [{ reason: 'invalid', path, message }],
   })
-  if (!isObject(value)) return error('', noObject(value))
+  if (!isObject(value)) return error('', notAnObject(value))
   const { apiVersion, kind } = value
   const row = isName(apiVersion) && isName(kind) ? findKind(apiVersion, kind) : undefined
   if (isForeign(value)) {
@@ -169,8 +164,8 @@ function identify(
 }
 
 /**
- * A name as it stands in keys and events. The schema refuses names that this changes, but the refused
- * object must still be told apart from others: it may be a policy that has to close its target.
+ * Escapes a name for keys and events. The schema refuses every name that this changes, but a refused object
+ * still needs a key of its own: it may be a policy whose target must fail closed.
  */
 function keyPart(name: string): string {
   const escaped = name.toWellFormed().replace(/[^\w.-]/gu, encodeURIComponent)
@@ -178,8 +173,8 @@ function keyPart(name: string): string {
 }
 
 /**
- * What is recorded of an object whose identity is known: its valid, redacted form, or its faults.
- * `found`: faults of how it was written.
+ * Returns the content to record for an object with a valid identity: its valid, redacted form, or its
+ * problems. `found` contains the problems of its YAML notation.
  */
 export function contentOf(
   object: JsonObject,
@@ -189,7 +184,7 @@ export function contentOf(
   try {
     return validContentOf(object, options, found)
   } catch (error) {
-    // A defect of ours must not keep the other objects from being read.
+    // A bug must not prevent the other objects from being read.
     const message = `cannot be read because of an internal error (${String(error)})`
     return refuse(object, [{ path: '', message }], options)
   }
@@ -228,12 +223,12 @@ function refuse(
   { digestKey }: ObserveOptions,
 ): ObservedContent {
   const { metadata, status: _, ...desired } = object
-  const hidden = problems.length - shownProblems
+  const hidden = problems.length - maxProblems
   const more = { path: '', message: `and ${hidden} more problems` }
-  const targets = [...targetsOf(object), ...parentsOf(object)].slice(0, shownTargets)
+  const targets = [...targetsOf(object), ...parentsOf(object)].slice(0, maxTargets)
   const appliesTo = sectionsOf(object)
-  const shown = (hidden > 0 ? [...problems.slice(0, shownProblems), more] : problems).map(shorten)
-  // Refused content is not redacted, so that its digests need the key.
+  const shown = (hidden > 0 ? [...problems.slice(0, maxProblems), more] : problems).map(shorten)
+  // Refused content is not redacted, so its digests must use the secret key.
   const keyed = (value: unknown) =>
     digestKey.digest(`refused ${textOf(value, [shown, targets, appliesTo])}`).slice(0, 16)
   return {
@@ -245,7 +240,7 @@ function refuse(
   }
 }
 
-/** Objects that contain themselves, or are nested without end, have no text. */
+/** Returns the canonical JSON of a value, or of `otherwise` if the value is cyclic or too deeply nested. */
 function textOf(value: unknown, otherwise: unknown): string {
   try {
     return canonicalJson(value)
@@ -259,7 +254,7 @@ function tooLarge(bytes: number): FieldProblem {
   return { path: '', message: `the object has ${bytes} bytes and may have at most ${limit}` }
 }
 
-/** The targets of a policy, as far as an invalid object tells them. */
+/** Returns the targets of a policy, as far as they can be read from an invalid object. */
 function targetsOf({ spec }: JsonObject): RefusedTarget[] {
   if (!isObject(spec)) return []
   const lists = [spec.targetRefs, spec.targetSelectors].filter(Array.isArray)
@@ -278,7 +273,7 @@ function targetsOf({ spec }: JsonObject): RefusedTarget[] {
   })
 }
 
-/** The parents of a route or a ListenerSet, with the defaults that the API server would fill in. */
+/** Returns the parents of a route or a ListenerSet, with the defaults of the API. */
 function parentsOf({ spec }: JsonObject): RefusedTarget[] {
   if (!isObject(spec)) return []
   const given = Array.isArray(spec.parentRefs) ? spec.parentRefs : [spec.parentRef]
@@ -298,12 +293,12 @@ function parentsOf({ spec }: JsonObject): RefusedTarget[] {
   })
 }
 
-/** Fields of a policy's spec that set nothing. */
+/** Fields of a policy's spec that say where it applies and set nothing. */
 const targetFields = new Set(['targetRefs', 'targetSelectors'])
 
 /**
- * `traffic.authorization` for every field that a policy sets. A section that cannot be read, or whose
- * name is not known, stands for itself: nobody can say what it was to protect.
+ * Returns names such as `traffic.authorization` for every field that a policy sets. For a section that cannot
+ * be read, returns the name of the section, since it is unknown what it protects.
  */
 function sectionsOf({ kind, spec }: JsonObject): string[] {
   if (kind !== 'GatewayPolicy' || !isObject(spec)) return []
@@ -312,17 +307,17 @@ function sectionsOf({ kind, spec }: JsonObject): string[] {
     if (!isObject(fields)) return [section]
     return Object.keys(fields).map((field) => `${section}.${field}`)
   })
-  // None means that it is not known what the policy sets.
-  return names.length > shownSections ? [] : names.map(cut)
+  // An empty list means that the policy may set anything.
+  return names.length > maxSections ? [] : names.map(cut)
 }
 
-/** No object has more labels than an event can hold, nor longer ones. */
+/** Whether labels are few and short enough for an event. */
 function isLabels(value: unknown): value is Readonly<Record<string, string>> {
   if (!isObject(value)) return false
   const labels = Object.entries(value)
   const isShortLabel = ([name, label]: readonly [string, unknown]) =>
-    name.length <= shownCharacters && typeof label === 'string' && label.length <= shownCharacters
-  return labels.length <= shownTargets && labels.every(isShortLabel)
+    name.length <= maxCharacters && typeof label === 'string' && label.length <= maxCharacters
+  return labels.length <= maxTargets && labels.every(isShortLabel)
 }
 
 function isName(value: unknown): value is string {

@@ -15,8 +15,8 @@ import { ResourceIndex } from './resource-index.ts'
 const digestKey = new DigestKey(new Uint8Array(32).fill(7))
 const options = { digestKey, secretPaths }
 
-describe('redaction', () => {
-  it('drops status, identity, managedFields and the last-applied copy, and nothing else', () => {
+describe('redacting an object', () => {
+  it('removes status, identity, managedFields and the last-applied annotation, and nothing else', () => {
     const object = {
       apiVersion: 'v1',
       kind: 'Service',
@@ -48,7 +48,7 @@ describe('redaction', () => {
     })
   })
 
-  it('puts placeholders in place of inline secrets wherever they stand', () => {
+  it('replaces inline secrets with placeholders at any depth', () => {
     const policy = {
       kind: 'GatewayPolicy',
       spec: {
@@ -82,14 +82,14 @@ describe('redaction', () => {
     ['spec.map{}.c', '{"a":{"b":"x"},"list":[{"c":"y"},{"c":"z"}],"map":{"k":{"c":"HIDDEN"}}}'],
     ['spec.list.c', '{"a":{"b":"x"},"list":[{"c":"y"},{"c":"z"}],"map":{"k":{"c":"w"}}}'],
     ['b', '{"a":{"b":"x"},"list":[{"c":"y"},{"c":"z"}],"map":{"k":{"c":"w"}}}'],
-  ])('hides what is at %s and below it', (path, expected) => {
+  ])('hides values at %s and below it', (path, expected) => {
     const spec = { a: { b: 'x' }, list: [{ c: 'y' }, { c: 'z' }], map: { k: { c: 'w' } } }
     const redacted = redact({ kind: 'K', spec }, { digestKey, secretPaths: () => [path] })
     const text = JSON.stringify(redacted.spec).replaceAll(/secret:[0-9a-f]{32}/g, 'HIDDEN')
     expect(text).toBe(expected)
   })
 
-  it('keeps no field of a Secret that it does not know', () => {
+  it('removes unknown fields of a Secret', () => {
     const redacted = redact({ kind: 'Secret', stringDate: { a: 'hunter2' } }, options)
     expect(JSON.stringify(redacted)).not.toContain('hunter2')
   })
@@ -111,7 +111,7 @@ describe('redaction', () => {
   })
 })
 
-describe('facts about a Secret', () => {
+describe('metadata about a Secret', () => {
   const entriesOf = (stringData: Record<string, string>) => {
     const secret: JsonObject = { kind: 'Secret', type: 'Opaque', stringData }
     const { facts, ...rest } = redact(secret, options) as { facts: { entries: JsonObject } }
@@ -122,7 +122,7 @@ describe('facts about a Secret', () => {
   const fixture = (name: string) =>
     readFileSync(join(import.meta.dirname, 'fixtures', name), 'utf8')
 
-  it('say whether certificate and key pair, for which names and until when', () => {
+  it('includes validity, names and dates of certificates, and whether keys match', () => {
     const entries = entriesOf({
       'tls.crt': fixture('server.crt'),
       'tls.key': fixture('server.key'),
@@ -144,7 +144,7 @@ describe('facts about a Secret', () => {
     })
   })
 
-  it('call a certificate with a date that is none invalid', () => {
+  it('marks a certificate with an invalid date as invalid', () => {
     const der = Buffer.from(fixture('server.crt').replace(/-----[^-]+-----|\s/g, ''), 'base64')
     // Thirteen is no month. Dates of certificates are UTCTime here (RFC 5280, 4.1.2.5.1).
     const date = der.indexOf(Buffer.from([0x17, 0x0d]))
@@ -157,14 +157,14 @@ describe('facts about a Secret', () => {
     })
   })
 
-  it('call a damaged key unreadable', () => {
+  it('marks a damaged key as unreadable', () => {
     const entries = entriesOf({
       'tls.key': fixture('server.key').replace(/\n[A-Za-z0-9+/]{20}/, '\nAA'),
     })
     expect(entries['tls.key']).toMatchObject({ privateKey: { type: 'unreadable', pairsWith: [] } })
   })
 
-  it('give a verdict on every line of .htaccess', () => {
+  it('classifies every line of .htaccess', () => {
     const bcrypt = `$2y$05$${'a'.repeat(53)}`
     const lines = [
       '# users',
@@ -197,16 +197,16 @@ describe('facts about a Secret', () => {
     ['{"metadata":{}}', 'json-without-key'],
     ['{"key":', 'not-json'],
     [' \n', 'empty'],
-  ])('call the API-key entry %j %s', (value, apiKey) => {
+  ])('classifies the API key entry %j as %s', (value, apiKey) => {
     expect(entriesOf({ entry: value }).entry).toMatchObject({ apiKey })
   })
 
-  it('call bytes that are no text so', () => {
+  it('marks bytes that are not text as such', () => {
     const redacted = redact({ kind: 'Secret', data: { a: '/w==' } }, options)
     expect(redacted).toMatchObject({ facts: { entries: { a: { apiKey: 'not-text' } } } })
   })
 
-  it('have the same digest for the same value, and under another key another', () => {
+  it('has the same digest for the same value, and another one with another digest key', () => {
     const entries = entriesOf({ a: 'same', b: 'same', c: 'else' }) as Record<
       string,
       { digest: string }
@@ -224,14 +224,14 @@ describe('the digest key and the log on disk', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  it('stays the same from run to run in a file for its owner alone', () => {
+  it('keep the digest key across runs in a file that only its owner can read', () => {
     const file = join(folder, 'digest-key')
     const digest = openDigestKey(file).digest('value')
     expect(openDigestKey(file).digest('value')).toBe(digest)
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  it('is replaced where the file holds no key', () => {
+  it('replace the digest key if its file is invalid', () => {
     const file = join(folder, 'digest-key')
     writeFileSync(file, 'short')
     const digest = openDigestKey(file).digest('value')
@@ -239,7 +239,7 @@ describe('the digest key and the log on disk', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  it('never hold a value: not of Secrets, not of inline keys, not of refused objects', async () => {
+  it('contain no secret value: neither of Secrets, nor inline, nor of refused objects', async () => {
     const values = [
       'hunter2-plain',
       'hunter2-data',
@@ -260,8 +260,6 @@ describe('the digest key and the log on disk', () => {
     const problems: unknown[] = []
     const source = new FileSource({
       paths: [path],
-      index: new ResourceIndex('/sluice/test/files'),
-      cluster: 'test',
       digestKey: openDigestKey(join(folder, 'state', 'digest-key')),
       validate: validateObject,
       secretPaths,
@@ -269,7 +267,7 @@ describe('the digest key and the log on disk', () => {
       onProblem: (problem) => problems.push(problem),
       onChange: async (events) => void (await log.append(events)),
     })
-    await source.start()
+    await source.lead(new ResourceIndex('/sluice/test/files'))
     const seen: string[] = []
     for await (const { event } of log.read()) {
       if ('name' in event.data) seen.push(`${event.data.name} ${event.type.split('.').at(-2)}`)

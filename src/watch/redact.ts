@@ -1,16 +1,16 @@
-import type { JsonObject } from '../base/json-object.ts'
+import type { PodState } from '../../events/index.ts'
+import { isObject, type JsonObject } from '../base/json-object.ts'
 import type { DigestKey } from './digest-key.ts'
-import { secretFacts } from './facts.ts'
-import { recordPod } from './pod-facts.ts'
+import { secretMetadata } from './secret-metadata.ts'
 
-/** Takes a secret value out of the object, by its digest; values are kept in memory only. */
+/** Receives a secret value with its digest; values are kept in memory only. */
 export type SecretSink = (digest: string, value: Uint8Array) => void
 
 /**
- * The paths of a kind's fields that are secret: fields by dot, `[]` for every item of a list, `{}`
- * for every value of a map, such as `spec.providers[].auth.key`. All that is below counts too.
+ * Returns the paths of a kind's secret fields, such as `spec.providers[].auth.key`. `[]` stands for every
+ * item of a list, `{}` for every value of a map. Everything below a path is secret too.
  */
-export type SecretPaths = (kind: string) => readonly string[]
+type SecretPaths = (kind: string) => readonly string[]
 
 export interface RedactionOptions {
   readonly digestKey: DigestKey
@@ -18,20 +18,20 @@ export interface RedactionOptions {
   readonly keepSecret?: SecretSink
 }
 
-/** What stands in place of an inline secret; still a string, so that the object keeps its shape. */
+/** Returns the text that replaces an inline secret. It is a string, so that the object keeps its shape. */
 export function secretPlaceholder(digest: string): string {
   return `secret:${digest}`
 }
 
-/** Metadata that stands beside the object in the event, or that says nothing about it. */
+/** Metadata that is recorded elsewhere in the event, or not at all. */
 const droppedMetadata = ['uid', 'resourceVersion', 'generation', 'managedFields', 'selfLink']
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
 /**
- * The form of an object that may enter the log: no status (but the addresses that a Service was
- * given, which others decide and we only read), no identity fields, no managedFields, no
- * last-applied copy of itself, and no secret value. A Secret has `facts` in place of its data, a Pod
- * in place of everything but its labels; an inline secret becomes a placeholder with its digest.
+ * Returns the form of an object that may enter the log: without status (except the addresses of a Service),
+ * identity fields, managedFields, the last-applied copy of itself, and secret values. `facts` replace the
+ * data of a Secret, and everything but the name, labels and age of a Pod. An inline secret becomes a
+ * placeholder with its digest.
  */
 export function redact(object: JsonObject, options: RedactionOptions): JsonObject {
   if (object.kind === 'Pod') return recordPod(object)
@@ -47,6 +47,32 @@ export function redact(object: JsonObject, options: RedactionOptions): JsonObjec
   return paths.reduce<JsonObject>((part, path) => hideAt(part, path, hide) as JsonObject, clean)
 }
 
+/** Reduces a Pod to name, labels, age, address and readiness. Most changes of a Pod concern none of these. */
+function recordPod({ apiVersion, kind, metadata, status }: JsonObject): JsonObject {
+  const { name, namespace, labels, creationTimestamp, deletionTimestamp } = (metadata ??
+    {}) as JsonObject
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      namespace,
+      ...(labels !== undefined && { labels }),
+      ...(creationTimestamp !== undefined && { creationTimestamp }),
+    },
+    facts: podState(isObject(status) ? status : {}, deletionTimestamp !== undefined),
+  }
+}
+
+function podState({ phase, podIP, conditions }: JsonObject, isLeaving: boolean): PodState {
+  const isReady =
+    Array.isArray(conditions) &&
+    conditions.some((one) => isObject(one) && one.type === 'Ready' && one.status === 'True')
+  const isOver = isLeaving || phase === 'Succeeded' || phase === 'Failed'
+  const address = typeof podIP === 'string' && podIP !== '' ? { address: podIP } : {}
+  return { ...address, ready: isReady && !isOver }
+}
+
 function givenAddresses({ kind }: JsonObject, status: unknown): JsonObject {
   if (kind !== 'Service' || typeof status !== 'object' || status === null) return {}
   const { loadBalancer } = status as JsonObject
@@ -58,7 +84,7 @@ function givenAddresses({ kind }: JsonObject, status: unknown): JsonObject {
 
 const parsed = new WeakMap<SecretPaths, Map<string, readonly (readonly string[])[]>>()
 
-/** The steps of every secret path of a kind; found once, since a schema is large. */
+/** Returns the steps of every secret path of a kind. They are cached, since schemas are large. */
 function parsedPaths(secretPaths: SecretPaths, kind: string): readonly (readonly string[])[] {
   const byKind = parsed.get(secretPaths) ?? new Map<string, readonly (readonly string[])[]>()
   parsed.set(secretPaths, byKind)
@@ -69,7 +95,7 @@ function parsedPaths(secretPaths: SecretPaths, kind: string): readonly (readonly
   return paths
 }
 
-/** A copy in which everything at the path is hidden; the same value where there is nothing. */
+/** Returns a copy in which every string at and below the path is hidden. */
 function hideAt(value: unknown, path: readonly string[], hide: (text: string) => string): unknown {
   const [step, ...rest] = path
   if (typeof value === 'string') return step === undefined ? hide(value) : value
@@ -101,12 +127,12 @@ function redactSecret(object: JsonObject, options: RedactionOptions): JsonObject
   for (const value of entries.values()) {
     options.keepSecret?.(options.digestKey.digest(value), value)
   }
-  // Named one by one: a misspelt `data` is a field that is not known, and holds values all the same.
-  const facts = secretFacts(entries, options.digestKey)
+  // Only known fields are copied, since a misspelt `data` has secret values too.
+  const facts = secretMetadata(entries, options.digestKey)
   return { apiVersion, kind, metadata, type, immutable, facts }
 }
 
-/** The decoded entries of a Secret; `stringData` wins over `data`. */
+/** Returns the decoded entries of a Secret; `stringData` takes precedence over `data`. */
 function secretEntries({ data, stringData }: JsonObject): ReadonlyMap<string, Uint8Array> {
   const encoded = Object.entries((data ?? {}) as JsonObject).map(
     ([name, value]) => [name, Buffer.from(String(value ?? ''), 'base64')] as const,

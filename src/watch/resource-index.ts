@@ -7,15 +7,15 @@ import {
   type SluiceEvent,
 } from '../../events/index.ts'
 
-/** What the log knows of one object, as far as a source needs it to tell what has changed. */
+/** The state of one object in the log, with which a source compares what it observes. */
 export interface IndexEntry extends ResourceName {
   readonly uid: string
-  /** Of the version seen last, valid or refused. */
+  /** Resource version of the last observed version, valid or refused. */
   readonly resourceVersion: string
   readonly generation: number
-  /** Was the version seen last refused? */
+  /** Whether the last observed version was refused. */
   readonly isRefused: boolean
-  /** Version of the last valid one; absent where there never was one. */
+  /** Resource version of the last valid version. Not set if there never was one. */
   readonly inForce?: string
   readonly origin?: Origin
 }
@@ -26,7 +26,7 @@ export interface IndexState {
   readonly incarnations: number
   readonly relists: number
   readonly epoch?: number
-  /** Has a listing been completed? */
+  /** Whether a listing was completed. */
   readonly isListed?: boolean
 }
 
@@ -36,8 +36,8 @@ export function keyOf({ kind, namespace, name }: ResourceName): string {
 }
 
 /**
- * What one source has put into the log, folded from its events. On start it is read from the log,
- * and the source lists only the differences to it.
+ * The objects that one source has put into the log, folded from its events. The source compares with them and
+ * appends only differences.
  */
 export class ResourceIndex {
   readonly source: string
@@ -47,7 +47,7 @@ export class ResourceIndex {
   #gate: EpochGate
   #isListed: boolean
 
-  /** `source` is the source attribute of the events to follow; those of others are passed over. */
+  /** `source` is the source attribute of the events to apply; other events are ignored. */
   constructor(source: string, state?: IndexState) {
     this.source = source
     this.#entries = new Map(state?.entries.map((entry) => [keyOf(entry), entry]))
@@ -57,7 +57,7 @@ export class ResourceIndex {
     this.#isListed = state?.isListed ?? false
   }
 
-  /** Another index that knows the same, and goes its own way. */
+  /** An independent copy. */
   copy(): ResourceIndex {
     return new ResourceIndex(this.source, this.toState())
   }
@@ -103,7 +103,7 @@ export class ResourceIndex {
     return this.#entries.values()
   }
 
-  /** Number of uids that were ever given; the next incarnation is this many and one. */
+  /** Number of uids that were ever assigned to objects. */
   get incarnations(): number {
     return this.#incarnations
   }
@@ -112,7 +112,7 @@ export class ResourceIndex {
     return this.#relists
   }
 
-  /** Was there ever a complete listing, so that the log has what the source had? */
+  /** Whether the log ever had a complete listing of the source. */
   get isListed(): boolean {
     return this.#isListed
   }
@@ -134,7 +134,7 @@ export class ResourceIndex {
   }
 }
 
-/** Count of the objects in force, and a digest of them that does not depend on their order. */
+/** Number of objects with a valid version, and a digest of them that does not depend on their order. */
 export function summarise(entries: Iterable<IndexEntry>): { count: number; digest: string } {
   let count = 0
   let sum = 0n

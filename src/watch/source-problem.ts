@@ -1,10 +1,10 @@
-/** Something in a source that a person must repair. Lines and columns begin at 1. */
+/** A problem in a source that a user must fix. Lines and columns begin at 1. */
 export interface SourceProblem {
-  /** `warning`: nothing is refused, but something that was written is not read. */
+  /** `warning`: nothing is refused, but something is ignored. */
   readonly severity: 'error' | 'warning'
   readonly reason: SourceProblemReason
   readonly file: string
-  /** Absent where the problem is of the file or folder as a whole. */
+  /** Not set if the problem concerns the whole file or folder. */
   readonly line?: number
   readonly column?: number
   readonly kind?: string
@@ -15,27 +15,25 @@ export interface SourceProblem {
   readonly message: string
 }
 
-/**
- * - `unreadable`: a file or folder that the system does not let us read; what it had stays.
- * - `syntax`: a file that is not YAML or JSON; what it had stays.
- * - `invalid`: an object that is refused; its last valid version stays.
- * - `faulty`: an object that is taken although a part of it means nothing; its status says more.
- * - `duplicate`: an object that is refused because another file defines it already.
- * - `ignored`: an object of a kind that is not ours to read.
- * - `unwatched`: a folder whose changes are found by looking only.
- * - `unrecorded`: changes that the log did not take yet.
- */
 type SourceProblemReason =
+  /** A file or folder that cannot be read; its objects stay. */
   | 'unreadable'
+  /** A file that is not YAML or JSON; its objects stay. */
   | 'syntax'
+  /** An object that is refused; its last valid version stays. */
   | 'invalid'
+  /** An object that is used although a part of it has no effect; its status says more. */
   | 'faulty'
+  /** An object that is refused because another file defines it. */
   | 'duplicate'
+  /** An object of a kind that Sluice does not read. */
   | 'ignored'
+  /** A folder that cannot be watched and is read at intervals. */
   | 'unwatched'
+  /** Changes that could not be appended to the log yet. */
   | 'unrecorded'
 
-/** `file:line:column: Kind namespace/name: path: message`, without the parts that are not known. */
+/** `file:line:column: Kind namespace/name: path: message`, without the parts that are not set. */
 export function formatProblem(problem: SourceProblem): string {
   const { file, line, column, kind, namespace, name, path, message } = problem
   const place = [file, line, column].filter((part) => part !== undefined).join(':')
@@ -45,7 +43,7 @@ export function formatProblem(problem: SourceProblem): string {
   return parts.filter((part) => part !== undefined && part !== '').join(': ')
 }
 
-/** Has a file given no objects at all? What it would say of them is unknown then. */
+/** Whether the problem makes it unknown which objects its file defines. */
 export function isUnreadable({ severity, reason }: SourceProblem): boolean {
   return severity === 'error' && (reason === 'syntax' || reason === 'unreadable')
 }

@@ -1,39 +1,39 @@
 /**
- * The seam between whoever publishes desired state and a proxy. Types only: the in-process channel
- * implements it in the control plane's own process, a stream from a controller elsewhere.
+ * The interface between the publisher of desired state and a proxy. It contains only types: the local
+ * channel implements it within a process, the remote channel with a stream from a controller.
  */
 import type { ResourceKey } from '../model/resources.ts'
 
-/** A `sluice.resource.v1.Delta` message in memory that all threads share; never written again. */
+/** A `sluice.resource.v1.Delta` message in shared memory of all threads; it is never modified. */
 export interface ConfigUpdate {
   readonly sequence: number
   readonly bytes: Uint8Array<SharedArrayBuffer>
   /**
-   * A change set to put in force before `bytes`, in a full state: the last good versions of what
-   * `bytes` has newer ones of that may be refused.
+   * Set only with a full state: resources to apply before `bytes`. They are the last versions that the
+   * proxy accepted of resources whose newer versions in `bytes` may be rejected.
    */
   readonly base?: Uint8Array<SharedArrayBuffer>
 }
 
-/** A resource that a proxy does not have in force. */
+/** A resource that a proxy could not apply. */
 export interface Rejection {
   readonly key: ResourceKey
-  /** Code of the error catalogue. */
+  /** Error code from the error catalogue. */
   readonly code: string
-  /** For people; never a value. */
+  /** Explanation for users; it contains no values. */
   readonly message: string
 }
 
 export interface ConfigChannel {
   /**
-   * Calls `receive` with the full state (at once where something has been published), then with
-   * every change set in order. Returns the end of the subscription.
+   * Calls `receive` with the full state (immediately if one is published), then with every change set
+   * in order. Returns a function that ends the subscription.
    */
   subscribe(receive: (update: ConfigUpdate) => void): () => void
-  /** Everything up to `sequence` is in force in the proxy, except what it rejects. */
+  /** Reports that the proxy applied everything up to `sequence`, except rejected resources. */
   ack(proxy: string, sequence: number): void
-  /** The proxy cannot put one resource in force; `sequence` is what it had received. */
+  /** Reports that the proxy cannot apply a resource; `sequence` is the last one that it received. */
   reject(proxy: string, sequence: number, rejection: Rejection): void
-  /** A rejected resource is in force after all, or is no longer wanted. */
+  /** Reports that a rejected resource has been applied after all, or was removed. */
   recover(proxy: string, sequence: number, key: ResourceKey): void
 }

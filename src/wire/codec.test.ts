@@ -13,16 +13,16 @@ const samples = recorded as unknown as readonly {
   readonly resource: Resource
 }[]
 
-describe('the bytes of resources', () => {
-  it.each(samples)('are those of earlier versions: $name', ({ bytes, resource }) => {
+describe('the encoded bytes of resources', () => {
+  it.each(samples)('are the same as in earlier versions: $name', ({ bytes, resource }) => {
     expect(Buffer.from(encodeBody(resource)).toString('base64')).toBe(bytes)
     const delta = { sequence: 1, upserted: [{ version: '1', resource }], removed: [] }
     expect(decodeDelta(encodeDelta(delta)).upserted).toStrictEqual(delta.upserted)
   })
 })
 
-describe('the shapes of messages', () => {
-  it('name only messages and fields that there are', () => {
+describe('the table of message shapes', () => {
+  it('refers only to existing messages and fields', () => {
     const all = [...nestedTypes(file_resource)].filter((desc) => desc.kind === 'message')
     const messages = new Map(
       all.map((desc) => [desc.typeName.slice('sluice.resource.v1.'.length), desc.field]),

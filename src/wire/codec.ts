@@ -1,18 +1,18 @@
 /**
- * Objects of the model to bytes of protobuf messages and back, by the descriptors of the messages.
- * Each type of message is compiled once, into an object that writes and reads it.
+ * Converts objects of the model to protobuf messages and back, guided by the message descriptors.
+ * Each message type is compiled once, into a codec that writes and reads it.
  *
- *   message                                object of the model
+ *   protobuf message                       object of the model
  *   field                                  member of the same name
  *   `optional` field that is not set       no member
- *   message field without `optional`       member that must be there
+ *   message field without `optional`       required member
  *   repeated field                         list
  *   int64, uint64                          number
- *   oneof `kind` of messages               the object itself: `type`, and the members of the message
- *   oneof of another name                  member of that name: `type`, and the members of the message
- *   oneof with a scalar                    the member that is set
+ *   oneof `kind` of messages               the object itself: `type` and the members of the message
+ *   oneof of another name                  member of that name: `type` and the members of the message
+ *   oneof with a scalar                    the one member that is set
  *
- * A `Shape` says where a type of message differs.
+ * The `Shape` of a message type lists its exceptions from these rules.
  */
 import type { DescField, DescMessage, DescOneof } from '@bufbuild/protobuf'
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
@@ -32,23 +32,23 @@ import {
   type ValueCodec,
 } from './fields.ts'
 
-/** How objects of the model differ from a type of message. Fields have their names in camel case. */
+/** How objects of the model differ from a message type. Keys are field names in camel case. */
 interface Shape {
-  /** Fields whose members belong to the object around them. */
+  /** Message fields whose members are put into the containing object. */
   readonly inlined?: readonly string[]
-  /** The words that a field may have. */
+  /** Allowed values of text fields. */
   readonly words?: Readonly<Record<string, readonly string[]>>
-  /** Repeated fields that have no member if they are empty. */
+  /** Repeated fields whose member is omitted if they are empty. */
   readonly absentIfEmpty?: readonly string[]
-  /** Texts and lists that are the same in many objects; memory holds them once. */
+  /** Fields whose texts or lists repeat in many objects; each distinct one is kept in memory once. */
   readonly shared?: readonly string[]
-  /** Equal messages become one object. */
+  /** Equal messages are decoded to the same object. */
   readonly isShared?: true
-  /** What is wrong with it concerns nothing around it: `fromWire` gets the findings. */
+  /** Problems in the message do not affect its containing message; `fromWire` gets them instead. */
   readonly isIsolated?: true
-  /** An object of the model as one that has the members of the message. */
+  /** Converts an object of the model to one that has the members of the message. */
   toWire?(value: never): object
-  /** The reverse. */
+  /** Converts the members of the message to an object of the model. */
   fromWire?(members: never, findings: Findings): unknown
 }
 
@@ -57,7 +57,7 @@ export type Shapes = Readonly<Record<string, Shape>>
 type Compile = (desc: DescMessage) => MessageCodec
 type MessageField = DescField & { readonly fieldKind: 'message' }
 
-/** Are the members of the oneof told apart by their names, not by a `type`? */
+/** Are the members of the oneof identified by their names instead of a `type`? */
 const isUntagged = ({ fields }: DescOneof): boolean =>
   fields.some(({ fieldKind }) => fieldKind === 'scalar')
 
@@ -67,18 +67,18 @@ class MessageCodec implements ValueCodec {
   readonly #shape: Shape
   readonly #compile: Compile
   readonly #byNumber: FieldCodec[] = []
-  /** In the order of field numbers, which is that of canonical bytes. */
+  /** In the order of field numbers, as canonical encoding requires. */
   readonly #fields: readonly FieldCodec[]
-  /** What an object has before a field is read. */
+  /** Members that a decoded object has before any field is read. */
   readonly #defaults: Members = {}
   readonly #checks: Check[] = []
-  readonly #known: Repeated<unknown> | undefined
+  readonly #sharedMessages: Repeated<unknown> | undefined
 
   constructor(desc: DescMessage, shape: Shape, compile: Compile) {
     this.#name = nameOf(desc)
     this.#shape = shape
     this.#compile = compile
-    this.#known = shape.isShared && new Repeated<unknown>()
+    this.#sharedMessages = shape.isShared && new Repeated<unknown>()
     const sorted = [...desc.fields].sort((a, b) => a.number - b.number)
     this.#fields = sorted.map((field) => {
       const codec = this.#fieldCodec(field)
@@ -95,7 +95,7 @@ class MessageCodec implements ValueCodec {
     return writer.finish()
   }
 
-  /** @throws if the bytes are not a message. */
+  /** @throws if the bytes are not a valid message. */
   decode(bytes: Uint8Array, findings: Findings): unknown {
     const reader = new BinaryReader(bytes)
     return this.#finish(
@@ -104,7 +104,7 @@ class MessageCodec implements ValueCodec {
     )
   }
 
-  /** With its length in front, as `read`. */
+  /** Writes the message with its length in front; `read` expects the same. */
   write(writer: BinaryWriter, value: unknown): void {
     writer.fork()
     this.#writeFields(writer, value)
@@ -112,7 +112,8 @@ class MessageCodec implements ValueCodec {
   }
 
   read(reader: BinaryReader, findings: Findings): unknown {
-    if (this.#known !== undefined) return this.#readShared(reader.bytes(), this.#known, findings)
+    if (this.#sharedMessages !== undefined)
+      return this.#readShared(reader.bytes(), this.#sharedMessages, findings)
     if (this.#shape.isIsolated) return this.decode(reader.bytes(), new Findings())
     return this.#readInto({ ...this.#defaults }, reader, findings)
   }
@@ -123,15 +124,15 @@ class MessageCodec implements ValueCodec {
     for (const field of this.#fields) field.write(writer, members)
   }
 
-  #readShared(bytes: Uint8Array, known: Repeated<unknown>, findings: Findings): unknown {
+  #readShared(bytes: Uint8Array, knownMessages: Repeated<unknown>, findings: Findings): unknown {
     const { buffer, byteOffset, length } = bytes
     const identity = Buffer.from(buffer, byteOffset, length).toString('latin1')
-    const before = known.find(identity)
+    const before = knownMessages.find(identity)
     if (before !== undefined) return before
     const own = new Findings()
     const value = this.decode(bytes, own)
     findings.merge(own)
-    return own.isEmpty ? known.share(identity, value) : value
+    return own.isEmpty ? knownMessages.share(identity, value) : value
   }
 
   #readInto(into: Members, reader: BinaryReader, findings: Findings): unknown {
@@ -209,7 +210,7 @@ class MessageCodec implements ValueCodec {
     }
   }
 
-  /** A member of a oneof, by its `type`. */
+  /** A field of a oneof; it is written if the value has its `type`. */
   #memberField(field: MessageField, oneof: DescOneof): FieldCodec {
     const { number, localName: type } = field
     const codec = this.#compile(field.message)
@@ -255,11 +256,11 @@ class MessageCodec implements ValueCodec {
   }
 
   #requireWord(name: string, words: readonly string[]): void {
-    const known: ReadonlySet<unknown> = new Set(words)
+    const knownWords: ReadonlySet<unknown> = new Set(words)
     const label = `${this.#name}.${name}`
     this.#checks.push((members, findings) => {
       const word = members[name]
-      if (word === undefined || known.has(word)) return
+      if (word === undefined || knownWords.has(word)) return
       findings.report(`${label} ${JSON.stringify(word)} is not known to this version`)
     })
   }
@@ -268,11 +269,11 @@ class MessageCodec implements ValueCodec {
 const isOptional = ({ oneof, proto }: DescField): boolean =>
   oneof !== undefined || proto.proto3Optional
 
-/** Name of a type of message, below its package. */
+/** Name of a message type without its package. */
 const nameOf = ({ typeName, file }: DescMessage): string =>
   typeName.slice(file.proto.package.length + 1)
 
-/** Compiles types of messages with all that they contain. `shapes`: by their names. */
+/** Compiles message types and all types that they contain. `shapes` are keyed by type name. */
 export function codecsOf(shapes: Shapes): Compile {
   const compiled = new Map<DescMessage, MessageCodec>()
   const compile = (desc: DescMessage): MessageCodec => {

@@ -6,7 +6,7 @@ import { decodeDelta } from './decode.ts'
 import { assembleDelta, encodeDelta, encodeResource } from './encode.ts'
 
 describe('a change set on the wire', () => {
-  it('[inference.pool] has a pool for a backend that answers 500, where the reader knows no pools', () => {
+  it('[inference.pool] contains a 500 backend in place of a pool, for readers that do not know pools', () => {
     const resource = {
       type: 'stream',
       key: 'stream/HTTPRoute/ns/a',
@@ -33,7 +33,7 @@ describe('a change set on the wire', () => {
     publishNotReady: false,
   }
 
-  it('names a resource that it cannot read and keeps the others', () => {
+  it('reports a resource that cannot be decoded, and keeps the others', () => {
     const wrong = {
       type: 'listener',
       key: 'listener/Gateway/ns/gw/quic',
@@ -76,7 +76,7 @@ describe('a change set on the wire', () => {
     })
   })
 
-  it('throws on bytes that are no change set', () => {
+  it('is rejected if it is truncated', () => {
     const bytes = encodeDelta({
       sequence: 1,
       upserted: [{ version: '1', resource: service }],
@@ -85,7 +85,7 @@ describe('a change set on the wire', () => {
     expect(() => decodeDelta(bytes.subarray(0, bytes.length - 1))).toThrow()
   })
 
-  it('reads bytes in shared memory', () => {
+  it('can be read from shared memory', () => {
     const delta = { sequence: 1, upserted: [{ version: 'é', resource: service }], removed: ['ü'] }
     const bytes = encodeDelta(delta)
     const shared = new Uint8Array(new SharedArrayBuffer(bytes.length))

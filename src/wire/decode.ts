@@ -1,17 +1,23 @@
 /**
- * Bytes to desired state. A resource that this version cannot read (a type, a word or a shape from
- * a later version) is named and left out; the rest of its change set stands.
+ * Decodes desired state. Resources that this version cannot read (because their type, a word or a
+ * shape is newer) are reported and left out; the rest of the change set is applied.
  */
-import type { DesiredDelta, PolicyResource, Resource, ResourceKey } from '../model/resources.ts'
+import {
+  type DesiredDelta,
+  type PolicyResource,
+  policySections,
+  type Resource,
+  type ResourceKey,
+} from '../model/resources.ts'
 import { Findings } from './fields.ts'
-import { deltaCodec, policyPhases, policySections } from './shapes.ts'
+import { deltaCodec, policyPhases } from './shapes.ts'
 
-/** A resource that could not be read, or not wholly; the receiver rejects it by its key. */
+/** A resource that could not be read, or not completely. The receiver rejects it by its key. */
 interface UnreadableResource {
   /** Empty if not even the key could be read. */
   readonly key: ResourceKey
   readonly version: string
-  /** Of the error catalogue; what is partly known is in force as far as it is known. */
+  /** Error code from the error catalogue. Partly known resources are applied without unknown fields. */
   readonly code: 'resource_unreadable' | 'resource_partly_known'
   readonly message: string
 }
@@ -20,7 +26,7 @@ export interface DecodedDelta extends DesiredDelta {
   readonly unreadable: readonly UnreadableResource[]
 }
 
-/** A `Delta` message as the codec reads it. */
+/** A `Delta` message as the codec decodes it. */
 interface ReadDelta {
   readonly sequence: number
   readonly upserted: readonly {
@@ -32,20 +38,20 @@ interface ReadDelta {
 
 const unknownField = 'it has a field that this version does not know'
 
-/** Would it open something to pass over a field? */
+/** Could ignoring an unknown field of the resource let something through? */
 function mayProtect(resource: Resource): boolean {
   if (resource.type === 'listener') return resource.tls !== undefined
   return resource.type === 'policy' && resource.dispensable !== true
 }
 
-/** Why the resource cannot be used. */
+/** Returns undefined if the resource can be used, otherwise the reason why it cannot. */
 function problemOf(resource: Resource, { hasUnknownFields, problem }: Findings) {
   return hasUnknownFields && mayProtect(resource) ? unknownField : problem
 }
 
 /**
- * What stands for a policy that cannot be read: nothing passes where it applies. Undefined if its
- * target cannot be read either. `read`: members may be missing, and words may be unknown.
+ * Replaces a policy that cannot be read: all requests that it applies to are rejected. Returns undefined
+ * if its target cannot be read. `read` may lack members or have unknown words.
  */
 function closedPolicy(read: Partial<Resource>, why: string): PolicyResource | undefined {
   if (read.type !== 'policy' || read.target?.kind === undefined) return undefined
@@ -62,8 +68,8 @@ function closedPolicy(read: Partial<Resource>, why: string): PolicyResource | un
 }
 
 /**
- * Reads a `sluice.resource.v1.Delta` message. Throws if the bytes are not one; what is one but
- * holds resources that cannot be read, or not wholly, comes back with them in `unreadable`.
+ * Reads a `sluice.resource.v1.Delta` message. Resources that cannot be read, or not completely, are
+ * listed in `unreadable`. Throws if the bytes are not such a message.
  */
 export function decodeDelta(bytes: Uint8Array): DecodedDelta {
   const { sequence, upserted, removed } = deltaCodec.decode(bytes, new Findings()) as ReadDelta

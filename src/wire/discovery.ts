@@ -1,13 +1,13 @@
 /**
- * The configuration stream between a controller and a proxy elsewhere: the delta variant of the
- * aggregated discovery service with one type of resource, our own. What each side says is a plain
- * record here; how it reads on the wire stands in proto/discovery/delta.proto.
+ * The configuration stream between a controller and a remote proxy: the incremental aggregated discovery
+ * service (delta xDS) with one resource type of our own. The messages are plain objects here;
+ * proto/discovery/delta.proto defines their encoding.
  *
  * ```
  *   proxy                                   controller
- *     │── hello: node, versions at hand ────────►│
+ *     │── first request: node, versions ────────►│
  *     │◄── part 1, part 2, …, last part ─────────│   what differs
- *     │── answer to each part ──────────────────►│   the last one: in force, except …
+ *     │── answer to each part ──────────────────►│   to the last one: applied, except …
  *     │◄── changes … ────────────────────────────│
  * ```
  */
@@ -23,67 +23,68 @@ import type { ObjectName } from '../model/names.ts'
 import type { ResourceKey } from '../model/resources.ts'
 import type { Rejection } from './channel.ts'
 
-/** Path of the one method, as gRPC names it. */
+/** gRPC path of the only method. */
 export const deltaMethodPath =
   '/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources'
 
 export const resourceTypeUrl = 'type.googleapis.com/sluice.resource.v1.Resource'
 const rejectionsTypeUrl = 'type.googleapis.com/sluice.resource.v1.Rejections'
 
-/** Code INVALID_ARGUMENT of google.rpc. */
+/** The google.rpc code INVALID_ARGUMENT. */
 const invalidArgument = 3
 
-/** Most rejections that one answer lists, and the most characters of a reason. */
-const maxListed = 1_000
-const maxReason = 1_024
+/** Maximum number of rejections in a request. */
+const maxRejections = 1_000
+/** Maximum number of characters in the reason of a rejection. */
+const maxReasonLength = 1_024
 
-/** Who a proxy says it is. */
+/** The identity that a proxy sends to its controller. */
 export interface ProxyNode {
-  /** Stable name, unique among all proxies. */
+  /** A stable name that no other proxy has. */
   readonly name: string
   readonly gateway: ObjectName
-  /** Where it serves traffic; empty where it does not say. */
+  /** Addresses at which the proxy serves traffic; empty if unknown. */
   readonly addresses: readonly string[]
-  /** Version of the product; empty where it does not say. */
+  /** Version of the proxy software; empty if unknown. */
   readonly version: string
 }
 
-/** What a proxy says. */
+/** A message from a proxy to its controller. */
 export interface DeltaRequest {
-  /** In the first request of a stream. */
+  /** Set in the first request of a stream. */
   readonly node?: ProxyNode
   readonly typeUrl: string
-  /** In the first request of a stream: key -> version; an empty version is never right. */
+  /** Versions that the proxy has, by key; set in the first request. An empty version matches no other. */
   readonly versions: ReadonlyMap<ResourceKey, string>
-  /** The response that this answers; empty in the first request. */
+  /** Nonce of the response that this request answers; empty in the first request. */
   readonly nonce: string
-  /** Everything that is not in force; undefined where all of it is. */
+  /** The resources that the proxy has not applied; undefined if it has applied all. */
   readonly rejected?: Refusal
 }
 
 export interface Refusal {
   readonly rejections: readonly Rejection[]
-  /** How many more there are. */
+  /** Number of further rejections that are not listed. */
   readonly omitted: number
-  /** For people. */
+  /** Summary for users. */
   readonly message: string
 }
 
-/** One received resource: its version and the bytes of the `Resource` message. */
+/** A received resource, with the bytes of its `Resource` message. */
 export interface ReceivedResource {
   readonly key: ResourceKey
   readonly version: string
   readonly body: Uint8Array
 }
 
-/** What a controller says. */
+/** A message from a controller to a proxy. */
 export interface DeltaResponse {
-  /** Position of the controller's log, as text. */
+  /** Position in the controller's log, as text. */
   readonly position: string
   readonly nonce: string
   readonly upserted: readonly ReceivedResource[]
   readonly removed: readonly ResourceKey[]
-  /** More of the same change set follows. */
+  /** True if further responses of the same change set follow. */
   readonly isPartial: boolean
 }
 
@@ -117,7 +118,7 @@ function encodeNode(node: ProxyNode) {
   }
 }
 
-/** Undefined where the node does not say its name or its Gateway. */
+/** Returns undefined if the node has no name or no Gateway. */
 function decodeNode({ id, metadata, userAgentVersion }: Node): ProxyNode | undefined {
   const [namespace, gateway, ...rest] = (textOf(metadata, 'role') ?? '').split('~')
   const name = textOf(metadata, 'NAME') ?? id
@@ -127,16 +128,16 @@ function decodeNode({ id, metadata, userAgentVersion }: Node): ProxyNode | undef
 }
 
 function encodeRefusal({ rejections, omitted, message }: Refusal) {
-  const listed = rejections.slice(0, maxListed).map(({ key, code, message: reason }) => ({
+  const listed = rejections.slice(0, maxRejections).map(({ key, code, message: reason }) => ({
     key,
     code,
-    message: reason.slice(0, maxReason),
+    message: reason.slice(0, maxReasonLength),
   }))
   const more = omitted + rejections.length - listed.length
   const details = create(RejectionsSchema, { rejections: listed, omitted: more })
   return {
     code: invalidArgument,
-    message: message.slice(0, maxReason),
+    message: message.slice(0, maxReasonLength),
     details: [{ typeUrl: rejectionsTypeUrl, value: toBinary(RejectionsSchema, details) }],
   }
 }
@@ -153,7 +154,7 @@ export function encodeRequest(request: DeltaRequest): Uint8Array<ArrayBuffer> {
   return toBinary(DeltaDiscoveryRequestSchema, message)
 }
 
-/** @throws where the bytes are no request. */
+/** @throws if the bytes are not a valid request. */
 export function decodeRequest(bytes: Uint8Array): DeltaRequest {
   const message = fromBinary(DeltaDiscoveryRequestSchema, bytes)
   const { node, typeUrl, initialResourceVersions, responseNonce: nonce, errorDetail } = message
@@ -181,7 +182,7 @@ export function decodeRequest(bytes: Uint8Array): DeltaRequest {
 
 // Responses -------------------------------------------------------------------------------------
 
-/** Field numbers of proto/discovery/delta.proto, which are put together by hand. */
+/** Field numbers of proto/discovery/delta.proto, for messages that are encoded by hand. */
 const anyField = { typeUrl: 1, value: 2 } as const
 const resourceField = { version: 1, resource: 2, name: 3 } as const
 const responseField = {
@@ -193,7 +194,7 @@ const responseField = {
   isPartial: 50_001,
 } as const
 
-/** The bytes of one `Resource` of a response; made once per version and shared by all streams. */
+/** One encoded `Resource` of a response. It is encoded once per version and shared by all streams. */
 export type DiscoveryPiece = Uint8Array
 
 export function encodePiece(key: ResourceKey, version: string, body: Uint8Array): DiscoveryPiece {
@@ -213,7 +214,7 @@ export function encodePiece(key: ResourceKey, version: string, body: Uint8Array)
     .finish()
 }
 
-/** A response as its parts. */
+/** The contents of a response. */
 interface ResponseParts {
   readonly position: number
   readonly nonce: string
@@ -222,7 +223,7 @@ interface ResponseParts {
   readonly isPartial: boolean
 }
 
-/** A DeltaDiscoveryResponse from encoded resources. */
+/** Builds a DeltaDiscoveryResponse from encoded resources. */
 export function assembleResponse(parts: ResponseParts): Uint8Array<ArrayBuffer> {
   const writer = new BinaryWriter()
     .tag(responseField.position, WireType.LengthDelimited)
@@ -239,7 +240,7 @@ export function assembleResponse(parts: ResponseParts): Uint8Array<ArrayBuffer> 
   return writer.finish()
 }
 
-/** @throws where the bytes are no response. */
+/** @throws if the bytes are not a valid response. */
 export function decodeResponse(bytes: Uint8Array): DeltaResponse {
   const message = fromBinary(DeltaDiscoveryResponseSchema, bytes)
   return {

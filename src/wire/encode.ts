@@ -1,25 +1,24 @@
 /**
- * Desired state to bytes. A resource is encoded once per version and its bytes are shared: change
- * sets and full states are strung together from the same pieces (a repeated field of protobuf is
- * nothing but its elements one after the other).
+ * Encodes desired state. A resource is encoded once per version, and change sets and full states share
+ * its bytes: a repeated protobuf field is its encoded elements in sequence, so they are concatenated.
  */
 import type { DesiredDelta, Resource, ResourceKey, VersionedResource } from '../model/resources.ts'
 import { FieldWriter, fieldLength, numberLength, textLength } from './frames.ts'
 import { resourceCodec } from './shapes.ts'
 
-/** Field numbers of Delta and Versioned in proto/resource.proto, which are put together by hand. */
+/** Field numbers of Delta and Versioned in proto/resource.proto, for messages that are encoded by hand. */
 const deltaField = { sequence: 1, upserted: 2, removed: 3 } as const
 const versionedField = { version: 1, resource: 2 } as const
 
-/** The bytes of one `Versioned` message; a piece of a Delta. */
+/** The bytes of one `Versioned` message, as an element of a Delta. */
 export type EncodedResource = Uint8Array
 
-/** The bytes of a `Resource` message, which say nothing of its version. */
+/** Encodes a `Resource` message, which does not contain the version. */
 export const encodeBody = (resource: Resource): Uint8Array => resourceCodec.encode(resource)
 
 const newBytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length)
 
-/** A `Versioned` message around the bytes of a `Resource` message, in memory of the caller's choice. */
+/** Encodes a `Versioned` message around an encoded `Resource`. `allocate` provides the memory. */
 export function assembleVersioned(
   version: string,
   body: Uint8Array,
@@ -32,12 +31,12 @@ export function assembleVersioned(
   return bytes
 }
 
-/** One resource with its version as a `Versioned` message. */
+/** Encodes a resource and its version as a `Versioned` message. */
 export function encodeResource({ version, resource }: VersionedResource): EncodedResource {
   return assembleVersioned(version, encodeBody(resource))
 }
 
-/** A Delta from encoded resources. */
+/** Builds a Delta from encoded resources. */
 export function assembleDelta(
   sequence: number,
   upserted: Iterable<EncodedResource>,
@@ -46,7 +45,7 @@ export function assembleDelta(
   return assembleIn(newBytes, sequence, [...upserted], [...removed])
 }
 
-/** The same in memory that threads can share. */
+/** Like `assembleDelta`, in memory that threads can share. */
 export function assembleSharedDelta(
   sequence: number,
   upserted: Iterable<EncodedResource>,
@@ -73,15 +72,15 @@ function assembleIn<Bytes extends Uint8Array>(
   return bytes
 }
 
-/** What an encoded resource takes in a Delta. */
+/** Number of bytes that an encoded resource occupies in a Delta. */
 export const upsertedLength = (piece: EncodedResource): number => fieldLength(piece.length)
 
-/** Adds a resource to the bytes of a Delta, which is nothing but its fields one after the other. */
+/** Appends a resource to a Delta, which is a sequence of fields. */
 export function writeUpserted(writer: FieldWriter, piece: EncodedResource): void {
   writer.bytes(deltaField.upserted, piece)
 }
 
-/** A change set as a `sluice.resource.v1.Delta` message. */
+/** Encodes a change set as a `sluice.resource.v1.Delta` message. */
 export function encodeDelta(delta: DesiredDelta): Uint8Array<ArrayBuffer> {
   return assembleDelta(delta.sequence, delta.upserted.map(encodeResource), delta.removed)
 }

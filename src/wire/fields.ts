@@ -1,15 +1,15 @@
-/** Fields of protobuf messages as members of plain objects. */
+/** Codecs between fields of protobuf messages and members of plain objects. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf'
 import { type BinaryReader, type BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { Repeated, sharedText } from '../base/repeated.ts'
 
 export type Members = Record<string, unknown>
 
-/** What is wrong with an object that was read. Reading goes on: parts may be of use. */
+/** Problems of an object that was read. Reading continues, since other parts may be usable. */
 export class Findings {
-  /** A field that the descriptors do not have was passed over. */
+  /** True if a field was skipped because the descriptors do not contain it. */
   hasUnknownFields = false
-  /** Why the object cannot be used; the first reason. */
+  /** The first reason why the object cannot be used. */
   problem: string | undefined
 
   report(problem: string): void {
@@ -26,7 +26,7 @@ export class Findings {
   }
 }
 
-/** Writes and reads values of one type: of a scalar, or of a message. */
+/** Writes and reads values of one scalar or message type. */
 export interface ValueCodec {
   readonly wireType: WireType
   write(writer: BinaryWriter, value: unknown): void
@@ -36,12 +36,12 @@ export interface ValueCodec {
 /** Writes and reads one field of a message. */
 export interface FieldCodec {
   write(writer: BinaryWriter, from: Members): void
-  /** Returns the object that the fields that follow belong to. */
+  /** Reads a field and returns the object to read the next fields into. */
   read(into: Members, reader: BinaryReader, findings: Findings, wireType: WireType): Members
 }
 
 interface ScalarCodec extends ValueCodec {
-  /** What a field is that was not sent. */
+  /** The value of a field that was not sent. */
   readonly zero: unknown
 }
 
@@ -56,7 +56,7 @@ const scalars: Readonly<Partial<Record<ScalarType, ScalarCodec>>> = {
     wireType: WireType.LengthDelimited,
     zero: new Uint8Array(),
     write: (writer, value) => writer.bytes(value as Uint8Array),
-    // Copied: the bytes of a change set need not live as long as what was read from them.
+    // Copied, since the bytes of the change set may be released before the value.
     read: (reader) => Uint8Array.from(reader.bytes()),
   },
   [ScalarType.BOOL]: {
@@ -91,7 +91,7 @@ export function scalarCodec(type: ScalarType): ScalarCodec {
   return codec
 }
 
-/** Texts that repeat are kept in memory once. */
+/** Keeps each distinct text in memory once. */
 export const sharedTexts = (codec: ValueCodec): ValueCodec => ({
   ...codec,
   read: (reader, findings) => sharedText(codec.read(reader, findings) as string),
@@ -101,8 +101,8 @@ const isZero = (value: unknown, zero: unknown): boolean =>
   value === zero || (value instanceof Uint8Array && value.length === 0)
 
 /**
- * A field with one value. `zero`: a value that is not sent, and so comes back if the field is not
- * there; undefined if every value is sent.
+ * A codec for a field with one value. A value that equals `zero` is not written, and a missing field
+ * reads as `zero`; if `zero` is undefined, every value is written.
  */
 export function singleField(
   { number, localName: name }: DescField,
@@ -161,10 +161,10 @@ export function listField(
   }
 }
 
-/** Looks at an object after its last field. */
+/** Checks or changes an object after its last field was read. */
 export type Check = (members: Members, findings: Findings) => void
 
-/** Makes a list as long as it is: one that grew has room to spare. */
+/** Copies a list to its exact length, because lists that grow reserve more memory than they need. */
 export function trimList(name: string): Check {
   return (members) => {
     const items = itemsOf(members, name)
@@ -172,7 +172,7 @@ export function trimList(name: string): Check {
   }
 }
 
-/** Puts one list in place of many equal ones. */
+/** Replaces equal lists by one shared list. */
 export function shareList(name: string): Check {
   const lists = new Repeated<unknown>()
   return (members) => {

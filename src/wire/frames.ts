@@ -1,16 +1,16 @@
 /**
- * Length-delimited fields of protobuf, written straight to where they stay: the general writer makes
- * a byte array for every text and every number, which is much where a configuration is large.
+ * Writes length-delimited protobuf fields directly into their buffer. The general writer allocates a
+ * byte array for every text and number, which is expensive for a large configuration.
  */
 
-/** Bytes of a number as a varint; whole, from 0 to 2^53 - 1. */
+/** Number of bytes of an integer from 0 to 2^53 - 1 as a varint. */
 function varintLength(value: number): number {
   let length = 1
   for (let left = value; left >= 0x80; left = Math.floor(left / 0x80)) length++
   return length
 }
 
-/** Bytes of a field with a tag of one byte (fields 1 to 15) and `length` bytes of content. */
+/** Number of bytes of a field with a tag of one byte (fields 1 to 15) and `length` bytes of content. */
 export function fieldLength(length: number): number {
   return 1 + varintLength(length) + length
 }
@@ -18,7 +18,7 @@ export function fieldLength(length: number): number {
 const delimited = 2
 const varint = 0
 
-/** Writes fields one after the other. The caller has counted the bytes. */
+/** Writes fields one after the other into a buffer, whose size the caller has computed. */
 export class FieldWriter {
   readonly #into: Uint8Array
   #at = 0
@@ -27,7 +27,7 @@ export class FieldWriter {
     this.#into = into
   }
 
-  /** Bytes that have been written. */
+  /** Number of bytes written. */
   get length(): number {
     return this.#at
   }
@@ -66,8 +66,8 @@ export class FieldWriter {
   }
 }
 
-/** Bytes of a text field. */
+/** Number of bytes of a text field. */
 export const textLength = (value: string): number => fieldLength(Buffer.byteLength(value))
 
-/** Bytes of a number field. */
+/** Number of bytes of a number field. */
 export const numberLength = (value: number): number => 1 + varintLength(value)

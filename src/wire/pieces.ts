@@ -1,16 +1,16 @@
-/** Taking a change set apart without reading what its resources say. */
+/** Splits a change set into its resources without decoding them. */
 import { BinaryReader } from '@bufbuild/protobuf/wire'
 import type { ResourceKey } from '../model/resources.ts'
 import type { EncodedResource } from './encode.ts'
 
-/** One encoded resource, and which version of what it is. */
+/** An encoded resource with its key and version. */
 export interface VersionedPiece {
   readonly key: ResourceKey
   readonly version: string
   readonly piece: EncodedResource
 }
 
-/** Calls `take` with the bytes of each length-delimited field; skips the others. */
+/** Calls `take` with the number and bytes of each length-delimited field; skips all other fields. */
 function fields(bytes: Uint8Array, take: (field: number, value: Uint8Array) => void): void {
   const reader = new BinaryReader(bytes)
   while (reader.pos < reader.len) {
@@ -23,13 +23,16 @@ function fields(bytes: Uint8Array, take: (field: number, value: Uint8Array) => v
 const lengthDelimited = 2
 const text = new TextDecoder()
 
-/** Field numbers of proto/resource.proto. */
+/** Field numbers in proto/resource.proto. */
 const upserted = 2
 const version = 1
 const resource = 2
 const key = 1
 
-/** The resources of a `Delta` message; the pieces are parts of its bytes. @throws as it is none */
+/**
+ * Splits a `Delta` message into its resources. The pieces are views of its bytes, not copies.
+ * @throws if the bytes are not a valid message
+ */
 export function splitDelta(delta: Uint8Array): VersionedPiece[] {
   const pieces: VersionedPiece[] = []
   fields(delta, (field, bytes) => {

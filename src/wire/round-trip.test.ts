@@ -302,8 +302,8 @@ const resources = {
   ),
 } as unknown as Record<Resource['type'], fc.Arbitrary<Resource>>
 
-describe('the wire form of desired state', () => {
-  it.each(Object.entries(resources))('gives back every %s as it was', (_, arbitrary) => {
+describe('encoding and decoding desired state', () => {
+  it.each(Object.entries(resources))('preserves every %s', (_, arbitrary) => {
     fc.assert(
       fc.property(text, arbitrary, (version, resource) => {
         const delta = { sequence: 1, upserted: [{ version, resource }], removed: [] }
@@ -313,7 +313,7 @@ describe('the wire form of desired state', () => {
     )
   })
 
-  it('keeps sequence, order and removals of a change set', () => {
+  it('preserves sequence, order and removals of a change set', () => {
     const versioned = record({ version: text, resource: fc.oneof(...Object.values(resources)) })
     fc.assert(
       fc.property(

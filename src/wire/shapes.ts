@@ -1,29 +1,30 @@
-/** Where objects of the model differ from the messages of proto/resource.proto. */
+/** How objects of the model differ from the messages of proto/resource.proto. */
 import {
-  type Backend_Provider,
   DeltaSchema,
   type Listener,
   type Policy,
-  type Pool_Picker,
   ResourceSchema,
 } from '../../proto/gen/resource_pb.ts'
-import { vendorNames } from '../backends/ai/providers/index.ts'
-import type { EndpointPicker } from '../model/inference-pools.ts'
-import type { ModelProvider, ProviderGroup } from '../model/model-providers.ts'
+import { aiShapes } from '../backends/ai/wire-shapes.ts'
+import { poolShapes } from '../backends/inference-pool/wire-shapes.ts'
+import { mcpShapes } from '../backends/mcp/wire-shapes.ts'
 import type { ObjectName } from '../model/names.ts'
-import type {
-  BackendTarget,
-  ListenerResource,
-  PolicyResource,
-  RouteFilter,
+import {
+  type BackendTarget,
+  type ListenerResource,
+  type PolicyResource,
+  policySections,
+  type RouteFilter,
 } from '../model/resources.ts'
 import { codecsOf, type Shapes } from './codec.ts'
 import type { Findings } from './fields.ts'
 
-export const policySections = ['frontend', 'traffic', 'backend'] as const
 export const policyPhases = ['PreRouting', 'PostRouting'] as const
 
 export const shapes: Shapes = {
+  ...aiShapes,
+  ...mcpShapes,
+  ...poolShapes,
   Resource: {
     isIsolated: true,
     fromWire: (resource: object, findings: Findings) => ({ resource, findings }),
@@ -59,7 +60,7 @@ export const shapes: Shapes = {
   SessionPersistence: { words: { carrier: ['Cookie', 'Header'] } },
   BackendTarget: {
     isShared: true,
-    // Readers that know no pools take the reference for an invalid one.
+    // Readers that do not support pools read the reference as an invalid one.
     toWire(target: BackendTarget) {
       if (target.type !== 'pool') return target
       const { namespace, name } = target
@@ -69,32 +70,7 @@ export const shapes: Shapes = {
     fromWire: (target: { readonly pool?: ObjectName }): object =>
       target.pool === undefined ? target : { type: 'pool', ...target.pool },
   },
-  'Backend.Group': {
-    toWire: (providers: ProviderGroup) => ({ providers }),
-    fromWire: ({ providers }: { readonly providers: ProviderGroup }) => providers,
-  },
-  'Backend.Provider': {
-    words: { vendor: vendorNames },
-    toWire: ({ config, ...provider }: ModelProvider) => ({ ...provider, ...config }),
-    fromWire: ({ name, host, port, path, ...config }: Backend_Provider) => ({
-      ...(name !== undefined && { name }),
-      ...(host !== undefined && { host }),
-      ...(port !== undefined && { port }),
-      ...(path !== undefined && { path }),
-      config,
-    }),
-  },
-  'Backend.Target': { words: { protocol: ['StreamableHTTP', 'SSE'] } },
   'Service.Port': { words: { protocol: ['UDP'] } },
-  Pool: { words: { appProtocol: ['http', 'kubernetes.io/h2c'] } },
-  'Pool.Picker': {
-    words: { failureMode: ['FailOpen', 'FailClose'] },
-    toWire: ({ target, failureMode }: EndpointPicker) => ({ ...target, failureMode }),
-    fromWire: ({ failureMode, ...target }: Pool_Picker) => ({
-      target: { type: 'service', ...target },
-      failureMode,
-    }),
-  },
   'Workload.Endpoint': { absentIfEmpty: ['forZones', 'forNodes'] },
   Policy: {
     inlined: ['age'],

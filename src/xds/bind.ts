@@ -1,18 +1,17 @@
-/** Where the configuration server listens. */
 import { createServer } from 'node:net'
 import type { Server, ServerCredentials } from '@grpc/grpc-js'
 import { cannotListen } from '../errors/listening.ts'
 
 /**
- * Binds `host:port` or `:port` (all addresses); resolves with what was bound, `host:port`. Rejects
- * with `port_in_use` or `address_unusable` where it cannot be bound.
+ * Binds `host:port` or `:port` (all addresses). Resolves with the bound address, `host:port`. Rejects with
+ * `port_in_use` or `address_unusable` if that fails.
  */
 export async function bind(
   server: Server,
   address: string,
   credentials: ServerCredentials,
 ): Promise<string> {
-  // The library writes to standard error itself and keeps the system's code in its text alone.
+  // Checked first: the gRPC library would write to standard error and hide the error code in its message.
   await assertFree(address)
   const [host, port] = splitAddress(address)
   const bound = await new Promise<number>((resolve, reject) => {
@@ -24,10 +23,7 @@ export async function bind(
   return `${host}:${bound}`
 }
 
-/**
- * Listens for a moment. Rejects with `port_in_use` or `address_unusable` where the address cannot be
- * bound.
- */
+/** Checks that an address can be bound. Rejects with `port_in_use` or `address_unusable` if not. */
 export function assertFree(address: string): Promise<void> {
   const [host, port] = splitAddress(address)
   const server = createServer()
@@ -37,7 +33,7 @@ export function assertFree(address: string): Promise<void> {
   })
 }
 
-/** `:9978` is all addresses; an IPv6 address stands in brackets. */
+/** Splits an address. Without a host (`:9978`), it means all addresses; IPv6 addresses are in brackets. */
 function splitAddress(address: string): readonly [host: string, port: string] {
   const place = address.lastIndexOf(':')
   const host = address.slice(0, place)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ServiceResource, VersionedResource } from '../model/resources.ts'
 import type { ConfigUpdate } from '../wire/channel.ts'
 import { decodeDelta } from '../wire/decode.ts'
-import { createChannel } from './channel.ts'
+import { InProcessChannel } from './channel.ts'
 
 const service = (name: string, port: number): VersionedResource => ({
   version: `${name}:${port}`,
@@ -18,7 +18,7 @@ const service = (name: string, port: number): VersionedResource => ({
 
 function openChannel() {
   const answers: unknown[][] = []
-  const channel = createChannel({
+  const channel = new InProcessChannel({
     onAck: (...answer) => answers.push(['ack', ...answer]),
     onReject: (...answer) => answers.push(['reject', ...answer]),
     onRecover: (...answer) => answers.push(['recover', ...answer]),
@@ -37,7 +37,7 @@ function openChannel() {
 }
 
 describe('the in-process channel', () => {
-  it('sends nothing before something is published, then even an empty state', () => {
+  it('sends nothing before the first publication, and then even an empty state', () => {
     const { channel, subscribe } = openChannel()
     const early = subscribe()
     expect(early.updates).toEqual([])
@@ -45,7 +45,7 @@ describe('the in-process channel', () => {
     expect(early.keys()).toEqual([[3, [], []]])
   })
 
-  it('gives a late subscriber the full state first, then change sets', () => {
+  it('sends a late subscriber the full state first, and then change sets', () => {
     const { channel, subscribe } = openChannel()
     channel.publish({ sequence: 1, upserted: [service('a', 1), service('b', 1)], removed: [] })
     channel.publish({ sequence: 2, upserted: [service('a', 2)], removed: ['service/ns/b'] })
@@ -57,7 +57,7 @@ describe('the in-process channel', () => {
     ])
   })
 
-  it('shares one piece of memory among all subscribers', () => {
+  it('sends the same shared memory to all subscribers', () => {
     const { channel, subscribe } = openChannel()
     channel.publish({ sequence: 1, upserted: [service('a', 1)], removed: [] })
     const [one, two] = [subscribe(), subscribe()]
@@ -78,7 +78,7 @@ describe('the in-process channel', () => {
     expect(updates).toEqual([])
   })
 
-  it('leaves out a resource that cannot be encoded, names it, and keeps what it had', () => {
+  it('omits a resource that cannot be encoded, reports it, and keeps its previous version', () => {
     const { channel, answers, subscribe } = openChannel()
     channel.publish({ sequence: 1, upserted: [service('a', 1)], removed: [] })
     channel.publish({ sequence: 2, upserted: [service('a', -1), service('b', 1)], removed: [] })
@@ -88,7 +88,7 @@ describe('the in-process channel', () => {
     expect(subscribe().keys()).toEqual([[2, ['a:1', 'b:1'], []]])
   })
 
-  it('passes on what proxies answer', () => {
+  it('passes on acks, rejections and recoveries of proxies', () => {
     const { channel, answers } = openChannel()
     channel.reject('local', 4, { key: 'k', code: 'port_in_use', message: 'taken' })
     channel.recover('local', 4, 'k')

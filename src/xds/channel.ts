@@ -1,27 +1,19 @@
 /**
- * The in-process channel: what a configuration stream does for proxies elsewhere, for the workers
- * of the same process. It keeps the bytes of the current state by key, so that a resource is
- * encoded once per version, and one change set or full state is one piece of shared memory however
- * many workers read it.
+ * The in-process channel sends configuration to the workers of the same process, as a stream does to remote
+ * proxies. It keeps the encoded resources of the current state by key, so that each version is encoded once.
+ * All workers read a change set or the full state from the same shared memory.
  */
 import type { DesiredDelta, ResourceKey, VersionedResource } from '../model/resources.ts'
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../wire/channel.ts'
 import { assembleDelta, type EncodedResource, encodeResource } from '../wire/encode.ts'
-import type { ChannelAnswers } from './answers.ts'
-
-export interface Channel extends ConfigChannel {
-  /** Adds a change set and sends it to every subscriber. An empty one still asks for an ack. */
-  publish(delta: DesiredDelta): void
-  /** The full state; undefined before the first publish. */
-  current(): ConfigUpdate | undefined
-}
+import type { ChannelAnswers } from './delivery-recorder.ts'
 
 interface Entry {
   readonly version: string
   readonly bytes: EncodedResource
 }
 
-/** The name under which resources are rejected that cannot even be encoded. */
+/** Stands for the proxy in rejections of resources that cannot be encoded. */
 const publisher = 'publisher'
 
 function share(sequence: number, bytes: Uint8Array): ConfigUpdate {
@@ -30,7 +22,7 @@ function share(sequence: number, bytes: Uint8Array): ConfigUpdate {
   return { sequence, bytes: shared }
 }
 
-class InProcessChannel implements Channel {
+export class InProcessChannel implements ConfigChannel {
   readonly #answers: ChannelAnswers
   readonly #entries = new Map<ResourceKey, Entry>()
   readonly #subscribers = new Set<(update: ConfigUpdate) => void>()
@@ -41,6 +33,7 @@ class InProcessChannel implements Channel {
     this.#answers = answers
   }
 
+  /** Applies a change set and sends it to every subscriber, even an empty one, which must be acknowledged. */
   publish(delta: DesiredDelta): void {
     this.#sequence = delta.sequence
     this.#full = undefined
@@ -55,7 +48,7 @@ class InProcessChannel implements Channel {
     for (const receive of [...this.#subscribers]) receive(update)
   }
 
-  /** A resource that cannot be encoded is a bug; it must not keep the others from being served. */
+  /** Encodes a resource. If this fails, it is a bug that must not prevent the others from being served. */
   #encode(sequence: number, versioned: VersionedResource): EncodedResource | undefined {
     const { key } = versioned.resource
     const known = this.#entries.get(key)
@@ -70,6 +63,7 @@ class InProcessChannel implements Channel {
     }
   }
 
+  /** The full state; undefined before the first publish. */
   current(): ConfigUpdate | undefined {
     if (this.#sequence === undefined) return undefined
     this.#full ??= share(this.#sequence, assembleDelta(this.#sequence, this.#pieces(), []))
@@ -81,7 +75,7 @@ class InProcessChannel implements Channel {
   }
 
   subscribe(receive: (update: ConfigUpdate) => void): () => void {
-    // A subscriber of its own for each call: the same function may subscribe twice.
+    // A new function for each call, since the same function may subscribe twice.
     const subscriber = (update: ConfigUpdate) => receive(update)
     this.#subscribers.add(subscriber)
     const full = this.current()
@@ -100,9 +94,4 @@ class InProcessChannel implements Channel {
   recover(proxy: string, sequence: number, key: ResourceKey): void {
     this.#answers.onRecover(proxy, sequence, key)
   }
-}
-
-/** A channel with nothing published yet. */
-export function createChannel(answers: ChannelAnswers): Channel {
-  return new InProcessChannel(answers)
 }

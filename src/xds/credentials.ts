@@ -11,10 +11,10 @@ interface TlsPair {
   readonly privateKey: string | Uint8Array
 }
 
-/** Where the pair comes from. */
+/** Provides a pair that may change. */
 export interface TlsSource {
   current(): TlsPair
-  /** Calls back after each change; returns the end of it. */
+  /** Calls `renew` after each change. Returns a function that stops these calls. */
   onChange(renew: (pair: TlsPair) => void): () => void
 }
 
@@ -24,7 +24,7 @@ const contextOf = ({ certificate, privateKey }: TlsPair) => ({
   minVersion: 'TLSv1.2' as const,
 })
 
-/** Why a pair cannot be used; undefined where it can. */
+/** Returns why a pair cannot be used, or undefined if it can. */
 export function tlsProblem(pair: TlsPair): string | undefined {
   try {
     const leaf = new X509Certificate(Buffer.from(pair.certificate))
@@ -38,7 +38,7 @@ export function tlsProblem(pair: TlsPair): string | undefined {
   }
 }
 
-/** Credentials whose pair can be replaced: new connections get the new one, open ones go on. */
+/** Credentials whose pair can be replaced for new connections; open ones continue. */
 export class RenewableCredentials extends ServerCredentials {
   constructor(pair: TlsPair) {
     super({ minVersion: 'TLSv1.2' }, contextOf(pair))
@@ -53,21 +53,21 @@ export class RenewableCredentials extends ServerCredentials {
   }
 }
 
-/** So long after the first sign of a change several files of a folder have been written. */
+/** Delay after the first notification, so that all files of a folder are written before the check. */
 const settleMs = 100
 
 /**
- * Looks whenever something in a folder changes, and every `everyMs` all the same: Secrets are mounted
- * by replacing a symbolic link in their folder, which watchers of the files miss, and some file
- * systems tell nothing. Returns the end of it.
+ * Calls `check` whenever something in a folder changes, and every `everyMs`, since some file systems send no
+ * notifications. A mounted Secret replaces a link in its folder, which a watch on a file would miss. Returns
+ * a function that stops the calls.
  */
-export function followFolder(folder: string, look: () => void, everyMs = 5_000): () => void {
+export function followFolder(folder: string, check: () => void, everyMs = 5_000): () => void {
   let soon: NodeJS.Timeout | undefined
-  const timer = setInterval(look, everyMs).unref()
+  const timer = setInterval(check, everyMs).unref()
   const onEvent = () => {
     soon ??= setTimeout(() => {
       soon = undefined
-      look()
+      check()
     }, settleMs).unref()
   }
   const watcher = watchOrNothing(folder, onEvent)
@@ -89,8 +89,8 @@ function watchOrNothing(folder: string, onEvent: () => void) {
 }
 
 /**
- * A pair in two files of one folder, read again when they change. A pair that cannot be used leaves the one before it in use.
- * @throws where the files cannot be read or do not hold a pair now.
+ * Provides a pair from two files of one folder, and reads them again when they change.
+ * @throws if the files cannot be read or have no valid pair now
  */
 export function tlsFiles(
   certificatePath: string,
@@ -104,7 +104,7 @@ export function tlsFiles(
   let known = read()
   const problem = tlsProblem(known)
   if (problem !== undefined) throw new Error(`${certificatePath}, ${keyPath}: ${problem}`)
-  const look = (renew: (pair: TlsPair) => void) => {
+  const check = (renew: (pair: TlsPair) => void) => {
     try {
       const pair = read()
       if (pair.certificate === known.certificate && pair.privateKey === known.privateKey) return
@@ -117,7 +117,7 @@ export function tlsFiles(
   return {
     current: () => known,
     onChange: (renew) => {
-      return followFolder(dirname(certificatePath), () => look(renew), options.everyMs)
+      return followFolder(dirname(certificatePath), () => check(renew), options.everyMs)
     },
   }
 }

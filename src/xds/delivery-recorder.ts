@@ -1,28 +1,48 @@
 /**
- * Proxies' answers into the log. Acknowledgements are coalesced into a watermark per proxy and
- * appended at once after a quiet time, else at most every 250 ms, so that a burst of changes does
- * not become a burst of events.
+ * Records the answers of proxies in the log. Acknowledgements are coalesced into a watermark per proxy
+ * and appended at most every 250 ms, so that a burst of changes does not become a burst of events.
  */
+import { randomUUID } from 'node:crypto'
 import {
   configAcked,
   configRejected,
-  createEvent,
-  type EventContext,
+  type EventDefinition,
   proxyConnected,
   proxyDisconnected,
   type SluiceEvent,
 } from '../../events/index.ts'
-import type { Clock } from '../base/clock.ts'
-import { subjectOf } from '../log/index.ts'
+import { systemClock } from '../base/clock.ts'
+import { newEvent } from '../log/index.ts'
 import type { ResourceKey } from '../model/resources.ts'
-import type { ProxyAnswers, ProxyPresence } from './answers.ts'
+
+/** Receives the answers of proxies. `sequence` is the log position of the answered configuration. */
+export interface ChannelAnswers {
+  /** Called when configuration up to `sequence` is in force, and again when a rejection has ended. */
+  onAck(proxy: string, sequence: number): void
+  onReject(proxy: string, sequence: number, key: ResourceKey, code: string, message: string): void
+  /** Called when a rejected resource is in force or was removed. */
+  onRecover(proxy: string, sequence: number, key: ResourceKey): void
+}
+
+/** What a proxy states about itself when it connects. */
+interface ProxyPresence {
+  /** `namespace/name`. If omitted, the proxy serves every Gateway. */
+  readonly gateway?: string
+  /** Address on which it serves traffic. */
+  readonly address?: string
+  readonly version?: string
+  /** Unique id of this connection. Answers on other connections are ignored. */
+  readonly stream?: string
+}
+
+/** Receives the answers of proxies, and when they connect and disconnect. */
+export interface ProxyAnswers extends ChannelAnswers {
+  connected(proxy: string, presence: ProxyPresence): void
+  disconnected(proxy: string, reason: string): void
+}
 
 interface DeliveryRecorderOptions {
-  readonly clock: Clock
-  readonly cluster: string
-  /** Unique for this run of the process, so that events of two runs never share an id. */
-  readonly run: string
-  /** Which run of which replica serves the proxies; absent where there is only one. */
+  /** The run of the replica that serves the proxies. If omitted, there is only one replica. */
   readonly replica?: string
   readonly append: (events: readonly SluiceEvent[]) => void
 }
@@ -34,20 +54,20 @@ interface StandingRejection {
   recorded: boolean
 }
 
-/** What every event about a proxy repeats. */
-interface Place extends Pick<ProxyPresence, 'gateway' | 'stream'> {
+/** Fields that all events about a proxy have. */
+interface ProxyLocation extends Pick<ProxyPresence, 'gateway' | 'stream'> {
   readonly replica?: string
 }
 
 interface Answers {
-  readonly place: Place
+  readonly location: ProxyLocation
   /** Undefined if the proxy has not connected yet. */
   readonly presence: ProxyPresence | undefined
   watermark: number
   readonly refused: Map<ResourceKey, StandingRejection>
 }
 
-const quietMs = 250
+const flushIntervalMs = 250
 const source = '/sluice/xds'
 
 export class DeliveryRecorder implements ProxyAnswers {
@@ -56,53 +76,47 @@ export class DeliveryRecorder implements ProxyAnswers {
   readonly #dirty = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #lastFlush = 0
+  /** Part of event ids that is different in every run. */
+  readonly #run = randomUUID()
   #count = 0
 
   constructor(options: DeliveryRecorderOptions) {
     this.#options = options
   }
 
-  /** A proxy has opened its stream: what it said before on another one is forgotten. */
+  /** Called when a proxy has opened its stream. Its answers on an earlier stream are dropped. */
   connected(proxy: string, presence: ProxyPresence): void {
-    const place = this.#placeOf(presence)
-    this.#proxies.set(proxy, { place, presence, watermark: -1, refused: new Map() })
+    const location = this.#locationOf(presence)
+    this.#proxies.set(proxy, { location, presence, watermark: -1, refused: new Map() })
     this.#dirty.delete(proxy)
-    const data = { proxy, ...presence, ...place }
-    this.#append([createEvent(proxyConnected, this.#context(), this.#content(proxy, data))])
+    const data = { proxy, ...presence, ...location }
+    this.#options.append([this.#event(proxyConnected, data)])
   }
 
   /**
-   * Another replica took this one for dead and recorded the proxy as gone. If the proxy is still here
-   * on that connection, appends that it is, with everything that it has answered.
+   * Called when another replica has recorded a proxy as gone because it considered this replica dead. If the
+   * proxy is still connected here, records it as connected again, with all its answers.
    */
-  reassert(proxy: string, stream: string | undefined): void {
+  reassert({ proxy, stream }: { readonly proxy: string; readonly stream?: string }): void {
     const answers = this.#proxies.get(proxy)
-    if (answers?.presence === undefined || answers.place.stream !== stream) return
-    const data = { proxy, ...answers.presence, ...answers.place }
+    if (answers?.presence === undefined || answers.location.stream !== stream) return
+    const data = { proxy, ...answers.presence, ...answers.location }
     for (const standing of answers.refused.values()) standing.recorded = false
-    this.#append([
-      createEvent(proxyConnected, this.#context(), this.#content(proxy, data)),
-      ...this.#eventsOf(proxy, answers),
-    ])
+    this.#options.append([this.#event(proxyConnected, data), ...this.#eventsOf(proxy, answers)])
   }
 
-  #placeOf({ gateway, stream }: ProxyPresence): Place {
-    const { replica } = this.#options
-    return {
-      ...(gateway !== undefined && { gateway }),
-      ...(stream !== undefined && { stream }),
-      ...(replica !== undefined && { replica }),
-    }
+  #locationOf({ gateway, stream }: ProxyPresence): ProxyLocation {
+    return { gateway, stream, replica: this.#options.replica }
   }
 
-  /** Appends what is pending of the proxy, then that it has gone. */
+  /** Appends the pending answers of the proxy, then its disconnection. */
   disconnected(proxy: string, reason: string): void {
     const answers = this.#proxies.get(proxy)
     const last = this.#dirty.delete(proxy) && answers ? this.#eventsOf(proxy, answers) : []
     this.#proxies.delete(proxy)
-    const data = { proxy, ...(answers?.place ?? this.#placeOf({})), reason }
-    const gone = createEvent(proxyDisconnected, this.#context(), this.#content(proxy, data))
-    this.#append([...last, gone])
+    const data = { proxy, ...(answers?.location ?? this.#locationOf({})), reason }
+    const gone = this.#event(proxyDisconnected, data)
+    this.#options.append([...last, gone])
   }
 
   onAck(proxy: string, sequence: number): void {
@@ -124,7 +138,7 @@ export class DeliveryRecorder implements ProxyAnswers {
     this.#touch(proxy)
   }
 
-  /** Appends what is pending and stops. */
+  /** Appends pending answers and stops. */
   close(): void {
     clearTimeout(this.#timer)
     this.#flush()
@@ -133,8 +147,8 @@ export class DeliveryRecorder implements ProxyAnswers {
   #answersOf(proxy: string): Answers {
     const known = this.#proxies.get(proxy)
     if (known !== undefined) return known
-    const place = this.#placeOf({})
-    const fresh = { place, presence: undefined, watermark: -1, refused: new Map() }
+    const location = this.#locationOf({})
+    const fresh = { location, presence: undefined, watermark: -1, refused: new Map() }
     this.#proxies.set(proxy, fresh)
     return fresh
   }
@@ -142,60 +156,51 @@ export class DeliveryRecorder implements ProxyAnswers {
   #touch(proxy: string): void {
     this.#dirty.add(proxy)
     if (this.#timer !== undefined) return
-    const wait = Math.max(0, this.#lastFlush + quietMs - this.#options.clock.now())
+    const wait = Math.max(0, this.#lastFlush + flushIntervalMs - systemClock.now())
     this.#timer = setTimeout(() => this.#flush(), wait)
   }
 
   #flush(): void {
     this.#timer = undefined
-    this.#lastFlush = this.#options.clock.now()
+    this.#lastFlush = systemClock.now()
     const events: SluiceEvent[] = []
     for (const proxy of this.#dirty) {
       const answers = this.#proxies.get(proxy)
       if (answers !== undefined) events.push(...this.#eventsOf(proxy, answers))
     }
     this.#dirty.clear()
-    if (events.length > 0) this.#append(events)
+    if (events.length > 0) this.#options.append(events)
   }
 
-  #eventsOf(proxy: string, { place, watermark, refused }: Answers): SluiceEvent[] {
-    const context = this.#context()
+  #eventsOf(proxy: string, { location, watermark, refused }: Answers): SluiceEvent[] {
     const events: SluiceEvent[] = []
     for (const [key, standing] of refused) {
       if (standing.recorded) continue
       standing.recorded = true
       const { code, message, sequence } = standing
-      const data = { proxy, ...place, sequence, key, code, message }
-      events.push(createEvent(configRejected, context, this.#content(proxy, data)))
+      const data = { proxy, ...location, sequence, key, code, message }
+      events.push(this.#event(configRejected, data))
     }
-    // A rejection after the acknowledgement that it belongs to would count as recovered, so it
-    // stands before; a recovery shows as an acknowledgement that no longer names the key.
+    // Rejections come before the acknowledgement, which lists all rejected keys: a key that is not in the
+    // list has recovered.
     if (watermark >= 0) {
       const data = {
         proxy,
-        ...place,
+        ...location,
         sequence: watermark,
         ...(refused.size > 0 && { refused: [...refused.keys()] }),
       }
-      events.push(createEvent(configAcked, context, this.#content(proxy, data)))
+      events.push(this.#event(configAcked, data))
     }
     return events
   }
 
-  #content<Data>(proxy: string, data: Data) {
-    const { cluster, run } = this.#options
-    return {
-      id: `0:${run}:${++this.#count}:delivery`,
-      subject: subjectOf({ cluster, kind: 'Proxy', namespace: '', name: proxy }),
-      data,
-    }
-  }
-
-  #context(): EventContext {
-    return { source, time: new Date(this.#options.clock.now()).toISOString(), epoch: 0 }
-  }
-
-  #append(events: readonly SluiceEvent[]): void {
-    this.#options.append(events)
+  #event<Type extends SluiceEvent['type'], Data extends { readonly proxy: string }>(
+    definition: EventDefinition<Type, Data>,
+    data: Data,
+  ): SluiceEvent {
+    const id = `0:${this.#run}:${++this.#count}:delivery`
+    const about = { kind: 'Proxy', name: data.proxy }
+    return newEvent(definition, { source, epoch: 0 }, about, { id, data }) as SluiceEvent
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What leads to what, so that a proxy gets what its Gateway needs and nothing else. Nodes are keys
- * of resources, objects that policies may target, and one root for each Gateway.
+ * The graph of references, from which it follows which resources each Gateway needs. Nodes are keys of
+ * resources, objects that policies may target, and one root for each Gateway.
  *
  * ```
  *   gateway ──► listener ──► route ──► service | backend ──► workload
@@ -11,24 +11,26 @@
  *              object:…    object:…       object:…  ──► policy ──► service | backend | secret
  * ```
  *
- * Every edge is told by exactly one resource, which is one of its two ends: it goes when that
- * resource goes. Read from the shape of a resource rather than from its type, so that a new type of
- * route or policy is scoped without a line here; what nothing leads to is sent to nobody.
+ * Every edge belongs to the resource at one of its ends and is removed with it. Edges are read from the
+ * shape of a resource, not from its type, so that new types of routes and policies need no code here.
+ * Resources that cannot be reached are not sent.
  */
 import {
   eachDestination,
   eachDestinationOfConfig,
   isMembers,
   isName,
+  namedObject,
+  targetKey,
 } from '../model/destinations.ts'
 import { type ObjectName, type ObjectRef, objectKey } from '../model/names.ts'
 import { type Resource, type ResourceKey, secretKey, secretRefsOf } from '../model/resources.ts'
 
-/** Key of a resource, or of one of the places below. */
+/** Key of a resource, of an object or of a Gateway's root. */
 export type Node = string
 export type Edge = readonly [from: Node, to: Node]
 
-/** Where the scope of a Gateway's proxies begins. */
+/** The root of everything that the proxies of a Gateway need. */
 export function gatewayRoot({ namespace, name }: ObjectName): Node {
   return `gateway:${namespace}/${name}`
 }
@@ -38,18 +40,7 @@ const objectNode = (kind: string, { namespace, name }: ObjectName): Node =>
 
 type Members = Readonly<Record<string, unknown>>
 
-const destinationTypes: Readonly<Record<string, string>> = {
-  Service: 'service',
-  GatewayBackend: 'backend',
-  InferencePool: 'pool',
-}
-
-/** Key of the resource that a destination is. */
-function destinationNode({ kind, namespace, name }: ObjectRef): Node {
-  return `${destinationTypes[kind]}/${namespace}/${name}`
-}
-
-/** What the resource is a part of. */
+/** Returns edges from the resources and objects that the resource is a part of. */
 function edgesFromParents(key: ResourceKey, resource: Members): Edge[] {
   const edges: Edge[] = []
   if (isName(resource.gateway)) edges.push([gatewayRoot(resource.gateway), key])
@@ -69,38 +60,31 @@ function edgesFromParents(key: ResourceKey, resource: Members): Edge[] {
   return edges
 }
 
-/** The objects through which policies reach the resource. */
+/** Returns the nodes of the objects whose policies apply to the resource. */
 function objectsOf(resource: Members): Node[] {
   const objects: Node[] = []
   if (isName(resource.gateway)) objects.push(objectNode('Gateway', resource.gateway))
   for (const ref of [resource.owner, resource.route]) {
     if (isName(ref)) objects.push(objectNode(String(ref.kind), ref))
   }
-  if (resource.type === 'service' && isName(resource)) {
-    objects.push(objectNode('Service', resource))
-  }
-  if (resource.type === 'backend' && isName(resource)) {
-    objects.push(objectNode('GatewayBackend', resource))
-  }
-  if (resource.type === 'pool' && isName(resource)) {
-    objects.push(objectNode('InferencePool', resource))
-  }
+  const own = isName(resource) ? namedObject(resource) : undefined
+  if (own !== undefined) objects.push(objectNode(own.kind, own))
   return objects
 }
 
-/** The edges that a resource tells; none twice. */
+/** Returns the edges of a resource, without duplicates. */
 export function edgesOf(resource: Resource): readonly Edge[] {
   const { key } = resource
-  // Values of secrets lead nowhere, and may be large.
+  // Secrets refer to nothing, and may be large.
   if (resource.type === 'secret') return []
   const members = resource as unknown as Members
   const to = new Set<Node>(objectsOf(members))
-  // A policy's target is what leads to the policy, not what the policy leads to.
+  // A policy's target leads to the policy, not the other way round.
   const { target, config, ...rest } = members
-  const lead = (ref: ObjectRef) => void to.add(destinationNode(ref))
-  if (!isName(target)) eachDestination(target, lead)
-  eachDestination(rest, lead)
-  eachDestinationOfConfig(config, lead)
+  const addEdgeTo = (ref: ObjectRef) => void to.add(targetKey(ref))
+  if (!isName(target)) eachDestination(target, addEdgeTo)
+  eachDestination(rest, addEdgeTo)
+  eachDestinationOfConfig(config, addEdgeTo)
   for (const { digest } of secretRefsOf(resource)) to.add(secretKey(digest))
   to.delete(key)
   const from = new Map(edgesFromParents(key, members).map((edge) => [edge[0], edge]))

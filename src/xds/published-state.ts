@@ -1,19 +1,19 @@
 /**
- * The published resources as streams send them: encoded once for each version, however many ask,
- * and known by the Gateways that need them.
+ * The published resources as streams send them. Each version is encoded once, however many proxies get it,
+ * and each Gateway gets only the resources that it needs.
  */
+import { contentVersion } from '../base/content-version.ts'
 import type { ObjectName } from '../model/names.ts'
 import type { DesiredDelta, ResourceKey, VersionedResource } from '../model/resources.ts'
 import { type DiscoveryPiece, encodePiece } from '../wire/discovery.ts'
 import { encodeBody } from '../wire/encode.ts'
 import { type Edge, edgesOf, gatewayRoot, type Node } from './edges.ts'
-import { within } from './scoped-resource.ts'
 import { type ScopeChange, Scopes } from './scopes.ts'
 
-/** A resource in one of its forms; most have one, which is for everybody. */
+/** A resource in the form that some Gateways get. Most resources have one form, which all Gateways get. */
 interface Form {
   readonly versioned: VersionedResource
-  /** Undefined until somebody asks, and where it cannot be encoded. */
+  /** The encoded resource. Not set until it is needed, or if the resource cannot be encoded. */
   piece?: DiscoveryPiece
   isBroken: boolean
 }
@@ -21,26 +21,24 @@ interface Form {
 interface Entry {
   readonly whole: Form
   readonly edges: readonly Edge[]
-  /** What single Gateways get instead, by root: parts of it are none of their business. */
+  /** Forms with fewer attachments, by the root of the Gateway that gets them. */
   readonly parts: Map<Node, Form>
 }
 
-/** What a stream may send of one Gateway. */
-export interface View {
-  /** Keys that are there and needed, in no particular order. */
+/** The part of the published state that the proxies of one Gateway get. */
+export interface GatewayState {
+  /** Keys of the published resources that the Gateway needs, in no particular order. */
   keys(): Iterable<ResourceKey>
-  /** Version of a resource that is there and needed. */
+  /** Version of a resource; undefined if it is not published or not needed. */
   version(key: ResourceKey): string | undefined
-  /** The bytes of a resource that is there and needed. */
+  /** Bytes of a resource; undefined if it is not published, not needed or cannot be encoded. */
   piece(key: ResourceKey): DiscoveryPiece | undefined
   close(): void
 }
 
 const none: ReadonlySet<Node> = new Set()
 
-const formOf = (versioned: VersionedResource): Form => ({ versioned, isBroken: false })
-
-/** A resource that cannot be encoded: a bug, which must not keep the others from being served. */
+/** Called for a resource that cannot be encoded, a bug that must not prevent the others from being served. */
 type OnUnencodable = (key: ResourceKey, sequence: number, error: unknown) => void
 
 export class PublishedState {
@@ -63,7 +61,7 @@ export class PublishedState {
     return this.#entries.size
   }
 
-  /** Takes a change set in; gives the nodes to look at again, by Gateway root (of open views). */
+  /** Applies a change set. Returns the keys to check again, by the root of each open Gateway. */
   publish(delta: DesiredDelta): ReadonlyMap<Node, ReadonlySet<ResourceKey>> {
     this.#sequence = delta.sequence
     const removed: Edge[] = []
@@ -77,7 +75,7 @@ export class PublishedState {
       const { key } = versioned.resource
       const old = this.#entries.get(key)
       if (old !== undefined) before.set(key, old)
-      // The same again may be meant: what was refused for want of a secret is to be tried once more.
+      // An unchanged resource is sent again on purpose: a proxy that lacked its secret retries.
       const edges = edgesOf(versioned.resource)
       removed.push(...(old?.edges ?? []))
       added.push(...edges)
@@ -100,25 +98,34 @@ export class PublishedState {
       const members = this.#scopes.members(root)
       const { entered = none, left = none } = changes.get(root) ?? {}
       const own = changed.filter((key) => members.has(key) && !this.#looksSame(key, before, root))
-      const keys = new Set([...own, ...entered, ...left, ...this.#beside(root, entered, left)])
+      const keys = new Set([
+        ...own,
+        ...entered,
+        ...left,
+        ...this.#withOtherListeners(root, entered, left),
+      ])
       if (keys.size > 0) touched.set(root, keys)
     }
     return touched
   }
 
-  /** Has a resource changed in a part only that a Gateway does not see? */
+  /** Whether a resource changed only in parts that the Gateway does not get. */
   #looksSame(key: ResourceKey, before: ReadonlyMap<ResourceKey, Entry>, root: Node): boolean {
     const entry = this.#entries.get(key)
     const old = before.get(key)
     if (entry === undefined || old === undefined) return false
-    // Of equal versions of the whole one is meant again.
+    // With an unchanged version, the resource is sent again on purpose.
     if (old.whole.versioned.version === entry.whole.versioned.version) return false
     const seen = old.parts.get(root) ?? old.whole
     return seen.versioned.version === this.#formFor(entry, root).versioned.version
   }
 
-  /** What looks different to a Gateway because a listener that it names has come or gone. */
-  #beside(root: Node, entered: ReadonlySet<Node>, left: ReadonlySet<Node>): ResourceKey[] {
+  /** Returns resources whose form for a Gateway changes because one of their listeners entered or left it. */
+  #withOtherListeners(
+    root: Node,
+    entered: ReadonlySet<Node>,
+    left: ReadonlySet<Node>,
+  ): ResourceKey[] {
     const members = this.#scopes.members(root)
     const listeners = [...entered, ...left].filter((node) => node.startsWith('listener/'))
     return listeners
@@ -132,19 +139,19 @@ export class PublishedState {
       })
   }
 
-  /** A resource as the proxies of a Gateway get it. */
+  /** Returns a resource in the form that the proxies of a Gateway get. */
   #formFor(entry: Entry, root: Node): Form {
     const known = entry.parts.get(root)
     if (known !== undefined) return known
-    const versioned = within(entry.whole.versioned, this.#scopes.members(root))
+    const versioned = scopedTo(entry.whole.versioned, this.#scopes.members(root))
     if (versioned === entry.whole.versioned) return entry.whole
-    const form = formOf(versioned)
+    const form = { versioned, isBroken: false }
     entry.parts.set(root, form)
     return form
   }
 
-  /** What the proxies of a Gateway need, from now on; to be closed. */
-  view(gateway: ObjectName): View {
+  /** Tracks what the proxies of a Gateway need, until the returned state is closed. */
+  openGateway(gateway: ObjectName): GatewayState {
     const root = gatewayRoot(gateway)
     const members = this.#scopes.open(root)
     const form = (key: ResourceKey) => {
@@ -176,4 +183,18 @@ export class PublishedState {
     }
     return form.piece
   }
+}
+
+/**
+ * Returns a resource as the proxies of one Gateway may see it; `members` is the scope of that Gateway. A
+ * route can be attached to listeners of several Gateways. Each Gateway gets its own listeners only, since
+ * names and hostnames of the others are private to their owners.
+ */
+function scopedTo(versioned: VersionedResource, members: ReadonlySet<Node>): VersionedResource {
+  const { resource } = versioned
+  if (resource.type !== 'route' && resource.type !== 'stream') return versioned
+  const attachments = resource.attachments.filter(({ listener }) => members.has(listener))
+  if (attachments.length === resource.attachments.length) return versioned
+  const own = { ...resource, attachments }
+  return { version: contentVersion(own), resource: own }
 }

@@ -22,7 +22,7 @@ function reachable(edges: ReadonlySet<string>, root: string): string[] {
 }
 
 describe('the scope of a Gateway', () => {
-  it('is what can be reached from its root, after whatever changes', () => {
+  it('contains what is reachable from the Gateway, after any sequence of changes', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         const scopes = new Scopes()
@@ -43,7 +43,7 @@ describe('the scope of a Gateway', () => {
     )
   })
 
-  it('[inference.pool] has a pool with its Pods and its picker behind the route that leads there', () => {
+  it('[inference.pool] contains the pool of a route with its Pods and its picker, and no other pool', () => {
     const pool = (name: string, picker: string): Resource => ({
       type: 'pool',
       key: `pool/ns/${name}`,
@@ -86,7 +86,7 @@ describe('the scope of a Gateway', () => {
     expect(members.some((key) => /far|other|service\/ns\/q/.test(key))).toBe(false)
   })
 
-  it('is the same for whoever opens it later', () => {
+  it('is complete even if it is opened after the changes', () => {
     const scopes = new Scopes()
     scopes.change(
       [],

@@ -1,11 +1,12 @@
 /**
- * Which nodes can be reached from a root, kept up to date edge by edge. A change costs what it
- * touches: nodes that become reachable are walked once; where an edge goes, only what lay below it
- * is looked at, and whatever has another way in stays.
+ * Knows which nodes can be reached from each root. The cost of a change is in proportion
+ * to the affected nodes: new ones are walked once, and if an edge is removed, only nodes below it are
+ * checked for another path.
  */
+import { SetMap } from '../base/set-map.ts'
 import type { Edge, Node } from './edges.ts'
 
-/** What has changed for a scope. */
+/** The nodes that a change has added to a scope and removed from it. */
 export interface ScopeChange {
   readonly entered: ReadonlySet<Node>
   readonly left: ReadonlySet<Node>
@@ -14,7 +15,7 @@ export interface ScopeChange {
 class Scope {
   readonly root: Node
   readonly members = new Set<Node>()
-  /** How many hold it. */
+  /** Number of users that have opened the scope. */
   holders = 0
 
   constructor(root: Node) {
@@ -23,11 +24,11 @@ class Scope {
 }
 
 export class Scopes {
-  readonly #out = new Map<Node, Set<Node>>()
-  readonly #in = new Map<Node, Set<Node>>()
+  readonly #out = new SetMap<Node, Node>()
+  readonly #in = new SetMap<Node, Node>()
   readonly #scopes = new Map<Node, Scope>()
 
-  /** Everything that can be reached from a root; to be given back by `close`. */
+  /** Returns the set of nodes that can be reached from a root. The set is kept up to date until `close`. */
   open(root: Node): ReadonlySet<Node> {
     let scope = this.#scopes.get(root)
     if (scope === undefined) {
@@ -46,7 +47,7 @@ export class Scopes {
     if (scope.holders === 0) this.#scopes.delete(root)
   }
 
-  /** Roots of the scopes that somebody holds. */
+  /** Roots of the open scopes. */
   roots(): Iterable<Node> {
     return this.#scopes.keys()
   }
@@ -56,22 +57,22 @@ export class Scopes {
     return this.#scopes.get(root)?.members ?? new Set()
   }
 
-  /** What a node leads to. */
+  /** The nodes that a node leads to. */
   below(node: Node): Iterable<Node> {
-    return this.#out.get(node) ?? []
+    return this.#out.get(node)
   }
 
-  /** Takes edges out and in; an edge that is in both stays. Returns what that means, by root. */
+  /** Removes and adds edges; an edge in both lists stays. Returns the changes by root. */
   change(removed: readonly Edge[], added: readonly Edge[]): ReadonlyMap<Node, ScopeChange> {
     for (const [from, to] of removed) {
-      drop(this.#out, from, to)
-      drop(this.#in, to, from)
+      this.#out.delete(from, to)
+      this.#in.delete(to, from)
     }
     for (const [from, to] of added) {
-      put(this.#out, from, to)
-      put(this.#in, to, from)
+      this.#out.add(from, to)
+      this.#in.add(to, from)
     }
-    const gone = removed.filter(([from, to]) => this.#out.get(from)?.has(to) !== true)
+    const gone = removed.filter(([from, to]) => !this.#out.get(from).has(to))
     const changes = new Map<Node, ScopeChange>()
     for (const scope of this.#scopes.values()) {
       const entered = this.#enter(scope, added)
@@ -90,14 +91,14 @@ export class Scopes {
     return entered
   }
 
-  /** Adds `starts` and what lies below them to the members. */
+  /** Adds `starts` and the nodes below them to the members. */
   #walk(members: Set<Node>, starts: readonly Node[], entered: Set<Node>): void {
     const stack = [...starts]
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       if (members.has(node)) continue
       members.add(node)
       entered.add(node)
-      for (const next of this.#out.get(node) ?? []) if (!members.has(next)) stack.push(next)
+      for (const next of this.#out.get(node)) if (!members.has(next)) stack.push(next)
     }
   }
 
@@ -107,7 +108,7 @@ export class Scopes {
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       if (node === root || doubtful.has(node)) continue
       doubtful.add(node)
-      for (const next of this.#out.get(node) ?? []) if (members.has(next)) stack.push(next)
+      for (const next of this.#out.get(node)) if (members.has(next)) stack.push(next)
     }
     for (const node of doubtful) {
       if (this.#hasOtherWay(node, members, doubtful)) this.#rescue(node, doubtful)
@@ -117,7 +118,7 @@ export class Scopes {
   }
 
   #hasOtherWay(node: Node, members: ReadonlySet<Node>, doubtful: ReadonlySet<Node>): boolean {
-    for (const from of this.#in.get(node) ?? []) {
+    for (const from of this.#in.get(node)) {
       if (members.has(from) && !doubtful.has(from)) return true
     }
     return false
@@ -127,18 +128,7 @@ export class Scopes {
     const stack = [start]
     for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
       if (!doubtful.delete(node)) continue
-      for (const next of this.#out.get(node) ?? []) if (doubtful.has(next)) stack.push(next)
+      for (const next of this.#out.get(node)) if (doubtful.has(next)) stack.push(next)
     }
   }
-}
-
-function put(edges: Map<Node, Set<Node>>, at: Node, other: Node): void {
-  const known = edges.get(at)
-  if (known === undefined) edges.set(at, new Set([other]))
-  else known.add(other)
-}
-
-function drop(edges: Map<Node, Set<Node>>, at: Node, other: Node): void {
-  const known = edges.get(at)
-  if (known?.delete(other) === true && known.size === 0) edges.delete(at)
 }

@@ -8,8 +8,8 @@ import { contentVersion } from '../base/content-version.ts'
 import type { ObjectName } from '../model/names.ts'
 import type { Resource, RouteResource, VersionedResource } from '../model/resources.ts'
 import type { DeltaResponse } from '../wire/discovery.ts'
-import type { ProxyAnswers } from './answers.ts'
-import { startXdsServer, type XdsServer, type XdsServerOptions } from './server.ts'
+import type { ProxyAnswers } from './delivery-recorder.ts'
+import { XdsServer, type XdsServerOptions } from './server.ts'
 
 const edge = { namespace: 'ns', name: 'edge' }
 const other = { namespace: 'ns', name: 'other' }
@@ -86,7 +86,7 @@ async function start(options: Partial<XdsServerOptions> = {}) {
     onReject: (...answer) => told.push(['reject', ...answer]),
     onRecover: (...answer) => told.push(['recover', ...answer]),
   }
-  const server = await startXdsServer({ address: '127.0.0.1:0', answers, ...options })
+  const server = await new XdsServer({ address: '127.0.0.1:0', answers, ...options }).start()
   running.push(server)
   const heard = (...event: unknown[]) =>
     waitFor(event.join(' '), () =>
@@ -118,7 +118,7 @@ describe('the xDS server', () => {
     expect((await connect(server).hello().end()).code).toBe(status.UNAVAILABLE)
   })
 
-  it('sends what the Gateway needs and nothing else, leaves first', async () => {
+  it('sends only what the Gateway needs, dependencies first', async () => {
     const { server, heard } = await start()
     server.publish(
       state(
@@ -143,13 +143,13 @@ describe('the xDS server', () => {
     await heard('ack', 'edge-1', 1)
   })
 
-  it('answers an empty state too', async () => {
+  it('answers with an empty state', async () => {
     const { server } = await start()
     server.publish(state())
     expect(keys(await connect(server).hello().next())).toEqual([])
   })
 
-  it('resumes: only what differs from the versions of the proxy, and what has gone', async () => {
+  it('sends only differences to the versions of the proxy, and removals, when it resumes', async () => {
     const { server } = await start()
     server.publish(state(listener(edge), route('r', edge, 'a', '2'), service('a')))
     const response = await connect(server)
@@ -164,7 +164,7 @@ describe('the xDS server', () => {
     expect(response.removed).toEqual(['service/ns/b'])
   })
 
-  it('takes away what no longer leads from the Gateway, after what comes', async () => {
+  it('removes what is no longer reachable from the Gateway, after additions', async () => {
     const { server } = await start()
     server.publish(state(listener(edge), route('r', edge, 'a'), service('a'), service('b')))
     const client = connect(server).hello()
@@ -175,7 +175,7 @@ describe('the xDS server', () => {
     expect(moved.removed).toEqual(['service/ns/a'])
   })
 
-  it('counts a change that concerns another Gateway as in force at once, and sends nothing', async () => {
+  it('counts a change for another Gateway as acknowledged at once, and sends nothing', async () => {
     const { server, heard } = await start()
     server.publish(state(listener(edge), listener(other)))
     const client = connect(server).hello()
@@ -222,7 +222,7 @@ describe('the xDS server', () => {
     expect(second.removed).toEqual(['listener/Gateway/ns/set/http'])
   })
 
-  it('gathers changes while an answer is due, and sends the last version of each', async () => {
+  it('collects changes while an answer is pending, and sends the last version of each resource', async () => {
     const { server, heard, told } = await start()
     server.publish(state(listener(edge), route('r', edge, 'a'), service('a')))
     const client = connect(server).hello()
@@ -238,7 +238,7 @@ describe('the xDS server', () => {
     expect(told.filter(([what]) => what === 'ack')).toHaveLength(2)
   })
 
-  it('sends a large state in parts, of which the last one counts', async () => {
+  it('sends a large state in parts, and reports only the ack of the last one', async () => {
     const { server, told, heard } = await start({ partBytes: 1_000 })
     const routes = Array.from({ length: 100 }, (_, n) => route(`r${n}`, edge, 'a'))
     server.publish(state(listener(edge), ...routes))
@@ -255,7 +255,7 @@ describe('the xDS server', () => {
     await heard('ack', 'edge-1', 1)
   })
 
-  it('reports each rejection once, and its end', async () => {
+  it('reports each rejection once, and its recovery', async () => {
     const { server, told, heard } = await start()
     server.publish(state(listener(edge)))
     const client = connect(server).hello()
@@ -296,7 +296,7 @@ describe('the xDS server', () => {
     expect(code).toBe(status.INVALID_ARGUMENT)
   })
 
-  it('refuses proxies without a valid identity, or of another Gateway', async () => {
+  it('refuses proxies with an invalid identity or of another Gateway', async () => {
     const { server, told } = await start({
       verify: async ({ token }) => (token === 'right' ? { gateway: edge } : undefined),
     })
@@ -309,7 +309,7 @@ describe('the xDS server', () => {
     expect(keys(await connect(server, 'right').hello().next())).toHaveLength(1)
   })
 
-  it('gives the place of a proxy that comes again to the new stream', async () => {
+  it('replaces the stream of a proxy that reconnects', async () => {
     const { server, told, heard } = await start()
     server.publish(state())
     const first = connect(server).hello()
@@ -322,7 +322,7 @@ describe('the xDS server', () => {
     expect(told.map(([what]) => what)).toEqual(['connected', 'connected', 'disconnected'])
   })
 
-  it('reports a duplicate proxy name, and ends no stream of another Gateway', async () => {
+  it('reports a duplicate proxy name, and refuses the name for another Gateway', async () => {
     const notices: string[] = []
     const { server, told } = await start({ onNotice: (text) => notices.push(text) })
     server.publish(state(listener(edge), listener(other)))
@@ -337,13 +337,13 @@ describe('the xDS server', () => {
     await connect(server).hello().next()
     await first.end()
     expect(notices).toEqual([
-      expect.stringContaining('the name edge-1 is that of a proxy of another Gateway'),
-      expect.stringContaining('proxy edge-1 has come again, from'),
+      expect.stringContaining('a proxy of another Gateway has the name edge-1'),
+      expect.stringContaining('Proxy edge-1 reconnected from'),
     ])
     expect(told.map(([what]) => what)).toEqual(['connected', 'connected'])
   })
 
-  it('drops a proxy that owes an answer for too long', async () => {
+  it('drops a proxy that does not answer in time', async () => {
     const { server, heard } = await start({ answerLimitMs: 50 })
     server.publish(state())
     const client = connect(server).hello()

@@ -1,10 +1,10 @@
 /**
- * The configuration server: what `createChannel` is for workers of the same process, for proxies
- * elsewhere. The control plane starts it before the first listing, publishes every change set to it,
+ * The configuration server for remote proxies; workers of the same process use `InProcessChannel`
+ * instead. The control plane starts it before the first listing, publishes every change set to it,
  * and records what proxies answer:
  *
  * ```ts
- * const xds = createXdsServer({ address: ':9978', answers: plane.recorder, verify, tls })
+ * const xds = new XdsServer({ address: ':9978', answers: plane.recorder, verify, tls })
  * await xds.start()
  * xds.publish(delta)             // with the secret values that its resources refer to
  * xds.expect(proxiesOfTheFold)   // after a restart: proxies that do not return are recorded as gone
@@ -19,9 +19,9 @@ import {
   Server,
   ServerCredentials,
   type ServerDuplexStream,
-  type StatusObject,
   status,
 } from '@grpc/grpc-js'
+import type { ObjectName } from '../model/names.ts'
 import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
 import {
   type DeltaRequest,
@@ -30,12 +30,11 @@ import {
   type ProxyNode,
   resourceTypeUrl,
 } from '../wire/discovery.ts'
-import type { ProxyAnswers } from './answers.ts'
 import { bind } from './bind.ts'
 import { RenewableCredentials, type TlsSource, tlsProblem } from './credentials.ts'
+import type { ProxyAnswers } from './delivery-recorder.ts'
 import { gatewayRoot } from './edges.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
-import { namesakeOf } from './namesakes.ts'
 import { PublishedState } from './published-state.ts'
 import { Session } from './session.ts'
 import { isAccountOf, type ProxyIdentity, type VerifyProxy, verifyLoopback } from './verifier.ts'
@@ -44,41 +43,18 @@ export interface XdsServerOptions {
   /** `host:port` or `:port` (all addresses); port 0 takes a free one. */
   readonly address: string
   readonly answers: ProxyAnswers
-  /** Absent: proxies on the same machine only, and those need no token. */
+  /** If omitted, only proxies on the same machine are served, and they need no token. */
   readonly verify?: VerifyProxy
-  /** Absent: plaintext. */
+  /** If omitted, streams are plaintext. */
   readonly tls?: TlsSource
-  /** How long a proxy may owe an answer before it is named and dropped; 30 s by default. */
+  /** How long a proxy may take to answer before its stream is closed. Default 30 s. */
   readonly answerLimitMs?: number
-  /** How long proxies that `expect` names may take to come back; 30 s by default. */
+  /** How long proxies that `expect` names may take to reconnect. Default 30 s. */
   readonly returnLimitMs?: number
-  /** Bytes of resources after which a response is sent in parts; 1 MiB by default. */
+  /** Bytes of resources after which a response is sent in parts. Default 1 MiB. */
   readonly partBytes?: number
-  /** What operators should know: who was dropped or turned away, and why. */
+  /** Called with notices for operators: which proxy was dropped or refused, and why. */
   readonly onNotice?: (text: string) => void
-}
-
-export interface XdsServer {
-  /**
-   * Resolves when the server listens. Rejects with `port_in_use` or `address_unusable` if the address
-   * cannot be bound, and if TLS is configured and the certificate cannot be used.
-   */
-  start(): Promise<void>
-  /** What was bound, `host:port`. */
-  readonly address: string
-  /** Takes a change set, secrets included, and sends to each proxy what concerns it. */
-  publish(delta: DesiredDelta): void
-  /** Names of the proxies whose stream is open. */
-  proxies(): readonly string[]
-  /**
-   * Proxies that the log says are connected, from an earlier run of this process: those that have
-   * not come back after the limit are recorded as gone.
-   */
-  expect(proxies: readonly string[]): void
-  /** Prometheus text. */
-  metrics(): string
-  /** Ends every stream, so that proxies go to another replica, and stops to listen. */
-  close(): Promise<void>
 }
 
 type Call = ServerDuplexStream<Uint8Array, Uint8Array>
@@ -89,14 +65,14 @@ interface Connected {
   readonly call: Call
 }
 
-/** The name under which resources are rejected that cannot even be encoded. */
+/** Stands for the proxy in rejections of resources that cannot be encoded. */
 const publisher = 'publisher'
 const defaultLimitMs = 30_000
 const defaultPartBytes = 1 << 20
-/** How often silent proxies are looked for. */
-const watchMs = 1_000
+/** How often the server looks for proxies that do not answer. */
+const checkIntervalMs = 1_000
 
-/** Pings find a peer that is gone without a word. */
+/** Pings detect a peer that is gone without closing its connection. */
 const channelOptions = {
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 10_000,
@@ -104,12 +80,12 @@ const channelOptions = {
   'grpc.max_send_message_length': -1,
 } as const
 
-class GrpcXdsServer implements XdsServer {
+export class XdsServer {
   readonly #options: XdsServerOptions
   readonly #state: PublishedState
   readonly #counters = new XdsCounters()
   readonly #server = new Server(channelOptions)
-  /** By name of the proxy; a proxy that comes again takes the place of its older stream. */
+  /** Connections by proxy name. A new stream of a proxy replaces its older one. */
   readonly #connected = new Map<string, Connected>()
   readonly #expected = new Set<string>()
   #address = ''
@@ -124,11 +100,16 @@ class GrpcXdsServer implements XdsServer {
     )
   }
 
+  /** The bound address, `host:port`. */
   get address(): string {
     return this.#address
   }
 
-  async start(): Promise<void> {
+  /**
+   * Resolves when the server listens. Rejects with `port_in_use` or `address_unusable` if the address
+   * cannot be bound, and if TLS is configured and the certificate cannot be used.
+   */
+  async start(): Promise<this> {
     const raw = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const method = {
       path: deltaMethodPath,
@@ -144,8 +125,8 @@ class GrpcXdsServer implements XdsServer {
       { deltaAggregatedResources: (call: Call) => this.#open(call) },
     )
     this.#address = await bind(this.#server, this.#options.address, this.#credentials())
-    this.#watch = setInterval(() => this.#dropSilent(), watchMs)
-    this.#watch.unref()
+    this.#watch = setInterval(() => this.#dropSilent(), checkIntervalMs).unref()
+    return this
   }
 
   #credentials(): ServerCredentials {
@@ -162,19 +143,20 @@ class GrpcXdsServer implements XdsServer {
     return credentials
   }
 
+  /** Publishes a change set with its secrets, and sends each proxy its part. */
   publish(delta: DesiredDelta): void {
     const touched = this.#state.publish(delta)
     for (const { session, node, call } of [...this.#connected.values()]) {
       session
         .changed(touched.get(gatewayRoot(node.gateway)))
-        .catch((error) => this.#fail(call, status.INTERNAL, String(error)))
+        .catch((error) => this.#fail(call, status.INTERNAL, messageOf(error)))
     }
   }
 
-  proxies(): readonly string[] {
-    return [...this.#connected.keys()].sort()
-  }
-
+  /**
+   * Waits for proxies that were connected to an earlier run of this process. Those that have not reconnected
+   * after the limit are recorded as gone.
+   */
   expect(proxies: readonly string[]): void {
     for (const proxy of proxies) if (!this.#connected.has(proxy)) this.#expected.add(proxy)
     const limit = this.#options.returnLimitMs ?? defaultLimitMs
@@ -185,11 +167,12 @@ class GrpcXdsServer implements XdsServer {
     if (this.#isClosing) return
     for (const proxy of proxies) {
       if (!this.#expected.delete(proxy)) continue
-      this.#options.answers.disconnected(proxy, 'it has not come back')
-      this.#options.onNotice?.(`proxy ${proxy} has not come back`)
+      this.#options.answers.disconnected(proxy, 'it has not reconnected')
+      this.#options.onNotice?.(`proxy ${proxy} has not reconnected`)
     }
   }
 
+  /** Returns all metrics in Prometheus text format. */
   metrics(): string {
     const sessions = [...this.#connected.values()]
     return writeXdsMetrics(this.#counters, {
@@ -200,9 +183,7 @@ class GrpcXdsServer implements XdsServer {
     })
   }
 
-  // Streams ---------------------------------------------------------------------------------------
-
-  /** Requests of a stream are taken one after the other, from the first on. */
+  /** Serves a new stream. After authentication, its requests are handled one after the other. */
   #open(call: Call): void {
     this.#counters.streams++
     let identity: ProxyIdentity | undefined
@@ -218,8 +199,7 @@ class GrpcXdsServer implements XdsServer {
       else await connected.session.answered(request)
     }
     const onError = (error: unknown) => {
-      const text = error instanceof Error ? error.message : String(error)
-      this.#fail(call, status.INVALID_ARGUMENT, text)
+      this.#fail(call, status.INVALID_ARGUMENT, messageOf(error))
     }
     queue = queue.catch(onError)
     call.on('data', (bytes: Uint8Array) => {
@@ -239,9 +219,9 @@ class GrpcXdsServer implements XdsServer {
     })
   }
 
-  /** Undefined where the call has been ended: the proof does not hold. */
+  /** Authenticates a proxy. If this fails, ends the call and returns undefined. */
   async #identify(call: Call): Promise<ProxyIdentity | undefined> {
-    if (this.#isClosing) return this.#refuse(call, status.UNAVAILABLE, 'shutting down')
+    if (this.#isClosing) return this.#fail(call, status.UNAVAILABLE, 'shutting down')
     const peer = call.getPeer()
     const token = bearerToken(call.metadata)
     const verify = this.#options.verify ?? verifyLoopback
@@ -252,64 +232,60 @@ class GrpcXdsServer implements XdsServer {
     } catch (error) {
       this.#counters.authFailures++
       this.#options.onNotice?.(`the token of ${peer} cannot be checked: ${messageOf(error)}`)
-      return this.#refuse(call, status.UNAVAILABLE, 'the token cannot be checked now')
+      return this.#fail(call, status.UNAVAILABLE, 'the token cannot be checked now')
     }
     if (identity !== undefined) return identity
     this.#counters.authFailures++
-    this.#options.onNotice?.(`a proxy at ${peer} was turned away: ${tokenProblem(token)}`)
-    return this.#refuse(call, status.UNAUTHENTICATED, tokenProblem(token))
-  }
-
-  #refuse(call: Call, code: status, details: string): undefined {
-    this.#fail(call, code, details)
-    return undefined
+    this.#options.onNotice?.(`a proxy at ${peer} was refused: ${tokenProblem(token)}`)
+    return this.#fail(call, status.UNAUTHENTICATED, tokenProblem(token))
   }
 
   #greet(call: Call, identity: ProxyIdentity, request: DeltaRequest): Connected | undefined {
     const { node, typeUrl, versions } = request
     if (node === undefined) {
       const text = 'the first request must have a node with metadata NAME and role'
-      return this.#refuse(call, status.INVALID_ARGUMENT, text)
+      return this.#fail(call, status.INVALID_ARGUMENT, text)
     }
     if (typeUrl !== '' && typeUrl !== resourceTypeUrl) {
-      return this.#refuse(call, status.INVALID_ARGUMENT, `only ${resourceTypeUrl} is served`)
+      return this.#fail(call, status.INVALID_ARGUMENT, `only ${resourceTypeUrl} is served`)
     }
     const { gateway } = node
     const name = `${gateway.namespace}/${gateway.name}`
     const own = identity.gateway
     if (own !== undefined && !isAccountOf(own, gateway)) {
       const text = `this token is for Gateway ${own.namespace}/${own.name}, not ${name}`
-      this.#options.onNotice?.(`proxy ${node.name} was turned away: ${text}`)
-      return this.#refuse(call, status.PERMISSION_DENIED, text)
+      this.#options.onNotice?.(`proxy ${node.name} was refused: ${text}`)
+      return this.#fail(call, status.PERMISSION_DENIED, text)
     }
     if (this.#state.sequence < 0) {
-      return this.#refuse(call, status.UNAVAILABLE, 'not everything is listed yet')
+      return this.#fail(call, status.UNAVAILABLE, 'not everything is listed yet')
     }
-    const namesake = namesakeOf(this.#connected.get(node.name), { node, call })
-    if (namesake !== undefined) this.#options.onNotice?.(namesake.text)
-    return namesake?.isStranger === true
-      ? this.#refuse(call, status.ALREADY_EXISTS, namesake.text)
-      : this.#connect(call, node, versions)
+    const older = this.#connected.get(node.name)
+    const ownsName = older === undefined || isSameName(older.node.gateway, gateway)
+    if (ownsName) return this.#connect(call, node, versions, older)
+    const text = `a proxy of another Gateway has the name ${node.name}; set SLUICE_PROXY_NAME to a unique name`
+    this.#options.onNotice?.(text)
+    return this.#fail(call, status.ALREADY_EXISTS, text)
   }
 
-  #connect(call: Call, node: ProxyNode, versions: ReadonlyMap<ResourceKey, string>): Connected {
-    const older = this.#connected.get(node.name)
+  #connect(
+    call: Call,
+    node: ProxyNode,
+    versions: ReadonlyMap<ResourceKey, string>,
+    older: Connected | undefined,
+  ): Connected {
     const session = new Session({
       node,
       state: this.#state,
       answers: this.#options.answers,
       counters: this.#counters,
       partBytes: this.#options.partBytes ?? defaultPartBytes,
-      now: () => performance.now(),
-      wire: { write: (bytes) => new Promise((sent) => call.write(bytes, () => sent())) },
+      write: (bytes) => new Promise((sent) => call.write(bytes, () => sent())),
     })
     const connected = { session, node, call }
     this.#connected.set(node.name, connected)
     this.#expected.delete(node.name)
-    if (older !== undefined) {
-      older.session.close()
-      this.#fail(older.call, status.ABORTED, 'the proxy has opened another stream')
-    }
+    if (older !== undefined) this.#replace(older, call)
     const [address] = node.addresses
     this.#options.answers.connected(node.name, {
       gateway: `${node.gateway.namespace}/${node.gateway.name}`,
@@ -319,6 +295,16 @@ class GrpcXdsServer implements XdsServer {
     })
     session.greet(versions).catch((error) => this.#fail(call, status.INTERNAL, messageOf(error)))
     return connected
+  }
+
+  #replace({ session, node, call }: Connected, by: Call): void {
+    session.close()
+    const closed = `closed the old stream from ${call.getPeer()}`
+    const advice = 'If this repeats, two proxies share the name: set SLUICE_PROXY_NAME.'
+    this.#options.onNotice?.(
+      `Proxy ${node.name} reconnected from ${by.getPeer()}; ${closed}. ${advice}`,
+    )
+    this.#fail(call, status.ABORTED, 'the proxy has opened another stream')
   }
 
   #leave({ session, node }: Connected, why: string): void {
@@ -341,15 +327,12 @@ class GrpcXdsServer implements XdsServer {
     }
   }
 
-  #fail(call: Call, code: status, details: string): void {
-    if (call.destroyed) return
-    const error: Partial<StatusObject> & Error = Object.assign(new Error(details), {
-      code,
-      details,
-    })
-    call.emit('error', error)
+  /** Ends a call with an error. */
+  #fail(call: Call, code: status, details: string): undefined {
+    if (!call.destroyed) call.emit('error', Object.assign(new Error(details), { code, details }))
   }
 
+  /** Ends every stream, so that proxies connect to another replica, and stops listening. */
   async close(): Promise<void> {
     this.#isClosing = true
     clearInterval(this.#watch)
@@ -368,6 +351,9 @@ class GrpcXdsServer implements XdsServer {
   }
 }
 
+const isSameName = (a: ObjectName, b: ObjectName) =>
+  a.namespace === b.namespace && a.name === b.name
+
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 const tokenProblem = (token: string | undefined) =>
@@ -377,16 +363,4 @@ function bearerToken(metadata: Metadata): string | undefined {
   const [value] = metadata.get('authorization')
   const match = /^bearer +(\S+) *$/i.exec(typeof value === 'string' ? value : '')
   return match?.[1]
-}
-
-/** A server that does not listen before `start`. */
-export function createXdsServer(options: XdsServerOptions): XdsServer {
-  return new GrpcXdsServer(options)
-}
-
-/** Creates and starts a server. */
-export async function startXdsServer(options: XdsServerOptions): Promise<XdsServer> {
-  const server = createXdsServer(options)
-  await server.start()
-  return server
 }

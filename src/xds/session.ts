@@ -1,16 +1,15 @@
 /**
- * One stream of one proxy: what it has, what it still has to get, what it answers. Knows nothing of
- * gRPC.
+ * One stream of a proxy: the resources that it has or still needs, and its answers. Independent of gRPC.
  *
  * ```
- *            changes                       changes: gathered, not sent
+ *            changes                       changes: collected, not sent
  *   idle ──────────────► pushing ── last part written ──► waiting ── last answer ──► idle
  *    ▲                      ▲                                            │
- *    │                      └────────── where something was gathered ────┘
- *    └── nothing of a change concerns this Gateway: the watermark rises at once
+ *    │                      └─────────── if changes were collected ──────┘
+ *    └── a change does not concern this Gateway: the watermark rises at once
  * ```
  *
- * At most one push is under way, so a slow proxy costs the keys that wait and no copies of anything.
+ * At most one push is under way, so that a slow proxy costs only the keys that wait.
  */
 import type { ResourceKey } from '../model/resources.ts'
 import {
@@ -20,29 +19,22 @@ import {
   type ProxyNode,
   type Refusal,
 } from '../wire/discovery.ts'
-import type { ChannelAnswers } from './answers.ts'
+import type { ChannelAnswers } from './delivery-recorder.ts'
 import type { XdsCounters } from './metrics.ts'
-import type { PublishedState, View } from './published-state.ts'
-
-/** The way to the proxy. */
-interface Wire {
-  /** Resolves once the bytes are on their way: a proxy that does not read holds this up. */
-  write(bytes: Uint8Array): Promise<void>
-}
+import type { GatewayState, PublishedState } from './published-state.ts'
 
 interface SessionOptions {
   readonly node: ProxyNode
   readonly state: PublishedState
   readonly answers: ChannelAnswers
-  readonly wire: Wire
+  /** Sends bytes. Resolves once they are sent, which takes long if the proxy does not read. */
+  readonly write: (bytes: Uint8Array) => Promise<void>
   readonly counters: XdsCounters
-  /** Bytes of resources after which a part ends; far below what gRPC takes by default (4 MiB). */
+  /** Maximum bytes of resources in a part, unless it has only one; gRPC accepts 4 MiB by default. */
   readonly partBytes: number
-  /** Milliseconds, monotonic. */
-  readonly now: () => number
 }
 
-/** What is under way. */
+/** The push under way. */
 interface Push {
   readonly sequence: number
   readonly startedAt: number
@@ -50,7 +42,7 @@ interface Push {
   last?: string
 }
 
-/** Later types lead to earlier ones: what is referred to comes before what refers to it. */
+/** Types in the order in which they are sent, so that a resource comes after those that it refers to. */
 const order = ['secret', 'service', 'workload', 'backend', 'policy', 'listener']
 
 function rank(key: ResourceKey): number {
@@ -61,15 +53,15 @@ function rank(key: ResourceKey): number {
 export class Session {
   readonly proxy: string
   readonly #options: SessionOptions
-  readonly #view: View
-  /** What the proxy has been sent, or has told that it has. */
+  readonly #gateway: GatewayState
+  /** Resources that the proxy was sent, or has reported to have. */
   readonly #sent = new Set<ResourceKey>()
-  /** What is to be looked at in the next push. */
+  /** Resources to check in the next push. */
   #waiting = new Set<ResourceKey>()
   #push: Push | undefined
   /** Nonces of parts that the proxy has not answered. */
   readonly #unanswered = new Set<string>()
-  #lastHeard: number
+  #lastAnswerAt = performance.now()
   #nonce = 0
   #rejected = new Map<ResourceKey, string>()
   #isClosed = false
@@ -78,32 +70,31 @@ export class Session {
   constructor(options: SessionOptions) {
     this.#options = options
     this.proxy = options.node.name
-    this.#view = options.state.view(options.node.gateway)
-    this.#lastHeard = options.now()
+    this.#gateway = options.state.openGateway(options.node.gateway)
   }
 
-  /** Milliseconds for which the proxy owes an answer; 0 where it owes none. */
+  /** During a push, milliseconds since it began or since the last answer; otherwise 0. */
   get silentMs(): number {
-    return this.#push === undefined ? 0 : this.#options.now() - this.#lastHeard
+    return this.#push === undefined ? 0 : performance.now() - this.#lastAnswerAt
   }
 
-  /** Number of resources that the proxy refuses. */
+  /** Number of resources that the proxy rejects. */
   get rejections(): number {
     return this.#rejected.size
   }
 
-  /** Begins: sends what differs from the versions that the proxy has; an answer comes in any case. */
+  /** Begins the session: sends what differs from the versions that the proxy has, or an empty response. */
   greet(versions: ReadonlyMap<ResourceKey, string>): Promise<void> {
     for (const [key, version] of versions) {
       this.#sent.add(key)
-      if (this.#view.version(key) !== version) this.#waiting.add(key)
+      if (this.#gateway.version(key) !== version) this.#waiting.add(key)
     }
-    for (const key of this.#view.keys()) if (!versions.has(key)) this.#waiting.add(key)
+    for (const key of this.#gateway.keys()) if (!versions.has(key)) this.#waiting.add(key)
     this.#isGreeted = true
     return this.#begin()
   }
 
-  /** Takes in that resources have changed, or that a new position changes nothing here. */
+  /** Called after each change set, with the keys to check; undefined if it does not concern this Gateway. */
   changed(keys: ReadonlySet<ResourceKey> | undefined): Promise<void> {
     for (const key of keys ?? []) this.#waiting.add(key)
     if (!this.#isGreeted || this.#push !== undefined) return Promise.resolve()
@@ -112,20 +103,20 @@ export class Session {
     return Promise.resolve()
   }
 
-  /** Takes an answer in. One to a part of long ago says nothing any more. */
+  /** Handles an answer. Answers to unknown or already answered parts are ignored. */
   answered({ nonce, rejected }: DeltaRequest): Promise<void> {
     const isCurrent = nonce !== '' && nonce === String(this.#nonce)
     const isDue = this.#unanswered.delete(nonce)
     if (!isDue && !isCurrent) return Promise.resolve()
-    this.#lastHeard = this.#options.now()
+    this.#lastAnswerAt = performance.now()
     const push = this.#push
     if (push === undefined) {
       this.#settle(rejected, this.#options.state.sequence)
       return Promise.resolve()
     }
-    // Answers to all but the last part only say that the proxy reads.
+    // Answers to earlier parts of a push only show that the proxy still reads.
     if (push.last !== nonce) return Promise.resolve()
-    this.#options.counters.pushed((this.#options.now() - push.startedAt) / 1_000)
+    this.#options.counters.pushed((performance.now() - push.startedAt) / 1_000)
     this.#push = undefined
     const isNext = this.#waiting.size > 0
     this.#settle(rejected, isNext ? push.sequence : this.#options.state.sequence)
@@ -135,10 +126,10 @@ export class Session {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#view.close()
+    this.#gateway.close()
   }
 
-  /** Rejections first, so that nobody takes a refused resource for a programmed one in between. */
+  /** Reports rejections first, so that a rejected resource never counts as programmed in between. */
   #settle(refusal: Refusal | undefined, sequence: number): void {
     const { answers, counters } = this.#options
     const before = this.#rejected
@@ -158,20 +149,20 @@ export class Session {
   }
 
   async #begin(): Promise<void> {
-    const { state, now } = this.#options
-    const push: Push = { sequence: state.sequence, startedAt: now() }
+    const { state } = this.#options
+    const push: Push = { sequence: state.sequence, startedAt: performance.now() }
     this.#push = push
-    this.#lastHeard = push.startedAt
+    this.#lastAnswerAt = push.startedAt
     const keys = [...this.#waiting].sort((a, b) => rank(a) - rank(b))
     this.#waiting = new Set()
     const pieces: DiscoveryPiece[] = []
     const removed: ResourceKey[] = []
     let bytes = 0
     for (const key of keys) {
-      const piece = this.#view.piece(key)
+      const piece = this.#gateway.piece(key)
       if (piece === undefined) {
-        // What cannot be encoded keeps the version that the proxy has.
-        if (this.#view.version(key) === undefined && this.#sent.delete(key)) removed.push(key)
+        // If a resource cannot be encoded, the proxy keeps the version that it has.
+        if (this.#gateway.version(key) === undefined && this.#sent.delete(key)) removed.push(key)
         continue
       }
       if (pieces.length > 0 && bytes + piece.length > this.#options.partBytes) {
@@ -183,7 +174,7 @@ export class Session {
       pieces.push(piece)
       bytes += piece.length
     }
-    // Removals come last: something that replaces what goes is there before.
+    // Removals come last, after their replacements.
     await this.#write(push, pieces, removed, false)
   }
 
@@ -193,7 +184,7 @@ export class Session {
     removed: readonly ResourceKey[],
     isPartial: boolean,
   ): Promise<void> {
-    const { counters, wire } = this.#options
+    const { counters, write } = this.#options
     const nonce = String(++this.#nonce)
     const position = push.sequence
     const bytes = assembleResponse({ position, nonce, pieces, removed, isPartial })
@@ -202,11 +193,11 @@ export class Session {
     counters.responses++
     counters.bytes += bytes.length
     counters.resources += pieces.length + removed.length
-    await wire.write(bytes)
+    await write(bytes)
   }
 }
 
-/** A foreign proxy may refuse without saying what: then it is said of its whole Gateway. */
+/** Returns the rejections in an answer. If it names no resource, it is about the whole Gateway. */
 function refusalsOf(refusal: Refusal | undefined, { gateway }: ProxyNode) {
   if (refusal === undefined) return []
   const { rejections, message } = refusal

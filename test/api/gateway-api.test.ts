@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { kinds } from '../../src/api/kinds.ts'
 import { validateObject } from '../../src/api/validate.ts'
+import { caseTitle } from './cases/case.ts'
 import {
   gatewayGroup as group,
   gatewayObject as objectOf,
   gatewayApiTable as table,
 } from './gateway-api-table.ts'
 
-describe.each(Object.entries(table))('%s', (kind, rows) => {
-  it.each(rows.map((row) => [row.written, row] as const))('%s', (_, row) => {
+describe.each(Object.entries(table))('offline validation of %s', (kind, rows) => {
+  it.each(rows.map((row) => [caseTitle(row), row] as const))('%s', (_, row) => {
     const outcome = validateObject(objectOf(kind, row.spec))
     const problems = outcome.ok ? [] : outcome.problems
     const expected = row.refusedAt === undefined ? [] : [row.refusedAt, ...(row.also ?? [])]
@@ -17,8 +18,8 @@ describe.each(Object.entries(table))('%s', (kind, rows) => {
   })
 })
 
-describe('the Gateway API at the edge', () => {
-  it('has cases for each of its kinds', () => {
+describe('offline validation of Gateway API objects', () => {
+  it('has cases for every kind of the Gateway API', () => {
     const known = kinds.filter((row) => row.group === group).map(({ kind }) => kind)
     expect(Object.keys(table).sort()).toEqual(known.sort())
   })
@@ -37,12 +38,12 @@ describe('the Gateway API at the edge', () => {
     ['TLSRoute', 'v1alpha2', { rules: [{ backendRefs: [{ name: 'a', port: 1 }] }] }],
     ['TCPRoute', 'v1alpha2', table.TCPRoute?.[1]?.spec ?? {}],
     ['UDPRoute', 'v1alpha2', table.UDPRoute?.[0]?.spec ?? {}],
-  ])('reads %s %s and calls it v1', (kind, version, spec) => {
+  ])('reads %s %s and converts it to v1', (kind, version, spec) => {
     const outcome = validateObject(objectOf(kind, spec, version))
     expect(outcome).toMatchObject({ ok: true, value: { apiVersion: `${group}/v1`, kind } })
   })
 
-  it('fills in the defaults that the upstream definitions write', () => {
+  it('fills in the defaults of the upstream definitions', () => {
     const outcome = validateObject(
       objectOf('HTTPRoute', {
         parentRefs: [{ name: 'gw' }],
@@ -65,7 +66,7 @@ describe('the Gateway API at the edge', () => {
     })
   })
 
-  it('limits the matches of a route to 128 in all', () => {
+  it('limits a route to 128 matches over all rules', () => {
     const rule = (count: number) => ({
       matches: Array.from({ length: count }, (_, index) => ({ path: { value: `/${index}` } })),
     })

@@ -16,60 +16,63 @@ function* schemasOf(schema: unknown): Generator<Record<string, unknown>> {
   yield* schemasOf(additionalProperties)
 }
 
-describe.each(definitions.map((crd) => [crd.spec.names.kind, crd] as const))('%s', (kind, crd) => {
-  const [version] = crd.spec.versions
-  const all = [...schemasOf(version?.schema.openAPIV3Schema)]
+describe.each(definitions.map((crd) => [crd.spec.names.kind, crd] as const))(
+  'the generated CRD of %s',
+  (kind, crd) => {
+    const [version] = crd.spec.versions
+    const all = [...schemasOf(version?.schema.openAPIV3Schema)]
 
-  it('has a short name, a category and the columns that people look for', () => {
-    expect(crd.spec.names.shortNames).toHaveLength(1)
-    expect(crd.spec.names.categories).toEqual(['sluice'])
-    expect(crd.spec.names.listKind).toBe(`${kind}List`)
-    const columns = version?.additionalPrinterColumns.map(({ name }) => name)
-    const expected = {
-      GatewayBackend: ['Accepted', 'Age'],
-      GatewayPolicy: ['Accepted', 'Attached', 'Age'],
-      GatewayParameters: ['Age'],
-    }
-    expect(columns).toEqual(expected[kind as keyof typeof expected])
-    expect(version?.subresources.status).toEqual({})
-  })
+    it('has a short name, the category sluice and the expected printer columns', () => {
+      expect(crd.spec.names.shortNames).toHaveLength(1)
+      expect(crd.spec.names.categories).toEqual(['sluice'])
+      expect(crd.spec.names.listKind).toBe(`${kind}List`)
+      const columns = version?.additionalPrinterColumns.map(({ name }) => name)
+      const expected = {
+        GatewayBackend: ['Accepted', 'Age'],
+        GatewayPolicy: ['Accepted', 'Attached', 'Age'],
+        GatewayParameters: ['Age'],
+      }
+      expect(columns).toEqual(expected[kind as keyof typeof expected])
+      expect(version?.subresources.status).toEqual({})
+    })
 
-  it('writes no default into objects', () => {
-    expect(all.filter((schema) => 'default' in schema)).toEqual([])
-  })
+    it('sets no defaults', () => {
+      expect(all.filter((schema) => 'default' in schema)).toEqual([])
+    })
 
-  it('keeps to what structural schemas may have', () => {
-    const forbidden = ['oneOf', '$ref', 'uniqueItems', 'definitions', 'patternProperties']
-    for (const schema of all) {
-      expect(Object.keys(schema).filter((keyword) => forbidden.includes(keyword))).toEqual([])
-      expect(schema.additionalProperties).not.toBe(false)
-    }
-  })
+    it('uses only keywords that structural schemas allow', () => {
+      const forbidden = ['oneOf', '$ref', 'uniqueItems', 'definitions', 'patternProperties']
+      for (const schema of all) {
+        expect(Object.keys(schema).filter((keyword) => forbidden.includes(keyword))).toEqual([])
+        expect(schema.additionalProperties).not.toBe(false)
+      }
+    })
 
-  it('bounds every list that holds values with rules, so that rules cost little', () => {
-    const lists = all.filter(({ type }) => type === 'array')
-    const unbounded = lists.filter(
-      (schema) => schema.maxItems === undefined && /"rule"/.test(JSON.stringify(schema.items)),
-    )
-    expect(unbounded).toEqual([])
-  })
+    it('limits the length of every list whose items have validation rules', () => {
+      const lists = all.filter(({ type }) => type === 'array')
+      const unbounded = lists.filter(
+        (schema) => schema.maxItems === undefined && /"rule"/.test(JSON.stringify(schema.items)),
+      )
+      expect(unbounded).toEqual([])
+    })
 
-  it('describes every field', () => {
-    const undescribed = all.flatMap(({ properties }) =>
-      Object.entries((properties ?? {}) as Record<string, { description?: string }>)
-        .filter(([name, { description }]) => name !== 'metadata' && !description)
-        .map(([name]) => name),
-    )
-    expect(undescribed).toEqual([])
-  })
-})
+    it('describes every field', () => {
+      const undescribed = all.flatMap(({ properties }) =>
+        Object.entries((properties ?? {}) as Record<string, { description?: string }>)
+          .filter(([name, { description }]) => name !== 'metadata' && !description)
+          .map(([name]) => name),
+      )
+      expect(undescribed).toEqual([])
+    })
+  },
+)
 
 describe('listFields', () => {
   const fields = listFields()
   const at = (kind: string, path: string) =>
     fields.find((field) => field.kind === kind && field.path === path)
 
-  it('names every field of our kinds once', () => {
+  it('lists every field of the own kinds once', () => {
     const names = fields.map(({ kind, path }) => `${kind} ${path}`)
     expect(new Set(names).size).toBe(names.length)
     expect(new Set(fields.map(({ kind }) => kind))).toEqual(
@@ -77,7 +80,7 @@ describe('listFields', () => {
     )
   })
 
-  it('says of a policy field what the registry says', () => {
+  it('returns the support and security of a policy field from the policy registry', () => {
     for (const { section, field, compile, security } of registeredPolicies) {
       expect(at('GatewayPolicy', `spec.${section}.${field}`)).toMatchObject({
         support: compile === undefined ? 'pending' : 'works',
@@ -86,7 +89,7 @@ describe('listFields', () => {
     }
   })
 
-  it('says of a field below what it says of the field above', () => {
+  it('gives nested fields the support of their parent field', () => {
     const above = at('GatewayBackend', 'spec.ai')
     const below = at('GatewayBackend', 'spec.ai.groups[].providers[].name')
     expect(below).toMatchObject({ support: above?.support, type: 'SectionName', required: true })
@@ -97,7 +100,7 @@ describe('listFields', () => {
 })
 
 describe('secretPaths', () => {
-  it('names what must not be written to a log', () => {
+  it('lists the fields that must not be written to a log', () => {
     expect(secretPaths('Secret')).toEqual(['data', 'stringData'])
     expect(secretPaths('GatewayPolicy')).toContain('spec.backend.auth.key')
     expect(secretPaths('GatewayPolicy')).toContain('spec.traffic.basicAuthentication.users')

@@ -5,9 +5,9 @@ import { groupCases } from './cases/groups.ts'
 import { requiredCases } from './cases/required.ts'
 import { objectOf, problemsOf } from './offline.ts'
 
-// The ids are shown where the API server refuses the same; see test/cluster/crds.test.ts.
+// The tests against an API server cover the coverage ids; see test/cluster/crds.test.ts.
 describe.each([...groupCases, ...boundCases, requiredCases])(
-  'offline validation: $id',
+  'offline validation, $id',
   ({ cases }) => {
     it.each(byTitle(cases))('%s', (_, example) => {
       const problems = problemsOf(objectOf(example))

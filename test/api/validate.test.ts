@@ -26,8 +26,8 @@ const problemsOf = (input: unknown) => {
   return outcome.ok ? [] : outcome.problems.map(({ path, message }) => `${path}: ${message}`)
 }
 
-describe('numbers', () => {
-  it('have an upper bound in every field of every kind', () => {
+describe('integer fields', () => {
+  it('have an upper bound in every kind', () => {
     const unbounded: string[] = []
     const seen = new Set<Node>()
     const look = (node: Node, path: string): void => {
@@ -58,17 +58,17 @@ describe('numbers', () => {
 describe('apiVersion and kind', () => {
   it.each([
     [
-      '[version.v1alpha1] an unknown version of ours',
+      '[version.v1alpha1] an unknown version of sluice.dev',
       { apiVersion: 'sluice.dev/v1', kind: 'GatewayBackend' },
       'apiVersion: sluice.dev/v1 is not known for GatewayBackend; known: sluice.dev/v1alpha1',
     ],
     [
-      'a kind of ours that is misspelt',
+      'a misspelled kind of sluice.dev',
       { apiVersion: ours, kind: 'GatewayPolicies' },
       'kind: GatewayPolicies is not a kind of sluice.dev; did you mean GatewayPolicy?',
     ],
     [
-      'a kind of ours that is nothing like any',
+      'an unknown kind of sluice.dev',
       { apiVersion: ours, kind: 'Thing' },
       'kind: Thing is not a kind of sluice.dev; known: GatewayBackend, GatewayPolicy, GatewayParameters',
     ],
@@ -82,7 +82,7 @@ describe('apiVersion and kind', () => {
     ['a number as kind', { apiVersion: 'v1', kind: 1 }, 'kind: must be a string'],
     ['a list', [], ': must be an object'],
     ['nothing', null, ': must be an object'],
-  ])('names what is wrong with %s', (_, input, problem) => {
+  ])('rejects %s with a message that names the problem', (_, input, problem) => {
     expect(problemsOf(input)).toEqual([problem])
     expect(isForeign(input)).toBe(false)
   })
@@ -91,9 +91,9 @@ describe('apiVersion and kind', () => {
     { apiVersion: 'apps/v1', kind: 'Deployment' },
     { apiVersion: 'v1', kind: 'PersistentVolume' },
     { apiVersion: 'gateway.networking.x-k8s.io/v1alpha1', kind: 'XMesh' },
-  ])('takes $kind for foreign', (input) => expect(isForeign(input)).toBe(true))
+  ])('is foreign for $kind', (input) => expect(isForeign(input)).toBe(true))
 
-  it.each(kinds.map((row) => [row.kind, row] as const))('takes no %s for foreign', (kind, row) => {
+  it.each(kinds.map((row) => [row.kind, row] as const))('is not foreign for %s', (kind, row) => {
     for (const version of row.versions) {
       const apiVersion = row.group === '' ? version : `${row.group}/${version}`
       expect(isForeign({ apiVersion, kind })).toBe(false)
@@ -101,8 +101,8 @@ describe('apiVersion and kind', () => {
   })
 })
 
-describe('metadata', () => {
-  it('gives a namespaced object the default namespace, and a cluster-scoped one none', () => {
+describe('metadata of an object', () => {
+  it('gets the default namespace if the object is namespaced, and none if it is cluster-scoped', () => {
     expect(validateObject(backend(fixed))).toMatchObject({
       value: { metadata: { name: 'a', namespace: 'default' } },
     })
@@ -122,18 +122,18 @@ describe('metadata', () => {
       { name: 'a', labels: { a: 1 } },
       'metadata.labels.a: must be a string, not an integer; write it in quotes: "1"',
     ],
-  ])('refuses %j', (metadata, problem) => {
+  ])('is refused if it is %j', (metadata, problem) => {
     expect(problemsOf({ ...backend(fixed), metadata })).toEqual([problem])
   })
 
-  it('refuses a namespace where the kind has none', () => {
+  it('is refused with a namespace if the kind is cluster-scoped', () => {
     const metadata = { name: 'a', namespace: 'b' }
     expect(problemsOf({ apiVersion: 'v1', kind: 'Namespace', metadata })).toEqual([
       'metadata.namespace: must not be set: Namespace has no namespace',
     ])
   })
 
-  it('takes what the API server and tools write', () => {
+  it('may contain the fields that the API server and tools write', () => {
     const metadata = {
       name: 'a',
       uid: 'u',
@@ -149,7 +149,7 @@ describe('metadata', () => {
   })
 })
 
-describe('our kinds', () => {
+describe('kinds of sluice.dev', () => {
   it('[GatewayParameters.configs] has configuration and overlays directly in spec', () => {
     const configs = {
       logging: { level: 'info,sluice=debug', format: 'json' },
@@ -174,7 +174,7 @@ describe('our kinds', () => {
   })
 
   it.each(['GatewayBackend', 'GatewayPolicy', 'GatewayParameters'])(
-    'needs a spec in %s',
+    'require a spec in %s',
     (kind) => {
       expect(problemsOf({ apiVersion: ours, kind, metadata: { name: 'a' } })).toEqual([
         'spec: is required',
@@ -199,7 +199,7 @@ describe('our kinds', () => {
     ])
   })
 
-  it('[PolicyStatus.conditions] has conditions beside the required ancestors', () => {
+  it('[PolicyStatus.conditions] may be set together with the required ancestors', () => {
     const conditions = [
       { type: 'Accepted', status: 'True', reason: 'Valid', message: '', lastTransitionTime: 't' },
     ]
@@ -220,7 +220,7 @@ describe('our kinds', () => {
   const mcp = { authorization: { policy: { matchExpressions: ['true'] } } }
   const simple = { tcp: {}, tls: {}, http: {}, auth: { passthrough: {} } }
 
-  it('[BackendSimple.fields] has tcp, tls, http and auth, and neither ai nor mcp', () => {
+  it('[BackendSimple.fields] has tcp, tls, http and auth, but neither ai nor mcp', () => {
     const moderation = (policies: object) =>
       policy({
         backend: { ai: { promptGuard: { request: [{ vendorAModeration: { policies } }] } } },
@@ -233,7 +233,7 @@ describe('our kinds', () => {
     ])
   })
 
-  it('[BackendWithAI.fields] has ai, and no mcp', () => {
+  it('[BackendWithAI.fields] has ai, but not mcp', () => {
     const named = (policies: object) =>
       backend({ ai: { groups: [{ providers: [{ name: 'a', vendorA: {}, policies }] }] } })
     expect(problemsOf(named({ ...simple, ai }))).toEqual([])
@@ -242,7 +242,7 @@ describe('our kinds', () => {
     ])
   })
 
-  it('[BackendWithMCP.fields] has mcp, and no ai', () => {
+  it('[BackendWithMCP.fields] has mcp, but not ai', () => {
     const target = (policies: object) =>
       backend({ mcp: { targets: [{ name: 'a', static: { host: 'a', port: 1, policies } }] } })
     expect(problemsOf(target({ ...simple, mcp }))).toEqual([])
@@ -252,7 +252,7 @@ describe('our kinds', () => {
   })
 })
 
-describe('hints', () => {
+describe('problem messages', () => {
   const jwks = { backendRef: { name: 'a', port: 1 }, jwksPath: '/a' }
   it.each([
     [
@@ -283,7 +283,7 @@ describe('hints', () => {
   ])('%#', (input, problem) => expect(problemsOf(input)).toContain(problem))
 })
 
-describe('core kinds', () => {
+describe('Kubernetes core kinds', () => {
   const core = (kind: string, body: object, apiVersion = 'v1') => ({
     apiVersion,
     kind,
@@ -291,7 +291,7 @@ describe('core kinds', () => {
     ...body,
   })
 
-  it('keeps what it does not know, and takes null for absent', () => {
+  it('keep unknown fields, and treat null as not set', () => {
     const spec = { ipFamilies: ['IPv4'], selector: null, ports: [{ port: 80, nodePort: 30_000 }] }
     const outcome = validateObject(core('Service', { spec }))
     expect(outcome).toMatchObject({
@@ -301,7 +301,7 @@ describe('core kinds', () => {
     expect(outcome.ok && JSON.stringify(outcome.value)).not.toContain('selector')
   })
 
-  it('takes an EndpointSlice whose lists are null', () => {
+  it('accept an EndpointSlice whose lists are null', () => {
     const slice = core(
       'EndpointSlice',
       { addressType: 'IPv4', endpoints: null, ports: null },
@@ -310,20 +310,20 @@ describe('core kinds', () => {
     expect(problemsOf(slice)).toEqual([])
   })
 
-  it('refuses a port that is none', () => {
+  it('refuse the port number 0', () => {
     expect(problemsOf(core('Service', { spec: { ports: [{ port: 0 }] } }))).toEqual([
       'spec.ports[0].port: must be at least 1',
     ])
   })
 
-  it('writes stringData of a Secret into data', () => {
+  it('merge stringData of a Secret into data', () => {
     const secret = core('Secret', { data: { a: 'YQ==', b: 'Yg==' }, stringData: { b: 'ä' } })
     const outcome = validateObject(secret)
     expect(outcome).toMatchObject({ ok: true, value: { data: { a: 'YQ==', b: 'w6Q=' } } })
     expect(outcome.ok && 'stringData' in outcome.value).toBe(false)
   })
 
-  it('refuses data of a Secret that is not base64', () => {
+  it('refuse data of a Secret that is not base64', () => {
     expect(problemsOf(core('Secret', { data: { a: 'not base64' } }))).toEqual([
       'data.a: must be base64; for plain text use stringData',
     ])
@@ -331,7 +331,7 @@ describe('core kinds', () => {
 })
 
 describe('validateObject', () => {
-  it('never changes its input', () => {
+  it('does not change its input', () => {
     const deepFreeze = (value: unknown): unknown => {
       if (typeof value === 'object' && value !== null) {
         Object.freeze(value)
@@ -351,24 +351,24 @@ describe('validateObject', () => {
   })
 })
 
-describe('objects that nothing could walk', () => {
+describe('objects that are cyclic or nested too deeply', () => {
   const depth = (levels: number): object => (levels === 0 ? {} : { a: depth(levels - 1) })
   const problem = ': must not be nested deeper than 128 levels, nor be a part of itself'
 
-  it('refuses one that is a part of itself', () => {
+  it('are refused if they contain themselves', () => {
     const rawConfig: Record<string, unknown> = {}
     rawConfig.again = rawConfig
     expect(problemsOf(parameters({ rawConfig }))).toEqual([problem])
   })
 
-  it('refuses one that is nested without end', () => {
+  it('are refused if they have more than 128 levels', () => {
     expect(problemsOf(parameters({ rawConfig: depth(100) }))).toEqual([])
     expect(problemsOf(parameters({ rawConfig: depth(130) }))).toEqual([problem])
   })
 })
 
 describe('expandList', () => {
-  it('gives the items of a list with their places', () => {
+  it('returns the items of a list with their paths', () => {
     const items = [backend(fixed), { apiVersion: 'v1', kind: 'Secret' }]
     expect(expandList({ apiVersion: 'v1', kind: 'List', items })).toEqual([
       { input: items[0], path: 'items[0]' },
@@ -376,14 +376,14 @@ describe('expandList', () => {
     ])
   })
 
-  it('tells the items of a typed list what they are', () => {
+  it('gives the items of a typed list their apiVersion and kind', () => {
     const list = { apiVersion: ours, kind: 'GatewayBackendList', items: [{ spec: fixed }] }
     expect(expandList(list)).toEqual([
       { input: { apiVersion: ours, kind: 'GatewayBackend', spec: fixed }, path: 'items[0]' },
     ])
   })
 
-  it('leaves any other input alone', () => {
+  it('returns any other input unchanged', () => {
     expect(expandList(backend(fixed))).toEqual([{ input: backend(fixed), path: '' }])
     expect(expandList(null)).toEqual([{ input: null, path: '' }])
   })

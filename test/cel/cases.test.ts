@@ -72,8 +72,8 @@ describe.each(files)('expressions of $file', ({ cases }) => {
   })
 })
 
-describe('the cases', () => {
-  it('call every function', () => {
+describe('the expression cases', () => {
+  it('cover every function', () => {
     const text = files.flatMap(({ cases }) => cases.map(({ expression }) => expression)).join('\n')
     const uncalled = [...functions.keys()].filter((name) => !text.includes(`${name}(`))
     expect(uncalled).toEqual([])

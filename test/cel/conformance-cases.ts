@@ -160,8 +160,8 @@ export function failureOf({ test }: ConformanceCase): string | undefined | null 
     return wantsError ? undefined : `is refused: ${outcome.problems[0]?.message}`
   }
   const result = outcome.value.evaluate(activationOf(Object.fromEntries(bindings) as never))
-  // A function that does not exist is told at evaluation here: the case still asks for one, unless
-  // it is one that the case itself declares.
+  // Unknown functions are reported at evaluation. The case needs such a function unless it declares
+  // the function itself.
   const unknown = isCelError(result)
     ? /^there is no (?:function|method) (\w+)\(/.exec(result.message)?.[1]
     : undefined

@@ -96,7 +96,7 @@ const plain = [
 const operators = ['+', '-', '*', '/', '%', '==', '!=', '<', '<=', '>', '>=', 'in', '&&', '||']
 const comparisons = ['==', '!=', '<', '<=', '>', '>=', 'in']
 
-/** As a peer sees it; undefined where it gives up on an expression, which says nothing about ours. */
+/** The result of the peer; undefined if the peer cannot handle the expression. */
 function peerResult(source: string): string | undefined {
   try {
     return showPeer(run(source, { x: 'free' }))
@@ -105,8 +105,8 @@ function peerResult(source: string): string | undefined {
   }
 }
 
-describe('another implementation', () => {
-  it('gives the same values and the same errors for all types but doubles', () => {
+describe('random expressions, compared with another CEL implementation', () => {
+  it('have the same values and errors for all types except doubles', () => {
     let values = 0
     const property = fc.property(expressions(plain, operators), (source) => {
       const theirs = peerResult(source)
@@ -118,7 +118,7 @@ describe('another implementation', () => {
     expect(values).toBeGreaterThan(300)
   })
 
-  it('gives the same comparisons of doubles with all types', () => {
+  it('have the same results if doubles are compared with values of any type', () => {
     const numbers = [
       '1.0',
       '1.5',

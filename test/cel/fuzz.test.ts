@@ -71,14 +71,14 @@ function survives(source: string): void {
   else writeJson(result)
 }
 
-describe('nothing that anybody writes throws', () => {
-  it('whatever the characters', () => {
+describe('compiling and evaluating random expressions never throws', () => {
+  it('with random characters', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 60 }), survives), {
       numRuns: 3000,
     })
   })
 
-  it('whatever the tokens', () => {
+  it('with random tokens', () => {
     const tokens = fc.array(fc.constantFrom(...atoms), { maxLength: 25 })
     fc.assert(
       fc.property(tokens, (parts) => survives(parts.join(''))),
@@ -86,7 +86,7 @@ describe('nothing that anybody writes throws', () => {
     )
   })
 
-  it('whatever the types of well-formed expressions', () => {
+  it('with well-formed expressions of random types', () => {
     fc.assert(fc.property(expression, survives), { numRuns: 10_000 })
   })
 })

@@ -16,8 +16,8 @@ const cases = readdirSync(import.meta.dirname, { withFileTypes: true })
   .map(({ name }) => name)
   .sort()
 
-describeWithParts(['helm'], 'values to manifests', () => {
-  it.each(cases)('%s', async (name) => {
+describeWithParts(['helm'], 'the manifests that the charts render', () => {
+  it.each(cases)('are as expected for the values %s', async (name) => {
     const folder = join(import.meta.dirname, name)
     const values = parse(readFileSync(join(folder, 'values.in.yaml'), 'utf8'))
     const text = await templateText('sluice', values)
@@ -26,7 +26,7 @@ describeWithParts(['helm'], 'values to manifests', () => {
     expect(text, name).toBe(existsSync(path) ? readFileSync(path, 'utf8') : '')
   })
 
-  it.each(['sluice', 'sluice-crds'])('helm finds nothing to mend in %s', async (chart) => {
+  it.each(['sluice', 'sluice-crds'])('pass helm lint in strict mode (%s)', async (chart) => {
     const { stdout } = await promisify(execFile)(partPath('helm'), [
       'lint',
       '--strict',

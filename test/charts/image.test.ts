@@ -91,7 +91,7 @@ describe('the file tree of the images', () => {
     rmSync(root, { recursive: true, force: true })
   })
 
-  it('has an SBOM of exactly the packages that it holds', async () => {
+  it('includes an SBOM of exactly the packages that it contains', async () => {
     const sbom = JSON.parse(readFileSync(join(root, 'app', 'sbom.cdx.json'), 'utf8')) as {
       bomFormat: string
       components: { name: string; version: string; purl: string }[]
@@ -112,65 +112,62 @@ describe('the file tree of the images', () => {
     expect(listed.some((one) => one.startsWith('vitest@'))).toBe(false)
   })
 
-  describe.skipIf(!isPermitted)(
-    'in namespaces of its own (where the system lets a user make them)',
-    () => {
-      const argsOf = ({ user, entrypoint }: Stage, command: readonly string[]) => {
-        const [uid = '', gid = ''] = user.split(':')
-        const inside = ['sh', '-c', enter, 'sh', root, uid, gid, ...entrypoint, ...command]
-        return [...namespaces, ...inside]
-      }
-      const run = (stage: Stage, command: readonly string[]) =>
-        promisify(execFile)('unshare', argsOf(stage, command), { env: environment(stage) })
-      /** The tools of the host make the namespaces; Node is found where the image has it. */
-      const environment = ({ env }: Stage) => ({ ...env, PATH: `${env.PATH}:${process.env.PATH}` })
+  describe.skipIf(!isPermitted)('in namespaces of its own (if the system permits them)', () => {
+    const argsOf = ({ user, entrypoint }: Stage, command: readonly string[]) => {
+      const [uid = '', gid = ''] = user.split(':')
+      const inside = ['sh', '-c', enter, 'sh', root, uid, gid, ...entrypoint, ...command]
+      return [...namespaces, ...inside]
+    }
+    const run = (stage: Stage, command: readonly string[]) =>
+      promisify(execFile)('unshare', argsOf(stage, command), { env: environment(stage) })
+    /** The namespaces are made with tools of the host; Node comes from the path of the image. */
+    const environment = ({ env }: Stage) => ({ ...env, PATH: `${env.PATH}:${process.env.PATH}` })
 
-      it.each(['controller', 'proxy'])('starts the command of the %s', async (target) => {
-        const stage = stageOf(target)
-        expect(stage.command).toEqual([target])
-        const { stdout } = await run(stage, [...stage.command, '--help'])
-        expect(stdout).toContain(`Usage: sluice ${target}`)
-      })
+    it.each(['controller', 'proxy'])('starts the command of the %s', async (target) => {
+      const stage = stageOf(target)
+      expect(stage.command).toEqual([target])
+      const { stdout } = await run(stage, [...stage.command, '--help'])
+      expect(stdout).toContain(`Usage: sluice ${target}`)
+    })
 
-      it('runs as nobody in particular, and can write to /tmp alone', async () => {
-        const { user, ...stage } = stageOf('proxy')
-        const script = `
+    it('runs as the user of the image, which can write only to /tmp', async () => {
+      const { user, ...stage } = stageOf('proxy')
+      const script = `
         const { writeFileSync } = require('node:fs')
         const can = (path) => { try { writeFileSync(path, ''); return true } catch { return false } }
         console.log(JSON.stringify([process.getuid(), can('/app/x'), can('/x'), can('/tmp/x')]))`
-        const bare = { ...stage, user, entrypoint: ['node'] }
-        const { stdout } = await run(bare, ['-e', script])
-        expect(JSON.parse(stdout)).toEqual([Number(user.split(':')[0]), false, false, true])
-      })
+      const bare = { ...stage, user, entrypoint: ['node'] }
+      const { stdout } = await run(bare, ['-e', script])
+      expect(JSON.parse(stdout)).toEqual([Number(user.split(':')[0]), false, false, true])
+    })
 
-      it('serves a request', async () => {
-        const port = await freePort()
-        writeFileSync(join(root, 'manifests', 'all.yaml'), manifests(port))
-        const off = ['admin', 'stats', 'readiness'].flatMap((part) => [`--${part}-address`, 'off'])
-        const stage = stageOf('proxy')
-        const command = [
-          'run',
-          '-f',
-          '/manifests',
-          '--ephemeral',
-          '--bind-address',
-          '127.0.0.1',
-          ...off,
-        ]
-        const child = spawn('unshare', argsOf(stage, command), { env: environment(stage) })
-        children.push(child)
-        let said = ''
-        child.stderr.on('data', (chunk: Buffer) => {
-          said += chunk.toString()
-        })
-        await waitFor('readiness', () => {
-          if (child.exitCode !== null) throw new Error(`it ended: ${said}`)
-          return /^ready$/m.test(said)
-        })
-        expect(await send(port)).toMatchObject({ status: 200, body: 'from the image' })
+    it('serves a request', async () => {
+      const port = await freePort()
+      writeFileSync(join(root, 'manifests', 'all.yaml'), manifests(port))
+      const off = ['admin', 'stats', 'readiness'].flatMap((part) => [`--${part}-address`, 'off'])
+      const stage = stageOf('proxy')
+      const command = [
+        'run',
+        '-f',
+        '/manifests',
+        '--ephemeral',
+        '--bind-address',
+        '127.0.0.1',
+        ...off,
+      ]
+      const child = spawn('unshare', argsOf(stage, command), { env: environment(stage) })
+      children.push(child)
+      let said = ''
+      child.stderr.on('data', (chunk: Buffer) => {
+        said += chunk.toString()
       })
-    },
-  )
+      await waitFor('readiness', () => {
+        if (child.exitCode !== null) throw new Error(`it ended: ${said}`)
+        return /^ready$/m.test(said)
+      })
+      expect(await send(port)).toMatchObject({ status: 200, body: 'from the image' })
+    })
+  })
 })
 
 const manifests = (port: number) => `

@@ -1,4 +1,4 @@
-/** Every value of the chart `sluice`: where it is seen in the rendered objects, or how it is refused. */
+/** Every value of the chart `sluice`: its effect in the rendered objects, or its refusal. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { only, type Rendered, template } from '../support/helm.ts'
 import { describeWithParts } from '../support/parts.ts'
@@ -34,7 +34,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
   })
 
   describe('[values.controller] the control plane', () => {
-    it('[values.controller.replicaCount] has one replica unless told otherwise', async () => {
+    it('[values.controller.replicaCount] has one replica by default, and spreads several over hosts and zones', async () => {
       expect(deployment(plain).spec.replicas).toBe(1)
       const three = await render({ controller: { replicaCount: 3 } })
       expect(deployment(three).spec.replicas).toBe(3)
@@ -45,7 +45,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       ])
     })
 
-    it('[values.controller.image.registry] [values.controller.image.repository] [values.controller.image.tag] [values.controller.image.pullPolicy] [values.image.registry] [values.image.tag] [values.image.pullPolicy] takes each part of its image from its own value, else from that of all images', async () => {
+    it('[values.controller.image.registry] [values.controller.image.repository] [values.controller.image.tag] [values.controller.image.pullPolicy] [values.image.registry] [values.image.tag] [values.image.pullPolicy] takes each part of its image from its own value, or else from the value for all images', async () => {
       expect(containerOf(plain).image).toBe('ghcr.io/sluice-dev/controller:0.1.0')
       expect(containerOf(plain).imagePullPolicy).toBe('IfNotPresent')
       expect(textOf(plain, 'SLUICE_PROXY_IMAGE_REGISTRY')).toBe('ghcr.io/sluice-dev')
@@ -67,14 +67,14 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       expect(textOf(own, 'SLUICE_PROXY_IMAGE_REGISTRY')).toBe('registry.example:5000/mirror')
     })
 
-    it('[values.controller.logLevel] tells as much as it is told to', async () => {
+    it('[values.controller.logLevel] has the configured log level, and refuses an unknown one', async () => {
       expect(textOf(plain, 'SLUICE_LOG_LEVEL')).toBe('info')
       const quiet = await render({ controller: { logLevel: 'error' } })
       expect(textOf(quiet, 'SLUICE_LOG_LEVEL')).toBe('error')
       expect(await refusal({ controller: { logLevel: 'loud' } })).toContain('/controller/logLevel')
     })
 
-    it('[values.controller.extraEnv] gets more variables, and replaces those of the chart', async () => {
+    it('[values.controller.extraEnv] gets the additional variables, which replace those of the chart', async () => {
       const extraEnv = {
         ZONE: 'a',
         COUNT: 1000000,
@@ -98,7 +98,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       expect(await refusal({ controller: { extraEnv: { BOTH: both } } })).toContain('/BOTH')
     })
 
-    it('[values.controller.podDisruptionBudget] gets a budget of its own when one is asked for', async () => {
+    it('[values.controller.podDisruptionBudget] gets a PodDisruptionBudget if one is configured', async () => {
       expect(plain.some(({ kind }) => kind === 'PodDisruptionBudget')).toBe(false)
       const objects = await render({ controller: { podDisruptionBudget: { minAvailable: 1 } } })
       expect(only(objects, 'PodDisruptionBudget').spec).toEqual({
@@ -107,7 +107,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       })
     })
 
-    it('[values.controller.service.type] [values.controller.service.ports] [ports.xds] [ports.health] [ports.metrics] is reached through a Service', async () => {
+    it('[values.controller.service.type] [values.controller.service.ports] [ports.xds] [ports.health] [ports.metrics] is reached through a Service with the configured type and ports', async () => {
       expect(only(plain, 'Service').spec.type).toBe('ClusterIP')
       expect(portsOf(plain)).toEqual(['grpc-xds 9978', 'health 9093', 'metrics 9092'])
       expect(textOf(plain, 'SLUICE_XDS_SERVICE_NAME')).toBe('sluice')
@@ -134,7 +134,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       expect(podOf(objects).metadata.annotations['prometheus.io/port']).toBe('1092')
     })
 
-    it('[values.controller.strategy] is replaced as the strategy says', async () => {
+    it('[values.controller.strategy] has the configured update strategy', async () => {
       const quarter = { maxSurge: '25%', maxUnavailable: '25%' }
       const rolling = { type: 'RollingUpdate', rollingUpdate: quarter }
       expect(deployment(plain).spec.strategy).toEqual(rolling)
@@ -147,7 +147,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       expect(await strategyOf({ type: 'Recreate' })).toEqual({ type: 'Recreate' })
     })
 
-    it('[values.controller.xds.tls.enabled] serves configuration over TLS with the Secret of a fixed name', async () => {
+    it('[values.controller.xds.tls.enabled] serves configuration over TLS with the Secret sluice-xds-cert', async () => {
       expect(variable(plain, 'SLUICE_XDS_TLS_ENABLED')).toBeUndefined()
       const objects = await render({ controller: { xds: { tls: { enabled: true } } } })
       expect(textOf(objects, 'SLUICE_XDS_TLS_ENABLED')).toBe('true')
@@ -163,8 +163,8 @@ describeWithParts(['helm'], 'the values of the chart', () => {
     })
   })
 
-  describe('pods', () => {
-    it('[values.deploymentAnnotations] [values.podAnnotations] carry annotations', async () => {
+  describe('pods of the controller', () => {
+    it('[values.deploymentAnnotations] [values.podAnnotations] have the configured annotations', async () => {
       expect(podOf(plain).metadata.annotations).toEqual({
         'prometheus.io/scrape': 'true',
         'prometheus.io/path': '/metrics',
@@ -187,12 +187,15 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       '[values.tolerations]': ['tolerations', [{ key: 'a', operator: 'Exists' }]],
       '[values.imagePullSecrets]': ['imagePullSecrets', [{ name: 'registry' }]],
     } as const
-    it.each(Object.entries(scheduling))('%s is copied', async (_, [field, given]) => {
-      expect(podOf(plain).spec[field]).toBeUndefined()
-      expect(podOf(await render({ [field]: given })).spec[field]).toEqual(given)
-    })
+    it.each(Object.entries(scheduling))(
+      '%s is copied into the pod spec',
+      async (_, [field, given]) => {
+        expect(podOf(plain).spec[field]).toBeUndefined()
+        expect(podOf(await render({ [field]: given })).spec[field]).toEqual(given)
+      },
+    )
 
-    it('[values.podSecurityContext] [values.securityContext] [values.resources] are restricted, unless told otherwise', async () => {
+    it('[values.podSecurityContext] [values.securityContext] [values.resources] have a restricted security context by default, which the values replace', async () => {
       expect(podOf(plain).spec.securityContext).toBeUndefined()
       expect(containerOf(plain).resources).toBeUndefined()
       expect(containerOf(plain).securityContext).toEqual({
@@ -214,11 +217,11 @@ describeWithParts(['helm'], 'the values of the chart', () => {
     })
   })
 
-  describe('names', () => {
+  describe('names of objects', () => {
     const nameWith = async (values: object, release: string) =>
       deployment(await template('sluice', values, { release })).metadata.name
 
-    it('[values.nameOverride] [values.fullnameOverride] are the release and the chart, or what they are told to be', async () => {
+    it('[values.nameOverride] [values.fullnameOverride] are made of the release and the chart, unless a value overrides them', async () => {
       expect(await nameWith({}, 'edge')).toBe('edge-sluice')
       expect(await nameWith({}, 'my-sluice')).toBe('my-sluice')
       expect(await nameWith({ nameOverride: 'gw' }, 'edge')).toBe('edge-gw')
@@ -226,7 +229,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       expect((await nameWith({ nameOverride: 'x'.repeat(63) }, 'edge')).length).toBe(63)
     })
 
-    it('[values.serviceAccount.create] [values.serviceAccount.name] [values.serviceAccount.annotations] of the service account are generated, given or of one that exists', async () => {
+    it('[values.serviceAccount.create] [values.serviceAccount.name] [values.serviceAccount.annotations] of the service account are generated by default, or those of an existing account', async () => {
       const accountOf = (objects: readonly Rendered[]) => podOf(objects).spec.serviceAccountName
       expect(accountOf(plain)).toBe('sluice')
       expect(only(plain, 'ServiceAccount').metadata.name).toBe('sluice')
@@ -245,8 +248,8 @@ describeWithParts(['helm'], 'the values of the chart', () => {
     })
   })
 
-  describe('what the controller reads', () => {
-    it('[values.discoveryNamespaceSelectors] is narrowed to namespaces by any of several selectors', async () => {
+  describe('input of the controller', () => {
+    it('[values.discoveryNamespaceSelectors] can be limited to the namespaces that any of several selectors matches', async () => {
       expect(variable(plain, 'SLUICE_DISCOVERY_NAMESPACE_SELECTORS')).toBeUndefined()
       const selectors = [
         { matchLabels: { team: 'a' } },
@@ -260,7 +263,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       )
     })
 
-    it('[values.gatewayClassParametersRefs] gives the default class parameters, by name and namespace', async () => {
+    it('[values.gatewayClassParametersRefs] includes the default parameters of a class, by name and namespace', async () => {
       const refs = { agentgateway: { name: 'p', namespace: 'n' } }
       const objects = await render({ gatewayClassParametersRefs: refs })
       const text = textOf(objects, 'SLUICE_GATEWAY_CLASS_PARAMETERS_REFS') ?? ''
@@ -269,7 +272,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       expect(await refusal(half)).toContain("missing property 'namespace'")
     })
 
-    it('[values.inferenceExtension.enabled] includes InferencePools only where they are wanted', async () => {
+    it('[values.inferenceExtension.enabled] includes InferencePools only if they are enabled', async () => {
       const groupsOf = (objects: readonly Rendered[]) =>
         only(objects, 'ClusterRole').rules.flatMap(
           (rule: { apiGroups: string[] }) => rule.apiGroups,
@@ -283,7 +286,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
   })
 
   describe('the event log', () => {
-    it('is in the pod, on a volume, on a NATS server that is there, or on one that is installed', async () => {
+    it('is stored in the pod, on a volume, on an existing NATS server or on an installed one', async () => {
       expect(textOf(plain, 'SLUICE_LOG_FILE')).toBe('/var/lib/sluice/events.db')
       const kept = await render({ controller: { persistence: { enabled: true, size: '5Gi' } } })
       expect(only(kept, 'PersistentVolumeClaim').spec.resources.requests.storage).toBe('5Gi')
@@ -302,7 +305,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
       })
     })
 
-    it('has one place', async () => {
+    it('is refused if it is configured in two places', async () => {
       const url = { url: 'nats://nats.example:4222' }
       const two = { controller: { nats: url }, nats: { enabled: true } }
       expect(await refusal(two)).toContain('the event log has one place')
@@ -313,7 +316,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
     })
   })
 
-  it('refuses what the API server or the controller would refuse after the installation', async () => {
+  it('refuse what the API server or the controller would refuse after the installation', async () => {
     const refused: readonly (readonly [object, string])[] = [
       [{ controller: { service: { ports: { agwGrpc: 9093 } } } }, 'three different ports'],
       [{ controller: { strategy: { type: 'Slow' } } }, '/controller/strategy/type'],
@@ -337,7 +340,7 @@ describeWithParts(['helm'], 'the values of the chart', () => {
     for (const [position, [, text]] of refused.entries()) expect(answers[position]).toContain(text)
   })
 
-  it('refuses a value that does not exist, and names it', async () => {
+  it('refuse an unknown value by name', async () => {
     expect(await refusal({ controller: { replicas: 2 } })).toMatch(/controller.*'replicas'/s)
   })
 })

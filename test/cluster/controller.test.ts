@@ -317,7 +317,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
       code: 2,
       stderr: `sluice: port is already in use: xds address ${taken}\n`,
     })
-    // An address of nobody: reserved for documentation (RFC 5737).
+    // An unused address: reserved for documentation (RFC 5737).
     expect(
       await started('--xds-address', '127.0.0.1:0', '--health-address', '192.0.2.1:1'),
     ).toMatchObject({

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { customResourceDefinitions } from '../../src/api/crds.ts'
+import { crds } from '../../src/api/crds.ts'
 import { boundCases } from '../api/cases/bounds.ts'
 import { byTitle, type CaseGroup, type SchemaCase } from '../api/cases/case.ts'
 import { groupCases } from '../api/cases/groups.ts'
@@ -46,7 +46,7 @@ const examples = [
   ['GatewayParameters', { logging: { level: 'info' } }, { shutdown: { min: 1, max: 2 } }],
 ] as const satisfies readonly (readonly [OurKind, object, object])[]
 
-/** Title of a group: its id in brackets where it is a row of the coverage table. */
+/** The title of a group: its id in brackets if it is a row of the coverage table. */
 const titleOf = ({ id, shows = [] }: CaseGroup) =>
   [id, ...shows].map((row) => (row.includes('.') ? `[${row}]` : row)).join(' ')
 
@@ -57,7 +57,7 @@ describeWithParts(
     let server: ApiServer
     beforeAll(async () => {
       server = await startApiServer()
-      await installCrds(server, customResourceDefinitions() as readonly Crd[])
+      await installCrds(server, crds() as readonly Crd[])
       await installCrds(server, readCrds(join(partPath('gateway-api-crds'), 'standard')))
       const inference = readCrds(partPath('inference-crds'))
       await installCrds(
@@ -151,7 +151,7 @@ describeWithParts(
         expect(refused.status).toBe(422)
         expect(causesOf(refused.body)).toMatchObject([{ field: 'kind' }])
 
-        const crd = customResourceDefinitions().find((one) => one.spec.names.kind === kind)
+        const crd = crds().find((one) => one.spec.names.kind === kind)
         expect(crd?.spec.versions[0]?.schema.openAPIV3Schema.required).not.toContain('metadata')
       })
 
@@ -248,7 +248,7 @@ describeWithParts(
         (group) => [titleOf(group), group] as const,
       ),
     )('%s', (_, { cases }) => {
-      it.each(byTitle(cases))('%s: the server and offline validation agree', async (_, example) => {
+      it.each(byTitle(cases))('%s, as offline validation does', async (_, example) => {
         const { status, body } = await dryRun(server, example)
         const offline = problemsOf(objectOf(example))
         if (example.refusedAt === undefined) {
@@ -271,8 +271,8 @@ describeWithParts(
 )
 
 /**
- * The server's complaints. It adds one about no field where it left rules unjudged because a part
- * that they read is invalid; that one repeats the others.
+ * The causes that the server reports. If a field is invalid, the server skips the rules that read it
+ * and adds a cause without a field, which is left out here.
  */
 function causesOf(body: {
   details?: { causes?: { field: string; message: string }[] }

@@ -21,7 +21,7 @@ interface PodTemplate {
   }
 }
 
-describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a proxy that was deployed', () => {
+describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a deployed proxy', () => {
   let cluster: TestCluster
   let controller: ControllerProcess
   let upstream: Upstream
@@ -121,14 +121,14 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a proxy that was dep
     await cluster?.server.stop()
   })
 
-  it('starts as its pod says, serves the Gateway, and makes it programmed [GatewayParameters.rawConfig] [ParametersLogging.format]', async () => {
+  it('starts with the settings of its pod, serves the Gateway, and makes it Programmed [GatewayParameters.rawConfig] [ParametersLogging.format]', async () => {
     const first = await pod('edge-1', '127.0.0.1')
     expect(first.args).toEqual(['proxy', '--config', `${first.folder}/config/config.yaml`])
     await waitFor('readiness', () => first.isReady())
     const answer = await fetch(`http://127.0.0.1:${port}/`)
     expect(answer.status).toBe(200)
     await cluster.condition('Gateway', 'edge', 'Programmed=True')
-    // The typed field wins over rawConfig: what it tells, and of requests, is JSON.
+    // The typed field takes precedence over rawConfig: both logs are JSON.
     for (const line of first.stderr.trim().split('\n')) {
       expect(JSON.parse(line)).toMatchObject({
         level: expect.any(String),
@@ -233,7 +233,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a proxy that was dep
     await template(({ spec }) => spec.terminationGracePeriodSeconds === 20)
   })
 
-  it('tells what the typed level lets through, for everything and by module [ParametersLogging.level] [GatewayParameters.logging] [GatewayParameters.env]', async () => {
+  it('logs at the configured level, for everything and by module [ParametersLogging.level] [GatewayParameters.logging] [GatewayParameters.env]', async () => {
     const env = [
       { name: 'SLUICE_ADMIN_ADDRESS', value: 'off' },
       { name: 'READY', value: `127.0.0.1:${readyPort}` },

@@ -10,7 +10,7 @@ import { always, deployerParts, plain, useDeployer } from './deployer-rig.ts'
 describeWithParts(deployerParts, 'deployed proxies', () => {
   const { cluster, controller, deployed } = useDeployer()
 
-  it('gives a Gateway its objects, and each the Gateway as owner', async () => {
+  it('creates the objects of a Gateway, owned by the Gateway', async () => {
     await cluster.apply(gateway('plain'))
     const { metadata } = await cluster.get('Gateway', 'plain')
     const owner = {
@@ -37,7 +37,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
     expect(spec.ports).toMatchObject([{ name: 'listener-8080', port: 8080, targetPort: 8080 }])
   })
 
-  it('takes the address of the Gateway from its Service, and the ports from its listeners', async () => {
+  it('sets the Gateway address from its Service, and the Service ports from the listeners', async () => {
     await cluster.condition('Gateway', 'plain', 'Programmed=False/Pending')
     const address = () =>
       cluster.status('Gateway', 'plain').then((status) => {

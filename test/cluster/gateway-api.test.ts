@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { kinds } from '../../src/api/kinds.ts'
+import { caseTitle } from '../api/cases/case.ts'
 import { gatewayApiTable, gatewayGroup, gatewayObject } from '../api/gateway-api-table.ts'
 import { type ApiServer, apiServerParts, startApiServer } from '../support/api-server.ts'
 import { installCrds, readCrds } from '../support/crds.ts'
@@ -29,8 +30,8 @@ describeWithParts(
     afterAll(() => server?.stop())
 
     describe.each(Object.entries(gatewayApiTable))('%s', (kind, rows) => {
-      it.each(rows.map((row) => [row.written, row] as const))(
-        'judges as offline validation does: %s',
+      it.each(rows.map((row) => [caseTitle(row), row] as const))(
+        '%s, as offline validation does',
         async (_, { spec, refusedAt }) => {
           const { status } = await server.request(
             'POST',

@@ -1,7 +1,7 @@
 /**
  * The charts in a real API server: installed, upgraded and removed by helm. There is no kubelet, so
- * the container of the installed Deployment is started here: with its arguments and environment, as
- * its service account, and with no permission but those that the chart has given it.
+ * the test starts the container of the installed Deployment: with its arguments and environment, as
+ * its service account, and only with the permissions of the chart.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -55,7 +55,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     )
   const deployment = async () => (await cluster.server.request('GET', deploymentPath)).body
 
-  /** What nobody but the garbage collector removes, with the owners whose end it waits for. */
+  /** Objects that only the garbage collector removes, with the owners whose deletion it waits for. */
   const ownersOfWhatIsLeft = async () => {
     const paths = [
       '/apis/gateway.networking.k8s.io/v1/gatewayclasses',

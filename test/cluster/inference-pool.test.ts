@@ -103,7 +103,7 @@ describeWithParts(
     let kubeconfig: string
     beforeAll(async () => {
       cluster = await new TestCluster(await startApiServer()).install()
-      // The least that may be: nobody may write what is deployed.
+      // The fewest permissions: deployed objects may not be written.
       kubeconfig = await cluster.account('controller', controllerRules())
       controller = await start(true, kubeconfig)
       await cluster.applyAll([

@@ -101,7 +101,7 @@ describeWithParts(parts, 'three replicas of a controller', () => {
     const forged = { ...last.data, replica: 'other', desired: '0000000000000000' }
     await log.append([{ ...last, id: 'forged', data: forged }])
     await Promise.all(
-      replicas.map((one) => one.said(/this replica and other have different states/)),
+      replicas.map((one) => one.said(/this replica and other derived different states/)),
     )
     for (const one of replicas) {
       expect(await one.metric('sluice_digest_checks_total', 'different')).toBe(1)
@@ -109,7 +109,7 @@ describeWithParts(parts, 'three replicas of a controller', () => {
     await log.close()
   })
 
-  it('pass over what a holder appends that was stopped for longer than its lease', async () => {
+  it('ignore events that a holder appends after it was suspended for longer than its lease', async () => {
     const stopped = await theHolder()
     stopped.signal('SIGSTOP')
     const others = replicas.filter((one) => one !== stopped)

@@ -118,7 +118,7 @@ describeWithParts(parts, 'a controller and a proxy whose credentials are renewed
     mount('tls', certificate(renewed))
   })
 
-  it('goes on with the renewed token of its file when the one before is refused', async () => {
+  it('uses the renewed token of its file once the old one is revoked', async () => {
     const old = readFileSync(path('controller-token'), 'utf8')
     writeFileSync(path('controller-token'), await issue('controller', 'controller-2'))
     await revoke('controller-1')
@@ -129,7 +129,7 @@ describeWithParts(parts, 'a controller and a proxy whose credentials are renewed
     await cluster.condition('HTTPRoute', 'after', 'ResolvedRefs=False/BackendNotFound')
   })
 
-  it('keeps the stream of a proxy whose token is renewed, and asks for the new one at the next', async () => {
+  it('keeps the stream of a proxy whose token is renewed, and requires the new token for the next stream', async () => {
     const old = readFileSync(path('proxy-token'), 'utf8')
     writeFileSync(path('proxy-token'), await issue('edge', 'proxy-2', ['sluice']))
     await revoke('proxy-1')
@@ -140,6 +140,6 @@ describeWithParts(parts, 'a controller and a proxy whose credentials are renewed
     await waitFor('a second stream', async () => {
       return (await proxy.metric('controller_connections_total')) === 2
     })
-    expect(controller.stderr).not.toContain('turned away')
+    expect(controller.stderr).not.toContain('was refused')
   })
 })

@@ -56,7 +56,7 @@ const object = (kind: string, name: string, spec: object, where = 'default'): Te
   spec,
 })
 
-/** What the proxies of a test on one machine need, beside what is asked for. */
+/** Settings that proxies of one machine need, together with the given ones. */
 const parameters = (more: object = {}) =>
   object(
     'GatewayParameters',
@@ -125,7 +125,7 @@ describeWithParts(parts, 'an installation', () => {
     const path = `/api/v1/namespaces/${namespace}/secrets/sluice-digest-key`
     return (await cluster.server.request('GET', path)).body.data.key
   }
-  /** Puts the Secret of the configuration server in place, as somebody's cert-manager would. */
+  /** Creates the Secret of the xDS server, as cert-manager would. */
   const certify = async () => {
     const { certificate, key } = authority.issue([serviceName, 'localhost'])
     const path = `/api/v1/namespaces/${namespace}/secrets/sluice-xds-cert`
@@ -229,7 +229,7 @@ describeWithParts(parts, 'an installation', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('[values.controller.xds.tls.enabled] [ports.xds] configures its proxies over TLS, and none that trusts another authority', async () => {
+  it('[values.controller.xds.tls.enabled] [ports.xds] configures its proxies over TLS, but not a proxy that trusts another authority', async () => {
     const [first] = pods
     expect(first?.env.SLUICE_XDS_CA_FILE).toBe(`${first?.folder}/etc/xds-tls/ca.crt`)
     expect(first?.stderr).toContain(`connected to the controller at localhost:${xdsPort}`)
@@ -283,7 +283,7 @@ describeWithParts(parts, 'an installation', () => {
     await chart('upgrade', 'sluice-crds', chartPath('sluice-crds'))
     await chart('upgrade', 'sluice', chartPath('sluice'))
     expect(await kept()).toEqual(was)
-    // The volume is one pod's at a time: the old one ends, and nobody is there for a while.
+    // One pod has the volume at a time: the old one stops first, so there is a gap without a pod.
     expect(await old?.stop()).toBe(0)
     const events = async () =>
       (await sluice('log', '-o', 'json', '--log-file', join(folder, 'events.db'))).stdout
@@ -308,7 +308,7 @@ describeWithParts(parts, 'an installation', () => {
     await noFailures()
   })
 
-  it('has its proxies rolled to the version of the controller, under load', async () => {
+  it('upgrades its proxies to the version of the controller, under load', async () => {
     const { image } = containerOf(
       await deployed.until('Deployment', 'edge', (one) =>
         containerOf(one).image.endsWith(':0.1.0'),
@@ -322,7 +322,7 @@ describeWithParts(parts, 'an installation', () => {
     await noFailures()
   })
 
-  it('[design.replicas] goes over to NATS and two replicas under load, and only the holder writes', async () => {
+  it('[design.replicas] migrates to NATS and two replicas under load, and only the lease holder writes', async () => {
     const alone = controllers.at(-1)
     values = {
       ...values,
@@ -335,7 +335,7 @@ describeWithParts(parts, 'an installation', () => {
     }
     const was = await deployed.versions('edge')
     await chart('upgrade', 'sluice', chartPath('sluice'))
-    // A rolling update: the new ones are ready before the old one is told to stop.
+    // A rolling update: the new pods are ready before the old one is stopped.
     const replicas = await Promise.all(['sluice-3', 'sluice-4'].map(controller))
     expect(await alone?.stop()).toBe(0)
     await cluster.apply(route('3'))

@@ -14,7 +14,7 @@ import { describeWithParts } from '../support/parts.ts'
 import { startUnsteadyProxy } from '../support/unsteady-proxy.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller watches', () => {
+describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a watching controller', () => {
   let cluster: TestCluster
   let controller: ControllerProcess | undefined
   const make = (options: Partial<ControllerProcessOptions> = {}) => {
@@ -48,7 +48,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
   })
   afterAll(() => cluster?.server.stop())
 
-  it('may have no custom resource definition yet: they come later, and are followed from then on', async () => {
+  it('starts before the CRDs are installed, and follows them once they are', async () => {
     await make().start()
     await prepared()
     await cluster.condition('GatewayClass', 'agentgateway', 'Accepted=True')
@@ -56,7 +56,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     await cluster.condition('HTTPRoute', 'shop', 'Accepted=True')
   })
 
-  it('says whether the Gateway API of the cluster is the one that it is made for', async () => {
+  it('reports whether it supports the Gateway API version of the cluster', async () => {
     await prepared()
     await make().start()
     await cluster.condition('GatewayClass', 'agentgateway', 'SupportedVersion=True')
@@ -73,7 +73,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     await cluster.condition('GatewayClass', 'agentgateway', 'SupportedVersion=True')
   })
 
-  it('may lose a kind and get it back', async () => {
+  it('continues if a CRD is removed, and follows it again once it is back', async () => {
     await prepared()
     const one = await make().start()
     const definition = gatewayCrds().find(({ spec }) => spec.names.kind === 'UDPRoute')
@@ -91,7 +91,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     })
   })
 
-  it('is not ready while a kind is forbidden, says which, and goes on when it is permitted', async () => {
+  it('is not ready while a kind is forbidden, reports it, and continues once it is permitted', async () => {
     await prepared()
     const kubeconfig = await cluster.account('limited', controllerRules(['httproutes']))
     const one = await make({ kubeconfig }).launch()
@@ -107,7 +107,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     await cluster.condition('HTTPRoute', 'permitted', 'Accepted=True')
   })
 
-  it('[values.discoveryNamespaceSelectors] counts the namespaces that a selector matches, as their labels are now', async () => {
+  it('[values.discoveryNamespaceSelectors] reads only the namespaces that a selector matches, and follows changes of labels', async () => {
     await prepared()
     const namespace = (name: string, labels: object) =>
       cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })
@@ -144,7 +144,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     await attached(4)
   })
 
-  it('counts a Service again that one route has let go of in the moment in which another takes it', async () => {
+  it('keeps reading a Service that one route drops while another starts to use it', async () => {
     await prepared()
     await make().start()
     await cluster.apply(route('turn-0', 'edge', 'shop'))
@@ -157,7 +157,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     await cluster.delete('HTTPRoute', 'turn-20')
   })
 
-  it('is told twice, late and in the wrong order, and knows the newest all the same', async () => {
+  it('applies the newest version if events arrive twice, late and out of order', async () => {
     await prepared()
     const unsteady = await startUnsteadyProxy(cluster.server, ['/httproutes'])
     const one = await make({ kubeconfig: unsteady.kubeconfig }).start()
@@ -177,7 +177,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     unsteady.close()
   })
 
-  it('is listed in pages, and from the beginning where the rest of a list is not known any more', async () => {
+  it('lists in pages, and starts again if a page has expired', async () => {
     await prepared()
     const names = Array.from({ length: 25 }, (_, n) => `p${n}`)
     for (const name of names) await cluster.apply(route(name, 'edge', 'shop'))
@@ -191,7 +191,7 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'what a controller wa
     unsteady.close()
   })
 
-  it('is compared with a new list after 410: what was made, changed and deleted meanwhile is not lost', async () => {
+  it('lists again after 410, and records what was created, changed and deleted meanwhile', async () => {
     await prepared()
     await cluster.applyAll(['gone', 'changed'].map((name) => route(name, 'edge', 'shop')))
     const unsteady = await startUnsteadyProxy(cluster.server, ['/httproutes'])

@@ -71,11 +71,11 @@ export class PodSandbox {
     return child
   }
 
-  /** Gives the pod one more address, which what it sends comes from, as if it were translated. */
+  /** Gives the pod another address, which it sends from as if by network address translation. */
   async addAddress(address: string): Promise<void> {
     await this.#inside('ip', 'addr', 'add', `${address}/32`, 'dev', 'eth0')
     await this.#sendFrom(address)
-    // Who talked to that address before asks anew where it is.
+    // Peers that used this address before must resolve it again.
     await ip('neigh', 'flush', address).catch(() => undefined)
   }
 

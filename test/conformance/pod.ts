@@ -26,7 +26,7 @@ export interface PodRequest {
   readonly hosts: Readonly<Record<string, string>>
   /** The program that stands for an image. */
   readonly programOf: (image: string) => string
-  /** Variables that the containers of an image get beside their own. */
+  /** Additional environment variables for the containers of an image. */
   readonly environmentOf: (image: string) => Readonly<Record<string, string>>
 }
 
@@ -142,7 +142,7 @@ export class Pod {
     this.isReady = true
   }
 
-  /** Tries until it works; undefined where the pod is stopped first. */
+  /** Retries until it succeeds; undefined if the pod is stopped first. */
   async #eventually<Value>(attempt: () => Promise<Value>): Promise<Value | undefined> {
     while (!this.#isStopping) {
       try {

@@ -1,5 +1,5 @@
 /**
- * `npm run conformance`: the conformance suite of the Gateway API, or that of its Inference Extension,
+ * `npm run conformance`: the conformance suite of the Gateway API or of its Inference Extension,
  * against a real API server, the controller, and the proxies that it deploys. Everything runs in
  * namespaces of its own; pods have addresses of their own, so nothing of the machine is touched.
  *
@@ -20,7 +20,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { customResourceDefinitions } from '../../src/api/crds.ts'
+import { crds as ownCrds } from '../../src/api/crds.ts'
 import { type ApiServer, apiServerParts, startApiServer } from '../support/api-server.ts'
 import { TestCluster } from '../support/cluster.ts'
 import { ControllerProcess } from '../support/controller.ts'
@@ -116,7 +116,7 @@ function readOptions(): Options {
   }
 }
 
-/** Why this machine cannot run the suite; undefined where it can. */
+/** The reason why this machine cannot run the suite; undefined if it can. */
 function obstacle(): string | undefined {
   const parts = [...apiServerParts, 'gateway-api-crds', 'inference-crds', 'go'] as const
   for (const name of parts) {
@@ -203,7 +203,7 @@ async function insideNamespaces(programs: string): Promise<number> {
     ...readCrds(partPath('inference-crds')),
   ]
   const cluster = new TestCluster(server)
-  await cluster.install([...crds, ...(customResourceDefinitions() as readonly Crd[])])
+  await cluster.install([...crds, ...(ownCrds() as readonly Crd[])])
   const controller = await new ControllerProcess({
     kubeconfig: server.kubeconfig,
     args: ['--xds-address', `${nodeAddress}:0`],
@@ -284,7 +284,7 @@ function runSuite(
   return new Promise((done) =>
     child.once('close', (code) => {
       console.log(results.text())
-      // The report counts tests that run beside others as passed before they have ended.
+      // The report counts parallel tests as passed before they have ended.
       if (code !== 0 && report !== undefined) rmSync(report, { force: true })
       done(code === 0 ? 0 : 1)
     }),

@@ -1,7 +1,7 @@
 /**
- * What a cluster does beside its API server: Deployments get pods, Services endpoints, load balancers
- * addresses, and what belongs to something that is gone is removed. It looks at everything a few times
- * a second, which is simple and quick enough for a cluster of this size.
+ * The parts of a cluster other than its API server: it creates pods for Deployments, endpoints for
+ * Services and addresses for load balancers, and removes objects whose owner is deleted. It checks
+ * everything a few times a second, which is fast enough for a cluster of this size.
  */
 import type { ApiServer } from '../support/api-server.ts'
 import type { ContainerLog } from './kubelet.ts'
@@ -59,7 +59,7 @@ export class Workloads {
   readonly #options: ClusterOptions
   readonly #server: ApiServer
   readonly #workloads = new Map<string, Workload>()
-  /** By Service: its address and the pod that has it. */
+  /** The address of each Service and the pod that has it. */
   readonly #balancers = new Map<string, { address: string; pod?: Pod | undefined }>()
   readonly #slices = new Map<string, string>()
   #addresses = 1
@@ -151,7 +151,7 @@ export class Workloads {
     const pod = new Pod({
       ...this.#options,
       namespace,
-      // The suite takes the last two parts for those that a ReplicaSet and a Pod add.
+      // The suite expects the two suffixes that a ReplicaSet and a Pod add.
       name: `${name}-replicas-${number.toString(36).padStart(5, '0')}`,
       address,
       template,
@@ -267,7 +267,7 @@ export class Workloads {
     balancer.pod = pod
   }
 
-  /** Addresses are given again as late as possible: clients remember where one was. */
+  /** Addresses are reused as late as possible, since clients cache them. */
   #freeBalancer(): string {
     const taken = new Set([...this.#balancers.values()].map(({ address }) => address))
     for (;;) {
@@ -278,7 +278,7 @@ export class Workloads {
   }
 
   async #collectGarbage(): Promise<void> {
-    // Owners are listed last: one that came in between must not be taken for gone.
+    // Owners are listed last, so that an owner created meanwhile does not look deleted.
     const lists = await Promise.all(
       owned.map(async (collection) => {
         const items = await this.#list<{ metadata: Meta }>(collection)

@@ -18,13 +18,13 @@ describe('core.wasm', () => {
     expect(WebAssembly.Module.imports(loadCore())).toEqual([])
   })
 
-  it('exports its memory and exactly the functions that core.abi.json describes', () => {
+  it('exports its memory and exactly the functions that core.abi.json lists', () => {
     const names = WebAssembly.Module.exports(loadCore()).map(({ name, kind }) => `${kind} ${name}`)
     const described = abi.exports.map(({ name }) => `function ${name}`)
     expect(names.sort()).toEqual([...described, 'memory memory'].sort())
   })
 
-  it('takes as many parameters as core.abi.json says', () => {
+  it('exports functions with the number of parameters that core.abi.json lists', () => {
     const { exports } = new CoreInstance()
     for (const { name, parameters } of abi.exports) {
       const exported: unknown = exports[name as keyof typeof exports]
@@ -33,14 +33,14 @@ describe('core.wasm', () => {
     }
   })
 
-  it('has the version and the features that its host expects', () => {
+  it('reports the ABI version and the features that the host expects', () => {
     const { exports } = new CoreInstance()
     expect(exports.abi_version()).toBe(abi.version)
     const all = core.FEATURE_HEAD | core.FEATURE_ROUTES | core.FEATURE_REGEX
     expect(exports.features() & all).toBe(all)
   })
 
-  it('gives every code one meaning', () => {
+  it('uses each error code for one meaning only', () => {
     const codes = abi.constants.filter(({ value }) => value < 0).map(({ value }) => value)
     expect(new Set(codes).size).toBe(codes.length)
     const reasons = codes.filter((code) => code <= -40000 && code !== core.ERROR_RESPONSE)
@@ -48,15 +48,15 @@ describe('core.wasm', () => {
   })
 })
 
-describe('memory', () => {
-  it('of one instance is not that of another', () => {
+describe('memory of the core', () => {
+  it('is separate for each instance', () => {
     const [one, other] = [createIoCore({ memoryPages: 8 }), createIoCore({ memoryPages: 8 })]
     const address = one.allocate(64)
     one.bytes.fill(7, address, address + 64)
     expect(other.bytes.subarray(address, address + 64).includes(7)).toBe(false)
   })
 
-  it('of an I/O instance never grows, and says when it is spent', () => {
+  it('does not grow in an I/O instance, which reports ERROR_MEMORY when it is full', () => {
     const io = createIoCore({ memoryPages: 16 })
     const view = io.bytes
     let blocks = 0
@@ -71,13 +71,13 @@ describe('memory', () => {
     expect(io.trap).toBeUndefined()
   })
 
-  it('of another instance grows as needed', () => {
+  it('grows as needed in other instances', () => {
     const instance = new CoreInstance()
     const address = instance.allocate(40 * 65536)
     expect(instance.bytes.length).toBeGreaterThan(address + 40 * 65536)
   })
 
-  it('is aligned to 16 bytes and never given out twice', () => {
+  it('is allocated in blocks that are aligned to 16 bytes and never overlap', () => {
     const instance = new CoreInstance()
     const taken: [number, number][] = []
     for (let round = 0; round < 400; round++) {
@@ -95,7 +95,7 @@ describe('memory', () => {
     }
   })
 
-  it('for scratch comes back with reset, across chunks', () => {
+  it('of the scratch arena is reusable after reset, also across chunks', () => {
     const { exports } = new CoreInstance()
     const first = exports.alloc(100)
     const place = exports.mark()
@@ -111,8 +111,8 @@ describe('memory', () => {
   })
 })
 
-describe('a trap', () => {
-  it('is a CoreTrap now and at every later call of that instance, and of no other', () => {
+describe('a trap of the core', () => {
+  it('throws CoreTrap from this and every later call of the instance, but not from other instances', () => {
     const lost = createIoCore({ memoryPages: 8 })
     const head = lost.createHead()
     const table = lost.createRouteTable()

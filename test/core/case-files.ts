@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
-/** A file of cases that any host of the core can run: what it is about, and rows. */
+/** A file of cases that any host of the core can run. */
 export interface CaseFile<Case> {
   readonly name: string
   readonly about: string
   readonly cases: readonly Case[]
 }
 
-/** Every case file of a folder beside this file. */
+/** Every case file of a folder in test/core. */
 export function readCaseFiles<Case>(folder: string): CaseFile<Case>[] {
   const path = join(import.meta.dirname, folder)
   return readdirSync(path)
@@ -20,7 +20,7 @@ export function readCaseFiles<Case>(folder: string): CaseFile<Case>[] {
     }))
 }
 
-/** A text of a case: `text`, `hex` (what is not UTF-8) or `units` of UTF-16, `repeat` times. */
+/** The text of a case: `text`, `hex` for invalid UTF-8 or `units` of UTF-16, `repeat` times. */
 export interface CaseText {
   readonly text?: string
   readonly hex?: string
@@ -35,7 +35,7 @@ export function bytesOfCase({ text = '', hex, units, repeat = 1 }: CaseText): Bu
   return Buffer.alloc(once.length * repeat, once)
 }
 
-/** The string of a case that has one, as JavaScript holds it. */
+/** The JavaScript string of a case, if the case has one. */
 export function stringOfCase({ text, units, repeat = 1 }: CaseText): string | undefined {
   return (units === undefined ? text : String.fromCharCode(...units))?.repeat(repeat)
 }

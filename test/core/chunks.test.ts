@@ -67,7 +67,7 @@ for (const { name, about, cases } of readCaseFiles<ChunkCase>('chunks')) {
     for (const test of cases) {
       const verb = test.refused === undefined ? 'reads' : 'refuses'
       it(`${verb} ${test.title}`, () => check(test, []))
-      it(`${verb} it however it is cut: ${test.title}`, () => {
+      it(`${verb} it however the bytes are split: ${test.title}`, () => {
         const places = Array.from({ length: Math.min(test.bytes.length, 200) }, (_, at) => at)
         for (const cut of places) check(test, [cut])
         check(test, places)
@@ -77,7 +77,7 @@ for (const { name, about, cases } of readCaseFiles<ChunkCase>('chunks')) {
 }
 
 describe('the chunk scanner', () => {
-  it('takes nothing after the end of the body', () => {
+  it('reads nothing after the end of the body', () => {
     scan('0\r\n\r\n', [])
     expect(body.read(input, input + 5)).toBe(abi.CHUNKS_END)
     expect(body.consumed).toBe(input)

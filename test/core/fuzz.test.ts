@@ -82,7 +82,7 @@ function readTo(from: number, end: number): { code: number; data: string } {
   }
 }
 
-/** What a chunked body in pieces gives: how it ended, its data, where it ended. */
+/** Scans a chunked body in pieces; returns the code, the data and the end. */
 function scan(text: string, cuts: readonly number[]): readonly [number, string, number] {
   core.bytes.write(text, input, 'latin1')
   body.start(1024)
@@ -98,8 +98,8 @@ function scan(text: string, cuts: readonly number[]): readonly [number, string, 
   return [abi.CHUNKS_MORE, all, text.length]
 }
 
-describe('any bytes', () => {
-  it('are read as a request head strictly or refused, whole or in pieces alike', () => {
+describe('random bytes', () => {
+  it('are parsed as a strict request head or refused, with the same result if they arrive in pieces', () => {
     let accepted = 0
     fc.assert(
       fc.property(bytes, fc.nat(), (text, cut) => {
@@ -128,7 +128,7 @@ describe('any bytes', () => {
     expect(accepted).toBeGreaterThan(numRuns / 30)
   })
 
-  it('are read as a response head or trailers, or refused', () => {
+  it('are parsed as a response head or as trailers, or refused', () => {
     fc.assert(
       fc.property(bytes, (text) => {
         core.bytes.write(text, input, 'latin1')
@@ -140,7 +140,7 @@ describe('any bytes', () => {
     )
   })
 
-  it('are scanned as a chunked body alike, whole or in pieces', () => {
+  it('are scanned as a chunked body with the same result, whole or in pieces', () => {
     fc.assert(
       fc.property(bytes, fc.nat(), fc.nat(), (text, one, other) => {
         const size = text.length + 1
@@ -151,7 +151,7 @@ describe('any bytes', () => {
     )
   })
 
-  it('are taken as a route or refused, and never harm the table', () => {
+  it('are added as a route or refused, and never damage the route table', () => {
     const table = core.exports.table_new()
     const word = fc.oneof(fc.constantFrom(0, 1, 2, -1, 80, 104, 0x7fffffff), fc.integer())
     const words = fc.array(word, { maxLength: 40 })

@@ -89,7 +89,7 @@ function check(test: HeadCase): void {
 }
 
 function place(test: HeadCase): void {
-  // What lies behind the input must not matter: it is filled with bytes that would go on.
+  // Bytes after the input must not matter, so the buffer there is filled with field bytes.
   core.bytes.fill('a\r\n', input, input + test.bytes.length + 64)
   core.bytes.write(test.bytes, input, 'latin1')
 }
@@ -121,7 +121,7 @@ for (const { name, about, cases } of readCaseFiles<HeadCase>('heads')) {
         })
       }
       if (test.message === 'trailers') continue
-      it(`finds the same when it comes byte by byte: ${test.title}`, () => {
+      it(`gets the same result byte by byte: ${test.title}`, () => {
         place(test)
         const code = drip(test)
         if (test.refused === undefined) {
@@ -141,7 +141,7 @@ for (const { name, about, cases } of readCaseFiles<HeadCase>('heads')) {
 }
 
 describe('the head reader', () => {
-  it('looks at every byte of a dripped head a bounded number of times', () => {
+  it('scans each byte of a head a bounded number of times if the head arrives byte by byte', () => {
     const long = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'b'.repeat(60000)}`
     core.bytes.write(long, input, 'latin1')
     const head = recordOf()
@@ -157,7 +157,7 @@ describe('the head reader', () => {
     expect(unsettled).toBeLessThanOrEqual(3)
   })
 
-  it('says where it gave up', () => {
+  it('reports the offset of the error', () => {
     core.bytes.write('GET / HTTP/1.1\r\nHost : a\r\n\r\n', input, 'latin1')
     expect(core.parseRequestHead(recordOf(), input, input + 28, 0, 65536)).toBe(abi.BAD_FIELD_NAME)
     expect(core.errorOffset).toBe(20)

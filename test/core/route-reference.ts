@@ -1,6 +1,6 @@
 /**
- * Gateway API precedence in the plainest form that can be checked by eye: every route is looked at,
- * those that match are sorted, the first one wins. The table of the core must agree with it.
+ * The precedence of the Gateway API in its simplest form: it filters the matching routes, sorts them
+ * and takes the first one. The route table of the core must agree with it.
  */
 import type { AssignedRequest, NamedMatch, RouteSpec } from '../../src/core/index.ts'
 
@@ -79,7 +79,7 @@ function compareRoutes(a: RouteSpec, b: RouteSpec, request: AssignedRequest): nu
   )
 }
 
-/** The id of the route, or why there is none. */
+/** The id of the route, or the reason why none matches. */
 export function referenceMatch(
   listeners: readonly Listener[],
   routes: readonly RouteSpec[],

@@ -133,7 +133,7 @@ const listeners: readonly Listener[] = [
 const requests = fc.array(request, { minLength: 1, maxLength: 12 })
 
 describe('the route table', () => {
-  it('agrees with Gateway API precedence written plainly', () => {
+  it('selects the same route as a plain implementation of the Gateway API precedence', () => {
     fc.assert(
       fc.property(routes, requests, (specs, wanted) => {
         const table = tableOf(listeners, specs)
@@ -146,7 +146,7 @@ describe('the route table', () => {
     )
   })
 
-  it('is the same whether it was edited or built anew', () => {
+  it('selects the same route whether it was edited step by step or built at once', () => {
     const edited = tableOf(listeners, [])
     let present: RouteSpec[] = []
     let nextId = 0
@@ -176,7 +176,7 @@ describe('the route table', () => {
     edited.free()
   })
 
-  it('takes no more memory however often routes come and go', () => {
+  it('uses no more memory after routes are added and removed many times', () => {
     const spec = completeRoute({
       id: 1,
       hostname: '*.example.com',
@@ -192,7 +192,7 @@ describe('the route table', () => {
     table.free()
   })
 
-  it('refuses what cannot be, and stays as it was', () => {
+  it('refuses invalid routes and listeners, and stays unchanged', () => {
     const good = completeRoute({ id: 1 })
     const table = tableOf([{ hostname: undefined, scope: 0 }], [good])
     const long = 'a'.repeat(256)
@@ -231,7 +231,7 @@ describe('the route table', () => {
     expect(() => match(table, completeRequest({}))).toThrow('ERROR_ARGUMENT')
   })
 
-  it('says so when its memory is spent, and goes on with what it has', () => {
+  it('reports ERROR_MEMORY once its memory is full, and keeps matching its routes', () => {
     const small = createIoCore({ memoryPages: 8 })
     const record = small.createHead({ textBytes: 1024 })
     const table = small.createRouteTable()
@@ -255,7 +255,7 @@ describe('the route table', () => {
     ).toMatchObject({ ok: true })
   })
 
-  it('moves to another instance with all it holds', () => {
+  it('keeps its listeners and routes if it is copied to another instance', () => {
     const specs = [
       completeRoute({ id: 1, hostname: '*.b' }),
       completeRoute({ id: 2, hostname: 'a.b', path: { type: 'regex', value: '/[0-9]+' } }),
@@ -272,7 +272,7 @@ describe('the route table', () => {
     table.free()
   })
 
-  it('lets header predicates ask for method, target and authority', () => {
+  it('matches header predicates on the method, the target and the authority', () => {
     const ask = (id: number, name: string, value: string) =>
       completeRoute({ id, headers: [{ name, type: 'exact', value }], createdAt: id })
     const table = tableOf(
@@ -299,7 +299,7 @@ describe('the route table', () => {
     table.free()
   })
 
-  it('answers for a request that was read from HTTP/1.1 bytes', () => {
+  it('matches a request that was parsed from HTTP/1.1 bytes', () => {
     const spec = completeRoute({
       id: 5,
       hostname: 'api.example.com',

@@ -33,7 +33,7 @@ function place(core: CoreInstance, text: Uint8Array): number {
 }
 
 describe('countTokens', () => {
-  it('counts nothing in an empty text', () => {
+  it('counts no tokens in an empty text', () => {
     for (const encoding of encodings) {
       expect(countTokens('', encoding)).toBe(0)
       expect(countTokens(new Uint8Array(), encoding)).toBe(0)
@@ -41,7 +41,7 @@ describe('countTokens', () => {
     }
   })
 
-  it('counts strings and their bytes alike', () => {
+  it('counts a string and its UTF-8 bytes alike', () => {
     const text = "Größe 你好 👍🏽 don't"
     for (const encoding of encodings) {
       expect(countTokens(Buffer.from(text), encoding)).toBe(countTokens(text, encoding))
@@ -49,7 +49,7 @@ describe('countTokens', () => {
     }
   })
 
-  it('takes special tokens as text unless asked', () => {
+  it('reads special tokens as plain text unless asked to encode them', () => {
     const text = 'a<|endoftext|>b<|fim_prefix|><|none|>'
     const asTokens = { specialTokens: 'token' } as const
     const [a, b, rest] = ['a', 'b', '<|none|>'].map((part) => [
@@ -87,12 +87,12 @@ describe('encodingForModel', () => {
     ['gpt-35-turbo-16k', 'cl100k_base'],
     ['text-embedding-3-large', 'cl100k_base'],
     ['text-embedding-ada-002', 'cl100k_base'],
-  ])('counts %s exactly, with %s', (model, encoding) => {
+  ])('returns an exact encoding for %s: %s', (model, encoding) => {
     expect(encodingForModel(model)).toEqual({ encoding, exact: true, factor: 1 })
   })
 
   it.each(['claude-sonnet-4-5', 'us.anthropic.claude-3-haiku-20240307-v1:0', 'gemini-2.5-pro', ''])(
-    'estimates %j',
+    'returns an estimate for %j',
     (model) => {
       const { exact, factor } = encodingForModel(model)
       expect(exact).toBe(false)
@@ -100,13 +100,13 @@ describe('encodingForModel', () => {
     },
   )
 
-  it('takes no name for another that it begins with', () => {
+  it('does not confuse a model with another whose name it starts with', () => {
     for (const model of ['gpt-4oo', 'o100', 'gpt-50', 'gpt-40']) {
       expect(encodingForModel(model).exact, model).toBe(false)
     }
   })
 
-  it('rounds estimates up', () => {
+  it('rounds estimated counts up', () => {
     const text = 'one two three'
     const exact = countTokens(text, 'o200k_base')
     expect(countTokensForModel(text, 'gpt-4o')).toEqual({ tokens: exact, exact: true })
@@ -118,11 +118,11 @@ describe('encodingForModel', () => {
   })
 })
 
-describe('the token exports', () => {
+describe('the token functions of the core', () => {
   const core = new CoreInstance()
   const handle = load(core, vocabulary)
 
-  it('leave all bytes around a text as they were, and read none of them', () => {
+  it('change no byte around a text, and read none', () => {
     const text = Buffer.from("It's 12 apples and 3 pears '")
     const address = place(core, text)
     const before = Buffer.from(core.bytes.subarray(address - 32, address + text.length + 32))
@@ -131,10 +131,10 @@ describe('the token exports', () => {
     expect(core.bytes.subarray(address - 32, address + text.length + 32)).toEqual(before)
   })
 
-  it('leave the allocator as it was when its own bytes are behind a text', () => {
+  it('keep the allocator intact if the header of one of its blocks follows the text', () => {
     const own = new CoreInstance()
     const other = load(own, vocabulary)
-    // The workspace for long pieces takes this block, whose header is what follows the text.
+    // The workspace for long pieces uses this block, whose header directly follows the text.
     const text = own.allocate(1008)
     const behind = own.allocate(22_592)
     expect(behind - text).toBe(1024)
@@ -149,7 +149,7 @@ describe('the token exports', () => {
     expect(own.bytes.readUInt32LE(own.allocate(16) - 12)).toBe(state)
   })
 
-  it('write no more ids than there is room for, and say how many there are', () => {
+  it('write no more ids than fit, and return how many there are', () => {
     const text = Buffer.from('one two three four')
     const address = place(core, text)
     const out = core.allocate(64)
@@ -160,7 +160,7 @@ describe('the token exports', () => {
     expect(core.exports.tokens_encode(handle, address, text.length, out, 0)).toBe(4)
   })
 
-  it('refuse what is outside memory, overlaps, or is no handle', () => {
+  it('refuse spans outside memory, overlapping buffers and invalid handles', () => {
     const { exports, bytes } = core
     const address = place(core, Buffer.from('abc'))
     expect(exports.tokens_count(0, address, 3)).toBe(ERROR_ARGUMENT)
@@ -175,7 +175,7 @@ describe('the token exports', () => {
     expect(exports.tokens_free(99)).toBe(ERROR_ARGUMENT)
   })
 
-  it('refuse a vocabulary that is cut, of another kind, or not made of earlier tokens', () => {
+  it('refuse a vocabulary that is truncated, of another format or inconsistent', () => {
     const changed = (at: number, value: number) => {
       const copy = Buffer.from(vocabulary)
       copy[at] = value
@@ -197,7 +197,7 @@ describe('the token exports', () => {
     }
   })
 
-  it('refuse or load a vocabulary with any bytes changed, and count with it without a trap', () => {
+  it('refuse or load a vocabulary with random changes, and never trap when they count with it', () => {
     const own = new CoreInstance()
     const address = place(own, Buffer.from('a bc deé \u4e2d\u{1f600}'.repeat(200)))
     for (let seed = 1; seed <= 12; seed++) {
@@ -213,7 +213,7 @@ describe('the token exports', () => {
     }
   })
 
-  it('load at most eight vocabularies, and others again when some are freed', () => {
+  it('load at most eight vocabularies, and can load another once one is freed', () => {
     const own = new CoreInstance()
     const handles = Array.from({ length: 8 }, () => load(own, vocabulary))
     expect(new Set(handles).size).toBe(8)
@@ -227,7 +227,7 @@ describe('the token exports', () => {
   })
 })
 
-describe('long texts', () => {
+describe('counting the tokens of long texts', () => {
   const core = new CoreInstance()
   const handle = load(core, vocabulary)
   const size = 10_000_000
@@ -242,7 +242,7 @@ describe('long texts', () => {
     return { count, work: core.exports.tokens_work() - before }
   }
 
-  /** Work for `size` bytes of a repeated shape must be that for a hundredth of them, a hundred times. */
+  /** The work for `bytes` bytes must be about a hundred times that for a hundredth of them. */
   function expectLinear(shape: string | Uint8Array, bytes: number): void {
     const unit = Buffer.from(shape)
     core.bytes.fill(unit, address, address + bytes)
@@ -256,7 +256,7 @@ describe('long texts', () => {
   it.each([
     ['one letter', 'a'],
     ['one word', 'antidisestablishmentarianism'],
-  ])('of 10 MB of %s take work in proportion', (_, shape) => {
+  ])('takes time in proportion to the length of 10 MB of %s', (_, shape) => {
     expectLinear(shape, size)
   })
 
@@ -270,11 +270,11 @@ describe('long texts', () => {
     ['marks on capitals', 'A\u0301B'],
     ['contractions', "'s'T'll"],
     ['bytes that are not UTF-8', Uint8Array.of(0xff)],
-  ])('of 2 MB of %s take work in proportion', (_, shape) => {
+  ])('takes time in proportion to the length of 2 MB of %s', (_, shape) => {
     expectLinear(shape, 2_000_000)
   })
 
-  it('take no more memory for a long word than for its window', () => {
+  it('needs no more memory for a long word than for a window of it', () => {
     core.bytes.fill('ab', address, address + size)
     const before = core.bytes.length
     expect(measure(size).count).toBeGreaterThan(0)

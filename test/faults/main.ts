@@ -11,7 +11,7 @@ export interface FaultOptions {
   readonly names: readonly string[]
   readonly seed: number
   readonly changes: number
-  /** Faults that have not begun by then are left out, and named. */
+  /** Faults that have not begun by then are skipped and listed. */
   readonly withinMs: number
   readonly tell: (text: string) => void
 }
@@ -54,7 +54,7 @@ async function runOne(stage: Stage, fault: Fault, options: FaultOptions): Promis
 const same = (a: RunResult, b: RunResult) =>
   a.digests.desired === b.digests.desired && a.digests.statuses === b.digests.statuses
 
-/** Runs the faults that are named, all where none is. Rejects where the undisturbed run fails. */
+/** Runs the named faults, or all if none is named. Rejects if the undisturbed run fails. */
 export async function runFaults(options: FaultOptions): Promise<FaultRow[]> {
   const { names, tell, withinMs } = options
   const chosen = faults.filter(({ name }) => names.length === 0 || names.includes(name))

@@ -1,6 +1,6 @@
 /**
- * What a run changes, made from a seed: the same changes in every run, so that the last state of a
- * disturbed one can be compared with that of an undisturbed one.
+ * The changes of a run, generated from a seed: they are the same in every run, so that the final
+ * states of a disturbed and an undisturbed run can be compared.
  */
 import type { TestObject } from '../support/cluster.ts'
 
@@ -31,7 +31,7 @@ function randomFrom(seed: number): () => number {
 const namespace = 'default'
 export const hostOf = (route: string) => `${route}.example.com`
 
-/** A route whose answers carry a revision; `backend` may be one that is not there. */
+/** A route whose responses carry a revision; `backend` may not exist. */
 export function routeTo(name: string, revision: number, backend = 'shop'): TestObject {
   const set = [{ name: 'x-revision', value: `${revision}` }]
   const filters = [{ type: 'ResponseHeaderModifier', responseHeaderModifier: { set } }]
@@ -72,7 +72,7 @@ export function planOf(seed: number, count: number): Plan {
     const name = `r-${Math.floor(random() * names)}`
     const what = random()
     const known = routes.get(name)
-    // A policy tells of its target, so one that has a policy stays.
+    // The status of a policy depends on its target, so a route with a policy is kept.
     if (known !== undefined && what < 0.1 && !policies.has(`p-${name}`)) {
       routes.delete(name)
       changes.push({ kind: 'delete', of: 'HTTPRoute', name })

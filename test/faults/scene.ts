@@ -38,7 +38,7 @@ export class Stage {
   readonly upstream: Upstream
   readonly port: number
   readonly tokenFile: string
-  /** A kubeconfig of a service account of its own for each replica, so that its writes are told apart. */
+  /** A kubeconfig with its own service account for each replica, which identifies its writes. */
   readonly kubeconfigs: ReadonlyMap<string, string>
 
   private constructor(parts: {
@@ -109,7 +109,7 @@ export interface RunResult {
   readonly requests: number
   readonly writes: number
   readonly conflicts: number
-  /** Of the whole last state, whatever became of the log. */
+  /** The digests of the whole final state, even if the log was lost. */
   readonly digests: { readonly desired: string; readonly statuses: string }
   readonly problems: readonly string[]
 }
@@ -257,7 +257,7 @@ export class Run {
     return true
   }
 
-  /** Policies whose route is not there by the end: they have no ancestor to tell of. */
+  /** Policies whose route is missing at the end: they have no ancestor in their status. */
   #orphans(): Set<string> {
     const routes = new Set(this.plan.routes)
     return new Set(this.plan.policies.filter((name) => !routes.has(name.slice(2))))

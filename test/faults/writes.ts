@@ -1,6 +1,6 @@
 /**
- * Who has written which status, as the API server itself has recorded it. Nothing is missed: not what
- * a watch would leave out, not a write that changed nothing, not one that was refused.
+ * Reads which client wrote which status from the audit log of the API server. Unlike a watch, it
+ * includes refused writes and writes that changed nothing.
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { canonicalJson } from '../../src/base/canonical.ts'
@@ -33,7 +33,7 @@ export interface StatusWrite {
   /** Such as `httproutes/r-1`. */
   readonly object: string
   readonly code: number
-  /** Of a refusal. */
+  /** The message of a refused write. */
   readonly message: string
   readonly uid: string
   readonly version: string
@@ -42,7 +42,7 @@ export interface StatusWrite {
   readonly status: Status
 }
 
-/** What is wrong with the writes of a run, in words; empty where nothing is. */
+/** The problems with the writes of a run, as text; empty if there are none. */
 export interface WriteVerdict {
   readonly writes: number
   readonly conflicts: number
@@ -71,7 +71,7 @@ function readFrom(path: string, from: number): string {
 export function statusWrites(path: string, from: number): StatusWrite[] {
   const lines = readFrom(path, from).split('\n')
   return lines.flatMap((line) => {
-    // The last line may be one that a killed server did not finish.
+    // The last line may be incomplete if the server was killed.
     if (!line.endsWith('}')) return []
     const { verb, user, objectRef, stageTimestamp, responseStatus, responseObject } = JSON.parse(
       line,

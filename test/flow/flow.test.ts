@@ -14,8 +14,8 @@ const cases = readdirSync(import.meta.dirname, { withFileTypes: true })
 
 const isUpdate = process.env.UPDATE !== undefined
 
-describe('manifests to statuses and desired resources', () => {
-  it.each(cases)('%s', async (name) => {
+describe('the statuses and resources that are derived from manifests', () => {
+  it.each(cases)('are as expected for the case %s', async (name) => {
     const folder = join(import.meta.dirname, name)
     const outputs = await runFlow(folder)
     expect(outputs.size, 'the case has an in.yaml').toBeGreaterThan(0)

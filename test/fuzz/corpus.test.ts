@@ -16,7 +16,7 @@ describe.each(targetNames)('fuzz target %s', (name) => {
   })
   afterAll(() => run.close?.())
 
-  it('holds for every input of its corpus', async () => {
+  it('passes for every input of its corpus', async () => {
     for (const { file, input } of corpusOf(name)) {
       await expect(
         Promise.resolve(input).then((bytes) => run.check(bytes)),
@@ -25,7 +25,7 @@ describe.each(targetNames)('fuzz target %s', (name) => {
     }
   })
 
-  it(`holds for the first ${inputs} inputs of seed ${seed}`, async () => {
+  it(`passes for the first ${inputs} inputs of seed ${seed}`, async () => {
     for (let index = 0; index < inputs; index++) {
       await expect(
         Promise.resolve(inputOf(target, seed, index)).then((bytes) => run.check(bytes)),
@@ -35,7 +35,7 @@ describe.each(targetNames)('fuzz target %s', (name) => {
   })
 })
 
-it('finds an input that breaks a property, and gives the same input again', () => {
+it('the fuzzer finds an input that breaks a property, and generates the same input from the same seed', () => {
   const target: FuzzTarget = {
     about: 'no input has three equal letters in a row',
     samples: ['abcabc'],

@@ -1,4 +1,4 @@
-/** docs/embedding.md: it leaves no export out, and its programs print what it says. */
+/** docs/embedding.md lists every export, and its programs print the documented output. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,7 +30,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('the page on embedding', () => {
-  it('names every export and no other function', () => {
+  it('lists every exported function and no other', () => {
     const { exports } = JSON.parse(readFileSync(abi, 'utf8')) as { exports: { name: string }[] }
     const names = exports.map(({ name }) => name)
     const rows = [...page.matchAll(/^\|[^|]*\|((?: `[a-z_]+`)+) \|/gm)].map(([, calls]) => calls)
@@ -38,7 +38,7 @@ describe('the page on embedding', () => {
     expect(named.map(([, name]) => name).sort()).toEqual(names.sort())
   })
 
-  it('names only constants that there are', () => {
+  it('mentions only constants that exist', () => {
     const { constants } = JSON.parse(readFileSync(abi, 'utf8')) as { constants: { name: string }[] }
     const known = new Set(constants.map(({ name }) => name))
     const named = [...page.matchAll(/`([A-Z]+_[A-Z_]+)`/g)].map(([, name]) => name ?? '')
@@ -47,24 +47,34 @@ describe('the page on embedding', () => {
   })
 })
 
-describeWithParts(['python3', 'python-wasmtime'], 'the Python of that page [design.embed]', () => {
-  it('prints a masked text', () => {
-    const file = join(folder, 'page.py')
-    writeFileSync(file, programIn('python'))
-    const printed = print(partPath('python3'), [file], { PYTHONPATH: partPath('python-wasmtime') })
-    expect(printed).toBe('write to <EMAIL> today\n')
-  })
-})
+describeWithParts(
+  ['python3', 'python-wasmtime'],
+  'the Python example on the page on embedding [design.embed]',
+  () => {
+    it('prints a masked text', () => {
+      const file = join(folder, 'page.py')
+      writeFileSync(file, programIn('python'))
+      const printed = print(partPath('python3'), [file], {
+        PYTHONPATH: partPath('python-wasmtime'),
+      })
+      expect(printed).toBe('write to <EMAIL> today\n')
+    })
+  },
+)
 
-describeWithParts(['go', 'wazero'], 'the Go of that page [design.embed]', () => {
-  it('prints the dates that it finds', { timeout: 180_000 }, () => {
-    writeFileSync(join(folder, 'main.go'), programIn('go'))
-    for (const file of ['go.mod', 'go.sum']) {
-      copyFileSync(join(root, 'examples', 'embedding', 'go', file), join(folder, file))
-    }
-    const program = join(folder, 'page')
-    const offline = { GOFLAGS: '-mod=readonly', GOPROXY: 'off', CGO_ENABLED: '0' }
-    build(partPath('go'), ['build', '-o', program, '.'], folder, offline)
-    expect(print(program, [])).toBe('2031-05-04\n2031-05-02\n')
-  })
-})
+describeWithParts(
+  ['go', 'wazero'],
+  'the Go example on the page on embedding [design.embed]',
+  () => {
+    it('prints the dates that it finds', { timeout: 180_000 }, () => {
+      writeFileSync(join(folder, 'main.go'), programIn('go'))
+      for (const file of ['go.mod', 'go.sum']) {
+        copyFileSync(join(root, 'examples', 'embedding', 'go', file), join(folder, file))
+      }
+      const program = join(folder, 'page')
+      const offline = { GOFLAGS: '-mod=readonly', GOPROXY: 'off', CGO_ENABLED: '0' }
+      build(partPath('go'), ['build', '-o', program, '.'], folder, offline)
+      expect(print(program, [])).toBe('2031-05-04\n2031-05-02\n')
+    })
+  },
+)

@@ -18,14 +18,14 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-describe('the core in Node, without any code of ours [design.embed]', () => {
-  it('does what the case files say', () => {
+describe('the core in plain Node, without the host code of the package [design.embed]', () => {
+  it('passes all shared case files', () => {
     expectAllPass(process.execPath, [join(example('node'), 'main.mjs')], allSuites)
   })
 })
 
 describeWithParts(['python3', 'python-wasmtime'], 'the core in Python [design.embed]', () => {
-  it('does what the case files say', () => {
+  it('passes all shared case files', () => {
     expectAllPass(partPath('python3'), [join(example('python'), 'main.py')], allSuites, {
       PYTHONPATH: partPath('python-wasmtime'),
       PYTHONDONTWRITEBYTECODE: '1',
@@ -34,7 +34,7 @@ describeWithParts(['python3', 'python-wasmtime'], 'the core in Python [design.em
 })
 
 describeWithParts(['go', 'wazero'], 'the core in Go [design.embed]', () => {
-  it('does what the case files say', { timeout: buildTime }, () => {
+  it('passes all shared case files', { timeout: buildTime }, () => {
     const program = join(folder, 'go-host')
     const offline = { GOFLAGS: '-mod=readonly', GOPROXY: 'off', CGO_ENABLED: '0' }
     build(partPath('go'), ['build', '-o', program, '.'], example('go'), offline)
@@ -43,7 +43,7 @@ describeWithParts(['go', 'wazero'], 'the core in Go [design.embed]', () => {
 })
 
 describeWithParts(['cargo', 'rust-wasmtime'], 'the core in Rust [design.embed]', () => {
-  it('does what the case files say', { timeout: buildTime }, () => {
+  it('passes all shared case files', { timeout: buildTime }, () => {
     const target = partPath('rust-wasmtime')
     const args = ['build', '-q', '--release', '--locked', '--offline']
     const cargo = partPath('cargo')
@@ -66,7 +66,7 @@ describeWithParts(['chromium'], 'the core in a worker of a browser page [design.
     await server?.close()
   })
 
-  it('does what the case files say', async () => {
+  it('passes all shared case files', async () => {
     await page.open(`${server.url}/examples/embedding/browser/index.html`)
     const [state, text] = await waitFor('the worker', async () => {
       const expression = '(({ dataset, textContent }) => [dataset.state, textContent])(result)'

@@ -72,7 +72,7 @@ function run(command: string, args: readonly string[], cwd: string): string {
   return stdout
 }
 
-/** What the compiler says of a strict program of a host that has these packages beside ours. */
+/** The compiler errors of a strict program that has these packages installed besides ours. */
 function problemsOf(source: string, packages: readonly string[]): string {
   const installed = join(folder, 'node_modules')
   for (const name of packages) {
@@ -97,21 +97,21 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-describe('the package with nothing installed beside it [design.embed]', () => {
-  it('runs the core and hands out the raw modules', () => {
+describe('the package without its dependencies [design.embed]', () => {
+  it('runs the core and provides the raw modules', () => {
     writeFileSync(join(folder, 'consumer.mjs'), consumer)
     const printed = run(process.execPath, ['consumer.mjs'], folder)
     expect(JSON.parse(printed)).toEqual({ imports: [0, 1], version: 1 })
   })
 
-  it('has types for the core', () => {
+  it('has valid types for the core', () => {
     // A host of TypeScript brings Node's types; they are its own dependency.
     expect(problemsOf(typed, ['@types'])).toBe('')
   })
 })
 
-describe('the package with what it depends on', () => {
-  it('has types for replay, events and policies, declaration files checked too', () => {
+describe('the package with its dependencies', () => {
+  it('has valid types for replay, events and policies, including declaration files', () => {
     expect(problemsOf(folding, ['@bufbuild', '@types', 'xstate'])).toBe('')
   })
 })

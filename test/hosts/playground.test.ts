@@ -1,4 +1,4 @@
-/** The static page in a browser: what it shows of a prompt, and a picture of it. */
+/** The static page in a browser: what it shows for a prompt, and a screenshot. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -40,7 +40,7 @@ describeWithParts(['chromium'], 'the playground [design.embed]', () => {
     await server?.close()
   })
 
-  it('opens with a prompt whose every secret is masked, and is a sight to see', async () => {
+  it('shows an example prompt with all secrets masked, and the page fits the window', async () => {
     const marks = await page.evaluate(
       `[...document.querySelectorAll('#masked mark')].map(({ textContent }) => textContent)`,
     )
@@ -58,7 +58,7 @@ describeWithParts(['chromium'], 'the playground [design.embed]', () => {
     const prompt = String(await page.evaluate('document.getElementById("prompt").value'))
     expect(await text('tokens')).toBe(String(countTokens(prompt, 'o200k_base')))
     const picture = await page.screenshot(1200, 800)
-    // Kept for people to look at; what it must show is checked in the page.
+    // The screenshot is kept for review; the content is checked in the page.
     mkdirSync(join(root, 'reports'), { recursive: true })
     writeFileSync(join(root, 'reports', 'playground.png'), picture)
     expect(picture.subarray(1, 4).toString()).toBe('PNG')
@@ -69,7 +69,7 @@ describeWithParts(['chromium'], 'the playground [design.embed]', () => {
     expect(await page.evaluate(overflow)).toBe(false)
   })
 
-  it('masks what is typed as the package does, and counts its tokens', async () => {
+  it('masks the typed text and counts its tokens exactly like the package', async () => {
     const prompt = 'Écris à zoé@example.fr ou 4111-1111-1111-1111 <b>😀</b>'
     await type('patterns', '')
     await type('prompt', prompt)
@@ -85,7 +85,7 @@ describeWithParts(['chromium'], 'the playground [design.embed]', () => {
     }
   })
 
-  it('masks only what is chosen', async () => {
+  it('masks only with the selected rules', async () => {
     await type('patterns', '')
     await type('prompt', 'a@b.example 078-05-1120')
     await page.evaluate(`document.querySelector('input[value=Email]').click()`)
@@ -94,7 +94,7 @@ describeWithParts(['chromium'], 'the playground [design.embed]', () => {
     expect(await text('masked')).toBe('<EMAIL_ADDRESS> <SSN>')
   })
 
-  it('says what is wrong with a pattern, and goes on with the others', async () => {
+  it('reports an invalid pattern and still applies the others', async () => {
     await type('prompt', 'abc')
     await type('patterns', 'a(?=b)\nc')
     expect(await text('problems')).toBe('a(?=b): lookaround at byte 1')

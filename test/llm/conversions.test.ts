@@ -6,11 +6,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Answer, AnswerEvent } from '../../src/backends/ai/chat.ts'
+import type { Answer, AnswerEvent, ProviderFormat } from '../../src/backends/ai/chat.ts'
 import { type ChatFormat, clientFormats } from '../../src/backends/ai/client-formats.ts'
 import { SseDecoder, writeSse } from '../../src/backends/ai/formats/sse.ts'
 import { LlmError } from '../../src/backends/ai/llm-error.ts'
-import { type ProviderFormat, translate } from '../../src/backends/ai/provider-formats.ts'
+import { translate } from '../../src/backends/ai/provider-formats.ts'
 
 const root = join(import.meta.dirname, 'conversions')
 const isUpdate = process.env.UPDATE === '1'
@@ -52,10 +52,10 @@ function formatOf<Format extends string>(file: string, formats: readonly Format[
   return found
 }
 
-describe.each(filesOf('requests'))('the request %s', (file) => {
+describe.each(filesOf('requests'))('the client request %s', (file) => {
   const client = clientFormats[formatOf(file, clients)]
   const body = JSON.parse(readFileSync(join(root, 'requests', file), 'utf8'))
-  it.each(providers)('for %s', (provider) => {
+  it.each(providers)('is translated for provider format %s', (provider) => {
     const written = () => translate(client.readRequest(body), provider, { newId: ids() }).body
     let text: string
     try {
@@ -71,17 +71,17 @@ describe.each(filesOf('requests'))('the request %s', (file) => {
 const asked = { model: 'some-model', system: [], turns: [], tools: [], stream: true }
 const context = () => ({ created: 1_700_000_000, newId: ids() })
 
-describe.each(filesOf('answers'))('the answer %s', (file) => {
+describe.each(filesOf('answers'))('the provider answer %s', (file) => {
   const provider = formatOf(file, providers)
   const body = JSON.parse(readFileSync(join(root, 'answers', file), 'utf8'))
   const read = (): Answer => translate(asked, provider, { newId: ids() }).readAnswer(body)
-  it.each(clients)('for %s', (client) => {
+  it.each(clients)('is translated for client format %s', (client) => {
     const written = clientFormats[client].writeAnswer(read(), context())
     expectFile(`answers/${file.replace('.json', '')}/${client}.json`, pretty(written))
   })
 })
 
-describe.each(filesOf('streams'))('the stream %s', (file) => {
+describe.each(filesOf('streams'))('the provider stream %s', (file) => {
   const provider = formatOf(file, providers)
   const bytes = readFileSync(join(root, 'streams', file))
 
@@ -97,7 +97,7 @@ describe.each(filesOf('streams'))('the stream %s', (file) => {
     return [...found, ...reader.finish()]
   }
 
-  it.each(clients)('for %s', (client) => {
+  it.each(clients)('is translated for client format %s', (client) => {
     const request = { stream_options: { include_usage: true } }
     const writer = clientFormats[client].writer(request, context())
     const all = events(bytes.length)
@@ -106,7 +106,7 @@ describe.each(filesOf('streams'))('the stream %s', (file) => {
     expectFile(`streams/${file.replace('.txt', '')}/${client}.txt`, written.map(writeSse).join(''))
   })
 
-  it('reads the same however it is cut', () => {
+  it('is read the same however its bytes are split', () => {
     const whole = events(bytes.length)
     for (const size of [1, 2, 3, 7, 64]) expect(events(size)).toEqual(whole)
   })

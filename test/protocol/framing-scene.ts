@@ -15,7 +15,7 @@ import { type ReadMessage, readRequest, readResponse } from './strict-reader.ts'
 const bodiless = new Set([204, 205, 304])
 
 export interface FramingScene {
-  /** Throws where a message is not what it should be. */
+  /** Throws if a message is not as expected. */
   check(one: FramingCase): Promise<void>
   close(): Promise<void>
 }

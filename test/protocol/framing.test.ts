@@ -24,7 +24,7 @@ describe.each<FramingCase['client']>(['1.0', '1.0 kept', '1.1', '2'])(
       ['HEAD', '1.1'],
       ['POST', '2'],
     ])(
-      'reads the answer to %s of an upstream of HTTP/%s right, and the next one',
+      'reads the answer to %s of an HTTP/%s upstream correctly, and the next one',
       async (method, upstream) => {
         for (const status of statuses) {
           for (const newStatus of [undefined, ...statuses]) {
@@ -42,26 +42,26 @@ describe.each<FramingCase['client']>(['1.0', '1.0 kept', '1.1', '2'])(
 it.each<[string, Partial<FramingCase>]>([
   ['a processor that changes the status', { by: 'extProc', newStatus: 200, status: 304 }],
   ['a processor that replaces the body of 304', { by: 'extProc', newAnswer: 'evil', status: 304 }],
-  ['a processor that answers instead', { by: 'immediate', newStatus: 304, newAnswer: 'evil' }],
+  ['an immediate response of a processor', { by: 'immediate', newStatus: 304, newAnswer: 'evil' }],
   ['a direct response that may have no body', { by: 'direct', newStatus: 205, newAnswer: 'evil' }],
-  ['GET that is sent on as HEAD', { newMethod: 'HEAD' }],
+  ['GET that is forwarded as HEAD', { newMethod: 'HEAD' }],
   [
-    'GET that is sent on as HEAD and gets a body',
+    'GET that is forwarded as HEAD and gets a body',
     { newMethod: 'HEAD', by: 'transformation', newAnswer: 'other' },
   ],
-  ['HEAD that is sent on as GET', { method: 'HEAD', newMethod: 'GET', framing: 'chunked' }],
-  ['a request that is sent on as TRACE', { body: 'hello', newMethod: 'TRACE' }],
+  ['HEAD that is forwarded as GET', { method: 'HEAD', newMethod: 'GET', framing: 'chunked' }],
+  ['a request that is forwarded as TRACE', { body: 'hello', newMethod: 'TRACE' }],
   ['a TRACE that gets a body', { newMethod: 'TRACE', newBody: 'evil' }],
   ['a request that cannot become CONNECT', { newMethod: 'CONNECT' }],
   ['a GET that gets a body', { newBody: 'other' }],
   ['a GET that gets a body, with a mirror', { newBody: 'other', changes: ['mirror'] }],
-  ['a body that is taken away', { method: 'POST', body: 'hello', isChunked: true, newBody: '' }],
+  ['a body that is removed', { method: 'POST', body: 'hello', isChunked: true, newBody: '' }],
   [
     'an upgrade that gets a body',
     { asksUpgrade: true, newBody: 'GET /evil HTTP/1.1 ', status: 403 },
   ],
   [
-    'a switch of protocols that is made another response',
+    'a 101 that is changed to another response',
     { asksUpgrade: true, status: 101, by: 'transformation', newStatus: 403, newAnswer: 'no' },
   ],
   [
@@ -76,7 +76,7 @@ it.each<[string, Partial<FramingCase>]>([
   }
 })
 
-it('frames every message by its final status, method and body, at both ends', async () => {
+it('frames every message by its final status, method and body, on both sides', async () => {
   await fc.assert(
     fc.asyncProperty(framingCases, (one) => scene.check(one)),
     { numRuns: 250, seed: 9_112 },

@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => rig.close())
 
-/** A client that was answered before its request was whole, and told that the rest is not needed. */
+/** A client that got a response and RST_STREAM with NO_ERROR before its request was complete. */
 async function answeredEarly(): Promise<FrameClient> {
   const client = await FrameClient.connect(rig.port)
   client.send(headers(1, post, endHeaders))

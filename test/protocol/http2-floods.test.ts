@@ -46,12 +46,12 @@ describe('floods are cut off and counted', () => {
     ['acknowledgements of settings', 'late', () => many(1_200, () => settingsAck)],
     ['acknowledgements of pings', 'late', () => many(1_200, () => pingFrame('12345678', true))],
     [
-      'windows of a stream that is over',
+      'window updates of a finished stream',
       'late',
       () => headers(1, get) + rstStreamFrame(1, 8) + many(1_200, () => windowUpdateFrame(1, 1)),
     ],
     [
-      'resets of a stream that is over',
+      'resets of a finished stream',
       'late',
       () => headers(1, get) + many(1_200, () => rstStreamFrame(1, 8)),
     ],
@@ -146,7 +146,7 @@ describe('floods are cut off and counted', () => {
   })
 })
 
-describe('flow control', () => {
+describe('flow control of HTTP/2', () => {
   it('sends no more than the windows of stream and connection allow', async () => {
     rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(100_000))
     const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 10]])
@@ -187,7 +187,7 @@ describe('flow control', () => {
   })
 })
 
-describe('timeouts', () => {
+describe('timeouts of HTTP/2 connections', () => {
   it('closes an idle connection, and one with an incomplete header block', async () => {
     const idle = await FrameClient.connect(rig.port)
     idle.send(headers(1, get))
@@ -204,7 +204,7 @@ describe('timeouts', () => {
     await idle.connection.untilEnd()
   })
 
-  it('gives up a stream whose client neither sends nor reads', async () => {
+  it('resets a stream whose client neither sends nor reads', async () => {
     rig.plane.request = (exchange) => exchange.respond(200, [], 'x'.repeat(100))
     const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, 10]])
     client.send(headers(1, get))

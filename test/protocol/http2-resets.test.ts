@@ -44,13 +44,16 @@ const largest = 2 ** 31 - 1
 
 /** What makes a server reset a stream, by what the client sends on it. */
 const faults: readonly (readonly [string, (id: number) => string])[] = [
-  ['a window update by zero', (id) => headers(id, get) + windowUpdateFrame(id, 0)],
+  ['a window update of zero', (id) => headers(id, get) + windowUpdateFrame(id, 0)],
   ['a window above its limit', (id) => headers(id, get) + windowUpdateFrame(id, largest)],
-  ['DATA behind the end', (id) => headers(id, get) + data(id, 'x')],
-  ['an empty DATA frame behind the end', (id) => headers(id, get) + data(id, '', endStream)],
-  ['HEADERS behind the end', (id) => headers(id, get) + headers(id, [['x', 'y']])],
-  ['a priority that names itself', (id) => headers(id, get) + priority(id, `${word(id)}\0`)],
-  ['a priority of broken size', (id) => headers(id, get) + priority(id, '\0\0\0\0')],
+  ['DATA after the end of the stream', (id) => headers(id, get) + data(id, 'x')],
+  [
+    'an empty DATA frame after the end of the stream',
+    (id) => headers(id, get) + data(id, '', endStream),
+  ],
+  ['HEADERS after the end of the stream', (id) => headers(id, get) + headers(id, [['x', 'y']])],
+  ['a stream that depends on itself', (id) => headers(id, get) + priority(id, `${word(id)}\0`)],
+  ['a PRIORITY frame of a wrong size', (id) => headers(id, get) + priority(id, '\0\0\0\0')],
   ['more data than content-length', (id) => headers(id, withLength('1'), 4) + data(id, 'xx')],
   ['less data than content-length', (id) => headers(id, withLength('9'), 4) + data(id, 'x', 1)],
   ['trailers with a pseudo-header', (id) => headers(id, post, endHeaders) + headers(id, get)],
@@ -59,7 +62,7 @@ const faults: readonly (readonly [string, (id: number) => string])[] = [
     (id) => headers(id, post, endHeaders) + headers(id, [['x', 'y']], endHeaders),
   ],
   [
-    'trailers that frame the message',
+    'trailers that change the framing',
     (id) => headers(id, post, endHeaders) + headers(id, [['content-length', '3']]),
   ],
 ]
@@ -150,7 +153,7 @@ describe('a PRIORITY frame of a wrong size', () => {
   })
 })
 
-describe('frames that are ignored', () => {
+describe('HTTP/2 frames that are ignored', () => {
   const flooded = async (client: FrameClient, kind: 'stray' | 'late') => {
     const goaway = await client.find(({ type }) => type === frameTypes.goaway)
     expect(goaway?.payload.readUInt32BE(4)).toBe(errorCodes.enhanceYourCalm)
@@ -214,7 +217,7 @@ it('a client that reads no response heads is disconnected before they fill the m
   client.connection.socket.destroy()
 })
 
-describe('an upstream', () => {
+describe('an HTTP/2 upstream', () => {
   /** Answers every request of every connection with what `reply` makes of its stream. */
   const answer = (reply: (stream: number) => string) => {
     rig.plane.upstream = { ...upstream.address, isHttp2: true }

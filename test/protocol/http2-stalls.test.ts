@@ -36,7 +36,7 @@ async function start(options: Parameters<typeof startEngine>[0] = {}): Promise<v
 
 const idOf = (index: number) => 2 * index + 1
 
-/** A client with so many requests, whose responses have begun and may send `window` octets each. */
+/** A client with `count` requests whose responses have begun and may send `window` octets each. */
 async function stalling(count: number, window: number): Promise<FrameClient> {
   const client = await FrameClient.connect(rig.port, [[settingIds.initialWindowSize, window]])
   for (let index = 0; index < count; index++) client.send(headers(idOf(index), get))
@@ -59,7 +59,7 @@ const resets = (client: FrameClient) => {
     .map(({ stream, payload }) => [stream, payload.readUInt32BE(0)])
 }
 
-describe('streams of HTTP/2 whose client does not take the response', () => {
+describe('HTTP/2 streams whose client does not read the response', () => {
   it('are reset after 15 seconds if the client never opened its window', async () => {
     await start()
     const count = 100

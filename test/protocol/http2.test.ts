@@ -45,7 +45,7 @@ describe('a malformed request is a stream error and is not forwarded', () => {
     ['a carriage return in a value', [...get, ['x', 'a\r\nb: c']]],
     ['NUL in a value', [...get, ['x', 'a\0b']]],
     ['white space before a value', [...get, ['x', ' a']]],
-    ['white space behind a value', [...get, ['x', 'a\t']]],
+    ['white space after a value', [...get, ['x', 'a\t']]],
     ['connection', [...get, ['connection', 'close']]],
     ['proxy-connection', [...get, ['proxy-connection', 'close']]],
     ['keep-alive', [...get, ['keep-alive', '1']]],
@@ -54,7 +54,7 @@ describe('a malformed request is a stream error and is not forwarded', () => {
     ['te other than trailers', [...get, ['te', 'trailers, gzip']]],
     ['an unknown pseudo-header', [...get, [':foo', 'a']]],
     ['a pseudo-header of responses', [...get, [':status', '200']]],
-    ['a pseudo-header behind a field', [...without(':path'), ['x', 'a'], [':path', '/']]],
+    ['a pseudo-header after a field', [...without(':path'), ['x', 'a'], [':path', '/']]],
     ['a repeated :method', [...get, [':method', 'GET']]],
     ['a repeated :path', [...get, [':path', '/b']]],
     ['a repeated :authority', [...get, [':authority', 'y.example']]],
@@ -62,11 +62,11 @@ describe('a malformed request is a stream error and is not forwarded', () => {
     ['no :scheme', without(':scheme')],
     ['no :path', without(':path')],
     ['an empty :path', replaced(':path', '')],
-    ['a :path that is none', replaced(':path', 'a')],
+    ['an invalid :path', replaced(':path', 'a')],
     ['a :path with a space', replaced(':path', '/a HTTP/1.1')],
     ['a :path with a line end', replaced(':path', '/a HTTP/1.1\r\nx: y')],
     ['* for GET', replaced(':path', '*')],
-    ['a :method that is no token', replaced(':method', 'GE T')],
+    ['a :method that is not a token', replaced(':method', 'GE T')],
     ['a :method with a line end', replaced(':method', 'GET / HTTP/1.1\r\nx')],
     ['an :authority with a space', replaced(':authority', 'x y')],
     ['an :authority with userinfo', replaced(':authority', 'u@x.example')],
@@ -102,7 +102,7 @@ describe('a request that HTTP/1.1 would refuse gets the same answer', () => {
       405,
       'method_not_allowed',
     ],
-    ['no host at all', without(':authority'), 400, 'bad_request'],
+    ['no host', without(':authority'), 400, 'bad_request'],
     ['a bad host', replaced(':authority', 'a/b'), 400, 'bad_request'],
     ['Expect', [...get, ['expect', 'magic']], 417, 'expectation_failed'],
     [
@@ -111,7 +111,7 @@ describe('a request that HTTP/1.1 would refuse gets the same answer', () => {
       400,
       'bad_request',
     ],
-    ['content-length that is no number', [...get, ['content-length', '+1']], 400, 'bad_request'],
+    ['content-length that is not a number', [...get, ['content-length', '+1']], 400, 'bad_request'],
     // Each counts for 32 octets more than it has (RFC 9113 6.5.2).
     [
       'a head of very many fields',
@@ -153,10 +153,7 @@ describe('bodies that do not match their content-length', () => {
     ['nothing', [data(1, '', endStream)]],
     ['pseudo-header fields in trailers', [data(1, '12345'), headers(1, [[':path', '/']])]],
     ['trailers that do not end the stream', [data(1, '1'), headers(1, [['x', 'y']], endHeaders)]],
-    [
-      'a trailer that trailers may not carry',
-      [data(1, '12345'), headers(1, [['content-length', '5']])],
-    ],
+    ['a forbidden trailer', [data(1, '12345'), headers(1, [['content-length', '5']])]],
   ])('%s', async (_title, frames) => {
     const client = await FrameClient.connect(rig.port)
     client.send(headers(1, sized, endHeaders), ...frames)
@@ -167,28 +164,32 @@ describe('bodies that do not match their content-length', () => {
 describe('a connection that breaks the rules ends with GOAWAY', () => {
   const open = headers(1, post, endHeaders)
   it.each<[string, string, number]>([
-    ['an even stream', headers(2, get), protocol],
-    ['a stream that went backwards', headers(5, get) + headers(3, get), protocol],
+    ['an even stream id', headers(2, get), protocol],
+    ['a stream id that decreases', headers(5, get) + headers(3, get), protocol],
     ['HEADERS on a finished stream', headers(1, get), streamClosed],
     ['DATA on an idle stream', data(1, 'x'), protocol],
     ['DATA on stream 0', data(0, 'x'), protocol],
     ['a frame inside a header block', headers(1, get, endStream) + data(1, 'x'), protocol],
-    ['CONTINUATION of nothing', frame(frameTypes.continuation, endHeaders, 1), protocol],
-    ['a frame larger than announced', frame(frameTypes.data, 0, 1, 'x'.repeat(16_385)), frameSize],
+    ['CONTINUATION without HEADERS', frame(frameTypes.continuation, endHeaders, 1), protocol],
+    [
+      'a frame above the announced size',
+      frame(frameTypes.data, 0, 1, 'x'.repeat(16_385)),
+      frameSize,
+    ],
     ['a broken header block', frame(frameTypes.headers, endHeaders, 1, '\x80'), compression],
     ['PUSH_PROMISE', frame(frameTypes.pushPromise, endHeaders, 1, '\0\0\0\x02'), protocol],
-    ['window update by 0', windowUpdateFrame(0, 0), protocol],
+    ['a window update of 0', windowUpdateFrame(0, 0), protocol],
     ['a window that is too large', windowUpdateFrame(0, 2 ** 31 - 1), flowControl],
     [
-      'a first window that is too large',
+      'an initial window that is too large',
       settingsFrame([[settingIds.initialWindowSize, 2 ** 31]]),
       flowControl,
     ],
     ['a frame size out of range', settingsFrame([[settingIds.maxFrameSize, 1]]), protocol],
-    ['SETTINGS of odd size', frame(frameTypes.settings, 0, 0, 'x'), frameSize],
-    ['PING of odd size', frame(frameTypes.ping, 0, 0, 'x'), frameSize],
+    ['SETTINGS of a wrong size', frame(frameTypes.settings, 0, 0, 'x'), frameSize],
+    ['PING of a wrong size', frame(frameTypes.ping, 0, 0, 'x'), frameSize],
     ['reset of an idle stream', rstStreamFrame(7, 0), protocol],
-    ['more padding than frame', open + frame(frameTypes.data, 0x8, 1, '\x05abc'), protocol],
+    ['more padding than the frame has', open + frame(frameTypes.data, 0x8, 1, '\x05abc'), protocol],
   ])('%s', async (title, bytes, code) => {
     const client = await FrameClient.connect(rig.port)
     if (title === 'HEADERS on a finished stream') {

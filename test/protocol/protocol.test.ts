@@ -82,7 +82,7 @@ afterEach(async () => {
   upstream.close()
 })
 
-describe('a request head is refused, the connection closed, the upstream not asked:', () => {
+describe('a malformed request head is refused without asking the upstream:', () => {
   for (const { title, send, status } of cases<Refused>('refused-requests.json')) {
     for (const pace of ['at once', 'byte by byte']) {
       test(`${title} (${pace})`, async () => {
@@ -106,7 +106,7 @@ describe('a request head is refused, the connection closed, the upstream not ask
   }
 })
 
-describe('a chunked request body is refused, and never complete at the upstream:', () => {
+describe('a malformed chunked body is refused, and never complete at the upstream:', () => {
   for (const { title, body } of cases<{ title: string; body: string }>('refused-bodies.json')) {
     for (const pace of ['at once', 'byte by byte']) {
       test(`${title} (${pace})`, async () => {
@@ -130,7 +130,7 @@ describe('a chunked request body is refused, and never complete at the upstream:
   }
 })
 
-describe('a request is sent on:', () => {
+describe('a valid request is forwarded:', () => {
   for (const one of cases<Accepted>('accepted-requests.json')) {
     for (const pace of one.pieces === 'whole' ? ['at once'] : ['at once', 'byte by byte']) {
       test(`${one.title} (${pace})`, async () => {
@@ -154,7 +154,7 @@ describe('a request is sent on:', () => {
   }
 })
 
-/** An upstream that gives the case's bytes to the first request and a plain answer to the next. */
+/** An upstream that sends the bytes of the case first, and a plain answer to the next request. */
 async function answerOnce(one: Answered, pace: string): Promise<void> {
   upstream = await RawUpstream.start()
   rig.plane.upstream = upstream.address
@@ -185,7 +185,7 @@ function expectFirst(client: RawConnection, one: Answered): void {
   }
 }
 
-describe('an upstream answers with', () => {
+describe('the client gets the right response for an upstream with', () => {
   for (const one of cases<Answered>('responses.json')) {
     for (const pace of ['at once', 'byte by byte']) {
       test(`${one.title} (${pace})`, async () => {
@@ -213,7 +213,7 @@ describe('an upstream answers with', () => {
   }
 })
 
-/** The text with its chunks joined, where it has a chunked body. */
+/** The text with its chunks joined if it has a chunked body. */
 function unchunk(text: string): string {
   const at = text.search(/transfer-encoding: chunked/i)
   if (at < 0) return text

@@ -61,7 +61,7 @@ describe('a stream of server-sent events', () => {
   })
 })
 
-describe('the bound of an event', () => {
+describe('the size limit of a server-sent event', () => {
   const filler = ['data:\n', ':\n', 'x\n', 'event:\n', 'id:\n', 'data:12345\n', ': a comment\r\n']
 
   it.each(filler)('counts every byte of %j', (line) => {

@@ -3,7 +3,7 @@ import type { PolicyResource, VersionedResource } from '../../src/model/resource
 import { configDump } from '../../src/proxy/admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../../src/proxy/admin/routes.ts'
 import { type Routes, type SmallServer, serve } from '../../src/proxy/admin/server.ts'
-import { createChannel } from '../../src/xds/channel.ts'
+import { InProcessChannel } from '../../src/xds/channel.ts'
 import { send } from '../support/http-client.ts'
 
 const servers: SmallServer[] = []
@@ -23,7 +23,7 @@ async function open(routes: Routes, address = '127.0.0.1:0') {
   }
 }
 
-describe('readiness', () => {
+describe('the readiness address', () => {
   it('reports what it waits for, then is ready, and accepts only GET and HEAD', async () => {
     let pending = ['configuration of worker 0', 'port 80']
     let unserved: string[] = []
@@ -49,7 +49,7 @@ describe('readiness', () => {
   })
 })
 
-describe('stats', () => {
+describe('the stats address', () => {
   it('serves the text format on both paths', async () => {
     const call = await open(statsRoutes(() => Promise.resolve('sluice_workers 1\n')))
     for (const path of ['/metrics', '/stats/prometheus']) {
@@ -67,7 +67,7 @@ describe('stats', () => {
   })
 })
 
-describe('admin', () => {
+describe('the admin address', () => {
   const parts = () => {
     const quits: string[] = []
     const log = { level: 'info' }
@@ -96,7 +96,7 @@ describe('admin', () => {
   })
 })
 
-describe('web pages', () => {
+describe('requests from web pages to the admin address', () => {
   it.each<Record<string, string>>([
     { origin: 'https://evil.example.com' },
     { 'sec-fetch-site': 'cross-site' },
@@ -114,10 +114,10 @@ describe('web pages', () => {
   })
 })
 
-describe('addresses', () => {
-  it('may be off', async () => expect(await serve('test', 'off', {})).toBeUndefined())
+describe('admin addresses', () => {
+  it('may be switched off', async () => expect(await serve('test', 'off', {})).toBeUndefined())
 
-  it('may leave out the host', async () => {
+  it('may omit the host', async () => {
     const server = await serve(
       'test',
       ':0',
@@ -128,7 +128,7 @@ describe('addresses', () => {
     expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200)
   })
 
-  it('in use are reported with their server', async () => {
+  it('are reported with the name of their server if they are in use', async () => {
     await open({})
     const address = servers[0]?.address ?? ''
     await expect(serve('readiness', address, {})).rejects.toMatchObject({
@@ -170,7 +170,7 @@ describe('the configuration dump', () => {
 
   it('shows versions, resources by type and the compiled form of policies, without credentials', () => {
     const ignore = () => undefined
-    const channel = createChannel({ onAck: ignore, onReject: ignore, onRecover: ignore })
+    const channel = new InProcessChannel({ onAck: ignore, onReject: ignore, onRecover: ignore })
     const config = {
       mode: 'Strict',
       key: 'hunter2',
@@ -207,9 +207,9 @@ describe('the configuration dump', () => {
     })
   })
 
-  it('exists before the first configuration', () => {
+  it('is available before the first configuration', () => {
     const ignore = () => undefined
-    const channel = createChannel({ onAck: ignore, onReject: ignore, onRecover: ignore })
+    const channel = new InProcessChannel({ onAck: ignore, onReject: ignore, onRecover: ignore })
     expect(JSON.parse(configDump(channel, facts))).toMatchObject({ published: -1, resources: {} })
   })
 })

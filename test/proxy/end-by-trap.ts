@@ -1,4 +1,4 @@
-// A proxy whose worker traps (see trapping-core.ts): prints what clients got and what was told.
+// A proxy whose worker traps (see trapping-core.ts): prints the responses and the log.
 import { setImmediate as turn } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
 import { backend, listener, openProxy, openUpstream, route } from './running-proxy.ts'
@@ -9,7 +9,7 @@ const port = await freePort()
 publish([listener('web', port), route('shop', '/', ['web']), backend(upstream.port)])
 await proxy.ready
 
-/** A new connection, as long as nobody takes it. */
+/** Requests a path on a new connection; retries while none is accepted. */
 async function status(path: string): Promise<number> {
   for (;;) {
     try {

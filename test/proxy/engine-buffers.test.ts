@@ -10,7 +10,7 @@ const held: ServerResponse[] = []
 const server = createServer((_request, response) => held.push(response))
 afterAll(() => server.closeAllConnections())
 
-it('requests are answered 503 once no buffer is left to read their answers into, and served again later', async () => {
+it('requests are answered 503 while no read buffer is free, and are served again later', async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const core = createIoCore({ memoryPages: 64 })
   const rig = await startEngine({ core, head: core.createHead(), maxReadBuffers: 1 })

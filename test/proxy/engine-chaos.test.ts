@@ -102,7 +102,7 @@ function wild(rig: EngineRig, upstream: RawUpstream, roll: (sides: number) => nu
     )
 }
 
-/** Client connections: in plaintext, or over TLS where a listener asks for it. */
+/** Client connections: in plaintext, or over TLS if the listener requires it. */
 type Dial = (port: number) => Promise<RawConnection>
 
 const dialTls: Dial = async (port) => new RawConnection(await handshake(port, secured.client))
@@ -127,10 +127,10 @@ afterAll(() => authority.dispose())
 for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
   const isTls = seed > 6
   const kind = isTls ? ' over TLS' : ''
-  test(`whatever clients${kind}, upstreams and policies do, every exchange ends once and nothing is left (seed ${seed})`, async () => {
+  test(`random faults of clients${kind}, upstreams and policies end every exchange once and leak nothing (seed ${seed})`, async () => {
     const roll = dice(seed * 7919)
     const clock = new ManualClock()
-    // Every other one without what Node does not document.
+    // Every second seed runs without the undocumented handles of Node.
     const rig = await startEngine({ clock, usesNodeHandles: seed % 2 === 1 })
     const port = isTls ? await rig.engine.listen(0, undefined, secured.choose) : rig.port
     const dial = isTls ? dialTls : RawConnection.connect
@@ -197,7 +197,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
   }, 10_000)
 }
 
-test('however a stream of requests is cut into packets, the answers are the same', async () => {
+test('answers to a stream of requests do not depend on how it is split into packets', async () => {
   const rig = await startEngine()
   rig.plane.request = (exchange) => {
     void exchange.requestBody.buffer(10_000).then((body) => {

@@ -212,7 +212,7 @@ test('thousands of pipelined requests are answered in order', async () => {
   })
 })
 
-test('a header value that would split the message is refused where it is made', async () => {
+test('a header value that would split the message is refused when it is set', async () => {
   const thrown: unknown[] = []
   rig.plane.request = (exchange) => {
     const { headers } = exchange.request

@@ -188,7 +188,7 @@ describe('a request that expects 100 (Continue)', () => {
   })
 })
 
-describe('over HTTP/2', () => {
+describe('expecting 100 (Continue) over HTTP/2', () => {
   let server: Http2Server
   let asked: { stream: ServerHttp2Stream; headers: IncomingHttpHeaders }[]
   beforeEach(async () => {

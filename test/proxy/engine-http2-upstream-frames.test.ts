@@ -48,13 +48,13 @@ describe('an HTTP/2 upstream scripted frame by frame', () => {
     ['no :status', (id) => headers(id, [['x', 'y']]), 'upstream_malformed'],
     ['data before a head', (id) => data(id, 'x', endStream), 'upstream_malformed'],
     [
-      'data behind an interim head',
+      'data after an interim head',
       (id) => headers(id, [[':status', '103']], endHeaders) + data(id, 'x', endStream),
       'upstream_malformed',
     ],
     ['a bad :status', (id) => headers(id, [[':status', '20']]), 'upstream_malformed'],
     ['101', (id) => headers(id, [[':status', '101']]), 'upstream_malformed'],
-    ['an upper case name', (id) => headers(id, [...ok, ['X', 'y']]), 'upstream_malformed'],
+    ['an uppercase name', (id) => headers(id, [...ok, ['X', 'y']]), 'upstream_malformed'],
     [
       'a line end in a value',
       (id) => headers(id, [...ok, ['x', 'y\r\nz: a']]),
@@ -66,7 +66,7 @@ describe('an HTTP/2 upstream scripted frame by frame', () => {
       'upstream_malformed',
     ],
     [
-      'interim responses without end',
+      'endless interim responses',
       (id) => headers(id, [[':status', '100']], endHeaders).repeat(40),
       'upstream_malformed',
     ],
@@ -75,8 +75,8 @@ describe('an HTTP/2 upstream scripted frame by frame', () => {
       (id) => headers(id, [...ok, ['content-length', '5']]),
       'upstream_malformed',
     ],
-    ['a broken block', () => '\0\0\x01\x01\x05\0\0\0\x01\x80', 'upstream_malformed'],
-    ['a push', () => '\0\0\x04\x05\x04\0\0\0\x01\0\0\0\x02', 'upstream_malformed'],
+    ['a malformed header block', () => '\0\0\x01\x01\x05\0\0\0\x01\x80', 'upstream_malformed'],
+    ['a PUSH_PROMISE frame', () => '\0\0\x04\x05\x04\0\0\0\x01\0\0\0\x02', 'upstream_malformed'],
     ['a reset', (id) => rstStreamFrame(id, 2), 'upstream_reset'],
   ])('%s before the response is an upstream error', async (_title, reply, code) => {
     answer((_connection, _request, stream) => reply(stream))
@@ -85,7 +85,7 @@ describe('an HTTP/2 upstream scripted frame by frame', () => {
     expect(rig.plane.done).toMatchObject([{ error: code }])
   })
 
-  it('a reset after the end of a response does not truncate it, however slowly it is read', async () => {
+  it('a reset after the end of a response does not truncate it, however slowly the client reads', async () => {
     const body = 'x'.repeat(100_000)
     const pieces = body.match(/.{1,10000}/g) ?? []
     answer(
@@ -110,7 +110,7 @@ describe('an HTTP/2 upstream scripted frame by frame', () => {
     expect(rig.engine.counters.readBuffersInUse).toBeLessThanOrEqual(1)
   })
 
-  it('a stream that the upstream refused unprocessed is retried on another connection', async () => {
+  it('a stream that the upstream refused is retried on another connection', async () => {
     answer((connection, _request, stream) =>
       connection === 0
         ? rstStreamFrame(stream, 7)

@@ -16,12 +16,12 @@ import { RawConnection, RawUpstream } from './engine-rig.ts'
 
 const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-describe('an upstream of node:http2', () => {
+describe('an HTTP/2 upstream of node:http2', () => {
   it.each([
     ['POST', 503, 2],
     ['PUT', 200, 3],
   ])(
-    'that closes during a %s: the client gets %i, after %i requests in all',
+    'closes during a %s: the client gets %i after %i requests in all',
     async (method, status, times) => {
       let seen = 0
       given.serve = (stream) => {
@@ -34,7 +34,7 @@ describe('an upstream of node:http2', () => {
     },
   )
 
-  it('gets requests of HTTP/1.1 as streams of one connection', async () => {
+  it('receives HTTP/1.1 requests as streams of one connection', async () => {
     const seen: IncomingHttpHeaders[] = []
     given.serve = (stream, headers) => {
       seen.push(headers)
@@ -66,7 +66,7 @@ describe('an upstream of node:http2', () => {
     expect(sessions.size).toBe(1)
   })
 
-  it('gets and sends bodies of many sizes', async () => {
+  it('receives and sends bodies of many sizes', async () => {
     for (const size of [0, 1, 16_384, 65_535, 65_536, 1_000_000]) {
       const body = randomBytes(size)
       const chunked = await ask(
@@ -78,7 +78,7 @@ describe('an upstream of node:http2', () => {
     }
   })
 
-  it('passes trailers both ways', async () => {
+  it('receives and sends trailers', async () => {
     let up: IncomingHttpHeaders | undefined
     given.serve = (stream) => {
       stream.on('trailers', (fields) => {
@@ -97,7 +97,7 @@ describe('an upstream of node:http2', () => {
     expect(up).toMatchObject({ 'x-up': '1' })
   })
 
-  it('answers HEAD, 204, 304 and hints', async () => {
+  it('answers HEAD requests, with 204 and 304, and after early hints', async () => {
     given.serve = (stream, { ':path': path }) => {
       if (path === '/204') stream.respond({ ':status': 204 }, { endStream: true })
       else if (path === '/304') stream.respond({ ':status': 304, etag: '"a"' }, { endStream: true })
@@ -115,7 +115,7 @@ describe('an upstream of node:http2', () => {
     expect([head.status, head.headers['content-length']]).toEqual([200, '5'])
   })
 
-  it('hears that the client has gone', async () => {
+  it('gets RST_STREAM with CANCEL if the client disconnects', async () => {
     let code: number | undefined
     given.serve = (stream) => {
       stream.respond({ ':status': 200 })
@@ -132,7 +132,7 @@ describe('an upstream of node:http2', () => {
     expect(rig.engine.counters.upstreamConnectionsOpen).toBe(1)
   })
 
-  it('that is slow holds up the client, and a slow client holds it up', async () => {
+  it('applies backpressure to the client while it does not read', async () => {
     let received = 0
     let stalled: ServerHttp2Stream | undefined
     given.serve = (stream) => {
@@ -159,7 +159,7 @@ describe('an upstream of node:http2', () => {
     stalled?.end()
   })
 
-  it('is left alone by requests beyond the streams that it admits', async () => {
+  it('gets no more concurrent streams on a connection than it allows', async () => {
     server.close()
     for (const session of sessions) session.destroy()
     const small = createServer({ settings: { maxConcurrentStreams: 2 } })
@@ -192,7 +192,7 @@ describe('an upstream of node:http2', () => {
     small.close()
   })
 
-  it('and a client of HTTP/2 are joined without a detour', async () => {
+  it('exchanges data and trailers with an HTTP/2 client in both directions', async () => {
     given.serve = (stream) => {
       stream.respond({ ':status': 200 }, { waitForTrailers: true })
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
@@ -216,7 +216,7 @@ describe('an upstream of node:http2', () => {
     session.destroy()
   })
 
-  it('is told which fields the client wants in no table', async () => {
+  it('gets never-indexed fields as the client sent them', async () => {
     const upstream = await RawUpstream.start()
     rig.plane.upstream = { ...upstream.address, isHttp2: true }
     const session = connect(`http://127.0.0.1:${rig.port}`)
@@ -231,7 +231,7 @@ describe('an upstream of node:http2', () => {
     upstream.close()
   })
 
-  it('that cannot be reached, or speaks no HTTP/2, is an error like any other', async () => {
+  it('causes the usual errors if it is unreachable or does not speak HTTP/2', async () => {
     rig.plane.upstream = { host: '127.0.0.1', port: 1, pool: 'nobody', isHttp2: true }
     expect((await ask({})).status).toBe(503)
     const other = await RawUpstream.start()

@@ -107,10 +107,10 @@ const openTls = async () => {
 describe.each([
   ['by prior knowledge', openPlain],
   ['by ALPN', openTls],
-])('a client of node:http2, %s', (_title, open) => {
+])('a client of node:http2, connected %s', (_title, open) => {
   beforeEach(() => open())
 
-  it('sends and gets bodies of many sizes at once', async () => {
+  it('sends and receives bodies of many sizes concurrently', async () => {
     const sizes = [0, 1, 100, 16_384, 16_385, 65_535, 65_536, 300_000, 2_000_000]
     const bodies = sizes.map((size) => randomBytes(size))
     const answers = await Promise.all(
@@ -120,7 +120,7 @@ describe.each([
     expect(rig.plane.done.every(({ ending }) => ending === 'complete')).toBe(true)
   })
 
-  it('has hundreds of requests on one connection', async () => {
+  it('sends hundreds of requests on one connection', async () => {
     serve = (request, response) => response.end(request.url)
     const answers = await Promise.all(
       Array.from({ length: 500 }, (_, at) => request({ ':path': `/${at}` })),
@@ -132,7 +132,7 @@ describe.each([
     await waitFor('the streams to end', () => rig.engine.counters.http2Streams === 0)
   })
 
-  it('gets heads without bodies', async () => {
+  it('receives responses without bodies', async () => {
     serve = (request, response) => {
       if (request.url === '/204') response.writeHead(204).end()
       else if (request.url === '/304') response.writeHead(304, { etag: '"a"' }).end()
@@ -151,7 +151,7 @@ describe.each([
     expect([head.headers['content-length'], head.body.length]).toEqual(['5', 0])
   })
 
-  it('sends trailers, and gets them', async () => {
+  it('sends and receives trailers', async () => {
     serve = (request, response) => {
       request.resume()
       request.on('end', () => {
@@ -171,7 +171,7 @@ describe.each([
     expect(trailers).toMatchObject({ 'x-sum': 'got 7' })
   })
 
-  it('waits for 100, and hears of hints', async () => {
+  it('waits for 100 Continue, and receives early hints', async () => {
     serve = (request, response) => {
       response.writeEarlyHints({ link: '</a.css>; rel=preload' })
       request.pipe(response)
@@ -183,7 +183,7 @@ describe.each([
     expect(interims.find(({ link }) => link !== undefined)?.link).toBe('</a.css>; rel=preload')
   })
 
-  it('that goes away ends the request at the upstream', async () => {
+  it('cancels the request at the upstream if it resets its stream', async () => {
     let isGone = false
     serve = (request, response) => {
       response.on('close', () => {
@@ -200,7 +200,7 @@ describe.each([
     expect((await request({ ':path': '/next' })).headers[':status']).toBe(200)
   })
 
-  it('sees a response that was cut, and other requests go on', async () => {
+  it('gets a stream error for a truncated response, while other requests succeed', async () => {
     serve = (request, response) => {
       if (request.url !== '/cut') response.end('whole')
       else response.write('begin', () => response.destroy())
@@ -213,7 +213,7 @@ describe.each([
     expect(whole.body.toString()).toBe('whole')
   })
 
-  it('gets the answer to a request that it has not finished, and is told to stop', async () => {
+  it('gets the answer to a request that it has not finished, and NO_ERROR to stop sending', async () => {
     rig.plane.request = (exchange) => exchange.respond(403, [], 'no')
     const stream = session.request({ ':path': '/', ':method': 'POST' })
     stream.write('some')
@@ -221,7 +221,7 @@ describe.each([
     expect([headers[':status'], body.toString(), code]).toEqual([403, 'no', 0])
   })
 
-  it('that does not read holds up the upstream', async () => {
+  it('applies backpressure to the upstream while it does not read', async () => {
     let written = 0
     serve = (request, response) => {
       if (request.url === '/other') {
@@ -249,7 +249,7 @@ describe.each([
     stream.close()
   })
 
-  it('is told of a drain, finishes what it has begun, and begins nothing more', async () => {
+  it('gets GOAWAY when the gateway drains, and still finishes its open request', async () => {
     let finish: (() => void) | undefined
     serve = (_request, response) => {
       finish = () => response.end('done')
@@ -304,7 +304,7 @@ describe.each([
   })
 })
 
-describe('HPACK against nghttp2', () => {
+describe('HPACK, tested against nghttp2', () => {
   const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/)
   const names = fc.oneof(
     word.map((name) => `x-${name}`),
@@ -312,7 +312,7 @@ describe('HPACK against nghttp2', () => {
   )
   const value = fc.oneof(fc.stringMatching(/^[!-~]([ -~]{0,80}[!-~])?$/), fc.constant('same'))
 
-  it('fields arrive as they were sent, both ways, whatever the tables hold', async () => {
+  it('transfers random fields unchanged in both directions', async () => {
     await openPlain()
     const seen: [string, string][][] = []
     rig.plane.request = (exchange) => {

@@ -27,7 +27,7 @@ afterEach(async () => {
   upstream.close()
 })
 
-test('a port that is taken is port_in_use', async () => {
+test('listening on a port in use fails with port_in_use', async () => {
   const taken = createServer()
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
   const { port } = taken.address() as { port: number }
@@ -35,7 +35,7 @@ test('a port that is taken is port_in_use', async () => {
   taken.close()
 })
 
-test('a port can be left and taken again; its idle connections are closed', async () => {
+test('a port can be released and bound again; its idle connections are closed', async () => {
   const port = await rig.engine.listen(0)
   const client = await RawConnection.connect(port)
   client.write(get)
@@ -57,7 +57,7 @@ test('two engines share a port with reusePort', async () => {
   await second.close()
 })
 
-test('IPv6 addresses are bound and reported', async () => {
+test('IPv6 addresses can be bound and are reported', async () => {
   const six = await startEngine({ bindAddress: '::1' })
   six.plane.request = (exchange) => exchange.respond(200, [], exchange.source.address)
   const client = await RawConnection.connect(six.port, '::1')
@@ -67,7 +67,7 @@ test('IPv6 addresses are bound and reported', async () => {
   await six.close()
 })
 
-test('a client of IPv4 has its IPv4 address where both families are bound', async () => {
+test('a client of IPv4 has an IPv4 address if the port is bound for both families', async () => {
   const both = await startEngine({ bindAddress: '::' })
   const addresses: string[] = []
   both.plane.request = ({ source, rawSource, local }) => {
@@ -80,7 +80,7 @@ test('a client of IPv4 has its IPv4 address where both families are bound', asyn
   await both.close()
 })
 
-test('a drain says close, stops accepting after min, waits for the last response', async () => {
+test('a drain sends connection: close, stops accepting after min, and waits for the last response', async () => {
   let finish = (): void => {}
   upstream.onData = (connection) => {
     finish = () => connection.write(ok)
@@ -109,7 +109,7 @@ test('a drain says close, stops accepting after min, waits for the last response
   expect(busy.text).toBe('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nconnection: close\r\n\r\nok')
 })
 
-test('a drain cuts what is not over after max', async () => {
+test('a drain closes open connections after max', async () => {
   upstream.onData = () => {}
   const client = await RawConnection.connect(rig.port)
   client.write(get)
@@ -121,7 +121,7 @@ test('a drain cuts what is not over after max', async () => {
   expect(client.text).toBe('')
 })
 
-test('a trap of the core costs the request, is counted, and ends no process', async () => {
+test('a trap of the core fails the request with 500, is counted, and does not end the process', async () => {
   const core = createIoCore({ memoryPages: 64 })
   const trapped = await startEngine({ core, head: core.createHead() })
   core.failed('test', new WebAssembly.RuntimeError('unreachable'))
@@ -133,7 +133,7 @@ test('a trap of the core costs the request, is counted, and ends no process', as
   await trapped.close()
 })
 
-test('when the memory of the core is spent, bytes are read outside of it', async () => {
+test('bytes are read outside the memory of the core once it is full', async () => {
   const core = createIoCore({ memoryPages: 24 })
   const small = await startEngine({ core, head: core.createHead() })
   small.plane.upstream = upstream.address
@@ -153,7 +153,7 @@ test('when the memory of the core is spent, bytes are read outside of it', async
   await small.close()
 })
 
-test('counters tell connections and bytes', async () => {
+test('counters count connections and bytes', async () => {
   const client = await RawConnection.connect(rig.port)
   client.write(get)
   await client.responses(1)

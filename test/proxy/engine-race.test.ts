@@ -19,7 +19,7 @@ const refused: UpstreamAddress = { host: '127.0.0.1', port: 1, pool: 'refused' }
 
 const attemptsAt = ({ port }: UpstreamAddress) => attemptsTo(port)
 
-describe.runIf(process.platform === 'linux')('a connection to one of several addresses', () => {
+describe.runIf(process.platform === 'linux')('connecting to one of several addresses', () => {
   let holes: Blackhole[]
   let rig: EngineRig
   let clock: ManualClock
@@ -74,7 +74,7 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     upstream.close()
   })
 
-  it('begins the next attempt when its time has come, not before, and closes the slower one', async () => {
+  it('starts the next attempt after the connection attempt delay, and closes the slower attempt', async () => {
     const lead = nowhere(holes[0])
     const client = await begin(lead, race([upstream.address]))
     clock.advance(connectionAttemptDelayMs - 10)
@@ -87,7 +87,7 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     expect(attemptsAt(lead)).toBe(0)
     const { upstreamRaceAttempts, upstreamRacesWon } = rig.engine.counters
     expect([upstreamRaceAttempts, upstreamRacesWon]).toEqual([1, { ipv4: 1, ipv6: 0 }])
-    // It is kept where it leads to.
+    // The connection is pooled under the address that it leads to.
     expect(rig.engine.poolStates()).toEqual([
       { endpoint: upstream.address.pool, idle: 1, busy: 0, streams: 0 },
     ])
@@ -97,7 +97,7 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     expect(upstream.connections).toHaveLength(1)
   })
 
-  it('begins the next attempt at once where one is refused, even where the first is wanted', async () => {
+  it('starts the next attempt at once if one is refused, even if the first address is preferred', async () => {
     for (const isPatient of [false, true]) {
       const client = await begin(refused, race([upstream.address], isPatient))
       await client.responses(1)
@@ -107,7 +107,7 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     expect(wins).toEqual([win, win])
   })
 
-  it('waits for the one that is wanted for as long as a connection may take', async () => {
+  it('waits for a preferred address until the connect timeout', async () => {
     const lead = nowhere(holes[0])
     const client = await begin(lead, race([upstream.address], true))
     clock.advance(1_990)
@@ -119,7 +119,7 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     expect(rig.plane.errors).toEqual(['connect_timeout'])
   })
 
-  it('has one time for all attempts, and leaves none of them behind', async () => {
+  it('applies one connect timeout to all attempts, and leaves none open', async () => {
     const [first, second] = holes.map(nowhere)
     if (first === undefined || second === undefined) throw new Error('there are two')
     const client = await begin(first, race([second]))
@@ -135,7 +135,7 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     expect([upstreamRaceAttempts, upstreamRacesWon]).toEqual([1, { ipv4: 0, ipv6: 0 }])
   })
 
-  it('fails once where every address refuses', async () => {
+  it('fails once if every address refuses', async () => {
     const client = await begin(refused, race([{ ...refused, port: 2, pool: 'refused too' }]))
     await client.responses(1)
     expect(client.text).toMatch(/^HTTP\/1\.1 503 /)
@@ -143,7 +143,7 @@ describe.runIf(process.platform === 'linux')('a connection to one of several add
     expect(wins).toEqual([])
   })
 
-  it('is given up together with the request', async () => {
+  it('is cancelled together with the request', async () => {
     const lead = nowhere(holes[0])
     const client = await begin(lead, race([upstream.address]))
     client.socket.destroy()

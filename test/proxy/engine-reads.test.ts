@@ -22,7 +22,7 @@ const reads = [
   ['buffers of their own', false],
 ] as const
 
-describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
+describe.each(reads)('clients whose bytes are read into %s', (_, usesNodeHandles) => {
   let rig: EngineRig
   let upstream: RawUpstream
 
@@ -38,7 +38,7 @@ describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
   })
 
   test.each([300, 15_000, 40_000])(
-    'keep their bytes while others send (%i bytes)',
+    'keep their bytes while other clients send (%i bytes)',
     async (length) => {
       const held: ServerExchange[] = []
       rig.plane.request = (exchange) => held.push(exchange)
@@ -67,7 +67,7 @@ describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
     },
   )
 
-  test('may send a head byte by byte, and the next one with its last byte', async () => {
+  test('may send a head byte by byte, and the next head together with its last byte', async () => {
     upstream.close()
     upstream = await answering(ok)
     rig.plane.upstream = upstream.address
@@ -94,7 +94,7 @@ describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
     )
   })
 
-  test('send requests together with a PROXY header, or behind it, wherever that is cut', async () => {
+  test('may send requests in the same packet as a PROXY header, wherever the bytes are split', async () => {
     const own = await startEngine({ usesNodeHandles, expectsProxyHeader: () => true })
     const body = bodyOf('q', 200_000)
     const whole: string[] = []
@@ -129,7 +129,7 @@ describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
     await own.close()
   })
 
-  test('get all of a body again that was sent to a connection which had died', async () => {
+  test('have their body resent in full if the upstream connection broke', async () => {
     const client = await RawConnection.connect(rig.port)
     upstream.onData = (connection) => connection.write(ok)
     client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
@@ -144,7 +144,7 @@ describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
     expect(upstream.connections[1]?.text.split('\r\n\r\n')[1]).toBe(body)
   })
 
-  test('get the bytes that are meant for them, however late they read, while buffers go round', async () => {
+  test('get their own bytes however late they read, while buffers are reused', async () => {
     const pieceSize = 64 * 1024
     const pieces = { slow: 160, fast: 3 }
     const sizeOf = (name: string) => (name.startsWith('s') ? pieces.slow : pieces.fast) * pieceSize
@@ -156,7 +156,7 @@ describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
       const piece = Buffer.from(bodyOf(name, pieceSize))
       for (let at = 0; at < sizeOf(name); at += pieceSize) connection.write(piece)
     }
-    /** Asks, and tells how much of the right body has come; throws at the first wrong byte. */
+    /** Sends a request; records how much of the body has arrived, and whether it is right. */
     const ask = (client: RawConnection, name: string) => {
       const piece = Buffer.from(bodyOf(name, pieceSize))
       const seen = { bytes: -1, isRight: true }
@@ -193,7 +193,7 @@ describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
     }
     await eventually(() => upstream.connections.length >= 3)
     await rush('f')
-    // Whoever goes without having read leaves its buffer to the next.
+    // The buffer of a client that leaves without reading is reused.
     slow[1]?.socket.resetAndDestroy()
     await rush('g')
     for (const client of slow) client.socket.resume()
@@ -202,7 +202,7 @@ describe.each(reads)('clients that are read into %s', (_, usesNodeHandles) => {
     expect(rig.engine.counters.readBuffersInUse).toBeLessThanOrEqual(4)
   })
 
-  test('do not keep their port from being bound again', async () => {
+  test('do not prevent their port from being bound again', async () => {
     upstream.onData = (connection) => connection.write(ok)
     const before = await RawConnection.connect(rig.port)
     before.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')

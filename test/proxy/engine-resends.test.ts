@@ -31,7 +31,7 @@ afterEach(async () => {
 
 type Reply = (connection: RawConnection, stream: number, connectionIndex: number) => void
 
-/** An upstream of HTTP/2 that does as it is told with each head of a request. */
+/** An HTTP/2 upstream that calls a function for each request head. */
 function onHead(reply: Reply): void {
   const clients = new Map<RawConnection, { frames: FrameClient; heads: number }>()
   upstream.onConnection = (connection) => connection.write(settingsFrame([]))
@@ -62,8 +62,8 @@ function sayGoodbye(connection: RawConnection): void {
   )
 }
 
-describe('a request that an HTTP/2 upstream has not looked at', () => {
-  test('is sent again if the upstream says GOAWAY and closes at once', async () => {
+describe('a request that an HTTP/2 upstream has not processed', () => {
+  test('is resent if the upstream sends GOAWAY and closes at once', async () => {
     onHead((connection, stream, index) => {
       if (index === 0) sayGoodbye(connection)
       else connection.write(whole(stream, 'second'))
@@ -72,7 +72,7 @@ describe('a request that an HTTP/2 upstream has not looked at', () => {
     expect(rig.plane.errors).toEqual([])
   })
 
-  test('is sent again if more connections than one go away', async () => {
+  test('is resent again if several connections are closed in turn', async () => {
     onHead((connection, stream, index) => {
       if (index === 0) sayGoodbye(connection)
       else if (index === 1) connection.write(rstStreamFrame(stream, 7))
@@ -82,13 +82,13 @@ describe('a request that an HTTP/2 upstream has not looked at', () => {
     expect(await post('body')).toMatchObject({ status: 200, body: 'fourth' })
   })
 
-  test('fails if no connection looks at it', async () => {
+  test('fails with 503 if no connection processes it', async () => {
     onHead((connection, stream) => connection.write(rstStreamFrame(stream, 7)))
     expect(await post('body')).toMatchObject({ status: 503 })
     expect(upstream.connections).toHaveLength(4)
   })
 
-  test('shares a new connection with others that were lost with it', async () => {
+  test('shares a new connection with other requests that were lost with it', async () => {
     const count = 40
     let seen = 0
     onHead((connection, stream, index) => {
@@ -100,7 +100,7 @@ describe('a request that an HTTP/2 upstream has not looked at', () => {
     expect(upstream.connections).toHaveLength(2)
   })
 
-  test('is not sent again if too much of it has left to be kept', async () => {
+  test('is not resent if more of its body was sent than the gateway keeps', async () => {
     onHead((connection) => {
       const { socket } = connection
       socket.on('data', () => {
@@ -111,7 +111,7 @@ describe('a request that an HTTP/2 upstream has not looked at', () => {
     expect(upstream.connections).toHaveLength(1)
   })
 
-  test('is sent again whole if a policy holds all of its body', async () => {
+  test('is resent in full if a policy holds its whole body', async () => {
     rig.plane.request = (exchange) => {
       void exchange.requestBody.buffer(2 * 1024 * 1024).then(() => {
         exchange.forward(rig.plane.upstream, rig.plane.options)
@@ -131,7 +131,7 @@ describe('a request that an HTTP/2 upstream has not looked at', () => {
     expect(await post(body)).toMatchObject({ status: 200, body: 'second' })
   })
 
-  test('is sent again if the gateway itself has made it', async () => {
+  test('is resent if the gateway itself made it', async () => {
     onHead((connection, stream, index) => {
       if (index === 0) sayGoodbye(connection)
       else if (index === 1) connection.write(rstStreamFrame(stream, 7))

@@ -1,12 +1,11 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { createIoCore } from '../../src/core/index.ts'
-import type { Engine } from '../../src/engine/contracts/engine.ts'
 import type {
   ForwardOptions,
   RequestHandler,
   ServerExchange,
 } from '../../src/engine/contracts/requests.ts'
-import { createEngine, type EngineOptions } from '../../src/engine/engine.ts'
+import { Engine, type EngineOptions } from '../../src/engine/engine.ts'
 import type { UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../../src/errors/index.ts'
 import { ManualClock } from '../support/manual-clock.ts'
@@ -78,7 +77,7 @@ export interface EngineRig {
 export async function startEngine(options: Partial<EngineOptions> = {}): Promise<EngineRig> {
   const core = createIoCore({ memoryPages: 256 })
   const plane = new Forwarder()
-  const engine = createEngine({
+  const engine = new Engine({
     core,
     head: core.createHead(),
     handler: plane,
@@ -265,7 +264,7 @@ export interface EngineScene {
   readonly clock: ManualClock
 }
 
-/** An engine whose time is the test's, and where it sends requests to. */
+/** An engine with the clock of the test, and the upstream for its requests. */
 export async function startScene(): Promise<EngineScene> {
   const clock = new ManualClock()
   const rig = await startEngine({ clock })

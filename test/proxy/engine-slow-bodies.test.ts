@@ -41,11 +41,11 @@ async function trickle(send: (second: number) => void, seconds: number): Promise
 
 const head = (framing: string) => `POST / HTTP/1.1\r\nHost: x\r\n${framing}\r\n\r\n`
 
-describe('the body of a request', () => {
+describe('a request body', () => {
   test.each([
     ['with a length', head('Content-Length: 100000'), 'x'],
     ['in chunks', head('Transfer-Encoding: chunked'), '1\r\nx\r\n'],
-  ])('that comes byte by byte is answered 408 (%s)', async (_, start, piece) => {
+  ])('is answered 408 if it arrives byte by byte (%s)', async (_, start, piece) => {
     client.write(start)
     await trickle(() => client.write(piece), 40)
     await client.untilEnd()
@@ -54,7 +54,7 @@ describe('the body of a request', () => {
     await eventually(() => rig.engine.counters.upstreamConnectionsOpen === 0)
   })
 
-  test('that a policy reads into memory is held to the same speed', async () => {
+  test('is held to the minimum speed also while a policy buffers it', async () => {
     rig.plane.request = (exchange) => {
       exchange.requestBody.buffer(1_000_000).then(
         () => exchange.forward(rig.plane.upstream, rig.plane.options),
@@ -67,7 +67,7 @@ describe('the body of a request', () => {
     expect(client.text).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  test('that is slow but not too slow goes on for as long as it takes', async () => {
+  test('may take any time above the minimum speed', async () => {
     client.write(head('Content-Length: 100000'))
     await trickle(() => client.write('x'.repeat(250)), 120)
     expect(client.text).toBe('')
@@ -87,7 +87,7 @@ describe('the body of a request', () => {
     await client.until(() => client.text === ok)
   })
 
-  test('that the upstream does not take is not held against the client', async () => {
+  test('is not counted as slow while the upstream does not read it', async () => {
     upstream.onConnection = ({ socket }) => socket.pause()
     const size = 64 * 1024 * 1024
     client.write(head(`Content-Length: ${size}`))
@@ -105,7 +105,7 @@ describe('the body of a request', () => {
     await client.until(() => client.text === ok)
   })
 
-  test('may be as slow as it likes once the response has begun', async () => {
+  test('may be arbitrarily slow once the response has begun', async () => {
     client.write(head('Transfer-Encoding: chunked'))
     await eventually(() => upstream.connections[0]?.text.includes('\r\n\r\n') === true)
     upstream.connections[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab')
@@ -117,7 +117,7 @@ describe('the body of a request', () => {
     await client.until(() => client.text.endsWith('abcd'))
   })
 
-  test('is not awaited before the upstream has asked for it', async () => {
+  test('is not expected before the upstream has asked for it with 100 Continue', async () => {
     client.write(head('Expect: 100-continue\r\nContent-Length: 5'))
     rig.plane.request = () => {}
     await eventually(() => rig.engine.counters.receivedBytes > 0)
@@ -126,7 +126,7 @@ describe('the body of a request', () => {
   })
 })
 
-describe('a stream of HTTP/2', () => {
+describe('an HTTP/2 stream', () => {
   const open = (headers: Record<string, string> = {}) => {
     const session = connect(`http://127.0.0.1:${rig.port}`)
     session.on('error', () => {})
@@ -135,7 +135,7 @@ describe('a stream of HTTP/2', () => {
     return { session, stream }
   }
 
-  test('whose body comes byte by byte is answered 408, and others of its connection go on', async () => {
+  test('is answered 408 if its body arrives byte by byte, while others of its connection continue', async () => {
     const { session, stream } = open()
     const quick = session.request({ ':method': 'POST' }, { endStream: false })
     const answered = once(stream, 'response')
@@ -149,7 +149,7 @@ describe('a stream of HTTP/2', () => {
     session.destroy()
   })
 
-  test('that carries gRPC may be silent', async () => {
+  test('may be silent if it carries gRPC', async () => {
     const { session, stream } = open({ 'content-type': 'application/grpc', te: 'trailers' })
     stream.write('x')
     await eventually(() => upstream.connections[0]?.text.includes('x\r\n') === true)
@@ -160,7 +160,7 @@ describe('a stream of HTTP/2', () => {
   })
 })
 
-test('a speed of 0 is no limit', async () => {
+test('a minimum speed of 0 disables the limit', async () => {
   await rig.close()
   rig = await startEngine({ clock, limits: { minBodyBytesPerSecond: 0 } })
   rig.plane.upstream = upstream.address

@@ -98,7 +98,7 @@ const bodies = [
   `0\r\nContent-Length: 4\r\n\r\n${hidden}`,
 ]
 
-test('whatever framing is claimed, one request in is one request out, for every reader', async () => {
+test('one request in is one request out for every reader, whatever framing the client claims', async () => {
   upstream.onData = (connection) => {
     const complete = readRequests(connection.text, 'transfer-encoding').length
     while (((connection as { answered?: number }).answered ?? 0) < complete) {

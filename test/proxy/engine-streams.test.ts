@@ -15,7 +15,7 @@ const ways = [
 const megabyte = 1024 * 1024
 const bodyOf = (length: number) => 'abcdefg\n'.repeat(Math.ceil(length / 8)).slice(0, length)
 
-describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) => {
+describe.each(ways)('forwarded connections, %s,', (_, usesNodeHandles) => {
   let rig: EngineRig
   let server: Server
   let port: number
@@ -74,7 +74,7 @@ describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) 
     return Buffer.concat(chunks).toString()
   }
 
-  it('end one direction after the other, whichever is first', async () => {
+  it('can end in one direction before the other', async () => {
     const client = await open()
     client.end('question')
     const one = await backend()
@@ -94,14 +94,14 @@ describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) 
     expect(rig.engine.counters.upstreamConnectionsOpen).toBe(0)
   })
 
-  it('pass what a client sends together with its end', async () => {
+  it('forward bytes that the client sends together with its FIN', async () => {
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     cleanups.push(() => client.destroy())
     client.end('all at once')
     expect(await textOf(await backend())).toBe('all at once')
   })
 
-  it('hold up a backend while the client does not read, and lose nothing', async () => {
+  it('apply backpressure to the backend while the client does not read, and lose nothing', async () => {
     const client = await open()
     client.pause()
     const total = 48 * megabyte
@@ -129,7 +129,7 @@ describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) 
     expect([at, isSame]).toEqual([total, true])
   })
 
-  it('keep their bytes apart while all of them move', async () => {
+  it('keep their bytes separate while all of them transfer data', async () => {
     const count = 8
     const size = 3 * megabyte
     const clients = await Promise.all(Array.from({ length: count }, () => open()))
@@ -144,7 +144,7 @@ describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) 
     }
   })
 
-  it('hand a reset on, from either side', async () => {
+  it('forward a reset from either side', async () => {
     const client = await open()
     const one = await backend()
     client.write('x')
@@ -175,7 +175,7 @@ describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) 
   it.each([
     ['after a hello in one piece', [1]],
     ['after a hello in three pieces', [0.01, 0.5]],
-  ])('pass TLS through whose name was read %s, and lose nothing', async (_title, cuts) => {
+  ])('pass TLS through without loss if the server name was read %s', async (_title, cuts) => {
     port = await passing()
     const hello = await clientHello('a.example.com')
     const more = Buffer.from(bodyOf(3 * megabyte))
@@ -187,7 +187,7 @@ describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) 
       const end = Math.ceil(hello.length * cut)
       client.write(all.subarray(at, end))
       at = end
-      // Whoever reads the hello has seen this piece alone.
+      // The reader of the hello gets this piece separately.
       await waitFor('the piece', () => client.bytesWritten === at && client.writableLength === 0)
     }
     client.end(all.subarray(at))
@@ -203,7 +203,7 @@ describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) 
     expect(over[0]).toMatchObject({ receivedBytes: all.length, sentBytes: 4 })
   })
 
-  it('pass TLS through of a client that ends right after its hello', async () => {
+  it('pass TLS through if the client closes right after its hello', async () => {
     port = await passing()
     const hello = await clientHello('a.example.com')
     const client = await open()
@@ -218,7 +218,7 @@ describe.each(ways)('connections that are forwarded, %s,', (_, usesNodeHandles) 
     expect(error).toMatchObject({ code: 'ECONNRESET' })
   })
 
-  it('tell whose they are by a PROXY header, whose bytes stay here', async () => {
+  it('get the client address from a PROXY header, which is not forwarded', async () => {
     proxied = true
     const client = await open()
     client.end('PROXY TCP4 192.0.2.7 192.0.2.1 4711 443\r\nhello')

@@ -126,7 +126,7 @@ test('a mirror gets the request although the upstream cannot be reached', async 
   mirror.close()
 })
 
-test('a mirror that does not read is given up, and the request goes on', async () => {
+test('a mirror that does not read is abandoned, and the request continues', async () => {
   const mirror = await RawUpstream.start()
   mirror.onConnection = (connection) => connection.socket.pause()
   const total = 30_000_000

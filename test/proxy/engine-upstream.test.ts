@@ -27,7 +27,7 @@ afterEach(async () => {
   upstream.close()
 })
 
-/** The upstream answers each request that ends in one of these, until told otherwise. */
+/** The upstream answers each request that ends in one of these, unless a test changes it. */
 function answerAll(): void {
   upstream.onData = (connection) => {
     if (!/(\r\n\r\n|hello)$/.test(connection.text)) return

@@ -109,7 +109,7 @@ export class FrameClient {
     }
   }
 
-  /** The first frame that fits, as soon as it has come; undefined where the connection ends before. */
+  /** The first matching frame once it arrives; undefined if the connection ends first. */
   async find(fits: (frame: Frame) => boolean): Promise<Frame | undefined> {
     await this.connection.until(() => {
       this.parse()

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 
 const host = '127.0.0.1'
 
-/** Binds a port of this machine; rejects where it is taken. Port 0 takes any. */
+/** Binds a port of this machine; rejects if it is in use. Port 0 binds a free port. */
 export function hold(port: number): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer()

@@ -48,7 +48,7 @@ const house = (filters: readonly RouteFilter[], fields: Parameters<typeof route>
 
 const set = (name: string, value: string) => ({ set: [{ name, value }], add: [], remove: [] })
 
-describe('rewrites', () => {
+describe('rewrite filters', () => {
   it('replaces a matched prefix and keeps the query', async () => {
     const path = { type: 'ReplacePrefixMatch', value: '/new' } as const
     rig.apply(house([{ type: 'rewrite', path }], { matches: [match('/old/')] }))
@@ -81,7 +81,7 @@ describe('rewrites', () => {
   })
 })
 
-describe('redirects', () => {
+describe('redirect filters', () => {
   it('answers with a Location, without a backend', async () => {
     const path = { type: 'ReplacePrefixMatch', value: '/new' } as const
     const redirect = { type: 'redirect', statusCode: 308, scheme: 'https', path } as const
@@ -91,7 +91,7 @@ describe('redirects', () => {
     expect(answer.headers.location).toBe('https://a.test/new/x?y=1')
   })
 
-  it('goes to the port of the listener where the filter names neither scheme nor port', async () => {
+  it('goes to the port of the listener if the filter names neither scheme nor port', async () => {
     const redirect = { type: 'redirect', statusCode: 302, hostname: 'b.test' } as const
     rig.apply([listener(rig.port), route({ filters: [redirect] })])
     expect((await rig.send({})).headers.location).toBe(`http://b.test:${rig.port}/`)
@@ -113,7 +113,7 @@ describe('header filters', () => {
     expect(answer.headers).toMatchObject({ 'x-who': 'backendRef', 'x-rule': 'yes' })
   })
 
-  it('answer 500 where a value cannot be sent', async () => {
+  it('answer 500 if a value cannot be sent', async () => {
     rig.apply(house([{ type: 'requestHeaders', changes: set('x', 'a\r\nx-evil: 1') }]))
     expect(await rig.send({})).toMatchObject({
       status: 500,
@@ -123,7 +123,7 @@ describe('header filters', () => {
 })
 
 describe('rules that cannot be applied', () => {
-  it('answer 500 to what they match, and to nothing else', async () => {
+  it('answer 500 to the requests that they match, and to no others', async () => {
     rig.apply([
       ...house([], { matches: [match('/')] }),
       route({
@@ -141,7 +141,7 @@ describe('rules that cannot be applied', () => {
   })
 })
 
-describe('mirrors', () => {
+describe('mirror filters', () => {
   const mirrorFilter = (numerator: number, denominator: number): RouteFilter => ({
     type: 'mirror',
     target: toService('mirror'),
@@ -161,7 +161,7 @@ describe('mirrors', () => {
     })
   })
 
-  it('get their share only', async () => {
+  it('get only their configured share of requests', async () => {
     let draw = 0
     await rig.close()
     rig = await startRig({ random: () => draw })
@@ -192,7 +192,7 @@ describe('mirrors', () => {
   })
 })
 
-describe('timeouts', () => {
+describe('timeouts of rules and policies', () => {
   /** Responses that an upstream owes. */
   const held: ServerResponse[] = []
   const silent = useFixture(() =>

@@ -88,7 +88,7 @@ describe('headerModifiers', () => {
   })
 })
 
-describe('merging', () => {
+describe('merging traffic policies', () => {
   const rule = { ...cartRoute, section: 'add' }
   const onListener = { ...gateway, section: 'web' }
 
@@ -110,7 +110,7 @@ describe('merging', () => {
     },
   )
 
-  it('[rule.merge] replaces a field as a whole and merges other fields beside it', async () => {
+  it('[rule.merge] replaces a field as a whole and merges other fields', async () => {
     const response = { set: [{ name: 'x-response', value: 'gateway' }] }
     rig.apply([
       ...house(),
@@ -125,7 +125,7 @@ describe('merging', () => {
     expect(answer.headers['x-response']).toBe(undefined)
   })
 
-  it('takes the older of two policies on one route', async () => {
+  it('applies the older of two policies on one route', async () => {
     rig.apply([
       ...house(),
       policy(cartRoute, 'headerModifiers', setsRequest('younger'), { name: 'a', created: 2 }),
@@ -174,7 +174,7 @@ describe('directResponse', () => {
     expect((await rig.facts(1))[0]).toMatchObject({ reason: 'DirectResponse', status: 418 })
   })
 
-  it('[DirectResponse.body] sends no body where none is given', async () => {
+  it('[DirectResponse.body] sends no body if none is configured', async () => {
     rig.apply([listener(rig.port), route({}), policy(cartRoute, 'directResponse', { status: 503 })])
     expect(await rig.send({})).toMatchObject({ status: 503, body: '' })
   })
@@ -271,7 +271,7 @@ describe('merging of backend policies', () => {
     return [below, name, low, high] as const
   })
 
-  // No backend policy has an effect yet that could be seen; one that cannot be enforced has.
+  // Policies that cannot be enforced make the precedence visible.
   it.each(steps)(
     '[PolicySpec.precedence.backend] lets a policy on the %s yield to one on the %s',
     async (_low, _high, low, high) => {
@@ -289,7 +289,7 @@ describe('merging of backend policies', () => {
   )
 })
 
-describe('what cannot be enforced', () => {
+describe('a policy that cannot be enforced', () => {
   const refusal = {
     status: 500,
     body: 'a policy that covers this route cannot be enforced',
@@ -303,26 +303,26 @@ describe('what cannot be enforced', () => {
     ['backend', 'tls', { kind: 'Service', namespace: 'shop', name: 'one' }],
     ['backend', 'auth', { kind: 'Service', namespace: 'shop', name: 'one', section: '80' }],
     ['backend', 'auth', { kind: 'Service', namespace: 'shop', name: 'one', section: 'http' }],
-  ] as const)('answers 500 under %s.%s', async (section, field, target) => {
+  ] as const)('makes its target answer 500 (%s.%s)', async (section, field, target) => {
     rig.apply([...house(), policy(target, field, {}, { section, ...pending })])
     const before = upstream.requests.length
     expect(await rig.send({})).toMatchObject(refusal)
     expect(upstream.requests.length).toBe(before)
   })
 
-  it('answers 500 to all requests of a listener under a PreRouting policy', async () => {
+  it('makes its listener answer 500 to all requests in phase PreRouting', async () => {
     const early = { ...pending, phase: 'PreRouting' } as const
     rig.apply([listener(rig.port), policy(gateway, 'jwtAuthentication', {}, early)])
     expect(await rig.send({})).toMatchObject(refusal)
   })
 
-  it('leaves other routes alone', async () => {
+  it('does not affect other routes', async () => {
     const other = { ...cartRoute, name: 'other' }
     rig.apply([...house(), policy(other, 'jwtAuthentication', {}, pending)])
     await rig.echo({})
   })
 
-  it('refuses a config of a version that it does not know, and names the policy', async () => {
+  it('is rejected by name if its configuration has an unknown version', async () => {
     const future = policy(cartRoute, 'headerModifiers', setsRequest('x'), { configVersion: 99 })
     const { rejected } = rig.apply([...house(), future])
     expect(rejected).toEqual([
@@ -337,7 +337,7 @@ describe('what cannot be enforced', () => {
     await rig.echo({})
   })
 
-  it('reports a broken config and an unknown field', async () => {
+  it('is rejected if its configuration is broken, and reported for an unknown field', async () => {
     const broken = policy(cartRoute, 'directResponse', {}, { config: '{' })
     const unknown = policy(cartRoute, 'teleport', {})
     const { rejected } = rig.apply([...house(), broken, unknown])

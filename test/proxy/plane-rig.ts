@@ -9,12 +9,12 @@ import {
 import type { AddressInfo } from 'node:net'
 import { canonicalJson } from '../../src/base/canonical.ts'
 import { createIoCore } from '../../src/core/index.ts'
-import { createEngine } from '../../src/engine/engine.ts'
+import { Engine } from '../../src/engine/engine.ts'
 import type { GatewayError } from '../../src/errors/index.ts'
 import type { Resource, ResourceKey } from '../../src/model/resources.ts'
 import type { ApplyResult } from '../../src/proxy/config/store.ts'
 import { createDataPlane, type DataPlaneSettings } from '../../src/proxy/data-plane.ts'
-import type { RequestFacts } from '../../src/proxy/telemetry/types.ts'
+import type { AccessRecord } from '../../src/proxy/telemetry/types.ts'
 
 export interface Sent {
   readonly method?: string
@@ -44,20 +44,20 @@ export interface Rig {
   readonly port: number
   apply(upserted: readonly Resource[], removed?: readonly ResourceKey[]): ApplyResult
   send(sent: Sent): Promise<Received>
-  /** Sends, expects 200 from an echo upstream and gives what it saw. */
+  /** Sends a request, expects 200 from an echo upstream and returns the request that it received. */
   echo(sent: Sent): Promise<Echo>
   /** Facts of finished exchanges, in order; resolves once there are `count`. */
-  facts(count: number): Promise<readonly RequestFacts[]>
+  facts(count: number): Promise<readonly AccessRecord[]>
   close(): Promise<void>
 }
 
 export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promise<Rig> {
   const core = createIoCore({ memoryPages: 256 })
   const head = core.createHead({ maxFields: 100 })
-  const facts: RequestFacts[] = []
+  const facts: AccessRecord[] = []
   let awaited: { count: number; resolve(): void } | undefined
   const telemetry = {
-    onDone(_exchange: unknown, fact: RequestFacts) {
+    onDone(_exchange: unknown, fact: AccessRecord) {
       facts.push(fact)
       if (awaited !== undefined && facts.length >= awaited.count) awaited.resolve()
     },
@@ -76,7 +76,7 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
     settings: { destinations, ...settings },
   })
   const { handler } = plane
-  const engine = createEngine({ core, head, handler, bindAddress: '127.0.0.1', reusePort: false })
+  const engine = new Engine({ core, head, handler, bindAddress: '127.0.0.1', reusePort: false })
   plane.useEngine(engine)
   const port = await engine.listen(0)
   let sequence = 0
@@ -146,7 +146,7 @@ const answerEcho: Answer = (_request, response, echo) => {
   response.end(JSON.stringify(echo))
 }
 
-/** A server that answers with what it got, or as told. */
+/** A server that echoes requests, or sends the given answer. */
 export async function startUpstream(name: string, answer: Answer = answerEcho): Promise<Upstream> {
   const requests: Echo[] = []
   const server: Server = createServer((incoming, response) => {

@@ -167,7 +167,7 @@ describe('choosing listener, route and backend', () => {
   })
 })
 
-describe('backends', () => {
+describe('backends of routes', () => {
   it('[BackendSpec.static] [StaticBackend.host] [StaticBackend.port] reaches host and port', async () => {
     rig.apply([
       listener(rig.port),
@@ -281,7 +281,7 @@ describe('backends', () => {
     })
   })
 
-  it('tells a gRPC client of a missing route that the method is unimplemented', async () => {
+  it('answers a gRPC client without a route with UNIMPLEMENTED', async () => {
     rig.apply([listener(rig.port)])
     const answer = await rig.send({ headers: { 'content-type': 'application/grpc' } })
     expect(answer.headers['grpc-status']).toBe('12')
@@ -304,7 +304,7 @@ describe('the dynamic forward proxy', () => {
     expect(await rig.echo({ host: `127.0.0.1:${two.port}` })).toMatchObject({ upstream: 'two' })
   })
 
-  it('resolves names, and tries the next address where a connection fails', async () => {
+  it('resolves names, and tries the next address if a connection fails', async () => {
     await rig.close()
     const names: string[] = []
     rig = await startRig({
@@ -320,7 +320,7 @@ describe('the dynamic forward proxy', () => {
   })
 
   it.each(['169.254.169.254', '[fe80::1]', '[::ffff:169.254.169.254]:80', 'metadata.test'])(
-    'refuses %s, which leads to a link-local address',
+    'refuses %s, which resolves to a link-local address',
     async (host) => {
       await rig.close()
       rig = await startRig({
@@ -334,7 +334,7 @@ describe('the dynamic forward proxy', () => {
     },
   )
 
-  it('answers 503 where the name cannot be resolved', async () => {
+  it('answers 503 if the name cannot be resolved', async () => {
     await rig.close()
     rig = await startRig({ lookup: () => Promise.reject(new Error('ENOTFOUND')) })
     rig.apply([listener(rig.port), ...dynamic])

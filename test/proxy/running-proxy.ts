@@ -10,7 +10,7 @@ import {
   type ProxyOptions,
   startProxy,
 } from '../../src/proxy/workers/supervisor.ts'
-import { createChannel } from '../../src/xds/channel.ts'
+import { InProcessChannel } from '../../src/xds/channel.ts'
 
 export const gateway = { namespace: 'default', name: 'public' }
 
@@ -95,7 +95,7 @@ export async function openProxy(options: Partial<ProxyOptions> = {}) {
   const file = options.accessLogFd === undefined ? openLogFile() : undefined
   const answers: unknown[][] = []
   const events: ProxyEvent[] = []
-  const channel = createChannel({
+  const channel = new InProcessChannel({
     onAck: (...answer) => answers.push(['ack', ...answer]),
     onReject: (...answer) => answers.push(['reject', ...answer]),
     onRecover: (...answer) => answers.push(['recover', ...answer]),

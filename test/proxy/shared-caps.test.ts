@@ -9,7 +9,7 @@ import { backend, listener, openProxy, openUpstream, route } from './running-pro
 
 const most = { connections: 8, requests: 3 }
 
-describe.runIf(process.platform === 'linux')('limits of two workers together', () => {
+describe.runIf(process.platform === 'linux')('limits that two workers share', () => {
   const threads: Worker[] = []
   const collect = (thread: Worker) => threads.push(thread)
   /** Requests at the upstream, which are answered when the test wants it. */
@@ -59,7 +59,7 @@ describe.runIf(process.platform === 'linux')('limits of two workers together', (
   const { connections, requests } = most
   const exactly = { reset: 16 - connections, refused: connections - requests, held: requests }
 
-  it('are exact, whichever worker a client meets', async () => {
+  it('are exact, whichever worker a client reaches', async () => {
     expect(await rush()).toEqual(exactly)
   })
 

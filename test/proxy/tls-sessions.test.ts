@@ -133,7 +133,7 @@ describe.each(versions)('a session of %s', (version) => {
       'other suites',
       () => [identity, { ciphers: ['TLS_AES_128_GCM_SHA256', 'ECDHE-ECDSA-AES128-GCM-SHA256'] }],
     ],
-    ['clients that are asked who they are', () => [asking(false)]],
+    ['client validation', () => [asking(false)]],
   ])('is not resumed at a listener with %s', async (_, changed) => {
     const keyring = new TicketKeyring(rotate([]))
     serve(keyring)
@@ -170,7 +170,7 @@ describe.each(versions)('a session of %s', (version) => {
   })
 })
 
-/** Who the other side takes a client of a session for; `refused` where it lets nobody in. */
+/** The client identity that the server derives from a session; `refused` if it rejects the client. */
 async function whoIs(session: Buffer, maxVersion: SecureVersion): Promise<string> {
   const client = { ca: authority.certificate, servername: 'a.example.com' }
   try {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Answers } from '../../src/proxy/workers/answers.ts'
 import type { WorkerRejection, WorkerState } from '../../src/proxy/workers/worker-messages.ts'
-import { createChannel } from '../../src/xds/channel.ts'
+import { InProcessChannel } from '../../src/xds/channel.ts'
 
 const rejection = (key: string, sequence: number, message = 'taken'): WorkerRejection => ({
   key,
@@ -19,7 +19,7 @@ const state = (sequence: number, ...rejected: WorkerRejection[]): WorkerState =>
 
 function open() {
   const calls: unknown[][] = []
-  const channel = createChannel({
+  const channel = new InProcessChannel({
     onAck: (...answer) => calls.push(['ack', ...answer]),
     onReject: (...answer) => calls.push(['reject', ...answer]),
     onRecover: (...answer) => calls.push(['recover', ...answer]),
@@ -33,8 +33,8 @@ function open() {
   return { told, answers }
 }
 
-describe('what a proxy of several workers answers', () => {
-  it('is the position that the slowest has reached, once', () => {
+describe('the acknowledgements of a proxy with several workers', () => {
+  it('report the position of the slowest worker, once', () => {
     const { told } = open()
     expect(told(state(3), state(-1))).toEqual([])
     expect(told(state(3), state(2))).toEqual([['ack', 'local', 2]])
@@ -42,7 +42,7 @@ describe('what a proxy of several workers answers', () => {
     expect(told(state(4), state(4))).toEqual([['ack', 'local', 4]])
   })
 
-  it('waits for a worker that is being replaced, and never goes back', () => {
+  it('wait for a worker that is being replaced, and never go back', () => {
     const { told, answers } = open()
     told(state(3, rejection('a', 3)), state(3))
     expect(told(undefined, state(4))).toEqual([])
@@ -54,7 +54,7 @@ describe('what a proxy of several workers answers', () => {
     ])
   })
 
-  it('names a rejected resource before the ack that passes it, once for all workers', () => {
+  it('report a rejected resource before its ack, once for all workers', () => {
     const { told } = open()
     expect(told(state(5, rejection('a', 5)), state(5, rejection('a', 5)))).toEqual([
       ['reject', 'local', 5, 'a', 'port_in_use', 'taken'],
@@ -65,7 +65,7 @@ describe('what a proxy of several workers answers', () => {
     ])
   })
 
-  it('names it again where it was sent again, or fails in another way', () => {
+  it('report a rejection again if the resource was sent again or fails for another reason', () => {
     const { told } = open()
     told(state(5, rejection('a', 5)))
     expect(told(state(7, rejection('a', 7)))).toEqual([
@@ -77,7 +77,7 @@ describe('what a proxy of several workers answers', () => {
     ])
   })
 
-  it('tells a recovery when the last worker has it, and acks the same position again', () => {
+  it('report a recovery once the last worker has recovered, and repeat the ack', () => {
     const { told } = open()
     told(state(5, rejection('a', 5)), state(5, rejection('a', 5)))
     expect(told(state(5), state(5, rejection('a', 5)))).toEqual([])

@@ -8,8 +8,8 @@ import { freePort } from './free-port.ts'
 import { backend, listener, openProxy, openUpstream, route } from './running-proxy.ts'
 import { cleanups, fetchOnce, metric, open } from './worker-rig.ts'
 
-describe('draining', () => {
-  /** An upstream that answers when told to. */
+describe('a draining worker', () => {
+  /** An upstream that answers when the test releases it. */
   async function openSlow(drain: { minMs: number; maxMs: number }) {
     let release = () => {}
     const held = new Promise<void>((resolve) => {

@@ -177,7 +177,7 @@ describe('the ports of a worker', () => {
     expect(ports.unbound()).toEqual([])
   })
 
-  it('of UDP are numbered by themselves', async () => {
+  it('of UDP listeners are separate from TCP ports of the same number', async () => {
     const { ports, binder } = open()
     const port = await freePort()
     await ports.update(change(1, [listener('a', port, 'TCP'), listener('b', port, 'UDP')]))
@@ -206,8 +206,8 @@ describe('the ports of a worker', () => {
     ])
   })
 
-  describe('claimed for several workers', () => {
-    it('are given to every worker of the proxy while they are free or its own', async () => {
+  describe('bound by several workers', () => {
+    it('are granted to every worker of the proxy while they are free or its own', async () => {
       const claims = new PortClaims(host, true)
       const port = await freePort()
       expect(await Promise.all([claims.claim(port, 0), claims.claim(port, 1)])).toEqual([
@@ -219,7 +219,7 @@ describe('the ports of a worker', () => {
       expect(await claims.claim(port, 2)).toBeUndefined()
     })
 
-    it('are refused while a stranger holds them, although the system would share', async () => {
+    it('are refused while another process holds them, even if the system would share them', async () => {
       const claims = new PortClaims(host, true)
       const port = await freePort()
       const stranger = createServer()
@@ -231,7 +231,7 @@ describe('the ports of a worker', () => {
       expect(await claims.claim(port, 0)).toBeUndefined()
     })
 
-    it('are asked for again after the last worker has let go', async () => {
+    it('are checked again after the last worker has released them', async () => {
       const claims = new PortClaims(host, true)
       const port = await freePort()
       await claims.claim(port, 0)

@@ -35,7 +35,7 @@ describe('a proxy with one worker', () => {
     expect(proxy.pending()).toEqual([])
   })
 
-  it('writes one access log line a request as text', async () => {
+  it('writes one access log line per request as text', async () => {
     const { proxy, publish, shop, port, lines } = await open()
     publish(shop)
     await proxy.ready

@@ -1,12 +1,14 @@
 /** What `rawConfig` says of each setting arrives in the proxy, whatever its pod says by itself. */
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { renderProxy } from '../../src/desired/deployment/index.ts'
 import { hiddenSettings } from '../../src/desired/deployment/own-settings.ts'
 import type { ProxyParameters } from '../../src/desired/deployment/parameters.ts'
 import { anyEnvironment, type RenderedObject } from '../../src/desired/deployment/plan.ts'
+import { renderProxy } from '../../src/desired/deployment/render.ts'
 import { fileName, settingsOfFile } from '../../src/settings/config-file.ts'
-import { remoteSettings, type SettingRow, settings } from '../../src/settings/index.ts'
+import { settings } from '../../src/settings/index.ts'
+import { remoteSettings } from '../../src/settings/remote.ts'
+import type { SettingRow } from '../../src/settings/table.ts'
 
 const samples = [
   'refuse',
@@ -60,17 +62,20 @@ const podOf = (parameters: ProxyParameters) => {
 }
 
 describe('rawConfig [GatewayParameters.rawConfig]', () => {
-  it.each(rows.map((row) => [fileName(row), row] as const))('has a say in %s', (name, row) => {
-    const sample = samples.find((text) => row.read(text) !== undefined)
-    if (sample === undefined) throw new Error(`no sample fits ${row.form}`)
-    const parameters = { rawConfig: { config: { [name]: sample } } }
-    const isHeard = textsOf(rendered(parameters))[row.env] === sample
-    // The file cannot name itself, and the identity of a pod is not its to change.
-    const isFixed = name === 'config' || hiddenSettings(parameters).includes(name)
-    expect(isHeard || isFixed, `${name} is heard, or said to be ignored`).toBe(true)
-  })
+  it.each(rows.map((row) => [fileName(row), row] as const))(
+    'sets %s on the proxy or is reported as ignored',
+    (name, row) => {
+      const sample = samples.find((text) => row.read(text) !== undefined)
+      if (sample === undefined) throw new Error(`no sample fits ${row.form}`)
+      const parameters = { rawConfig: { config: { [name]: sample } } }
+      const isHeard = textsOf(rendered(parameters))[row.env] === sample
+      // The file cannot name itself, and the identity of a pod is not its to change.
+      const isFixed = name === 'config' || hiddenSettings(parameters).includes(name)
+      expect(isHeard || isFixed, `${name} is heard, or said to be ignored`).toBe(true)
+    },
+  )
 
-  it('loses against typed fields, and they against variables', () => {
+  it('is overridden by typed fields, which are overridden by environment variables', () => {
     const config = {
       connectionMinTerminationDeadline: '1s',
       terminationGracePeriodSeconds: 9,
@@ -92,7 +97,7 @@ describe('rawConfig [GatewayParameters.rawConfig]', () => {
     expect(textsOf(rendered(own)).RUST_LOG).toBe('off')
   })
 
-  it('moves the grace period, the probes and the port of metrics with what it says', () => {
+  it('changes the grace period, the probes and the metrics port of the pod', () => {
     const config = {
       terminationGracePeriodSeconds: 9,
       readinessAddress: ':7021',

@@ -1,10 +1,11 @@
 /**
- * Golden cases of `sluice render`: `in.yaml` gives `out.yaml` (and `told.txt`, what is said beside
- * it). Write them anew with `UPDATE=1 npx vitest run test/render`.
+ * Golden cases of `sluice render`: `in.yaml` gives `out.yaml`, and `told.txt` for the messages on
+ * stderr. Update them with `UPDATE=1 npx vitest run test/render`.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { printAnswer } from '../../src/cli/output.ts'
 import { render } from '../../src/cli/render.ts'
 import { packageVersion } from '../../src/cli/version.ts'
 
@@ -16,11 +17,10 @@ const cases = readdirSync(import.meta.dirname, { withFileTypes: true })
 async function run(name: string, more: { xdsCaFile?: string; output?: 'json' } = {}) {
   const folder = join(import.meta.dirname, name)
   const lines: { out: string[]; told: string[] } = { out: [], told: [] }
-  const options = { file: [join(folder, 'in.yaml')], output: 'yaml' as const, ...more }
-  const code = await render(options, {
-    print: (text) => void lines.out.push(text),
-    report: (text) => void lines.told.push(text),
-  })
+  const { output = 'yaml', ...options } = more
+  const report = (text: string) => void lines.told.push(text)
+  const answer = await render({ file: [join(folder, 'in.yaml')], ...options }, report)
+  const code = printAnswer(answer, output, { print: (text) => void lines.out.push(text), report })
   const plain = (all: string[]) =>
     all.join('\n').replaceAll(packageVersion(), 'VERSION').replaceAll(`${folder}/`, '')
   return { code, out: plain(lines.out), told: plain(lines.told) }
@@ -36,7 +36,7 @@ function matches(folder: string, file: string, text: string): void {
 describe('sluice render', () => {
   afterEach(() => vi.unstubAllEnvs())
 
-  it.each(cases)('%s', async (name) => {
+  it.each(cases)('prints the expected objects for the case %s', async (name) => {
     if (name === 'xds-tls') {
       const ca = join(import.meta.dirname, name, 'ca.crt')
       vi.stubEnv('SLUICE_XDS_TLS_ENABLED', 'true')
@@ -54,7 +54,7 @@ describe('sluice render', () => {
     expect(code).toBe(name === 'refused' ? 1 : 0)
   })
 
-  it('prints a list as JSON, of one Gateway where one is named', async () => {
+  it('prints a JSON list, only of the requested Gateway if one is named', async () => {
     const { out } = await run('plain', { output: 'json' })
     const list = JSON.parse(out) as { kind: string; items: { metadata: { name: string } }[] }
     expect(list.kind).toBe('List')

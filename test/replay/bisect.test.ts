@@ -34,7 +34,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const expectation = 'HTTPRoute/default/app ResolvedRefs=True'
 
 describe('sluice bisect', () => {
-  it('names the event that broke an expectation, and the one that mended it', async () => {
+  it('names the event that broke an expectation, and the event that fixed it', async () => {
     const { code, stdout } = await sluice('bisect', '--expect', expectation, ...log)
     expect(code).toBe(0)
     const [first, second, third, ...rest] = stdout.trimEnd().split('\n')
@@ -46,7 +46,7 @@ describe('sluice bisect', () => {
     expect(rest).toEqual([])
   })
 
-  it('looks at the log up to a position or a time, as every offline command does', async () => {
+  it('reads the log up to a position or a time, like every offline command', async () => {
     const { stdout } = await sluice('bisect', '--expect', expectation, '-o', 'json', ...log)
     const { turns } = JSON.parse(stdout) as { turns: { position: number; time: string }[] }
     const [, broken] = turns
@@ -62,7 +62,7 @@ describe('sluice bisect', () => {
     expect(JSON.parse(replay.stdout)).toMatchObject({ position: broken.position, different: [] })
   })
 
-  it('ends with 1 for what never held, and 2 for what cannot be read', async () => {
+  it('exits with 1 if the expectation never held, and with 2 if the input is invalid', async () => {
     const never = await sluice('bisect', '--expect', 'HTTPRoute/app Programmed=True', ...log)
     expect(never.code).toBe(1)
     expect(never.stdout).toContain('HTTPRoute default/app never had Programmed=True')
@@ -76,7 +76,7 @@ describe('sluice bisect', () => {
 })
 
 describe('sluice explain condition', () => {
-  it('shows each change of a condition with the event that made it', async () => {
+  it('shows each change of a condition with the event that caused it', async () => {
     const path = 'HTTPRoute/default/app'
     const { code, stdout } = await sluice('explain', 'condition', path, '-o', 'json', ...log)
     expect(code).toBe(0)
@@ -92,7 +92,7 @@ describe('sluice explain condition', () => {
     ])
   })
 
-  it('shows the same in words, and ends with 1 for what has no conditions', async () => {
+  it('prints the same changes as text, and exits with 1 if the object has no conditions', async () => {
     const text = await sluice('explain', 'condition', 'HTTPRoute/app', ...log)
     expect(text.stdout).toMatch(/event \d+, \S+Z: resource\.deleted GatewayBackend default\/main/)
     expect(text.stdout).toMatch(/ {2}ResolvedRefs \(parent Gateway edge\): False BackendNotFound/)

@@ -31,11 +31,11 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('sluice diff', () => {
-  it('ends with 0 and prints nothing where two states are the same', async () => {
+  it('exits with 0 and prints nothing if both states are the same', async () => {
     expect(await sluice('diff', before, before)).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('names statuses that differ, and resources that came, went and changed', async () => {
+  it('lists statuses that differ, and resources that were added, removed and changed', async () => {
     const { code, stdout } = await sluice('diff', before, after)
     expect(code).toBe(1)
     expect(stdout.split('\n')).toEqual(
@@ -54,7 +54,7 @@ describe('sluice diff', () => {
     expect(stdout).not.toContain('listener/')
   })
 
-  it('gives the same as JSON, and reads a log on either side', async () => {
+  it('prints the same differences as JSON, and accepts a log on either side', async () => {
     const exported = join(folder, 'after.jsonl')
     writeFileSync(exported, (await sluice('log', '-f', after, '-o', 'json')).stdout)
     expect((await sluice('diff', after, exported)).code).toBe(0)
@@ -74,7 +74,7 @@ describe('sluice diff', () => {
     ])
   })
 
-  it('compares two moments of one log, and leaves proxies aside where only one side has them', async () => {
+  it('compares two positions of one log, and ignores proxy statuses if only one side has them', async () => {
     const log = join(import.meta.dirname, '../../examples/weighted-split/recorded.jsonl')
     const { code, stdout } = await sluice('diff', `${log}@8`, log)
     expect([code, stdout]).toEqual([1, expect.stringContaining('~ route/HTTPRoute/default/shop/')])
@@ -83,7 +83,7 @@ describe('sluice diff', () => {
     expect(against.stdout).not.toMatch(/Programmed|addresses/)
   })
 
-  it('ends with 2 where a side does not exist or cannot be read, and says why', async () => {
+  it('exits with 2 and reports the reason if a side does not exist or cannot be read', async () => {
     const { code, stderr } = await sluice('diff', before, join(folder, 'nowhere'))
     expect(code).toBe(2)
     expect(stderr).toContain('does not exist')

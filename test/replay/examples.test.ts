@@ -31,14 +31,14 @@ const readRecording = (name: string): Promise<Recorded[]> =>
   Array.fromAsync(readExport(join(folder, name, 'recorded.jsonl')))
 
 describe.each(names)('the recorded log of %s [design.replay]', (name) => {
-  it('replays to every state that was published (else: scripts/record-example.mjs)', async () => {
+  it('replays to every published digest (otherwise run scripts/record-example.mjs)', async () => {
     const events = await readRecording(name)
     const all = await replay(events, { checkRegex: regexProblem })
     expect(all.published).toBeGreaterThan(1)
     expect(all).toMatchObject({ different: [], incomparable: 0, missing: 0, foldVersion })
   })
 
-  it('replays to the conditions that were decided', async () => {
+  it('replays to the recorded conditions', async () => {
     const events = await readRecording(name)
     const { fold } = await replay(events, { checkRegex: regexProblem })
     const decided = new Map<string, unknown>()
@@ -58,7 +58,7 @@ describe.each(names)('the recorded log of %s [design.replay]', (name) => {
     expect(replayed).toEqual(decided)
   })
 
-  it('holds nothing of the machine that it was made on', () => {
+  it('contains no path of the machine that recorded it, and has a README', () => {
     const text = readFileSync(join(folder, name, 'recorded.jsonl'), 'utf8')
     expect(text).not.toMatch(/"\/(tmp|home|root|work)\//)
     expect(existsSync(join(folder, name, 'README.md'))).toBe(true)
@@ -66,21 +66,21 @@ describe.each(names)('the recorded log of %s [design.replay]', (name) => {
 })
 
 describe('sluice replay', () => {
-  it('says of a recorded log that nothing differs', async () => {
+  it('reports no difference for a recorded log', async () => {
     const path = join(folder, 'quickstart', 'recorded.jsonl')
     const { code, stdout } = await sluice('replay', '--log-file', path, '-o', 'json')
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ different: [], incomparable: 0, foldVersion })
   })
 
-  it('says of a log without its beginning that nothing can be compared', async () => {
+  it('reports that a log without its beginning cannot be compared', async () => {
     const whole = readFileSync(join(folder, 'quickstart', 'recorded.jsonl'), 'utf8')
     const purged = mkdtempSync(join(tmpdir(), 'sluice-purged-'))
     const path = join(purged, 'purged.jsonl')
     writeFileSync(path, whole.split('\n').slice(3).join('\n'))
     const { code, stdout } = await sluice('replay', '--log-file', path)
     expect(code).toBe(1)
-    expect(stdout).toMatch(/the log begins at position 4: what came before was purged/)
+    expect(stdout).toMatch(/the log begins at position 4: earlier events were purged/)
     expect(stdout).toMatch(/of which 0 differ/)
     rmSync(purged, { recursive: true })
   })
@@ -133,7 +133,7 @@ interface McpExample {
 }
 
 describe('the example', () => {
-  it('quickstart answers what npm start prints', async () => {
+  it('quickstart answers as npm start prints', async () => {
     const [shop, echo] = await Promise.all([startUpstream('shop'), startUpstream('echo')])
     const { send } = await start('quickstart', { 9101: shop.port, 9102: echo.port })
     const cart = await send(8080, 'shop.example.com', '/cart')
@@ -147,7 +147,7 @@ describe('the example', () => {
     await Promise.all([shop.close(), echo.close()])
   })
 
-  it('weighted-split sends most to v1, some to v2, and to v2 who asks for it', async () => {
+  it('weighted-split sends most requests to v1, some to v2, and those that ask for v2 to v2', async () => {
     const { send } = await start('weighted-split')
     const counts: Record<string, number> = {}
     for (let n = 0; n < 300; n++) {
@@ -161,7 +161,7 @@ describe('the example', () => {
     expect((await send(8080, 'shop.example.com', '/?preview=true')).body).toBe('this is v2\n')
   })
 
-  it('mcp says what its README prints', async () => {
+  it('mcp prints the output that its README shows', async () => {
     const [notes, orders] = await Promise.all([freePort(), freePort()])
     const { startServers } = (await import(join(folder, 'mcp', 'servers.mjs'))) as McpExample
     const { drive } = (await import(join(folder, 'mcp', 'client.mjs'))) as McpExample
@@ -177,7 +177,7 @@ describe('the example', () => {
     expect(readFileSync(join(folder, 'mcp', 'README.md'), 'utf8')).toContain(said.join('\n'))
   })
 
-  it('redirects-rewrites redirects in three ways and rewrites path, host and headers', async () => {
+  it('redirects-rewrites redirects in three ways, and rewrites path, host and headers', async () => {
     const { send } = await start('redirects-rewrites')
     const located = async (path: string) => {
       const { status, headers } = await send(8080, 'old.example.com', path)
@@ -200,7 +200,7 @@ describe('the example', () => {
     expect(debug.status).toBe(404)
   })
 
-  it('policy-levels lets the most specific level win, field by field', async () => {
+  it('policy-levels applies the most specific level, field by field', async () => {
     const { send } = await start('policy-levels')
     const levels = async (port: number, path: string) => {
       const { status, headers } = await send(port, 'any.example.com', path)
@@ -212,7 +212,7 @@ describe('the example', () => {
     expect(await levels(8081, '/shop/news')).toEqual([200, 'rule', undefined])
   })
 
-  it('authorization counts the rules of all levels together', async () => {
+  it('authorization combines the rules of all levels', async () => {
     const { gateway, ports } = await start('authorization')
     const status = async (path: string, team?: string, request = {}) => {
       const headers: Record<string, string> = team === undefined ? {} : { 'x-team': team }
@@ -229,7 +229,7 @@ describe('the example', () => {
     expect(await order('nonsense')).toBe(403)
   })
 
-  it('forward-proxy goes where the client says, but not to metadata, and warns', async () => {
+  it('forward-proxy forwards to the host of the client, refuses metadata addresses, and warns', async () => {
     const { send, ports, gateway } = await start('forward-proxy')
     const hello = await send(8080, `127.0.0.1:${ports[8091]}`, '/')
     expect([hello.status, hello.body]).toEqual([200, 'hello from port 8091\n'])
@@ -238,7 +238,7 @@ describe('the example', () => {
     expect(message).toContain('access control')
   })
 
-  it('l4 forwards connections, TLS by its name, and datagrams', async () => {
+  it('l4 forwards TCP connections, TLS by server name, and UDP datagrams', async () => {
     const authority = new Authority()
     const shop = await startTlsUpstream(authority.issue(['shop.example.com']), echo('shop'))
     const udp = await startUdpUpstream('udp')
@@ -261,7 +261,7 @@ describe('the example', () => {
     authority.dispose()
   })
 
-  it('ai masks, limits and fails over, as npm run demo:ai tells', async () => {
+  it('ai masks, limits and fails over, as npm run demo:ai prints', async () => {
     const { startVendor } = (await import(join(folder, 'ai', 'vendors.mjs'))) as AiVendors
     const { tour } = (await import(join(folder, 'ai', 'tour.mjs'))) as AiTour
     const servers = await Promise.all([startVendor('vendorA', 0), startVendor('vendorC', 0)])
@@ -280,7 +280,7 @@ describe('the example', () => {
     for (const server of servers) server.close()
   })
 
-  it('fail-closed refuses what it cannot protect, until the guard is taken away', async () => {
+  it('fail-closed refuses requests that a broken policy should protect, until the policy is removed', async () => {
     const { send, ports, gateway } = await start('fail-closed')
     expect((await send(8080, 'any.example.com', '/open')).body).toBe('you are in\n')
     expect((await send(8080, 'any.example.com', '/guarded')).status).toBe(500)

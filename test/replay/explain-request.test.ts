@@ -29,7 +29,7 @@ async function answer(...args: string[]): Promise<Answer> {
 }
 
 describe('sluice explain request', () => {
-  it('names the rule, and for each field who wins over whom', async () => {
+  it('names the rule, and for each field the policy that is in force and those it overrides', async () => {
     const { ways } = await answer('--path', '/shop/news?page=2', '--port', '8081', '-f', folder)
     expect(ways).toHaveLength(1)
     const [way] = ways
@@ -51,7 +51,7 @@ describe('sluice explain request', () => {
     expect(direct?.policies).toMatchObject([{ policy: { name: 'on-gateway' }, state: 'in force' }])
   })
 
-  it('answers for every port, and says from which version and event each part came', async () => {
+  it('answers for every port, with the generation and the event of each policy', async () => {
     const log = ['--log-file', join(folder, 'recorded.jsonl')]
     const { ways } = await answer('--path', '/plain', ...log)
     expect(ways.map(({ port, listener }) => [port, listener.name])).toEqual([
@@ -65,7 +65,7 @@ describe('sluice explain request', () => {
     expect(line).toContain('GatewayPolicy default on-gateway')
   })
 
-  it('ends with 1 where no route matches, in words and in JSON', async () => {
+  it('exits with 1 if no route or no listener matches', async () => {
     const { code, stdout } = await request('--path', '/nothing', '-f', folder)
     expect(code).toBe(1)
     expect(stdout).toContain('no route matches: 404')
@@ -77,17 +77,17 @@ describe('sluice explain request', () => {
   it.each([
     ['a path without slash', ['--path', 'shop'], '--path shop'],
     ['a header without colon', ['--header', 'x'], '--header x'],
-    ['a method that is none', ['--method', 'G T'], '--method G T'],
-    ['a host that is none', ['--host', 'a b'], '--host a b'],
-    ['a port that is none', ['--port', 'http'], '--port http'],
-    ['a path setting that is not known', ['--ambiguous-paths', 'no'], '--ambiguous-paths no'],
-  ])('refuses %s as wrong usage', async (_, args, named) => {
+    ['an invalid method', ['--method', 'G T'], '--method G T'],
+    ['an invalid host', ['--host', 'a b'], '--host a b'],
+    ['an invalid port', ['--port', 'http'], '--port http'],
+    ['an unknown path setting', ['--ambiguous-paths', 'no'], '--ambiguous-paths no'],
+  ])('refuses %s as a usage error', async (_, args, named) => {
     const { code, stderr } = await request(...args, '-f', folder)
     expect(code).toBe(2)
     expect(stderr).toContain(named)
   })
 
-  it('takes a path as it is sent unless a setting says otherwise', async () => {
+  it('uses the path as it was sent by default', async () => {
     const asSent = await request('--path', '//shop/../shop', '-f', folder)
     const kept = await request(
       '--path',
@@ -101,7 +101,7 @@ describe('sluice explain request', () => {
     expect(kept).toEqual(asSent)
   })
 
-  it('asks about the normal form of a path as the proxy would with the setting normalize', async () => {
+  it('uses the normalized path if the setting is normalize, as the proxy does', async () => {
     const args = ['--path', '//x/..\\%73hop/news?page=2', '--ambiguous-paths', 'normalize']
     const { code, stdout } = await request(...args, '-f', folder)
     expect(code).toBe(0)
@@ -115,17 +115,20 @@ describe('sluice explain request', () => {
     ['refuse', '//shop'],
     ['refuse', '/shop%2Fnews'],
     ['normalize', '/shop/..;a/news'],
-  ])('ends with 1 and the 400 of the proxy if the setting %s refuses %s', async (rule, path) => {
-    const args = ['--path', path, '--ambiguous-paths', rule, '-f', folder]
-    const { code, stdout } = await request(...args)
-    expect(code).toBe(1)
-    expect(stdout).toBe('answers 400: ambiguous path (ambiguous_path)\n')
-    const json = await request(...args, '-o', 'json')
-    expect(json.code).toBe(1)
-    expect(JSON.parse(json.stdout)).toEqual({
-      request: expect.objectContaining({ path }),
-      refused: { status: 400, code: 'ambiguous_path', message: 'ambiguous path' },
-      ways: [],
-    })
-  })
+  ])(
+    'exits with 1 and prints the 400 of the proxy if the setting %s refuses %s',
+    async (rule, path) => {
+      const args = ['--path', path, '--ambiguous-paths', rule, '-f', folder]
+      const { code, stdout } = await request(...args)
+      expect(code).toBe(1)
+      expect(stdout).toBe('answers 400: ambiguous path (ambiguous_path)\n')
+      const json = await request(...args, '-o', 'json')
+      expect(json.code).toBe(1)
+      expect(JSON.parse(json.stdout)).toEqual({
+        request: expect.objectContaining({ path }),
+        refused: { status: 400, code: 'ambiguous_path', message: 'ambiguous path' },
+        ways: [],
+      })
+    },
+  )
 })

@@ -23,7 +23,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('sluice explain', () => {
-  it('shows conditions, events, what was read and what the proxy receives', async () => {
+  it('shows conditions, events, the objects that were read, and what the proxy receives', async () => {
     const { code, stdout } = await sluice('explain', 'HTTPRoute', 'default/app', '-f', manifests)
     expect(code).toBe(0)
     expect(stdout).toContain('HTTPRoute default/app: generation 1 in force')
@@ -34,7 +34,7 @@ describe('sluice explain', () => {
     expect(stdout).toMatch(/route\/HTTPRoute\/default\/app\/0 +[0-9a-f]{32}/)
   })
 
-  it('gives the same as JSON, from a recorded log as well', async () => {
+  it('prints the same as JSON, also from a recorded log', async () => {
     const exported = join(folder, 'exported.jsonl')
     writeFileSync(exported, (await sluice('log', '-f', manifests, '-o', 'json')).stdout)
     const { code, stdout } = await sluice(
@@ -54,7 +54,7 @@ describe('sluice explain', () => {
     expect(explained.status.parents[0].conditions).toHaveLength(2)
   })
 
-  it('shows what a proxy refuses of the object', async () => {
+  it('shows rejections of the object by proxies', async () => {
     const { stdout: exported } = await sluice('log', '-f', manifests, '-o', 'json')
     const position = exported.trimEnd().split('\n').length + 1
     const key = 'listener/Gateway/default/edge/http'
@@ -71,14 +71,14 @@ describe('sluice explain', () => {
     expect(route.stdout).not.toContain('config.rejected')
   })
 
-  it('says of a refused version what is wrong with it, and what is closed in its place', async () => {
+  it('shows why a version is refused, and which resources fail closed because of it', async () => {
     const { stdout } = await sluice('explain', 'GatewayPolicy', 'default/guard', '-f', manifests)
     expect(stdout).toContain('GatewayPolicy default/guard: not in force')
     expect(stdout).toMatch(/refused: generation 1: spec\.traffic\.csrf\.nope: unknown field/)
     expect(stdout).toContain('policy/traffic/default/guard/authorization/HTTPRoute/default/app')
   })
 
-  it('takes an object in either form, and tells what is refused beside it', async () => {
+  it('accepts KIND NAME and KIND/NAME, and reports other refused objects on stderr', async () => {
     const told = await sluice('explain', 'HTTPRoute/default/app', '-f', manifests)
     expect([told.code, told.stdout]).toEqual([0, expect.stringContaining('HTTPRoute default/app:')])
     expect(told.stderr).toMatch(/manifests\.yaml:\d+:\d+: GatewayPolicy default\/guard: spec/)
@@ -86,16 +86,16 @@ describe('sluice explain', () => {
     expect((await sluice(...args)).stdout).toContain('BackendNotFound')
   })
 
-  it('ends with 1 where nothing is known of the object', async () => {
+  it('exits with 1 if the object is unknown', async () => {
     const { code, stderr } = await sluice('explain', 'Gateway', 'default/other', '-f', manifests)
     expect(code).toBe(1)
-    expect(stderr).toContain('nothing is known of Gateway default/other')
+    expect(stderr).toContain('nothing is known about Gateway default/other')
   })
 
   it.each([
     ['a name with too many parts', ['explain', 'Gateway', 'a/b/c']],
     ['no source', ['explain', 'Gateway', 'default/edge']],
-  ])('refuses %s as wrong usage', async (what, args) => {
+  ])('refuses %s as a usage error', async (what, args) => {
     const more = what === 'no source' ? [] : ['-f', manifests]
     const { code, stderr } = await sluice(...args, ...more)
     expect(code).toBe(2)

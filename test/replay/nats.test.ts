@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { printLog } from '../../src/cli/log.ts'
-import { type OfflineOptions, readRecording } from '../../src/cli/offline.ts'
-import type { Output, OutputFormat } from '../../src/cli/output.ts'
+import { type Answer, printAnswer } from '../../src/cli/output.ts'
+import { type RecordingOptions, readRecording } from '../../src/cli/recording.ts'
 import { replayLog } from '../../src/cli/replay.ts'
 import { status } from '../../src/cli/status.ts'
 import { readExport } from '../../src/log/export.ts'
@@ -15,21 +15,22 @@ import { describeWithParts } from '../support/parts.ts'
 
 const example = join(import.meta.dirname, '..', '..', 'examples', 'quickstart', 'recorded.jsonl')
 
-type Command = (options: OfflineOptions, format: OutputFormat, output: Output) => Promise<number>
+type Command = (options: RecordingOptions, report: () => void) => Promise<Answer>
 
 /** What a command prints as JSON, before its exit code. */
-async function printed(command: Command, options: OfflineOptions): Promise<string> {
+async function printed(command: Command, options: RecordingOptions): Promise<string> {
   const lines: string[] = []
-  const output = { print: (text: string) => lines.push(text), report: () => undefined }
-  const code = await command(options, 'json', output as unknown as Output)
+  const report = () => undefined
+  const answer = await command(options, report)
+  const code = printAnswer(answer, 'json', { print: (text) => void lines.push(text), report })
   return [...lines, `exit code ${code}`].join('\n')
 }
 
 describeWithParts(['nats-server'], 'a log on a NATS server and the same events in a file', () => {
   let server: NatsServer
   let folder: string
-  let onServer: OfflineOptions
-  let inFile: OfflineOptions
+  let onServer: RecordingOptions
+  let inFile: RecordingOptions
   beforeAll(async () => {
     server = await startNatsServer()
     folder = mkdtempSync(join(tmpdir(), 'sluice-replay-'))
@@ -50,7 +51,7 @@ describeWithParts(['nats-server'], 'a log on a NATS server and the same events i
     rmSync(folder, { recursive: true })
   })
 
-  it('are replayed to the same digests, which are the published ones', async () => {
+  it('replay to the same digests, which are the published ones', async () => {
     const summary = await printed(replayLog, onServer)
     expect(summary).toBe(await printed(replayLog, inFile))
     expect(summary).toMatch(/exit code 0$/)
@@ -62,14 +63,16 @@ describeWithParts(['nats-server'], 'a log on a NATS server and the same events i
     expect(await printed(printLog, onServer)).toBe(await printed(printLog, inFile))
   })
 
-  it('come to the same digests where an export of the server is read elsewhere', async () => {
+  it('replay to the same digests from an export of the server', async () => {
     const lines = (await printed(printLog, onServer)).split('\n').slice(0, -1)
     const logFile = join(folder, 'export.jsonl')
     writeFileSync(logFile, `${lines.join('\n')}\n`)
     expect(await printed(replayLog, { logFile })).toBe(await printed(replayLog, onServer))
   })
 
-  it('are refused where several are named', async () => {
-    await expect(readRecording({ ...onServer, ...inFile })).rejects.toThrow('--nats')
+  it('are refused if both are named in one command', async () => {
+    await expect(readRecording({ ...onServer, ...inFile }, () => undefined)).rejects.toThrow(
+      '--nats',
+    )
   })
 })

@@ -15,7 +15,7 @@ import { describeWithParts } from '../support/parts.ts'
 const example = join(import.meta.dirname, '..', '..', 'examples', 'quickstart', 'recorded.jsonl')
 const route = 'HTTPRoute/default/echo'
 
-/** Fills a log with the example; stores the state of a position where one is given. */
+/** Fills a log with the example; stores the state at a position if one is given. */
 async function fill(log: EventLog, storedAt?: number): Promise<void> {
   const events = (await Array.fromAsync(readExport(example))).map(({ event }) => event)
   await log.append(events)
@@ -29,7 +29,7 @@ async function fill(log: EventLog, storedAt?: number): Promise<void> {
   await log.purgeUpTo(storedAt as Position)
 }
 
-describe('a log whose beginning was purged behind a stored state', () => {
+describe('a log whose beginning was purged after a state was stored', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-purged-'))
   const purged = join(folder, 'purged.db')
   const whole = join(folder, 'whole.db')
@@ -42,7 +42,7 @@ describe('a log whose beginning was purged behind a stored state', () => {
   })
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  it('gives the same state as the whole one, and says where it comes from', async () => {
+  it('gives the same state as the whole log, and reports where it begins', async () => {
     const [one, other] = await Promise.all(
       [purged, whole].map((path) => sluice('status', '--log-file', path, '-o', 'json')),
     )
@@ -50,12 +50,12 @@ describe('a log whose beginning was purged behind a stored state', () => {
     expect(after).toEqual({ ...before, history: { state: 'stored', first: 16 } })
     expect(before.history).toEqual({ state: 'whole', first: 1 })
     expect(one?.stderr).toMatch(
-      /begins at position 16: what came before was purged; the state up to position 15 is the one that was stored/,
+      /begins at position 16: earlier events were purged; starting from the state stored at position 15/,
     )
     expect(other?.stderr).toBe('')
   })
 
-  it('differs in nothing from it, and is explained', async () => {
+  it('has no difference to the whole log, and works with explain and bisect', async () => {
     const compared = await sluice('diff', purged, whole)
     expect(compared).toMatchObject({ code: 0, stdout: '' })
     expect(compared.stderr).toContain(`${purged}: the log begins at position 16`)
@@ -66,7 +66,7 @@ describe('a log whose beginning was purged behind a stored state', () => {
     expect(await sluice(...held)).toMatchObject({ code: 0 })
   })
 
-  it('is replayed from there on, and compared with what was published since', async () => {
+  it('is replayed from the stored state, and compared with the digests after it', async () => {
     const { code, stdout } = await sluice('replay', '--log-file', purged, '-o', 'json')
     const summary = JSON.parse(stdout)
     expect(summary).toMatchObject({ missing: 0, from: 15, different: [] })
@@ -75,7 +75,7 @@ describe('a log whose beginning was purged behind a stored state', () => {
   })
 })
 
-describeWithParts(['nats-server'], 'a stream from which somebody has purged events', () => {
+describeWithParts(['nats-server'], 'a NATS stream whose events were purged externally', () => {
   let server: NatsServer
   beforeAll(async () => {
     server = await startNatsServer()
@@ -91,17 +91,17 @@ describeWithParts(['nats-server'], 'a stream from which somebody has purged even
     await connection.close()
   }
 
-  it('is told as such, with what is missing and what happens next', async () => {
+  it('is reported with what is missing and what a controller will do', async () => {
     await purge({ seq: 10 })
     for (const command of [['status'], ['explain', 'HTTPRoute', 'default/echo'], ['replay']]) {
       const { stdout, stderr } = await sluice(...command, '--nats', server.url)
       const text = `${stdout}${stderr}`
-      expect(text).toMatch(/somebody has removed what came before.* no state is stored/)
-      expect(text).toMatch(/missing here; a controller .* lists everything again/)
+      expect(text).toMatch(/events were removed externally, and no state is stored/)
+      expect(text).toMatch(/missing here; a controller or gateway lists everything again/)
     }
   })
 
-  it('is told as such when it is empty', async () => {
+  it('is reported as emptied if no event is left', async () => {
     await purge()
     const { stdout, stderr } = await sluice('status', '--nats', server.url, '-o', 'json')
     expect(stderr).toContain('the log was emptied')

@@ -133,7 +133,7 @@ describe('the access log without a policy', () => {
   })
 })
 
-it('names the client of a request that the client gave up', async () => {
+it('the access log names the client address of a cancelled request', async () => {
   const socket = connectSocket(ports.text.plain, '127.0.0.1')
   await once(socket, 'connect')
   const from = socket.localPort ?? 0
@@ -146,7 +146,7 @@ it('names the client of a request that the client gave up', async () => {
   expect(line).toContain(` src.addr=127.0.0.1:${from} `)
 })
 
-describe('gRPC', () => {
+describe('gRPC in the access log', () => {
   const call = (path: string): Promise<void> =>
     new Promise((resolve, reject) => {
       const session = connect(`http://127.0.0.1:${ports.json.plain}`)
@@ -162,7 +162,7 @@ describe('gRPC', () => {
   it.each([
     ['in trailers', '/grpc/trailers', 5],
     ['in a head without a body', '/grpc/head', 13],
-    ['of an answer of the gateway', '/refused', 14],
+    ['of a response of the gateway', '/refused', 14],
   ])('logs the gRPC status, %s', async (_, path, expected) => {
     await call(path)
     const line = await waitFor('the line', () =>

@@ -67,7 +67,7 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
     expect((await ask('strict', 'Basic a2V5OmtleQ==')).body).toContain('no API Key found')
   })
 
-  it('[APIKeyAuthentication.secretRef] [APIKeyAuthentication.entry.string] takes a key as text', async () => {
+  it('[APIKeyAuthentication.secretRef] [APIKeyAuthentication.entry.string] accepts a plain text key', async () => {
     expect(await status('strict', 'key-of-ann')).toBe(200)
     expect(upstream.received.at(-1)?.headers).not.toHaveProperty('authorization')
   })
@@ -86,7 +86,7 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
     },
   )
 
-  it('refuses two keys, whichever of them is valid', async () => {
+  it('refuses a request with two keys, even if one is valid', async () => {
     const keys = ['Bearer key-of-ann', 'Bearer key-of-eve']
     expect((await ask('strict', keys)).status).toBe(401)
     expect((await ask('optional', keys)).status).toBe(401)
@@ -98,7 +98,7 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
     expect(await status('optional', 'key-of-eve')).toBe(401)
   })
 
-  it('[APIKeyAuthentication.secretSelector] takes the keys of every Secret with the labels', async () => {
+  it('[APIKeyAuthentication.secretSelector] accepts the keys of every Secret with the labels', async () => {
     expect(await status('selected', 'key-one')).toBe(200)
     expect(await status('selected', 'key-two')).toBe(200)
     expect(await status('selected', 'key-three')).toBe(401)

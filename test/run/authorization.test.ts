@@ -203,7 +203,7 @@ describe('rules of all levels together [Authorization.mergeAll]', () => {
     expect(await status('levels', { path, headers: { [header]: '1' } })).toBe(expected)
   })
 
-  it('a Deny rule of the Gateway counts whatever a rule allows', async () => {
+  it('applies a Deny rule of the Gateway even if a more specific rule allows', async () => {
     expect(await status('levels', { path: '/one', headers: { rule: '1', gateway: '1' } })).toBe(403)
     expect(await status('open', withHeaders({ gateway: '1' }))).toBe(403)
   })
@@ -223,7 +223,7 @@ describe('phases [Traffic.phase]', () => {
   })
 })
 
-describe('what cannot be evaluated', () => {
+describe('rules that cannot be evaluated', () => {
   it('a missing key or null does not match', async () => {
     expect(await status('absent')).toBe(200)
     expect(await status('null')).toBe(200)
@@ -236,7 +236,7 @@ describe('what cannot be evaluated', () => {
     expect(await status('text')).toBe(403)
   })
 
-  it('a wrong type cannot hide behind a missing key', async () => {
+  it('a missing key does not hide a type error', async () => {
     expect(await status('hidden')).toBe(200)
     expect(await status('hidden', withHeaders({ x: 'abc' }))).toBe(200)
     expect(await status('hidden', withHeaders({ x: ['abc', 'b'] }))).toBe(403)
@@ -249,7 +249,7 @@ describe('what cannot be evaluated', () => {
   })
 })
 
-describe('bodies', () => {
+describe('authorization rules about bodies', () => {
   const post = (body: string): TestRequest => ({ method: 'POST', body })
 
   it('reads a body if a rule needs it, and still forwards it whole', async () => {
@@ -297,7 +297,7 @@ describe('headers as attackers send them', () => {
     expect(await status('inherited', withHeaders({ constructor: 'x' }))).toBe(200)
   })
 
-  it('a pattern that the client sends takes linear time', async () => {
+  it('a pattern that the client sends is evaluated in linear time', async () => {
     const path = `/${'a'.repeat(4000)}!`
     expect(await status('pattern', { path, headers: { pattern: '^/(a+)+$' } })).toBe(403)
     expect(await status('pattern', { path: '/aa', headers: { pattern: '^/(a+)+$' } })).toBe(200)
@@ -312,7 +312,7 @@ describe('headers as attackers send them', () => {
   })
 })
 
-describe('variables', () => {
+describe('variables of authorization rules', () => {
   it('describe the request [Authorization.policy.matchExpressions]', async () => {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1')

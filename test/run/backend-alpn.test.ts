@@ -293,7 +293,7 @@ it('model providers and MCP targets follow the list', async () => {
   expect(new Set(offers)).toEqual(new Set(['acme/1 h2']))
 })
 
-describe('a version that something else settles', () => {
+describe('an HTTP version that ALPN does not determine', () => {
   it('is HTTP/1.1 for a WebSocket, which offers no h2', async () => {
     const socket = new WebSocket(`ws://127.0.0.1:${port}/`, {
       headers: { host: hostOf('sockets') },

@@ -230,7 +230,7 @@ describe('AWS signatures', () => {
   })
 })
 
-describe('what is missing', () => {
+describe('errors about credentials', () => {
   it.each([
     ['bad-secret', 'spec.policies.auth.secretRef: Secret absent does not exist'],
     ['bad-entry', 'Secret default/wrong has no entry Authorization, only authorization'],

@@ -36,7 +36,7 @@ async function poolOf(to: number): Promise<Record<string, number>> {
   )
 }
 
-/** Seconds until the kernel's next probe on a connection to the port; undefined where none is due. */
+/** Seconds until the kernel's next probe on a connection to the port; undefined if none is due. */
 function probeDue(remotePort: number): number | undefined {
   const keepaliveTimer = '02'
   for (const [, , , , , timer = ''] of connectionsTo(remotePort)) {

@@ -44,7 +44,7 @@ describe('BackendTLSPolicy', () => {
     )
   })
 
-  it('verifies subject alternative names instead of the host name where they are given', async () => {
+  it('verifies subject alternative names instead of the host name if they are set', async () => {
     expect(seen(await get('std-san')).tls?.serverName).toBe('elsewhere.example.org')
   })
 

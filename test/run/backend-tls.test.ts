@@ -93,7 +93,7 @@ describe('TLS to backends', () => {
   })
 })
 
-describe('what cannot be enforced', () => {
+describe('TLS settings that cannot be enforced', () => {
   it.each([
     ['bad-mismatch', 'tls.key is not the key of the certificate in tls.crt'],
     ['bad-half', 'Secret default/half: has no tls.key'],

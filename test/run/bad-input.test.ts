@@ -97,12 +97,12 @@ describe('a broken manifest in a running gateway', () => {
 
   it.each([
     [
-      'an unknown version of ours',
+      'an unknown version of sluice.dev',
       'apiVersion: sluice.dev/v9\nkind: GatewayPolicy\nmetadata: {name: x}\n',
       /extra\.yaml:1:\d+: .*apiVersion: sluice\.dev\/v9 is not known for GatewayPolicy/,
     ],
     [
-      'an unknown kind of ours',
+      'an unknown kind of sluice.dev',
       'apiVersion: sluice.dev/v1alpha1\nkind: GatewayPolice\nmetadata: {name: x}\n',
       /kind: GatewayPolice is not a kind of sluice\.dev; did you mean GatewayPolicy\?/,
     ],
@@ -136,8 +136,8 @@ describe('a broken manifest in a running gateway', () => {
 
 describe('a damaged event log', () => {
   it.each([
-    ['garbage in its middle', (bytes: Buffer) => bytes.fill(0x5a, 4096, bytes.length)],
-    ['half of it gone', (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1)],
+    ['garbage in the middle', (bytes: Buffer) => bytes.fill(0x5a, 4096, bytes.length)],
+    ['a truncated file', (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1)],
   ])('with %s is moved aside, and the gateway starts from its manifests', async (_, damage) => {
     const { gw, port } = await start()
     await gw.stop()
@@ -192,7 +192,7 @@ describe('the command line', () => {
     expect((await sluice('replay', '--log-file', join(folder, 'absent'))).code).toBe(2)
   })
 
-  it('gives no answer from unreadable manifests or a log with gaps', async () => {
+  it('prints no result for unreadable manifests or a log with gaps', async () => {
     const broken = join(folder, 'broken.yaml')
     writeFileSync(broken, 'spec: [')
     const told = await sluice('status', '-f', broken)
@@ -219,7 +219,7 @@ describe('the command line', () => {
       2,
       expect.stringMatching(/^sluice: \/proc\/none\.db cannot be written/),
     ])
-    expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('It is empty')])
+    expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('It must not be empty')])
   })
 
   it('refuses a log of a newer version and does not change it', async () => {

@@ -103,13 +103,13 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
 
   it.each([
     ['an unknown user', { authorization: `Basic ${encode('nobody:pw')}` }],
-    ['another case of the name', { authorization: `Basic ${encode('SHA1:pw')}` }],
-    ['no colon', { authorization: `Basic ${encode('sha1')}` }],
-    ['no base 64', { authorization: 'Basic *' }],
+    ['a user name in another case', { authorization: `Basic ${encode('SHA1:pw')}` }],
+    ['credentials without a colon', { authorization: `Basic ${encode('sha1')}` }],
+    ['credentials that are not base64', { authorization: 'Basic *' }],
     ['no UTF-8', { authorization: `Basic ${encode(Buffer.from([0x73, 0x3a, 0xff]))}` }],
     ['a zero byte', { authorization: `Basic ${encode('crypt:pw\0x')}` }],
     ['the hash itself', { authorization: `Basic ${encode(`sha1:${hashes.sha1}`)}` }],
-    ['two fields', { authorization: [`Basic ${encode('sha1:pw')}`, 'Bearer x'] }],
+    ['two Authorization fields', { authorization: [`Basic ${encode('sha1:pw')}`, 'Bearer x'] }],
   ])('refuses %s', async (_, headers) => {
     const { status, body } = await ask('users', headers as Headers)
     expect([status, body]).toEqual([401, 'basic authentication failure: invalid credentials'])

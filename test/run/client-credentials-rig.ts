@@ -160,7 +160,7 @@ beforeEach(() => {
 
 export const canary = 'canary-4711'
 
-/** A credential in every place where one may stand; all are told by the same word. */
+/** A credential in every possible place; all contain the same marker. */
 export const everywhere: Readonly<Record<string, string>> = {
   authorization: `Bearer ${canary}-bearer`,
   'proxy-authorization': `Basic ${canary}`,

@@ -96,8 +96,8 @@ describe('a request to a model provider', () => {
   })
 })
 
-describe('what is written about requests', () => {
-  it('has no credential of a client, whatever the answer was', async () => {
+describe('access logs and traces of requests', () => {
+  it('contain no credential of a client, whether the request is served or refused', async () => {
     const log = () => fleet.running.stdout
     await post('a', `/v1/chat/completions?mark=served&${query}`)
     await post('verified', `/v1/chat/completions?mark=refused&${query}`)

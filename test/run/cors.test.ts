@@ -6,7 +6,7 @@ import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support
 
 const partner = 'https://partner.example.com'
 
-/** By host: what the policy of its route says. */
+/** The CORS policy of each host. */
 const policies = {
   listed: {
     allowOrigins: [
@@ -75,7 +75,7 @@ function told({ headers }: TestResponse): Headers {
 }
 
 describe('cors [Traffic.cors]', () => {
-  it('answers a preflight of an allowed origin, and sends nothing on', async () => {
+  it('answers a preflight of an allowed origin itself, without forwarding it', async () => {
     const before = upstream.received.length
     const answer = await preflight('listed', partner)
     expect([answer.status, answer.body]).toEqual([200, ''])
@@ -107,7 +107,7 @@ describe('cors [Traffic.cors]', () => {
     expect(told(await ask('listed', 'GET', { origin: 'https://evil.example.com' }))).toEqual({})
   })
 
-  it('tells caches that the response depends on the origin, whether one is given or not', async () => {
+  it('adds Origin to Vary, whether or not the request has an Origin', async () => {
     for (const headers of [{}, { origin: partner }, { origin: 'https://evil.example.com' }]) {
       const answer = await ask('listed', 'GET', headers as Headers)
       expect(answer.headers.vary).toBe('Accept, Origin')
@@ -135,7 +135,7 @@ describe('cors [Traffic.cors]', () => {
     expect(told(answer)['allow-origin']).toBe(isAllowed ? origin : undefined)
   })
 
-  it('allows every origin by *, and echoes what is asked for', async () => {
+  it('allows every origin with *, and returns the requested headers', async () => {
     const asked = { 'access-control-request-headers': 'x-a, x-b' }
     expect(told(await preflight('open', 'null', asked))).toEqual({
       'allow-origin': 'null',
@@ -160,7 +160,7 @@ describe('cors [Traffic.cors]', () => {
     expect(answer['expose-headers']).not.toContain('*')
   })
 
-  it('works as a filter of a rule, in place of the policies around it', async () => {
+  it('works as a filter of a rule, which overrides CORS policies', async () => {
     expect(told(await preflight('filter', 'https://filter.example.com'))).toEqual({
       'allow-origin': 'https://filter.example.com',
       'allow-methods': 'DELETE',

@@ -88,7 +88,7 @@ describe('default credentials', () => {
     expect(asked()).toBe(1)
   })
 
-  it('sign requests if a policy says aws without a Secret, and send nothing unsigned', async () => {
+  it('sign requests if a policy sets aws without a Secret, and send none unsigned', async () => {
     expect(await ask(fleet, 'f-empty', claude)).toBe('Hello from F')
     const { authorization } = fleet.lastCall('f')?.headers ?? {}
     expect(authorization).toContain(`Credential=${signingKeys.accessKeyId}/`)
@@ -130,7 +130,7 @@ describe('default credentials', () => {
     expect(without.vendors.b.calls).toEqual([])
   })
 
-  it('send requests to other hosts without a credential if there is none', async () => {
+  it('send requests to other hosts without a credential if none is available', async () => {
     await expect(ask(without, 'f', claude)).rejects.toMatchObject({ status: 403 })
     expect(without.lastCall('f')?.headers.authorization).toBeUndefined()
   })

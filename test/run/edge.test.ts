@@ -33,7 +33,7 @@ const stats = `127.0.0.1:${await freePort()}`
 const line = (address: string) => `PROXY TCP4 ${address} 198.51.100.1 4711 443\r\n`
 const request = 'GET / HTTP/1.1\r\nhost: a.example.com\r\nconnection: close\r\n\r\n'
 
-/** What comes back for these bytes; `reset` where the connection is broken. */
+/** The response to these bytes; `reset` if the connection is reset. */
 async function answer(to: number, ...parts: string[]): Promise<string> {
   const socket = connect({ port: to, host: '127.0.0.1' })
   let text = ''
@@ -133,7 +133,7 @@ describe('X-Forwarded-For', () => {
     expect((await plain.send(ports.plain.http, sent)).status).toBe(403)
     await waitFor('the log', () => / src\.addr=127\.0\.0\.1:\d+ /.test(plain.stdout))
     expect(plain.stdout).not.toContain('src.addr=10.')
-    // Nor is a PROXY header where none is expected: it is a malformed request.
+    // A PROXY header on a port that does not expect one is a malformed request.
     expect(await answer(ports.plain.http, line('10.1.2.3'), request)).toMatch(/^HTTP\/1.1 400 /)
   })
 })
@@ -152,7 +152,7 @@ describe('a PROXY header', () => {
     const [head, tail] = [line('10.1.2.3').slice(0, 9), line('10.1.2.3').slice(9)]
     expect(await answer(port.http, head, tail, guarded)).toMatch(/^HTTP\/1.1 200 /)
     await waitFor('the log', () => balanced.stdout.includes(' src.addr=10.1.2.3:4711 '))
-    // Of version 2, by which the balancer speaks for itself.
+    // A version 2 header with the command LOCAL, which health checks of a load balancer send.
     const local = '\r\n\r\n\0\r\nQUIT\n\x20\0\0\0'
     expect(await answer(port.http, local + request)).toMatch(/^HTTP\/1.1 200 /)
     expect(await answer(port.http, local + guarded)).toMatch(/^HTTP\/1.1 403 /)

@@ -118,7 +118,7 @@ export const post = (name: string, body: string) => ask(name, { method: 'POST', 
 export const received = () => upstream.received.at(-1)
 export const parts = (from: ExtProcServer = server) =>
   from.streams.at(-1)?.messages.map(({ request }) => request.case)
-/** Passes everything on but the part that is told; that gets another answer. */
+/** Passes every part unchanged except one, which gets another answer. */
 export const except = (part: string, answered: Processor): Processor => {
   return (message, stream) => (message.request.case === part ? answered : passAll)(message, stream)
 }

@@ -125,7 +125,7 @@ describe('header filters', () => {
   })
 })
 
-describe('rewrites', () => {
+describe('rewrite filters', () => {
   it('replaces the matched prefix and keeps the query', async () => {
     expect((await received({ path: '/prefix/items?a=1' })).path).toBe('/v2/items?a=1')
     expect((await received({ path: '/prefix' })).path).toBe('/v2')
@@ -137,7 +137,7 @@ describe('rewrites', () => {
   })
 })
 
-describe('redirects', () => {
+describe('redirect filters', () => {
   it.each([
     ['/moved', 301, () => `http://new.example.com:${port}/moved`],
     ['/secure', 302, () => `https://${host}/secure`],
@@ -149,7 +149,7 @@ describe('redirects', () => {
   })
 })
 
-describe('mirrors', () => {
+describe('mirror filters', () => {
   it('sends a copy with its body and keeps the answer of the backend', async () => {
     const { upstream: answered } = await received({
       path: '/mirror',
@@ -174,7 +174,7 @@ describe('filters that are not supported', () => {
   })
 })
 
-describe('timeouts', () => {
+describe('timeouts of a rule', () => {
   it('answers 504 when the backend takes longer than the rule allows', async () => {
     const { status, body } = await send({ path: '/late' })
     expect([status, body]).toEqual([504, 'request timeout'])

@@ -29,7 +29,7 @@ describe('frontend.http', () => {
       async () => (await status(port.http, 9)) === 431,
     )
     expect(await status(port.http, 8)).toBe(200)
-    // Those of HTTP/2 have a limit of their own, which is one of size.
+    // HTTP/2 limits the size of the header list instead.
     const session = await http2(port.http)
     const statusOf = async (count: number) => {
       const request = session.request({ ':path': '/direct', ...manyHeaders(count) })

@@ -47,7 +47,7 @@ export const ended = (socket: Socket) =>
 
 const authority = useAuthority()
 const upstream = useUpstream('main')
-/** Ports of the Gateway that a policy covers, and of one that none covers. */
+/** Ports of a Gateway with a policy, and of one without. */
 export const port = await freePorts('http', 'https', 'plain', 'plainTls')
 export const running = useGateway(() => {
   const listeners = (plain: number, secure: number) => [

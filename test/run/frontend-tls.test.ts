@@ -119,7 +119,7 @@ describe('a frontend policy', () => {
     ['[FrontendTCP.atLeastOneOf]', 'tcp', 'keepalive'],
     ['[FrontendTLS.atLeastOneOf]', 'tls', 'handshakeTimeout'],
     ['[FrontendHTTP.atLeastOneOf]', 'http', 'maxBufferSize'],
-  ])('%s is refused where %s sets nothing', async (_id, field, example) => {
+  ])('%s is refused if %s has no setting', async (_id, field, example) => {
     const message = await named(`empty-${field}`, 'Gateway/plain', { [field]: {} })
     expect(message).toContain(`spec.frontend.${field}`)
     expect(message).toContain(example)

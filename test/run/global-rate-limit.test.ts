@@ -230,9 +230,9 @@ describe('rateLimit.global [RateLimits.global]', () => {
 
   it.each([
     ['answers with an error', 'service', 14],
-    ['answers that it does not know the method', 'service', 12],
+    ['answers with UNIMPLEMENTED', 'service', 12],
     ['does not answer in time', 'impatient', 'nothing'],
-    ['is not there', 'down', { overallCode: 1 }],
+    ['is unreachable', 'down', { overallCode: 1 }],
   ] as const)('fails closed if the server %s', async (_, name, answer) => {
     server.answer(answer)
     const { status, body } = await ask(name, { 'x-team': 'red' })

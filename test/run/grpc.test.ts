@@ -189,12 +189,12 @@ describe('gRPC through a GRPCRoute', () => {
   })
 
   it.each([
-    ['no route', 'nowhere.example.com', 12],
-    ['a method that no rule takes', 'grpc.example.com', 12],
+    ['a request without a route', 'nowhere.example.com', 12],
+    ['a method that no rule matches', 'grpc.example.com', 12],
     ['a Service that does not exist', 'missing.example.com', 14],
     ['a Service without endpoints', 'empty.example.com', 14],
-    ['a backend that is not there', 'dead.example.com', 14],
-    ['a rule of authorization', 'closed.example.com', 7],
+    ['a backend that is unreachable', 'dead.example.com', 14],
+    ['a refusal by authorization', 'closed.example.com', 7],
   ])('answers %s with a gRPC status', async (_title, host, code) => {
     expect((await caller('other.Service', host).unary('x')).code).toBe(code)
   })

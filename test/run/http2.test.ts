@@ -136,7 +136,7 @@ const overHttp1 = async (kind: string) => {
 }
 
 describe('the HTTP version towards a backend', () => {
-  it('[BackendHTTP.version] [BackendHTTP.version=HTTP1] is the one of its policy', async () => {
+  it('[BackendHTTP.version] [BackendHTTP.version=HTTP1] is that of the policy', async () => {
     expect(await versionOf(overPlain, 'http1')).toBe('1.1')
     expect(await versionOf(overTls, 'http2')).toBe('2.0')
     expect(await overHttp1('http2')).toBe('2.0')

@@ -275,11 +275,11 @@ describe('sluice idp prepare, refused', () => {
       [{ '--url': 'ftp://x' }, '--url: must be an address'],
       [{ '--url': 'https://me:pw-of-ann@x' }, '--url: must not contain credentials'],
       [{ '--target': 'Pod/x' }, "--target: 'Pod/x' must be Gateway/NAME"],
-      [{ '--target': 'HTTPRoute/A_b' }, "--target: 'A_b' is no name of an object"],
+      [{ '--target': 'HTTPRoute/A_b' }, "--target: 'A_b' is not a valid object name"],
       [{ '--client-id': '' }, '--client-id <id>'],
       [{ '--redirect-uri': '' }, '--redirect-uri <uri>'],
       [{ '--backend': 'Service/x' }, "--backend: 'Service/x' must be Service/NAME:PORT"],
-      [{ '--timeout': 'soon' }, "--timeout: 'soon' is no duration"],
+      [{ '--timeout': 'soon' }, "--timeout: 'soon' is not a duration"],
       [{ '--admin-password-file': at('none') }, `--admin-password-file: ${at('none')}: ENOENT`],
       [{ '--users-file': at('none') }, `--users-file: ${at('none')}: ENOENT`],
       [{ '--admin-password-file': at('empty') }, 'empty: is empty'],
@@ -319,13 +319,13 @@ describe('sluice idp prepare, refused', () => {
     await server()
     const wellKnown = 'GET openid-configuration'
     const cases: [string, object, string][] = [
-      [wellKnown, { status: 200, body: '{"issuer": ' }, 'answers with what is no JSON'],
-      [wellKnown, { status: 200, body: { issuer: 'x' } }, "without a text in 'jwks_uri'"],
-      [wellKnown, { status: 200, body: { issuer: 'x', jwks_uri: 'y' } }, 'that is no URL'],
+      [wellKnown, { status: 200, body: '{"issuer": ' }, 'openid-configuration is not JSON'],
+      [wellKnown, { status: 200, body: { issuer: 'x' } }, "has no text in 'jwks_uri'"],
+      [wellKnown, { status: 200, body: { issuer: 'x', jwks_uri: 'y' } }, 'that is not a URL'],
       [wellKnown, { status: 302 }, 'answers 302: it redirects'],
-      ['POST token', { status: 200, body: 'null' }, "without a text in 'access_token'"],
-      ['POST clients-initial-access', { status: 200, body: {} }, "without a text in 'token'"],
-      ['POST default', { status: 201, body: {} }, "without a text in 'id'"],
+      ['POST token', { status: 200, body: 'null' }, "has no text in 'access_token'"],
+      ['POST clients-initial-access', { status: 200, body: {} }, "has no text in 'token'"],
+      ['POST default', { status: 201, body: {} }, "has no text in 'id'"],
       [
         'POST users',
         { status: 500, body: 'pw-of-ann' },

@@ -84,7 +84,7 @@ export const running = useGateway(() => {
         }),
         inferencePool('model', 'model', ports, { name: 'plain' }),
         routed('model'),
-        // Those that are up: any of them will do.
+        // Only Pods that are up, since any of them may be chosen.
         inferencePool('open', 'model', ports.slice(0, 2), open),
         routed('open'),
         inferencePool('secure', 'model', ports, { name: 'secure' }),

@@ -43,7 +43,7 @@ const running = await startGateway({
   },
 })
 
-/** Those with an established connection from the gateway. */
+/** The backends with an established connection from the gateway. */
 const connected = () =>
   upstreams.flatMap(({ name, port: to }) => (connectionsTo(to).length > 0 ? [name] : []))
 

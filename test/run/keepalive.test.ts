@@ -7,9 +7,9 @@ import { canUnshare } from '../support/namespaces.ts'
 const namespace = ['--user', '--map-root-user', '--net']
 
 describe.skipIf(!canUnshare(namespace, ['ip', 'link']))(
-  'a backend that is cut off (where a test may make a network)',
+  'a backend that becomes unreachable (if the system permits network namespaces)',
   () => {
-    it('[Keepalive.retries] [Keepalive.interval] is given up after so many probes, that far apart', async () => {
+    it('[Keepalive.retries] [Keepalive.interval] is disconnected after the configured number of probes at the configured interval', async () => {
       const scene = join(import.meta.dirname, 'keepalive-scene.ts')
       const command = [...namespace, process.execPath, scene]
       const { stdout } = await promisify(execFile)('unshare', command)

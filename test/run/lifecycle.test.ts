@@ -60,7 +60,7 @@ async function replayed(logFile: string): Promise<Replayed> {
   return JSON.parse(stdout) as Replayed
 }
 
-describe('edits', () => {
+describe('edits of manifests', () => {
   it('follows a changed, a new and a removed file without a restart', async () => {
     const port = await freePort()
     const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
@@ -78,7 +78,7 @@ describe('edits', () => {
     await gw.sendUntil(port, {}, ({ status }) => status === 404)
   })
 
-  it('moves a listener to another port and lets go of the old one', async () => {
+  it('moves a listener to another port and releases the old one', async () => {
     const [port, other] = await Promise.all([freePort(), freePort()])
     const gw = await start({ 'base.yaml': base(port), 'route.yaml': routeTo('a') })
     gw.write('base.yaml', base(other))
@@ -184,7 +184,7 @@ describe('the event log', () => {
   })
 })
 
-describe('options', () => {
+describe('command line options', () => {
   it.each([
     ['--nats', 'http://nats.example:4222', 'It is not nats://HOST:PORT, or tls://HOST:PORT'],
     ['--session-key-file', '/proc/none', '--session-key-file: ENOENT'],
@@ -195,7 +195,7 @@ describe('options', () => {
   })
 })
 
-describe('ports', () => {
+describe('listener ports', () => {
   it('reports a port in use, serves the others, and recovers', async () => {
     const [taken, free] = await Promise.all([freePort(), freePort()])
     const squatter: Server = createServer()
@@ -265,7 +265,7 @@ describe('ports', () => {
   })
 })
 
-describe('shutdown', () => {
+describe('shutting down', () => {
   it('ignores SIGHUP; SIGTERM finishes requests in flight and exits with 0', async () => {
     const port = await freePort()
     const held = Promise.withResolvers<void>()
@@ -283,7 +283,7 @@ describe('shutdown', () => {
     // Scripts send it to have files read again.
     for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
       gw.signal(signal)
-      await waitFor('the line', () => gw.stderr.includes(`${signal} changes nothing`))
+      await waitFor('the line', () => gw.stderr.includes(`${signal} is ignored`))
     }
     expect(gw.stderr).not.toContain('Debugger')
     const ended = gw.stop()

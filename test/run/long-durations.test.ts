@@ -106,7 +106,7 @@ describe('durations longer than a timer can wait', () => {
     expect((await send('plain')).status).toBe(200)
   })
 
-  it('do not make keys be fetched again and again', async () => {
+  it('do not cause repeated fetches of keys', async () => {
     const token = await sign(key, { iss: issuer })
     for (let sent = 0; sent < 20; sent++) {
       const headers = { authorization: `Bearer ${token}` }
@@ -115,12 +115,12 @@ describe('durations longer than a timer can wait', () => {
     expect(provider.fetches).toBe(1)
   })
 
-  it('do not send a request again at once', async () => {
+  it('do not cause an immediate retry', async () => {
     expect((await send('retried', { path: '/fails' })).status).toBe(504)
     expect(upstream.received.filter(({ path }) => path === '/fails')).toHaveLength(1)
   })
 
-  it('do not cut requests in flight when the gateway is told to stop', async () => {
+  it('do not cut requests in flight when the gateway stops', async () => {
     const answer = send('plain', { path: '/held' })
     const release = await held.promise
     const ended = running.stop()

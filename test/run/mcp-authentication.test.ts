@@ -45,7 +45,7 @@ const running = useGateway(() => {
       staticBackend('idp-a', idpA.port),
       staticBackend('idp-b', idpB.port),
       staticBackend('web', idpA.port),
-      // What a site has beside its MCP servers must not take their metadata away.
+      // A route for the whole site must not hide the metadata of the MCP servers.
       httpRoute('site', { rules: [{ backendRefs: [toBackend('web')] }] }),
       ...guarded('strict', {
         ...ofB,
@@ -176,7 +176,7 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
   })
 })
 
-describe('metadata', () => {
+describe('protected resource metadata', () => {
   it('[MCPAuthentication.resourceMetadata] is served outside the path of the route, with CORS', async () => {
     const path = '/.well-known/oauth-protected-resource/strict'
     const { response, body } = await json(path)
@@ -195,7 +195,7 @@ describe('metadata', () => {
       'GET, OPTIONS',
     ])
     expect((await fetch(at(path), { method: 'POST' })).status).toBe(405)
-    // It is the site's where no MCP server has the path.
+    // The site answers if no MCP server has the path.
     expect((await fetch(at('/.well-known/oauth-protected-resource/elsewhere'))).status).toBe(404)
     expect(idpA.received.at(-1)?.url).toBe('/.well-known/oauth-protected-resource/elsewhere')
   })
@@ -226,7 +226,7 @@ describe('metadata', () => {
   })
 })
 
-describe('the official client', () => {
+describe('the official MCP client', () => {
   /** From nothing to a call, as a user would see it. */
   async function signInAndCall(path: string): Promise<unknown> {
     const signIn = new SignIn()

@@ -110,15 +110,15 @@ async function connect(name: string, headers: Record<string, string> = {}): Prom
 
 const toolsOf = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name)
 
-/** What a refusal says; undefined where there is none. */
+/** The message of a refusal; undefined if the call is not refused. */
 const refusal = (used: Promise<unknown>) =>
   used.then(
     () => undefined,
     (error: { code?: number; message: string }) => [error.code, error.message],
   )
 
-describe('rules about what MCP servers offer [BackendMCP.authorization]', () => {
-  it('[error.5] remove items that are not allowed from lists, without an error', async () => {
+describe('authorization of MCP tools, prompts and resources [BackendMCP.authorization]', () => {
+  it('[error.5] removes items that are not allowed from lists, without an error', async () => {
     const client = await connect('items')
     expect(await toolsOf(client)).toEqual(['notes_search', 'orders_search'])
     const { prompts } = await client.listPrompts()
@@ -133,7 +133,7 @@ describe('rules about what MCP servers offer [BackendMCP.authorization]', () => 
     expect(await toolsOf(sales)).toEqual(['notes_search', 'orders_search', 'orders_cancel'])
   })
 
-  it('[error.5] refuse calls as if the item did not exist, without asking a server', async () => {
+  it('[error.5] refuses calls as if the item did not exist, without asking a server', async () => {
     const client = await connect('items')
     const before = [...notes.uses, ...orders.uses].length
     const refused = [
@@ -168,7 +168,7 @@ describe('rules about what MCP servers offer [BackendMCP.authorization]', () => 
     ])
   })
 
-  it('deny on a match or an evaluation error, but not on a missing key', async () => {
+  it('denies on a match or an evaluation error, but not on a missing key', async () => {
     const client = await connect('denied')
     expect(await toolsOf(client)).toEqual(['search'])
     expect((await client.listPrompts()).prompts).toHaveLength(2)
@@ -181,13 +181,13 @@ describe('rules about what MCP servers offer [BackendMCP.authorization]', () => 
     expect((await careless.listPrompts()).prompts).toHaveLength(2)
   })
 
-  it('require a match', async () => {
+  it('can require a match', async () => {
     expect(await toolsOf(await connect('required'))).toEqual([])
     const sales = await connect('required', { 'x-team': 'sales' })
     expect(await toolsOf(sales)).toEqual(['search', 'delete'])
   })
 
-  it('see the arguments of a call', async () => {
+  it('can use the arguments of a call', async () => {
     const client = await connect('arguments')
     expect(await toolsOf(client)).toEqual(['search', 'delete'])
     const call = (args: Fields) => refusal(client.callTool({ name: 'delete', arguments: args }))
@@ -196,7 +196,7 @@ describe('rules about what MCP servers offer [BackendMCP.authorization]', () => 
     expect(await call({ dry: true, all: true })).toBeDefined()
   })
 
-  it('see the claims of the token that MCP authentication has verified', async () => {
+  it('can use the claims of the token that MCP authentication has verified', async () => {
     expect(await toolsOf(await connect('tokens'))).toEqual(['search'])
     const as = async (group: string) =>
       toolsOf(await connect('tokens', { authorization: `Bearer ${await idp.token({ group })}` }))
@@ -204,7 +204,7 @@ describe('rules about what MCP servers offer [BackendMCP.authorization]', () => 
     expect(await as('other')).toEqual(['search'])
   })
 
-  it('are replaced as a whole by those of a target', async () => {
+  it('of a target replaces that of the backend as a whole', async () => {
     expect(await toolsOf(await connect('levels'))).toEqual(['notes_delete', 'orders_search'])
     expect(await toolsOf(await connect('inline'))).toEqual([
       'notes_search',
@@ -213,7 +213,7 @@ describe('rules about what MCP servers offer [BackendMCP.authorization]', () => 
     ])
   })
 
-  it('refuse everything and report the reason if they cannot be evaluated', async () => {
+  it('refuses everything and reports the reason if it cannot be evaluated', async () => {
     for (const [name, why] of [
       ['misspelled', 'mcp.tool has no field nmae'],
       ['impossible', 'mcp.tool has no field result'],

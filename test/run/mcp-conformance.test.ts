@@ -1,4 +1,4 @@
-/** The official suite for MCP servers says of the gateway what it says of the server behind it. */
+/** The official suite for MCP servers has the same results for the gateway as for its server. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -51,7 +51,7 @@ describeWithParts(['mcp-conformance'], 'the conformance suite for MCP servers', 
     }
   })
 
-  it('passes, scenario by scenario, what the server passes without the gateway', async () => {
+  it('has the same results through the gateway as without it, except for the listed scenarios', async () => {
     const direct = await judge(server.port)
     expect(Object.keys(direct).length).toBeGreaterThan(25)
     for (const verdict of Object.values(direct)) expect(verdict).toMatch(/ 0 failed$/)

@@ -72,7 +72,7 @@ const logged = (text: string) =>
     gateway.stdout.split('\n').findLast((line) => line.includes(text)),
   )
 
-describe('messages without an id', () => {
+describe('MCP messages without an id', () => {
   it.each(paths)('are refused at %s, unless they are notifications', async (path) => {
     const session = await rawSession(port, path)
     const params = { name: 'delete', uri: 'test://secret', ref: { type: 'ref/prompt', name: 'x' } }
@@ -110,7 +110,7 @@ describe('messages without an id', () => {
     expect(receivedSince(before)).toEqual([])
   })
 
-  it('are refused in a batch, together with what else is in it', async () => {
+  it('are refused in a batch, together with the rest of the batch', async () => {
     const session = await rawSession(port, '/single', '2025-03-26')
     const before = marks()
     for (const batch of [
@@ -165,22 +165,22 @@ describe('messages without an id', () => {
   })
 })
 
-describe('messages of unknown shape', () => {
+describe('MCP messages of unknown shape', () => {
   it.each([
     ['an id that is null', { id: null, ...call('delete') }],
     ['an id that is a boolean', { ...call('delete'), id: true }],
     ['an id that is a list', { ...call('delete'), id: [1] }],
     ['no version of JSON-RPC', { id: 1, method: 'tools/call', params: { name: 'delete' } }],
     ['a version that is a number', { ...call('delete', { id: 1 }), jsonrpc: 2.0 }],
-    ['a method that is no text', { ...call('delete', { id: 1 }), method: ['tools/call'] }],
+    ['a method that is not a string', { ...call('delete', { id: 1 }), method: ['tools/call'] }],
     ['a method that is null', { ...call('delete', { id: 1 }), method: null }],
     ['a method and a result', { ...call('delete', { id: 1 }), result: {} }],
     ['a method and an error', { ...call('delete'), error: { code: 1, message: '' } }],
     ['params that are a list', { ...call('delete', { id: 1 }), params: ['delete'] }],
     ['a notification with an id', message({ id: 1, method: 'notifications/cancelled' })],
     ['an answer without an id', message({ result: {} })],
-    ['a text', 'tools/call'],
-    ['a number', 1],
+    ['a string as message', 'tools/call'],
+    ['a number as message', 1],
     ['nothing', null],
     ['an empty object', {}],
   ])('with %s are refused', async (_what, body) => {
@@ -206,7 +206,7 @@ describe('messages of unknown shape', () => {
   })
 })
 
-describe('methods where authorization rules hold', () => {
+describe('methods under authorization rules', () => {
   it.each(paths.slice(0, 3))(
     'are refused at %s if the gateway does not know them',
     async (path) => {
@@ -224,21 +224,21 @@ describe('methods where authorization rules hold', () => {
     },
   )
 
-  it('pass to a single server if no rules hold', async () => {
+  it('pass to a single server if no rules apply', async () => {
     const session = await rawSession(port, '/open')
     one.results.set('tools/run', { done: true })
     const asked = await session.send(port, message({ id: 1, method: 'tools/run' }))
     expect(asked.message).toMatchObject({ id: 1, result: { done: true } })
   })
 
-  it('about tasks pass to a single server: their call has been judged', async () => {
+  it('about tasks pass to a single server, since the call was already authorized', async () => {
     const session = await rawSession(port, '/single')
     one.results.set('tasks/get', { taskId: 'a', status: 'working' })
     const asked = message({ id: 1, method: 'tasks/get', params: { taskId: 'a' } })
     expect((await session.send(port, asked)).message).toMatchObject({ result: { taskId: 'a' } })
   })
 
-  it('state the item in Mcp-Name by which the method names it', async () => {
+  it('are refused if the header Mcp-Name differs from the message', async () => {
     const session = await rawSession(port, '/open')
     const params = { name: 'public', uri: 'test://secret' }
     const read = message({ id: 1, method: 'resources/read', params })
@@ -249,7 +249,7 @@ describe('methods where authorization rules hold', () => {
   })
 })
 
-describe('messages of a batch', () => {
+describe('MCP messages in a batch', () => {
   it('are authorized and logged one by one', async () => {
     const session = await rawSession(port, '/single', '2025-03-26')
     const before = marks()
@@ -297,7 +297,7 @@ describe('messages of a batch', () => {
   })
 })
 
-describe('streams of servers', () => {
+describe('streams of MCP servers', () => {
   const listed = { tools: [{ name: 'search' }, { name: 'delete' }] }
   const list = message({ id: 7, result: listed })
   const updated = (uri: string) =>
@@ -307,7 +307,7 @@ describe('streams of servers', () => {
   it.each([
     ['/single', 'search'],
     ['/pair', 'one_search'],
-  ])('show no more of a resumed list at %s than the list itself', async (path, name) => {
+  ])('filter a resumed list at %s like a direct answer', async (path, name) => {
     const session = await rawSession(port, path)
     one.stream = event(list) + event(message({ method: 'notifications/end' }))
     const text = await streamOf(session, path, 'notifications/end', { 'last-event-id': 'x' })
@@ -315,7 +315,7 @@ describe('streams of servers', () => {
     expect(text).not.toContain('delete')
   })
 
-  it('tell of no resources that the client may not use', async () => {
+  it('omit notifications about resources that the client may not use', async () => {
     const session = await rawSession(port, '/single')
     one.stream = event(updated('test://secret')) + event(updated('test://public'))
     const text = await streamOf(session, '/single', 'test://public')

@@ -142,7 +142,7 @@ beforeAll(async () => {
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: 'file:///home' }] }))
 })
 
-describe('several targets', () => {
+describe('several MCP targets', () => {
   it('[MCPBackend.targets] answer initialize as one server', () => {
     expect(client.getServerVersion()?.name).toBe('sluice')
     const instructions = client.getInstructions() ?? ''
@@ -202,7 +202,7 @@ describe('several targets', () => {
     expect(completion.values).toEqual(['p-beta'])
   })
 
-  it('ask the client to sample, elicit and list roots, each answer to the one who asked', async () => {
+  it('send sampling, elicitation and roots requests to the client, and get the answers', async () => {
     const sample = await client.callTool({ name: 'alpha_sample' })
     expect(JSON.stringify(sample.content)).toContain('from alpha')
     const elicit = await client.callTool({ name: 'alpha_elicit' })
@@ -211,7 +211,7 @@ describe('several targets', () => {
     expect(roots.content).toEqual([{ type: 'text', text: 'file:///home' }])
   })
 
-  it('report progress, and are told that a request was cancelled', async () => {
+  it('report progress, and receive the cancellation of a request', async () => {
     const seen: number[] = []
     await client.callTool({ name: 'alpha_steps' }, undefined, {
       onprogress: ({ progress }) => seen.push(progress),
@@ -224,7 +224,7 @@ describe('several targets', () => {
     await waitFor('the cancellation', () => cancelled.includes('alpha'))
   })
 
-  it('tell of resources that were subscribed to, by the URIs of the client', async () => {
+  it('send updates of subscribed resources, with the URIs of the client', async () => {
     const updated = new Promise<string>((resolve) => {
       client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) =>
         resolve(params.uri),
@@ -246,7 +246,7 @@ describe('several targets', () => {
     expect(beta.received.some(({ body }) => body.includes('"warning"'))).toBe(true)
   })
 
-  it('do not have tools of other targets, or unknown tools', async () => {
+  it('refuse calls of tools that none of them has', async () => {
     for (const name of ['alpha_', 'gamma_who', 'who', '_who']) {
       const call = client.callTool({ name, arguments: { text: '' } })
       const outcome = await call.then(
@@ -258,7 +258,7 @@ describe('several targets', () => {
   })
 })
 
-describe('one target that fails', () => {
+describe('an MCP target that fails', () => {
   it('leaves the lists of the others intact, and is named in the answer', async () => {
     const half = await connectClient(port, '/halved')
     const answer = await half.listTools()
@@ -270,7 +270,7 @@ describe('one target that fails', () => {
   })
 })
 
-describe('targets that come and go', () => {
+describe('MCP targets that are added and removed', () => {
   it('change the lists of open sessions', async () => {
     const live = await connectClient(port, '/halved')
     const changed = new Promise<void>((resolve) => {

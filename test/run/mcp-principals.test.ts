@@ -1,4 +1,4 @@
-/** A session of an MCP client belongs to whoever began it, however credentials are verified. */
+/** An MCP session belongs to the principal that began it, for every kind of credentials. */
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'

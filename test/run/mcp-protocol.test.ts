@@ -69,7 +69,7 @@ describe('initialize', () => {
     }
   })
 
-  it.each(paths)('at %s keeps to a known version', async (path) => {
+  it.each(paths)('at %s accepts a known version', async (path) => {
     for (const version of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
       const { result } = await initialize(path, hello(version))
       expect(result.protocolVersion).toBe(version)
@@ -94,7 +94,7 @@ describe('initialize', () => {
   })
 })
 
-describe('requests of servers', () => {
+describe('requests of MCP servers', () => {
   /** What the server got for its question, and whether the client has seen that. */
   async function question(path: string, capabilities: object, asked: object) {
     one.question = asked
@@ -167,7 +167,7 @@ describe('requests of servers', () => {
   )
 })
 
-describe('documents of authorization', () => {
+describe('OAuth metadata documents', () => {
   const paths = [
     '/.well-known/oauth-protected-resource/single',
     '/.well-known/oauth-authorization-server/single',
@@ -175,7 +175,7 @@ describe('documents of authorization', () => {
     '/single/.well-known/openid-configuration',
   ]
 
-  it('of a single server without authentication are its own', async () => {
+  it('of a single server without authentication are forwarded from it', async () => {
     for (const path of paths) {
       one.documents.set(path, { of: path })
       const response = await fetch(at(path))
@@ -188,7 +188,7 @@ describe('documents of authorization', () => {
     expect(await response.json()).toEqual({ client_id: 'x' })
   })
 
-  it('are no way around rules', async () => {
+  it('do not bypass authorization rules', async () => {
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'delete' } }
     const before = one.received.length
     for (const [path, status] of [
@@ -209,7 +209,7 @@ describe('documents of authorization', () => {
   })
 })
 
-describe('streams of servers', () => {
+describe('streams of MCP servers', () => {
   const answer = '{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}'
   const progress = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1}}'
 
@@ -227,19 +227,16 @@ describe('streams of servers', () => {
     return response.text()
   }
 
-  it.each(['/single', '/pair'])(
-    'pass on a time to reconnect without a message (%s)',
-    async (path) => {
-      const text = await streamed(path, `data: ${progress}\n\nretry: 700\n\ndata: ${answer}\n\n`)
-      expect(text).toContain('retry: 700\n')
-      const events = text.split('\n\n').filter((event) => event !== '')
-      expect(events.filter((event) => /^data: ?$/m.test(event))).toEqual([])
-      expect(events.filter((event) => event.includes('event:'))).toHaveLength(2)
-      expect(events.at(-1)).toContain('"id":7')
-    },
-  )
+  it.each(['/single', '/pair'])('forward a retry time without a message (%s)', async (path) => {
+    const text = await streamed(path, `data: ${progress}\n\nretry: 700\n\ndata: ${answer}\n\n`)
+    expect(text).toContain('retry: 700\n')
+    const events = text.split('\n\n').filter((event) => event !== '')
+    expect(events.filter((event) => /^data: ?$/m.test(event))).toEqual([])
+    expect(events.filter((event) => event.includes('event:'))).toHaveLength(2)
+    expect(events.at(-1)).toContain('"id":7')
+  })
 
-  it('send the official client no empty message', async () => {
+  it('cause no empty message at the official client', async () => {
     one.streams.set('timed', `retry: 700\n\ndata: ${progress}\n\nretry: 800\n\ndata: ${answer}\n\n`)
     const client = new Client({ name: 'test', version: '1' })
     const errors: Error[] = []
@@ -273,7 +270,7 @@ describe('streams of servers', () => {
   it.each([
     ['CR', '\r'],
     ['CRLF', '\r\n'],
-  ])('give each event as it ends, with %s line ends', async (_name, end) => {
+  ])('forward each event as soon as it ends, with %s line ends', async (_name, end) => {
     one.stream = `data: ${progress}${end}${end}`
     const session = await rawSession(port, '/single')
     const response = await fetch(at('/single'), {
@@ -290,7 +287,7 @@ describe('streams of servers', () => {
   })
 })
 
-describe('DELETE', () => {
+describe('a DELETE request of an MCP client', () => {
   it('ends a session with 200, as the official client expects', async () => {
     const session = await rawSession(port, '/single')
     expect(await session.end(port)).toBe(200)

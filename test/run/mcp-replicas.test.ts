@@ -23,7 +23,7 @@ afterAll(async () => {
   await server?.kill()
 })
 
-it('[SessionRouting=Stateful] carries sessions on at proxies of other replicas, and after a restart', async () => {
+it('[SessionRouting=Stateful] continues sessions at proxies of other replicas, and after a restart', async () => {
   const port = await stablePort()
   const targets = [{ name: 'only', static: { host: '127.0.0.1', port: server.port } }]
   rig = new ClusterRig({ 'all.yaml': mcpManifests(port, { mcp: { targets } }) })
@@ -50,7 +50,7 @@ it('[SessionRouting=Stateful] carries sessions on at proxies of other replicas, 
   await first?.saved()
   await first?.kill()
   for (const plane of planes) await plane.kill()
-  // From disk: nobody configures it.
+  // It starts from its stored configuration, without a controller.
   await first?.start()
   expect((await ask(hosts[0])).status).toBe(200)
   expect(server.sessionIds).toHaveLength(1)

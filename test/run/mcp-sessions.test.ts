@@ -78,7 +78,7 @@ const say = (session: McpSession, port: number, name = 'who', id = 7) =>
     params: { name, arguments: { text: 'hi' } },
   })
 
-describe('Stateful', () => {
+describe('MCP session routing Stateful', () => {
   it('[SessionRouting=Stateful] continues a session in another process, at the same server', async () => {
     const session = await rawSession(ports[0], '/single')
     const before = one.sessionIds.length
@@ -146,7 +146,7 @@ describe('Stateful', () => {
   })
 })
 
-describe('Stateless', () => {
+describe('MCP session routing Stateless', () => {
   it('[SessionRouting=Stateless] needs no session, and leaves none behind', async () => {
     const client = await connectClient(ports[0], '/stateless')
     const before = one.sessionIds.length
@@ -166,7 +166,7 @@ describe('Stateless', () => {
   })
 })
 
-describe('the older transport', () => {
+describe('the older MCP transport', () => {
   it('[MCPProtocol=SSE] [McpTarget.protocol] is supported towards servers', async () => {
     const client = await connectClient(ports[0], '/older')
     const seen: number[] = []
@@ -220,7 +220,7 @@ describe('the older transport', () => {
 
 const port = await freePort()
 
-describe('servers that misbehave', () => {
+describe('MCP servers that misbehave', () => {
   let script: (id: string, write: (text: string) => void, end: () => void) => void
   const bad = useListening(
     createServer(async (request, response) => {

@@ -177,7 +177,7 @@ async function toolsOf(path: string): Promise<string[]> {
   return tools.map(({ name }) => name)
 }
 
-describe('selected Services', () => {
+describe('Services selected as MCP targets', () => {
   it('[McpTargetSelector.selector] [McpSelector.services] are targets by labels, each marked port one', async () => {
     expect(await toolsOf('/labelled')).toEqual(['alpha-mcp_who', 'beta-8080_who'])
     const client = await connectClient(port, '/labelled')
@@ -261,7 +261,7 @@ async function shown(path: string): Promise<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name in ofClient))
 }
 
-describe('static targets', () => {
+describe('static MCP targets', () => {
   it('[McpTargetSelector.static] [McpTarget.host] [McpTarget.port] [McpTarget.path] are reached at their host and path', async () => {
     const client = await connectClient(port, '/secure')
     expect((await client.callTool({ name: 'safe_who' })).content).toMatchObject([

@@ -91,8 +91,8 @@ beforeAll(() =>
   ),
 )
 
-describe('one target', () => {
-  it('[BackendSpec.mcp] is reached as if it were the gateway itself', async () => {
+describe('a single MCP target', () => {
+  it('[BackendSpec.mcp] is used as if it were the gateway itself', async () => {
     const client = await connectClient(port, '/one')
     expect(client.getServerVersion()?.name).toBe('test')
     const { tools } = await client.listTools()
@@ -102,7 +102,7 @@ describe('one target', () => {
     await client.close()
   })
 
-  it('can send messages of its own', async () => {
+  it('can send notifications to the client', async () => {
     const client = await connectClient(port, '/one')
     const changed = new Promise<void>((resolve) => {
       client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve())
@@ -114,14 +114,14 @@ describe('one target', () => {
     await client.close()
   })
 
-  it('gets its JSON answers passed on as JSON if nothing comes before them', async () => {
+  it('has its JSON answers forwarded as JSON', async () => {
     const session = await rawSession(port, '/json')
     const { headers, message } = await call(session, 'echo', { text: 'ä€😀' })
     expect(headers.get('content-type')).toBe('application/json')
     expect(message).toMatchObject({ result: { content: [{ text: 'ä€😀' }] } })
   })
 
-  it('gets every byte of a message as the client wrote it', async () => {
+  it('receives each message byte for byte as the client sent it', async () => {
     const session = await rawSession(port, '/json')
     const text =
       '{ "id" : 70,\t"jsonrpc":"2.0", "method":"tools/call" , "params":{"arguments":{"__proto__":{"x":1},"n":1e400,"\\u0061":"\\ud83d\\ude00"},"name":"any","_meta":{ } } }'
@@ -130,7 +130,7 @@ describe('one target', () => {
     expect(json.received.at(-1)?.body).toBe(text)
   })
 
-  it('without a Service answers an error', async () => {
+  it('is answered with 503 if its Service does not exist', async () => {
     const url = `http://127.0.0.1:${port}/nobody`
     const headers = {
       'content-type': 'application/json',
@@ -149,7 +149,7 @@ const call = (session: McpSession, name: string, args: object) =>
     params: { name, arguments: args },
   })
 
-describe('the server of everything', () => {
+describe('the MCP server "everything"', () => {
   let client: Client
   beforeAll(async () => {
     client = await connectClient(port, '/everything', {
@@ -184,16 +184,16 @@ describe('checks before a request is read', () => {
   const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 
   it.each([
-    ['a client that takes no events', 406, { accept: 'application/json' }],
-    ['a client that takes no JSON', 406, { accept: 'text/event-stream' }],
-    ['a body of another type', 415, { 'content-type': 'text/plain' }],
+    ['a client that does not accept event streams', 406, { accept: 'application/json' }],
+    ['a client that does not accept JSON', 406, { accept: 'text/event-stream' }],
+    ['a body of another content type', 415, { 'content-type': 'text/plain' }],
     ['a compressed body', 415, { 'content-encoding': 'gzip' }],
     ['an unknown version', 400, { 'mcp-protocol-version': '1999-01-01' }],
-    ['a method other than in the body', 400, { 'mcp-method': 'tools/call' }],
-    ['no session', 400, {}],
-    ['a page of elsewhere', 403, { origin: 'http://evil.example.com' }],
-    ['a page of elsewhere with a local look', 403, { origin: 'http://localhost.evil.com' }],
-  ])('refuses %s with %d', async (_what, status, headers) => {
+    ['a header with another method than the body', 400, { 'mcp-method': 'tools/call' }],
+    ['a missing session', 400, {}],
+    ['a web page of another origin', 403, { origin: 'http://evil.example.com' }],
+    ['a web page whose origin looks local', 403, { origin: 'http://localhost.evil.com' }],
+  ])('refuse %s with %d', async (_what, status, headers) => {
     const before = server.received.length
     const url = `http://127.0.0.1:${port}/one`
     const all = { ...good, ...headers } as Record<string, string>
@@ -224,35 +224,35 @@ describe('checks before a request is read', () => {
   })
 
   it.each([
-    ['no JSON', '{"jsonrpc":"2.0","id":1,', -32700],
+    ['invalid JSON', '{"jsonrpc":"2.0","id":1,', -32700],
+    ['a repeated key', '{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}', -32700],
     [
-      'a key that is there twice',
-      '{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}',
-      -32700,
-    ],
-    [
-      'a name that is there twice',
+      'a repeated name with an escaped letter',
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","n\\u0061me":"any"}}',
       -32700,
     ],
-    ['a key in other letters', '{"jsonrpc":"2.0","id":1,"method":"ping","Method":"x"}', -32600],
+    ['a key in the wrong case', '{"jsonrpc":"2.0","id":1,"method":"ping","Method":"x"}', -32600],
     [
-      'a name in other letters',
+      'a parameter name in the wrong case',
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","NAME":"any"}}',
       -32600,
     ],
-    ['another protocol', '{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600],
-    ['an id that is none', '{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600],
+    ['a message of another protocol', '{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600],
+    ['an invalid id', '{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600],
     ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600],
-    ['call and answer in one', '{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', -32600],
     [
-      'values too deep',
+      'a message with method and result',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}',
+      -32600,
+    ],
+    [
+      'values that are nested too deeply',
       `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":${'['.repeat(200)}${']'.repeat(200)}}}`,
       -32700,
     ],
-    ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22]), -32700],
+    ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22]), -32700],
     ['a control character', '{"jsonrpc":"2.0","id":1,"method":"pi\nng"}', -32700],
-  ])('refuses %s', async (_what, body, code) => {
+  ])('refuse %s', async (_what, body, code) => {
     const before = server.received.length
     const session = await rawSession(port, '/one')
     const answer = await fetch(`http://127.0.0.1:${port}/one`, {
@@ -272,7 +272,7 @@ describe('checks before a request is read', () => {
   })
 })
 
-describe('versions of the protocol', () => {
+describe('versions of MCP', () => {
   it.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])(
     'speaks %s',
     async (version) => {
@@ -300,7 +300,7 @@ describe('versions of the protocol', () => {
   })
 })
 
-describe('resumed streams', () => {
+describe('resumed MCP streams', () => {
   it.each([
     ['one target', '/resumable', 'steps'],
     ['several', '/pair', 'a_steps'],

@@ -172,7 +172,7 @@ const status = (name: string): number => {
   return Number(kilobytes) * 1024
 }
 
-/** What the gateway holds at most meanwhile, beyond what it held when it was ready. */
+/** The peak memory of the gateway meanwhile, above the memory that it had when it was ready. */
 async function growth(act: () => Promise<unknown>): Promise<number> {
   // Forgets the highest value so far (proc(5)).
   writeFileSync(`/proc/${running.pid}/clear_refs`, '5')
@@ -221,7 +221,7 @@ async function sendFrames(name: string, size: number): Promise<string> {
     [':path', `/${name}/brief`],
   ] as const
   client.send(headers(1, fields, endHeaders))
-  /** Of the connection, and of the stream. */
+  /** The flow control windows of the connection and of the stream. */
   const windows: [number, number] = [65_535, 65_535]
   let seen = 0
   const admitted = (): number => {
@@ -255,7 +255,7 @@ async function sendFrames(name: string, size: number): Promise<string> {
 
 describe.runIf(existsSync('/proc/self/clear_refs'))('the memory of a gateway', () => {
   it.each(['transformation', 'authorization', 'processor'])(
-    'stays small when every byte of bodies comes by itself: %s',
+    'stays small if bodies arrive byte by byte: %s',
     async (name) => {
       const size = MiB / 2
       const grown = await growth(async () => {
@@ -271,7 +271,7 @@ describe.runIf(existsSync('/proc/self/clear_refs'))('the memory of a gateway', (
     ['a model whose answer is masked', () => askModel('masked')],
     ['a model whose answer is held', () => askModel('held')],
     ['a tool', callTool],
-  ] as const)('stays small when empty data lines come from %s', async (_from, ask) => {
+  ] as const)('stays small if empty data lines come from %s', async (_from, ask) => {
     expect(await growth(ask)).toBeLessThan(160 * MiB)
   })
 })

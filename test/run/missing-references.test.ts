@@ -1,4 +1,4 @@
-/** Policies of which one field refers to what does not exist: that field is closed, the rest works. */
+/** Policies with one reference to a missing object: that field fails closed, the others work. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
@@ -17,7 +17,7 @@ const backend = (field: string, spec: object) => ({ backend: { [field]: spec } }
 const jwks = { remote: { jwksPath: '/keys', backendRef: toBackend('absent') } }
 const counted = { domain: 'edge', descriptors: [{ entries: [{ name: 'a', expression: '"b"' }] }] }
 
-/** Name, field, status of what it covers, and the missing object as the message names it. */
+/** Name, field, response status of covered requests, and the missing object in the message. */
 const cases = [
   {
     name: 'users',

@@ -20,7 +20,7 @@ async function lineOf(send: () => Promise<unknown>): Promise<Record<string, unkn
   return JSON.parse(text) as Record<string, unknown>
 }
 
-describe('the access log', () => {
+describe('the access log of model requests', () => {
   it('has the models, the provider and the token usage of a request', async () => {
     const line = await lineOf(() =>
       openai('a').chat.completions.create({

@@ -1,6 +1,6 @@
 /**
- * Conversations with tools, as agents hold them: several turns, with thinking, whole and streamed,
- * also if another vendor goes on with what one has begun. The simulators refuse what vendors refuse.
+ * Conversations of agents with tools: several turns, with thinking, whole and streamed, and with a
+ * change of the vendor in between. The simulators refuse the same requests as the vendors.
  */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
@@ -73,12 +73,12 @@ const callIdOf = (output: readonly OpenAI.Responses.ResponseOutputItem[]): strin
   output.flatMap((item) => (item.type === 'function_call' ? [item.call_id] : []))[0] ?? ''
 
 const question = 'Weather in Köln?'
-/** A tool that takes nothing; what it takes is left out. */
+/** A tool without parameters. */
 const toolNames = ['weather', 'now'] as const
 const functions = toolNames.map((name) => ({ type: 'function' as const, function: { name } }))
 const effort = { reasoning_effort: 'high' as const, max_completion_tokens: 9000 }
 
-/** What is left of a message of the assistant in frameworks that know no extensions. */
+/** An assistant message as frameworks send it that drop extension fields. */
 function bare(message: OpenAI.ChatCompletionMessage): OpenAI.ChatCompletionMessageParam {
   const { role, content, tool_calls } = message
   return { role, content, ...(tool_calls !== undefined && { tool_calls }) }
@@ -99,9 +99,9 @@ async function completionsTurn(
   return message
 }
 
-describe.each(moves)('from $title', ({ from, to }) => {
+describe.each(moves)('an agent that moves from $title', ({ from, to }) => {
   it.each([true, false])(
-    'moves chat completions with a call of a tool, streamed: %s',
+    'continues chat completions with a tool call, streamed: %s',
     async (isStream) => {
       const user = { role: 'user' as const, content: question }
       fleet.vendors[from.vendor].next.push(from.calls)
@@ -121,7 +121,7 @@ describe.each(moves)('from $title', ({ from, to }) => {
     },
   )
 
-  it('moves messages with a call of a tool', async () => {
+  it('continues messages with a tool call', async () => {
     const thinking = { type: 'enabled' as const, budget_tokens: 2000 }
     const tools = [{ name: 'weather', input_schema: { type: 'object' as const } }]
     const request = { max_tokens: 4000, tools, thinking }
@@ -150,7 +150,7 @@ describe.each(moves)('from $title', ({ from, to }) => {
   })
 
   // The simulator of vendorB calls tools in chat completions only.
-  it.skipIf(from.vendor === 'b')('moves responses with a call of a tool', async () => {
+  it.skipIf(from.vendor === 'b')('continues responses with a tool call', async () => {
     const tools = [{ type: 'function' as const, name: 'weather', parameters: null, strict: false }]
     const request = { tools, reasoning: { effort: 'high' as const }, max_output_tokens: 9000 }
     const user = { role: 'user' as const, content: question }
@@ -186,7 +186,7 @@ describe.each(titled)('thinking of $title', (way) => {
   const user = { role: 'user' as const, content: question }
 
   it.each([true, false])(
-    'goes on in chat completions that send it back, streamed: %s',
+    'continues in chat completions that send it back, streamed: %s',
     async (isStream) => {
       fleet.vendors[vendor].next.push(way.calls)
       const asked = await completionsTurn(way, [user], isStream)
@@ -210,7 +210,7 @@ describe.each(titled)('thinking of $title', (way) => {
     },
   )
 
-  it('goes on in responses that send it back, and not if it has been changed', async () => {
+  it('continues in responses that send it back, unless it was changed', async () => {
     const request = { model, reasoning: { effort: 'high' as const }, max_output_tokens: 9000 }
     fleet.vendors[vendor].next.push(way.calls)
     const { output } = await openai(vendor).responses.create({ ...request, input: question })
@@ -231,7 +231,7 @@ describe.each(titled)('thinking of $title', (way) => {
     expect(thinkingOf(vendor)).toBe(undefined)
   })
 
-  it('is left out if a call of a tool is forced', async () => {
+  it('is omitted if a tool call is forced', async () => {
     const named = { type: 'function' as const, function: { name: 'weather' } }
     const request = { model, messages: [user], tools: functions, ...effort }
     for (const tool_choice of ['required' as const, named]) {
@@ -244,7 +244,7 @@ describe.each(titled)('thinking of $title', (way) => {
   })
 })
 
-it('carries thinking that nobody can read from messages to vendorF and back', async () => {
+it('thinking and redacted thinking pass between messages and vendorF unchanged', async () => {
   const thinking = { type: 'enabled' as const, budget_tokens: 2000 }
   const model = 'anthropic.claude-sonnet-4-5-v1:0'
   const user = { role: 'user' as const, content: question }
@@ -272,7 +272,7 @@ it('carries thinking that nobody can read from messages to vendorF and back', as
   }
 })
 
-it('gives vendorD its signature back, and takes one in its place for calls of others', async () => {
+it('vendorD gets its own thought signatures, and a placeholder for tool calls of other vendors', async () => {
   const way = { vendor: 'd', model: 'gemini-3-pro-preview', calls: callsD(call) } as const
   const user = { role: 'user' as const, content: question }
   fleet.vendors.d.next.push(way.calls)
@@ -304,7 +304,7 @@ it('gives vendorD its signature back, and takes one in its place for calls of ot
   expect(await signatures('gemini-2.5-pro')).toEqual(['c2ln', undefined, undefined])
 })
 
-it('continues with the next vendor if the one that has called a tool fails', async () => {
+it('an agent continues with the next vendor if the vendor of its tool call fails', async () => {
   const client = openai('over').chat.completions
   const model = 'gpt-4o'
   const user = { role: 'user' as const, content: question }

@@ -146,13 +146,13 @@ describe('apiKeyAuthentication on routes to model providers', () => {
     },
   )
 
-  it('takes the same key from several places', async () => {
+  it('accepts the same key in several places', async () => {
     const headers = { authorization: `Bearer ${key}`, 'x-api-key': key, 'api-key': key }
     expect(await ask('c', headers, `?key=${key}`)).toBe(200)
     expect(sent('c')).not.toContain(key)
   })
 
-  it('refuses different keys, whichever of them is valid', async () => {
+  it('refuses different keys, even if one is valid', async () => {
     const eve = 'key-of-eve'
     expect(await ask('c', { authorization: `Bearer ${key}`, 'x-api-key': eve })).toBe(401)
     expect(await ask('c', { authorization: `Bearer ${eve}`, 'x-api-key': key })).toBe(401)
@@ -162,7 +162,7 @@ describe('apiKeyAuthentication on routes to model providers', () => {
     expect(fleet.vendors.c.calls).toEqual([])
   })
 
-  it('takes a key from the query, as vendors B and D do', async () => {
+  it('accepts a key in the query, as vendors B and D do', async () => {
     expect(await ask('c', {}, `?key=${key}&x=1`)).toBe(200)
     expect(fleet.lastCall('c')?.path).toBe('/v1/messages?x=1')
     expect(await ask('c', {}, `?%6bey=${encodeURIComponent(key)}`)).toBe(200)
@@ -179,7 +179,7 @@ describe('apiKeyAuthentication on routes to model providers', () => {
     expect(await ask('optional', { 'x-api-key': 'key-of-eve' })).toBe(401)
   })
 
-  it('takes the key that browsers offer as a subprotocol of realtime sessions', async () => {
+  it('accepts the key that browsers offer as a subprotocol of realtime sessions', async () => {
     const begin = (offered: string) =>
       new Promise<number>((resolve, reject) => {
         const headers = {
@@ -209,7 +209,7 @@ describe('apiKeyAuthentication on routes to model providers', () => {
     })
   })
 
-  it('takes them before routing if the request is about to go to such a route', async () => {
+  it('accepts keys in all places before routing if the request goes to such a route', async () => {
     expect(await ask('early', { 'x-api-key': key }, '', early)).toBe(200)
     expect(await ask('early', { 'x-api-key': 'key-of-eve' }, '', early)).toBe(401)
     expect(sent('c')).not.toContain(key)
@@ -219,7 +219,7 @@ describe('apiKeyAuthentication on routes to model providers', () => {
 })
 
 describe('apiKeyAuthentication on other routes', () => {
-  it('takes bearer tokens alone, and leaves the other places as they are', async () => {
+  it('accepts only bearer tokens, and forwards the other places unchanged', async () => {
     expect(await ask('plain', { 'x-api-key': key })).toBe(401)
     expect(await ask('plain', {}, `?key=${key}`)).toBe(401)
     const headers = { authorization: `Bearer ${key}`, 'x-api-key': 'of-the-client' }

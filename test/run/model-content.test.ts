@@ -1,6 +1,6 @@
 /**
- * Content beside plain text on its way to each vendor: it arrives in the vendor's form, or the
- * request is refused with the path of the part; nothing is lost in silence.
+ * Content other than plain text for each vendor: it is translated to the format of the vendor, or the
+ * request is refused with the path of the part. Nothing is dropped silently.
  */
 import type { ServerResponse } from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
@@ -204,7 +204,7 @@ function searches({ body }: VendorCall, response: Parameters<typeof json>[0]): v
   response.end()
 }
 
-it('has the vendor search the web, and calls no tool of the client for that', async () => {
+it('web search runs at the vendor, without a tool call of the client', async () => {
   fleet.vendors.c.next.push(searches, searches)
   const client = openai('c').chat.completions
   const request = { model: 'm-1', messages: [question], web_search_options: {} }
@@ -280,7 +280,7 @@ describe('images that vendorD makes', () => {
     await expect(client.stream(request).finalMessage()).rejects.toThrow('the answer holds an image')
   })
 
-  it('cannot be asked of vendors that make none', async () => {
+  it('are refused for vendors that do not make images', async () => {
     const request = { messages: [question], modalities: ['image'] as never }
     for (const [name, model] of [
       ['c', 'claude-sonnet-4-5'],

@@ -100,7 +100,7 @@ describe('errors of the vendor', () => {
     }
   })
 
-  it('are made of 2xx answers with unusable bodies', async () => {
+  it('replace 2xx answers with unusable bodies', async () => {
     const bad = ['', 'no JSON', '[1]', '"text"', '{"half":', '<html></html>']
     for (const path of paths) {
       for (const body of bad) {
@@ -117,7 +117,7 @@ describe('errors of the vendor', () => {
     }
   })
 
-  it('are made of answers that exceed the limit', async () => {
+  it('replace answers that exceed the size limit', async () => {
     const long = Buffer.alloc(33 * 1024 * 1024, 'x')
     a.next.push(sends('application/json', long))
     const whole = await post('a', '/v1/chat/completions')
@@ -227,7 +227,7 @@ describe('answers that are compressed', () => {
   })
 })
 
-describe('a client that goes away', () => {
+describe('a client that disconnects', () => {
   it("cancels the vendor's work, whether the answer is streamed, awaited whole or held", async () => {
     for (const [name, stream] of [
       ['a', false],

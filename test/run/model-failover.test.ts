@@ -147,7 +147,7 @@ describe('a request that some providers of a backend cannot carry', () => {
   })
 })
 
-describe('groups of providers', () => {
+describe('groups of model providers', () => {
   it('[AIBackend.groups] [NamedLLMProvider.name] are asked by priority', async () => {
     expect(await textOf('busy')).toBe('from the first')
     expect(second.calls).toEqual([])

@@ -6,7 +6,7 @@ import { failsC, sayPiece, startMessage } from '../support/vendors/vendor-c.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { a, anthropic, ask, askC, base, c, collect, openai } from './models-rig.ts'
 
-describe('errors', () => {
+describe('errors of model requests', () => {
   it('of the vendor come in the format of the client, with their status', async () => {
     c.next.push(failsC(404, 'not_found_error', 'no such model'))
     const missing = openai('c').chat.completions.create(ask)
@@ -36,7 +36,7 @@ describe('errors', () => {
     expect(a.calls.length + c.calls.length).toBe(0)
   })
 
-  it('are made of unreadable answers', async () => {
+  it('replace unreadable answers', async () => {
     c.next.push((_, response) => response.end('<html>'))
     await expect(openai('c').chat.completions.create(ask)).rejects.toMatchObject({ status: 502 })
     a.next.push((_, response) => response.end('{"object":"list"}'))

@@ -18,8 +18,8 @@ import {
 
 const deep = (levels: number): object => (levels === 0 ? {} : { content: deep(levels - 1) })
 
-describe('guards and failover', () => {
-  it('guards run once for a request, whichever provider answers it', async () => {
+describe('prompt guards with failover', () => {
+  it('run the guards once per request, whichever provider answers', async () => {
     hook.next.push(masks(noDigits))
     a.next.push(failsA(500, 'oh no'))
     const answer = await openai('other-pair').chat.completions.create(ask)
@@ -33,7 +33,7 @@ describe('guards and failover', () => {
   })
 })
 
-describe('patterns', () => {
+describe('prompt guard patterns', () => {
   it.each([
     ['[BuiltIn.Ssn] social security numbers', 'Ssn', 'it is 536-90-4399.', 'it is <SSN>.'],
     [
@@ -49,7 +49,7 @@ describe('patterns', () => {
       'call <PHONE_NUMBER> now',
     ],
     [
-      '[BuiltIn.Email] mail addresses',
+      '[BuiltIn.Email] email addresses',
       'Email',
       'write to jane@example.com',
       'write to <EMAIL_ADDRESS>',
@@ -102,20 +102,24 @@ describe('patterns', () => {
   })
 
   it.each<[string, string, object]>([
-    ['other letters below', 'messages', { system: [{ type: 'text', Text: 'x' }] }],
+    ['a nested key in the wrong case', 'messages', { system: [{ type: 'text', Text: 'x' }] }],
     [
-      'other letters in a source',
+      'a source key in the wrong case',
       'messages',
       { system: [{ source: { type: 'text', Data: 'x' } }] },
     ],
-    ['other letters of one part', 'chat/completions', { messages: [{ content: { Text: 'x' } }] }],
-    ['lists in lists', 'chat/completions', { messages: [{ content: [['x']] }] }],
     [
-      'a text that is none',
+      'a part key in the wrong case',
+      'chat/completions',
+      { messages: [{ content: { Text: 'x' } }] },
+    ],
+    ['nested lists of parts', 'chat/completions', { messages: [{ content: [['x']] }] }],
+    [
+      'a text of a wrong type',
       'chat/completions',
       { messages: [{ content: [{ text: { value: 'x' } }] }] },
     ],
-    ['what is too deep', 'chat/completions', { messages: [deep(200)] }],
+    ['texts that are nested too deeply', 'chat/completions', { messages: [deep(200)] }],
   ])('refuse %s', async (_name, format, body) => {
     const answer = await post('email', { ...ask, ...body }, {}, format)
     expect(answer.status).toBe(400)

@@ -189,9 +189,9 @@ const pairs = (Object.keys(clients) as Client[]).flatMap((client) =>
 
 const rounds = 12
 
-describe('a text that a vendor cuts into deltas, blocks, parts and items', () => {
+describe('a text that a vendor splits into deltas, blocks, parts and items', () => {
   it.each(pairs)(
-    'is masked alike for a %s client of vendor %s, whole and streamed',
+    'is masked the same for a %s client of vendor %s, whole and streamed',
     async (client, name) => {
       for (let seed = 0; seed < rounds; seed++) {
         const segments = segmentsOf(seed)
@@ -201,7 +201,7 @@ describe('a text that a vendor cuts into deltas, blocks, parts and items', () =>
         const shown = `seed ${seed}: ${JSON.stringify(segments)}`
         expect(whole.texts.join(''), shown).toBe(masked)
         expect(streamed.texts.join(''), shown).toBe(masked)
-        // Chat completions do not say where a text stands among the calls.
+        // Chat completions do not include the order of texts and tool calls.
         const keepsOrder = client !== 'Messages' || name !== 'a'
         if (keepsOrder) expect(streamed, shown).toEqual(whole)
         expect(streamed.calls, shown).toEqual(whole.calls)
@@ -211,7 +211,7 @@ describe('a text that a vendor cuts into deltas, blocks, parts and items', () =>
     },
   )
 
-  it('is masked alike in several choices whose pieces take turns', async () => {
+  it('is masked in several choices whose pieces are interleaved', async () => {
     for (let seed = 0; seed < rounds; seed++) {
       const plain = (from: number) => segmentsOf(from).filter(({ kind }) => kind === 'text')
       fleet.vendors.a.answer = completesSegments([
@@ -229,7 +229,7 @@ describe('a text that a vendor cuts into deltas, blocks, parts and items', () =>
     }
   })
 
-  it('is masked over the blocks of the issue that found this', async () => {
+  it('is masked across two text blocks', async () => {
     fleet.vendors.c.answer = saysSegments([
       { kind: 'text', pieces: ['It is 123', '-45'] },
       { kind: 'text', pieces: ['-67', '89.'] },
@@ -243,7 +243,7 @@ describe('a text that a vendor cuts into deltas, blocks, parts and items', () =>
     expect((await anthropic('c').messages.stream(ask).finalMessage()).content).toEqual(expected)
   })
 
-  it('loses blocks that are left without a text, and keeps the positions of the others', async () => {
+  it('omits blocks that become empty, and keeps the order of the others', async () => {
     fleet.vendors.c.answer = saysSegments([
       { kind: 'text', pieces: ['123-45'] },
       { kind: 'text', pieces: ['-67', '89'] },
@@ -281,7 +281,7 @@ describe('a request that is guarded', () => {
   ]
 
   it.each(splits.map((texts) => [texts]))(
-    'is refused for a match over its parts: %j',
+    'is refused for a match across its parts: %j',
     async (texts) => {
       const user = [{ role: 'user', content: parts(...texts) }]
       for (const name of names) {

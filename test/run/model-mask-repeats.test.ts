@@ -181,7 +181,7 @@ describe('a chat completion that is masked', () => {
   })
 })
 
-/** A message with two cited blocks, of which the second is left without a text. */
+/** A message with two cited blocks, of which the second becomes empty. */
 function cites(): void {
   const head = {
     id: 'msg_1',
@@ -263,7 +263,7 @@ describe('a message that is masked', () => {
     expect(await ask(name, '/v1/messages', true)).not.toMatch(leak)
   })
 
-  it('has empty citations if a webhook masks, which is not shown them', async () => {
+  it('has empty citations if a webhook masks, since webhooks do not receive them', async () => {
     cites()
     for (const stream of [false, true]) {
       const body = await ask('hooked-c', '/v1/messages', stream)

@@ -4,7 +4,7 @@ import { chunk } from '../support/vendors/vendor-a.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { a, ask, metrics, openai, running, swapped } from './model-telemetry-rig.ts'
 
-/** By which memory of WebAssembly grows: as much as pieces that lie otherwise may take. */
+/** The page size of WebAssembly memory, which fragmentation may add. */
 const page = 65_536
 
 describe('memory of the core', () => {

@@ -18,7 +18,7 @@ import {
   running,
 } from './model-errors-rig.ts'
 
-describe('settings', () => {
+describe('settings for models', () => {
   it('[limit.prompt-guards] [limit.defaults-and-overrides] work up to their maximum number', async () => {
     a.answer = completes('word0 word7 word8')
     const answer = await openai('full').chat.completions.create({
@@ -110,53 +110,61 @@ describe('objects that break a rule', () => {
   it.each([
     ['[AIBackend.exactlyOneOf] neither a provider nor groups', 'neither-way', /spec\.ai/],
     ['[AIBackend.exactlyOneOf] a provider and groups', 'both-ways', /spec\.ai/],
-    ['[LLMProvider.exactlyOneOf] a provider of no vendor', 'no-vendor', /spec\.ai\.provider/],
-    ['[LLMProvider.exactlyOneOf] a provider of two vendors', 'two-vendors', /spec\.ai\.provider/],
-    ['[NamedLLMProvider.exactlyOneOf] a named one of no vendor', 'named-none', /providers\[0\]/],
-    ['[NamedLLMProvider.exactlyOneOf] a named one of two vendors', 'named-two', /providers\[0\]/],
-    ['[AIBackend.groups.uniqueNames] a name in two groups', 'same-names', /ai\.groups: .*unique/],
+    ['[LLMProvider.exactlyOneOf] a provider without a vendor', 'no-vendor', /spec\.ai\.provider/],
+    ['[LLMProvider.exactlyOneOf] a provider with two vendors', 'two-vendors', /spec\.ai\.provider/],
     [
-      '[BackendWithAI.atLeastOneOf] policies that say nothing',
-      'empty-policies',
-      /providers\[0\]\.policies/,
+      '[NamedLLMProvider.exactlyOneOf] a named provider without a vendor',
+      'named-none',
+      /providers\[0\]/,
     ],
+    [
+      '[NamedLLMProvider.exactlyOneOf] a named provider with two vendors',
+      'named-two',
+      /providers\[0\]/,
+    ],
+    ['[AIBackend.groups.uniqueNames] a name in two groups', 'same-names', /ai\.groups: .*unique/],
+    ['[BackendWithAI.atLeastOneOf] empty policies', 'empty-policies', /providers\[0\]\.policies/],
     ['[BackendAI.atLeastOneOf] an empty object', 'empty-ai', /spec\.policies\.ai/],
-    ['[AIPromptGuard.atLeastOneOf] guards of neither direction', 'empty-guard', /ai\.promptGuard/],
+    [
+      '[AIPromptGuard.atLeastOneOf] guards for neither requests nor answers',
+      'empty-guard',
+      /ai\.promptGuard/,
+    ],
     ['[limit.prompt-guards] no guard', 'no-guards', /promptGuard\.request/],
     ['[limit.prompt-guards] nine guards', 'nine-guards', /promptGuard\.request/],
-    ['[limit.prompt-guards] nine guards of answers', 'nine-answers', /promptGuard\.response/],
-    ['[PromptguardRequest.exactlyOneOf] a guard that is none', 'request-none', /request\[0\]/],
-    ['[PromptguardRequest.exactlyOneOf] a guard that is two', 'request-two', /request\[0\]/],
+    ['[limit.prompt-guards] nine guards for answers', 'nine-answers', /promptGuard\.response/],
+    ['[PromptguardRequest.exactlyOneOf] a guard without a type', 'request-none', /request\[0\]/],
+    ['[PromptguardRequest.exactlyOneOf] a guard with two types', 'request-two', /request\[0\]/],
     [
-      '[PromptguardRequest.exactlyOneOf] a guard that is two others',
+      '[PromptguardRequest.exactlyOneOf] a guard with two other types',
       'request-three',
       /request\[0\]/,
     ],
     [
-      '[PromptguardResponse.exactlyOneOf] a guard of answers that is none',
+      '[PromptguardResponse.exactlyOneOf] a guard for answers without a type',
       'response-none',
       /response\[0\]/,
     ],
     [
-      '[PromptguardResponse.exactlyOneOf] a guard of answers that is two',
+      '[PromptguardResponse.exactlyOneOf] a guard for answers with two types',
       'response-two',
       /response\[0\]/,
     ],
     [
-      '[PromptguardResponse.exactlyOneOf] moderation of answers',
+      '[PromptguardResponse.exactlyOneOf] moderation for answers',
       'response-moderation',
       /vendorAModeration/,
     ],
     [
-      '[CustomResponse.atLeastOneOf] an answer that says nothing',
+      '[CustomResponse.atLeastOneOf] an empty custom response',
       'empty-response',
       /request\[0\]\.response/,
     ],
-    ['[CustomResponse.statusCode] a status that is none', 'low-status', /statusCode/],
-    ['[Regex.builtins] data that nobody knows', 'unknown-builtin', /builtins\[0\]/],
-    ['[Regex.action] an action that nobody knows', 'unknown-action', /action/],
+    ['[CustomResponse.statusCode] an invalid status code', 'low-status', /statusCode/],
+    ['[Regex.builtins] an unknown builtin', 'unknown-builtin', /builtins\[0\]/],
+    ['[Regex.action] an unknown action', 'unknown-action', /action/],
     ['[limit.defaults-and-overrides] too many defaults', 'many-defaults', /ai\.defaults/],
-    ['[limit.defaults-and-overrides] defaults without any', 'no-defaults', /ai\.defaults/],
+    ['[limit.defaults-and-overrides] an empty list of defaults', 'no-defaults', /ai\.defaults/],
     ['[limit.defaults-and-overrides] too many overrides', 'many-overrides', /ai\.overrides/],
     ['[limit.defaults-and-overrides] too many aliases', 'many-aliases', /ai\.modelAliases/],
   ])('refuses %s, and names the field', (_id, name, path) => {

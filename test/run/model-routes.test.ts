@@ -115,7 +115,7 @@ const messages = [{ role: 'user' as const, content: 'Hello' }]
 const post = (name: string, path: string, body: object) =>
   fetch(`${fleet.base(name)}${path}`, { method: 'POST', body: JSON.stringify(body) })
 
-describe('the type of a route', () => {
+describe('the type of a model route', () => {
   it('[BackendAI.routes] is that of the longest matching suffix, else of *, else Completions', async () => {
     const body = { model: 'm', max_tokens: 5, messages }
     await post('typed', '/v1/chat/completions', body)
@@ -349,7 +349,7 @@ describe('prompt caching', () => {
   })
 })
 
-describe('groups of providers', () => {
+describe('groups of model providers', () => {
   it('[NamedLLMProvider.path] send requests to the path that the provider names', async () => {
     await openai('named').chat.completions.create({ model: 'm', messages })
     expect(fleet.lastCall('a')?.path).toBe('/v1/chat/completions')

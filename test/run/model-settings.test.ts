@@ -5,7 +5,7 @@ import { failsC, sayPiece, says, startMessage } from '../support/vendors/vendor-
 import { waitFor } from '../support/wait-for.ts'
 import { a, anthropic, ask, askC, base, c, collect, lastCall, openai } from './models-rig.ts'
 
-describe('settings', () => {
+describe('settings for models', () => {
   it('[BackendAI.defaults] [BackendAI.overrides] [FieldDefault.field] [FieldDefault.value] fill and overwrite fields', async () => {
     await openai('shaped').chat.completions.create({ ...ask, temperature: 1, user: 'me' })
     expect(lastCall(a)?.body).toMatchObject({ temperature: 1, seed: 7, user: 'gateway' })
@@ -30,7 +30,7 @@ describe('settings', () => {
   })
 })
 
-describe('limits of tokens', () => {
+describe('token limits', () => {
   it('[LocalRateLimit.tokens] charge the tokens used, in streams too, and refuse only later requests', async () => {
     // 18 tokens each.
     await openai('limited').chat.completions.create(ask)
@@ -47,7 +47,7 @@ describe('limits of tokens', () => {
 
 describe('token limits for answers that the client abandons', () => {
   it('charge the reported tokens plus an estimate of the rest', async () => {
-    // 18 tokens are told with the beginning; 39 bytes more are 10.
+    // The first event reports 18 tokens; 39 more bytes count as 10.
     const leave = async (name: string) => {
       c.next.push((_, response) => {
         startMessage('m', response)
@@ -71,7 +71,7 @@ describe('token limits for answers that the client abandons', () => {
   })
 })
 
-describe('guards', () => {
+describe('prompt guards', () => {
   const tell = (content: string) => ({ ...ask, messages: [{ role: 'user' as const, content }] })
   const content = (vendor: Vendor) =>
     (lastCall(vendor)?.body.messages as { content: string }[] | undefined)?.[0]?.content

@@ -50,9 +50,9 @@ const hello = [{ role: 'user' as const, content: 'Hello' }]
 const post = (name: string, path: string, body: object) =>
   fetch(`${fleet.base(name)}${path}`, { method: 'POST', body: JSON.stringify(body) })
 
-describe('a count of tokens', () => {
+describe('a request to count tokens', () => {
   it.each(['a', 'c', 'f'] as const)(
-    'is answered when the tokens of a limit are spent (vendor %s)',
+    'is answered even if the token limit is exceeded (vendor %s)',
     async (name) => {
       const ask = { model: models[name], messages: hello, max_tokens: 10 }
       await waitFor('the limit', () =>
@@ -169,7 +169,7 @@ const responses: readonly (readonly [string, object])[] = [
   ['reasoning', { input: 'x', reasoning: 'high' }],
 ]
 
-describe('a request of a wrong shape', () => {
+describe('a request body', () => {
   const cases = [
     ...completions.map(([path, body]) => ['/v1/chat/completions', 'c', path, body] as const),
     ...completions.map(([path, body]) => ['/v1/chat/completions', 'd', path, body] as const),
@@ -180,7 +180,7 @@ describe('a request of a wrong shape', () => {
     ['/v1/embeddings', 'f', 'dimensions', { input: 'x', dimensions: 'x' }] as const,
   ]
   it.each(cases)(
-    'to %s of vendor %s is refused by its path: %s',
+    'to %s of vendor %s is refused if this field has a wrong type: %s',
     async (path, name, where, body) => {
       const answer = await post(name, path, { model: models[name], ...body })
       expect(answer.status).toBe(400)
@@ -191,7 +191,7 @@ describe('a request of a wrong shape', () => {
     },
   )
 
-  it('passes where a field is null, as if it were absent', async () => {
+  it('is accepted if optional fields are null', async () => {
     const nothing = { tools: null, tool_choice: null, stop: null, temperature: null, user: null }
     const ask = { model: 'm-1', messages: hello, ...nothing }
     expect((await post('c', '/v1/chat/completions', ask)).status).toBe(200)
@@ -201,7 +201,7 @@ describe('a request of a wrong shape', () => {
   })
 })
 
-describe('image/jpg', () => {
+describe('the media type image/jpg', () => {
   const url = 'data:image/jpg;base64,/9j/'
   const source = { type: 'base64', media_type: 'image/jpg', data: '/9j/' }
   const bodies: Readonly<Record<string, object>> = {
@@ -210,7 +210,7 @@ describe('image/jpg', () => {
     '/v1/responses': items({ role: 'user', content: [{ type: 'input_image', image_url: url }] }),
   }
   const cases = Object.keys(bodies).flatMap((path) => names.map((name) => [path, name] as const))
-  it.each(cases)('in a request to %s is image/jpeg for vendor %s', async (path, name) => {
+  it.each(cases)('in a request to %s is sent as image/jpeg to vendor %s', async (path, name) => {
     const ask = { model: models[name], max_tokens: 10, ...bodies[path] }
     expect((await post(name, path, ask)).status).toBe(200)
     const sent = fleet.lastCall(name)?.text ?? ''
@@ -255,7 +255,7 @@ const answers =
     response.end(body)
   }
 
-describe('an error with a good status', () => {
+describe('a vendor error with status 200', () => {
   it.each(pairs)(
     'keeps the message of the vendor for a %s client (vendor %s)',
     async (path, name) => {
@@ -287,7 +287,7 @@ describe('an error with a good status', () => {
       ),
     ),
   )(
-    'as %s of a stream becomes an error of the format for a %s client (vendor %s)',
+    'as %s of a stream becomes an error in the format of a %s client (vendor %s)',
     async (kind, path, name) => {
       const error = Array.isArray(errors[name]) ? errors.e : errors[name]
       fleet.vendors[name].answer = answers('text/event-stream', inStreams[kind](error))
@@ -306,21 +306,21 @@ describe('an error with a good status', () => {
   )
 })
 
-describe('calls of tools that share an index', () => {
+describe('tool calls that share an index', () => {
   const args = { a: '{"city":"Bern"}', b: '{"city":"Rome"}' }
   const piece = (fields: object) => chunk('m-1', { tool_calls: [{ index: 0, ...fields }] })
   const whole = (id: string, text: string) =>
     piece({ id, type: 'function', function: { name: 'weather', arguments: text } })
   const streams: Readonly<Record<string, readonly object[]>> = {
-    'that come whole': [whole('call_a', args.a), whole('call_b', args.b)],
-    'that come in pieces': [
+    whole: [whole('call_a', args.a), whole('call_b', args.b)],
+    'in pieces': [
       whole('call_a', ''),
       piece({ function: { arguments: args.a.slice(0, 5) } }),
       piece({ function: { arguments: args.a.slice(5) } }),
       whole('call_b', args.b.slice(0, 3)),
       piece({ function: { arguments: args.b.slice(3) } }),
     ],
-    'whose pieces take turns': [
+    'in interleaved pieces': [
       whole('call_a', args.a.slice(0, 4)),
       whole('call_b', args.b.slice(0, 4)),
       piece({ id: 'call_a', function: { arguments: args.a.slice(4) } }),
@@ -346,7 +346,7 @@ describe('calls of tools that share an index', () => {
     ],
   }
 
-  it.each(Object.keys(streams))('%s are told apart by their ids', async (kind) => {
+  it.each(Object.keys(streams))('are separated by their ids if they come %s', async (kind) => {
     fleet.vendors.a.answer = (_, response) => {
       openStream(response)
       sendEvent(response, chunk('m-1', { role: 'assistant', content: null }))

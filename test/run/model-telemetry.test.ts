@@ -12,7 +12,7 @@ async function figure(name: string, ...labels: readonly string[]): Promise<numbe
   return line === undefined ? undefined : Number(line.split(' ').at(-1))
 }
 
-describe('spans', () => {
+describe('spans of model requests', () => {
   it('are named and described by the conventions for generative AI', async () => {
     await openai('a').chat.completions.create({ ...ask, model: 'spanned', seed: 7 })
     const isIt = (kind: number) => () =>
@@ -38,7 +38,7 @@ describe('spans', () => {
   })
 })
 
-describe('metrics', () => {
+describe('metrics of model requests', () => {
   const named = (model: string) => [
     'gen_ai_operation_name="chat"',
     'gen_ai_provider_name="openai"',

@@ -199,7 +199,7 @@ async function lineOf(send: () => Promise<unknown>): Promise<Record<string, unkn
 const inputFor = (client: Client, name: Name): number =>
   client !== 'Messages' && (name === 'c' || name === 'f') ? 24 : final.input
 
-describe('a stream whose vendor counts as it goes', () => {
+describe('a stream whose vendor reports usage repeatedly', () => {
   it.each(pairs)(
     'reports the last usage to a %s client of vendor %s and to the log',
     async (client, name) => {
@@ -230,7 +230,7 @@ describe('a stream whose vendor counts as it goes', () => {
   it.each(
     pairs.filter(([client, name]) => name in cuts && !(client === 'Responses' && name === 'a')),
   )(
-    'that breaks off logs what was reported until then (%s client of vendor %s)',
+    'logs the usage reported so far if it breaks off (%s client of vendor %s)',
     async (client, name) => {
       fleet.vendors[name].answer = cuts[name as keyof typeof cuts]
       const line = await lineOf(() => clients[client](name, models[name]))
@@ -241,7 +241,7 @@ describe('a stream whose vendor counts as it goes', () => {
     },
   )
 
-  it('that breaks off tells the client of each format what was reported until then', async () => {
+  it('sends the usage reported so far to the client if it breaks off', async () => {
     fleet.vendors.d.answer = cuts.d
     const post = async (path: string, body: object) => {
       const answer = await fetch(`${fleet.base('d')}${path}`, {
@@ -259,7 +259,7 @@ describe('a stream whose vendor counts as it goes', () => {
     )
   })
 
-  it('is charged to a limit of tokens by its last usage', async () => {
+  it('is charged to a token limit by its last usage', async () => {
     await clients.Messages('limited', models.d)
     // 42 of 45 tokens are used: the next request passes, and the one behind it does not.
     await clients.Messages('limited', models.d)

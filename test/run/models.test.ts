@@ -77,7 +77,7 @@ describe('chat completions', () => {
   })
 })
 
-describe('messages', () => {
+describe('requests in the Messages format', () => {
   it('[RouteType=Messages] [LLMProvider.vendorC] reach a vendor of the format untouched', async () => {
     const extra = { ...askC, x_kept: 1 }
     a.answer = completes('x')
@@ -114,7 +114,7 @@ describe('messages', () => {
   })
 })
 
-describe('other formats', () => {
+describe('requests in other formats', () => {
   it('[RouteType=Responses] reach a vendor of the format, and one of another', async () => {
     const native = await openai('a').responses.create({ model: 'm-1', input: 'Hello' })
     expect(native.output_text).toBe('Hello from A')

@@ -28,7 +28,7 @@ const route = (host: string) =>
 describeWithParts(['nats-server'], 'two standalone gateways that share a log', () => {
   let server: NatsServer
   let upstream: Upstream
-  /** Of both: they are never bound at once on one address. */
+  /** The ports of both gateways, which never bind the same address at once. */
   const ports = new Map<RunningGateway, string>()
   let one: RunningGateway
   let two: RunningGateway
@@ -179,7 +179,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     await log.close()
     for (const gw of [one, two]) {
       await waitFor('word of the difference', () =>
-        /this replica and other have different states/.test(gw.stderr),
+        /this replica and other derived different states/.test(gw.stderr),
       )
     }
   })
@@ -219,7 +219,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
   it('[design.replicas] report a different digest key, and then serve no certificate', async () => {
     const three = await machine('three', '127.0.0.3', Buffer.alloc(32, 6)).start()
     await answers(three, 'fifth.example')
-    await waitFor('word of the key', () => /another key of secret digests/.test(three.stderr))
+    await waitFor('word of the key', () => /uses a different secret-digest key/.test(three.stderr))
     const client = { ca: authority.certificate, servername: 'shop.test' }
     await expect(shownCertificate(tlsPort, client, { host: '127.0.0.3' })).rejects.toThrow()
     await three.dispose()
@@ -244,9 +244,7 @@ describeWithParts(['nats-server'], 'two standalone gateways that share a log', (
     await stopped.kill()
     const holder = stopped === one ? two : one
     const gone = await waitFor('the other to be missed', () =>
-      there.find(({ replica }) =>
-        holder.stderr.includes(`replica ${replica} gives no sign of life`),
-      ),
+      there.find(({ replica }) => holder.stderr.includes(`replica ${replica} sends no heartbeat`)),
     )
     const [left] = await waitFor('one proxy', async () => {
       const found = await proxies()

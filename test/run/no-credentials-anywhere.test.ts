@@ -101,7 +101,7 @@ function found(text: string): string[] {
 
 const get = async (address: string) => (await fetch(address)).text()
 
-describe('credentials', () => {
+describe('credentials of a running gateway', () => {
   it('would be found by these searches', () => {
     expect(found(`x${canary.key}x`)).toEqual([canary.key])
   })

@@ -15,8 +15,8 @@ import {
   shown,
 } from './client-credentials-rig.ts'
 
-describe('passthrough', () => {
-  it('gives each vendor the credential of its own SDK', async () => {
+describe('credentials with passthrough', () => {
+  it('are sent to the vendor of each SDK', async () => {
     const options = { apiKey: 'key-of-the-client', maxRetries: 0 }
     const openai = new OpenAI({ ...options, baseURL: `${fleet.base('pass-a')}/v1` })
     await openai.chat.completions.create({ model: 'gpt-4o', messages })
@@ -46,27 +46,27 @@ describe('passthrough', () => {
     ['d', 'gemini-2.5-flash', { 'x-goog-api-key': `${canary}-d` }],
     ['e', 'claude-sonnet-4-0', { authorization: `Bearer ${canary}-bearer` }],
     ['f', claude, { authorization: `Bearer ${canary}-bearer` }],
-  ] as const)('sends %s only the credential in its own place', async (letter, model, own) => {
+  ] as const)('are sent to %s only in its own place', async (letter, model, own) => {
     await post(`pass-${letter}`, `/v1/chat/completions?${query}`, model)
     expect(shown(letter)).toEqual(own)
     const [value = ''] = Object.values(own)
     expect(seen(letter).replaceAll(value, '')).not.toContain(canary)
   })
 
-  it('moves a key from the query to the header of the vendor', async () => {
+  it('are moved from the query to the header of the vendor', async () => {
     await post('raw-pass-d', '/v1beta/models?key=key-in-query&x=1', 'm', {})
     expect(fleet.lastCall('d')?.path).toBe('/v1beta/models?x=1')
     expect(shown('d')).toEqual({ 'x-goog-api-key': 'key-in-query' })
   })
 
-  it('moves a bearer token to the place of the only vendor of the backend', async () => {
+  it('are moved from a bearer token to the place of the only vendor of the backend', async () => {
     await post('pass-c', '/v1/chat/completions', 'claude-sonnet-4-0', {
       authorization: 'Bearer key-of-the-client',
     })
     expect(shown('c')).toEqual({ 'x-api-key': 'key-of-the-client' })
   })
 
-  it('sends no vendor the credential of another when one fails', async () => {
+  it('are not sent to another vendor if the first one fails', async () => {
     const headers = { authorization: 'Bearer key-of-a', 'x-api-key': 'key-of-c' }
     fleet.vendors.a.answer = failsA(503, 'out of order')
     fleet.vendors.c.answer = failsA(503, 'out of order')
@@ -76,14 +76,14 @@ describe('passthrough', () => {
     expect(shown('d')).toEqual({})
   })
 
-  it('follows filters of the backendRef at every provider', async () => {
+  it('follow filters of the backendRef at every provider', async () => {
     fleet.vendors.a.answer = failsA(503, 'out of order')
     await post('edited', '/v1/chat/completions', 'claude-sonnet-4-0', {})
     expect(fleet.lastCall('a')?.headers['x-of-the-backend']).toBe('yes')
     expect(fleet.lastCall('c')?.headers['x-of-the-backend']).toBe('yes')
   })
 
-  it('restores a verified key in the place where the vendor expects it', async () => {
+  it('include a verified key, in the place where the vendor expects it', async () => {
     await post('verified', '/v1/chat/completions', 'claude-sonnet-4-0', {
       'api-key': 'gateway-client-key',
     })

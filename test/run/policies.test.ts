@@ -198,7 +198,7 @@ describe('direct responses', () => {
     expect(upstream.received).toHaveLength(before)
   })
 
-  it('[DirectResponse.body] sends no body where none is configured', async () => {
+  it('[DirectResponse.body] sends no body if none is configured', async () => {
     const { status, body } = await send('empty')
     expect([status, body]).toEqual([204, ''])
   })
@@ -224,7 +224,7 @@ describe('host rewrite', () => {
   })
 })
 
-describe('timeouts', () => {
+describe('timeouts of policies', () => {
   it('[Traffic.timeouts] [Timeouts.request] ends a request that takes longer', async () => {
     expect((await send('late')).status).toBe(504)
   })
@@ -236,7 +236,7 @@ describe('timeouts', () => {
   })
 })
 
-describe('headers', () => {
+describe('header modifiers', () => {
   it('[Traffic.headerModifiers] [HeaderModifiers.request] changes the request', async () => {
     expect((await received('halves')).headers).toMatchObject({ 'x-in': '1' })
   })
@@ -246,7 +246,7 @@ describe('headers', () => {
   })
 })
 
-describe('statuses', () => {
+describe('statuses of policies', () => {
   it('[PolicyStatus.ancestors] [GatewayPolicy.status] names each Gateway and this controller', async () => {
     const status = await running.status('GatewayPolicy', 'on-route')
     expect(status?.ancestors).toMatchObject([

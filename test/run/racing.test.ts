@@ -26,7 +26,7 @@ import { startUpstream, type Upstream } from '../support/upstream.ts'
 import { startVersionUpstream, type VersionUpstream } from '../support/version-upstream.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-// Who answers shows which address was taken: nobody answers from a blackhole, and the connect
+// The answering server shows which address was used: a blackhole never answers, and the connect
 // timeout of ten seconds is longer than a test may take.
 
 const dead6 = '::1'
@@ -223,7 +223,7 @@ describe.runIf(process.platform === 'linux')('a backend whose name has several a
     )
     await waitFor('the family that comes first', async () => (await get('fresh')).body === 'six')
     for (let count = 0; count < 4; count++) expect((await get('dual')).body).toBe('"web"')
-    // The metrics tell of both families, and of attempts that the dead ones have cost.
+    // The metrics count both address families, and the attempts at dead addresses.
     const scrape = await (await fetch(`http://${stats}/metrics`)).text()
     const counted = (series: string) =>
       Number(

@@ -132,7 +132,7 @@ describe('rateLimit.local [Traffic.rateLimit] [RateLimits.local]', () => {
     expect(await admitted('shared', 60)).toBe(19)
   })
 
-  it('[RateLimits.local.perInstance] is kept by each instance for itself', async () => {
+  it('[RateLimits.local.perInstance] is counted by each instance separately', async () => {
     const asked = Array.from({ length: 6 }, () => other.send(otherPort, { host: hostOf('hours') }))
     const passed = (await Promise.all(asked)).filter(({ status }) => status === 200)
     expect(passed).toHaveLength(2)

@@ -1,4 +1,4 @@
-/** Policies that the schema refuses: what they were to protect is closed, and the reason is told. */
+/** Policies that the schema refuses: their targets fail closed, and the status has the reason. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { policyRegistry } from '../../src/policies/registry.ts'
 import { useGateway, useUpstream } from '../support/fixture.ts'

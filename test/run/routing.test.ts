@@ -147,7 +147,7 @@ describe('HTTPRoute matching', () => {
   })
 })
 
-describe('backends', () => {
+describe('backends of routes', () => {
   it('[dataplane.route] reaches the endpoints of a Service by name and port', async () => {
     expect(await upstreamOf({ host: 'svc.example.com' })).toBe('b')
   })

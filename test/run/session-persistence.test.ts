@@ -184,7 +184,7 @@ describe('session persistence', () => {
     expect(again).toEqual([servedBy(moved)])
   })
 
-  it('reports what it does not support', async () => {
+  it('reports unsupported settings', async () => {
     const refused = await running.condition('HTTPRoute', 'refused', 'Accepted', 'False')
     expect(refused.reason).toBe('UnsupportedValue')
     expect(refused.message).toContain(

@@ -53,7 +53,7 @@ const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }
 const eventOf = (value: object | string) =>
   `data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`
 
-/** The answer of the vendor; `end` is what it does behind its bytes. */
+/** The answer of the vendor; `end` is what it does after its bytes. */
 function says(parts: readonly (string | Uint8Array)[], end: 'end' | 'cut' | 'stay' = 'end'): void {
   serve = async (response) => {
     for (const part of parts) await new Promise<void>((sent) => response.write(part, () => sent()))
@@ -95,8 +95,8 @@ const contentOf = (data: readonly string[]): string =>
     .join('')
 
 const asked = [
-  ['as it came', { stream_options: { include_usage: true } }],
-  ['without the usage that nobody asked for', {}],
+  ['unchanged', { stream_options: { include_usage: true } }],
+  ['without the usage that the client did not request', {}],
 ] as const
 
 describe('an event that no policy has to read', () => {
@@ -143,7 +143,7 @@ describe('an event that no policy has to read', () => {
   })
 })
 
-describe('an event that is left out', () => {
+describe('an event that the gateway removes', () => {
   it('is removed with its whole last line end, however the bytes are split', async () => {
     const inCrLf = (value: object | string) => eventOf(value).replaceAll('\n', '\r\n')
     const before = inCrLf(chunkOf('a'))

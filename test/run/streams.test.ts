@@ -301,7 +301,7 @@ describe('a connection that is forwarded', () => {
     await waitFor('the line', () =>
       lines().find((line) => line.includes('error="no bytes for too long" reason=Timeout')),
     )
-    // The name of the handshake is what a dynamic forward proxy goes by; nobody has this one.
+    // A dynamic forward proxy resolves the server name of the handshake; this one does not exist.
     await expect(handshake(own.tls, client('nobody.invalid'))).rejects.toThrow()
     await waitFor('the other line', () =>
       lines().find((line) => line.includes('tls.sni=nobody.invalid') && line.includes('DNS')),
@@ -310,7 +310,7 @@ describe('a connection that is forwarded', () => {
   })
 })
 
-describe('a gateway that stops', () => {
+describe('a gateway that shuts down', () => {
   it('waits for forwarded connections, then closes them', async () => {
     const own = await freePort()
     const stopping = await startGateway({

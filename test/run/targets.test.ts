@@ -102,7 +102,7 @@ describe('traffic settings [PolicySpec.traffic] [GatewayPolicy.spec]', () => {
     expect(headers['x-target']).toBe('gateway')
   })
 
-  it('[Traffic.phase=PreRouting] of phase PreRouting are refused on a route, which lets nothing through that they were to protect', async () => {
+  it('[Traffic.phase=PreRouting] of phase PreRouting are refused on a route, and requests that they would protect are refused', async () => {
     const condition = await running.condition('GatewayPolicy', 'early', 'Accepted', 'False')
     expect(condition.message).toContain('phase PreRouting needs a Gateway')
     expect((await running.send(port, { host: 'early.example.com' })).status).toBe(500)

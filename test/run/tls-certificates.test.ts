@@ -24,7 +24,7 @@ async function listenerCondition(name: string, type: string): Promise<unknown> {
   return listener?.conditions.find((entry) => entry.type === type)
 }
 
-describe('certificates', () => {
+describe('certificates of listeners', () => {
   it('are renewed without closing a connection or a port', async () => {
     const { old, new: fresh } = certificates
     const agent = new Agent({ keepAlive: true, maxSockets: 1, ...client('rotating.example.com') })

@@ -102,7 +102,7 @@ export const running = useGateway(() => {
         tlsSecret('ec', ec),
         tlsSecret('rsa', rsa),
         tlsSecret('far', far, 'vault'),
-        // Of use to nobody until a test refers to it.
+        // Unused until a test refers to it.
         tlsSecret('spare', old),
         tlsSecret('mismatched', { ...shop, key: wild.key }),
       ),

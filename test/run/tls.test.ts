@@ -138,7 +138,7 @@ describe('TLS that ends at the gateway', () => {
   })
 })
 
-describe('a port', () => {
+describe('a listener port', () => {
   it('changes from plaintext to TLS and back on both workers, which share sessions', async () => {
     const turning = await freePort()
     const { certificate, key } = certificates.shop

@@ -13,7 +13,7 @@ describe('spans over gRPC [Tracing.protocol=GRPC] [Tracing.protocol]', () => {
   })
 })
 
-describe('an unreachable collector', () => {
+describe('an unreachable trace collector', () => {
   it('does not delay requests', async () => {
     for (let i = 0; i < 20; i++) expect((await send('down', { path: '/x' })).status).toBe(200)
   })
@@ -27,7 +27,7 @@ describe('an unreachable collector', () => {
   })
 })
 
-describe('a stopping process', () => {
+describe('a process that stops', () => {
   it('sends the spans that are still queued', async () => {
     const path = fresh('/api')
     await send('http', { path, headers: { sample: '1' } })

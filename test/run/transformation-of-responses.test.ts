@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ReceivedRequest } from '../support/upstream.ts'
 import { send, upstream } from './transformation-rig.ts'
 
-describe('responses', () => {
+describe('transformed responses', () => {
   it('get changed headers and status', async () => {
     const { status, headers } = await send('response-head')
     expect([status, headers['x-answer'], headers['x-again'], headers.host]).toEqual([
@@ -41,7 +41,7 @@ describe('responses', () => {
     ['101', 200],
     ['700', 200],
     ['abc', 200],
-  ])('status %s gives %i', async (wanted, expected) => {
+  ])('an expression for the status %s gives %i', async (wanted, expected) => {
     expect((await send('response-status', { headers: { wanted } })).status).toBe(expected)
   })
 

@@ -14,7 +14,7 @@ describe('headers of requests [Traffic.transformation]', () => {
     })
   })
 
-  it('[Transform.add] appends to the values that are there; [Transform.remove] takes all of a name', async () => {
+  it('[Transform.add] appends to existing values; [Transform.remove] removes all values of a name', async () => {
     const { headers } = await received('add', {
       headers: { 'x-list': ['a', 'b'], 'X-Gone': ['1', '2'], 'x-also-gone': '3', 'x-kept': '4' },
     })
@@ -127,7 +127,7 @@ describe('before routing [Traffic.phase] [Traffic.phase=PreRouting]', () => {
     ['/v2/x', 'two'],
     ['/old', 'moved'],
     ['/x', 'other'],
-  ])('%s takes the rule %s', async (path, rule) => {
+  ])('routes %s to the rule %s by the changed headers', async (path, rule) => {
     const { headers } = await send('early', { path, headers: { 'x-version': '2' } })
     expect([headers['x-rule'], headers['x-early']]).toEqual([rule, 'yes'])
   })

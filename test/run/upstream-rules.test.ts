@@ -69,9 +69,9 @@ const running = useGateway(() => {
   }
 })
 
-describe('reused backend connections', () => {
+describe('backend connections', () => {
   beforeEach(() => {
-    // Each case begins without any.
+    // Each case begins without connections.
     for (const { socket } of raw.connections) socket.destroy()
     raw.connections.length = 0
   })
@@ -106,9 +106,15 @@ describe('reused backend connections', () => {
   })
 
   it.each([
-    ['says close', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok'],
+    [
+      'sends Connection: close',
+      'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok',
+    ],
     ['speaks HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
-    ['sends more than it says', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK'],
+    [
+      'sends bytes after the response',
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK',
+    ],
   ])('are not reused if the backend %s, and the client keeps its connection', async (_, text) => {
     answer(() => text)
     const client = await RawConnection.connect(port)
@@ -129,7 +135,7 @@ describe('reused backend connections', () => {
     ['POST / HTTP/1.1', 'hello', 2, '503'],
     ['PATCH / HTTP/1.1', 'hello', 2, '503'],
   ])(
-    'and break: %s %s is sent %i times in all, and answered %s',
+    'that break on reuse: %s %s is sent %i times in all, and answered %s',
     async (line, body, times, last) => {
       let seen = 0
       answer((count) => {
@@ -148,13 +154,13 @@ describe('reused backend connections', () => {
 })
 
 describe('timeouts of a rule', () => {
-  it.each(['whole', 'attempt'])('hold until the response is complete (%s)', async (name) => {
+  it.each(['whole', 'attempt'])('apply until the response is complete (%s)', async (name) => {
     answer(() => 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345')
     const client = await RawConnection.connect(port)
     client.write(ask(name))
     await client.untilEnd()
     expect(client.text).toMatch(/^HTTP\/1\.1 200 [\s\S]*12345$/)
-    // And the backend is told that nobody waits any more.
+    // The backend connection is closed, too.
     await raw.connections.at(-1)?.untilEnd()
   })
 })
@@ -187,7 +193,7 @@ describe('mirrored requests', () => {
   })
 })
 
-describe('names of backends', () => {
+describe('host names of backends', () => {
   const get = (name: string) => running.send(port, { host: `${name}.example.com` })
   const askedFor = (name: string) => dns.asked.filter((one) => one === `${name}.rules.test`).length
 
@@ -208,7 +214,7 @@ describe('names of backends', () => {
     const before = askedFor('nowhere')
     const answers = await Promise.all(Array.from({ length: 20 }, () => get('nowhere')))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
-    // Both families, and once more where the lookup of the configuration had failed long before.
+    // Two address families, and twice if the lookup for the configuration failed long before.
     expect(askedFor('nowhere') - before).toBeLessThanOrEqual(4)
   })
 })

@@ -11,7 +11,7 @@ const project = { projectId: 'my-project', region: 'us-central1' }
 const guardrail = { identifier: 'gr-1', version: 'DRAFT' }
 
 const authority = useAuthority()
-/** vendorB where nothing but its endpoint says where it is. */
+/** A vendorB provider whose address comes only from its endpoint. */
 export const ownHost = useFixture(() => startVendorB(0, authority.issue(['localhost'])))
 const trusted = {
   apiVersion: 'v1',

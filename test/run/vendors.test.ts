@@ -34,7 +34,7 @@ const anthropic = (name: string) =>
 const content = 'Hello'
 const messages = [{ role: 'user' as const, content }]
 
-/** A way to each vendor, by the family of the model where that decides. */
+/** A model for each vendor, and for each model family if the format depends on it. */
 const ways = [
   { name: 'b', vendor: 'b', model: 'gpt-4o', text: 'Hello from B' },
   { name: 'b-dated', vendor: 'b', model: 'gpt-4o', text: 'Hello from B' },

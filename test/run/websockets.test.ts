@@ -161,7 +161,7 @@ it('forwards the refusal of a WebSocket, and reports a backend without extended 
   refused.terminate()
   expect((await extended('/refused')).status).toBe(403)
   expect((await extended('/bare')).status).toBe(502)
-  // The connection to the backend goes on with other requests.
+  // The backend connection still serves other requests.
   const plain = session.request({ ':path': '/bare' })
   const [headers] = await once(plain, 'response')
   expect(headers[':status']).toBe(200)

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { RouteResource, VersionedResource } from '../../src/model/resources.ts'
-import { startXdsServer } from '../../src/xds/server.ts'
+import { XdsServer } from '../../src/xds/server.ts'
 import { ClusterRig, stablePort } from '../support/cluster-rig.ts'
 import { send } from '../support/http-client.ts'
 import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
@@ -62,7 +62,7 @@ describe('ten thousand routes', () => {
     const port = await stablePort()
     const acked: number[] = []
     const nothing = () => undefined
-    const server = await startXdsServer({
+    const server = await new XdsServer({
       address: `127.0.0.1:${await stablePort()}`,
       answers: {
         connected: nothing,
@@ -71,7 +71,7 @@ describe('ten thousand routes', () => {
         onRecover: nothing,
         onAck: (_, sequence) => acked.push(sequence),
       },
-    })
+    }).start()
     disposables.push(() => server.close())
     const routes = Array.from({ length: 10_000 }, (_, n) => route(n))
     server.publish({ sequence: 1, upserted: [listenerOn(port), ...routes], removed: [] })

@@ -19,8 +19,8 @@ const object = (apiVersion: string, kind: string, name: string, fields: Fields):
 })
 
 /**
- * Everything that one tenant has, in a namespace of its own; every name and every value begins with
- * the name of the tenant. `shared-…` belongs to nobody.
+ * All objects of one tenant, in its own namespace; every name and every value begins with the name
+ * of the tenant. `shared-…` belongs to no tenant.
  */
 function tenant(name: string, authority: Authority): Fields[] {
   const route = { apiVersion: gatewayApi, kind: 'HTTPRoute' }
@@ -175,11 +175,11 @@ async function received(name: string): Promise<DeltaResponse['upserted']> {
 const text = (resources: DeltaResponse['upserted']) =>
   resources.map(({ key, body }) => `${key} ${Buffer.from(body).toString('latin1')}`).join('\n')
 
-describe('what a proxy is sent', () => {
+describe('the configuration of a proxy', () => {
   it.each([
     ['alpha', 'bravo'],
     ['bravo', 'alpha'],
-  ])('is everything that the Gateway of %s needs, and nothing of %s', async (own, other) => {
+  ])('contains everything that the Gateway of %s needs, and nothing of %s', async (own, other) => {
     const resources = await received(own)
     const types = resources.map(({ key }) => key.slice(0, key.indexOf('/')))
     const count = (type: string) => types.filter((one) => one === type).length

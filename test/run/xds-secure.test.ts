@@ -63,7 +63,7 @@ describe('the connection to a controller', () => {
     await plain.tells(/cannot be used: UNAVAILABLE/)
     await tokenless.tells(/UNAUTHENTICATED: no bearer token was sent/)
     await liar.tells(/UNAUTHENTICATED: the bearer token is not valid/)
-    await plane.tells(/notice: a proxy at .* was turned away/)
+    await plane.tells(/notice: a proxy at .* was refused/)
     await wary.tells(/cannot be used: UNAVAILABLE: .*(certificate|issuer)/)
     stranger.dispose()
     expect(await plane.metric('xds_proxies')).toBe(0)

@@ -70,7 +70,7 @@ const upstreamOf = async (port: number): Promise<string | undefined> => {
 const served = (port: number, by: string) =>
   waitFor(`an answer of ${by}`, async () => (await upstreamOf(port)) === by)
 
-/** Sends requests one after the other until told to stop; gives the statuses that were seen. */
+/** Sends requests one after another until stopped; returns the statuses. */
 function keepSending(port: number) {
   const seen = new Map<number | string, number>()
   const agent = keepAliveAgent(1)
@@ -206,7 +206,7 @@ describe('a proxy of a controller', () => {
   })
 })
 
-describe('Programmed of a Gateway', () => {
+describe('the condition Programmed of a Gateway', () => {
   it('waits for all proxies, names what one rejects, and drops a killed one', async () => {
     const [port, second] = [await stablePort(), await stablePort()]
     makeRig(port)

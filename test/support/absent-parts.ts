@@ -1,6 +1,6 @@
 /**
  * Vitest global set-up: when the run ends, says which real parts were absent and how many tests
- * were skipped for it, so that a green run never hides what it did not show.
+ * were skipped for it, so that a green run never hides a skipped test.
  */
 import type { TestProject } from 'vitest/node'
 

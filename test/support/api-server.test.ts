@@ -9,13 +9,13 @@ describeWithParts(apiServerParts, 'the API server of the tests', () => {
     (part) => part.stop(),
   )
 
-  it('is the version that go.mod pins', async () => {
+  it('has the version that go.mod pins', async () => {
     const { status, body } = await server.request('GET', '/version')
     expect(status).toBe(200)
     expect(body.gitVersion).toMatch(/^v1\.36\.\d+$/)
   })
 
-  it('creates, patches and deletes an object, and names what it refuses', async () => {
+  it('creates, patches and deletes an object, and reports the field that it refuses', async () => {
     const path = '/api/v1/namespaces/default/configmaps'
     const map = { metadata: { name: 'm' }, data: { a: '1' } }
     expect((await server.request('POST', path, map)).status).toBe(201)
@@ -28,7 +28,7 @@ describeWithParts(apiServerParts, 'the API server of the tests', () => {
     expect((await server.request('GET', `${path}/m`)).status).toBe(404)
   })
 
-  it('issues tokens of service accounts that it can review', async () => {
+  it('issues service account tokens that it can review', async () => {
     const accounts = '/api/v1/namespaces/default/serviceaccounts'
     await server.request('POST', accounts, { metadata: { name: 'proxy' } })
     const issued = await server.request('POST', `${accounts}/proxy/token`, {

@@ -17,7 +17,7 @@ import { type Program, startProgram } from './program.ts'
 /** The parts that `startApiServer` needs; for `describeWithParts`. */
 export const apiServerParts = ['etcd', 'kube-apiserver'] as const
 
-/** An answer of the API server; `body` is the parsed JSON, or the text of what is not JSON. */
+/** An answer of the API server; `body` is the parsed JSON, or the text of a body that is not JSON. */
 export interface ApiAnswer {
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: objects of every kind, looked into by tests
@@ -45,7 +45,7 @@ export interface ApiServer {
     body?: unknown,
     contentType?: string,
   ) => Promise<ApiAnswer>
-  /** SIGKILL of the API server; etcd keeps what it had. */
+  /** SIGKILL of the API server; etcd keeps its data. */
   readonly kill: () => Promise<void>
   /** Starts a killed API server again on its port; resolves when it is ready. */
   readonly restart: () => Promise<void>
@@ -154,7 +154,7 @@ function startEtcd(folder: string, port: number): Program {
 
 const auditLogIn = (folder: string) => join(folder, 'audit.log')
 
-/** Who has written which version of what; the rest would only slow the server down. */
+/** The audit policy: which client wrote which version; more would slow the server down. */
 function auditOptions(folder: string): string[] {
   const file = join(folder, 'audit-policy.json')
   const verbs = ['create', 'update', 'patch', 'delete']

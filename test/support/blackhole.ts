@@ -25,7 +25,7 @@ export interface Blackhole {
 export async function startBlackhole(host: string, wanted = 0): Promise<Blackhole> {
   const worker = new Worker(sleeper, { eval: true, workerData: { host, port: wanted } })
   const [port] = (await once(worker, 'message')) as [number]
-  // The queue takes one more than it was told.
+  // The queue accepts one connection more than its limit.
   const waiting: Socket[] = []
   for (let count = 0; count < 2; count++) {
     const socket = connect({ host, port })

@@ -27,7 +27,7 @@ export class Authority {
   readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-ca-'))
   #count = 0
 
-  /** `notAfter`: the end of the authority itself, to the second; ten years from now where absent. */
+  /** `notAfter`: the end of the authority itself, to the second; ten years from now if omitted. */
   constructor({ notAfter }: Lifetime = {}) {
     const subject = ['-subj', '/CN=Sluice test authority']
     const request = ['req', ...newKey('ec'), ...subject, '-keyout', 'ca.key']

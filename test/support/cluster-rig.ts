@@ -49,7 +49,7 @@ class Child {
     this.#ended = new Promise((resolve) => child.once('close', (code) => resolve(code)))
   }
 
-  /** Waits for what it tells; gives the first group of the match. */
+  /** Waits for a matching line of output; returns the first group of the match. */
   tells(pattern: RegExp): Promise<string> {
     return waitFor(`${pattern} from ${this.#command}`, () => {
       const found = pattern.exec(this.output)
@@ -85,7 +85,7 @@ class Child {
   }
 }
 
-/** The sum of all series of a metric; 0 where it has none. */
+/** The sum of all series of a metric; 0 without any. */
 function metricSum(text: string, name: string): number {
   const lines = text.split('\n').filter((line) => line.startsWith(name))
   const own = lines.filter((line) => /^[ {]/.test(line.slice(name.length)))
@@ -107,8 +107,8 @@ async function scrape(url: string, name: string): Promise<number> {
 }
 
 /**
- * A port that nothing takes while its owner is down: below those that the system gives to outgoing
- * connections, one of which could even be the peer's own attempt to connect.
+ * A port that stays free while its owner is down: it is below the range of ephemeral ports, which the
+ * system could give to another outgoing connection.
  */
 export async function stablePort(): Promise<number> {
   for (;;) {

@@ -1,7 +1,7 @@
 /** Objects in a test's API server. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { customResourceDefinitions } from '../../src/api/crds.ts'
+import { crds } from '../../src/api/crds.ts'
 import { kinds } from '../../src/api/kinds.ts'
 import type { ApiServer } from './api-server.ts'
 import { type Crd, installCrds, readCrds } from './crds.ts'
@@ -24,7 +24,7 @@ export interface TestObject {
 export function gatewayCrds(): readonly Crd[] {
   return [
     ...readCrds(join(partPath('gateway-api-crds'), 'standard')),
-    ...(customResourceDefinitions() as readonly Crd[]),
+    ...(crds() as readonly Crd[]),
   ]
 }
 
@@ -54,7 +54,7 @@ export class TestCluster {
       : `${base}/${row.plural}`
   }
 
-  /** Creates an object, or changes it to what is given. */
+  /** Creates or updates an object. */
   async apply(object: TestObject): Promise<TestObject> {
     const { kind, metadata } = object
     const path = this.path(kind, metadata.name, metadata.namespace)
@@ -175,7 +175,7 @@ export function controllerRules(without: readonly string[] = []): object[] {
   ]
 }
 
-/** Rules of a role that may write what is deployed for Gateways. */
+/** Rules of a role that may write the objects deployed for Gateways. */
 export function deployerRules(): object[] {
   const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete']
   const rule = (group: string, ...resources: string[]) => ({ apiGroups: [group], resources, verbs })

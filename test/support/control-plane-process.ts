@@ -1,28 +1,22 @@
 /**
- * A control plane on manifests that serves proxies elsewhere: the pipeline of `sluice run` with the
- * xDS server in place of the channel. A process of its own, so that a test can kill it. Takes its
- * options as JSON in the first argument and tells what it has bound on standard output.
+ * The control plane of `sluice run` with the xDS server instead of the channel, so that it serves
+ * proxies in other processes. It runs in its own process, so that a test can kill it. The first
+ * argument has its options as JSON; it prints its bound addresses to standard output.
  */
-import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { SluiceEvent } from '../../events/index.ts'
-import { systemClock } from '../../src/base/clock.ts'
-import { apiBinding, builtInObjects } from '../../src/control-plane/api-binding.ts'
-import { Reconciler } from '../../src/control-plane/reconciler.ts'
-import { openSecretStore } from '../../src/control-plane/secrets.ts'
-import { captureState, restoreState } from '../../src/control-plane/stored-state.ts'
-import { Timers } from '../../src/effects/timers.ts'
-import { openEmbeddedLog } from '../../src/log/index.ts'
+import { builtInObjects } from '../../src/control-plane/api-binding.ts'
+import { openControlPlane } from '../../src/control-plane/control-plane.ts'
+import { openLog } from '../../src/control-plane/open-log.ts'
+import { defaultClusterDomain } from '../../src/model/service-host.ts'
 import { openDigestKey } from '../../src/watch/digest-key.ts'
-import { FileSource } from '../../src/watch/index.ts'
-import { ResourceIndex } from '../../src/watch/resource-index.ts'
+import { FileSource } from '../../src/watch/files.ts'
 import { tlsFiles } from '../../src/xds/credentials.ts'
-import { DeliveryRecorder } from '../../src/xds/delivery-recorder.ts'
-import { startXdsServer } from '../../src/xds/server.ts'
-import { verifyTokenFile } from '../../src/xds/verifier.ts'
+import { XdsServer, type XdsServerOptions } from '../../src/xds/server.ts'
 
-export interface ControlPlaneProcessOptions {
+export interface ControlPlaneProcessOptions
+  extends Pick<XdsServerOptions, 'returnLimitMs' | 'answerLimitMs'> {
   readonly manifests: string
   readonly logFile: string
   /** Key of secret digests; replicas share it. */
@@ -31,88 +25,63 @@ export interface ControlPlaneProcessOptions {
   readonly tokenFile?: string
   readonly certificateFile?: string
   readonly keyFile?: string
-  readonly returnLimitMs?: number
-  readonly answerLimitMs?: number
-  /** Milliseconds by which the clock of timers is ahead, so that nothing has to be waited for. */
+  /** Milliseconds by which the clock of timers is ahead, so that a test need not wait for them. */
   readonly aheadMs?: number
 }
 
-const source = '/sluice/files'
-const cluster = 'local'
-
-function tell(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
+/** One token for every proxy, in a file that is read again for each stream. */
+const verifyToken =
+  (path: string): XdsServerOptions['verify'] =>
+  async ({ token }) =>
+    token === readFileSync(path, 'utf8').trim() ? {} : undefined
+
 async function main(options: ControlPlaneProcessOptions): Promise<void> {
-  const { log } = openEmbeddedLog(options.logFile)
-  const { fold, index, from } = await restoreState(log, source)
-  const onFault = (error: unknown) => tell(`fault: ${error}`)
-  const append = (events: readonly SluiceEvent[]) => void log.append(events).catch(onFault)
-  const recorder = new DeliveryRecorder({ clock: systemClock, cluster, run: randomUUID(), append })
-  const { certificateFile, keyFile, tokenFile, returnLimitMs, answerLimitMs } = options
-  const xds = await startXdsServer({
-    address: options.xdsAddress,
-    answers: recorder,
-    ...(tokenFile && { verify: verifyTokenFile(tokenFile) }),
-    ...(certificateFile && keyFile && { tls: tlsFiles(certificateFile, keyFile, { everyMs: 50 }) }),
-    ...(returnLimitMs !== undefined && { returnLimitMs }),
-    ...(answerLimitMs !== undefined && { answerLimitMs }),
-    onNotice: (text) => tell(`notice: ${text}`),
-  })
+  const { certificateFile, keyFile, tokenFile, aheadMs = 0 } = options
   const digestKey = openDigestKey(options.digestKey)
-  const secrets = openSecretStore(digestKey, (late) => xds.publish(late))
-  const { aheadMs = 0 } = options
-  const timers = new Timers({
-    clock: { now: () => Date.now() + aheadMs },
-    cluster,
-    epoch: () => 0,
-    append,
-    graceMs: 0,
-  })
-  const reconciler = new Reconciler({
-    log,
-    fold,
-    cluster,
-    clock: systemClock,
-    epoch: () => 0,
-    append: (events) => log.append(events),
-    observe: (event) => {
-      index.apply(event)
-      setImmediate(() => timers.want(fold.timers()))
+  const plane = await openControlPlane({
+    log: await openLog([], { logFile: options.logFile, digestKey }),
+    sourceName: '/sluice/files',
+    parts: ({ sourceOptions, recorder }) => ({
+      source: new FileSource({
+        ...sourceOptions,
+        paths: [options.manifests],
+        builtIn: builtInObjects,
+        onProblem: ({ message }) => print(`problem: ${message}`),
+      }),
+      channel: new XdsServer({
+        ...options,
+        address: options.xdsAddress,
+        answers: recorder,
+        ...(tokenFile && { verify: verifyToken(tokenFile) }),
+        ...(certificateFile &&
+          keyFile && { tls: tlsFiles(certificateFile, keyFile, { everyMs: 50 }) }),
+        onNotice: (text) => print(`notice: ${text}`),
+      }),
+    }),
+    timing: { clock: { now: () => Date.now() + aheadMs }, graceMs: 0 },
+    leaseDurationMs: 0,
+    clusterDomain: defaultClusterDomain,
+    metrics: { add: () => undefined },
+    notify: (severity, text) => {
+      if (severity !== 'debug') print(`${severity}: ${text}`)
     },
-    capture: () => captureState(fold, index),
-    publish: (delta) => xds.publish(secrets.join(delta)),
-    onFault,
+    onFault: (error) => print(`fault: ${error}`),
   })
-  await reconciler.start(from)
-  const files = new FileSource({
-    ...apiBinding,
-    paths: [options.manifests],
-    clock: systemClock,
-    cluster,
-    index: new ResourceIndex(source, index.toState()),
-    digestKey,
-    keepSecret: (digest, value) => secrets.keep(digest, value),
-    builtIn: builtInObjects,
-    onChange: async (events) => void (await log.append(events)),
-    onProblem: ({ message }) => tell(`problem: ${message}`),
-  })
-  await files.start()
-  await reconciler.folded(await log.lastPosition())
-  xds.expect(fold.proxies().map(({ proxy }) => proxy))
-  reconciler.open()
+  const xds = await plane.parts.channel.start()
+  await plane.read()
+  await plane.list()
+  xds.expect(plane.fold.proxies().map(({ proxy }) => proxy))
+  plane.open()
   const metrics = createServer((_, response) => response.end(xds.metrics()))
   await new Promise<void>((resolve) => metrics.listen(0, '127.0.0.1', resolve))
-  tell(`metrics: ${(metrics.address() as AddressInfo).port}`)
-  tell(`xds: ${xds.address}`)
+  print(`metrics: ${(metrics.address() as AddressInfo).port}`)
+  print(`xds: ${xds.address}`)
   process.once('SIGTERM', async () => {
-    await files.close()
-    timers.close()
-    await xds.close()
-    recorder.close()
-    await reconciler.stop()
-    await log.close()
+    await plane.stop()
     process.exit(0)
   })
 }

@@ -12,7 +12,7 @@ export interface ControllerProcessOptions {
   readonly kubeconfig: string
   /** Keep the event log on this NATS server; a file of its own otherwise. */
   readonly nats?: string
-  /** Where the file is, in place of one that goes with the process. */
+  /** The path of the log file; if omitted, a temporary file is used and removed. */
   readonly logFile?: string
   readonly name?: string
   readonly env?: Readonly<Record<string, string>>
@@ -82,7 +82,7 @@ export class ControllerProcess {
     return this.#process?.exitCode === null && this.#process.signalCode === null
   }
 
-  /** Where proxies connect, once it has told. */
+  /** The address for proxies, once the controller has printed it. */
   async xdsAddress(): Promise<string> {
     return (await this.said(/^xds: (\S+)/m))[1] ?? ''
   }

@@ -45,7 +45,7 @@ export class Deployed {
     return status === 200 ? body : undefined
   }
 
-  /** Waits until the object is there, and is as wanted. */
+  /** Waits until the object exists and matches. */
   until(
     kind: DeployedKind,
     name: string,
@@ -61,13 +61,13 @@ export class Deployed {
     await waitFor(`no ${kind} ${name}`, async () => (await this.read(kind, name)) === undefined)
   }
 
-  /** A change by somebody else. */
+  /** A change by another writer. */
   patch(kind: DeployedKind, name: string, body: object) {
     const path = `${deployedPlaces[kind]}/${name}?fieldManager=somebody`
     return this.#cluster.server.request('PATCH', path, body)
   }
 
-  /** A server-side apply by somebody else, who takes fields over. */
+  /** A server-side apply by another manager, which takes fields over. */
   takeOver(kind: DeployedKind, name: string, body: object) {
     const path = `${deployedPlaces[kind]}/${name}?fieldManager=other&force=true`
     const whole = { kind, metadata: { name }, ...body }

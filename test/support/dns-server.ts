@@ -1,4 +1,4 @@
-/** A DNS server for tests (RFC 1035): answers A and AAAA with what the test says. */
+/** A DNS server for tests (RFC 1035): answers A and AAAA queries with the addresses of the test. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, isIPv6 } from 'node:net'

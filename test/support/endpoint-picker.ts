@@ -19,7 +19,7 @@ import {
 export interface Pick {
   /** `address:port[,address:port...]`. */
   readonly endpoints?: string
-  /** Where it says so; in both where absent. */
+  /** The place of its answer. If omitted, both places. */
   readonly by?: 'header' | 'metadata'
   /** The request gets this body instead. */
   readonly body?: string
@@ -33,7 +33,7 @@ export interface Pick {
 export interface AskedPick {
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** What it was told to pick from. */
+  /** The candidate endpoints that it received. */
   readonly subset: readonly string[]
 }
 

@@ -7,7 +7,7 @@ import { startUnaryService } from './unary-service.ts'
 
 export type ExtAuthServer = Awaited<ReturnType<typeof startExtAuthServer>>
 
-/** An authorization service over gRPC, which allows until it is told otherwise. */
+/** An authorization service over gRPC, which allows requests until the test changes its answer. */
 export function startExtAuthServer() {
   return startUnaryService({
     path: '/envoy.service.auth.v3.Authorization/Check',

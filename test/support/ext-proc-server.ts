@@ -1,4 +1,4 @@
-/** A processor over gRPC: a test says what it answers to each message of a stream. */
+/** A processor over gRPC: the test chooses its answer to each message of a stream. */
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import {
   type MethodDefinition,

@@ -42,7 +42,7 @@ export interface Running {
 
 const digestKey = randomDigestKey()
 
-/** A source that appends to the log of the test, beginning with what the log has. */
+/** A source that appends to the log of the test, after the events that it holds. */
 export async function run(
   paths = [folder],
   more: Partial<FileSourceOptions> = {},
@@ -54,8 +54,6 @@ export async function run(
   let told = 0
   const source = new FileSource({
     paths,
-    index,
-    cluster: 'test',
     digestKey,
     validate: validateObject,
     secretPaths,
@@ -75,7 +73,7 @@ export async function run(
   }
   const started = { source, news, batches, problems }
   running.push(started)
-  await source.start()
+  await source.lead(index)
   return started
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a test file needs while it runs: each part starts before the tests, in the order of the file,
- * and ends after them in reverse order. If one cannot start, those that have started still end.
+ * The parts that a test file needs: each starts before the tests, in the order of the file, and stops
+ * after them in reverse order. If one cannot start, the others are still stopped.
  */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'

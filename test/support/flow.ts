@@ -1,7 +1,7 @@
 /**
  * Golden runs of the control plane: manifests through the real file source and the fold; statuses,
- * refusals and desired resources out, as YAML. A case is a folder: `in.yaml` gives `out.yaml`, and
- * where there is an `in.2.yaml` it replaces the manifests and gives `out.2.yaml`, and so on. After
+ * refusals and desired resources out, as YAML. A case is a folder: `in.yaml` gives `out.yaml`. If
+ * there is an `in.2.yaml`, it replaces the manifests and gives `out.2.yaml`, and so on. After
  * each step a proxy acknowledges everything, unless the first line says `# no proxy`.
  */
 import { existsSync, readFileSync } from 'node:fs'
@@ -41,14 +41,12 @@ class FlowRun {
       ...apiBinding,
       paths: [path],
       clock: { now: () => time },
-      cluster: 'flow',
-      index: this.#index,
       digestKey,
       builtIn: builtInObjects,
       onChange: async (events: readonly SluiceEvent[]) => void (await this.#log.append(events)),
       onProblem: () => undefined,
     })
-    await source.start()
+    await source.lead(this.#index)
     await source.close()
     await this.#catchUp()
     if (readFileSync(path, 'utf8').startsWith('# no proxy\n')) return
@@ -92,7 +90,7 @@ const named = ({ kind, namespace, name }: ObjectRef): string =>
   namespace === '' ? `${kind} ${name}` : `${kind} ${namespace}/${name}`
 
 function render(fold: Fold, input: string): string {
-  // The default class is there in any case; it is shown where a case is about classes.
+  // The default class always exists; it is printed only if the input mentions it.
   const isShown = ({ kind, name }: ObjectRef) =>
     kind !== 'GatewayClass' || input.includes(`metadata: { name: ${name} }`)
   const statuses = fold.statuses().filter(([ref]) => isShown(ref))

@@ -10,7 +10,7 @@ import {
 } from '../../events/index.ts'
 import { Fold } from '../../src/actors/fold.ts'
 import { createGraph } from '../../src/desired/derivations.ts'
-import type { Status } from '../../src/desired/status-book.ts'
+import type { Status } from '../../src/desired/status-store.ts'
 import { objectKey } from '../../src/model/names.ts'
 
 export interface StoryObject {

@@ -9,8 +9,8 @@ const highest = 32_000
 const given = new Set<number>()
 
 /**
- * A TCP port of 127.0.0.1 that nobody listens on now; never the same twice in one process, nor, on
- * Linux, in processes that run at the same time: whoever gets it may take a while to bind it.
+ * A TCP port of 127.0.0.1 on which nothing listens now. It is never returned twice in one process or,
+ * on Linux, in concurrent processes, since the caller may bind it later.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -193,7 +193,7 @@ export class GrpcCaller {
     return outcomeOf(call)
   }
 
-  /** A call that stays open, for whoever cancels it. */
+  /** A call that stays open until it is cancelled. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   open(): any {
     return this.#methods.Chat()

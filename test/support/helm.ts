@@ -73,7 +73,7 @@ export async function template(
     .filter((object): object is Rendered => object !== null)
 }
 
-/** The one object of a kind, and of a name where it is given. */
+/** The one object of a kind, and of a name if given. */
 export function only(objects: readonly Rendered[], kind: string, name?: string): Rendered {
   const found = objects.filter(
     (object) => object.kind === kind && (name === undefined || object.metadata.name === name),

@@ -8,7 +8,7 @@ export interface TestRequest {
   readonly headers?: Readonly<Record<string, string | string[]>>
   readonly body?: string
   readonly agent?: Agent
-  /** 127.0.0.1 where it is absent. */
+  /** Default: 127.0.0.1. */
   readonly address?: string
 }
 

@@ -58,14 +58,14 @@ export interface IdentityProvider {
   lastRequest: IncomingMessage | undefined
   /** The name that each handshake of TLS asked for, and the application protocols that it offered. */
   readonly handshakes: readonly { readonly serverName: string; readonly offered: string[] }[]
-  /** What is served from now on; an error status where it is a number, nothing ever where `hang`. */
+  /** The answer from now on: a body, an error status for a number, or no answer for `hang`. */
   serve(what: unknown | number | 'hang'): void
   close(): Promise<void>
 }
 
 export interface ProviderOptions {
   readonly path?: string
-  /** A free one where absent. */
+  /** Default: a free port. */
   readonly port?: number
   /** With it, HTTPS is spoken. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string }

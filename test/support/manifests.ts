@@ -132,7 +132,7 @@ export function inferencePool(
   }
 }
 
-/** A Pod with the label `app` at an address, ready unless told otherwise. */
+/** A Pod with the label `app` at an address, ready by default. */
 export function pod(name: string, app: string, podIP: string, isReady = true): Fields {
   const ready = { type: 'Ready', status: isReady ? 'True' : 'False' }
   return {

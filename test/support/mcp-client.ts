@@ -67,12 +67,12 @@ export function mcpManifests(
 export interface RawAnswer {
   readonly status: number
   readonly headers: Headers
-  /** All messages, in order; the last one is the answer where there is one. */
+  /** All messages, in order; the answer, if any, is the last one. */
   readonly messages: readonly unknown[]
   readonly message: unknown
 }
 
-/** A session of a client that does what it likes. */
+/** A session of a client that may break the protocol. */
 export interface McpSession {
   readonly id: string
   /** `text` is sent as it is. */
@@ -89,7 +89,7 @@ export interface McpSession {
   at(path: string): McpSession
 }
 
-/** Of a port of this machine, or of `host:port`. */
+/** The URL for a port of this machine, or for `host:port`. */
 const urlOf = (port: number | string, path: string): string =>
   `http://${typeof port === 'number' ? `127.0.0.1:${port}` : port}${path}`
 

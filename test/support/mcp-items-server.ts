@@ -1,4 +1,4 @@
-/** A small MCP server by the official SDK: it offers what it is told to, and remembers requests. */
+/** A small MCP server by the official SDK: it offers the items of the test and records requests. */
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** An MCP server that carries out whatever it can make out, and says what a test tells it to say. */
+/** An MCP server that accepts malformed messages if it can, and answers as the test says. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -14,13 +14,13 @@ export interface LenientServer {
   readonly received: readonly string[]
   /** Values of `mcp-protocol-version`, in order. */
   readonly versions: readonly (string | undefined)[]
-  /** What is served at other paths than that of messages, by path. */
+  /** Answers at paths other than that of messages, by path. */
   readonly documents: Map<string, object>
   /** Requests for these, such as `GET /path host`. */
   readonly asked: readonly string[]
   /** Text of the streams of GET requests. */
   stream: string
-  /** Streams that answer `tools/call`, by the name of the tool; `ID` stands for that of the request. */
+  /** Streams that answer `tools/call`, by tool name; `ID` is replaced by the id of the request. */
   readonly streams: Map<string, string>
   /** Results by method. */
   readonly results: Map<string, object>
@@ -32,7 +32,7 @@ export interface LenientServer {
 const json = { 'content-type': 'application/json' }
 const events = { 'content-type': 'text/event-stream' }
 
-/** Starts one on a free loopback port. It echoes whatever version `initialize` names. */
+/** Starts one on a free loopback port. It echoes the version that `initialize` names. */
 export async function startLenientServer(): Promise<LenientServer> {
   const received: string[] = []
   const versions: (string | undefined)[] = []

@@ -11,14 +11,14 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import { useFixture } from './fixture.ts'
 
 export interface McpServerOptions {
-  /** Gives a server what it offers; called once for each session. */
+  /** Adds the items that a server offers; called once for each session. */
   readonly offer: (server: McpServer) => void
   /** Without sessions every request gets a server of its own. */
   readonly isStateless?: boolean
-  /** Answers with JSON where it can. */
+  /** Answers with JSON if it can. */
   readonly json?: boolean
   readonly eventStore?: () => EventStore
-  /** Paths that have moved, and what is answered (307) for each as its place. */
+  /** Moved paths, each with the Location of its 307 answer. */
   readonly moved?: Readonly<Record<string, string>>
   /** 0: any. */
   readonly port?: number

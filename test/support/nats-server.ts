@@ -10,7 +10,7 @@ export interface NatsServer {
   /** Its store; gone with it. */
   readonly folder: string
   readonly url: string
-  /** SIGKILL; what it had written stays. */
+  /** SIGKILL; written data stays. */
   kill(): Promise<void>
   /** Starts it again on its port and its store. */
   restart(): Promise<void>

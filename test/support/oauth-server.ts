@@ -1,12 +1,12 @@
 /**
  * An authorization server as MCP clients meet it, in two kinds that deviate from the standards in
- * their own ways. Whoever asks is authorized at once; everything else is demanded exactly (PKCE with
- * S256, registered clients, their redirect URIs, codes that are good for once).
+ * their own ways. Every authorization request succeeds at once; everything else is checked exactly
+ * (PKCE with S256, registered clients, their redirect URIs, codes that are valid once).
  *
  *   IdpA   metadata at the well-known path of RFC 8414; a token is for `audience` of the
- *          authorization request, without which it is for nobody that checks
+ *          authorization request; without it, the token has no valid audience
  *   IdpB   OpenID Connect discovery below its realm only; scripts may not register clients (no CORS,
- *          and whatever names an Origin is refused); audiences are what the realm is set up with
+ *          and requests with an Origin are refused); audiences are what the realm is set up with
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -15,7 +15,7 @@ import { keySetOf, type SigningKey, sign, signingKey } from './identity-provider
 
 export interface OAuthServerOptions {
   readonly kind: 'IdpA' | 'IdpB'
-  /** Of IdpB's tokens. */
+  /** The audience of IdpB's tokens. */
   readonly audience?: string
   /** Claims of every token. */
   readonly claims?: Readonly<Record<string, unknown>>

@@ -7,7 +7,7 @@ import { findPart } from './parts.ts'
 
 const vitest = join(import.meta.dirname, '..', '..', 'node_modules', 'vitest', 'vitest.mjs')
 
-describe('finding a real part', () => {
+describe('looking up an external program or folder', () => {
   let folder: string
   /** A machine that has nothing but an empty cache. */
   let bare: Record<string, string>
@@ -25,7 +25,7 @@ describe('finding a real part', () => {
     return path
   }
 
-  it('says why a program or a folder is absent', () => {
+  it('reports why a program or a folder is missing', () => {
     expect(findPart('etcd', bare)).toEqual({
       found: false,
       reason: 'no etcd in KUBEBUILDER_ASSETS or on PATH',
@@ -41,7 +41,7 @@ describe('finding a real part', () => {
     })
   })
 
-  it('prefers KUBEBUILDER_ASSETS to PATH, and passes over what is not executable', () => {
+  it('prefers KUBEBUILDER_ASSETS to PATH, and skips files that are not executable', () => {
     const assets = program('assets')
     const onPath = program('path')
     program('data', 0o644)
@@ -54,7 +54,7 @@ describe('finding a real part', () => {
     expect(findPart('etcd', { ...bare, PATH })).toEqual({ found: true, path: onPath })
   })
 
-  it('finds what the last setup made without its variables', () => {
+  it('finds the parts of the last setup even if its variables are not set', () => {
     const path = program('assets')
     mkdirSync(join(folder, 'cache'))
     writeFileSync(
@@ -65,7 +65,7 @@ describe('finding a real part', () => {
   })
 })
 
-describe('a test run on a machine without the parts', () => {
+describe('a test run without the external programs', () => {
   let folder: string
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'sluice-parts-'))
@@ -95,7 +95,7 @@ describe('a test run on a machine without the parts', () => {
       },
     )
 
-  it('passes, names the skipped tests, and ends with the reason', () => {
+  it('passes, lists the skipped tests, and ends with the reason', () => {
     const { status, stdout } = run({})
     expect(status).toBe(0)
     expect(stdout).toContain('a store > keeps what it is given')
@@ -106,7 +106,7 @@ describe('a test run on a machine without the parts', () => {
     ])
   })
 
-  it('fails with the reason when the parts are required', () => {
+  it('fails with the reason if the programs are required', () => {
     const { status, stderr } = run({ SLUICE_REQUIRE_PARTS: '1' })
     expect(status).toBe(1)
     expect(stderr).toContain('no etcd in KUBEBUILDER_ASSETS or on PATH')

@@ -32,7 +32,7 @@ const sources = {
 
 export type PartName = keyof typeof sources
 
-/** An absolute path, or why there is none. */
+/** An absolute path, or the reason why the part is missing. */
 export type Part =
   | { readonly found: true; readonly path: string }
   | { readonly found: false; readonly reason: string }
@@ -126,7 +126,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** The variables that the last setup wrote; none where it never ran. PATH is left to the shell. */
+/** The variables that the last setup wrote; empty if it never ran. PATH is left to the shell. */
 function lastSetup(environment: Environment): Environment {
   const caches = environment.XDG_CACHE_HOME ?? join(environment.HOME ?? homedir(), '.cache')
   const file = join(environment.SLUICE_ASSETS ?? join(caches, 'sluice-assets'), 'env')

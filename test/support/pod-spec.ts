@@ -67,9 +67,9 @@ export interface PodFacts {
   readonly pod: string
   /** The address of the pod. */
   readonly ip: string
-  /** What a name in the environment stands for, in place of a DNS server and a Service. */
+  /** Values of names in the environment, in place of a DNS server and a Service. */
   readonly hosts: Readonly<Record<string, string>>
-  /** Folders that stand for persistent volumes, by the name of their claim. */
+  /** Folders in place of persistent volumes, by the name of their claim. */
   readonly claims?: Readonly<Record<string, string>>
 }
 
@@ -82,8 +82,8 @@ export interface Prepared {
 }
 
 /**
- * Fills the container's volumes below `folder` and works out what it is started with.
- * @throws naming the object that a volume needs and that is not there
+ * Fills the volumes of the container below `folder` and determines its command and environment.
+ * @throws an error with the name of a missing object that a volume needs
  */
 export async function prepareContainer(
   facts: PodFacts,

@@ -16,7 +16,7 @@ export interface PodOptions extends Omit<PodFacts, 'hosts'> {
   readonly hosts?: PodFacts['hosts']
   /** Name of the Deployment that the pod is of. */
   readonly deployment: string
-  /** Name of the container; `proxy` where absent. */
+  /** Name of the container. Default: `proxy`. */
   readonly container?: string
 }
 
@@ -110,7 +110,7 @@ export class PodProcess {
     return this
   }
 
-  /** Waits for what the process tells. */
+  /** Waits for a line of the process. */
   said(pattern: RegExp): Promise<RegExpExecArray> {
     return waitFor(`"${pattern.source}" of the pod`, () => {
       const found = pattern.exec(this.stderr)
@@ -131,7 +131,7 @@ export class PodProcess {
     )
   }
 
-  /** Ends it as the kubelet does: a kill where the grace period is over; resolves with the code. */
+  /** Ends it as the kubelet does: SIGKILL after the grace period; resolves with the exit code. */
   async terminate(): Promise<number | null> {
     this.#process?.kill('SIGTERM')
     const kill = () => this.#process?.kill('SIGKILL')

@@ -15,7 +15,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe('a program of a test', () => {
+describe('a program that a test starts', () => {
   let folder: string
   let log: string
   beforeEach(() => {
@@ -27,7 +27,7 @@ describe('a program of a test', () => {
   /** The process id that the program wrote as its first line. */
   const writtenPid = () => vi.waitUntil(() => Number(readFileSync(log, 'utf8').split('\n')[0]))
 
-  it('reports the exit code and the last lines of a program that ends by itself', async () => {
+  it('reports the exit code and the last lines if the program exits by itself', async () => {
     const program = startProgram('sh', ['-c', 'echo one; echo two >&2; exit 3'], log)
     expect(await program.exited).toBe(3)
     expect(program.hasExited()).toBe(true)
@@ -35,7 +35,7 @@ describe('a program of a test', () => {
     await program.stop()
   })
 
-  it('is gone once stop resolves', async () => {
+  it('has exited once stop resolves', async () => {
     const program = startProgram('sh', ['-c', 'echo $$; exec sleep 600'], log)
     const pid = await writtenPid()
     expect(isAlive(pid)).toBe(true)
@@ -43,7 +43,7 @@ describe('a program of a test', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  it('ends when the process that started it is killed', async () => {
+  it('is killed if the process that started it is killed', async () => {
     const script = `
       import { startProgram } from ${JSON.stringify(join(import.meta.dirname, 'program.ts'))}
       startProgram('sh', ['-c', 'echo $$; exec sleep 600'], ${JSON.stringify(log)})

@@ -53,7 +53,7 @@ export function startProgram(
       resolve(code ?? 1)
     })
   })
-  // An end by `stop` breaks the pipe; that is what it is for.
+  // `stop` breaks the pipe on purpose.
   child.stdin?.on('error', () => undefined)
   return {
     exited,

@@ -19,7 +19,7 @@ import type { RecordedEvent } from '../../src/actors/fold.ts'
 import { type ObjectRef, objectKey } from '../../src/model/names.ts'
 
 const group = 'gateway.networking.k8s.io'
-// The first of several is chosen more often, so that what is made often meets.
+// The first of several is chosen more often, so that references often resolve.
 const name = fc.constantFrom('a', 'a', 'b')
 const namespace = fc.constantFrom('one', 'one', 'one', 'two')
 const hostname = fc.constantFrom('', 'x.example.com', '*.example.com')
@@ -153,7 +153,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
-/** What a refused route or ListenerSet still tells of its parents. */
+/** The parents that a refused route or ListenerSet still names. */
 function parentsOf(spec: object): RefusedTarget[] {
   const { parentRefs, parentRef } = spec as {
     parentRefs?: RefusedTarget[]

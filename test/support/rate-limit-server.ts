@@ -6,7 +6,7 @@ import { startUnaryService } from './unary-service.ts'
 
 export type RateLimitServer = Awaited<ReturnType<typeof startRateLimitServer>>
 
-/** A rate limit service over gRPC, which says that nothing is over its limit until told otherwise. */
+/** A rate limit service over gRPC that admits every request by default. */
 export function startRateLimitServer() {
   return startUnaryService({
     path: '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',

@@ -22,7 +22,7 @@ export interface RealmServerOptions {
   readonly realm?: string
   /** Do policies keep clients from being registered until they are removed? */
   readonly isRestricted?: boolean
-  /** Every admin token is good for so many calls; for ever where absent. */
+  /** How many calls each admin token is valid for. If omitted, no limit. */
   readonly tokenUses?: number
 }
 
@@ -35,7 +35,7 @@ export interface Client extends Fields {
 
 interface Reply {
   readonly status: number
-  /** Sent as it is where it is a text. */
+  /** A text is sent as it is. */
   readonly body?: unknown
 }
 
@@ -43,7 +43,7 @@ export const adminUser = 'root-of-realms'
 export const adminPassword = 'p4ss & "word" of/the=admin'
 export const policyType = 'registration-policies'
 
-/** Thrown where a call is not as it must be. */
+/** Thrown if a call is not as expected. */
 class Wrong extends Error {
   readonly status: number
   constructor(status: number, what: string) {

@@ -1,6 +1,6 @@
 /**
- * Loaded before the product by a test (`NODE_OPTIONS=--import`): hosts of the internet are where the
- * test says, as if DNS and the network led there. Nothing of the product knows of it.
+ * A test loads this module before the product (`NODE_OPTIONS=--import`) to redirect internet hosts to
+ * local ports, as DNS and the network would. The product is not aware of it.
  *
  *   SLUICE_TEST_REDIRECTS={"api.example.com:443":12345}    host and port -> port of this machine
  */
@@ -34,7 +34,7 @@ dns.Resolver.prototype.resolve6 = function resolve(this: unknown, host: string, 
 
 const { connect } = net.Socket.prototype
 net.Socket.prototype.connect = function redirected(this: net.Socket, ...args: unknown[]) {
-  // Node hands on what it was called with as one normalised list.
+  // Node passes its arguments on as one normalised list.
   const [first] = args
   const options = (Array.isArray(first) ? first[0] : first) as net.TcpNetConnectOpts | undefined
   const port = ports.get(`${options?.host}:${options?.port}`)

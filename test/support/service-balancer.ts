@@ -1,4 +1,4 @@
-/** A Service in front of processes that stand for pods. */
+/** A Service in front of processes that represent pods. */
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 
 /** Where a pod takes connections, and whether it wants them. */

@@ -3,10 +3,10 @@ import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { waitFor } from './wait-for.ts'
 
-/** Leaves the machine to what is tested. */
+/** Leaves most of the machine to the tested process. */
 const pauseMs = 3
 
-/** Asks without pause on kept connections until told to stop; the statuses, and what failed. */
+/** Sends requests without pause on reused connections until stopped; returns statuses and errors. */
 export class SteadyLoad {
   readonly statuses = new Map<number, number>()
   readonly failures: string[] = []

@@ -14,7 +14,7 @@ export interface StreamUpstream {
 
 type Serve = (socket: Socket) => void
 
-/** Says its name at once, then sends back what it gets; ends when the client ends. */
+/** Sends its name at once, then echoes; ends when the client ends. */
 export const echo =
   (name: string): Serve =>
   (socket) => {
@@ -72,7 +72,7 @@ export async function startUdpUpstream(name: string): Promise<UdpUpstream> {
   return { port: socket.address().port, clients, close: () => socket.close() }
 }
 
-/** Connects, sends, ends its side, and reads to the end; rejects where the connection is reset. */
+/** Connects, sends, ends its side, and reads to the end; rejects if the connection is reset. */
 export function converse(port: number, text: string | Buffer): Promise<string> {
   return readAll(connect({ port, host: '127.0.0.1', allowHalfOpen: true }), text)
 }
@@ -87,7 +87,7 @@ export function readAll(socket: Socket, text: string | Buffer): Promise<string> 
   })
 }
 
-/** A UDP client that keeps what it is answered. */
+/** A UDP client that records the answers. */
 export class UdpClient {
   readonly #socket: Datagrams = createSocket('udp4')
   readonly answers: string[] = []

@@ -8,14 +8,14 @@ import { answerOf, type TestRequest, type TestResponse } from './http-client.ts'
 export interface TlsClient {
   /** Trusted authorities, in PEM. */
   readonly ca: string
-  /** Name in the ClientHello; none is sent where it is empty. */
+  /** Name in the ClientHello; not sent if empty. */
   readonly servername: string
   /** What the client proves itself with, in PEM. */
   readonly cert?: string
   readonly key?: string
 }
 
-/** Ends a handshake with the loopback address; rejects where it fails. */
+/** Ends a handshake with the loopback address; rejects if it fails. */
 export function handshake(
   port: number,
   client: TlsClient,
@@ -59,7 +59,7 @@ export async function shownCertificate(
   return fingerprint256
 }
 
-/** One request on a connection of its own; the Host is the server name where none is given. */
+/** One request on a connection of its own; the Host defaults to the server name. */
 export function sendTls(
   port: number,
   client: TlsClient,
@@ -103,7 +103,7 @@ export function ticketKeyOf(session: Buffer): string {
   throw new Error('the session has no ticket')
 }
 
-/** Edges of what the DER element at `at` holds. */
+/** Start and end of the content of the DER element at `at`. */
 function contentOf(der: Buffer, at: number): { start: number; end: number } {
   const first = der.readUInt8(at + 1)
   if (first < 0x80) return { start: at + 2, end: at + 2 + first }

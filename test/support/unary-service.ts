@@ -1,4 +1,4 @@
-/** A gRPC service with one unary method: keeps what it was asked, and answers as it is told. */
+/** A gRPC service with one unary method: records requests and answers as the test says. */
 import {
   create,
   type DescMessage,
@@ -24,7 +24,7 @@ export interface UnaryMethod<Request extends DescMessage, Response extends DescM
   readonly response: Response
   /** What is kept of a request. */
   readonly keep: (request: MessageShape<Request>) => Asked
-  /** The answer until another one is told. */
+  /** The answer until the test sets another one. */
   readonly first: MessageInitShape<Response>
 }
 

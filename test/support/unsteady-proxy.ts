@@ -1,8 +1,8 @@
 /**
- * A plain HTTP proxy in front of an API server that does what clients must live with: it tells every
- * event of a watch twice, in pairs the wrong way round, and the first one of a pair once more at the
- * end, as where servers are many and caches differ; it gives lists in small pages; and it says, when
- * it is told to, that what a watch or a list would go on from is not known any more.
+ * A plain HTTP proxy in front of an API server that behaves as clients must tolerate. It sends every
+ * watch event twice, swaps the events of each pair, and repeats the first one of a pair later, as
+ * servers with different caches may do. It returns lists in small pages. On request, it
+ * answers that the version of a watch or of a list has expired.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import type { ApiServer } from './api-server.ts'
 export interface UnsteadyProxy {
   /** Path of a kubeconfig file that goes through the proxy. */
   readonly kubeconfig: string
-  /** Number of lines that were told again or in the wrong order. */
+  /** The number of lines that were repeated or out of order. */
   readonly mangled: () => number
   /** Number of lists that were asked for from where another page ended. */
   readonly continued: () => number
@@ -64,7 +64,7 @@ export async function startUnsteadyProxy(
       held = held === undefined ? line : undefined
     }
   }
-  /** The URL to ask the server for; undefined where the request is answered here. */
+  /** The URL to request from the server; undefined if the request is answered here. */
   const targetOf = (incoming: IncomingMessage, response: ServerResponse): URL | undefined => {
     const target = new URL(incoming.url ?? '/', url)
     const isList = incoming.method === 'GET' && kinds.some((kind) => target.pathname.endsWith(kind))

@@ -1,4 +1,4 @@
-/** Real upstream servers for tests: each answers with what it received. */
+/** Real upstream servers for tests: each echoes the request that it received. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -11,16 +11,16 @@ export interface ReceivedRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: string
-  /** What the connection was made with; absent where it is plaintext. */
+  /** TLS of the connection; omitted for plaintext. */
   readonly tls?: ReceivedTls
 }
 
 export interface ReceivedTls {
   readonly serverName: string | undefined
-  /** The protocol that was agreed on, and what was offered. */
+  /** The negotiated protocol, and the offered ones. */
   readonly alpn: string | undefined
   readonly offered: readonly string[]
-  /** Common name of the client certificate; absent where there was none. */
+  /** Common name of the client certificate; omitted without one. */
   readonly client?: string
 }
 

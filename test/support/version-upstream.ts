@@ -21,7 +21,7 @@ const answer = (request: AnyRequest, response: AnyResponse) => {
   response.end(request.httpVersion)
 }
 
-/** By prior knowledge on one port; with a certificate, by ALPN. */
+/** HTTP/2 by prior knowledge on one port; by ALPN with a certificate. */
 export async function startVersionUpstream(certificate?: Certificate): Promise<VersionUpstream> {
   const sockets = new Set<Socket>()
   const server =

@@ -1,4 +1,4 @@
-/** A bare client of the configuration stream: what a proxy says, word by word. */
+/** A bare client of the configuration stream: sends each message of a proxy by hand. */
 import { Client, type ClientDuplexStream, credentials, Metadata } from '@grpc/grpc-js'
 import {
   type DeltaRequest,
@@ -64,7 +64,7 @@ export class BareClient {
     return this.say({ node, versions: new Map(Object.entries(versions)) })
   }
 
-  /** The next response that nobody has taken yet. */
+  /** The next unread response. */
   async next(): Promise<DeltaResponse> {
     return waitFor('a response', () => {
       if (this.ended !== undefined) throw new Error(`the stream ended: ${this.ended.details}`)
@@ -81,7 +81,7 @@ export class BareClient {
     return waitFor('the end of the stream', () => this.ended)
   }
 
-  /** Stops to take what the server sends. */
+  /** Stops reading from the server. */
   pause(): void {
     this.#stream.pause()
   }

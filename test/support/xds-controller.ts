@@ -1,4 +1,4 @@
-/** A bare controller: sends a proxy what a test hands it, word by word, and keeps what it answers. */
+/** A bare controller: sends a proxy each message of the test and records the answers. */
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
 import type { ResourceKey } from '../../src/model/resources.ts'
 import {

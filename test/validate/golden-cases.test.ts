@@ -1,4 +1,4 @@
-/** `sluice validate` on the golden cases, whose statuses stand beside them. */
+/** `sluice validate` on the golden cases of test/flow. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -48,23 +48,22 @@ const steps = readdirSync(folder)
   .filter((path) => existsSync(join(folder, path)))
   .sort()
 
-async function codeOf(path: string): Promise<{ code: number; lines: string[] }> {
-  const lines: string[] = []
-  const print = (text: string) => void lines.push(text)
-  const code = await validate([join(folder, path)], 'text', { print, report: () => undefined })
-  return { code, lines }
+async function codeOf(path: string): Promise<{ code?: number; lines: readonly string[] }> {
+  const options = { file: [join(folder, path)], output: 'text' } as const
+  const { exitCode, text } = await validate(options, () => undefined)
+  return { code: exitCode, lines: text() }
 }
 
 describe('sluice validate on the golden cases', () => {
   it.each(steps.filter((path) => valid.has(path)))(
-    'takes %s, which lacks objects at most',
+    'accepts %s, which at most refers to missing objects',
     async (path) => {
       expect(await codeOf(path)).toEqual({ code: 0, lines: [] })
     },
   )
 
   it.each(steps.filter((path) => !valid.has(path)))(
-    'refuses %s, and says each mistake once',
+    'refuses %s, and reports each problem once',
     async (path) => {
       const { code, lines } = await codeOf(path)
       expect(code).toBe(1)
@@ -74,7 +73,7 @@ describe('sluice validate on the golden cases', () => {
     },
   )
 
-  it('knows every case that it is to take', () => {
+  it('has a golden case for every path that it is expected to accept', () => {
     expect(steps).toEqual(expect.arrayContaining([...valid]))
   })
 })

@@ -19,12 +19,10 @@ const listeners = (...entries: Fields[]) => gateway(0, { listeners: entries })
 const route = (rule: Fields, more: Fields = {}) => httpRoute('app', { rules: [rule], ...more })
 const toNowhere = { backendRefs: [{ name: 'nowhere', port: 80 }] }
 
-async function run(...objects: Fields[]): Promise<{ code: number; lines: string[] }> {
+async function run(...objects: Fields[]): Promise<{ code?: number; lines: string[] }> {
   writeFileSync(file, manifest(...objects))
-  const lines: string[] = []
-  const print = (text: string) => void lines.push(text.replace(folder, ''))
-  const code = await validate([file], 'text', { print, report: () => undefined })
-  return { code, lines }
+  const { exitCode, text } = await validate({ file: [file], output: 'text' }, () => undefined)
+  return { code: exitCode, lines: text().map((line) => line.replace(folder, '')) }
 }
 
 const backendTls = (validation: Fields, more: Fields = {}) => ({
@@ -46,7 +44,7 @@ const served = [
 describe('sluice validate', () => {
   it.each<[string, Fields[], string]>([
     [
-      'a filter of an HTTPRoute at a backend that takes none of its kind',
+      'a filter at a backend that does not support it',
       [
         edge,
         route({
@@ -62,7 +60,7 @@ describe('sluice validate', () => {
       'HTTPRoute default/app: status.parents[Gateway edge].Accepted: spec.rules[0].backendRefs.filters: RequestRedirect is not supported here',
     ],
     [
-      'a rewrite to what is no path, in one of two rules',
+      'a rewrite to an invalid path in one of two rules',
       [
         edge,
         httpRoute('app', {
@@ -88,7 +86,7 @@ describe('sluice validate', () => {
       'HTTPRoute default/app: status.parents[Gateway edge#https].Accepted: the parent has no listener named https',
     ],
     [
-      'listeners of a Gateway that are in conflict',
+      'conflicting listeners of a Gateway',
       [
         listeners(
           { name: 'web', port: 80, protocol: 'HTTP' },
@@ -98,7 +96,7 @@ describe('sluice validate', () => {
       'Gateway default/edge: status.listeners[web].Accepted: port 80 is also asked for with protocol TCP',
     ],
     [
-      'a listener of a protocol that is not known',
+      'a listener with an unknown protocol',
       [
         listeners(
           { name: 'web', port: 80, protocol: 'HTTP' },
@@ -122,7 +120,7 @@ describe('sluice validate', () => {
       'GatewayPolicy default/slow: status.Attached: Gateway default/edge has no listener https',
     ],
     [
-      'authorities of a BackendTLSPolicy in a kind that holds none',
+      'certificate authorities of a BackendTLSPolicy in an unsupported kind',
       [
         edge,
         ...served,
@@ -131,7 +129,7 @@ describe('sluice validate', () => {
       'BackendTLSPolicy default/secure: status.ancestors[Gateway default/edge].Accepted: spec.validation.caCertificateRefs[0]: Secret of group "" is not supported',
     ],
     [
-      'options of a BackendTLSPolicy that are not known',
+      'unknown options of a BackendTLSPolicy',
       [
         edge,
         ...served,
@@ -140,7 +138,7 @@ describe('sluice validate', () => {
       'BackendTLSPolicy default/secure: status.ancestors[Gateway default/edge].Accepted: spec.options are not supported: example.com/a',
     ],
     [
-      'parameters of a Gateway that are of another kind',
+      'parameters of a Gateway of the wrong kind',
       [
         gateway(8080, {
           infrastructure: { parametersRef: { group: '', kind: 'ConfigMap', name: 'a' } },
@@ -149,7 +147,7 @@ describe('sluice validate', () => {
       'Gateway default/edge: status.Accepted: parametersRef must name a GatewayParameters',
     ],
     [
-      'an entry that a Secret lacks',
+      'a missing entry of a Secret',
       [
         edge,
         { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'users' }, stringData: { a: 'b' } },
@@ -160,7 +158,7 @@ describe('sluice validate', () => {
       'GatewayPolicy default/login: status.Accepted: spec.traffic.basicAuthentication.secretRef: Secret default/users has no entry .htaccess',
     ],
     [
-      'a port that a Service lacks',
+      'a missing port of a Service',
       [
         edge,
         {
@@ -173,7 +171,7 @@ describe('sluice validate', () => {
       ],
       'HTTPRoute default/app: status.parents[Gateway edge].ResolvedRefs: Service default/app has no TCP port 81',
     ],
-  ])('refuses %s, by object, condition, file and line', async (_, objects, problem) => {
+  ])('refuses %s, and reports object, condition, file and line', async (_, objects, problem) => {
     const { code, lines } = await run(...objects)
     expect(code).toBe(1)
     const matching = lines.filter((line) => line.includes(problem))
@@ -237,11 +235,11 @@ describe('sluice validate', () => {
         }),
       ],
     ],
-  ])('takes objects that only lack %s', async (_, objects) => {
+  ])('accepts objects that refer to missing objects: %s', async (_, objects) => {
     expect(await run(...objects)).toEqual({ code: 0, lines: [] })
   })
 
-  it('tells mistakes of an object that lacks another, without what it lacks', async () => {
+  it('reports an unsupported reference but not a missing one of the same object', async () => {
     const { code, lines } = await run(
       edge,
       route({
@@ -257,7 +255,7 @@ describe('sluice validate', () => {
     ])
   })
 
-  it('tells a wrong expression once, where it stands', async () => {
+  it('reports an invalid expression once, with its position', async () => {
     const { code, lines } = await run(
       edge,
       policy('rules', 'Gateway/edge', {
@@ -272,7 +270,7 @@ describe('sluice validate', () => {
     ])
   })
 
-  it('has the mistakes of conditions in JSON, and writes none of its marks into statuses', async () => {
+  it('reports problems from conditions as JSON, without internal fields', async () => {
     const tls = { name: 'odd', port: 81, protocol: 'example.com/odd' }
     writeFileSync(file, manifest(listeners(tls), route(toNowhere)))
     const { code, stdout } = await sluice('validate', '-f', file, '-o', 'json')

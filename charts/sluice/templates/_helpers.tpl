@@ -49,7 +49,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* The controller's image: each part from controller.image where it is given, else from image. */}}
+{{/* The controller's image: each part from controller.image if set, else from image. */}}
 {{- define "sluice.image" -}}
 {{- $own := .Values.controller.image -}}
 {{- $registry := default .Values.image.registry $own.registry -}}

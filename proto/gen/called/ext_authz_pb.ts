@@ -191,7 +191,7 @@ export type HttpRequest = Message<"sluice.called.extauthz.HttpRequest"> & {
   scheme: string;
 
   /**
-   * Bytes of the body; -1 where they are not known.
+   * Bytes of the body; -1 if unknown.
    *
    * @generated from field: int64 size = 9;
    */

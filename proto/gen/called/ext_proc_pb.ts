@@ -336,7 +336,7 @@ export type CommonResponse = Message<"sluice.called.extproc.CommonResponse"> & {
   bodyMutation?: BodyMutation | undefined;
 
   /**
-   * Trailers of a message that has been replaced.
+   * Trailers of a replaced message.
    *
    * @generated from field: sluice.called.extproc.HeaderMap trailers = 4;
    */

@@ -21,7 +21,7 @@ export const file_discovery_delta: GenFile = /*@__PURE__*/
   fileDesc("ChVkaXNjb3ZlcnkvZGVsdGEucHJvdG8SGmVudm95LnNlcnZpY2UuZGlzY292ZXJ5LnYzIoMBCgROb2RlEgoKAmlkGAEgASgJEg8KB2NsdXN0ZXIYAiABKAkSKQoIbWV0YWRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhcKD3VzZXJfYWdlbnRfbmFtZRgGIAEoCRIaChJ1c2VyX2FnZW50X3ZlcnNpb24YByABKAkiTgoGU3RhdHVzEgwKBGNvZGUYASABKAUSDwoHbWVzc2FnZRgCIAEoCRIlCgdkZXRhaWxzGAMgAygLMhQuZ29vZ2xlLnByb3RvYnVmLkFueSKkAwoVRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0Ei4KBG5vZGUYASABKAsyIC5lbnZveS5zZXJ2aWNlLmRpc2NvdmVyeS52My5Ob2RlEhAKCHR5cGVfdXJsGAIgASgJEiAKGHJlc291cmNlX25hbWVzX3N1YnNjcmliZRgDIAMoCRIiChpyZXNvdXJjZV9uYW1lc191bnN1YnNjcmliZRgEIAMoCRJxChlpbml0aWFsX3Jlc291cmNlX3ZlcnNpb25zGAUgAygLMk4uZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0LkluaXRpYWxSZXNvdXJjZVZlcnNpb25zRW50cnkSFgoOcmVzcG9uc2Vfbm9uY2UYBiABKAkSOAoMZXJyb3JfZGV0YWlsGAcgASgLMiIuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuU3RhdHVzGj4KHEluaXRpYWxSZXNvdXJjZVZlcnNpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJRCghSZXNvdXJjZRIPCgd2ZXJzaW9uGAEgASgJEiYKCHJlc291cmNlGAIgASgLMhQuZ29vZ2xlLnByb3RvYnVmLkFueRIMCgRuYW1lGAMgASgJIsABChZEZWx0YURpc2NvdmVyeVJlc3BvbnNlEhsKE3N5c3RlbV92ZXJzaW9uX2luZm8YASABKAkSNwoJcmVzb3VyY2VzGAIgAygLMiQuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuUmVzb3VyY2USEAoIdHlwZV91cmwYBCABKAkSDQoFbm9uY2UYBSABKAkSGQoRcmVtb3ZlZF9yZXNvdXJjZXMYBiADKAkSFAoKaXNfcGFydGlhbBjRhgMgASgIMqQBChpBZ2dyZWdhdGVkRGlzY292ZXJ5U2VydmljZRKFAQoYRGVsdGFBZ2dyZWdhdGVkUmVzb3VyY2VzEjEuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuRGVsdGFEaXNjb3ZlcnlSZXF1ZXN0GjIuZW52b3kuc2VydmljZS5kaXNjb3ZlcnkudjMuRGVsdGFEaXNjb3ZlcnlSZXNwb25zZSgBMAFiBnByb3RvMw", [file_google_protobuf_any, file_google_protobuf_struct]);
 
 /**
- * envoy.config.core.v3.Node: who asks.
+ * envoy.config.core.v3.Node: the client.
  *
  * @generated from message envoy.service.discovery.v3.Node
  */
@@ -60,7 +60,7 @@ export const NodeSchema: GenMessage<Node> = /*@__PURE__*/
   messageDesc(file_discovery_delta, 0);
 
 /**
- * google.rpc.Status: why something is refused.
+ * google.rpc.Status: the reason of a refusal.
  *
  * @generated from message envoy.service.discovery.v3.Status
  */
@@ -115,7 +115,7 @@ export type DeltaDiscoveryRequest = Message<"envoy.service.discovery.v3.DeltaDis
   resourceNamesUnsubscribe: string[];
 
   /**
-   * In the first request of a stream: what is there already, name -> version.
+   * In the first request of a stream: the resources that the client has, name -> version.
    *
    * @generated from field: map<string, string> initial_resource_versions = 5;
    */
@@ -129,7 +129,7 @@ export type DeltaDiscoveryRequest = Message<"envoy.service.discovery.v3.DeltaDis
   responseNonce: string;
 
   /**
-   * Present where something of what was sent is not in force.
+   * Present if a part of the response is not in force.
    *
    * @generated from field: envoy.service.discovery.v3.Status error_detail = 7;
    */
@@ -202,7 +202,7 @@ export type DeltaDiscoveryResponse = Message<"envoy.service.discovery.v3.DeltaDi
   removedResources: string[];
 
   /**
-   * Our own: the change set goes on in the next response. A reader that knows this field puts the
+   * Our own: the change set continues in the next response. A reader that knows this field puts the
    * parts in force together; one that does not takes each as it comes.
    *
    * @generated from field: bool is_partial = 50001;

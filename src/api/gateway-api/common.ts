@@ -13,10 +13,16 @@ import {
 } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { portNumber, referenceName } from '../../schema/shapes/references.ts'
-import { groupName, kindName, namespaceName, sectionName } from '../../schema/strings.ts'
+import {
+  groupName,
+  kindName,
+  namespaceName,
+  sectionName,
+  wildcardHostname,
+} from '../../schema/strings.ts'
 import { gatewayGroup } from '../names.ts'
 
-/** Status is written by controllers, never read from manifests: any object will do. */
+/** Controllers write the status and manifests do not, so any object is accepted. */
 export const status = optional(jsonObject(), 'What controllers found out.')
 
 const refRule = rule<{ readonly group?: string; readonly kind?: string; readonly port?: number }>({
@@ -30,7 +36,7 @@ const backendFields = {
   group: optional(groupName, { doc: 'API group; empty for a Service.', fill: '' }),
   kind: optional(kindName, { doc: 'Kind.', fill: 'Service' }),
   name: required(referenceName, 'Name.'),
-  namespace: optional(namespaceName, 'Namespace; that of the route where unset.'),
+  namespace: optional(namespaceName, 'Namespace; that of the route if not set.'),
   port: optional(portNumber, 'Port; required for a Service.'),
 } as const
 
@@ -53,10 +59,10 @@ export type BackendRef = Infer<typeof backendRef>
 const parentRef = object('ParentReference', {
   group: optional(groupName, { doc: 'API group.', fill: gatewayGroup }),
   kind: optional(kindName, { doc: 'Kind.', fill: 'Gateway' }),
-  namespace: optional(namespaceName, 'Namespace; that of the route where unset.'),
+  namespace: optional(namespaceName, 'Namespace; that of the route if not set.'),
   name: required(referenceName, 'Name.'),
-  sectionName: optional(sectionName, 'Listener or entry; all where unset.'),
-  port: optional(portNumber, 'Port of the listeners; all where unset.'),
+  sectionName: optional(sectionName, 'Listener or entry; all if not set.'),
+  port: optional(portNumber, 'Port of the listeners; all if not set.'),
 })
 export type ParentRef = Infer<typeof parentRef>
 
@@ -92,7 +98,7 @@ const parentRefs = list(parentRef, {
 
 const fromAllOrNone = choice('GatewayDefaultScope', { All: 'every route', None: 'no route' })
 
-/** Fields that every route kind has. */
+/** Fields that all route kinds have. */
 export const routeFields = {
   parentRefs: optional(parentRefs, 'Gateways and ListenerSets that the route wants to attach to.'),
   useDefaultGateways: optional(fromAllOrNone, {
@@ -100,6 +106,12 @@ export const routeFields = {
     support: 'pending',
   }),
 } as const
+
+/** Hostnames of HTTPRoutes and GRPCRoutes. */
+export const requestHostnames = optional(
+  list(wildcardHostname, { max: 16 }),
+  'Hosts; those of the listener if not set.',
+)
 
 export const defaultScope = fromAllOrNone
 
@@ -112,7 +124,7 @@ export const uniqueRuleNames = rule<readonly { readonly name?: string }[]>({
   },
 })
 
-/** All matches of all rules of a route are limited together. */
+/** Limits the number of matches in all rules of a route together. */
 export const matchBudget = rule<readonly { readonly matches?: readonly unknown[] }[]>({
   message: 'the total number of matches across all rules in a route must be at most 128',
   holds: (rules) => rules.reduce((sum, { matches }) => sum + (matches?.length ?? 0), 0) <= 128,
@@ -128,12 +140,12 @@ export const localRef = object('LocalObjectReference', {
   name: required(referenceName, 'Name.'),
 })
 
-/** A reference that may leave the namespace. */
+/** A reference to an object in the same or another namespace. */
 export const objectRef = object('ObjectReference', {
   group: required(groupName, 'API group; empty for the core group.'),
   kind: required(kindName, 'Kind.'),
   name: required(referenceName, 'Name.'),
-  namespace: optional(namespaceName, 'Namespace; that of the referring object where unset.'),
+  namespace: optional(namespaceName, 'Namespace; that of the referring object if not set.'),
 })
 export type ObjectReference = Infer<typeof objectRef>
 
@@ -141,6 +153,6 @@ export const secretRef = object('SecretObjectReference', {
   group: optional(groupName, { doc: 'API group.', fill: '' }),
   kind: optional(kindName, { doc: 'Kind.', fill: 'Secret' }),
   name: required(referenceName, 'Name.'),
-  namespace: optional(namespaceName, 'Namespace; that of the Gateway where unset.'),
+  namespace: optional(namespaceName, 'Namespace; that of the Gateway if not set.'),
 })
 export type SecretObjectRef = Infer<typeof secretRef>

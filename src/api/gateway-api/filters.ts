@@ -19,20 +19,17 @@ import { portNumber } from '../../schema/shapes/references.ts'
 import { preciseHostname } from '../../schema/strings.ts'
 import { backendObjectRef, localRef } from './common.ts'
 
-interface PathModifierValue {
-  readonly type: string
-  readonly replaceFullPath?: string
-  readonly replacePrefixMatch?: string
-}
+type Members = Readonly<Record<string, unknown>>
 
-const pathMember = (type: string, member: 'replaceFullPath' | 'replacePrefixMatch') => [
-  rule<PathModifierValue>({
-    message: `${member} must be specified when type is set to '${type}'`,
-    holds: (path) => path.type !== type || path[member] !== undefined,
+/** Requires `member` if the field `by` has the given value, and forbids it otherwise. */
+const selectedBy = (by: 'type' | 'protocol', value: string, member: string) => [
+  rule<Members>({
+    message: `${member} must be specified when ${by} is set to '${value}'`,
+    holds: (union) => union[by] !== value || union[member] !== undefined,
   }),
-  rule<PathModifierValue>({
-    message: `type must be '${type}' when ${member} is set`,
-    holds: (path) => path[member] === undefined || path.type === type,
+  rule<Members>({
+    message: `${by} must be '${value}' when ${member} is set`,
+    holds: (union) => union[member] === undefined || union[by] === value,
   }),
 ]
 
@@ -51,8 +48,8 @@ const pathModifier = object(
   },
   {
     rules: [
-      ...pathMember('ReplaceFullPath', 'replaceFullPath'),
-      ...pathMember('ReplacePrefixMatch', 'replacePrefixMatch'),
+      ...selectedBy('type', 'ReplaceFullPath', 'replaceFullPath'),
+      ...selectedBy('type', 'ReplacePrefixMatch', 'replacePrefixMatch'),
     ],
   },
 )
@@ -91,8 +88,8 @@ const requestMirror = object(
   'HTTPRequestMirrorFilter',
   {
     backendRef: required(backendObjectRef, 'Where copies go.'),
-    percent: optional(integer({ min: 0, max: 100 }), 'Share of requests; all where unset.'),
-    fraction: optional(fraction, 'Share of requests; all where unset.'),
+    percent: optional(integer({ min: 0, max: 100 }), 'Share of requests; all if not set.'),
+    fraction: optional(fraction, 'Share of requests; all if not set.'),
   },
   {
     rules: [
@@ -105,17 +102,6 @@ const requestMirror = object(
 )
 
 const headerNames = list(text({ max: 256 }), { max: 64, unique: 'value' })
-
-const protocolMember = (protocol: string, member: 'grpc' | 'http') => [
-  rule<{ readonly protocol: string; readonly grpc?: object; readonly http?: object }>({
-    message: `${member} must be specified when protocol is set to '${protocol}'`,
-    holds: (auth) => auth.protocol !== protocol || auth[member] !== undefined,
-  }),
-  rule<{ readonly protocol: string; readonly grpc?: object; readonly http?: object }>({
-    message: `protocol must be '${protocol}' when ${member} is set`,
-    holds: (auth) => auth[member] === undefined || auth.protocol === protocol,
-  }),
-]
 
 const externalAuth = object(
   'HTTPExternalAuthFilter',
@@ -146,12 +132,12 @@ const externalAuth = object(
       'Sends the body too.',
     ),
   },
-  { rules: [...protocolMember('GRPC', 'grpc'), ...protocolMember('HTTP', 'http')] },
+  { rules: [...selectedBy('protocol', 'GRPC', 'grpc'), ...selectedBy('protocol', 'HTTP', 'http')] },
 )
 
 const corsMaxAge = optional(integer({ min: 1 }), { doc: 'Seconds.', fill: 5 })
 
-/** Members of the filter union, by the type that selects them. */
+/** The member of the filter union that each filter type selects. */
 const members = {
   RequestHeaderModifier: ['requestHeaderModifier', httpHeaderFilter],
   ResponseHeaderModifier: ['responseHeaderModifier', httpHeaderFilter],
@@ -163,9 +149,9 @@ const members = {
   ExternalAuth: ['externalAuth', externalAuth],
 } as const
 
-type FilterValue = Readonly<Record<string, unknown>> & { readonly type: string }
+type FilterValue = Members & { readonly type: string }
 
-/** Exactly the member that `type` names may stand in a filter. */
+/** Rules that a filter must have the member that its `type` selects, and no other member. */
 function unionRules(types: readonly (keyof typeof members)[]): readonly Rule[] {
   return types.flatMap((type) => {
     const [member] = members[type]

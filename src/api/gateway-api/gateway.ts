@@ -46,7 +46,7 @@ const address = object(
   'GatewaySpecAddress',
   {
     type: optional(text({ min: 1, max: 253 }), { doc: 'Kind of address.', fill: 'IPAddress' }),
-    value: optional(text({ max: 253 }), 'Address; one is chosen where unset.'),
+    value: optional(text({ max: 253 }), 'Address; one is chosen if not set.'),
   },
   {
     rules: [
@@ -122,7 +122,7 @@ const listenerNamespaces = object('ListenerNamespaces', {
   ),
   selector: optional(labelSelector, 'Namespaces, where from is Selector.'),
 })
-/** Also fits what listeners say of routes, which lacks `None`. */
+/** Also used for the `allowedRoutes` of listeners, which do not allow `None`. */
 export type AllowedNamespaces = Infer<typeof listenerNamespaces>
 
 const allowedListeners = object('AllowedListeners', {
@@ -155,7 +155,7 @@ export const listenerSetSpec = object('ListenerSetSpec', {
       group: optional(groupName, { doc: 'API group.', fill: gatewayGroup }),
       kind: optional(kindName, { doc: 'Kind.', fill: 'Gateway' }),
       name: required(referenceName, 'Name.'),
-      namespace: optional(namespaceName, 'Namespace; that of the ListenerSet where unset.'),
+      namespace: optional(namespaceName, 'Namespace; that of the ListenerSet if not set.'),
     }),
     'The Gateway that the listeners join.',
   ),

@@ -29,7 +29,7 @@ export const referenceGrantSpec = object('ReferenceGrantSpec', {
       object('ReferenceGrantTo', {
         group: required(groupName, 'API group.'),
         kind: required(kindName, 'Kind.'),
-        name: optional(referenceName, 'Name; all of the kind where unset.'),
+        name: optional(referenceName, 'Name; all of the kind if not set.'),
       }),
       { min: 1, max: 16 },
     ),

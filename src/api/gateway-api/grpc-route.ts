@@ -1,9 +1,10 @@
 import { type Infer, list, object, optional, required, text } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { matchType } from '../../schema/shapes/headers.ts'
-import { plainHeaderName, sectionName, wildcardHostname } from '../../schema/strings.ts'
+import { plainHeaderName, sectionName } from '../../schema/strings.ts'
 import {
   matchBudget,
+  requestHostnames,
   routeFields,
   uniqueRuleNames,
   weightedBackendRules,
@@ -32,8 +33,8 @@ const methodMatch = object(
   'GRPCMethodMatch',
   {
     type: optional(matchType, { doc: 'How names are compared.', fill: 'Exact' }),
-    service: optional(text({ max: 1024 }), 'Service; any where unset.'),
-    method: optional(text({ max: 1024 }), 'Method; any where unset.'),
+    service: optional(text({ max: 1024 }), 'Service; any if not set.'),
+    method: optional(text({ max: 1024 }), 'Method; any if not set.'),
   },
   {
     rules: [
@@ -64,7 +65,7 @@ const routeRule = object('GRPCRouteRule', {
       }),
       { max: 64 },
     ),
-    'Any of these; everything where unset.',
+    'Any of these; everything if not set.',
   ),
   filters: optional(grpcFilters, 'Changes to requests and responses.'),
   backendRefs: optional(
@@ -84,10 +85,7 @@ export type GrpcRuleSpec = Infer<typeof routeRule>
 
 export const grpcRouteSpec = object('GRPCRouteSpec', {
   ...routeFields,
-  hostnames: optional(
-    list(wildcardHostname, { max: 16 }),
-    'Hosts; those of the listener where unset.',
-  ),
+  hostnames: requestHostnames,
   rules: optional(
     list(routeRule, { max: 16, rules: [matchBudget, uniqueRuleNames] }),
     'What happens to requests.',

@@ -1,16 +1,13 @@
 import { parseDurationMs } from '../../base/duration.ts'
 import { choice, type Infer, list, object, optional, required, text } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
+import { httpMethods } from '../../schema/shapes/cors.ts'
 import { headerValue, matchType } from '../../schema/shapes/headers.ts'
 import { retryRule } from '../../schema/shapes/retry.ts'
-import {
-  durationOrZero,
-  plainHeaderName,
-  sectionName,
-  wildcardHostname,
-} from '../../schema/strings.ts'
+import { durationOrZero, plainHeaderName, sectionName } from '../../schema/strings.ts'
 import {
   matchBudget,
+  requestHostnames,
   routeFields,
   uniqueRuleNames,
   weightedBackendRules,
@@ -26,7 +23,7 @@ interface PathValue {
 
 const pathCharacters = /^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})+$/
 
-/** Rules for paths that are compared as text; a pattern is free. */
+/** A rule for Exact and PathPrefix paths; regular expressions are not checked. */
 const literalPath = (message: string, holds: (value: string) => boolean) =>
   rule<PathValue>({
     message: `${message} when type is Exact or PathPrefix`,
@@ -83,20 +80,7 @@ const routeMatch = object('HTTPRouteMatch', {
     list(queryMatch, { max: 16, unique: { by: ['name'] } }),
     'Query parameters.',
   ),
-  method: optional(
-    choice('HTTPMethod', {
-      GET: '',
-      HEAD: '',
-      POST: '',
-      PUT: '',
-      DELETE: '',
-      CONNECT: '',
-      OPTIONS: '',
-      TRACE: '',
-      PATCH: '',
-    }),
-    'Method.',
-  ),
+  method: optional(choice('HTTPMethod', httpMethods), 'Method.'),
 })
 export type HttpMatchSpec = Infer<typeof routeMatch>
 
@@ -131,7 +115,7 @@ interface RuleValue {
   readonly backendRefs?: readonly { readonly filters?: readonly Filter[] }[]
 }
 
-/** Without matches, or without a path in the only one, a rule matches the prefix `/`. */
+/** Does the rule match exactly one path prefix? A rule without matches or path has the prefix `/`. */
 function hasOnePrefix({ matches }: RuleValue): boolean {
   if (matches === undefined) return true
   const [only, ...others] = matches
@@ -202,10 +186,7 @@ export type HttpRuleSpec = Infer<typeof routeRule>
 
 export const httpRouteSpec = object('HTTPRouteSpec', {
   ...routeFields,
-  hostnames: optional(
-    list(wildcardHostname, { max: 16 }),
-    'Hosts; those of the listener where unset.',
-  ),
+  hostnames: requestHostnames,
   rules: optional(list(routeRule, { min: 1, max: 16, rules: [matchBudget, uniqueRuleNames] }), {
     doc: 'What happens to requests.',
     fill: [{ matches: [{ path: anyPath }] }],

@@ -27,7 +27,7 @@ const allowedRoutes = object('AllowedRoutes', {
       }),
       { max: 8 },
     ),
-    'Kinds of routes; those that fit the protocol where unset.',
+    'Kinds of routes; those that fit the protocol if not set.',
   ),
   namespaces: optional(routeNamespaces, {
     doc: 'Namespaces that routes may come from.',
@@ -66,7 +66,7 @@ const listenerTls = object(
 
 const listener = object('Listener', {
   name: required(sectionName, 'Name; unique in the object.'),
-  hostname: optional(wildcardHostname, 'Hosts that are served; every host where unset.'),
+  hostname: optional(wildcardHostname, 'Hosts that are served; every host if not set.'),
   port: required(portNumber, 'Port that is listened on.'),
   protocol: required(
     text({
@@ -89,7 +89,7 @@ export type ListenerSpec = Infer<typeof listener>
 const each = (message: string, holds: (listener: ListenerSpec) => boolean) =>
   rule<readonly ListenerSpec[]>({ message, holds: (all) => all.every(holds) })
 
-/** The rules that the CRDs of Gateway and ListenerSet have for listeners. */
+/** A list of listeners, with the validation rules that the CRDs of Gateway and ListenerSet contain. */
 export const listeners = list(listener, {
   min: 1,
   max: 64,

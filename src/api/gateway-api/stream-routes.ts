@@ -5,20 +5,17 @@ import { rule } from '../../schema/rules.ts'
 import { sectionName, wildcardHostname } from '../../schema/strings.ts'
 import { backendRef, routeFields, uniqueRuleNames } from './common.ts'
 
-const streamRule = (name: string) =>
-  object(name, {
+const rulesOf = (kind: string, max: number) => {
+  const streamRule = object(`${kind}Rule`, {
     name: optional(sectionName, 'Name, for sectionName of policies.'),
     backendRefs: required(
       list(backendRef, { min: 1, max: 16 }),
       'Where connections go, by weight.',
     ),
   })
-
-const rules = (name: string, max: number) =>
-  required(
-    list(streamRule(name), { min: 1, max, rules: [uniqueRuleNames] }),
-    'What happens to connections.',
-  )
+  const rules = list(streamRule, { min: 1, max, rules: [uniqueRuleNames] })
+  return required(rules, 'What happens to connections.')
+}
 
 const hostnames = (min?: number) =>
   list(wildcardHostname, {
@@ -35,34 +32,22 @@ const hostnames = (min?: number) =>
 export const tlsRouteSpec = object('TLSRouteSpec', {
   ...routeFields,
   hostnames: required(hostnames(1), 'Server names.'),
-  rules: rules('TLSRouteRule', 1),
+  rules: rulesOf('TLSRoute', 1),
 })
 
-export const tcpRouteSpec = object('TCPRouteSpec', {
-  ...routeFields,
-  rules: rules('TCPRouteRule', 1),
-})
-
-export const udpRouteSpec = object('UDPRouteSpec', {
-  ...routeFields,
-  rules: rules('UDPRouteRule', 1),
-})
-
-// v1alpha2 allowed more rules, and a TLSRoute without hostnames.
+// v1alpha2 allowed more rules, and did not require hostnames in a TLSRoute.
 export const tlsRouteAlphaSpec = object('TLSRouteSpec', {
   ...routeFields,
   hostnames: optional(hostnames(), 'Server names.'),
-  rules: rules('TLSRouteRule', 16),
+  rules: rulesOf('TLSRoute', 16),
 })
-/** What the specs of all three kinds have in common, in every version. */
+/** The fields that TLSRoute, TCPRoute and UDPRoute specs of every version have in common. */
 export type StreamRouteSpec = Infer<typeof tlsRouteAlphaSpec>
 
-export const tcpRouteAlphaSpec = object('TCPRouteSpec', {
-  ...routeFields,
-  rules: rules('TCPRouteRule', 16),
-})
+const portRouteSpec = (kind: string, maxRules: number) =>
+  object(`${kind}Spec`, { ...routeFields, rules: rulesOf(kind, maxRules) })
 
-export const udpRouteAlphaSpec = object('UDPRouteSpec', {
-  ...routeFields,
-  rules: rules('UDPRouteRule', 16),
-})
+export const tcpRouteSpec = portRouteSpec('TCPRoute', 1)
+export const tcpRouteAlphaSpec = portRouteSpec('TCPRoute', 16)
+export const udpRouteSpec = portRouteSpec('UDPRoute', 1)
+export const udpRouteAlphaSpec = portRouteSpec('UDPRoute', 16)

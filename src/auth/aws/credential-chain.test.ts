@@ -74,8 +74,8 @@ function file(name: string, text: string): string {
 const bare: Environment = { HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true' }
 const found = (env: Environment) => credentialChain({ ...bare, ...env }, () => start).get()
 
-describe('the chain of AWS credentials', () => {
-  it('begins with the environment', async () => {
+describe('the AWS credential chain', () => {
+  it('uses the environment variables first', async () => {
     const env = { AWS_ACCESS_KEY_ID: 'ENV', AWS_SECRET_ACCESS_KEY: 's', AWS_SESSION_TOKEN: 't' }
     expect(await found(env)).toEqual({
       accessKeyId: 'ENV',
@@ -84,7 +84,7 @@ describe('the chain of AWS credentials', () => {
     })
   })
 
-  it('goes on with the shared files, by profile', async () => {
+  it('then uses the shared files, by profile', async () => {
     const credentials = file(
       'credentials',
       '[default]\naws_access_key_id = FILE\naws_secret_access_key = a=b\n# a comment\n[other]\naws_access_key_id=OTHER\naws_secret_access_key=c\n',
@@ -103,7 +103,7 @@ describe('the chain of AWS credentials', () => {
     await expect(found({ ...env, AWS_PROFILE: 'absent' })).rejects.toThrow('absent has no keys')
   })
 
-  it('takes a role for the token of a service account', async () => {
+  it('assumes a role with the token of a service account', async () => {
     const env = {
       AWS_WEB_IDENTITY_TOKEN_FILE: file('token', 'a.b.c\n'),
       AWS_ROLE_ARN: 'arn:aws:iam::1:role/x',
@@ -133,17 +133,17 @@ describe('the chain of AWS credentials', () => {
     await expect(found(elsewhere)).rejects.toThrow('must be https')
   })
 
-  it('ends with the role of the instance, by a session token', async () => {
+  it('uses the role of the instance last, with a session token', async () => {
     const env = { AWS_EC2_METADATA_DISABLED: '', AWS_EC2_METADATA_SERVICE_ENDPOINT: base }
     expect(await found(env)).toMatchObject({ accessKeyId: 'INSTANCE', expiresAt: expiration })
     expect(requests[0]).toMatchObject({ method: 'PUT', url: '/latest/api/token' })
   })
 
-  it('finds nothing where nothing is configured', async () => {
+  it('returns nothing if nothing is configured', async () => {
     expect(await found({})).toBe(undefined)
   })
 
-  it('keeps credentials, renews them beside requests before they end, and not twice at once', async () => {
+  it('caches credentials, and renews them once in the background before they expire', async () => {
     let now = start
     const env = { ...bare, AWS_EC2_METADATA_DISABLED: '', AWS_EC2_METADATA_SERVICE_ENDPOINT: base }
     const chain = credentialChain(env, () => now)

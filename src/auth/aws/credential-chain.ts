@@ -1,18 +1,147 @@
 /**
- * Where AWS credentials come from when nobody has given any: the places that the SDKs look at, in
- * their order. The first that is configured decides; one that is configured and fails is an error,
- * because falling through would sign as somebody else.
+ * Finds AWS credentials if none are configured: the places where the AWS SDKs look, in their order.
+ * Only the first configured place is used. If it fails, that is an error, because credentials from a
+ * later place would belong to another identity.
  *
  *   environment -> shared files -> web identity -> container -> instance metadata (IMDSv2)
  */
-import type { Environment } from '../access-token.ts'
-import { Renewed } from '../renewed.ts'
-import { containerCredentials } from './container-credentials.ts'
-import type { CredentialSource, ExpiringCredentials } from './credential-source.ts'
-import { environmentCredentials } from './environment-credentials.ts'
-import { instanceCredentials } from './instance-credentials.ts'
+import { readFile } from 'node:fs/promises'
+import {
+  type Environment,
+  fetchText,
+  firstFound,
+  metadataWaitMs,
+  orAbsent,
+  parseTime,
+  readFields,
+  type Source,
+} from '../access-token.ts'
+import { type Expiring, Renewed } from '../renewed.ts'
 import { sharedFileCredentials } from './shared-file-credentials.ts'
-import { webIdentityCredentials } from './web-identity-credentials.ts'
+import type { AwsCredentials } from './signature.ts'
+
+interface ExpiringCredentials extends AwsCredentials, Expiring {}
+
+type CredentialSource = Source<ExpiringCredentials>
+
+/** The credentials of this process, renewed before they expire; undefined if there are none. */
+export function credentialChain(
+  env: Environment = process.env,
+  now?: () => number,
+): Renewed<ExpiringCredentials> {
+  return new Renewed(() => firstFound(sources, env), now)
+}
+
+/** `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, for temporary credentials, `AWS_SESSION_TOKEN`. */
+const environmentCredentials: CredentialSource = async (env) => {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env
+  if (!accessKeyId || !secretAccessKey) return undefined
+  return { accessKeyId, secretAccessKey, sessionToken: env.AWS_SESSION_TOKEN || undefined }
+}
+
+/**
+ * Assumes a role with the token of a service account, as EKS clusters configure it in
+ * `AWS_WEB_IDENTITY_TOKEN_FILE` and `AWS_ROLE_ARN`. `AWS_ENDPOINT_URL_STS` or `AWS_ENDPOINT_URL`
+ * overrides the URL of the security token service.
+ */
+const webIdentityCredentials: CredentialSource = async (env) => {
+  const { AWS_WEB_IDENTITY_TOKEN_FILE: path, AWS_ROLE_ARN: role } = env
+  if (!path || !role) return undefined
+  const service = 'the AWS security token service'
+  const body = new URLSearchParams({
+    Action: 'AssumeRoleWithWebIdentity',
+    Version: '2011-06-15',
+    RoleArn: role,
+    RoleSessionName: env.AWS_ROLE_SESSION_NAME || 'sluice',
+    WebIdentityToken: (await readFile(path, 'utf8')).trim(),
+  })
+  const text = await fetchText(service, tokenServiceUrl(env), { method: 'POST', body })
+  const accessKeyId = xmlElement(text, 'AccessKeyId')
+  const secretAccessKey = xmlElement(text, 'SecretAccessKey')
+  const sessionToken = xmlElement(text, 'SessionToken')
+  if (!accessKeyId || !secretAccessKey || !sessionToken) {
+    throw new Error(`${service} answered without credentials`)
+  }
+  const expiresAt = parseTime(xmlElement(text, 'Expiration'))
+  return { accessKeyId, secretAccessKey, sessionToken, expiresAt }
+}
+
+function tokenServiceUrl(env: Environment): string {
+  const configured = env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL
+  if (configured) return configured
+  const region = env.AWS_REGION || env.AWS_DEFAULT_REGION
+  return region ? `https://sts.${region}.amazonaws.com/` : 'https://sts.amazonaws.com/'
+}
+
+/** Returns the text of the first element with this name. Responses contain no other entities than these. */
+function xmlElement(xml: string, name: string): string | undefined {
+  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
+  return text?.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&').trim()
+}
+
+/** Hosts from which ECS and EKS serve credentials in plaintext. Other hosts must use TLS or be loopback. */
+const plaintextHosts = ['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]']
+
+/**
+ * Fetches the credentials of a container from `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` (ECS) or
+ * `AWS_CONTAINER_CREDENTIALS_FULL_URI` (EKS pod identity), with the token in
+ * `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE` or `AWS_CONTAINER_AUTHORIZATION_TOKEN`.
+ */
+const containerCredentials: CredentialSource = async (env) => {
+  const relative = env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI
+  const full = env.AWS_CONTAINER_CREDENTIALS_FULL_URI
+  const url = relative ? `http://169.254.170.2${relative}` : full
+  if (!url) return undefined
+  requireSafe(url)
+  const path = env.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE
+  const token = path ? (await readFile(path, 'utf8')).trim() : env.AWS_CONTAINER_AUTHORIZATION_TOKEN
+  const headers = { accept: 'application/json', ...(token && { authorization: token }) }
+  return fetchCredentials('the credential service of the container', url, headers)
+}
+
+function requireSafe(url: string): void {
+  const { protocol, hostname } = new URL(url)
+  const isLoopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
+  if (protocol === 'https:' || isLoopback || plaintextHosts.includes(hostname)) return
+  throw new Error(
+    `AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or on this machine, not ${hostname}`,
+  )
+}
+
+/**
+ * Fetches credentials for the role of an EC2 instance (IMDSv2). `AWS_EC2_METADATA_DISABLED=true`
+ * disables this source, and `AWS_EC2_METADATA_SERVICE_ENDPOINT` overrides the URL of the service.
+ */
+const instanceCredentials: CredentialSource = async (env) => {
+  if (env.AWS_EC2_METADATA_DISABLED?.toLowerCase() === 'true') return undefined
+  const service = 'the metadata service of the instance'
+  const configured = env.AWS_EC2_METADATA_SERVICE_ENDPOINT
+  const base = (configured || 'http://169.254.169.254').replace(/\/$/, '')
+  const request = { method: 'PUT', headers: { 'x-aws-ec2-metadata-token-ttl-seconds': '21600' } }
+  const lookup = fetchText(service, `${base}/latest/api/token`, request, metadataWaitMs)
+  const token = await orAbsent(Boolean(configured), lookup)
+  if (token === undefined) return undefined
+  const headers = { 'x-aws-ec2-metadata-token': token }
+  const url = `${base}/latest/meta-data/iam/security-credentials/`
+  const [role = ''] = (await fetchText(service, url, { headers })).trim().split('\n')
+  if (role === '') throw new Error('the instance has no role')
+  return fetchCredentials(service, `${url}${encodeURIComponent(role)}`, headers)
+}
+
+/** Fetches credentials in the JSON format that the container and instance services share. */
+async function fetchCredentials(
+  service: string,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<ExpiringCredentials> {
+  const fields = readFields(await fetchText(service, url, { headers }))
+  const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, Token: token } = fields
+  if (typeof accessKeyId !== 'string' || typeof secretAccessKey !== 'string') {
+    throw new Error(`${service} answered without credentials`)
+  }
+  const sessionToken = typeof token === 'string' ? token : undefined
+  return { accessKeyId, secretAccessKey, sessionToken, expiresAt: parseTime(fields.Expiration) }
+}
 
 const sources: readonly CredentialSource[] = [
   environmentCredentials,
@@ -21,17 +150,3 @@ const sources: readonly CredentialSource[] = [
   containerCredentials,
   instanceCredentials,
 ]
-
-/** Credentials of this process, kept and renewed before they end; undefined where nobody has any. */
-export function credentialChain(
-  env: Environment = process.env,
-  now?: () => number,
-): Renewed<ExpiringCredentials> {
-  return new Renewed(async () => {
-    for (const source of sources) {
-      const found = await source(env)
-      if (found !== undefined) return found
-    }
-    return undefined
-  }, now)
-}

@@ -14,6 +14,6 @@ it.each([
   ['sqs.cn-north-1.amazonaws.com.cn', 'cn-north-1', 'sqs'],
   ['iam.amazonaws.com', 'us-east-1', 'iam'],
   ['127.0.0.1:8000', 'eu-west-3', 'execute-api'],
-])('reads the scope of %s', (host, region, service) => {
+])('returns region and service for %s', (host, region, service) => {
   expect(scopeOfHost(host, 'eu-west-3')).toEqual({ region, service })
 })

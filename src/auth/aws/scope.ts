@@ -1,6 +1,6 @@
 import type { SigningScope } from './signature.ts'
 
-/** Services whose host is named otherwise than they sign. */
+/** Signing names by host name, for services whose two names differ. */
 const signingNames: Readonly<Record<string, string>> = {
   'bedrock-runtime': 'bedrock',
   'bedrock-agent': 'bedrock',
@@ -8,16 +8,15 @@ const signingNames: Readonly<Record<string, string>> = {
   'runtime.sagemaker': 'sagemaker',
   email: 'ses',
   'lambda-url': 'lambda',
-  aoss: 'aoss',
 }
 
 const defaultRegion = 'us-east-1'
 const region = /^[a-z]{2}(?:-[a-z]+)+-\d$/
 
 /**
- * The region and service that a host of AWS signs by: `service.region.amazonaws.com`, with whatever
- * in front, or `name.region.service.amazonaws.com`. For any other host (a private endpoint, a mock)
- * the given region and `execute-api`, by which services of one's own are called.
+ * Returns the signing region and service of an AWS host: `service.region.amazonaws.com` with any prefix,
+ * or `name.region.service.amazonaws.com`. For any other host, such as a private endpoint, returns the
+ * fallback region and the service `execute-api`.
  */
 export function scopeOfHost(authority: string, fallbackRegion = defaultRegion): SigningScope {
   const host = authority.replace(/:\d+$/, '').toLowerCase()
@@ -25,14 +24,17 @@ export function scopeOfHost(authority: string, fallbackRegion = defaultRegion): 
   if (name === undefined) return { region: fallbackRegion, service: 'execute-api' }
   const labels = name.split('.').filter((label) => label !== 'dualstack' && label !== 'vpce')
   const at = labels.findLastIndex((label) => region.test(label))
-  const found = labels[at]
-  // A global service, such as iam.amazonaws.com.
-  if (found === undefined) return { region: defaultRegion, service: signingName(labels) }
-  const behind = labels.slice(at + 1)
-  return { region: found, service: signingName(behind.length > 0 ? behind : labels.slice(0, at)) }
+  const foundRegion = labels[at]
+  // Hosts of global services, such as iam.amazonaws.com, have no region.
+  if (foundRegion === undefined) return { region: defaultRegion, service: signingName(labels) }
+  const afterRegion = labels.slice(at + 1)
+  return {
+    region: foundRegion,
+    service: signingName(afterRegion.length > 0 ? afterRegion : labels.slice(0, at)),
+  }
 }
 
-/** The last label is the service, or the last two where they are known together. */
+/** The service is the last label, or the last two labels if they are a known pair. */
 function signingName(labels: readonly string[]): string {
   const last = labels.at(-1) ?? ''
   const two = labels.slice(-2).join('.')

@@ -1,23 +1,26 @@
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { Environment } from '../access-token.ts'
-import type { CredentialSource } from './credential-source.ts'
+import type { Source } from '../access-token.ts'
+import type { AwsCredentials } from './signature.ts'
 
 type Profile = Readonly<Record<string, string>>
 
 /**
- * Keys of a profile (`AWS_PROFILE`, else `default`) in `~/.aws/credentials` and `~/.aws/config`;
- * the first of them wins. Profiles that name a role, a process or single sign-on are refused rather
- * than passed over.
+ * Reads the keys of a profile (`AWS_PROFILE`, otherwise `default`) from `~/.aws/credentials` and
+ * `~/.aws/config`; the credentials file wins. It is an error if the profile has no keys but names a
+ * role, a process or single sign-on.
  */
-export const sharedFileCredentials: CredentialSource = async (env) => {
+export const sharedFileCredentials: Source<AwsCredentials> = async (env) => {
   const name = env.AWS_PROFILE || 'default'
-  const profile = { ...(await configProfile(env, name)), ...(await credentialsProfile(env, name)) }
+  const folder = join(env.HOME || homedir(), '.aws')
+  const config = await readSections(env.AWS_CONFIG_FILE || join(folder, 'config'))
+  const keys = await readSections(env.AWS_SHARED_CREDENTIALS_FILE || join(folder, 'credentials'))
+  const section = name === 'default' ? name : `profile ${name}`
+  const profile: Profile = { ...config.get(section), ...keys.get(name) }
   const { aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey } = profile
   if (accessKeyId && secretAccessKey) {
-    const sessionToken = profile.aws_session_token
-    return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }
+    return { accessKeyId, secretAccessKey, sessionToken: profile.aws_session_token || undefined }
   }
   const unsupported = ['role_arn', 'credential_process', 'sso_session', 'sso_start_url'].find(
     (field) => profile[field] !== undefined,
@@ -29,20 +32,8 @@ export const sharedFileCredentials: CredentialSource = async (env) => {
   return undefined
 }
 
-async function credentialsProfile(env: Environment, name: string): Promise<Profile> {
-  const path = env.AWS_SHARED_CREDENTIALS_FILE || join(home(env), '.aws', 'credentials')
-  return (await read(path)).get(name) ?? {}
-}
-
-async function configProfile(env: Environment, name: string): Promise<Profile> {
-  const path = env.AWS_CONFIG_FILE || join(home(env), '.aws', 'config')
-  return (await read(path)).get(name === 'default' ? name : `profile ${name}`) ?? {}
-}
-
-const home = (env: Environment): string => env.HOME || homedir()
-
-/** Sections of an INI file; none where there is no file. */
-async function read(path: string): Promise<ReadonlyMap<string, Profile>> {
+/** Reads the sections of an INI file; returns an empty map if the file cannot be read. */
+async function readSections(path: string): Promise<ReadonlyMap<string, Profile>> {
   const text = await readFile(path, 'utf8').catch(() => '')
   const sections = new Map<string, Record<string, string>>()
   let section: Record<string, string> | undefined
@@ -53,7 +44,7 @@ async function read(path: string): Promise<ReadonlyMap<string, Profile>> {
       sections.set(heading, section)
       continue
     }
-    // Indented lines belong to nested settings.
+    // Indented lines do not match: they belong to nested settings.
     const setting = /^([A-Za-z0-9_]+)\s*=\s*(.*?)\s*$/.exec(line)
     if (setting?.[1] !== undefined && section !== undefined) {
       section[setting[1].toLowerCase()] = setting[2] ?? ''

@@ -83,7 +83,7 @@ const suite: readonly (readonly [string, Partial<SignableRequest>, string])[] = 
 ]
 
 describe('AWS Signature Version 4', () => {
-  it.each(suite)('signs %s as published', (_, more, expected) => {
+  it.each(suite)('matches the published signature for %s', (_, more, expected) => {
     const headers = new Map(signRequest(request(more), scope, credentials, time))
     expect(headers.get('x-amz-date')).toBe('20150830T123600Z')
     expect(headers.get('authorization')).toContain(
@@ -92,7 +92,7 @@ describe('AWS Signature Version 4', () => {
     expect(headers.get('authorization')).toMatch(new RegExp(`Signature=${expected}$`))
   })
 
-  it('signs the example of the documentation', () => {
+  it('matches the example in the AWS documentation', () => {
     const listUsers = request({
       host: 'iam.amazonaws.com',
       query: 'Action=ListUsers&Version=2010-05-08',
@@ -105,7 +105,7 @@ describe('AWS Signature Version 4', () => {
     )
   })
 
-  it('sends and signs the token of temporary credentials, and the hash of the body to S3', () => {
+  it('includes the session token, and the hash of the body for S3', () => {
     const temporary = { ...credentials, sessionToken: 'token' }
     const headers = new Map(
       signRequest(request(), { region: 'us-east-1', service: 's3' }, temporary, time),

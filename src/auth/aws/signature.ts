@@ -1,53 +1,53 @@
 /**
- * AWS Signature Version 4: request headers that prove who sent what (AWS documentation, "Signature
- * Version 4 signing process"). The secret key never leaves; a key derived from it for one day, region
- * and service is kept.
+ * AWS Signature Version 4: headers that authenticate a request (AWS documentation, "Signature
+ * Version 4 signing process"). The secret key is not sent. Signing keys are derived from it for one
+ * day, region and service, and cached.
  */
 import { createHash, createHmac } from 'node:crypto'
 
 export interface AwsCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Of temporary credentials; sent, and signed. */
+  /** Session token of temporary credentials; it is sent in a header that is signed as well. */
   readonly sessionToken?: string
 }
 
-/** What a signature is good for. */
+/** The scope in which a signature is valid. */
 export interface SigningScope {
-  /** Such as `us-east-1`. */
+  /** AWS region, such as `us-east-1`. */
   readonly region: string
-  /** The name that the service signs by, such as `bedrock`. */
+  /** The signing name of the service, such as `bedrock`. */
   readonly service: string
 }
 
 export interface SignableRequest {
   readonly method: string
-  /** As in the Host header. */
+  /** Value of the Host header. */
   readonly host: string
-  /** As sent: percent-encoded once, without the query. */
+  /** Path as sent: percent-encoded once, without the query. */
   readonly path: string
-  /** Without `?`; undefined where there is none. */
+  /** Query string without `?`; undefined if the URL has none. */
   readonly query: string | undefined
-  /** Headers to be signed besides Host and those that signing adds; names in lower case. */
+  /** Headers to sign in addition to Host and the headers that signing adds. Names are in lower case. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** SHA-256 of the body in hexadecimal, or `UNSIGNED-PAYLOAD`. */
   readonly payloadHash: string
 }
 
-/** Hash of a body; of nothing where there is none. */
+/** Returns the SHA-256 of a body in hexadecimal; without a body, that of empty input. */
 export function payloadHash(body: Uint8Array | undefined): string {
   return createHash('sha256')
     .update(body ?? '')
     .digest('hex')
 }
 
-/** S3 takes this in place of a hash; the body is then protected by TLS alone. */
+/** S3 accepts this instead of a hash; then only TLS protects the body. */
 export const unsignedPayload = 'UNSIGNED-PAYLOAD'
 
 /**
- * The headers that make a request signed: `x-amz-date`, `x-amz-security-token` and, for S3,
- * `x-amz-content-sha256`, then `authorization`. `time` in milliseconds since the epoch; AWS takes a
- * difference of five minutes.
+ * Returns the headers to add to a request: `x-amz-date`, `x-amz-content-sha256` for S3,
+ * `x-amz-security-token` for temporary credentials, and `authorization`. `time` is in milliseconds
+ * since the epoch; AWS accepts a clock difference of five minutes.
  */
 export function signRequest(
   request: SignableRequest,
@@ -71,10 +71,10 @@ export function signRequest(
     headers.names,
     request.payloadHash,
   ].join('\n')
-  const place = `${day}/${scope.region}/${scope.service}/aws4_request`
-  const text = `AWS4-HMAC-SHA256\n${stamp}\n${place}\n${sha256(canonical)}`
+  const credentialScope = `${day}/${scope.region}/${scope.service}/aws4_request`
+  const text = `AWS4-HMAC-SHA256\n${stamp}\n${credentialScope}\n${sha256(canonical)}`
   const signature = hmac(signingKey(credentials.secretAccessKey, day, scope), text).toString('hex')
-  const authorization = `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${place}, SignedHeaders=${headers.names}, Signature=${signature}`
+  const authorization = `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${credentialScope}, SignedHeaders=${headers.names}, Signature=${signature}`
   return [...added, ['authorization', authorization]]
 }
 
@@ -83,18 +83,18 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 const hmac = (key: Buffer | string, text: string): Buffer =>
   createHmac('sha256', key).update(text).digest()
 
-/** Derived keys by what they were derived from; one day's worth of them. */
-const keys = new Map<string, Buffer>()
-const mostKeys = 256
+/** Cached signing keys by the inputs that they are derived from. */
+const signingKeys = new Map<string, Buffer>()
+const maxSigningKeys = 256
 
 function signingKey(secret: string, day: string, { region, service }: SigningScope): Buffer {
   const id = `${day}/${region}/${service}/${secret}`
-  let key = keys.get(id)
+  let key = signingKeys.get(id)
   if (key === undefined) {
-    const ofRegion = hmac(hmac(`AWS4${secret}`, day), region)
-    key = hmac(hmac(ofRegion, service), 'aws4_request')
-    if (keys.size >= mostKeys) keys.clear()
-    keys.set(id, key)
+    const regionKey = hmac(hmac(`AWS4${secret}`, day), region)
+    key = hmac(hmac(regionKey, service), 'aws4_request')
+    if (signingKeys.size >= maxSigningKeys) signingKeys.clear()
+    signingKeys.set(id, key)
   }
   return key
 }
@@ -114,7 +114,7 @@ function canonicalHeaders(fields: readonly (readonly [string, string])[]): {
   return { lines, names: names.join(';') }
 }
 
-/** The path that is sent, encoded once more, without empty and dot segments (RFC 3986 5.2.4). */
+/** Percent-encodes the sent path a second time, without empty and dot segments (RFC 3986 5.2.4). */
 function canonicalPath(path: string): string {
   const kept: string[] = []
   for (const segment of path.split('/')) {
@@ -125,7 +125,7 @@ function canonicalPath(path: string): string {
   return `/${kept.map(encode).join('/')}${isFolder ? '/' : ''}`
 }
 
-/** Keys of S3 are any text: nothing is removed, and the encoding is that of the key. */
+/** S3 object keys may be any text, so no segment is removed; each is percent-encoded once. */
 function canonicalS3Path(path: string): string {
   return path
     .split('/')
@@ -154,7 +154,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1
 }
 
-/** Percent-encoding of all but the unreserved characters (RFC 3986 2.3). Latin-1 text is bytes. */
+/** Percent-encodes all but unreserved characters (RFC 3986 2.3). Each character is one byte (Latin-1). */
 function encode(text: string): string {
   let encoded = ''
   for (const byte of Buffer.from(text, 'latin1')) {
@@ -166,7 +166,7 @@ function encode(text: string): string {
   return encoded
 }
 
-/** What percent-encoding stands for, as Latin-1 text; what is no encoding stays as it is. */
+/** Decodes percent-encoding to Latin-1 text; invalid escapes stay as they are. */
 function decode(text: string): string {
   return text.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

@@ -1,20 +1,19 @@
-/** Files of Google credentials, by their type. */
+/** Gets tokens with Google credential files; the `type` field of a file selects how. */
 import { sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { type AccessToken, fetchToken } from '../access-token.ts'
-import { fetchText, readFields } from '../fetch-text.ts'
+import { type AccessToken, fetchText, fetchToken, parseTime, readFields } from '../access-token.ts'
 
 export const cloudScope = 'https://www.googleapis.com/auth/cloud-platform'
 
-const what = 'the token service of Google'
+const service = 'the token service of Google'
 const defaultTokenUrl = 'https://oauth2.googleapis.com/token'
 const defaultExchangeUrl = 'https://sts.googleapis.com/v1/token'
-/** Seconds that an assertion holds; the most that is taken. */
+/** Lifetime of an assertion: the maximum that the service accepts. */
 const assertionSeconds = 3_600
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A text that must be there. */
+/** Returns the text of a required field; throws if it is missing or empty. */
 function textAt(fields: Fields, name: string, path: string): string {
   const value = fields[name]
   if (typeof value !== 'string' || value === '') throw new Error(`${path} has no ${name}`)
@@ -24,33 +23,29 @@ function textAt(fields: Fields, name: string, path: string): string {
 const orDefault = (value: unknown, otherwise: string): string =>
   typeof value === 'string' && value !== '' ? value : otherwise
 
-/** Rejects where the file is of no known type, or its token service gives nothing. */
+/** Gets a token. Rejects if the type of the file is unknown or the token service returns no token. */
 export async function tokenOfFile(text: string, path: string): Promise<AccessToken> {
   const fields = readFields(text)
-  const token = await byType(fields, path)
+  const read = readers.get(fields.type)
+  if (read === undefined) {
+    const type = typeof fields.type === 'string' ? `type ${fields.type}` : 'no type'
+    throw new Error(`${path}: credentials of ${type} are not supported`)
+  }
+  const token = await read(fields, path)
   const { quota_project_id: project } = fields
   if (typeof project !== 'string' || !/^[a-z0-9:.-]+$/i.test(project)) return token
   return { ...token, headers: [['x-goog-user-project', project]] }
 }
 
-function byType(fields: Fields, path: string): Promise<AccessToken> {
-  switch (fields.type) {
-    case 'service_account':
-      return serviceAccount(fields, path)
-    case 'authorized_user':
-      return authorizedUser(fields, path)
-    case 'external_account':
-      return externalAccount(fields, path)
-    default: {
-      const type = typeof fields.type === 'string' ? `type ${fields.type}` : 'no type'
-      return Promise.reject(new Error(`${path}: credentials of ${type} are not supported`))
-    }
-  }
-}
+const readers = new Map<unknown, (fields: Fields, path: string) => Promise<AccessToken>>([
+  ['service_account', serviceAccount],
+  ['authorized_user', authorizedUser],
+  ['external_account', externalAccount],
+])
 
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A token for an assertion that the account's key has signed (RFC 7523). */
+/** Gets a token in exchange for an assertion signed with the account's key (RFC 7523). */
 function serviceAccount(fields: Fields, path: string): Promise<AccessToken> {
   const url = orDefault(fields.token_uri, defaultTokenUrl)
   const now = Math.floor(Date.now() / 1_000)
@@ -64,19 +59,19 @@ function serviceAccount(fields: Fields, path: string): Promise<AccessToken> {
   const { private_key_id: kid } = fields
   const head = { alg: 'RS256', typ: 'JWT', ...(typeof kid === 'string' && { kid }) }
   const signed = `${encoded(head)}.${encoded(claims)}`
-  const signature = signedBy(textAt(fields, 'private_key', path), signed, path)
+  const signature = signText(textAt(fields, 'private_key', path), signed, path)
   const body = new URLSearchParams({
     grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
     assertion: `${signed}.${signature}`,
   })
-  return fetchToken(what, url, { method: 'POST', body })
+  return fetchToken(service, url, { method: 'POST', body })
 }
 
-function signedBy(key: string, text: string, path: string): string {
+function signText(key: string, text: string, path: string): string {
   try {
     return sign('RSA-SHA256', Buffer.from(text), key).toString('base64url')
   } catch {
-    // The cause would quote the key.
+    // The cause is omitted because its message may contain the key.
     throw new Error(`${path}: private_key is not a key`)
   }
 }
@@ -88,10 +83,10 @@ function authorizedUser(fields: Fields, path: string): Promise<AccessToken> {
     client_secret: textAt(fields, 'client_secret', path),
     refresh_token: textAt(fields, 'refresh_token', path),
   })
-  return fetchToken(what, orDefault(fields.token_uri, defaultTokenUrl), { method: 'POST', body })
+  return fetchToken(service, orDefault(fields.token_uri, defaultTokenUrl), { method: 'POST', body })
 }
 
-/** A token of somebody else, from a file or a URL, exchanged for one of Google (RFC 8693). */
+/** Exchanges a token of another issuer, read from a file or a URL, for a Google token (RFC 8693). */
 async function externalAccount(fields: Fields, path: string): Promise<AccessToken> {
   const source = fields.credential_source
   const subject = await subjectToken(isFields(source) ? source : {}, path)
@@ -104,9 +99,9 @@ async function externalAccount(fields: Fields, path: string): Promise<AccessToke
     subject_token: subject,
   })
   const url = orDefault(fields.token_url, defaultExchangeUrl)
-  const token = await fetchToken(what, url, { method: 'POST', body })
+  const token = await fetchToken(service, url, { method: 'POST', body })
   const { service_account_impersonation_url: account } = fields
-  return typeof account === 'string' ? impersonated(account, token) : token
+  return typeof account === 'string' ? impersonate(account, token) : token
 }
 
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null
@@ -127,15 +122,14 @@ function subjectText({ file, url, headers }: Fields, path: string): Promise<stri
   return fetchText('the source of the subject token', url, { headers: given })
 }
 
-/** The token of a service account, for one that may act as it. */
-async function impersonated(url: string, { token }: AccessToken): Promise<AccessToken> {
-  const text = await fetchText(what, url, {
+/** Gets a token of the service account that the caller impersonates. */
+async function impersonate(url: string, { token }: AccessToken): Promise<AccessToken> {
+  const text = await fetchText(service, url, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ scope: [cloudScope] }),
   })
   const { accessToken, expireTime } = readFields(text)
-  if (typeof accessToken !== 'string') throw new Error(`${what} answered without a token`)
-  const expiresAt = Date.parse(String(expireTime))
-  return { token: accessToken, ...(!Number.isNaN(expiresAt) && { expiresAt }) }
+  if (typeof accessToken !== 'string') throw new Error(`${service} answered without a token`)
+  return { token: accessToken, expiresAt: parseTime(expireTime) }
 }

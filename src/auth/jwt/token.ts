@@ -1,12 +1,12 @@
 /**
- * Reading signed tokens (RFC 7515 compact form, RFC 7519) without believing them. Whatever two
- * readers could understand differently is refused: member names that come twice, digits of base 64
- * that mean nothing, extensions that must be understood.
+ * Reads signed tokens (RFC 7515 compact form, RFC 7519) without trusting them. Rejects everything
+ * that two readers could understand differently: repeated member names, unused bits in base64url,
+ * and critical extensions.
  */
 
 import { isUtf8 } from 'node:buffer'
 
-/** Why a token does not count; part of what the client is told. */
+/** Reasons why a token is not valid; the response to the client contains them. */
 export type TokenProblem =
   | 'the token is invalid or malformed'
   | 'the token header is malformed'
@@ -25,12 +25,12 @@ export interface UnverifiedToken {
   readonly algorithm: string
   readonly kid: string | undefined
   readonly claims: Claims
-  /** What the signature is over. */
+  /** The bytes that the signature covers. */
   readonly signed: Buffer
   readonly signature: Buffer
 }
 
-/** Far more than any real token; what is longer costs no work. */
+/** Maximum length of a token in characters; longer tokens are rejected without being parsed. */
 const maxLength = 16_384
 
 const malformed: TokenProblem = 'the token is invalid or malformed'
@@ -52,7 +52,7 @@ export function readToken(text: string): UnverifiedToken | TokenProblem {
 
 type Header = Pick<UnverifiedToken, 'algorithm' | 'kid'>
 
-/** Tokens of one key have one header: those that were read last, by their texts. */
+/** Cache of parsed headers by their encoded text, because all tokens of a key have the same header. */
 const headers = new Map<string, Header>()
 const maxHeaders = 256
 const maxHeaderLength = 512
@@ -78,10 +78,10 @@ function readHeader(text: string): Header | undefined {
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** By the length that is left of the last four digits: bits of the last digit that must be zero. */
+/** Bits of the last character that must be zero, by the number of characters after the last group of four. */
 const unusedBits = [0, 0, 0b1111, 0b11] as const
 
-/** Undefined where it is not canonical base64url (RFC 4648 sections 3.5 and 5). */
+/** Decodes base64url; undefined if the text is not canonical (RFC 4648 sections 3.5 and 5). */
 function decode(text: string): Buffer | undefined {
   const left = text.length % 4
   if (left === 1 || !/^[\w-]*$/.test(text)) return undefined
@@ -92,7 +92,7 @@ function decode(text: string): Buffer | undefined {
 
 function readObject(text: string): Claims | undefined {
   const bytes = decode(text)
-  // A decoder that refuses broken text would take as long as everything else here.
+  // `isUtf8` is used because a fatal TextDecoder would take as long as the rest of this function.
   if (bytes === undefined || !isUtf8(bytes)) return undefined
   try {
     const json = bytes.toString('utf8')
@@ -108,7 +108,7 @@ const quote = 0x22
 const backslash = 0x5c
 const colon = 0x3a
 
-/** Names of members in a JSON text: one for each colon outside of strings. */
+/** Counts the member names in a JSON text: one for each colon outside of strings. */
 function countNames(json: string): number {
   let names = 0
   let isText = false
@@ -121,7 +121,7 @@ function countNames(json: string): number {
   return names
 }
 
-/** Members of a value and of all below; a name that came twice is one member. */
+/** Counts the members of a value, including nested ones; a name that the JSON text repeats counts once. */
 function countMembers(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   const below = Object.values(value)

@@ -1,27 +1,26 @@
 /**
- * Verifies tokens of several issuers. The issuer is found by what the token claims, then the key by
- * its id among that issuer's own; the key alone says with which algorithms it may be used. So a
- * header can choose between keys that are trusted already, and nothing else.
+ * Verifies tokens of several issuers. The `iss` claim of a token selects the issuer, and its key id
+ * selects one of that issuer's keys. Only the key decides which algorithms it may be used with, so
+ * a header can choose between trusted keys and nothing else.
  *
- * A token that has been verified is remembered by its digest until it expires.
+ * The claims of a verified token are cached under its digest until it expires.
  */
-import { hash, type KeyObject } from 'node:crypto'
+import { constants, createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
 import type { Algorithm, VerificationKey } from './key-set.ts'
-import { importKey, isSignedBy } from './signature.ts'
 import { type Claims, readToken, type TokenProblem, type UnverifiedToken } from './token.ts'
 
 export interface JwtProvider {
-  /** Absent: whoever the token says has issued it, as long as one of the keys has signed it. */
+  /** If omitted, tokens of any issuer are accepted, provided that one of the keys signed them. */
   readonly issuer?: string
-  /** The token must be for one of them; absent: for anybody. */
+  /** Audiences of which a token must have at least one; if omitted, any audience is accepted. */
   readonly audiences?: readonly string[]
   readonly keys: readonly VerificationKey[]
 }
 
-/** How far clocks may differ. */
+/** Maximum accepted clock difference to the issuer. */
 const leewayMs = 60_000
-/** Tokens that are remembered; the oldest goes first. */
-const maxKept = 4096
+/** Maximum number of verified tokens to cache; the oldest is dropped first. */
+const maxVerified = 4096
 
 interface ImportedKey {
   readonly kid: string | undefined
@@ -34,57 +33,55 @@ interface Issuer {
   readonly keys: readonly ImportedKey[]
 }
 
-interface Kept {
+interface VerifiedToken {
   readonly claims: Claims
-  readonly goodUntilMs: number
+  readonly validUntilMs: number
 }
 
 export class TokenVerifier {
   readonly #issuers = new Map<string, Issuer[]>()
-  /** Those whose name does not matter. */
+  /** Providers that accept tokens of any issuer. */
   readonly #anyIssuer: Issuer[] = []
-  readonly #kept = new Map<string, Kept>()
+  readonly #verified = new Map<string, VerifiedToken>()
 
   constructor(providers: readonly JwtProvider[]) {
     for (const { issuer, audiences, keys } of providers) {
-      const made = { audiences: audiences && new Set(audiences), keys: keys.flatMap(imported) }
-      if (issuer === undefined) this.#anyIssuer.push(made)
-      else this.#issuers.set(issuer, [...(this.#issuers.get(issuer) ?? []), made])
+      const entry = { audiences: audiences && new Set(audiences), keys: keys.flatMap(importKey) }
+      if (issuer === undefined) this.#anyIssuer.push(entry)
+      else this.#issuers.set(issuer, [...(this.#issuers.get(issuer) ?? []), entry])
     }
   }
 
-  /** The claims of a token that counts, or why it does not. */
+  /** Returns the claims of a valid token, or why the token is not valid. */
   verify(text: string, nowMs: number): Claims | TokenProblem {
     const digest = hash('sha256', text, 'base64')
-    const kept = this.#kept.get(digest)
-    if (kept !== undefined) {
-      if (nowMs < kept.goodUntilMs) return kept.claims
-      this.#kept.delete(digest)
+    const known = this.#verified.get(digest)
+    if (known !== undefined) {
+      if (nowMs < known.validUntilMs) return known.claims
+      this.#verified.delete(digest)
       return 'the token has expired'
     }
     const token = readToken(text)
     if (typeof token === 'string') return token
-    const problem = timeProblem(token.claims, nowMs) ?? this.#judge(token)
+    const problem = timeProblem(token.claims, nowMs) ?? this.#findProblem(token)
     if (problem !== undefined) return problem
-    this.#keep(digest, token.claims)
+    this.#remember(digest, token.claims)
     return token.claims
   }
 
-  #keep(digest: string, claims: Claims): void {
-    if (this.#kept.size >= maxKept) {
-      const [oldest] = this.#kept.keys()
-      if (oldest !== undefined) this.#kept.delete(oldest)
-    }
-    this.#kept.set(digest, { claims, goodUntilMs: expiryMs(claims) + leewayMs })
+  #remember(digest: string, claims: Claims): void {
+    const [oldest] = this.#verified.keys()
+    if (this.#verified.size >= maxVerified && oldest !== undefined) this.#verified.delete(oldest)
+    this.#verified.set(digest, { claims, validUntilMs: expiryMs(claims) + leewayMs })
   }
 
-  /** Undefined where one of the providers of its issuer takes the token. */
-  #judge(token: UnverifiedToken): TokenProblem | undefined {
+  /** Returns undefined if a provider for the token's issuer or for any issuer accepts the token. */
+  #findProblem(token: UnverifiedToken): TokenProblem | undefined {
     const { iss } = token.claims
-    const named = (typeof iss === 'string' ? this.#issuers.get(iss) : undefined) ?? []
+    const issuers = (typeof iss === 'string' ? this.#issuers.get(iss) : undefined) ?? []
     let problem: TokenProblem = 'the token is of an unknown issuer'
-    for (const issuer of [...named, ...this.#anyIssuer]) {
-      const found = judge(token, issuer)
+    for (const issuer of [...issuers, ...this.#anyIssuer]) {
+      const found = problemAt(issuer, token)
       if (found === undefined) return undefined
       problem = found
     }
@@ -92,9 +89,13 @@ export class TokenVerifier {
   }
 }
 
-function imported({ kid, algorithms, jwk }: VerificationKey): ImportedKey[] {
-  const key = importKey(jwk)
-  return key === undefined ? [] : [{ kid, algorithms, key }]
+/** Converts a JWK to a key object; the list is empty if the values are not a valid key. */
+function importKey({ kid, algorithms, jwk }: VerificationKey): ImportedKey[] {
+  try {
+    return [{ kid, algorithms, key: createPublicKey({ key: { ...jwk }, format: 'jwk' }) }]
+  } catch {
+    return []
+  }
 }
 
 const expiryMs = ({ exp }: Claims): number => (typeof exp === 'number' ? exp * 1000 : Number.NaN)
@@ -109,10 +110,12 @@ function timeProblem(claims: Claims, nowMs: number): TokenProblem | undefined {
   return nowMs < nbf * 1000 - leewayMs ? 'the token is not valid yet' : undefined
 }
 
-function judge(token: UnverifiedToken, { audiences, keys }: Issuer): TokenProblem | undefined {
+function problemAt({ audiences, keys }: Issuer, token: UnverifiedToken): TokenProblem | undefined {
   const key = findKey(token, keys)
   if (typeof key === 'string') return key
-  const algorithm = key.algorithms.find((allowed) => allowed === named(token.algorithm))
+  const algorithm = key.algorithms.find(
+    (allowed) => allowed === canonicalAlgorithm(token.algorithm),
+  )
   if (algorithm === undefined) return 'the token uses an algorithm that its key does not allow'
   if (!isSignedBy(key.key, algorithm, token.signed, token.signature)) {
     return 'the token has no valid signature'
@@ -122,27 +125,47 @@ function judge(token: UnverifiedToken, { audiences, keys }: Issuer): TokenProble
     : 'the token is for another audience'
 }
 
-/** RFC 9864 gave the only algorithm that `EdDSA` stands for here a name of its own. */
-const named = (algorithm: string): string => (algorithm === 'Ed25519' ? 'EdDSA' : algorithm)
+/** Verifies a signature as RFC 7518 section 3 and RFC 8037 define it. */
+function isSignedBy(
+  key: KeyObject,
+  algorithm: Algorithm,
+  signed: Buffer,
+  signature: Buffer,
+): boolean {
+  if (algorithm === 'EdDSA') return verify(null, signed, key, signature)
+  const digest = `sha${algorithm.slice(2)}`
+  switch (algorithm.slice(0, 2)) {
+    case 'RS':
+      return verify(digest, signed, key, signature)
+    case 'PS': {
+      const saltLength = constants.RSA_PSS_SALTLEN_DIGEST
+      const padding = constants.RSA_PKCS1_PSS_PADDING
+      return verify(digest, signed, { key, padding, saltLength }, signature)
+    }
+    default:
+      return verify(digest, signed, { key, dsaEncoding: 'ieee-p1363' }, signature)
+  }
+}
 
-/** By its id; a token that names none has the one key that fits, if there is exactly one. */
+/** `Ed25519` is the later name of `EdDSA` (RFC 9864). */
+const canonicalAlgorithm = (algorithm: string): string =>
+  algorithm === 'Ed25519' ? 'EdDSA' : algorithm
+
+/** Returns the key with the token's `kid`; without one, the only key that allows the token's algorithm. */
 function findKey(
   { kid, algorithm }: UnverifiedToken,
   keys: readonly ImportedKey[],
 ): ImportedKey | TokenProblem {
+  const fits = ({ algorithms }: ImportedKey) =>
+    algorithms.some((allowed) => allowed === canonicalAlgorithm(algorithm))
   if (kid !== undefined) {
     const withId = keys.filter((key) => key.kid === kid)
-    const fitting = withId.find(({ algorithms }) => has(algorithms, algorithm))
-    return fitting ?? withId[0] ?? 'the token uses an unknown key'
+    return withId.find(fits) ?? withId[0] ?? 'the token uses an unknown key'
   }
-  const [only, ...others] = keys.filter(({ algorithms }) => has(algorithms, algorithm))
+  const [only, ...others] = keys.filter(fits)
   return only !== undefined && others.length === 0
     ? only
     : 'the token header does not specify a `kid`'
-}
-
-function has(algorithms: readonly Algorithm[], algorithm: string): boolean {
-  return algorithms.some((allowed) => allowed === named(algorithm))
 }
 
 /** `aud` is one text or a list of them (RFC 7519 section 4.1.3). */

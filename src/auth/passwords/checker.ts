@@ -1,51 +1,46 @@
 /**
- * Checks passwords for requests. A hash that is made to be slow must neither hold up other requests
- * nor be computed for every request of a client: it is computed in a thread of its own, once, and
- * the answer is kept under a digest that nobody without this process's key can compute.
+ * Checks passwords for requests. A slow hash must neither delay other requests nor be computed for
+ * every request of a client. A separate thread computes it once, and the result is cached under an
+ * HMAC with a random key of this process.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
 import { passwordHashKind } from '../../base/htpasswd.ts'
 import { GatewayError } from '../../errors/index.ts'
 import { verifySha1 } from './sha1.ts'
-import type { PasswordQuestion, PasswordVerdict } from './thread.ts'
+import type { PasswordCheck, PasswordVerdict } from './thread.ts'
 
-/** Beside this file when run from source, one file of the flat build folder when bundled. */
+/** URL of the thread's module: next to this file if run from source, in the flat build folder if bundled. */
 const entry = import.meta.url.endsWith('.ts')
   ? new URL('./thread.ts', import.meta.url)
   : new URL('./password-thread.js', import.meta.url)
 
-/** Answers that are kept; the oldest goes first. Of either kind, so that guessing drops no good one. */
+/** Maximum size of each result set. Matches have their own set, so wrong guesses do not displace them. */
 const maxKept = 4096
-/** Checks that may wait for the thread; at 50 ms each, the last one waits half a minute. */
+/** Maximum number of checks that wait for the thread. At 50 ms each, the last one waits half a minute. */
 const maxWaiting = 512
-
-interface Waiter {
-  resolve(fits: boolean): void
-  reject(error: unknown): void
-}
 
 class PasswordChecker {
   readonly #key = randomBytes(32)
-  readonly #fitting = new Set<string>()
-  readonly #failing = new Set<string>()
-  readonly #underWay = new Map<string, Promise<boolean>>()
-  readonly #waiters = new Map<number, Waiter>()
+  readonly #matches = new Set<string>()
+  readonly #mismatches = new Set<string>()
+  readonly #pending = new Map<string, Promise<boolean>>()
+  readonly #waiters = new Map<number, PromiseWithResolvers<boolean>>()
   #thread: Worker | undefined
   #lastId = 0
 
   /**
-   * Does the password fit the hash? Rejects with `overloaded` where too many checks wait already:
-   * then a flood of guesses costs its senders' requests, and not the memory of the gateway.
+   * Returns whether the password matches the hash. Rejects with `overloaded` if too many checks are
+   * waiting, so that a flood of guesses does not fill the gateway's memory.
    */
   check(password: string, hash: string): boolean | Promise<boolean> {
     const kind = passwordHashKind(hash)
     if (kind === undefined) return false
     if (kind === 'sha1') return verifySha1(password, hash)
     const digest = createHmac('sha256', this.#key).update(`${hash}\0${password}`).digest('base64')
-    if (this.#fitting.has(digest)) return true
-    if (this.#failing.has(digest)) return false
-    return this.#underWay.get(digest) ?? this.#ask(digest, password, hash)
+    if (this.#matches.has(digest)) return true
+    if (this.#mismatches.has(digest)) return false
+    return this.#pending.get(digest) ?? this.#ask(digest, password, hash)
   }
 
   #ask(digest: string, password: string, hash: string): Promise<boolean> {
@@ -53,17 +48,16 @@ class PasswordChecker {
       return Promise.reject(new GatewayError('overloaded', 'too many passwords to check'))
     }
     const id = ++this.#lastId
-    const asked = new Promise<boolean>((resolve, reject) => {
-      this.#waiters.set(id, { resolve, reject })
-    })
-    const answer = asked
+    const waiter = Promise.withResolvers<boolean>()
+    this.#waiters.set(id, waiter)
+    const answer = waiter.promise
       .then((fits) => {
-        keep(fits ? this.#fitting : this.#failing, digest)
+        keep(fits ? this.#matches : this.#mismatches, digest)
         return fits
       })
-      .finally(() => this.#underWay.delete(digest))
-    this.#underWay.set(digest, answer)
-    this.#start().postMessage({ id, password, hash } satisfies PasswordQuestion)
+      .finally(() => this.#pending.delete(digest))
+    this.#pending.set(digest, answer)
+    this.#start().postMessage({ id, password, hash } satisfies PasswordCheck)
     return answer
   }
 
@@ -81,14 +75,15 @@ class PasswordChecker {
     return thread
   }
 
-  /** The next check starts another thread; those under way are not known to fit. */
+  /** Called when the thread has ended. The checks in progress fail; the next check starts a new thread. */
   #died(thread: Worker): void {
     if (this.#thread !== thread) return
     this.#thread = undefined
     const waiters = [...this.#waiters.values()]
     this.#waiters.clear()
-    for (const { reject } of waiters)
+    for (const { reject } of waiters) {
       reject(new GatewayError('bug', 'the password thread has died'))
+    }
   }
 }
 
@@ -98,5 +93,5 @@ function keep(set: Set<string>, digest: string): void {
   set.add(digest)
 }
 
-/** One for all policies of a thread. */
+/** The only password checker; all policies share it. */
 export const passwordChecker = new PasswordChecker()

@@ -1,7 +1,7 @@
 /**
  * The traditional crypt(3): 25 rounds of DES (FIPS 46-3) over a block of zeroes, with eight
- * characters of the password as the key. The salt swaps entries of the expansion table, which is
- * why no ready DES can be used. Bits are kept one to a byte: slow, and plain to compare with the
+ * characters of the password as the key. The salt swaps entries of the expansion table, so a
+ * library's DES cannot be used. One byte holds one bit: that is slow, but easy to compare with the
  * tables of the standard, which count from 1.
  */
 import { cryptDigits } from './crypt-alphabet.ts'
@@ -84,7 +84,7 @@ type Bits = Uint8Array<ArrayBuffer>
 const pick = (bits: Bits, table: readonly number[]): Bits =>
   Uint8Array.from(table, (position) => bits[position - 1] ?? 0)
 
-/** The whole text of a hash: the two characters of salt and eleven digits. */
+/** Returns the whole text of a hash: two characters of salt and eleven digits. */
 export function desCrypt(password: Uint8Array, salt: string): string {
   const keys = keySchedule(password)
   const table = saltedExpansion(salt)

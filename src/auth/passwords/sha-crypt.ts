@@ -3,41 +3,34 @@
  * SHA-256 and SHA-512".
  */
 import { createHash, hash } from 'node:crypto'
-import { toCryptDigits } from './crypt-alphabet.ts'
+import { roundParts, threeBytes, toCryptDigits } from './crypt-alphabet.ts'
 
-type ShaMark = '5' | '6'
-
-interface Kind {
-  readonly algorithm: 'sha256' | 'sha512'
-  readonly size: number
-}
-
-const kinds: Readonly<Record<ShaMark, Kind>> = {
+const kinds = {
   '5': { algorithm: 'sha256', size: 32 },
   '6': { algorithm: 'sha512', size: 64 },
-}
+} as const
 
-/** The digits at the end of a hash. `salt` at most 16 characters, `rounds` 1000 or more. */
+type ShaPrefix = keyof typeof kinds
+type Kind = (typeof kinds)[ShaPrefix]
+
+/** Returns the digits at the end of a hash. `salt` has at most 16 characters; `rounds` is at least 1000. */
 export function shaCryptDigits(
   password: Uint8Array,
   salt: string,
-  mark: ShaMark,
+  prefix: ShaPrefix,
   rounds: number,
 ): string {
-  const kind = kinds[mark]
-  const pepper = Buffer.from(salt)
-  let digest = firstDigest(kind, password, pepper)
+  const kind = kinds[prefix]
+  const rawSalt = Buffer.from(salt)
+  let digest = firstDigest(kind, password, rawSalt)
   const passwordBytes = stretched(kind, repeat(password, password.length), password.length)
   const saltRepeats = 16 + (digest[0] ?? 0)
-  const saltBytes = stretched(kind, repeat(pepper, saltRepeats), pepper.length)
+  const saltBytes = stretched(kind, repeat(rawSalt, saltRepeats), rawSalt.length)
   for (let round = 0; round < rounds; round++) {
-    const isOdd = (round & 1) === 1
-    const part = createHash(kind.algorithm).update(isOdd ? passwordBytes : digest)
-    if (round % 3 !== 0) part.update(saltBytes)
-    if (round % 7 !== 0) part.update(passwordBytes)
-    digest = part.update(isOdd ? digest : passwordBytes).digest()
+    const parts = roundParts(round, digest, passwordBytes, saltBytes)
+    digest = hash(kind.algorithm, Buffer.concat(parts), 'buffer')
   }
-  return mark === '5' ? digits256(digest) : digits512(digest)
+  return prefix === '5' ? digits256(digest) : digits512(digest)
 }
 
 function firstDigest({ algorithm, size }: Kind, password: Uint8Array, salt: Uint8Array): Buffer {
@@ -53,23 +46,18 @@ function firstDigest({ algorithm, size }: Kind, password: Uint8Array, salt: Uint
 const repeat = (bytes: Uint8Array, times: number): Buffer =>
   Buffer.concat(Array.from({ length: times }, () => bytes))
 
-/** The digest of `bytes`, repeated to `length`. */
+/** Repeats the digest of `bytes` up to `length` bytes. */
 function stretched({ algorithm, size }: Kind, bytes: Uint8Array, length: number): Buffer {
   const digest = hash(algorithm, bytes, 'buffer')
   return repeat(digest, Math.ceil(length / size)).subarray(0, length)
 }
 
-const three = (digest: Buffer, a: number, b: number, c: number): string => {
-  const at = (index: number) => digest[index] ?? 0
-  return toCryptDigits((at(a) << 16) | (at(b) << 8) | at(c), 4)
-}
-
-/** Each group takes one byte from each third of the digest; the thirds take turns to lead. */
+/** Each group of digits encodes one byte of each third of the digest; the order of the thirds rotates. */
 function digits256(digest: Buffer): string {
   let text = ''
   let [a, b, c] = [0, 10, 20]
   for (let group = 0; group < 10; group++) {
-    text += three(digest, a, b, c)
+    text += threeBytes(digest, a, b, c)
     ;[a, b, c] = [c + 1, a + 1, b + 1]
   }
   return text + toCryptDigits(((digest[31] ?? 0) << 8) | (digest[30] ?? 0), 3)
@@ -79,7 +67,7 @@ function digits512(digest: Buffer): string {
   let text = ''
   let [a, b, c] = [0, 21, 42]
   for (let group = 0; group < 21; group++) {
-    text += three(digest, a, b, c)
+    text += threeBytes(digest, a, b, c)
     ;[a, b, c] = [b + 1, c + 1, a + 1]
   }
   return text + toCryptDigits(digest[63] ?? 0, 2)

@@ -1,9 +1,9 @@
-/** The entry of the thread that checks passwords, away from the loop that carries traffic. */
+/** Entry point of the thread that checks passwords, so that hashing does not block the event loop. */
 import { parentPort } from 'node:worker_threads'
 import { verifyPassword } from './verify.ts'
 
-/** What is asked of the thread; it answers with the id and whether they fit. */
-export interface PasswordQuestion {
+/** Message to the thread, which replies with a `PasswordVerdict` of the same id. */
+export interface PasswordCheck {
   readonly id: number
   readonly password: string
   readonly hash: string
@@ -14,7 +14,7 @@ export interface PasswordVerdict {
   readonly fits: boolean
 }
 
-parentPort?.on('message', ({ id, password, hash }: PasswordQuestion) => {
+parentPort?.on('message', ({ id, password, hash }: PasswordCheck) => {
   let fits = false
   try {
     fits = verifyPassword(password, hash)

@@ -22,13 +22,13 @@ const written: readonly (readonly [string, string, string])[] = [
 ]
 
 describe('verifyPassword', () => {
-  it.each(written)('fits %s', (_, password, hash) => {
+  it.each(written)('accepts only the right password for %s', (_, password, hash) => {
     expect(verifyPassword(password, hash)).toBe(true)
     expect(verifyPassword(`x${password}`, hash)).toBe(false)
     expect(verifyPassword('', hash)).toBe(false)
   })
 
-  it('fits nothing to a hash that it does not know', () => {
+  it('accepts no password for an unknown hash', () => {
     expect(verifyPassword('plain', 'plain')).toBe(false)
     expect(verifyPassword('', '')).toBe(false)
   })

@@ -1,4 +1,4 @@
-/** Does a password fit its hash? Every form that htpasswd and `openssl passwd` write. */
+/** Verifies passwords against every hash format that htpasswd and `openssl passwd` write. */
 import { compareSync } from 'bcryptjs'
 import { passwordHashKind } from '../../base/htpasswd.ts'
 import { desCrypt } from './des-crypt.ts'
@@ -7,8 +7,8 @@ import { shaCryptDigits } from './sha-crypt.ts'
 import { isSameText, verifySha1 } from './sha1.ts'
 
 /**
- * Compares in constant time. May take from a millisecond to a second of processor time, except for
- * SHA-1. A hash of no known form fits nothing.
+ * Returns whether the password matches the hash; compares in constant time. Takes a millisecond to a
+ * second of CPU time, except for SHA-1. A hash of an unknown format matches no password.
  */
 export function verifyPassword(password: string, hash: string): boolean {
   const bytes = Buffer.from(password)
@@ -26,7 +26,7 @@ export function verifyPassword(password: string, hash: string): boolean {
   }
 }
 
-/** crypt(3): the form follows from the beginning of the hash. */
+/** Hashes a password with crypt(3); the prefix of the given hash selects the format and the salt. */
 function crypt(password: Buffer, hash: string): string {
   if (!hash.startsWith('$')) return desCrypt(password, hash.slice(0, 2))
   if (hash.startsWith('$1$')) return md5Crypt(password, hash.split('$')[2] ?? '', '1')
@@ -36,10 +36,10 @@ function crypt(password: Buffer, hash: string): string {
 const defaultRounds = 5000
 
 function shaCrypt(password: Buffer, hash: string): string {
-  const [, mark, second = '', third = ''] = hash.split('$')
+  const [, prefix, second = '', third = ''] = hash.split('$')
   const rounds = /^rounds=(\d+)$/.exec(second)?.[1]
   const salt = rounds === undefined ? second : third
   const count = Number(rounds ?? defaultRounds)
-  const digits = shaCryptDigits(password, salt, mark === '5' ? '5' : '6', count)
+  const digits = shaCryptDigits(password, salt, prefix === '5' ? '5' : '6', count)
   return hash.slice(0, hash.length - digits.length) + digits
 }

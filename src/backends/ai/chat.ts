@@ -1,41 +1,43 @@
 /**
- * The common form of a conversation with a model. Every client format is read into it, every
- * provider format is written from it, so formats and providers add up instead of multiplying. It
- * holds what at least two formats can say; a pair of equal formats does not pass through it.
+ * The common form of a conversation with a model. Every client format is read into it and every
+ * provider format is written from it, so N client formats and M provider formats need N + M
+ * converters. It has the features that at least two formats share. No common form is used if the
+ * client and the provider have the same format.
  */
 import type { JsonObject } from './json.ts'
 
-/** What providers speak. */
+/** Formats of providers. */
 export type ProviderFormat = 'completions' | 'messages' | 'converse' | 'generate-content'
 
-/** Where an image or a document is. */
+/** An image or a document, or its location. */
 export type MediaSource =
   | { readonly type: 'data'; readonly mediaType: string /** Base64. */; readonly data: string }
   | { readonly type: 'url'; readonly url: string; readonly mediaType?: string }
 
-export interface TextBlock {
+interface Cacheable {
+  /** The client asks the provider to cache everything up to and including this item. */
+  readonly cache?: boolean
+}
+
+export interface TextBlock extends Cacheable {
   readonly type: 'text'
   readonly text: string
-  /** The client wants everything up to here cached. */
-  readonly cache?: boolean
 }
 
-export interface ImageBlock {
+export interface ImageBlock extends Cacheable {
   readonly type: 'image'
   readonly source: MediaSource
-  /** Where it stands in the client's request, for refusals. */
+  /** Its path in the client's request, for error messages. */
   readonly path: string
-  readonly cache?: boolean
 }
 
-export interface DocumentBlock {
+export interface DocumentBlock extends Cacheable {
   readonly type: 'document'
   readonly source: MediaSource
   readonly path: string
   readonly name?: string
   /** Background on the document, for the model. */
   readonly context?: string
-  readonly cache?: boolean
 }
 
 export interface AudioBlock {
@@ -47,33 +49,30 @@ export interface AudioBlock {
   readonly path: string
 }
 
-/** What the client's own search has found, for the model to quote. */
-export interface SearchResultBlock {
+/** A result of a search that the client ran; the model may quote it. */
+export interface SearchResultBlock extends Cacheable {
   readonly type: 'search-result'
   readonly title: string
   readonly source: string
   readonly texts: readonly string[]
-  readonly cache?: boolean
 }
 
-export interface ToolCallBlock {
+export interface ToolCallBlock extends Cacheable {
   readonly type: 'tool-call'
   readonly id: string
   readonly name: string
-  /** Arguments: an object as a rule; text that is no JSON stays a string. */
+  /** The arguments, usually an object; a string if they are not JSON. */
   readonly input: unknown
-  /** In answers: the client's tool takes plain text, and `input` is that. */
+  /** Set in answers if the client's tool takes plain text; `input` is then that text. */
   readonly custom?: boolean
-  readonly cache?: boolean
 }
 
-export interface ToolResultBlock {
+export interface ToolResultBlock extends Cacheable {
   readonly type: 'tool-result'
   /** Id of the call. */
   readonly id: string
   readonly content: readonly ResultPart[]
   readonly isError?: boolean
-  readonly cache?: boolean
 }
 
 export type ResultPart = TextBlock | ImageBlock | DocumentBlock | AudioBlock | SearchResultBlock
@@ -84,7 +83,7 @@ export interface ThinkingBlock {
   readonly signature?: string
 }
 
-/** Thinking that only its provider can read. */
+/** Thinking that only the provider can read. */
 export interface RedactedThinkingBlock {
   readonly type: 'redacted-thinking'
   readonly data: string
@@ -106,26 +105,25 @@ export interface Turn {
   readonly blocks: readonly Block[]
 }
 
-export interface Tool {
+export interface Tool extends Cacheable {
   readonly name: string
   readonly description?: string
   /** JSON Schema of the arguments; its type is `object`. */
   readonly schema: JsonObject
-  /** The client wants plain text and no arguments; the schema has one property, `input`. */
+  /** True if the client's tool takes plain text; the schema then has only the property `input`. */
   readonly custom?: boolean
-  readonly cache?: boolean
 }
 
-/** A search of the web by the provider itself. */
+/** A web search tool that the provider runs. */
 export interface WebSearch {
-  /** Where the client asks for it, for refusals. */
+  /** Its path in the client's request, for error messages. */
   readonly path: string
   readonly maxUses?: number
   readonly allowedDomains?: readonly unknown[]
   readonly blockedDomains?: readonly unknown[]
-  /** City, region, country and timezone, each if it is known. */
+  /** Location of the user: city, region, country and timezone, as far as known. */
   readonly location?: JsonObject
-  /** How much of what is found the model reads: low, medium or high. */
+  /** How much of the results the model reads: low, medium or high. */
   readonly contextSize?: string
 }
 
@@ -133,7 +131,7 @@ export type ToolChoice =
   | { readonly type: 'auto' | 'required' | 'none' }
   | { readonly type: 'tool'; readonly name: string }
 
-export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 export type Reasoning =
   | { readonly type: 'effort'; readonly effort: Effort }
@@ -166,45 +164,39 @@ export interface Chat {
   readonly seed?: number
   readonly frequencyPenalty?: number
   readonly presencePenalty?: number
-  /** Number of answers. */
+  /** Number of choices in the answer. */
   readonly choices?: number
   readonly reasoning?: Reasoning
   readonly output?: OutputFormat
-  /** The client wants images beside text. */
+  /** True if the client asks for images in addition to text. */
   readonly images?: boolean
   readonly user?: string
-  /** Fields of the generate-content format alone, by its names; other formats do not get them. */
+  /** Fields that only the generate-content format has, by their names there. */
   readonly generateContent?: JsonObject
   readonly stream: boolean
 }
 
-/** What is read from single fields of a request. */
-export type ScalarFields = Omit<
-  Chat,
-  'model' | 'system' | 'turns' | 'tools' | 'webSearch' | 'toolChoice' | 'images' | 'stream'
->
-
 /** Why an answer ended. */
 export type StopReason = 'end' | 'length' | 'tool' | 'filter'
 
-/** Tokens, as a provider counts them. */
+/** Token counts that a provider reports. */
 export interface Usage {
-  /** As reported: with cached tokens or without, by the provider's habit. */
+  /** Input tokens as the provider reports them; some providers include cached tokens, others do not. */
   readonly input: number
-  /** Without what was read from or written to a cache. */
+  /** Input tokens that were neither read from nor written to a cache. */
   readonly uncachedInput: number
   readonly output: number
   readonly cacheRead?: number
   readonly cacheWrite?: number
-  /** Part of `output`. */
+  /** Tokens of reasoning, which `output` includes. */
   readonly reasoning?: number
-  /** Parts of input and output by what they are, such as `inputAudioTokens`. */
+  /** Parts of the input and output tokens by kind, such as `inputAudioTokens`. */
   readonly kinds?: Readonly<Record<string, number>>
 }
 
 /**
- * What is known after another report of the same answer. Counts only grow; a report may leave out
- * what an earlier one said: some providers report the input once.
+ * Merges two usage reports for the same answer. Counts only grow, and a later report may omit earlier
+ * counts: some providers report the input only once.
  */
 export function laterUsage(before: Usage | undefined, now: Usage): Usage {
   if (before === undefined) return now
@@ -213,12 +205,12 @@ export function laterUsage(before: Usage | undefined, now: Usage): Usage {
   return { ...before, ...now, input, uncachedInput, output }
 }
 
-/** Input with everything that was read from or written to a cache: what limits and logs count. */
+/** Returns the input tokens for limits and logs, including those read from or written to a cache. */
 export function inputWithCache({ uncachedInput, cacheRead = 0, cacheWrite = 0 }: Usage): number {
   return uncachedInput + cacheRead + cacheWrite
 }
 
-/** An image that the model has made. */
+/** An image that the model made. */
 export interface MadeImageBlock {
   readonly type: 'made-image'
   readonly mediaType: string
@@ -226,7 +218,7 @@ export interface MadeImageBlock {
   readonly data: string
 }
 
-/** One of the answers that were asked for. */
+/** One of the alternative answers to a request. */
 export interface Choice {
   readonly blocks: readonly (
     | TextBlock
@@ -241,16 +233,16 @@ export interface Choice {
 export interface Answer extends Choice {
   readonly id: string
   readonly model: string
-  /** Choices behind the first one, for clients that asked for several. */
+  /** The choices after the first one, if the client asked for several. */
   readonly others?: readonly Choice[]
-  /** The sequence that ended it, where the provider says so. */
+  /** The stop sequence that ended the answer, if the provider reports it. */
   readonly stopSequence?: string
   readonly usage?: Usage
 }
 
 /**
- * An answer in pieces, in the order in which they come. Indexes number blocks from 0; blocks of
- * different indexes may interleave.
+ * An event of a streamed answer. `index` is the position of a block in the answer, counted from 0;
+ * events of different blocks may interleave.
  */
 export type AnswerEvent =
   | { readonly type: 'start'; readonly id: string; readonly model: string; readonly usage?: Usage }
@@ -262,43 +254,39 @@ export type AnswerEvent =
       readonly signature?: string
     }
   | { readonly type: 'redacted-thinking'; readonly index: number; readonly data: string }
-  /** A whole block. */
+  /** A whole image, in a single event. */
   | ({ readonly index: number } & MadeImageBlock)
   | {
       readonly type: 'tool-start'
       readonly index: number
       readonly id: string
       readonly name: string
-      /** The input that follows is plain text, in one piece. */
+      /** True if the input is plain text, which follows in a single event. */
       readonly custom?: boolean
     }
-  | {
-      readonly type: 'tool-input'
-      readonly index: number /** Part of JSON. */
-      readonly json: string
-    }
+  /** `json`: part of the JSON text of the arguments. */
+  | { readonly type: 'tool-input'; readonly index: number; readonly json: string }
   | { readonly type: 'block-stop'; readonly index: number }
   | { readonly type: 'stop'; readonly reason: StopReason; readonly stopSequence?: string }
   | { readonly type: 'usage'; readonly usage: Usage }
   | { readonly type: 'error'; readonly error: ProviderError }
-  /** The provider finished as its protocol demands; without it the answer was cut off. */
+  /** The provider ended the stream as its protocol demands; an answer without this was cut off. */
   | { readonly type: 'end' }
 
-/** What a provider says went wrong. */
+/** An error that a provider reports. */
 export interface ProviderError {
   /** HTTP status of the answer. */
   readonly status: number
-  /** The provider's own word, such as `rate_limit_error`. */
+  /** The type of the error in the provider's format, such as `rate_limit_error`. */
   readonly kind?: string
   readonly code?: string
   readonly message: string
 }
 
-/** Reads a streamed answer piece by piece. */
+/** Reads the events of a streamed answer. */
 export interface AnswerReader {
-  /** One event of the provider's stream: name where it has one, and its data. */
   read(event: StreamEvent): readonly AnswerEvent[]
-  /** The stream is over. */
+  /** Called at the end of the provider's stream; returns the last events. */
   finish(): readonly AnswerEvent[]
 }
 
@@ -307,25 +295,34 @@ export interface StreamEvent {
   readonly data: string
 }
 
-/** Takes events out of the bytes of a stream, however they are cut. */
+/** Decodes events from a stream of bytes, whose chunks may end anywhere. */
 export interface EventDecoder {
-  /** Part of an event has arrived, and its end has not. */
+  /** True while the end of the last event has not arrived. */
   readonly isInside: boolean
   /**
-   * Gives the events that the bytes complete, in order. The bytes may be overwritten afterwards.
-   * @throws LlmError 502 for an event that is too large or broken, behind the events before it
+   * Calls `onEvent` for each event that the chunk completes, in order. The caller may reuse the
+   * memory of the chunk afterwards.
+   * @throws LlmError 502 if an event is too large or invalid, after the events before it
    */
   push(chunk: Uint8Array, onEvent: (event: StreamEvent) => void): void
+}
+
+/** Values that a writer needs in addition to the answer. */
+export interface AnswerContext {
+  /** Creation time of the answer, in seconds since the epoch. */
+  readonly created: number
+  /** Returns a new random part for an id. */
+  newId(): string
 }
 
 /** Writes a streamed answer in a client's format. */
 export interface AnswerWriter {
   write(event: AnswerEvent): readonly StreamEvent[]
-  /** No more events come; `isClean` where the provider finished properly. */
+  /** Called at the end of the stream. `isClean` is true if the provider ended it as its protocol demands. */
   finish(isClean: boolean): readonly StreamEvent[]
 }
 
-/** Budgets of thinking tokens for words of effort. */
+/** Thinking budget in tokens for each effort. */
 const budgets: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 1024,
@@ -336,28 +333,20 @@ const budgets: Readonly<Record<Effort, number>> = {
   max: 16_384,
 }
 
-/** Thinking tokens that a request asks for; undefined where thinking is off or left to the model. */
+/** Returns the thinking budget that a request asks for; undefined if thinking is off or the model decides. */
 export function thinkingBudget(reasoning: Reasoning | undefined): number | undefined {
-  switch (reasoning?.type) {
-    case 'budget':
-      return reasoning.tokens
-    case 'effort':
-      return reasoning.effort === 'none' ? undefined : budgets[reasoning.effort]
-    default:
-      return undefined
-  }
+  if (reasoning?.type === 'budget') return reasoning.tokens
+  if (reasoning?.type !== 'effort' || reasoning.effort === 'none') return undefined
+  return budgets[reasoning.effort]
 }
 
-const efforts: ReadonlySet<unknown> = new Set(Object.keys(budgets))
+export const isEffort = (value: unknown): value is Effort =>
+  typeof value === 'string' && Object.hasOwn(budgets, value)
 
-export function isEffort(value: unknown): value is Effort {
-  return efforts.has(value)
-}
-
-const toolBlocks: ReadonlySet<Block['type']> = new Set(['tool-call', 'tool-result'])
+const isToolBlock = ({ type }: Block): boolean => type === 'tool-call' || type === 'tool-result'
 
 export const hasToolBlocks = ({ turns }: Chat): boolean =>
-  turns.some(({ blocks }) => blocks.some(({ type }) => toolBlocks.has(type)))
+  turns.some(({ blocks }) => blocks.some(isToolBlock))
 
-/** Name of a tool for providers that want one in each request with calls in its history. */
+/** Name of a placeholder tool, for providers that require a tool if the history has tool calls. */
 export const unavailableTool = 'unavailable'

@@ -1,18 +1,17 @@
 /**
- * Reading JSON that others wrote: fields are looked up as own properties, and what has another shape
- * than expected counts as absent. Request bodies are refused by `need*`, which name the field.
+ * Reads JSON of clients and providers. Only own properties count, and a value of an unexpected type
+ * counts as absent. `needList` and `needEvent` throw instead.
  */
 import { isObject as isAnyObject, type JsonObject } from '../../base/json-object.ts'
 import { LlmError } from './llm-error.ts'
 
 export type { JsonObject }
 
-/** False for null, arrays, numbers that are kept as they stand, and everything that is no object. */
+/** Returns false for null, arrays, numbers in `JSON.rawJSON`, and everything else that is not an object. */
 export function isObject(value: unknown): value is JsonObject {
   return isAnyObject(value) && !JSON.isRawJSON(value)
 }
 
-/** An own property; never one of a prototype. */
 export function field(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }
@@ -37,29 +36,29 @@ export function booleanAt(value: unknown, name: string): boolean | undefined {
   return typeof found === 'boolean' ? found : undefined
 }
 
-/** The elements of an array; empty where there is none. */
+/** Returns the elements of an array; empty if the field is not an array. */
 export function listAt(value: unknown, name: string): readonly unknown[] {
   const found = field(value, name)
   return Array.isArray(found) ? found : []
 }
 
-/** @throws LlmError 400 where the field is no array. */
+/** @throws LlmError 400 if the field is not an array. */
 export function needList(value: unknown, name: string): readonly unknown[] {
   const found = field(value, name)
   if (Array.isArray(found)) return found
   throw new LlmError(400, `${name} must be an array`)
 }
 
-/** Integers that may be beyond 2^53, and exponents that may be beyond a double. */
+/** Matches integers that may exceed 2^53, and exponents that may exceed the range of a double. */
 const longNumber = /(?<![\d.])\d{16}|\d[eE]\+?\d{3}/
 
-/** May the text hold numbers that a double cannot? */
+/** Returns true if the text may contain numbers that a double cannot represent. */
 export const hasLongNumbers = (text: string): boolean => longNumber.test(text)
 
 /**
- * JSON text to a value; undefined where it is none. What is parsed is mostly written again, for
- * somebody else: numbers that a double cannot hold, such as ids and the limits of 64 bits in schemas
- * of tools, are kept as they stand (`JSON.rawJSON`), and count as absent where a number is asked for.
+ * Parses JSON; undefined if the text is not JSON. Most values are written again for another reader,
+ * so numbers that a double cannot represent, such as ids and 64-bit limits in tool schemas, keep
+ * their text (`JSON.rawJSON`). `numberAt` treats them as absent.
  */
 export function parseJson(text: string): unknown {
   try {
@@ -75,7 +74,54 @@ function keepExact(_key: string, value: unknown, { source }: { source?: string }
   return isKept ? value : JSON.rawJSON(source)
 }
 
-/** The object without the fields that are undefined; such fields stand for "not given". */
+/** Parses the data of an event of a streamed answer. @throws LlmError 502 if it is not JSON. */
+export function needEvent(data: string): unknown {
+  const event = parseJson(data)
+  if (event === undefined) throw new LlmError(502, 'an event of the answer is not JSON')
+  return event
+}
+
+/** Maps the items of a list; returns the same list if no item changes. */
+export function mapList(
+  list: readonly unknown[],
+  map: (item: unknown) => unknown,
+): readonly unknown[] {
+  let changed: unknown[] | undefined
+  for (let at = 0; at < list.length; at++) {
+    const mapped = map(list[at])
+    if (mapped === list[at]) continue
+    changed ??= [...list]
+    changed[at] = mapped
+  }
+  return changed ?? list
+}
+
+/** Maps the value of a field, or each item of a list there. Returns the same object if nothing changes. */
+export function mapField(
+  object: JsonObject,
+  name: string,
+  map: (value: unknown) => unknown,
+): JsonObject {
+  const value = object[name]
+  if (value === undefined) return object
+  const mapped = Array.isArray(value) ? mapList(value, map) : map(value)
+  return mapped === value ? object : { ...object, [name]: mapped }
+}
+
+/** Returns the object with `fields` replaced; the same object if no value changes. */
+export function withFields(object: JsonObject, fields: JsonObject): JsonObject {
+  for (const name of Object.keys(fields)) {
+    if (object[name] !== fields[name]) return { ...object, ...fields }
+  }
+  return object
+}
+
+/** Returns an object without the fields that are undefined. */
 export function compact(fields: Readonly<Record<string, unknown>>): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+  // This runs for every answer of a model. Going through lists of entries would cost several times more.
+  const present: Record<string, unknown> = {}
+  for (const name of Object.keys(fields)) {
+    if (fields[name] !== undefined) present[name] = fields[name]
+  }
+  return present
 }

@@ -1,8 +1,5 @@
-/** What providers speak: how a conversation is written for each, and how answers are read. */
+/** Provider formats: functions that write conversations and read answers. */
 import type { Answer, AnswerReader, Chat, ProviderError, ProviderFormat } from './chat.ts'
-
-export type { ProviderFormat } from './chat.ts'
-
 import { ClientToolReader, ClientTools } from './formats/client-tools.ts'
 import { readCompletion, readCompletionsError } from './formats/completions/response.ts'
 import { CompletionsReader } from './formats/completions/stream.ts'
@@ -22,25 +19,23 @@ import { writeMessagesRequest } from './formats/messages/write-request.ts'
 import { ToolLabels } from './formats/tool-labels.ts'
 import type { JsonObject } from './json.ts'
 
-/** How the pieces of a streamed answer are framed. */
-type Framing = 'sse' | 'event-stream'
-
-/** A request in a provider's format, with what is needed to read its answer. */
+/** A request in a provider's format, and the readers for its answer. */
 export interface Translation {
   readonly body: JsonObject
-  readonly framing: Framing
-  /** @throws LlmError 502 where it is no such answer. */
+  /** How the events of a streamed answer are framed. */
+  readonly framing: 'sse' | 'event-stream'
+  /** @throws LlmError 502 if the body is not an answer in this format. */
   readAnswer(body: unknown): Answer
   reader(): AnswerReader
   readError(status: number, text: string): ProviderError
 }
 
 interface TranslationOptions extends ConverseOptions {
-  /** A fresh random part for an id. */
+  /** Returns a new random part for an id. */
   newId(): string
 }
 
-/** @throws LlmError 400 where the provider cannot take the conversation. */
+/** @throws LlmError 400 if the format does not support the conversation. */
 export function translate(
   chat: Chat,
   format: ProviderFormat,

@@ -1,5 +1,5 @@
-// Numbers as they stand in a text (ECMAScript, JSON.parse source text access), which the library of
-// TypeScript does not have yet.
+// Types of "JSON.parse source text access" (ECMAScript), which gives access to numbers as they are written.
+// TypeScript's library does not have them yet.
 interface JSON {
   parse(
     text: string,

@@ -1,13 +1,12 @@
-/** JSON-RPC messages that the gateway writes itself. `id` is the JSON of an id. */
+/** Builds the JSON-RPC messages that the gateway itself sends. `id` parameters are JSON. */
 
-/** Codes of JSON-RPC 2.0 and MCP. */
+/** Error codes of JSON-RPC 2.0 and MCP. */
 export const codes = {
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
-  resourceNotFound: -32002,
 } as const
 
 export function errorText(
@@ -20,19 +19,22 @@ export function errorText(
   return `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":${JSON.stringify(error)}}`
 }
 
-/** The code of an answer that is an error; such an answer is short, and its error stands early. */
+/**
+ * Returns the error code of a response, if it has one. Error responses are short, so longer texts are not
+ * parsed.
+ */
 export function errorCodeOf(text: string): number | undefined {
   if (text.length > 4_096 || !text.includes('"error"')) return undefined
   const { error } = JSON.parse(text) as { error?: { code?: unknown } }
   return typeof error?.code === 'number' ? error.code : undefined
 }
 
-/** `result` is JSON. */
+/** Builds a response. `result` is JSON. */
 export function resultText(id: string, result: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 }
 
-/** `params` is JSON. */
+/** Builds a request. `params` is JSON. */
 export function requestText(id: string, method: string, params: string): string {
   return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}`
 }

@@ -1,13 +1,25 @@
-/** Many servers as one: what `initialize` answers. */
-import { jsonValue, member, rawOf, splice, textOf } from './json/scan.ts'
+/** `initialize` of several servers, joined into one response. */
+import { jsonValue, member, rawOf, replace, textOf } from './json/scan.ts'
 import { unavailableMeta } from './lists.ts'
 import { type McpRequest, type McpResponse, readMessage } from './message.ts'
-import { assumedVersion, knownVersions, versionFor } from './versions.ts'
 
-/** What the gateway needs to know of the answer of one server. */
+/** Supported protocol versions. They are dates, so comparing them as text finds the older one. */
+export const knownVersions = ['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
+export const latestVersion = '2025-11-25'
+/** The version of a request without an `mcp-protocol-version` header (streamable HTTP). */
+export const assumedVersion = '2025-03-26'
+
+/** Returns the requested version, or the latest one if the requested version is unknown. */
+export const versionFor = (asked: string | undefined): string =>
+  asked !== undefined && knownVersions.includes(asked) ? asked : latestVersion
+
+/** Does the version allow JSON-RPC batches? Only 2025-03-26 does. */
+export const hasBatches = (version: string): boolean => version === '2025-03-26'
+
+/** The members of the `initialize` response of one server that the gateway uses. */
 export interface ServerHello {
   readonly version: string
-  /** As the server wrote them. */
+  /** Capabilities as declared by the server. */
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
 }
@@ -22,46 +34,47 @@ export function readHello({ text, result }: McpResponse): ServerHello {
   }
 }
 
-/** JSON of the params that a client has sent, for servers that are to hear them later. */
+/** Returns the client's params as JSON, for servers that are initialized later. */
 export function helloParams(text: string, params: Parameters<typeof rawOf>[1] | undefined): string {
   return params === undefined ? '{}' : rawOf(text, params)
 }
 
-/** The version that a client asks for; undefined if it names none. */
+/** Returns the version that the client requests, if any. */
 export function askedVersion({ text, params }: McpRequest): string | undefined {
   return textOf(text, member(params, 'protocolVersion'))
 }
 
 /**
- * The request with a version that the gateway knows. Many servers accept whatever they are asked for,
- * and the gateway would then refuse every message of the session.
+ * Replaces an unknown protocol version in a request. Many servers would accept it, but the gateway could not
+ * serve it.
  */
 export function inKnownVersion(request: McpRequest): McpRequest {
   const asked = askedVersion(request)
   const version = versionFor(asked)
   const node = member(request.params, 'protocolVersion')
   if (asked === undefined || asked === version || node === undefined) return request
-  const { start, end } = node
-  const changed = readMessage(splice(request.text, [{ start, end, text: JSON.stringify(version) }]))
+  const changed = readMessage(replace(request.text, node, JSON.stringify(version)))
   return changed.kind === 'request' ? changed : request
 }
 
-/** The answer of the only server; a version that the gateway does not know becomes `version`. */
+/**
+ * Returns the response of the only server. If its version is unknown to the gateway, `version` replaces it.
+ */
 export function helloInVersion({ text, result }: McpResponse, version: string): string {
   const node = member(result, 'protocolVersion')
   const stated = textOf(text, node)
   if (node === undefined || stated === undefined || knownVersions.includes(stated)) return text
-  return splice(text, [{ start: node.start, end: node.end, text: JSON.stringify(version) }])
+  return replace(text, node, JSON.stringify(version))
 }
 
 type Part = Readonly<Record<string, unknown>>
 
-const isRecord = (value: unknown): value is Part =>
+export const isRecord = (value: unknown): value is Part =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * A server is heard where it has something: what one can do, all together can. Lists may change, as
- * targets come and go. Tasks are of one server each, and are not passed on among several.
+ * Merges the capabilities of all servers. List changes are always declared, because targets are added and
+ * removed. Tasks are left out, because they belong to one server.
  */
 function mergeCapabilities(all: readonly ServerHello[]): Part {
   const has = (name: string) => all.some(({ capabilities }) => isRecord(capabilities[name]))
@@ -86,15 +99,15 @@ function mergeCapabilities(all: readonly ServerHello[]): Part {
 }
 
 interface GatewayHello {
-  /** Of the product. */
+  /** Version of the gateway software. */
   readonly version: string
-  /** What the client has asked for, or the latest version if that is unknown. */
+  /** The protocol version that the client requests, or the latest one if that is unknown. */
   readonly wanted: string
   /** Names of targets that did not answer. */
   readonly missing: readonly string[]
 }
 
-/** The result for several servers, and the version that it settles. */
+/** Returns the `initialize` result for several servers, and the protocol version in it. */
 export function mergeHellos(
   hellos: ReadonlyMap<string, ServerHello>,
   { version, wanted, missing }: GatewayHello,

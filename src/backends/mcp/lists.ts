@@ -1,22 +1,22 @@
-/** Lists of one target or of many: what is left out, what is called otherwise, what comes next. */
-import { type JsonNode, member, rawOf, splice, textOf } from './json/scan.ts'
+/** Filters and renames the items of lists, and joins the lists and cursors of several targets. */
+import { type JsonNode, member, rawOf, replace, textOf } from './json/scan.ts'
 import type { McpResponse } from './message.ts'
 import type { ListMethod } from './methods.ts'
-import { clientName, clientUri } from './naming.ts'
+import { clientName, clientUri, readPairs, writePairs } from './naming.ts'
 
-/** The part of one target. */
+/** One target's part of a list. */
 export interface ListPart {
   readonly target: string
-  /** JSON of the items, as clients are to see them. */
+  /** JSON of the items, as clients see them. */
   readonly items: readonly string[]
-  /** Where the target goes on; undefined where it has told all. */
+  /** The target's next cursor; undefined at the end of its list. */
   readonly cursor: string | undefined
 }
 
-/** Is the item that the target calls so to be shown? */
+/** Is the item with this name shown to the client? */
 export type Keeps = (name: string) => boolean
 
-/** Items of an answer. `isPrefixed`: clients see several targets. */
+/** Reads the items of a response. If `isPrefixed`, the target is added to their names. */
 export function partOf(
   target: string,
   method: ListMethod,
@@ -33,7 +33,7 @@ export function partOf(
   return { target, items, cursor: textOf(text, member(result, 'nextCursor')) }
 }
 
-/** The answer of the only target without what is not to be shown; all else stays as it is. */
+/** Removes hidden items from the response of the only target; everything else stays unchanged. */
 export function withoutItems(method: ListMethod, { text, result }: McpResponse, keeps: Keeps) {
   const list = member(result, method.member)
   if (list === undefined) return text
@@ -44,7 +44,7 @@ export function withoutItems(method: ListMethod, { text, result }: McpResponse, 
   })
   if (kept.length === all.length) return text
   const items = `[${kept.map((node) => rawOf(text, node)).join(',')}]`
-  return splice(text, [{ start: list.start, end: list.end, text: items }])
+  return replace(text, list, items)
 }
 
 const nameOf = (text: string, node: JsonNode, { key }: ListMethod): string | undefined =>
@@ -64,10 +64,10 @@ function renamed(
   return `${before}${JSON.stringify(called)}${text.slice(value.end, node.end)}`
 }
 
-/** Where `_meta` of a result names targets whose part is missing. */
+/** Member of a result's `_meta` that lists the targets that failed. */
 const unavailableKey = 'sluice.dev/unavailable'
 
-/** The result with the parts of all targets, in their order. `missing`: those that failed. */
+/** Joins the parts of all targets, in order. `missing` names the targets that failed. */
 export function mergedResult(
   { member: name }: ListMethod,
   parts: readonly ListPart[],
@@ -84,27 +84,16 @@ export function unavailableMeta(missing: readonly string[]): string {
   return JSON.stringify({ [unavailableKey]: missing })
 }
 
-/** Cursors of all targets that have more, in one; undefined where none has. */
+/** Joins the cursors of all targets that have more items. Returns undefined if none has. */
 function writeCursor(parts: readonly ListPart[]): string | undefined {
-  const left = parts.flatMap(({ target, cursor }) =>
+  const cursors = parts.flatMap(({ target, cursor }) =>
     cursor === undefined ? [] : [[target, cursor] as const],
   )
-  if (left.length === 0) return undefined
-  return Buffer.from(JSON.stringify(left)).toString('base64url')
+  return cursors.length === 0 ? undefined : writePairs(cursors)
 }
 
-/** Cursors by target; undefined where the text is none that the gateway has written. */
+/** Returns the cursors by target; undefined if the gateway did not write the text. */
 export function readCursor(text: string): ReadonlyMap<string, string> | undefined {
-  try {
-    const pairs: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
-    if (!Array.isArray(pairs) || pairs.length === 0 || !pairs.every(isPair)) return undefined
-    return new Map(pairs)
-  } catch {
-    return undefined
-  }
-}
-
-/** Two texts, as cursors and positions of streams are written. */
-export function isPair(value: unknown): value is readonly [string, string] {
-  return Array.isArray(value) && value.length === 2 && value.every((one) => typeof one === 'string')
+  const cursors = readPairs(text)
+  return cursors?.size === 0 ? undefined : cursors
 }

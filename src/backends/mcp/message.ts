@@ -1,43 +1,42 @@
-/** One JSON-RPC message of MCP, read as strictly as the strictest of those who will read it. */
+/** Reads JSON-RPC messages of MCP as strictly as the strictest server or client. */
 import { type JsonNode, JsonRefusal, member, rawOf, scanJson, textOf } from './json/scan.ts'
 
-/** Deep enough for any schema or result that means something. */
+/** Maximum nesting depth of a message, which is enough for realistic schemas and results. */
 const maxDepth = 128
-/** Down to the parts of the items of a result: message, result, list, item, name. */
+/** Depth up to which nodes are kept, which includes the names of list items. */
 const keptDepth = 7
 
-export interface McpRequest {
-  readonly kind: 'request'
+interface Call {
   readonly text: string
   readonly method: string
-  /** The id as it stands: a JSON string or number. */
-  readonly id: string
   readonly root: JsonNode
   readonly params: JsonNode | undefined
 }
 
-export interface McpNotification {
+export interface McpNotification extends Call {
   readonly kind: 'notification'
-  readonly text: string
-  readonly method: string
-  readonly root: JsonNode
-  readonly params: JsonNode | undefined
+}
+
+export interface McpRequest extends Call {
+  readonly kind: 'request'
+  /** The id as a JSON string or number. */
+  readonly id: string
 }
 
 export interface McpResponse {
   readonly kind: 'response'
   readonly text: string
-  /** Undefined where the sender could not tell what it answers; errors only. */
+  /** Undefined only in an error response whose sender could not read the id of the request. */
   readonly id: string | undefined
   readonly root: JsonNode
-  /** Exactly one of both. */
+  /** Exactly one of `result` and `error` is set. */
   readonly result: JsonNode | undefined
   readonly error: JsonNode | undefined
 }
 
 export type McpMessage = McpRequest | McpNotification | McpResponse
 
-/** Text that is not a valid message. */
+/** Thrown if a text is not a valid message. */
 export class MessageRefusal extends Error {
   override readonly name = 'MessageRefusal'
   /** JSON-RPC error code: -32700 for text that is not JSON, -32600 for JSON that is not a message. */
@@ -53,11 +52,11 @@ export class MessageRefusal extends Error {
 }
 
 const members = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
-/** Members of params that decide who may do what, or where a message goes. */
+/** Members of params that are used for authorization or routing. */
 const paramMembers = ['name', 'uri', 'ref', 'cursor', 'arguments', '_meta', 'requestId', 'level']
 /** Members of `params.ref` of completion/complete, which name a prompt or a template. */
 const refMembers = ['type', 'name', 'uri']
-/** Only methods below it are notifications; every other method is a request and needs an id. */
+/** Only methods with this prefix are notifications; all others are requests and need an id. */
 const notificationPrefix = 'notifications/'
 
 /** @throws MessageRefusal */
@@ -65,7 +64,7 @@ export function readMessage(text: string): McpMessage {
   return messageAt(text, scan(text))
 }
 
-/** One message, or a batch of them (which no version but 2025-03-26 has). @throws MessageRefusal */
+/** Reads one message, or a batch, which only version 2025-03-26 allows. @throws MessageRefusal */
 export function readMessages(text: string): McpMessage | readonly McpMessage[] {
   const root = scan(text)
   if (root.type !== 'array') return messageAt(text, root)
@@ -74,9 +73,8 @@ export function readMessages(text: string): McpMessage | readonly McpMessage[] {
 }
 
 /**
- * Reads a message or a batch of a client. The method, and not a missing id, decides whether a message
- * is a notification: servers that ignore the difference would carry out a request without an id, which
- * is judged like a notification. @throws MessageRefusal
+ * Reads a message or a batch of a client. Whether a message is a notification depends on its method, not on
+ * a missing id, because a server could execute a request that has no id. @throws MessageRefusal
  */
 export function readClientMessages(text: string): McpMessage | readonly McpMessage[] {
   const found = readMessages(text)
@@ -146,7 +144,7 @@ function responseAt(text: string, root: JsonNode): McpResponse {
   return { kind: 'response', text, id: idAt(text, node), root, result, error }
 }
 
-/** Strings in the one way in which JSON.stringify writes them, so that equal ids are equal text. */
+/** Returns the id as JSON. Strings are written by JSON.stringify, so that equal ids have equal texts. */
 function idAt(text: string, node: JsonNode): string {
   const value = textOf(text, node)
   if (value !== undefined) return JSON.stringify(value)
@@ -154,7 +152,7 @@ function idAt(text: string, node: JsonNode): string {
   return rawOf(text, node)
 }
 
-/** Some parsers ignore case: to them `Name` and `name` are one key, which then is there twice. */
+/** Refuses keys such as `Name`, because parsers that ignore case would read them as `name`. */
 function refuseLookalikes(node: JsonNode | undefined, known: readonly string[]): void {
   for (const key of node?.keys ?? []) {
     if (known.includes(key)) continue

@@ -1,23 +1,24 @@
-/** Requests of MCP clients: what each is about, and to whom it goes where there are several targets. */
+/** Methods of MCP clients, and how they are served if there are several targets. */
 import type { McpItemType } from '../../exchange/mcp.ts'
 
-/** A list: every target that has some gives its part. */
+/** A method that lists items. Every target contributes its part. */
 export interface ListMethod {
   readonly kind: 'list'
-  /** The method itself, such as `tools/list`. */
+  /** The method, such as `tools/list`. */
   readonly name: string
-  /** Of the result. */
+  /** Member of the result that contains the list. */
   readonly member: 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
-  /** Of an item: what it is called by. */
+  /** Member of an item that identifies it. */
   readonly key: 'name' | 'uri' | 'uriTemplate'
   readonly type: McpItemType
-  readonly capability: Capability
+  /** Capability of servers that support the method. */
+  readonly capability: string
 }
 
-/** Names one item, and goes to the target that has it. */
+/** A method that names one item. It is sent to the target that has the item. */
 export interface ItemMethod {
   readonly kind: 'item'
-  /** Of params. */
+  /** Member of params that names the item. */
   readonly key: 'name' | 'uri'
   readonly type: McpItemType
 }
@@ -27,49 +28,28 @@ type McpMethod =
   | ItemMethod
   | { readonly kind: 'initialize' }
   | { readonly kind: 'ping' }
-  /** Names a prompt or a template. */
+  /** `completion/complete`, whose params name a prompt or a resource template. */
   | { readonly kind: 'complete' }
   | { readonly kind: 'level' }
-  /** About a task of one server: only a single target gets it. */
+  /** A method about a task of one server; supported only with a single target. */
   | { readonly kind: 'task' }
-  /** Unknown to the gateway: only a single target without authorization rules gets it. */
+  /** A method unknown to the gateway; passed only to a single target without authorization rules. */
   | { readonly kind: 'other' }
 
-type Capability = 'tools' | 'prompts' | 'resources' | 'logging' | 'completions'
+const capabilities = { tool: 'tools', prompt: 'prompts', resource: 'resources' } as const
+
+const list = (
+  type: McpItemType,
+  name: string,
+  member: ListMethod['member'],
+  key: ListMethod['key'],
+): ListMethod => ({ kind: 'list', type, name, member, key, capability: capabilities[type] })
 
 export const listMethods: readonly ListMethod[] = [
-  {
-    kind: 'list',
-    name: 'tools/list',
-    type: 'tool',
-    member: 'tools',
-    key: 'name',
-    capability: 'tools',
-  },
-  {
-    kind: 'list',
-    name: 'prompts/list',
-    type: 'prompt',
-    member: 'prompts',
-    key: 'name',
-    capability: 'prompts',
-  },
-  {
-    kind: 'list',
-    name: 'resources/list',
-    type: 'resource',
-    member: 'resources',
-    key: 'uri',
-    capability: 'resources',
-  },
-  {
-    kind: 'list',
-    name: 'resources/templates/list',
-    type: 'resource',
-    member: 'resourceTemplates',
-    key: 'uriTemplate',
-    capability: 'resources',
-  },
+  list('tool', 'tools/list', 'tools', 'name'),
+  list('prompt', 'prompts/list', 'prompts', 'name'),
+  list('resource', 'resources/list', 'resources', 'uri'),
+  list('resource', 'resources/templates/list', 'resourceTemplates', 'uriTemplate'),
 ]
 
 const item = (type: McpItemType, key: ItemMethod['key']): ItemMethod => ({
@@ -101,7 +81,7 @@ export function methodOf(name: string): McpMethod {
   return methods.get(name) ?? other
 }
 
-/** Notifications of the protocol, beside methods: names that may stand in metrics. */
+/** Notifications that the protocol defines. Only their names may be label values. */
 const notifications = new Set([
   'notifications/initialized',
   'notifications/cancelled',
@@ -110,7 +90,7 @@ const notifications = new Set([
   'notifications/roots/list_changed',
 ])
 
-/** A name for metrics: what clients make up is not one. */
+/** Returns the label value of a method: its name, or `other` for names that clients make up. */
 export function knownMethod(name: string): string {
   return methods.has(name) || notifications.has(name) ? name : 'other'
 }

@@ -1,14 +1,13 @@
 /**
- * What clients call things where there are several targets. Target names have neither `_`, `+` nor
- * `:`, so the first of these ends the name, and no two names can meet:
+ * Names that clients see if there are several targets. Target names contain neither `_`, `+` nor `:`.
+ * So the first of these characters in a name ends the target name, and names cannot collide:
  *
  *   tools, prompts             target_name
  *   resources, templates       target+uri
  *   ids of servers' requests,
- *   and their progress tokens  "target:" and the JSON of what the server gave
+ *   and their progress tokens  "target:" and the JSON of the id or token from the server
  */
 
-/** A name of a client, taken apart. */
 interface TargetName {
   readonly target: string
   readonly name: string
@@ -25,10 +24,10 @@ export const targetOfName = (name: string): TargetName | undefined => splitAt(na
 export const clientUri = (target: string, uri: string): string => `${target}+${uri}`
 export const targetOfUri = (uri: string): TargetName | undefined => splitAt(uri, '+')
 
-/** `id`: the JSON of an id or a progress token. Gives JSON, too. */
+/** Returns the id or progress token for the client as JSON. `id` is the JSON from the server. */
 export const clientId = (target: string, id: string): string => JSON.stringify(`${target}:${id}`)
 
-/** The other way; undefined where the gateway has not made the id. */
+/** Reverses `clientId`. Returns undefined if the gateway did not make the id. */
 export function targetOfId(id: string): TargetName | undefined {
   if (!id.startsWith('"')) return undefined
   const found = splitAt(JSON.parse(id) as string, ':')
@@ -42,4 +41,23 @@ function isId(json: string): boolean {
   } catch {
     return false
   }
+}
+
+/** Encodes one text per target, such as a cursor, as one text that the client sends back. */
+export function writePairs(pairs: Iterable<readonly [target: string, text: string]>): string {
+  return Buffer.from(JSON.stringify([...pairs])).toString('base64url')
+}
+
+/** Reverses `writePairs`. Returns undefined if the gateway did not write the text. */
+export function readPairs(text: string): ReadonlyMap<string, string> | undefined {
+  try {
+    const pairs: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    return Array.isArray(pairs) && pairs.every(isPair) ? new Map(pairs) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isPair(value: unknown): value is readonly [string, string] {
+  return Array.isArray(value) && value.length === 2 && value.every((one) => typeof one === 'string')
 }

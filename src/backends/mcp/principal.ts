@@ -1,21 +1,20 @@
 /**
- * Who a client is, as far as its credentials were verified. A session belongs to whoever began it:
+ * The principal of a client: all its verified credentials. A session belongs to the principal that
+ * began it. Each kind of credentials is represented by:
  *
- *   jwt          issuer and subject; without a subject the issuer, the client and what names a user;
- *                without any of these the token itself
+ *   JWT          issuer and subject, or issuer, client and user claims, or else the token itself
  *   API key      the key
  *   basic        the user name
  *   certificate  the SPIFFE id, else issuer, subject and alternative names
- *   extAuth      the user that the service names; else what it told of the request, and the
- *                credentials that it has judged by
+ *   extAuth      the user that the service names, else its metadata and the credentials that were sent to it
  *
- * All that were verified count together. New credentials of the same principal carry a session on.
+ * New credentials of the same principal can continue a session.
  */
 import type { Exchange, PeerCertificate } from '../../exchange/exchange.ts'
 import type { Learned, LearnedRecord, LearnedValue } from '../../exchange/learned.ts'
 import { principalDigest } from './session-state.ts'
 
-/** A digest; undefined if no credentials were verified. */
+/** Returns a digest of the principal; undefined if no credentials were verified. */
 export function principalOf({ learned, peerCertificate }: Exchange): string | undefined {
   const { basicAuth, apiKey, apiKeyToken } = learned
   return principalDigest([
@@ -29,7 +28,7 @@ export function principalOf({ learned, peerCertificate }: Exchange): string | un
 
 /** Claims that name a client (RFC 9068 section 2.2, OpenID Connect Core section 2, and vendors). */
 const clientClaims = ['client_id', 'azp', 'cid', 'appid']
-/** Claims that name a user where the issuer gives no `sub`. */
+/** Claims that name a user if there is no `sub`. */
 const userClaims = ['oid', 'uid', 'user_id', 'preferred_username', 'username', 'upn', 'email']
 
 function ownerOfToken({ jwt, jwtToken }: Learned): string | undefined {
@@ -53,7 +52,7 @@ function ownerOfCertificate(certificate: PeerCertificate | undefined): string | 
   return JSON.stringify(['names', issuer, subject, subjectAltNames])
 }
 
-/** Members of the metadata of external authorization that name a user. */
+/** Members of external authorization metadata that name a user. */
 const userMembers = [
   'sub',
   'subject',
@@ -78,11 +77,13 @@ function callerOf(learned: Learned): string | undefined {
   })
   const { identity = [], credentials = [] } = authorizedCaller ?? {}
   if (users.length + identity.length > 0) return JSON.stringify(['user', users, identity])
-  // A token that was verified says more than its bytes, which change with each renewal.
+  // A verified token is represented by its claims, because its text changes when it is renewed.
   const isVerified = (learned.jwt ?? learned.apiKey ?? learned.basicAuth) !== undefined
-  const judged = credentials.filter(([name]) => !(isVerified && name === 'authorization'))
-  if (judged.length === 0 && extauthz === undefined) return undefined
-  return JSON.stringify(['credentials', judged, canonical(extauthz)])
+  const checkedCredentials = credentials.filter(
+    ([name]) => !(isVerified && name === 'authorization'),
+  )
+  if (checkedCredentials.length === 0 && extauthz === undefined) return undefined
+  return JSON.stringify(['credentials', checkedCredentials, canonical(extauthz)])
 }
 
 function textIn(record: LearnedRecord, name: string): string | undefined {
@@ -90,7 +91,7 @@ function textIn(record: LearnedRecord, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** JSON with the members of objects in order, so that equal values are equal text. */
+/** JSON with sorted members, so that equal values have equal texts. */
 function canonical(value: LearnedValue | undefined): string {
   if (typeof value === 'bigint') return `${value}`
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`

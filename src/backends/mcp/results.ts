@@ -1,22 +1,9 @@
-/** Results and notifications of one target among several, as clients are to see them. */
-import { type JsonNode, member, rawOf, splice, textOf } from './json/scan.ts'
+/** Rewrites results and messages of a target for clients that see several targets. */
+import { type Edit, type JsonNode, member, rawOf, splice, textOf } from './json/scan.ts'
 import type { McpMessage, McpResponse } from './message.ts'
 import { clientId, clientUri } from './naming.ts'
 
-interface Edit {
-  readonly start: number
-  readonly end: number
-  readonly text: string
-}
-
-/** A string in another one's place. */
-function replaceText(text: string, node: JsonNode | undefined, change: (value: string) => string) {
-  const value = textOf(text, node)
-  if (node === undefined || value === undefined) return []
-  return [{ start: node.start, end: node.end, text: JSON.stringify(change(value)) }]
-}
-
-/** The answer to a call: URIs in it can be read, so they must be those that clients know. */
+/** Rewrites the URIs in a response, because clients may read these resources. */
 export function clientResult(target: string, { text, result }: McpResponse): string {
   if (result === undefined) return text
   const edits: Edit[] = []
@@ -34,20 +21,21 @@ export function clientResult(target: string, { text, result }: McpResponse): str
   return splice(text, edits)
 }
 
-const uriEdits = (target: string, text: string, node: JsonNode | undefined): Edit[] =>
-  replaceText(text, member(node, 'uri'), (uri) => clientUri(target, uri))
+function uriEdits(target: string, text: string, node: JsonNode | undefined): Edit[] {
+  const found = member(node, 'uri')
+  const uri = textOf(text, found)
+  if (found === undefined || uri === undefined) return []
+  return [{ start: found.start, end: found.end, text: JSON.stringify(clientUri(target, uri)) }]
+}
 
-/** A link to a resource, or a resource that is embedded. */
+/** Returns the edits for a content block that links to a resource or embeds one. */
 function blockEdits(target: string, text: string, block: JsonNode): Edit[] {
   const type = textOf(text, member(block, 'type'))
   if (type === 'resource_link') return uriEdits(target, text, block)
   return type === 'resource' ? uriEdits(target, text, member(block, 'resource')) : []
 }
 
-/**
- * What a server sends by itself. Ids and progress tokens of its requests are made ones that lead
- * back to it; those of the client's own requests are the client's, whatever the target.
- */
+/** Adds the target to the ids and progress tokens of its requests, so that answers are routed back to it. */
 export function clientMessage(target: string, message: McpMessage): string {
   const { text } = message
   if (message.kind === 'request') {

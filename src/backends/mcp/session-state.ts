@@ -1,93 +1,77 @@
 /**
- * Sessions live in their ids: what a proxy must know to carry one on is sealed into the id that the
- * client brings with each request (AES-256-GCM), so that any proxy with the key can. Whatever was not
- * sealed by such a proxy, for this backend, is no session.
+ * Sessions live in their ids: the state that a proxy needs is encrypted in the id that the client
+ * sends with each request, so that every proxy with the key can continue the session.
  */
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { Seal } from '../../base/seal.ts'
 
-/** What a session has at one target. */
+/** The session of a client at one target. */
 export interface TargetSession {
-  /** Of the server; absent where it gave none. */
+  /** Session id of the server, if it gave one. */
   readonly id?: string
-  /** `address:port` that has the session. */
+  /** `address:port` of the endpoint that has the session. */
   readonly endpoint?: string
   readonly version: string
-  /** Names of capabilities that the server has. */
+  /** Names of the server's capabilities. */
   readonly can: readonly string[]
 }
 
 export interface SessionState {
-  /** Of the session itself, for logs and for what is known of it besides. */
+  /** Identifies the session in logs and in memory. */
   readonly id: string
   /** `namespace/name`. */
   readonly backend: string
-  /** Who began it, as far as that is known; a digest. */
+  /** Digest of the credentials of the client that began the session, if it was authenticated. */
   readonly principal?: string
-  /** Of the protocol, as it was settled with the client. */
+  /** Protocol version that was agreed with the client. */
   readonly version: string
-  /** JSON of what the client has said of itself, for servers that come later. */
+  /** JSON of the client's `initialize` params, for servers that are added later. */
   readonly hello: string
   readonly targets: Readonly<Record<string, TargetSession>>
 }
 
-const nonceBytes = 12
-const tagBytes = 16
-/** Of the form of what is sealed. */
-const formVersion = 1
-/** Longer ids are nobody's: they could not have come back through the head limit. */
-const longestId = 16_384
-const longestState = 65_536
+/** Version of the encrypted format. */
+const formatVersion = 1
+/** Maximum length of an id. A longer one would exceed the limit of request heads. */
+const maxIdLength = 16_384
+const maxStateBytes = 65_536
 
 export class SessionSeal {
-  readonly #key: Buffer
+  readonly #seal: Seal
 
-  /** `secret`: at least 16 bytes that all proxies of the session share. */
+  /** `secret` has at least 16 bytes and is the same for all proxies that may continue the session. */
   constructor(secret: Uint8Array) {
-    this.#key = Buffer.from(hkdfSync('sha256', secret, '', 'sluice mcp session ids', 32))
+    this.#seal = new Seal('sluice mcp session ids', secret)
   }
 
-  /** An id of visible ASCII (streamable HTTP, session management). */
+  /** Encrypts the state into an id of visible ASCII characters (streamable HTTP, session management). */
   seal(state: SessionState): string {
-    const nonce = randomBytes(nonceBytes)
-    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce)
-    cipher.setAAD(aad(state.backend))
-    const plain = deflateRawSync(JSON.stringify([formVersion, state]))
-    const sealed = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
-    return sealed.toString('base64url')
+    const plain = deflateRawSync(JSON.stringify([formatVersion, state]))
+    return this.#seal.seal(plain, `mcp ${state.backend}`)
   }
 
-  /** The session behind an id; undefined where it is none of this backend's. */
+  /** Decrypts an id. Returns undefined if it is not an id of this backend. */
   open(id: string, backend: string): SessionState | undefined {
-    if (id.length > longestId) return undefined
-    const sealed = Buffer.from(id, 'base64url')
-    if (sealed.length <= nonceBytes + tagBytes) return undefined
-    // One session, one id: whatever else decodes to the same bytes was not given to anybody.
-    if (sealed.toString('base64url') !== id) return undefined
+    if (id.length > maxIdLength) return undefined
+    // Different base64 texts can decode to the same bytes. Only the text that was sent to the client is
+    // valid.
+    if (Buffer.from(id, 'base64url').toString('base64url') !== id) return undefined
+    const packed = this.#seal.open(id, `mcp ${backend}`)
+    if (packed === undefined) return undefined
     try {
-      const nonce = sealed.subarray(0, nonceBytes)
-      const decipher = createDecipheriv('aes-256-gcm', this.#key, nonce, {
-        authTagLength: tagBytes,
-      })
-      decipher.setAAD(aad(backend))
-      decipher.setAuthTag(sealed.subarray(-tagBytes))
-      const body = sealed.subarray(nonceBytes, -tagBytes)
-      const packed = Buffer.concat([decipher.update(body), decipher.final()])
-      const plain = inflateRawSync(packed, { maxOutputLength: longestState })
+      const plain = inflateRawSync(packed, { maxOutputLength: maxStateBytes })
       const [form, state] = JSON.parse(plain.toString()) as [number, SessionState]
-      return form === formVersion && state.backend === backend ? state : undefined
+      return form === formatVersion && state.backend === backend ? state : undefined
     } catch {
-      // Whatever is wrong with it: it is not an id that was given to anybody.
       return undefined
     }
   }
 }
 
-const aad = (backend: string): Buffer => Buffer.from(`mcp ${backend}`)
-
 export const newSessionId = (): string => randomBytes(12).toString('hex')
 
-/** A digest of who somebody is; undefined where nothing is known. */
+/** Returns a digest of verified credentials; undefined if there are none. */
 export function principalDigest(parts: readonly (string | undefined)[]): string | undefined {
   if (parts.every((part) => part === undefined)) return undefined
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)

@@ -1,4 +1,4 @@
-/** Conversions between the types, and `size`. */
+/** The conversion functions of CEL types, and `size`. */
 import { type CelError, isCelError } from '../error.ts'
 import { CelCidr, CelIp } from '../ip.ts'
 import { CelDuration, CelTimestamp, makeTimestamp, parseDuration, parseTimestamp } from '../time.ts'
@@ -18,23 +18,23 @@ import { badValue, type FunctionTable, fixed, wrongTypes } from './define.ts'
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Bytes as text; an error for what is not UTF-8. */
+/** Decodes UTF-8; returns an error if the bytes are not UTF-8. */
 function decodeUtf8(bytes: Uint8Array): string | CelError {
   try {
     return decoder.decode(bytes)
   } catch {
-    return badValue('the bytes are no UTF-8')
+    return badValue('the bytes are not UTF-8')
   }
 }
 
-/** The text of a text or of bytes that are UTF-8; undefined for all else. */
+/** Returns a string, or decodes bytes of UTF-8; undefined for any other value. */
 export function textOf(value: CelValue | undefined): string | undefined {
   if (typeof value === 'string') return value
   const text = value instanceof Uint8Array ? decodeUtf8(value) : undefined
   return typeof text === 'string' ? text : undefined
 }
 
-/** Length in code points. */
+/** Counts the code points of a text. */
 function codePoints(text: string): number {
   let count = text.length
   for (let i = 0; i < text.length - 1; i++) {
@@ -52,7 +52,7 @@ function size(value: CelValue): CelResult {
   return isMap(value) ? BigInt(mapSize(value)) : wrongTypes('size', value)
 }
 
-/** `string(x)`; also how an expression's value becomes a header value. */
+/** Converts a value to a string, as `string(x)` does. */
 export function toText(value: CelValue): CelResult {
   if (typeof value === 'string') return value
   if (typeof value === 'bigint' || typeof value === 'boolean') return value.toString()
@@ -76,12 +76,12 @@ function doubleText(value: number): string {
 function fromDouble(value: number, convert: (integer: bigint) => CelResult): CelResult {
   if (!Number.isFinite(value)) return convert(2n ** 70n)
   const result = convert(BigInt(Math.trunc(value)))
-  // The largest int cannot be told from the next power of two in a double.
+  // The largest int and uint round to these doubles, which are therefore treated as overflows.
   return value === 2 ** 63 || value === 2 ** 64 ? convert(2n ** 70n) : result
 }
 
 function parseInteger(text: string, convert: (integer: bigint) => CelResult): CelResult {
-  if (!/^[+-]?\d{1,30}$/.test(text)) return badValue('the text is no integer')
+  if (!/^[+-]?\d{1,30}$/.test(text)) return badValue('the text is not an integer')
   return convert(BigInt(text.replace(/^\+/, '')))
 }
 
@@ -119,7 +119,7 @@ function parseDouble(text: string): CelResult {
   const special = Object.hasOwn(specialDoubles, text) ? specialDoubles[text] : undefined
   if (special !== undefined) return special
   const isNumber = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text)
-  return isNumber ? Number(text) : badValue('the text is no number')
+  return isNumber ? Number(text) : badValue('the text is not a number')
 }
 
 function double(value: CelValue): CelResult {
@@ -148,7 +148,7 @@ function bool(value: CelValue): CelResult {
   if (typeof value === 'boolean') return value
   if (typeof value !== 'string') return wrongTypes('bool', value)
   const found = Object.hasOwn(bools, value) ? bools[value] : undefined
-  return found ?? badValue('the text is no bool')
+  return found ?? badValue('the text is not a bool')
 }
 
 function bytes(value: CelValue): CelResult {
@@ -169,7 +169,7 @@ function duration(value: CelValue): CelResult {
   return typeof value === 'string' ? parseDuration(value) : wrongTypes('duration', value)
 }
 
-/** Names of the types that are values of the language themselves. */
+/** Type names that are values in expressions. */
 export const typeNames: ReadonlySet<string> = new Set([
   'int',
   'uint',

@@ -1,33 +1,33 @@
-/** What a function of the language is made of. */
 import { CelError, noOverload } from '../error.ts'
 import type { Frame } from '../frame.ts'
 import { type CelResult, type CelValue, typeName } from '../value.ts'
 
-/** `f(a, b)`, `a.f(b)`, or both. */
+/** Whether a function is called as `f(a, b)`, as `a.f(b)`, or as either. */
 export type CallStyle = 'function' | 'method' | 'either'
 
-/** Arguments that a call leaves out are undefined; the receiver of a method is the first. */
+/** Omitted arguments are undefined. The receiver of a method is the first argument. */
 export type Apply = (frame: Frame, a: CelValue, b: CelValue, c: CelValue, d: CelValue) => CelResult
 
 export interface CelFunction {
   readonly style: CallStyle
-  /** Least and most arguments, the receiver included; at most 4 for `apply`. */
+  /** Minimum number of arguments, including the receiver. */
   readonly min: number
+  /** Maximum number of arguments, including the receiver; at most 4 for `apply`. */
   readonly max: number
   readonly apply?: Apply
-  /** Instead of `apply`, for any number of arguments. */
+  /** Replaces `apply` for functions with any number of arguments. */
   readonly applyAll?: (frame: Frame, args: readonly CelValue[]) => CelResult
 }
 
-/** Name -> function; a dot in a name is that of a namespace (`base64.encode`). */
+/** Functions by name; a name with a dot belongs to a namespace (`base64.encode`). */
 export type FunctionTable = Readonly<Record<string, CelFunction>>
 
-/** A function with a fixed number of arguments. */
+/** Defines a function with a fixed number of arguments. */
 export function fixed(style: CallStyle, count: number, apply: Apply): CelFunction {
   return { style, min: count, max: count, apply }
 }
 
-/** A function whose last arguments may be left out. */
+/** Defines a function whose last arguments may be omitted. */
 export function optionalFrom(
   style: CallStyle,
   min: number,
@@ -37,7 +37,7 @@ export function optionalFrom(
   return { style, min, max, apply }
 }
 
-/** A function of one text. */
+/** Defines a function of one string. */
 export function ofText(
   name: string,
   style: CallStyle,
@@ -48,7 +48,7 @@ export function ofText(
   )
 }
 
-/** A function of two texts. */
+/** Defines a function of two strings. */
 export function ofTexts(
   name: string,
   style: CallStyle,
@@ -61,12 +61,12 @@ export function ofTexts(
   )
 }
 
-/** The error for arguments of types that a function does not take. */
+/** The error for arguments of types that a function does not accept. */
 export function wrongTypes(name: string, ...values: readonly (CelValue | undefined)[]): CelError {
   return noOverload(name, ...values.filter((v) => v !== undefined).map((v) => typeName(v)))
 }
 
-/** The error for an argument of the right type that means nothing. */
+/** The error for an invalid argument of the right type. */
 export function badValue(message: string): CelError {
   return new CelError('value', message)
 }

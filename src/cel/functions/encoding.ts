@@ -1,4 +1,4 @@
-/** JSON, base64, URLs, forms, digests. */
+/** Functions for JSON, base64, URLs, forms, JWTs and digests. */
 import { createHash } from 'node:crypto'
 import { CelError, isCelError } from '../error.ts'
 import { type Frame, spend, stepsOfLength } from '../frame.ts'
@@ -23,7 +23,7 @@ import {
   wrongTypes,
 } from './define.ts'
 
-/** A function of one text, or of bytes that are UTF-8. */
+/** Defines a function of a string, or of bytes that are decoded as UTF-8. */
 function ofContent(
   name: string,
   style: CallStyle,
@@ -41,7 +41,7 @@ function bytesOf(value: CelValue): Uint8Array | undefined {
   return value instanceof Uint8Array ? value : undefined
 }
 
-/** A function of the bytes of a text or of bytes. */
+/** Defines a function of bytes, or of a string that is encoded as UTF-8. */
 function ofBytes(
   name: string,
   style: CallStyle,
@@ -56,10 +56,10 @@ function ofBytes(
 
 const toBase64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
 
-/** Both alphabets, padded or not. */
+/** Decodes the standard and the URL-safe alphabet, with or without padding. */
 function fromBase64(text: string): CelResult {
   const isBase64 = /^[A-Za-z0-9+/_-]*={0,2}$/.test(text) && text.replace(/=+$/, '').length % 4 !== 1
-  return isBase64 ? Buffer.from(text, 'base64') : badValue('the text is no base64')
+  return isBase64 ? Buffer.from(text, 'base64') : badValue('the text is not base64')
 }
 
 function digest(name: string, algorithm: 'sha1' | 'sha256' | 'md5'): CelFunction {
@@ -74,14 +74,14 @@ function decodeUrl(text: string): CelResult {
   }
 }
 
-/** Everything but the unreserved characters of RFC 3986 is encoded. */
+/** Encodes everything except the unreserved characters of RFC 3986. */
 const encodeUrl = (text: string) =>
   encodeURIComponent(text.toWellFormed()).replace(
     /[!'()*]/g,
     (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
   )
 
-/** A map as application/x-www-form-urlencoded; lists give a pair per item. */
+/** Encodes a map as application/x-www-form-urlencoded. A list becomes one pair per item. */
 function encodeForm(map: CelMapValue, frame: Frame): CelResult {
   const form = new URLSearchParams()
   for (const key of mapKeys(map)) {
@@ -99,7 +99,7 @@ function encodeForm(map: CelMapValue, frame: Frame): CelResult {
   return form.toString()
 }
 
-/** A map of texts; several values of one name become a list. */
+/** Decodes a form to a map of strings. If a name has several values, they become a list. */
 function decodeForm(text: string): CelResult {
   const form = new URLSearchParams(text)
   const names = [...new Set(form.keys())]
@@ -111,10 +111,10 @@ function decodeForm(text: string): CelResult {
   )
 }
 
-/** The claims of a JWT that nobody has verified. */
+/** Returns the claims of a JWT without verifying it. */
 function jwtPayload(token: string): CelResult {
   const [, payload, signature, ...rest] = token.replace(/^bearer +/i, '').split('.')
-  const bad = badValue('the text is no JWT')
+  const bad = badValue('the text is not a JWT')
   if (payload === undefined || signature === undefined || rest.length > 0) return bad
   const claims = parseJson(Buffer.from(payload, 'base64url').toString('utf8'))
   return isRecord(claims) ? claims : bad

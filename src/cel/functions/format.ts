@@ -1,4 +1,4 @@
-/** `format`: a text with clauses such as `%s` and `%.2f`, which take their values from a list. */
+/** The function `format`: replaces clauses such as `%s` and `%.2f` in a text by values from a list. */
 import { isCelError } from '../error.ts'
 import { type Frame, spend, stepsOfLength } from '../frame.ts'
 import {
@@ -19,7 +19,7 @@ import { toText } from './convert.ts'
 import { badValue, wrongTypes } from './define.ts'
 
 const defaultPrecision = 6
-/** The digits after the point that JavaScript writes exactly. */
+/** Maximum number of digits after the point, which JavaScript still writes exactly. */
 const maxPrecision = 100
 
 const clause = /%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))|%/g
@@ -73,7 +73,7 @@ function formatValue(frame: Frame, letter: string, value: CelValue, digits: numb
   }
 }
 
-/** `%s` takes values of every type; maps are sorted by the texts of their keys. */
+/** Formats a value of any type for `%s`. Maps are sorted by the text of their keys. */
 function readable(frame: Frame, value: CelValue, depth = 0): CelResult {
   if (depth >= maxValueDepth) return tooDeep
   if (value === null) return 'null'
@@ -107,7 +107,7 @@ function readableEntry(frame: Frame, map: CelMapValue, key: CelKey, depth: numbe
   return readable(frame, value, depth + 1)
 }
 
-/** Doubles count if they are whole: every number of a JSON text is a double. */
+/** Converts a value to an integer. Whole doubles are accepted, because every number in JSON is a double. */
 function toInteger(value: CelValue): bigint | undefined {
   if (typeof value === 'bigint') return value
   if (value instanceof CelUint) return value.value
@@ -129,7 +129,7 @@ function hexadecimal(letter: string, value: CelValue): CelResult {
   return inBase(16, letter, value)
 }
 
-/** `%f` and `%e`, rounded half to even, as C and Go round. */
+/** Formats `%f` and `%e`, rounded half to even as in C and Go. */
 function rounded(letter: 'f' | 'e', value: CelValue, digits: number): CelResult {
   const number = typeof value === 'number' ? value : toInteger(value)
   if (number === undefined) return wrongTypes(`%${letter}`, value)
@@ -137,28 +137,30 @@ function rounded(letter: 'f' | 'e', value: CelValue, digits: number): CelResult 
   const double = Number(number)
   if (!Number.isFinite(double)) return `${double}`
   const sign = double < 0 || Object.is(double, -0) ? '-' : ''
-  const size = Math.abs(double)
-  return sign + (letter === 'f' ? fixedPoint(size, digits) : scientific(size, digits))
+  const magnitude = Math.abs(double)
+  return sign + (letter === 'f' ? fixedPoint(magnitude, digits) : scientific(magnitude, digits))
 }
 
-function fixedPoint(size: number, digits: number): string {
-  // From 1e21 on `toFixed` has no digits after the point, and every double is whole.
+function fixedPoint(magnitude: number, digits: number): string {
+  // From 1e21 on, every double is an integer, and `toFixed` does not write it digit by digit.
   const exact =
-    size < 1e21 ? size.toFixed(maxPrecision) : `${BigInt(size)}.${'0'.repeat(maxPrecision)}`
-  return withPoint(cut(exact, digits), digits)
+    magnitude < 1e21
+      ? magnitude.toFixed(maxPrecision)
+      : `${BigInt(magnitude)}.${'0'.repeat(maxPrecision)}`
+  return withPoint(roundTo(exact, digits), digits)
 }
 
-function scientific(size: number, digits: number): string {
-  const [mantissa = '', power] = size.toExponential(maxPrecision).split('e')
-  const kept = cut(mantissa, digits)
+function scientific(magnitude: number, digits: number): string {
+  const [mantissa = '', power] = magnitude.toExponential(maxPrecision).split('e')
+  const kept = roundTo(mantissa, digits)
   const isCarried = kept >= 10n ** BigInt(digits + 1)
   const exponent = Number(power) + Number(isCarried)
   const text = withPoint(isCarried ? kept / 10n : kept, digits)
   return `${text}e${exponent < 0 ? '-' : '+'}${`${Math.abs(exponent)}`.padStart(2, '0')}`
 }
 
-/** A decimal number with `maxPrecision` digits after its point, in units of the last digit that is kept. */
-function cut(exact: string, digits: number): bigint {
+/** Rounds a number with `maxPrecision` decimals to `digits` decimals; returns it without the point. */
+function roundTo(exact: string, digits: number): bigint {
   const number = BigInt(exact.replace('.', ''))
   const unit = 10n ** BigInt(maxPrecision - digits)
   const [kept, rest] = [number / unit, number % unit]

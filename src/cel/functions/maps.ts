@@ -1,4 +1,4 @@
-/** Functions of maps, of query strings, and those that give something new each time. */
+/** Functions for maps and query strings, and `random`, `uuid` and `fail`. */
 import { randomUUID } from 'node:crypto'
 import { CelError, isCelError } from '../error.ts'
 import { FlattenedMap } from '../flattened.ts'
@@ -15,7 +15,7 @@ import {
 import { toText } from './convert.ts'
 import { type CelFunction, type FunctionTable, fixed, wrongTypes } from './define.ts'
 
-/** All entries; of a key in several maps the last one's value. */
+/** Merges maps. If several have a key, the last value wins. */
 function merge(frame: Frame, args: readonly CelValue[]): CelResult {
   if (!args.every(isMap)) return wrongTypes('merge', ...args)
   const result = new Map<CelKey, CelValue>()
@@ -35,20 +35,20 @@ function flatten(name: string, isRecursive: boolean): CelFunction {
   )
 }
 
-/** Where the query of a URI or of a path begins: behind `?`; it ends at `#`. */
+/** Splits a URI or path at `?` and `#`. */
 function splitUri(uri: string): { head: string; query: string; fragment: string } {
   const hash = uri.indexOf('#')
   const fragment = hash < 0 ? '' : uri.slice(hash)
   const rest = hash < 0 ? uri : uri.slice(0, hash)
-  const mark = rest.indexOf('?')
-  return mark < 0
+  const questionMark = rest.indexOf('?')
+  return questionMark < 0
     ? { head: rest, query: '', fragment }
-    : { head: rest.slice(0, mark), query: rest.slice(mark + 1), fragment }
+    : { head: rest.slice(0, questionMark), query: rest.slice(questionMark + 1), fragment }
 }
 
 const noParameter = new CelError('missing', 'there is no such query parameter')
 
-/** Every value of a parameter, decoded. */
+/** Returns all values of a query parameter, decoded. */
 function query(uri: CelValue, name: CelValue): CelResult {
   if (typeof uri !== 'string' || typeof name !== 'string') return wrongTypes('query', uri, name)
   const values = new URLSearchParams(splitUri(uri).query).getAll(name)
@@ -59,7 +59,7 @@ type Edit = (parameters: string[], name: string, pair: string) => string[]
 
 const nameOf = (pair: string) => [...new URLSearchParams(pair).keys()][0]
 
-/** Other parameters keep their places and their encoding. */
+/** Defines a function that edits one query parameter; all others keep their positions and encoding. */
 function editQuery(name: string, edit: Edit): CelFunction {
   return fixed('method', 3, (_, uri, key, value) => {
     const text = toText(value)
@@ -74,7 +74,7 @@ function editQuery(name: string, edit: Edit): CelFunction {
 
 const addQuery: Edit = (parameters, _, pair) => [...parameters, pair]
 
-/** The first one of the name is replaced, the others go. */
+/** Replaces the first parameter with this name and removes the others with this name. */
 const setQuery: Edit = (parameters, name, pair) => {
   const first = parameters.findIndex((parameter) => nameOf(parameter) === name)
   if (first < 0) return [...parameters, pair]

@@ -1,4 +1,4 @@
-/** Functions of numbers. */
+/** Functions for numbers. */
 import { CelError } from '../error.ts'
 import type { Frame } from '../frame.ts'
 import { isLess } from '../operators.ts'
@@ -9,11 +9,11 @@ function isNumber(value: CelValue | undefined): value is bigint | number | CelUi
   return typeof value === 'bigint' || typeof value === 'number' || value instanceof CelUint
 }
 
-/** The greatest or least of the arguments, or of one list. */
+/** Defines a function that returns the greatest or least of its arguments, or of one list. */
 function extreme(name: string, wanted: 'greatest' | 'least'): CelFunction {
   const better = (frame: Frame, a: CelValue, b: CelValue) => {
-    const isGreater = isLess(a, b, frame) === true
-    return isGreater === (wanted === 'greatest') ? b : a
+    const isBGreater = isLess(a, b, frame) === true
+    return isBGreater === (wanted === 'greatest') ? b : a
   }
   return {
     style: 'function',
@@ -36,7 +36,7 @@ function onDouble(name: string, apply: (value: number) => CelResult): CelFunctio
   )
 }
 
-/** Halves away from zero. */
+/** Rounds to the nearest integer; ties round away from zero. */
 function round(value: number): number {
   return value < 0 ? -Math.floor(-value + 0.5) : Math.floor(value + 0.5)
 }
@@ -69,7 +69,7 @@ function bitwise(name: string, apply: (a: bigint, b: bigint) => bigint): CelFunc
   })
 }
 
-/** A shift of the 64 bits; negative distances are an error, distances from 64 on give 0. */
+/** Defines a shift of 64 bits. A negative distance is an error; a distance of 64 or more gives 0. */
 function shift(name: string, apply: (bits: bigint, by: bigint) => bigint): CelFunction {
   return fixed('function', 2, (_, value, by) => {
     const isInteger = typeof value === 'bigint' || value instanceof CelUint

@@ -1,4 +1,4 @@
-/** IP addresses and networks, as in Kubernetes. */
+/** Functions for IP addresses and networks, as in Kubernetes. */
 import { isCelError } from '../error.ts'
 import { CelCidr, CelIp, parseCidr, parseIp } from '../ip.ts'
 import type { CelResult, CelValue } from '../value.ts'
@@ -16,7 +16,7 @@ function ofCidr(name: string, apply: (cidr: CelCidr) => CelResult): CelFunction 
   )
 }
 
-/** `ip(text)`, `ip(ip)` and, as a method, the address of a network. */
+/** `ip(text)`, `ip(ip)` and `network.ip()`, which returns the address of a network. */
 function ip(value: CelValue): CelResult {
   if (typeof value === 'string') return parseIp(value)
   if (value instanceof CelIp) return value

@@ -1,5 +1,4 @@
-/** Functions of texts; positions and lengths are in code points. */
-
+/** Functions for strings. Positions and lengths count code points. */
 import { toPosition } from '../access.ts'
 import { type Frame, spend, stepsOfLength } from '../frame.ts'
 import { matchesPattern, replacePattern } from '../patterns.ts'
@@ -17,7 +16,7 @@ import { format } from './format.ts'
 
 const outside = badValue('the position is outside the text')
 
-/** Is every code point one UTF-16 unit, so that positions of both agree? */
+/** Returns true if every code point is one UTF-16 unit, so that positions equal offsets. */
 function isFlat(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     if ((text.charCodeAt(i) & 0xf800) === 0xd800) return false
@@ -25,7 +24,7 @@ function isFlat(text: string): boolean {
   return true
 }
 
-/** UTF-16 offset of a code point's position; undefined outside the text, its end included. */
+/** Converts a position, which may be the end, to a UTF-16 offset; undefined if it is outside the text. */
 function toOffset(text: string, position: number): number | undefined {
   if (!Number.isSafeInteger(position) || position < 0) return undefined
   if (isFlat(text)) return position <= text.length ? position : undefined
@@ -89,45 +88,45 @@ function lastIndexIn(text: CelValue, part: CelValue, from: CelValue | undefined)
 
 function replace(frame: Frame, args: readonly CelValue[]): CelResult {
   const [text, part, by, count] = args
-  const most = count === undefined ? -1 : integer(count)
+  const limit = count === undefined ? -1 : integer(count)
   if (typeof text !== 'string' || typeof part !== 'string' || typeof by !== 'string') {
     return wrongTypes('replace', ...args)
   }
-  if (most === undefined) return wrongTypes('replace', ...args)
+  if (limit === undefined) return wrongTypes('replace', ...args)
   const pieces = text.split(part)
-  const gaps = part === '' ? pieces.length + 1 : pieces.length - 1
-  const made = most < 0 ? gaps : Math.min(most, gaps)
-  const cost = spend(frame, stepsOfLength(text.length + made * by.length))
+  const occurrences = part === '' ? pieces.length + 1 : pieces.length - 1
+  const times = limit < 0 ? occurrences : Math.min(limit, occurrences)
+  const cost = spend(frame, stepsOfLength(text.length + times * by.length))
   if (cost !== undefined) return cost
-  if (most < 0 && part !== '') return pieces.join(by)
-  return part === '' ? insertEverywhere(text, by, made) : replaceFirst(pieces, part, by, made)
+  if (limit < 0 && part !== '') return pieces.join(by)
+  return part === '' ? insertEverywhere(text, by, times) : replaceFirst(pieces, part, by, times)
 }
 
-function replaceFirst(pieces: readonly string[], part: string, by: string, made: number): string {
-  const head = pieces.slice(0, made + 1).join(by)
-  const tail = pieces.slice(made + 1)
+function replaceFirst(pieces: readonly string[], part: string, by: string, times: number): string {
+  const head = pieces.slice(0, times + 1).join(by)
+  const tail = pieces.slice(times + 1)
   return [head, ...tail].join(part)
 }
 
-function insertEverywhere(text: string, by: string, made: number): string {
+function insertEverywhere(text: string, by: string, times: number): string {
   const points = [...text]
   let result = ''
-  for (let i = 0; i <= points.length; i++) result += (i < made ? by : '') + (points[i] ?? '')
+  for (let i = 0; i <= points.length; i++) result += (i < times ? by : '') + (points[i] ?? '')
   return result
 }
 
 function split(frame: Frame, args: readonly CelValue[]): CelResult {
   const [text, separator, count] = args
-  const most = count === undefined ? -1 : integer(count)
-  if (typeof text !== 'string' || typeof separator !== 'string' || most === undefined) {
+  const limit = count === undefined ? -1 : integer(count)
+  if (typeof text !== 'string' || typeof separator !== 'string' || limit === undefined) {
     return wrongTypes('split', ...args)
   }
   const cost = spend(frame, stepsOfLength(8 * text.length))
   if (cost !== undefined) return cost
-  if (most === 0) return []
+  if (limit === 0) return []
   const pieces = separator === '' ? [...text] : text.split(separator)
-  if (most < 0 || pieces.length <= most) return pieces
-  return [...pieces.slice(0, most - 1), pieces.slice(most - 1).join(separator)]
+  if (limit < 0 || pieces.length <= limit) return pieces
+  return [...pieces.slice(0, limit - 1), pieces.slice(limit - 1).join(separator)]
 }
 
 function join(frame: Frame, list: CelValue, separator: CelValue | undefined): CelResult {
@@ -140,7 +139,7 @@ function join(frame: Frame, list: CelValue, separator: CelValue | undefined): Ce
   return spend(frame, stepsOfLength(length)) ?? list.join(between)
 }
 
-/** Unicode white space, as Go and Rust see it. */
+/** Matches Unicode white space, as Go and Rust define it. */
 const space = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
 const leadingSpace = new RegExp(`^${space}+`)
 
@@ -166,7 +165,7 @@ const quoted: Readonly<Record<string, string>> = {
   '"': '\\"',
 }
 
-/** The text as a literal of the language. */
+/** Quotes a string as a literal of CEL. */
 function quote(text: string): string {
   const inner = text.toWellFormed().replace(/["\\]|\p{Cc}/gu, (char) => quoted[char] ?? char)
   return `"${inner}"`

@@ -1,4 +1,3 @@
-/** Every function that is no macro. */
 import { conversions } from './convert.ts'
 import type { CelFunction, FunctionTable } from './define.ts'
 import { encodingFunctions } from './encoding.ts'
@@ -18,9 +17,10 @@ const tables: readonly FunctionTable[] = [
   mapFunctions,
 ]
 
+/** All functions that are not macros. */
 export const functions: ReadonlyMap<string, CelFunction> = new Map(tables.flatMap(Object.entries))
 
-/** First parts of the names with a dot. */
+/** The parts of function names before a dot. */
 export const namespaces: ReadonlySet<string> = new Set(
   [...functions.keys()]
     .filter((name) => name.includes('.'))

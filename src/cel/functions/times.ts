@@ -1,4 +1,4 @@
-/** Parts of timestamps, in UTC or in a time zone, and of durations. */
+/** Functions that return parts of timestamps, in UTC or in a time zone, and of durations. */
 import { CelDuration, CelTimestamp } from '../time.ts'
 import type { CelResult, CelValue } from '../value.ts'
 import {
@@ -9,7 +9,7 @@ import {
   wrongTypes,
 } from './define.ts'
 
-/** A date whose UTC fields are the local ones of the zone. */
+/** Returns a date whose UTC fields are the local fields in the zone; undefined if there is no such zone. */
 function inZone(timestamp: CelTimestamp, zone: string): Date | undefined {
   const fixedZone = /^([+-]?)(\d\d):(\d\d)$/.exec(zone)
   if (fixedZone !== null) {
@@ -23,7 +23,7 @@ function inZone(timestamp: CelTimestamp, zone: string): Date | undefined {
 
 const formats = new Map<string, Intl.DateTimeFormat | undefined>()
 
-/** No more zones than this have names. */
+/** Maximum size of the cache. There are fewer named zones than this. */
 const maxFormats = 1000
 
 function formatOf(zone: string): Intl.DateTimeFormat | undefined {
@@ -49,7 +49,7 @@ function formatOf(zone: string): Intl.DateTimeFormat | undefined {
   return format
 }
 
-/** Milliseconds that a named zone is ahead of UTC at a moment. */
+/** Returns how many milliseconds a zone is ahead of UTC at a time; undefined if there is no such zone. */
 function zoneOffset(zone: string, milliseconds: number): number | undefined {
   const format = formatOf(zone)
   if (format === undefined) return undefined
@@ -76,7 +76,7 @@ function partOf(timestamp: CelTimestamp, zone: CelValue | undefined, part: OfDat
   return date === undefined ? badValue('there is no such time zone') : BigInt(part(date))
 }
 
-/** A method of timestamps, and of durations where these have the part. */
+/** Defines a method of timestamps, and of durations if `ofDuration` is set. */
 function part(
   name: string,
   ofDate: OfDate,

@@ -1,24 +1,13 @@
-/** The options of `sluice idp`. */
-import { type Command, InvalidArgumentError, Option } from 'commander'
-import { addHelp } from '../help.ts'
-import { processOutput, UsageError } from '../output.ts'
+/** The command `sluice idp prepare` and its options. */
+import { type Command, Option } from 'commander'
+import { addHelp, collect, nonEmpty } from '../options.ts'
+import { printAnswer, processOutput, UsageError } from '../output.ts'
 import type { PrepareOptions } from './prepare.ts'
 
-/** An empty argument is a variable of a script that was not set: nothing is done with it. */
-function filled(value: string): string {
-  if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
-  return value
-}
-
-const collect = (value: string, before: readonly string[] = []): string[] => [
-  ...before,
-  filled(value),
-]
-
-/** Arguments are seen by every user of a machine; a value given this way is not repeated either. */
+/** Refuses a password as an argument, which every user of the machine can see, and does not repeat it. */
 const refusePassword = (): never => {
   throw new UsageError(
-    'a password is never an argument: give --admin-password-file or set SLUICE_IDP_ADMIN_PASSWORD',
+    'a password is never an argument: use --admin-password-file or SLUICE_IDP_ADMIN_PASSWORD',
   )
 }
 
@@ -27,40 +16,42 @@ function providerOptions(command: Command): void {
     .requiredOption('--url <url>', 'base address of the identity provider')
     .requiredOption(
       '--realm <name>',
-      'realm whose tokens the gateway shall accept; it must exist',
-      filled,
+      'realm whose tokens the gateway accepts; it must exist',
+      nonEmpty,
     )
-    .requiredOption('--admin-user <name>', 'user that may administrate the realm', filled)
+    .requiredOption('--admin-user <name>', 'administrator of the realm', nonEmpty)
     .option(
       '--admin-password-file <path>',
-      'file with the password of that user; else SLUICE_IDP_ADMIN_PASSWORD',
+      'file with the password of that user (default: SLUICE_IDP_ADMIN_PASSWORD)',
     )
     .addOption(new Option('--admin-password [value]').argParser(refusePassword).hideHelp())
-    .option('--admin-realm <name>', 'realm of that user', filled, 'master')
-    .option('--admin-client <id>', 'client that the user signs in with', filled, 'admin-cli')
-    .option('--timeout <duration>', 'time for a call', '10s')
+    .option('--admin-realm <name>', 'realm of that user', nonEmpty, 'master')
+    .option('--admin-client <id>', 'client that the user signs in with', nonEmpty, 'admin-cli')
+    .option('--timeout <duration>', 'timeout of a call', '10s')
 }
 
 function clientOptions(command: Command): void {
   command
-    .requiredOption('--client-id <id>', 'client to register', filled)
+    .requiredOption('--client-id <id>', 'client to register', nonEmpty)
     .requiredOption(
       '--client-file <path>',
-      'where the id and the secret of the client are kept, for the next run too',
-      filled,
+      'file that stores the id and the secret of the client for later runs',
+      nonEmpty,
     )
-    .option('--service-accounts', 'let the client have a service account')
-    .option('--direct-access-grants', 'let users sign in with a password at the client')
-    .option('--authorization-services', 'let the provider decide on access for the client')
+    .option('--service-accounts', 'give the client a service account')
+    .option('--direct-access-grants', 'allow users to sign in with a password')
+    .option('--authorization-services', 'let the provider authorize requests for the client')
     .addOption(
-      new Option('--redirect-uri <uri>', 'of the client; may be repeated').argParser(collect),
+      new Option('--redirect-uri <uri>', 'redirect URI of the client; may be repeated').argParser(
+        collect,
+      ),
     )
     .option('--users-file <path>', 'users to add: YAML or JSON; see docs/identity-provider.md')
-    .option('--testing', 'remove the policies that restrict registration; never in production')
+    .option('--testing', 'delete the policies that restrict registration; never in production')
     .option(
       '--registration-policy-type <type>',
-      'type of the components that --testing looks through',
-      filled,
+      'type of the components that --testing searches',
+      nonEmpty,
       'org.keycloak.services.clientregistration.policy.ClientRegistrationPolicy',
     )
 }
@@ -68,16 +59,16 @@ function clientOptions(command: Command): void {
 function policyOptions(command: Command): void {
   command
     .addOption(
-      new Option('--target <Kind/name>', 'what the policy guards; may be repeated')
+      new Option('--target <Kind/name>', 'target of the policy; may be repeated')
         .argParser(collect)
         .makeOptionMandatory(),
     )
     .addOption(
       new Option('--audience <text>', 'accepted audience; may be repeated').argParser(collect),
     )
-    .option('--backend <Kind/name>', 'Service/name:port or GatewayBackend/name to get keys from')
-    .option('--name <name>', 'of the printed objects; idp-REALM where absent')
-    .option('--namespace <name>', 'of the printed objects')
+    .option('--backend <Kind/name>', 'Service/name:port or GatewayBackend/name of the key set')
+    .option('--name <name>', 'name of the printed objects (default: idp-REALM)')
+    .option('--namespace <name>', 'namespace of the printed objects')
     .addOption(
       new Option('-o, --output <format>', 'output format')
         .choices(['yaml', 'json'])
@@ -85,20 +76,21 @@ function policyOptions(command: Command): void {
     )
 }
 
-/** Adds `idp prepare`. */
+/** Adds the command `idp prepare`. */
 export function addIdentityProvider(program: Command): void {
   const group = program.command('idp').description('identity providers')
   const command = group
     .command('prepare')
     .description(
-      'register a client at an identity provider, add users, and print the GatewayPolicy that asks for its tokens; may run again',
+      'register a client at an identity provider, add users, and print the GatewayPolicy that requires its tokens; can be repeated',
     )
   providerOptions(command)
   clientOptions(command)
   policyOptions(command)
   command.action(async (options: PrepareOptions) => {
     const { prepare } = await import('./prepare.ts')
-    process.exitCode = await prepare(options, processOutput)
+    const answer = await prepare(options, processOutput.report)
+    process.exitCode = printAnswer(answer, options.output, processOutput)
   })
   addHelp(group)
 }

@@ -1,11 +1,11 @@
-/** Files of a preparation: what is read, and the one that is written. */
+/** Reads the input files of `sluice idp prepare`, and reads and writes its client file. */
 import { accessSync, constants, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { UsageError } from '../output.ts'
 
 /**
  * Reads the file that an option names, as UTF-8.
- * @throws UsageError naming the option where it cannot be read
+ * @throws UsageError that names the option if the file cannot be read
  */
 export function readInput(option: string, file: string): string {
   try {
@@ -17,21 +17,21 @@ export function readInput(option: string, file: string): string {
   }
 }
 
-/** A client as the identity provider knows it. */
+/** A client that is registered at the identity provider. */
 export interface RegisteredClient {
-  /** Base address and realm that it belongs to. */
+  /** Base address of the provider. */
   readonly url: string
   readonly realm: string
   readonly clientId: string
-  /** The provider's own id, by which admin endpoints name the client. */
+  /** The id that the provider assigned to the client. */
   readonly id: string
-  /** Absent where the file was written by hand for a client that existed before. */
+  /** Not set if the file was written by hand for an existing client. */
   readonly secret?: string
 }
 
 /**
- * The client that an earlier run has written down; undefined where there was none.
- * @throws UsageError where the file holds something else, or another client
+ * Returns the client that an earlier run stored, or undefined if the file does not exist.
+ * @throws UsageError if the file is not valid or is for another client
  */
 export function readClient(
   file: string,
@@ -52,7 +52,7 @@ export function readClient(
     )
   }
   const { id, secret } = given
-  if (typeof id !== 'string' || id === '') throw new UsageError(`${file}: 'id' must be a text`)
+  if (typeof id !== 'string' || id === '') throw new UsageError(`${file}: 'id' must be a string`)
   return { ...wanted, id, ...(typeof secret === 'string' && { secret }) }
 }
 
@@ -61,12 +61,12 @@ function parseObject(file: string, text: string): Readonly<Record<string, unknow
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null) return { ...value }
   } catch {
-    // Told below: the parser's message would quote the text, and with it perhaps the secret.
+    // The parser's message is dropped, because it quotes the text, which may contain the secret.
   }
-  throw new UsageError(`${file}: is no JSON object`)
+  throw new UsageError(`${file}: is not a JSON object`)
 }
 
-/** Found out before anything is changed: a secret that cannot be written down would be lost. */
+/** Called before the client is registered, because a secret that cannot be stored would be lost. */
 function requireFolder(file: string): undefined {
   try {
     accessSync(dirname(file), constants.W_OK)
@@ -75,7 +75,7 @@ function requireFolder(file: string): undefined {
   }
 }
 
-/** Writes the client down in one step, readable by its owner only. */
+/** Stores the client atomically, in a file that only its owner can read. */
 export function writeClient(file: string, client: RegisteredClient): void {
   const fresh = `${file}.${process.pid}.tmp`
   writeFileSync(fresh, `${JSON.stringify(client, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })

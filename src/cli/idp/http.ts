@@ -1,35 +1,119 @@
-/** One exchange with an identity provider: bounded in time and size, no redirects. */
-import { type Credentials, IdentityProviderError } from './problem.ts'
+/** Calls to an identity provider. Time and size are limited, and redirects are not followed. */
 
-/** Answers are small documents; a longer one is not what was asked for. */
+/** Ends `sluice idp prepare` with exit code 1. The message is one line and contains no credentials. */
+export class IdentityProviderError extends Error {}
+
+/** Maximum number of characters of an answer that an error message quotes. */
+const maxQuote = 200
+
+/** The credentials of a run. `hide` removes them from quoted answers, because a server may repeat them. */
+export class Credentials {
+  readonly #known = new Set<string>()
+
+  /** Remembers a credential and returns it. */
+  add(credential: string): string {
+    if (credential !== '') this.#known.add(credential)
+    return credential
+  }
+
+  /** Returns the text on one line, shortened, with every known credential replaced by a placeholder. */
+  hide(text: string): string {
+    let shown = text
+    // Longest first, because a credential may be part of another.
+    for (const credential of [...this.#known].sort((a, b) => b.length - a.length)) {
+      for (const form of [credential, JSON.stringify(credential).slice(1, -1)]) {
+        shown = shown.replaceAll(form, '(credential)')
+      }
+    }
+    const line = shown.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim()
+    return line.length > maxQuote ? `${line.slice(0, maxQuote)} ...` : line
+  }
+}
+
+/** Maximum size of an answer. Valid answers are much smaller. */
 const maxAnswerBytes = 1 << 20
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below the base address, with its query. */
+  /** Path and query below the base address. */
   readonly path: string
   readonly bearer?: string
-  /** Sent as JSON. */
+  /** Request body, sent as JSON. */
   readonly json?: unknown
-  /** Sent as form fields. */
+  /** Request body, sent as form fields. */
   readonly form?: Readonly<Record<string, string>>
 }
 
-export interface Answer {
-  readonly status: number
-  readonly text: string
-}
-
 export interface Server {
-  /** Without a slash at the end. */
+  /** Base address without a trailing slash. */
   readonly url: string
-  /** From the request to the last byte of the answer. */
+  /** Timeout from the start of the request to the last byte of the answer. */
   readonly timeoutMs: number
   readonly credentials: Credentials
 }
 
-/** "POST /realms/main/...": how every message names a call. */
-export const nameOf = ({ method, path }: Call): string => `${method} ${path}`
+/** A complete answer to a call, with any status. */
+export class Answer {
+  readonly status: number
+  readonly #text: string
+  readonly #server: Server
+  /** The name of the call in messages, such as `POST /realms/main/...`. */
+  readonly #call: string
+
+  constructor(server: Server, call: string, status: number, text: string) {
+    this.#server = server
+    this.#call = call
+    this.status = status
+    this.#text = text
+  }
+
+  get isSuccess(): boolean {
+    return this.status >= 200 && this.status < 300
+  }
+
+  /** @throws IdentityProviderError if the answer is not JSON */
+  json(): unknown {
+    try {
+      return JSON.parse(this.#text)
+    } catch {
+      throw this.problem('is not JSON')
+    }
+  }
+
+  /** @throws IdentityProviderError if the field is absent or empty */
+  textField(field: string, object: unknown = this.json()): string {
+    const value = (object as Readonly<Record<string, unknown>> | null)?.[field]
+    if (typeof value === 'string' && value !== '') return value
+    throw this.problem(`has no text in '${field}'`)
+  }
+
+  problem(text: string): IdentityProviderError {
+    return new IdentityProviderError(`the answer to ${this.#call} ${text}`)
+  }
+
+  /** Creates an error with the call, its status, the explanation of the server and `advice`. */
+  refusal(advice = ''): IdentityProviderError {
+    const quoted = this.#server.credentials.hide(explanationOf(this.#text))
+    const explanation = quoted === '' ? '' : ` (${quoted})`
+    const isRedirect = this.status >= 300 && this.status < 400
+    const next = isRedirect
+      ? 'it redirects; give the address of the server itself as --url'
+      : advice
+    const more = next === '' ? '' : `: ${next}`
+    return new IdentityProviderError(`${this.#call} answers ${this.status}${explanation}${more}`)
+  }
+}
+
+/** Returns the explanation in an error response, from the usual fields; empty if there is none. */
+function explanationOf(text: string): string {
+  try {
+    const body = JSON.parse(text) as Readonly<Record<string, unknown>> | null
+    const known = [body?.error_description, body?.errorMessage, body?.error]
+    return known.find((entry) => typeof entry === 'string') ?? ''
+  } catch {
+    return ''
+  }
+}
 
 function bodyOf(call: Call): { body?: string | URLSearchParams; type?: string } {
   if (call.form !== undefined) return { body: new URLSearchParams(call.form) }
@@ -48,7 +132,7 @@ async function readText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** The innermost cause says what happened; fetch itself says "fetch failed". */
+/** Returns the message of the innermost cause, because that of `fetch` itself is always "fetch failed". */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.cause !== undefined) return reasonOf(error.cause)
@@ -58,76 +142,27 @@ function reasonOf(error: unknown): string {
 
 /**
  * Sends a call and reads the whole answer, whatever its status.
- * @throws IdentityProviderError where the server cannot be reached, is too slow or says too much
+ * @throws IdentityProviderError if the server cannot be reached, is too slow or sends too much
  */
 export async function exchange(server: Server, call: Call): Promise<Answer> {
+  const { method, path, bearer } = call
   const { body, type } = bodyOf(call)
   const headers = new Headers({ accept: 'application/json' })
   if (type !== undefined) headers.set('content-type', type)
-  if (call.bearer !== undefined) headers.set('authorization', `Bearer ${call.bearer}`)
+  if (bearer !== undefined) headers.set('authorization', `Bearer ${bearer}`)
+  const name = `${method} ${path}`
   try {
-    const response = await fetch(server.url + call.path, {
-      method: call.method,
+    const response = await fetch(server.url + path, {
+      method,
       headers,
-      ...(body !== undefined && { body }),
-      // A credential goes to the address that was given, and nowhere else.
+      body,
+      // Redirects are not followed, so that credentials are sent to the given address only.
       redirect: 'manual',
       signal: AbortSignal.timeout(server.timeoutMs),
     })
-    return { status: response.status, text: await readText(response) }
+    return new Answer(server, name, response.status, await readText(response))
   } catch (error) {
     const reason = server.credentials.hide(reasonOf(error))
-    throw new IdentityProviderError(`${nameOf(call)} failed at ${server.url}: ${reason}`)
+    throw new IdentityProviderError(`${name} failed at ${server.url}: ${reason}`)
   }
-}
-
-/** What the server says about a refusal, in the fields that such servers use; empty for nothing. */
-function explanationOf(text: string): string {
-  try {
-    const said = JSON.parse(text) as Readonly<Record<string, unknown>> | null
-    const known = [said?.error_description, said?.errorMessage, said?.error]
-    return known.find((entry) => typeof entry === 'string') ?? ''
-  } catch {
-    return ''
-  }
-}
-
-/** A refusal as an error that names the call, its status and what the server says. */
-export function refusal(
-  server: Server,
-  call: Call,
-  { status, text }: Answer,
-  advice = '',
-): IdentityProviderError {
-  const said = server.credentials.hide(explanationOf(text))
-  const explanation = said === '' ? '' : ` (${said})`
-  const moved = status >= 300 && status < 400 ? 'it redirects; give --url as the server has it' : ''
-  const next = advice === '' ? moved : advice
-  const more = next === '' ? '' : `: ${next}`
-  return new IdentityProviderError(`${nameOf(call)} answers ${status}${explanation}${more}`)
-}
-
-/**
- * The answer as JSON.
- * @throws IdentityProviderError where it is none
- */
-export function parseAnswer(call: Call, { text }: Answer): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new IdentityProviderError(`${nameOf(call)} answers with what is no JSON`)
-  }
-}
-
-/**
- * A text field of a JSON answer.
- * @throws IdentityProviderError where it is absent or empty
- */
-export function textField(call: Call, answer: unknown, field: string): string {
-  const record = (typeof answer === 'object' ? answer : null) as Readonly<
-    Record<string, unknown>
-  > | null
-  const value = record?.[field]
-  if (typeof value === 'string' && value !== '') return value
-  throw new IdentityProviderError(`${nameOf(call)} answers without a text in '${field}'`)
 }

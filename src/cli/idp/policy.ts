@@ -1,5 +1,6 @@
-/** What is printed: a GatewayPolicy that asks for tokens of the realm, and the backend for its keys. */
-import { gatewayGroup, ownGroup } from '../../api/names.ts'
+/** Creates the manifests: a GatewayPolicy that requires tokens of the realm, and its key set's backend. */
+import { kinds as known, requestRouteKinds } from '../../api/kinds.ts'
+import { ownGroup } from '../../api/names.ts'
 import { validateObject } from '../../api/validate.ts'
 import { UsageError } from '../output.ts'
 import type { Discovery } from './setup.ts'
@@ -9,25 +10,16 @@ type Manifest = Readonly<Record<string, unknown>>
 export interface PolicyOptions {
   readonly name: string
   readonly namespace?: string
-  /** Kind/name. */
-  readonly targets: readonly string[]
-  readonly audiences: readonly string[]
-  /** Kind/name, or Service/name:port; where absent, a static backend is printed too. */
+  /** Targets of the policy, each as Kind/name. */
+  readonly target: readonly string[]
+  readonly audience?: readonly string[]
+  /** Backend of the key set: Service/name:port or GatewayBackend/name. If omitted, one is printed too. */
   readonly backend?: string
 }
 
 const apiVersion = 'sluice.dev/v1alpha1'
 
-const groups: Readonly<Record<string, string>> = {
-  Gateway: gatewayGroup,
-  HTTPRoute: gatewayGroup,
-  GRPCRoute: gatewayGroup,
-  ListenerSet: gatewayGroup,
-  GatewayBackend: ownGroup,
-  Service: '',
-}
-
-/** RFC 1123 subdomain, as Kubernetes wants it of names. */
+/** Matches an RFC 1123 subdomain, which Kubernetes requires for object names. */
 const objectName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
 function reference(option: string, text: string, kinds: readonly string[]): Manifest {
@@ -35,41 +27,38 @@ function reference(option: string, text: string, kinds: readonly string[]): Mani
     /^([A-Za-z]+)\/([^/:]+)(?::([0-9]{1,5}))?$/.exec(text) ?? []
   const wantsPort = kind === 'Service'
   if (!kinds.includes(kind) || (port !== undefined) !== wantsPort) {
-    const forms = kinds.map((known) => `${known}/NAME${known === 'Service' ? ':PORT' : ''}`)
+    const forms = kinds.map((one) => `${one}/NAME${one === 'Service' ? ':PORT' : ''}`)
     throw new UsageError(`${option}: '${text}' must be ${forms.join(' or ')}`)
   }
   if (name.length > 253 || !objectName.test(name)) {
-    throw new UsageError(`${option}: '${name}' is no name of an object`)
+    throw new UsageError(`${option}: '${name}' is not a valid object name`)
   }
-  return { group: groups[kind], kind, name, ...(wantsPort && { port: Number(port) }) }
+  const { group } = known.find((row) => row.kind === kind) ?? {}
+  return { group, kind, name, ...(wantsPort && { port: Number(port) }) }
 }
 
 /**
- * References of the options, found wrong before anything is changed.
- * @throws UsageError naming the option
+ * Parses the references in the options.
+ * @throws UsageError that names the wrong option
  */
-export function referencesOf({ targets, backend }: PolicyOptions): {
+export function referencesOf({ target: targets, backend }: PolicyOptions): {
   readonly targetRefs: readonly Manifest[]
   readonly backendRef?: Manifest
 } {
-  const targetKinds = ['Gateway', 'ListenerSet', 'HTTPRoute', 'GRPCRoute']
+  const targetKinds = ['Gateway', 'ListenerSet', ...requestRouteKinds]
   const targetRefs = targets.map((target) => reference('--target', target, targetKinds))
   if (backend === undefined) return { targetRefs }
   const backendRef = reference('--backend', backend, ['Service', 'GatewayBackend'])
   return { targetRefs, backendRef }
 }
 
-/** The backend of the identity provider; where its address says https, a policy for TLS too. */
+/** A backend for the identity provider, and a TLS policy for it if its address begins with https. */
 function backendFor(url: URL, metadata: Manifest & { readonly name: string }): Manifest[] {
   const isSecure = url.protocol === 'https:'
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const port = Number(url.port || (isSecure ? 443 : 80))
-  const backend = {
-    apiVersion,
-    kind: 'GatewayBackend',
-    metadata,
-    spec: { static: { host, port } },
-  }
+  const spec = { static: { host, port } }
+  const backend = { apiVersion, kind: 'GatewayBackend', metadata, spec }
   if (!isSecure) return [backend]
   const { name } = metadata
   const tls = {
@@ -85,16 +74,16 @@ function backendFor(url: URL, metadata: Manifest & { readonly name: string }): M
 }
 
 /**
- * The manifests, checked as the gateway checks them.
+ * Creates the manifests and validates them as the gateway does.
  * @param url base address of the identity provider
- * @throws UsageError naming the field that the gateway would refuse
+ * @throws UsageError that names the field that the gateway would refuse
  */
 export function manifestsOf(
   url: string,
   { issuer, jwksPath }: Discovery,
   options: PolicyOptions,
 ): Manifest[] {
-  const { name, namespace, audiences } = options
+  const { name, namespace, audience = [] } = options
   const metadata = { name, ...(namespace !== undefined && { namespace }) }
   const { targetRefs, backendRef } = referencesOf(options)
   const own = backendRef === undefined ? backendFor(new URL(url), metadata) : []
@@ -102,7 +91,7 @@ export function manifestsOf(
     jwksPath,
     backendRef: backendRef ?? { group: ownGroup, kind: 'GatewayBackend', name },
   }
-  const provider = { issuer, ...(audiences.length > 0 && { audiences }), jwks: { remote } }
+  const provider = { issuer, ...(audience.length > 0 && { audiences: audience }), jwks: { remote } }
   const policy = {
     apiVersion,
     kind: 'GatewayPolicy',

@@ -1,19 +1,18 @@
-/** `sluice idp prepare`: sets a realm up and prints the policy that asks for its tokens. */
+/** `sluice idp prepare` sets up a realm and prints the policy that requires its tokens. */
 
-import { stringify } from 'yaml'
 import { parseDurationMs } from '../../base/duration.ts'
 import { timerDelay } from '../../base/timer-delay.ts'
-import { exitCode, type Output, UsageError } from '../output.ts'
-import { AdminClient, type Administrator } from './admin.ts'
+import { manifestsAnswer } from '../manifests.ts'
+import { type Answer, exitCode, type ManifestFormat, type Output, UsageError } from '../output.ts'
+import { AdminClient } from './admin.ts'
 import { readInput } from './files.ts'
-import type { Server } from './http.ts'
+import { Credentials, IdentityProviderError, type Server } from './http.ts'
 import { manifestsOf, type PolicyOptions, referencesOf } from './policy.ts'
-import { Credentials, IdentityProviderError } from './problem.ts'
 import { baseAddress, Setup } from './setup.ts'
 import { readUsers } from './users.ts'
 
-/** Options as the command line gives them; see command.ts. */
-export interface PrepareOptions {
+/** Options from the command line; see command.ts. */
+export interface PrepareOptions extends Omit<PolicyOptions, 'name'> {
   readonly url: string
   readonly realm: string
   readonly adminRealm: string
@@ -29,18 +28,14 @@ export interface PrepareOptions {
   readonly usersFile?: string
   readonly testing?: boolean
   readonly registrationPolicyType: string
-  readonly target: readonly string[]
-  readonly audience?: readonly string[]
-  readonly backend?: string
   readonly name?: string
-  readonly namespace?: string
   readonly timeout: string
-  readonly output: 'yaml' | 'json'
+  readonly output: ManifestFormat
 }
 
 const passwordVariable = 'SLUICE_IDP_ADMIN_PASSWORD'
 
-/** From the file, else from the environment; one line break at the end is not a part of it. */
+/** Reads the password from the file or the environment and removes a line break at its end. */
 function adminPassword({ adminPasswordFile: file }: PrepareOptions): string {
   const given =
     file === undefined ? process.env[passwordVariable] : readInput('--admin-password-file', file)
@@ -53,46 +48,36 @@ function adminPassword({ adminPasswordFile: file }: PrepareOptions): string {
   )
 }
 
-function policyOptions(options: PrepareOptions): PolicyOptions {
-  const { realm, target, audience = [], namespace, backend } = options
-  const name = options.name ?? `idp-${realm}`.toLowerCase()
-  if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) {
-    throw new UsageError(`--name: '${name}' is no name of an object; give another`)
-  }
-  return {
-    name,
-    targets: target,
-    audiences: audience,
-    ...(namespace !== undefined && { namespace }),
-    ...(backend !== undefined && { backend }),
-  }
+function policyName({ name, realm }: PrepareOptions): string {
+  const text = name ?? `idp-${realm}`.toLowerCase()
+  if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text
+  throw new UsageError(`--name: '${text}' is not a valid object name; set another`)
 }
 
 function serverOf({ url, timeout }: PrepareOptions, credentials: Credentials): Server {
   const timeoutMs = parseDurationMs(timeout)
-  if (!timeoutMs) throw new UsageError(`--timeout: '${timeout}' is no duration such as 10s`)
+  if (!timeoutMs) throw new UsageError(`--timeout: '${timeout}' is not a duration such as 10s`)
   return { url: baseAddress(url), timeoutMs: timerDelay(timeoutMs), credentials }
 }
 
-/** The calls, in order. Everything that can be wrong in the options is found before the first. */
-async function perform(options: PrepareOptions, output: Output): Promise<string> {
+/** Makes the calls in order. The options are parsed before the first call. */
+async function perform(options: PrepareOptions, report: Output['report']): Promise<Answer> {
   const credentials = new Credentials()
   const server = serverOf(options, credentials)
-  const printed = policyOptions(options)
-  referencesOf(printed)
+  const policy = { ...options, name: policyName(options) }
+  referencesOf(policy)
   const users = options.usersFile === undefined ? [] : readUsers(options.usersFile, credentials)
-  const administrator: Administrator = {
+  const admin = new AdminClient(server, {
     realm: options.adminRealm,
     clientId: options.adminClient,
     user: options.adminUser,
     password: credentials.add(adminPassword(options)),
-  }
-  const admin = new AdminClient(server, administrator)
-  const setup = new Setup(server, admin, options.realm, (text) => output.report(text))
+  })
+  const setup = new Setup(server, admin, options.realm, report)
   const discovery = await setup.discover()
-  const manifests = manifestsOf(server.url, discovery, printed)
-  if (discovery.elsewhere) {
-    output.report('the realm names its keys at another host; the policy asks at that of --url')
+  const manifests = manifestsOf(server.url, discovery, policy)
+  if (discovery.isOtherHost) {
+    report('the realm names its key set at another host; the policy fetches it from that of --url')
   }
   if (options.testing) await setup.openRegistration(options.registrationPolicyType)
   const client = await setup.registerClient(options.clientId, options.clientFile)
@@ -104,23 +89,16 @@ async function perform(options: PrepareOptions, output: Output): Promise<string>
   })
   await setup.mapGroups(client)
   for (const user of users) await setup.addUser(user)
-  if (options.output === 'yaml') {
-    return manifests
-      .map((manifest) => stringify(manifest))
-      .join('---\n')
-      .trimEnd()
-  }
-  return JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests }, undefined, 2)
+  return manifestsAnswer(manifests)
 }
 
-/** Exit code 1 where the identity provider cannot be reached or refuses. */
-export async function prepare(options: PrepareOptions, output: Output): Promise<number> {
+/** The exit code is 1 if the identity provider cannot be reached or refuses a call. */
+export async function prepare(options: PrepareOptions, report: Output['report']): Promise<Answer> {
   try {
-    output.print(await perform(options, output))
-    return exitCode.fine
+    return await perform(options, report)
   } catch (error) {
     if (!(error instanceof IdentityProviderError)) throw error
-    output.report(`sluice: ${error.message}`)
-    return exitCode.no
+    report(`sluice: ${error.message}`)
+    return { text: () => [], exitCode: exitCode.negative }
   }
 }

@@ -1,18 +1,8 @@
-/** The steps of a preparation, in order; each may run again without harm. */
+/** The steps of `sluice idp prepare`, in order. Each step can be repeated safely. */
 import { UsageError } from '../output.ts'
 import type { AdminClient } from './admin.ts'
 import { type RegisteredClient, readClient, writeClient } from './files.ts'
-import {
-  type Answer,
-  type Call,
-  exchange,
-  nameOf,
-  parseAnswer,
-  refusal,
-  type Server,
-  textField,
-} from './http.ts'
-import { IdentityProviderError } from './problem.ts'
+import { type Answer, type Call, exchange, type Server } from './http.ts'
 import type { NewUser } from './users.ts'
 
 interface ClientSettings {
@@ -24,13 +14,13 @@ interface ClientSettings {
 
 export interface Discovery {
   readonly issuer: string
-  /** Path and query of the key set, from the root of its host. */
+  /** Path and query of the key set's URL. */
   readonly jwksPath: string
-  /** Does the document name the keys at another address than the one that was asked? */
-  readonly elsewhere: boolean
+  /** True if the discovery document places the key set on another host than that of `--url`. */
+  readonly isOtherHost: boolean
 }
 
-/** Initial access tokens are used at once: one client, five minutes. */
+/** Limits of an initial access token: one client and five minutes, because each token is used at once. */
 const initialAccess = { expiration: 300, count: 1 }
 
 const conflict = 409
@@ -39,96 +29,89 @@ export class Setup {
   readonly #server: Server
   readonly #admin: AdminClient
   readonly #realm: string
-  /** The realm as a part of a path. */
-  readonly #path: string
-  readonly #tell: (text: string) => void
+  /** The realm name, encoded for use in a path. */
+  readonly #encodedRealm: string
+  readonly #report: (text: string) => void
 
-  constructor(server: Server, admin: AdminClient, realm: string, tell: (text: string) => void) {
+  constructor(server: Server, admin: AdminClient, realm: string, report: (text: string) => void) {
     this.#server = server
     this.#admin = admin
     this.#realm = realm
-    this.#path = encodeURIComponent(realm)
-    this.#tell = tell
+    this.#encodedRealm = encodeURIComponent(realm)
+    this.#report = report
   }
 
-  /** Issuer and key set of the realm; needs no credentials, and shows that the realm exists. */
+  /** Fetches the issuer and key set of the realm. Needs no credentials; fails if the realm does not exist. */
   async discover(): Promise<Discovery> {
-    const path = `/realms/${this.#path}/.well-known/openid-configuration`
-    const call: Call = { method: 'GET', path }
-    const answer = await exchange(this.#server, call)
+    const path = `/realms/${this.#encodedRealm}/.well-known/openid-configuration`
+    const answer = await exchange(this.#server, { method: 'GET', path })
     if (answer.status !== 200) {
-      const advice = answer.status === 404 ? `does the realm '${this.#realm}' exist?` : ''
-      throw refusal(this.#server, call, answer, advice)
+      throw answer.refusal(answer.status === 404 ? `does the realm '${this.#realm}' exist?` : '')
     }
-    const document = parseAnswer(call, answer)
-    const issuer = textField(call, document, 'issuer')
-    const uri = textField(call, document, 'jwks_uri')
-    if (!URL.canParse(uri)) {
-      throw new IdentityProviderError(`${nameOf(call)} answers with a 'jwks_uri' that is no URL`)
-    }
+    const issuer = answer.textField('issuer')
+    const uri = answer.textField('jwks_uri')
+    if (!URL.canParse(uri)) throw answer.problem("has a 'jwks_uri' that is not a URL")
     const { origin, pathname, search } = new URL(uri)
-    const elsewhere = origin !== new URL(this.#server.url).origin
-    return { issuer, jwksPath: pathname + search, elsewhere }
+    const isOtherHost = origin !== new URL(this.#server.url).origin
+    return { issuer, jwksPath: pathname + search, isOtherHost }
   }
 
   /**
-   * Deletes the policies that keep strangers from registering clients: for tests only.
-   * @param type of the components that are client-registration policies
+   * Deletes the policies that restrict the registration of clients. For tests only.
+   * @param type component type of registration policies
    */
   async openRegistration(type: string): Promise<void> {
-    const components = `/admin/realms/${this.#path}/components`
-    const call: Call = { method: 'GET', path: `${components}?type=${encodeURIComponent(type)}` }
-    const found = parseAnswer(call, await this.#admin.call(call))
-    if (!Array.isArray(found)) {
-      throw new IdentityProviderError(`${nameOf(call)} answers with what is no list`)
-    }
+    const components = `/admin/realms/${this.#encodedRealm}/components`
+    const list = `${components}?type=${encodeURIComponent(type)}`
+    const answer = await this.#admin.call({ method: 'GET', path: list })
+    const found = answer.json()
+    if (!Array.isArray(found)) throw answer.problem('is not a list')
     for (const component of found.filter(isRegistrationLock)) {
-      const path = `${components}/${encodeURIComponent(textField(call, component, 'id'))}`
-      // Gone already: another run was quicker.
+      const path = `${components}/${encodeURIComponent(answer.textField('id', component))}`
+      // 404 means that another run has already deleted the policy.
       await this.#admin.call({ method: 'DELETE', path }, [404])
-      this.#tell(`removed the registration policy ${component.providerId} (testing)`)
+      this.#report(`removed the registration policy ${component.providerId} (testing)`)
     }
   }
 
-  /** Registers the client and writes it down, or takes what an earlier run has written down. */
+  /** Registers the client and stores it in `file`, or returns the client that an earlier run stored there. */
   async registerClient(clientId: string, file: string): Promise<RegisteredClient> {
     const wanted = { url: this.#server.url, realm: this.#realm, clientId }
     const known = readClient(file, wanted)
     if (known !== undefined) {
       if (known.secret !== undefined) this.#server.credentials.add(known.secret)
-      this.#tell(`client ${clientId} is registered already, says ${file}`)
+      this.#report(`client ${clientId} is registered already, according to ${file}`)
       return known
     }
     const call: Call = {
       method: 'POST',
-      path: `/realms/${this.#path}/clients-registrations/default`,
+      path: `/realms/${this.#encodedRealm}/clients-registrations/default`,
       json: { clientId },
     }
     const renew = () => this.#initialAccessToken()
     const answer = await this.#admin.callWith(call, await renew(), renew, [400, conflict])
     if (answer.status === 400 || answer.status === conflict) {
-      throw refusal(this.#server, call, answer, takenAdvice(answer, file))
+      throw answer.refusal(takenAdvice(answer, file))
     }
-    const registered = parseAnswer(call, answer)
-    const id = textField(call, registered, 'id')
-    const secret = this.#server.credentials.add(textField(call, registered, 'secret'))
+    const id = answer.textField('id')
+    const secret = this.#server.credentials.add(answer.textField('secret'))
     const client = { ...wanted, id, secret }
     writeClient(file, client)
-    this.#tell(`registered client ${clientId}; its id and secret are in ${file}`)
+    this.#report(`registered client ${clientId}; its id and secret are in ${file}`)
     return client
   }
 
   async configureClient({ id, clientId }: RegisteredClient, json: ClientSettings): Promise<void> {
-    const call: Call = { method: 'PUT', path: this.#clientPath(id), json }
-    const answer = await this.#admin.call(call, [404])
+    const path = this.#clientPath(id)
+    const answer = await this.#admin.call({ method: 'PUT', path, json }, [404])
     if (answer.status === 404) {
       const advice = 'the client is gone; delete the file of --client-file to register it again'
-      throw refusal(this.#server, call, answer, advice)
+      throw answer.refusal(advice)
     }
-    this.#tell(`configured client ${clientId}`)
+    this.#report(`configured client ${clientId}`)
   }
 
-  /** Puts the attribute `group` of a user into the claim `group` of its tokens. */
+  /** Maps the attribute `group` of a user to the claim `group` of its tokens. */
   async mapGroups({ id }: RegisteredClient): Promise<void> {
     const json = {
       name: 'group',
@@ -144,13 +127,13 @@ export class Setup {
     }
     const path = `${this.#clientPath(id)}/protocol-mappers/models`
     const { status } = await this.#admin.call({ method: 'POST', path, json }, [conflict])
-    this.#tell(status === conflict ? 'mapper group exists already' : 'added mapper group')
+    this.#report(status === conflict ? 'mapper group exists already' : 'added mapper group')
   }
 
   async addUser(json: NewUser): Promise<void> {
-    const path = `/admin/realms/${this.#path}/users`
+    const path = `/admin/realms/${this.#encodedRealm}/users`
     const { status } = await this.#admin.call({ method: 'POST', path, json }, [conflict])
-    this.#tell(
+    this.#report(
       status === conflict
         ? `user ${json.username}, or another with this email, exists already and was left alone`
         : `added user ${json.username}`,
@@ -158,14 +141,13 @@ export class Setup {
   }
 
   async #initialAccessToken(): Promise<string> {
-    const path = `/admin/realms/${this.#path}/clients-initial-access`
-    const call: Call = { method: 'POST', path, json: initialAccess }
-    const answer = parseAnswer(call, await this.#admin.call(call))
-    return this.#server.credentials.add(textField(call, answer, 'token'))
+    const path = `/admin/realms/${this.#encodedRealm}/clients-initial-access`
+    const answer = await this.#admin.call({ method: 'POST', path, json: initialAccess })
+    return this.#server.credentials.add(answer.textField('token'))
   }
 
   #clientPath(id: string): string {
-    return `/admin/realms/${this.#path}/clients/${encodeURIComponent(id)}`
+    return `/admin/realms/${this.#encodedRealm}/clients/${encodeURIComponent(id)}`
   }
 }
 
@@ -180,15 +162,15 @@ function isRegistrationLock(component: unknown): component is RegistrationLock {
   return providerId === 'allowed-client-templates' && subType === 'anonymous'
 }
 
-/** Servers answer 409 or 400 where a client with this id exists; only an admin knows its secret. */
+/** Advice after 409 or 400, which servers answer if the client id is taken. */
 function takenAdvice({ status }: Answer, file: string): string {
   const taken =
-    `where the client exists already, give the --client-file of the run that registered it, ` +
+    `if the client exists already, give the --client-file of the run that registered it, ` +
     `or choose another --client-id (${file} does not exist)`
   return status === conflict ? taken : `the client was not registered; ${taken}`
 }
 
-/** @throws UsageError where the text is no http(s) address without credentials, query and fragment */
+/** @throws UsageError unless `--url` is an http(s) address without credentials, query and fragment */
 export function baseAddress(given: string): string {
   const url = URL.canParse(given) ? new URL(given) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {

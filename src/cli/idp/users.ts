@@ -1,17 +1,20 @@
-/** The file of users: YAML or JSON, a list. */
+/** Reads the file of users: a list in YAML or JSON. */
 import { parse } from 'yaml'
+import * as shape from '../../base/shape.ts'
 import { UsageError } from '../output.ts'
 import { readInput } from './files.ts'
-import type { Credentials } from './problem.ts'
+import type { Credentials } from './http.ts'
 
-/** As it is sent to the identity provider. */
+type Attributes = Readonly<Record<string, string | readonly string[]>>
+
+/** A user as it is sent to the identity provider. */
 export interface NewUser {
   readonly username: string
   readonly email: string
   readonly firstName: string
   readonly lastName: string
   readonly enabled: boolean
-  readonly attributes: Readonly<Record<string, string | readonly string[]>>
+  readonly attributes: Attributes
   readonly credentials: readonly {
     readonly type: 'password'
     readonly value: string
@@ -19,122 +22,69 @@ export interface NewUser {
   }[]
 }
 
-type Fields = Readonly<Record<string, unknown>>
+/** An entry of the file of users. */
+interface UserEntry extends Omit<NewUser, 'enabled' | 'attributes' | 'credentials'> {
+  readonly enabled?: boolean
+  /** Shorthand for the attribute `group`. */
+  readonly group?: string
+  readonly attributes?: Attributes
+  readonly password?: string
+  /** Name of the environment variable that contains the password. */
+  readonly passwordEnv?: string
+}
 
-const fields = new Set([
-  'username',
-  'email',
-  'firstName',
-  'lastName',
-  'enabled',
-  'group',
-  'attributes',
-  'password',
-  'passwordEnv',
-])
+const filled = shape.where(shape.text, 'a string that is not empty', (value) => value !== '')
 
-class UserFields {
-  readonly #where: string
-  readonly #given: Fields
+const usersShape = shape.list(
+  shape.where(
+    shape.record<UserEntry>({
+      username: filled,
+      email: filled,
+      firstName: filled,
+      lastName: filled,
+      enabled: shape.optional(shape.flag),
+      group: shape.optional(filled),
+      attributes: shape.optional(shape.map(shape.either(shape.text, shape.list(shape.text)))),
+      password: shape.optional(filled),
+      passwordEnv: shape.optional(filled),
+    }),
+    'exactly one of password and passwordEnv',
+    ({ password, passwordEnv }) => (password === undefined) !== (passwordEnv === undefined),
+  ),
+)
 
-  constructor(where: string, given: unknown) {
-    this.#where = where
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-      throw new UsageError(`${where}: must be an object`)
-    }
-    this.#given = given as Fields
-    const unknown = Object.keys(given).find((field) => !fields.has(field))
-    if (unknown !== undefined) {
-      throw new UsageError(`${where}.${unknown}: unknown; known are ${[...fields].join(', ')}`)
-    }
+function parseUsers(file: string): readonly UserEntry[] {
+  const text = readInput('--users-file', file)
+  let entries: unknown
+  try {
+    entries = parse(text, { prettyErrors: false, logLevel: 'error' })
+  } catch {
+    // The parser's message is dropped, because it quotes the text, which may contain a password.
+    throw new UsageError(`${file}: is neither YAML nor JSON`)
   }
-
-  text(field: string): string | undefined {
-    const value = this.#given[field]
-    if (value === undefined) return undefined
-    if (typeof value === 'string' && value !== '') return value
-    throw this.#wrong(field, 'must be a text that is not empty')
-  }
-
-  required(field: string): string {
-    const value = this.text(field)
-    if (value === undefined) throw this.#wrong(field, 'is required')
-    return value
-  }
-
-  flag(field: string, absent: boolean): boolean {
-    const value = this.#given[field] ?? absent
-    if (typeof value === 'boolean') return value
-    throw this.#wrong(field, 'must be true or false')
-  }
-
-  attributes(): Record<string, string | readonly string[]> {
-    const given = this.#given.attributes ?? {}
-    if (typeof given !== 'object' || Array.isArray(given)) {
-      throw this.#wrong('attributes', 'must be an object')
-    }
-    const isText = (value: unknown) => typeof value === 'string'
-    for (const [name, value] of Object.entries(given as Fields)) {
-      if (isText(value) || (Array.isArray(value) && value.every(isText))) continue
-      throw this.#wrong(`attributes.${name}`, 'must be a text or a list of texts')
-    }
-    const group = this.text('group')
-    return { ...(given as Record<string, string>), ...(group !== undefined && { group }) }
-  }
-
-  /** Given in the file, or as the name of an environment variable. */
-  password(): string {
-    const variable = this.text('passwordEnv')
-    const given = this.text('password')
-    if ((variable === undefined) === (given === undefined)) {
-      throw this.#wrong('password', 'give exactly one of password and passwordEnv')
-    }
-    const value = given ?? process.env[variable ?? '']
-    if (value) return value
-    throw this.#wrong('passwordEnv', `the environment variable ${variable} is not set`)
-  }
-
-  #wrong(field: string, what: string): UsageError {
-    return new UsageError(`${this.#where}.${field}: ${what}`)
-  }
+  const problem = shape.problemOf(usersShape, entries)
+  if (problem !== undefined) throw new UsageError(`${file}: ${problem}`)
+  return entries as readonly UserEntry[]
 }
 
 /**
- * Reads the users of a file; their passwords become known credentials.
- * @throws UsageError naming file, entry and field; it never repeats a value
+ * Reads the users of a file and adds their passwords to `credentials`.
+ * @throws UsageError that names file, entry and field but never repeats a value
  */
 export function readUsers(file: string, credentials: Credentials): NewUser[] {
-  const entries = parseList(file)
   const names = new Set<string>()
-  return entries.map((entry, index) => {
-    const where = `${file}: [${index}]`
-    const given = new UserFields(where, entry)
-    const username = given.required('username')
-    if (names.has(username)) throw new UsageError(`${where}.username: is given twice`)
-    names.add(username)
+  return parseUsers(file).map((entry, index) => {
+    const { group, password, passwordEnv = '', enabled = true, attributes, ...user } = entry
+    const refuse = (text: string) => new UsageError(`${file}: [${index}].${text}`)
+    if (names.has(user.username)) throw refuse('username: is given twice')
+    names.add(user.username)
+    const value = password ?? process.env[passwordEnv]
+    if (!value) throw refuse(`passwordEnv: the environment variable ${passwordEnv} is not set`)
     return {
-      username,
-      email: given.required('email'),
-      firstName: given.required('firstName'),
-      lastName: given.required('lastName'),
-      enabled: given.flag('enabled', true),
-      attributes: given.attributes(),
-      credentials: [
-        { type: 'password', value: credentials.add(given.password()), temporary: false },
-      ],
+      ...user,
+      enabled,
+      attributes: { ...attributes, ...(group !== undefined && { group }) },
+      credentials: [{ type: 'password', value: credentials.add(value), temporary: false }],
     }
   })
-}
-
-function parseList(file: string): unknown[] {
-  let entries: unknown
-  try {
-    entries = parse(readInput('--users-file', file), { prettyErrors: false, logLevel: 'error' })
-  } catch (error) {
-    if (error instanceof UsageError) throw error
-    // The parser's message quotes the text, and with it perhaps a password.
-    throw new UsageError(`${file}: is neither YAML nor JSON`)
-  }
-  if (Array.isArray(entries)) return entries
-  throw new UsageError(`${file}: must be a list of users`)
 }

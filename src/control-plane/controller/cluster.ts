@@ -1,19 +1,20 @@
 /**
- * A cluster as what the control plane observes, and as where its decisions go back to: statuses,
- * deployments, the default GatewayClass, and events about configuration that proxies refuse.
+ * A cluster as the source of the control plane and as its sink: statuses, deployments, the default
+ * GatewayClass, and events about configuration that proxies reject.
  */
-import type { SluiceEvent } from '../../../events/index.ts'
+import { randomUUID } from 'node:crypto'
+import { definitionsObserved, type SluiceEvent } from '../../../events/index.ts'
 import type { FoldChange } from '../../actors/fold.ts'
-import { defaultClassName } from '../../api/names.ts'
+import { defaultClassName, gatewayGroup } from '../../api/names.ts'
 import type { InstallOwners } from '../../kube/index.ts'
+import { newEvent } from '../../log/index.ts'
 import { objectKey, parseObjectKey } from '../../model/names.ts'
 import { RefusalEvents } from '../../status/refusal-events.ts'
 import { StatusWriter } from '../../status/writer.ts'
 import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
 import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
-import { KubernetesSource } from '../../watch/kubernetes/source.ts'
+import { KubernetesSource, kubernetesSource } from '../../watch/kubernetes/source.ts'
 import type { Plane, Sinks } from '../parts.ts'
-import { DefinitionsRecord } from './definitions.ts'
 import { Deployments, type DeploymentsOptions } from './deployments.ts'
 import { GatewayClassReconciler } from './gateway-class.ts'
 
@@ -62,7 +63,7 @@ export class Cluster implements Sinks {
     })
   }
 
-  /** Begins to watch what is deployed, and to set gauges before each scrape. Returns the end of the latter. */
+  /** Begins to watch deployed objects and to set gauges at each scrape. The returned function stops them. */
   start(): () => void {
     this.#deployments.start()
     return this.#options.metrics.collect(() => this.#setGauges())
@@ -122,7 +123,7 @@ export class Cluster implements Sinks {
     if (kind === 'GatewayClass' && state.state === 'following') this.#class.ensure()
   }
 
-  /** Writes what the fold has decided over what is live in the cluster. */
+  /** Creates the writer of the fold's decisions into the statuses of the cluster. */
   #createStatusWriter(): StatusWriter {
     const { client, metrics, notify } = this.#options
     return new StatusWriter({
@@ -156,5 +157,44 @@ export class Cluster implements Sinks {
       metrics.set('watch_up', 1, kind, state)
       metrics.set('watch_silence_seconds', Math.round(silentMs / 100) / 10, kind)
     }
+  }
+}
+
+/** Records the Gateway API versions in the cluster if the log has different ones. */
+class DefinitionsRecord {
+  readonly #plane: Plane
+  /** Part of event ids that is different in every run. */
+  readonly #run = randomUUID()
+  #count = 0
+  #observed: readonly string[] | undefined
+  #isWriting = false
+
+  constructor(plane: Plane) {
+    this.#plane = plane
+  }
+
+  /** Called with the versions that are in the cluster now. */
+  note(versions: readonly string[]): void {
+    this.#observed = versions
+    this.update()
+  }
+
+  /** Appends the versions if the log has different ones and this replica may write the log. */
+  update(): void {
+    const { fold, writer: log } = this.#plane
+    const epoch = this.#plane.logEpoch()
+    const versions = this.#observed
+    if (epoch === undefined || versions === undefined || this.#isWriting) return
+    if (fold.definitions === versions.join(',')) return
+    const id = `${epoch}:${this.#run}:${++this.#count}:definitions`
+    const about = { kind: 'CustomResourceDefinition', name: gatewayGroup }
+    const writer = { source: kubernetesSource, epoch }
+    const event = newEvent(definitionsObserved, writer, about, { id, data: { versions } })
+    this.#isWriting = true
+    // After a failure, `update` is called again with the next decisions.
+    const done = () => {
+      this.#isWriting = false
+    }
+    log.append('effect', [event]).then(done, done)
   }
 }

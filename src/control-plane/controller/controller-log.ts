@@ -1,4 +1,4 @@
-/** The log of a controller: shared on a NATS server, or its own in a file. */
+/** The log of a controller: shared on a NATS server, or in a file of its own. */
 import { randomBytes } from 'node:crypto'
 import {
   type KubeClient,
@@ -6,22 +6,20 @@ import {
   type OwnerReference,
   readSharedSecret,
 } from '../../kube/index.ts'
-import { openNatsLog, placeOf } from '../../log/nats.ts'
+import { openNatsLog, withoutPasswords } from '../../log/nats.ts'
+import type { ControllerSettings } from '../../settings/controller.ts'
 import { DigestKey, readKeyFile } from '../../watch/digest-key.ts'
 import { defaultLogPath, type OpenedLog, openLog } from '../open-log.ts'
 
 interface ControllerLogOptions {
   readonly client: KubeClient
-  /** Where the key of secret digests is kept. */
+  /** Namespace of the Secret with the key of secret digests. */
   readonly namespace: string
   readonly owner?: OwnerReference | undefined
-  readonly nats?: string
+  readonly settings: Pick<ControllerSettings, 'nats' | 'logFile' | 'leaseDurationMs'>
   readonly replica: string
-  readonly logFile?: string
-  /** Tells clusters apart where the log is in the default place. */
+  /** Identifies the cluster, and distinguishes the default log paths of several clusters. */
   readonly cluster: string
-  /** How long a call may wait for the NATS server, in milliseconds. */
-  readonly patienceMs: number
 }
 
 /** Name of the Secret with the key of secret digests, which all replicas share. */
@@ -29,24 +27,22 @@ const digestSecretName = 'sluice-digest-key'
 
 /** @throws LogError, LogInUseError, KubeError or the system's error. */
 export async function openControllerLog(options: ControllerLogOptions): Promise<OpenedLog> {
-  const { client, namespace, owner, nats, replica, logFile, cluster, patienceMs } = options
+  const { client, namespace, owner, settings, replica, cluster } = options
+  const { nats, logFile, leaseDurationMs } = settings
   const place = { namespace, name: digestSecretName, key: 'key', owner }
   if (nats === undefined) {
     const name = [`controller of ${cluster}`]
     const file = `${logFile ?? defaultLogPath(name)}.key`
     const { digestKey, notices } = await keyBesideFile(client, place, file)
-    const opened = await openLog(name, {
-      ...(logFile && { logFile }),
-      ...(digestKey && { digestKey }),
-    })
+    const opened = await openLog(name, { logFile, digestKey })
     return { ...opened, notices: [...notices, ...opened.notices] }
   }
   const key = await readSharedSecret(client, place, () => randomBytes(32))
-  const log = await openNatsLog({ servers: nats.split(','), patienceMs })
+  const log = await openNatsLog({ servers: nats, patienceMs: Math.max(5_000, leaseDurationMs) })
   return {
     log,
     digestKey: new DigestKey(key),
-    path: nats.split(',').map(placeOf).join(','),
+    path: withoutPasswords(nats),
     notices: [],
     shared: { servers: nats, replica },
     close: () => log.close(),
@@ -54,9 +50,9 @@ export async function openControllerLog(options: ControllerLogOptions): Promise<
 }
 
 /**
- * A log in a pod goes with the pod, and the key must not: sessions that are sealed with it are carried
- * on over restarts and upgrades, and replicas that overlap understand each other. A key that is in a
- * file already becomes the shared one.
+ * Returns the key in the shared Secret. The Secret outlives the pod, so sessions sealed with the key continue
+ * after restarts and upgrades. If the Secret has no key yet, the key in the file is copied into it. Returns
+ * only a notice if access to the Secret is denied.
  */
 async function keyBesideFile(
   client: KubeClient,

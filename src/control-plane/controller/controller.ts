@@ -1,9 +1,10 @@
 /**
- * A controller: health and metrics from the first moment, and a session on the log for as long as
- * that log can be read and written. When it cannot (the stream was deleted, a bug), a new session
- * begins on whatever log is there then. Proxies only notice a stream that ends.
+ * A controller serves health and metrics from the start, and runs a session on the log as long as the log can
+ * be read and written. After a failure (the stream was deleted, a bug), it opens the log again for a new
+ * session. Proxies only notice that their stream ends.
  */
 import { hostname } from 'node:os'
+import { setTimeout as after } from 'node:timers/promises'
 import { LockedError } from '../../base/file-lock.ts'
 import { prometheusContentType } from '../../base/prometheus.ts'
 import { isAboutAddress } from '../../errors/listening.ts'
@@ -39,24 +40,12 @@ interface ControllerOptions {
   readonly notify: (severity: Severity, text: string) => void
 }
 
-interface RunningController {
-  readonly healthAddress: string
-  readonly metricsAddress: string
+export class Controller {
+  healthAddress = ''
+  metricsAddress = ''
   /** Resolves when the first session serves; rejects if none ever can. */
   readonly started: Promise<void>
-  stop(): Promise<void>
-}
-
-/** @throws `port_in_use` or `address_unusable` where an address cannot be bound */
-export async function startController(options: ControllerOptions): Promise<RunningController> {
-  const controller = new Controller(options)
-  await controller.listen()
-  return controller
-}
-
-class Controller implements RunningController {
-  readonly started: Promise<void>
-  readonly #start = Promise.withResolvers<void>()
+  readonly #served = Promise.withResolvers<void>()
   readonly #options: ControllerOptions
   readonly #client: KubeClient
   readonly #metrics = new ControllerMetrics()
@@ -66,10 +55,9 @@ class Controller implements RunningController {
   #session: Session | undefined
   #running: Promise<void> = Promise.resolve()
   readonly #ending = new AbortController()
-  #isStopped = false
-  /** What has worked once may work again, whatever keeps it from it now. */
+  /** Whether any session has served. If so, failures of later sessions are retried. */
   #hasServed = false
-  /** Chosen by the system where the setting leaves it open; kept for the sessions to come. */
+  /** Address of the xDS server. Later sessions reuse the bound port if the system has chosen it. */
   #xdsAddress: string
 
   constructor(options: ControllerOptions) {
@@ -80,35 +68,31 @@ class Controller implements RunningController {
     this.#health = new Health(() => notify('info', 'ready'))
     this.#metrics.set('controller_build_info', 1, version)
     this.#metrics.collect(() => this.#metrics.set('controller_ready', this.#health.isReady ? 1 : 0))
-    this.started = this.#start.promise
+    this.started = this.#served.promise
     this.started.catch(() => undefined)
   }
 
-  get healthAddress(): string {
-    return this.#servers[0]?.address ?? ''
-  }
-
-  get metricsAddress(): string {
-    return this.#servers[1]?.address ?? ''
-  }
-
-  async listen(): Promise<void> {
+  /** @throws `port_in_use` or `address_unusable` if an address cannot be bound */
+  async start(): Promise<this> {
     const { settings } = this.#options
     // The server for proxies starts later, but an address that cannot be bound is reported now.
     await assertFree(settings.xdsAddress)
     const metrics: Respond = (_, response) => {
-      const text = `${this.#metrics.text()}${this.#session?.xdsMetrics() ?? ''}`
+      const text = `${this.#metrics.text()}${this.#session?.xds.metrics() ?? ''}`
       sendText(response, 200, text, prometheusContentType)
     }
     this.#servers = [
       await listen('health', settings.healthAddress, this.#health.routes()),
       await listen('metrics', settings.metricsAddress, { '/metrics': { GET: metrics } }),
     ]
+    const [health, scrape] = this.#servers
+    this.healthAddress = health?.address ?? ''
+    this.metricsAddress = scrape?.address ?? ''
     this.#running = this.#run()
+    return this
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true
     this.#stop.resolve(undefined)
     this.#ending.abort()
     await this.#running
@@ -118,12 +102,12 @@ class Controller implements RunningController {
 
   async #run(): Promise<void> {
     const backoff = new Backoff(500, 10_000)
-    while (!this.#isStopped) {
+    while (!this.#ending.signal.aborted) {
       const began = performance.now()
       const reason = await this.#runSession().catch((error) => error)
-      if (this.#isStopped) break
+      if (this.#ending.signal.aborted) break
       if (!this.#hasServed && isHopeless(reason)) {
-        this.#start.reject(reason)
+        this.#served.reject(reason)
         return
       }
       if (performance.now() - began > 60_000) backoff.reset()
@@ -131,7 +115,7 @@ class Controller implements RunningController {
       const text = reason instanceof Error ? reason.message : String(reason)
       this.#options.notify('error', `restarting the control loop: ${text}`)
       this.#health.reset(`restarting: ${text}`)
-      await this.#pause(backoff.next())
+      await after(backoff.next(), undefined, { signal: this.#ending.signal }).catch(() => undefined)
     }
   }
 
@@ -144,11 +128,11 @@ class Controller implements RunningController {
     try {
       await session.start()
       this.#session = session
-      this.#xdsAddress = session.xdsAddress
+      this.#xdsAddress = session.xds.address
       if (log.path !== undefined) notify('info', `event log: ${log.path}`)
-      notify('info', `xds: ${session.xdsAddress}${settings.xdsTls ? ' (TLS)' : ''}`)
+      notify('info', `xds: ${session.xds.address}${settings.xdsTls ? ' (TLS)' : ''}`)
       this.#hasServed = true
-      this.#start.resolve()
+      this.#served.resolve()
       return await Promise.race([session.ended, this.#stop.promise])
     } finally {
       this.#session = undefined
@@ -156,7 +140,7 @@ class Controller implements RunningController {
     }
   }
 
-  /** Without them everything works; only an uninstall leaves something behind. */
+  /** Finds the owners of created objects. If there are none, an uninstall leaves those objects behind. */
   async #findOwners(): Promise<InstallOwners> {
     const { settings, notify } = this.#options
     const { deploymentName: deployment, clusterRoleName: clusterRole } = settings
@@ -171,16 +155,13 @@ class Controller implements RunningController {
 
   #openLog({ local }: InstallOwners): Promise<OpenedLog> {
     const { settings, cluster } = this.#options
-    const { nats, logFile } = settings
     return openControllerLog({
+      settings,
       client: this.#client,
       namespace: this.#namespace,
       owner: local,
       cluster: cluster.server.href,
       replica: this.#replica,
-      patienceMs: Math.max(5_000, settings.leaseDurationMs),
-      ...(nats !== undefined && { nats }),
-      ...(logFile !== undefined && { logFile }),
     })
   }
 
@@ -208,25 +189,18 @@ class Controller implements RunningController {
       notify,
     }
   }
-
-  async #pause(waitMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, waitMs)
-    await Promise.race([promise, this.#stop.promise])
-    clearTimeout(timer)
-  }
 }
 
-/** `:port` means every IPv4 address. */
+/** Starts a server; the address `:port` means every IPv4 address. */
 const listen = (name: string, address: string, routes: Routes) =>
   serve(name, address.replace(/^:/, '0.0.0.0:'), routes)
 
-const hopelessLogs: readonly LogErrorCode[] = ['foreign', 'unsupported', 'unwritable']
+const unusableLogCodes: readonly LogErrorCode[] = ['foreign', 'unsupported', 'unwritable']
 
-/** What no other session will change: wrong usage, and a log that is not ours to use. */
+/** Whether another session would fail too: invalid settings, or a log that cannot be used. */
 function isHopeless(reason: unknown): boolean {
   if (reason instanceof LockedError) return true
-  if (reason instanceof LogError) return hopelessLogs.includes(reason.code)
+  if (reason instanceof LogError) return unusableLogCodes.includes(reason.code)
   if (isAboutAddress(reason)) return true
   if (reason instanceof KubeError) return false
   return (reason as { code?: string } | null)?.code === 'EACCES'

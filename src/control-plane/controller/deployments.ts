@@ -1,13 +1,11 @@
-/** The deployer of a controller: its watches, what the fold wants, and reports into the log. */
+/** Connects the deployer of a controller with its watches, the fold and the log. */
 import { randomUUID } from 'node:crypto'
 import {
-  createEvent,
   deploymentApplied,
   deploymentFailed,
-  type EventContext,
+  type EventDefinition,
   type SluiceEvent,
 } from '../../../events/index.ts'
-import { systemClock } from '../../base/clock.ts'
 import { onlyChanges } from '../../base/notices.ts'
 import { Deployer } from '../../deploy/deployer.ts'
 import { proxyEnvironment } from '../../deploy/environment.ts'
@@ -17,9 +15,9 @@ import {
   OwnedObjects,
   ownedKinds,
 } from '../../deploy/owned-objects.ts'
-import type { ProxyEnvironment } from '../../desired/deployment/index.ts'
+import type { ProxyEnvironment } from '../../desired/deployment/plan.ts'
 import type { KubeClient, KubeObject, LiveObject } from '../../kube/index.ts'
-import { clusterName, subjectOf } from '../../log/index.ts'
+import { newEvent } from '../../log/index.ts'
 import { type ObjectKey, parseObjectKey } from '../../model/names.ts'
 import { managedBy, managedByLabel } from '../../model/proxy-names.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
@@ -28,7 +26,7 @@ import type { WatchedKind } from '../../watch/kubernetes/kinds.ts'
 import { followFolder } from '../../xds/credentials.ts'
 import type { Plane, Severity } from '../parts.ts'
 import type { ControllerMetrics } from './metrics.ts'
-import { doubtOf, readAuthorities } from './xds-certificate.ts'
+import { readAuthorities, refusalReason } from './xds-certificate.ts'
 
 export interface DeploymentsOptions {
   readonly client: KubeClient
@@ -39,17 +37,17 @@ export interface DeploymentsOptions {
   readonly notify: (severity: Severity, text: string) => void
   readonly plane: Pick<Plane, 'fold' | 'writer' | 'logEpoch'>
   readonly isWriting: () => boolean
-  /** An object as it is in the cluster now. */
+  /** Returns an object as it is in the cluster now. */
   readonly live: (key: ObjectKey) => LiveObject | undefined
 }
 
-/** Does nothing where the controller was not told the name of its own Service. */
+/** Deploys proxies for Gateways, unless the setting for the controller's own Service name is missing. */
 export class Deployments {
   readonly #options: DeploymentsOptions
   readonly #owned: OwnedObjects
   readonly #deployer: Deployer
   readonly #watches: readonly KindWatch[]
-  /** Part of event ids, new with every run. */
+  /** Part of event ids that is different in every run. */
   readonly #run = randomUUID()
   #reports = 0
   #environment: ProxyEnvironment | undefined
@@ -80,10 +78,7 @@ export class Deployments {
       onApplied: (key, uid, changes) => {
         const { namespace, name } = parseObjectKey(key)
         const data = { namespace, name, uid, changes }
-        this.#report(
-          (context, content) => createEvent(deploymentApplied, context, { ...content, data }),
-          key,
-        )
+        this.#report(key, deploymentApplied, data)
         for (const { kind, change } of changes) {
           metrics.add('deployment_writes_total', 1, kind, change)
         }
@@ -94,13 +89,10 @@ export class Deployments {
         const { namespace, name } = parseObjectKey(key)
         const data = { namespace, name, uid, message }
         metrics.add('deployment_failures_total', 1, 'refused')
-        this.#report(
-          (context, content) => createEvent(deploymentFailed, context, { ...content, data }),
-          key,
-        )
+        this.#report(key, deploymentFailed, data)
         options.notify('warn', `Gateway ${namespace}/${name}: ${message}`)
       },
-      onTrouble: (message) => {
+      onRetry: (message) => {
         metrics.add('deployment_failures_total', 1, 'failed')
         this.#warn(message)
       },
@@ -110,7 +102,7 @@ export class Deployments {
       .map((kind) => new KindWatch(client, watched(kind), this.#sinkOf(kind)))
   }
 
-  /** Begins to watch what is deployed. */
+  /** Begins to watch deployed objects. */
   start(): void {
     if (!this.#isOn) {
       this.#options.notify('info', 'SLUICE_XDS_SERVICE_NAME is not set: no proxies are deployed')
@@ -123,17 +115,17 @@ export class Deployments {
     this.#endFollowing = followFolder(xdsTlsDir, () => this.#reread())
   }
 
-  /** Something else may be wanted for these Gateways. */
+  /** Schedules a reconciliation of these Gateways, whose plans may have changed. */
   mark(gateways: readonly ObjectKey[]): void {
     for (const key of gateways) this.#deployer.mark(key)
   }
 
-  /** This replica writes now, or everything may be other than it was. */
+  /** Schedules all Gateways. Called when this replica begins to write, or when anything may have changed. */
   markAll(): void {
     for (const key of this.#options.plane.fold.deployments().keys()) this.#deployer.mark(key)
   }
 
-  /** Another replica writes now. */
+  /** Drops scheduled work. Called when this replica stops writing. */
   clear(): void {
     this.#deployer.clear()
   }
@@ -186,11 +178,11 @@ export class Deployments {
     })
   }
 
-  /** A certificate that was renewed may come from another authority. */
+  /** Reads the certificate files again, since a renewed certificate may have another authority. */
   #reread(): void {
     try {
       const fresh = this.#readEnvironment()
-      this.#warnOfCertificate(doubtOf(this.#options.settings.xdsTlsDir, fresh.xds.host) ?? '')
+      this.#warnOfCertificate(refusalReason(this.#options.settings.xdsTlsDir, fresh.xds.host) ?? '')
       if (fresh.xds.ca === this.#environmentOf().xds.ca) return
       this.#environment = fresh
       this.markAll()
@@ -199,18 +191,18 @@ export class Deployments {
     }
   }
 
-  #report(
-    make: (context: EventContext, content: { id: string; subject: string }) => SluiceEvent,
+  #report<Type extends SluiceEvent['type'], Data>(
     key: ObjectKey,
+    definition: EventDefinition<Type, Data>,
+    data: Data,
   ): void {
     const epoch = this.#options.plane.logEpoch()
     if (epoch === undefined) return
     const id = `${epoch}:${this.#run}:${++this.#reports}:deployment`
-    const subject = subjectOf({ cluster: clusterName, ...parseObjectKey(key) })
-    const time = new Date(systemClock.now()).toISOString()
-    const event = make({ source: '/sluice/deployer', time, epoch }, { id, subject })
-    // What could not be recorded is found, and told, at the next look.
-    this.#options.plane.writer.append('effect', [event]).catch(() => undefined)
+    const writer = { source: '/sluice/deployer', epoch }
+    const event = newEvent(definition, writer, parseObjectKey(key), { id, data })
+    // After a failure, the next reconciliation reports it again.
+    this.#options.plane.writer.append('effect', [event as SluiceEvent]).catch(() => undefined)
   }
 }
 
@@ -222,10 +214,6 @@ function watched(kind: OwnedKind): WatchedKind {
     versions: [version],
     plural,
     namespaced: true,
-    isOptional: false,
-    isNarrowed: false,
-    isMetadataOnly: false,
-    hasStatus: false,
     labelSelector: `${managedByLabel}=${managedBy}`,
   }
 }

@@ -31,7 +31,7 @@ function reconcilerOf(refusal?: KubeError) {
   return { reconciler, calls, fold, applied: () => generation > 1 }
 }
 
-it('holds what goes by the class until the class is known as the settings say', async () => {
+it('waits until the GatewayClass is observed with the configured parameters', async () => {
   const { reconciler, calls, fold, applied } = reconcilerOf()
   reconciler.lead()
   await waitFor('the class', applied)
@@ -42,7 +42,7 @@ it('holds what goes by the class until the class is known as the settings say', 
   expect([reconciler.isInForce, calls]).toEqual([true, ['in force']])
 })
 
-it('holds nothing for a class that it may not make', async () => {
+it('does not wait if it is forbidden to write the GatewayClass', async () => {
   const { reconciler, calls } = reconcilerOf(new KubeError(403, 'Forbidden', 'not yours'))
   reconciler.lead()
   await waitFor('the refusal', () => calls.length > 0)

@@ -1,15 +1,26 @@
 /**
- * Keeps the default GatewayClass in the cluster while this replica writes. Deployments follow its
- * parameters, which the settings of a replica may change: nothing is deployed before the fold knows
- * the class as configured, or it would be deployed differently a moment later.
+ * Keeps the default GatewayClass in the cluster while this replica writes. Deployments use the parameters of
+ * the class, which may differ in the settings of the previous leader, so they wait until the fold has the
+ * class as configured here.
  */
-
-import { defaultClassName } from '../../api/names.ts'
+import { controllerName, defaultClassName, gatewayGroup, ownGroup } from '../../api/names.ts'
 import { onlyChanges } from '../../base/notices.ts'
-import { type ClassVersion, ensureDefaultClass } from '../../deploy/default-class.ts'
-import { type InstallOwners, type KubeClient, KubeError } from '../../kube/index.ts'
+import {
+  type InstallOwners,
+  type KubeClient,
+  KubeError,
+  type OwnerReference,
+  objectPath,
+  ownedBy,
+} from '../../kube/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import type { Severity } from '../parts.ts'
+
+/** A version of the class: its uid, and how often its spec was changed. */
+interface ClassVersion {
+  readonly uid: string
+  readonly generation: number
+}
 
 interface GatewayClassReconcilerOptions {
   readonly client: KubeClient
@@ -17,9 +28,9 @@ interface GatewayClassReconcilerOptions {
   readonly notify: (severity: Severity, text: string) => void
   readonly settings: Pick<ControllerSettings, 'classParameters'>
   readonly isWriting: () => boolean
-  /** The class as the fold knows it. */
+  /** The version of the class in the fold. */
   readonly known: () => ClassVersion | undefined
-  /** `isInForce` holds again. */
+  /** Called when `isInForce` becomes true. */
   readonly onInForce: () => void
 }
 
@@ -31,7 +42,7 @@ export class GatewayClassReconciler {
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   readonly #notify: (text: string) => void
-  /** The version that the fold is to know; `unknown` until the class was created. */
+  /** The version that the fold must reach; `unknown` until the class is written. */
   #awaited: ClassVersion | 'unknown' | undefined
 
   constructor(options: GatewayClassReconcilerOptions) {
@@ -46,18 +57,18 @@ export class GatewayClassReconciler {
     }
   }
 
-  /** Does the fold know the class as configured, or will it never? */
+  /** Whether deployments may go ahead: the fold has the class as configured, or never will. */
   get isInForce(): boolean {
     return this.#awaited === undefined
   }
 
-  /** This replica writes from now on: its settings apply. */
+  /** Called when this replica begins to write, so that its settings apply. */
   lead(): void {
     this.#awaited = 'unknown'
     this.ensure()
   }
 
-  /** The fold may know more than before. */
+  /** Called after the fold has applied an event. */
   folded(): void {
     if (this.#awaited === undefined || this.#awaited === 'unknown') return
     const known = this.#options.known()
@@ -65,7 +76,7 @@ export class GatewayClassReconciler {
     this.#stopWaiting()
   }
 
-  /** Creates the class if it is missing. */
+  /** Creates the class if it is missing, or updates its parameters. */
   ensure(): void {
     clearTimeout(this.#timer)
     this.#running = this.#running.then(() => this.#ensure())
@@ -86,11 +97,11 @@ export class GatewayClassReconciler {
       this.#notify(made ? '' : `GatewayClass ${defaultClassName} is another controller's`)
       this.#await(made)
     } catch (error) {
-      // A refusal stays one.
-      if (!(error instanceof KubeError && error.isPassing)) this.#stopWaiting()
-      // The kind is not installed; its watch tells when it is.
+      // A permanent error: the class will not come.
+      if (!(error instanceof KubeError && error.isTransient)) this.#stopWaiting()
+      // The kind is not installed. `ensure` is called again when its watch works.
       if (error instanceof KubeError && error.isNotFound) return
-      this.#notify(`GatewayClass ${defaultClassName} cannot be made: ${String(error)}`)
+      this.#notify(`GatewayClass ${defaultClassName} cannot be created: ${String(error)}`)
       this.#timer = setTimeout(() => this.ensure(), retryMs)
     }
   }
@@ -109,5 +120,46 @@ export class GatewayClassReconciler {
     if (this.#awaited === undefined) return
     this.#awaited = undefined
     this.#options.onInForce()
+  }
+}
+
+/**
+ * Creates the default class, or updates its parameters. Resolves with the resulting version, or with
+ * undefined if another controller owns the class of this name, which is left alone.
+ * @throws KubeError if the API server refuses it; 404 if the kind is not installed
+ */
+async function ensureDefaultClass(
+  client: KubeClient,
+  parameters: ControllerSettings['classParameters'][string] | undefined,
+  installation?: OwnerReference,
+): Promise<ClassVersion | undefined> {
+  const kind = { group: gatewayGroup, version: 'v1', plural: 'gatewayclasses' }
+  const path = objectPath(kind, '', defaultClassName)
+  const owner = await ownerOf(client, path)
+  if (owner !== undefined && owner !== controllerName) return undefined
+  const {
+    group = ownGroup,
+    kind: parametersKind = 'GatewayParameters',
+    ...place
+  } = parameters ?? {}
+  const { metadata } = await client.apply(path, {
+    apiVersion: `${gatewayGroup}/v1`,
+    kind: 'GatewayClass',
+    metadata: { name: defaultClassName, ...ownedBy(installation) },
+    spec: {
+      controllerName,
+      ...(parameters && { parametersRef: { group, kind: parametersKind, ...place } }),
+    },
+  })
+  return { uid: metadata?.uid ?? '', generation: metadata?.generation ?? 0 }
+}
+
+async function ownerOf(client: KubeClient, path: string): Promise<string | undefined> {
+  try {
+    const { spec } = await client.get(path)
+    return (spec as { controllerName?: string } | undefined)?.controllerName
+  } catch (error) {
+    if (error instanceof KubeError && error.isNotFound) return undefined
+    throw error
   }
 }

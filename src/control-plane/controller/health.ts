@@ -1,7 +1,6 @@
 /**
- * What must hold before this replica may serve, and what does not hold yet. Ready means: the kinds
- * of the cluster were listed, the log is open and read to its end, what it says was published, and
- * proxies can connect.
+ * Readiness of a replica. It is ready if the kinds of the cluster were listed, the log is open and read to
+ * its end, the configuration was published, and proxies can connect.
  */
 import { type Respond, type Routes, sendText } from '../../proxy/admin/server.ts'
 
@@ -15,12 +14,12 @@ export class Health {
   readonly #onReady: (() => void) | undefined
   #wasReady = false
 
-  /** `onReady` is called each time that the last problem goes. */
+  /** `onReady` is called each time the last problem is resolved. */
   constructor(onReady?: () => void) {
     this.#onReady = onReady
   }
 
-  /** Why the part does not hold, or undefined if it does. A function is called for each probe. */
+  /** Sets the problem of a part, or undefined if it is ready. A function is called at each probe. */
   set(part: HealthPart, problem: string | undefined | (() => string | undefined)): void {
     this.#problems.set(part, typeof problem === 'function' ? problem : () => problem)
     const { isReady } = this
@@ -28,7 +27,7 @@ export class Health {
     this.#wasReady = isReady
   }
 
-  /** Everything is to be done again. */
+  /** Marks all parts as not ready. */
   reset(reason: string): void {
     for (const part of parts) this.#problems.set(part, () => reason)
     this.#wasReady = false
@@ -45,7 +44,7 @@ export class Health {
     })
   }
 
-  /** What probes ask for. */
+  /** Routes for probes. */
   routes(): Routes {
     const alive: Respond = (_, response) => sendText(response, 200, 'alive\n')
     const ready: Respond = (_, response) => {

@@ -1,4 +1,4 @@
-/** What a controller counts. Kinds and outcomes are labels, objects never are: those have no bound. */
+/** Metrics of a controller. Labels are kinds and outcomes, but never objects, whose number has no bound. */
 import { labelText, metricHead } from '../../base/prometheus.ts'
 
 interface MetricRow {
@@ -10,91 +10,74 @@ interface MetricRow {
 /** Series by their label values. */
 type MetricValues = Map<string, { readonly labels: readonly string[]; sum: number; count: number }>
 
+const counter = (help: string, ...labels: string[]): MetricRow => ({
+  type: 'counter',
+  labels,
+  help,
+})
+const gauge = (help: string, ...labels: string[]): MetricRow => ({ type: 'gauge', labels, help })
+const summary = (help: string, ...labels: string[]): MetricRow => ({
+  type: 'summary',
+  labels,
+  help,
+})
+
 export const controllerMetrics = {
-  controller_build_info: { type: 'gauge', labels: ['version'], help: 'Version of the controller.' },
-  controller_ready: { type: 'gauge', labels: [], help: '1 while the controller is ready.' },
-  events_appended_total: {
-    type: 'counter',
-    labels: ['stage'],
-    help: 'Events that this replica has appended: observations (source), decisions, answers of proxies (delivery), timers and key sets (effect), lease, digests.',
-  },
-  append_failures_total: {
-    type: 'counter',
-    labels: ['stage'],
-    help: 'Appends that failed and are tried again.',
-  },
-  append_seconds: {
-    type: 'summary',
-    labels: ['stage'],
-    help: 'Time until appended events are durable.',
-  },
-  fold_seconds: { type: 'summary', labels: [], help: 'Time to fold one event.' },
-  publish_seconds: {
-    type: 'summary',
-    labels: [],
-    help: 'Time to hand a change set to the streams of all proxies.',
-  },
-  fold_position: { type: 'gauge', labels: [], help: 'Position of the last event folded.' },
-  queue_depth: {
-    type: 'gauge',
-    labels: ['queue'],
-    help: 'Objects whose change is not appended yet (`source`), or whose status is to be compared (`status`).',
-  },
-  watched_objects: { type: 'gauge', labels: [], help: 'Objects that the watches know.' },
-  watch_up: {
-    type: 'gauge',
-    labels: ['kind', 'state'],
-    help: '1 for the state in which the watch of a kind is: following, listing, failing or absent.',
-  },
-  watch_silence_seconds: {
-    type: 'gauge',
-    labels: ['kind'],
-    help: 'Time since the watch of a kind has told anything; the server does so about once a minute.',
-  },
-  status_writes_total: {
-    type: 'counter',
-    labels: ['kind', 'outcome'],
-    help: 'Writes of statuses: written, conflict (tried again), refused (left), failed (tried again).',
-  },
-  deployment_writes_total: {
-    type: 'counter',
-    labels: ['kind', 'change'],
-    help: 'Objects of Gateways that were written: created, updated, deleted.',
-  },
-  deployment_failures_total: {
-    type: 'counter',
-    labels: ['outcome'],
-    help: 'Deployments that the API server refused (told in the status of the Gateway), or that failed and are tried again.',
-  },
-  lease_held: { type: 'gauge', labels: [], help: '1 while this replica holds the lease.' },
-  lease_epoch: { type: 'gauge', labels: [], help: 'Epoch of the newest holder in the log.' },
-  lease_changes_total: {
-    type: 'counter',
-    labels: ['change'],
-    help: 'How often this replica has acquired or lost the lease.',
-  },
-  digest_checks_total: {
-    type: 'counter',
-    labels: ['result'],
-    help: 'Comparisons of the own state with that of another replica at the same position: equal, different.',
-  },
-  state_digest: {
-    type: 'gauge',
-    labels: ['desired', 'status'],
-    help: 'Always 1; the labels are the digests of the current state.',
-  },
-  session_restarts_total: {
-    type: 'counter',
-    labels: [],
-    help: 'How often the controller had to begin anew on its log.',
-  },
-  log_losses_total: {
-    type: 'counter',
-    labels: [],
-    help: 'How often somebody else had removed events from the log.',
-  },
-  controller_resident_memory_bytes: { type: 'gauge', labels: [], help: 'Resident memory.' },
-  controller_cpu_seconds_total: { type: 'counter', labels: [], help: 'User and system CPU time.' },
+  controller_build_info: gauge('Version of the controller.', 'version'),
+  controller_ready: gauge('1 while the controller is ready.'),
+  events_appended_total: counter(
+    'Events that this replica has appended: observations (source), decisions, answers of proxies (delivery), timers and key sets (effect), lease, digests.',
+    'stage',
+  ),
+  append_failures_total: counter('Appends that failed and are retried.', 'stage'),
+  append_seconds: summary('Time until appended events are durable.', 'stage'),
+  fold_seconds: summary('Time to fold one event.'),
+  publish_seconds: summary('Time to hand a change set to the streams of all proxies.'),
+  fold_position: gauge('Position of the last event folded.'),
+  queue_depth: gauge(
+    'Objects whose change is not appended yet (`source`), or whose status is to be compared (`status`).',
+    'queue',
+  ),
+  watched_objects: gauge('Objects that the watches know.'),
+  watch_up: gauge(
+    '1 for the state of the watch of a kind: following, listing, failing or absent.',
+    'kind',
+    'state',
+  ),
+  watch_silence_seconds: gauge(
+    'Time since the last message on the watch of a kind; the server sends one about every minute.',
+    'kind',
+  ),
+  status_writes_total: counter(
+    'Writes of statuses: written, conflict (retried), refused (not retried), failed (retried).',
+    'kind',
+    'outcome',
+  ),
+  deployment_writes_total: counter(
+    'Objects of Gateways that were written: created, updated, deleted.',
+    'kind',
+    'change',
+  ),
+  deployment_failures_total: counter(
+    'Deployments that the API server refused (reported in the status of the Gateway), or that failed and are retried.',
+    'outcome',
+  ),
+  lease_held: gauge('1 while this replica holds the lease.'),
+  lease_epoch: gauge('Epoch of the newest holder in the log.'),
+  lease_changes_total: counter('How often this replica has acquired or lost the lease.', 'change'),
+  digest_checks_total: counter(
+    'Comparisons of the own state with that of another replica at the same position: equal, different.',
+    'result',
+  ),
+  state_digest: gauge(
+    'Always 1; the labels are the digests of the current state.',
+    'desired',
+    'status',
+  ),
+  session_restarts_total: counter('How often the controller restarted its control loop.'),
+  log_losses_total: counter('How often events were removed from the log externally.'),
+  controller_resident_memory_bytes: gauge('Resident memory.'),
+  controller_cpu_seconds_total: counter('User and system CPU time.'),
 } as const satisfies Record<string, MetricRow>
 
 type ControllerMetric = keyof typeof controllerMetrics
@@ -114,18 +97,18 @@ export class ControllerMetrics {
     this.#entry(name, labels).sum = value
   }
 
-  /** Forgets all series of a metric, where labels tell a state. */
+  /** Removes all series of a metric. Needed if its labels name a state, before the current state is set. */
   clear(name: ControllerMetric): void {
     this.#values.delete(name)
   }
 
-  /** `collect` is called before each scrape; returns the end of that. */
+  /** Calls `collect` before each scrape. Returns a function that stops these calls. */
   collect(collect: () => void): () => void {
     this.#collectors.add(collect)
     return () => this.#collectors.delete(collect)
   }
 
-  /** Prometheus text. */
+  /** All metrics in Prometheus text format. */
   text(): string {
     for (const collect of this.#collectors) collect()
     const { user, system } = process.cpuUsage()
@@ -136,7 +119,7 @@ export class ControllerMetrics {
       .join('')
   }
 
-  /** Empty for a metric without a series. */
+  /** The Prometheus text of one metric; empty if it has no series. */
   #textOf(short: ControllerMetric, { type, labels, help }: MetricRow): string {
     const series = this.#values.get(short)
     if (series === undefined) return ''

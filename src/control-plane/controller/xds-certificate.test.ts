@@ -12,7 +12,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-it('names the Secret, the folder and what is missing there', () => {
+it('an error about the xDS certificate names the Secret, the folder and the missing file', () => {
   const served = () => servedCertificate(folder, () => undefined)
   const { certificate, key } = authority.issue(['127.0.0.1'])
   expect(served).toThrow(`the Secret sluice-xds-cert with tls.crt, tls.key and ca.crt at ${folder}`)

@@ -1,4 +1,4 @@
-/** The Secret `sluice-xds-cert` as it is mounted: a pair for the server, authorities for its proxies. */
+/** The mounted Secret `sluice-xds-cert`: the server's certificate and key, and its authorities. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,9 +19,8 @@ export function readAuthorities(folder: string): string {
 }
 
 /**
- * The pair that is served, renewed with its files.
- * @throws if it cannot be used, or if there are no authorities: proxies could not trust the server,
- *   and plaintext is never a fallback
+ * The server's certificate and key, renewed with their files.
+ * @throws if they cannot be used, or if there are no authorities, since plaintext is never a fallback
  */
 export function servedCertificate(folder: string, onProblem: (text: string) => void): TlsSource {
   try {
@@ -35,23 +34,23 @@ export function servedCertificate(folder: string, onProblem: (text: string) => v
 }
 
 /**
- * Why proxies will not believe the certificate although it can be served: none of the authorities
- * has signed it, or it is not for the name by which they connect. Undefined where they will.
- * @throws where a file cannot be read
+ * Returns why proxies will refuse the certificate: no authority has signed it, or it is not valid for the
+ * host name that they connect to. Returns undefined if they will accept it.
+ * @throws if a file cannot be read
  */
-export function doubtOf(folder: string, host: string | undefined): string | undefined {
+export function refusalReason(folder: string, host: string | undefined): string | undefined {
   const path = join(folder, 'tls.crt')
   const [leaf, ...chain] = certificatesOf(readFileSync(path, 'utf8'))
   if (leaf === undefined) return `${path} holds no certificate`
   const authorities = certificatesOf(readAuthorities(folder))
-  if (!isVouchedFor(leaf, chain, authorities)) {
+  if (!isTrusted(leaf, chain, authorities)) {
     return `no authority in ${join(folder, 'ca.crt')} has signed ${path}: proxies refuse it`
   }
   if (host === undefined || leaf.checkHost(host) !== undefined) return undefined
   return `${path} is not for ${host}, by which proxies connect: they refuse it`
 }
 
-function isVouchedFor(
+function isTrusted(
   leaf: X509Certificate,
   chain: readonly X509Certificate[],
   authorities: readonly X509Certificate[],

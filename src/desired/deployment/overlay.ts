@@ -1,13 +1,13 @@
-/** One overlay on one object: labels and annotations are added, then the spec is patched. */
+/** Applies an overlay to an object: first its labels and annotations are added, then the spec is patched. */
 import type { NamedOverlay, OverlayName } from './parameters.ts'
 import { shapes } from './patch-shape.ts'
 import type { RenderedObject } from './plan.ts'
 import { isMap, PatchError, strategicMerge } from './strategic-merge.ts'
 
-/** A ServiceAccount has no spec: the overlay's is about the fields beside its metadata. */
+/** Fields that overlays of a ServiceAccount cannot patch: it has no spec, so all other fields are patched. */
 const identity = ['apiVersion', 'kind', 'metadata'] as const
 
-/** @throws PatchError with the path of what cannot be applied */
+/** @throws PatchError with the path of the field that cannot be applied */
 export function applyOverlay(
   object: RenderedObject,
   target: OverlayName,

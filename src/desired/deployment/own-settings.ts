@@ -1,13 +1,13 @@
 /**
- * What parameters say of settings that a pod also says something about: by a variable, or in the
- * configuration file. A generated variable would hide the file, so it is left out where the file has
- * a say; and probes, ports and the grace period of the pod follow what the proxy is told.
+ * Settings of the proxy that its pod depends on, and that users can set by an environment variable or
+ * in the configuration file. Variables override the file, so none is generated for a setting in the
+ * file. Probes, ports and the grace period of the pod follow these settings.
  */
 import type { ProxyParameters } from './parameters.ts'
 import { isMap } from './strategic-merge.ts'
 
-/** Name in the file -> variable; the pod's identity and places, which nobody else can know. */
-const fixed: Readonly<Record<string, string>> = {
+/** Settings that only the controller can set (the proxy's identity and folders), and their variables. */
+const controllerVariables: Readonly<Record<string, string>> = {
   gateway: 'SLUICE_GATEWAY',
   xdsAddress: 'SLUICE_XDS_ADDRESS',
   xdsTokenFile: 'SLUICE_XDS_TOKEN_FILE',
@@ -17,56 +17,58 @@ const fixed: Readonly<Record<string, string>> = {
   advertiseAddress: 'SLUICE_ADVERTISE_ADDRESS',
 }
 
-/** What `config` of the file says of a setting; undefined where it says nothing. */
+/** The value of a setting under `config` in the file; undefined if it is not set there. */
 export function fileSetting({ rawConfig }: ProxyParameters, name: string): unknown {
   const config = isMap(rawConfig) ? rawConfig.config : undefined
   const value = isMap(config) && Object.hasOwn(config, name) ? config[name] : undefined
   return value ?? undefined
 }
 
-/** Fields of rawConfig that generated variables hide for good. */
+/** Settings in rawConfig that have no effect because a generated variable always overrides them. */
 export function hiddenSettings(parameters: ProxyParameters): string[] {
-  return Object.keys(fixed).filter((name) => fileSetting(parameters, name) !== undefined)
+  return Object.keys(controllerVariables).filter(
+    (name) => fileSetting(parameters, name) !== undefined,
+  )
 }
 
-/** A variable wins over the file; one whose value is from elsewhere is not known here. */
-function said(parameters: ProxyParameters, name: string, variable: string): unknown {
+/** Variables override the file. Returns undefined if the variable takes its value from another object. */
+function settingOf(parameters: ProxyParameters, name: string, variable: string): unknown {
   const own = parameters.env?.find((one) => one.name === variable)
   return own === undefined ? fileSetting(parameters, name) : own.value
 }
 
-/** The port of an address that the proxy is told; undefined where it is off. */
-function portOf(address: unknown, standard: number): number | undefined {
+/** The port of an address setting, or `standard` if it has none; undefined if it is `off`. */
+function portOf(address: unknown, defaultPort: number): number | undefined {
   if (address === 'off') return undefined
   const [, digits] = typeof address === 'string' ? (/:([0-9]{1,5})$/.exec(address) ?? []) : []
   const port = Number(digits ?? 0)
-  return port >= 1 && port <= 65_535 ? port : standard
+  return port >= 1 && port <= 65_535 ? port : defaultPort
 }
 
-/** Where the proxy serves its metrics. */
+/** The port on which the proxy serves its metrics. */
 export function statsPort(parameters: ProxyParameters): number | undefined {
-  return portOf(said(parameters, 'statsAddress', 'SLUICE_STATS_ADDRESS'), 15_020)
+  return portOf(settingOf(parameters, 'statsAddress', 'SLUICE_STATS_ADDRESS'), 15_020)
 }
 
-/** Where the proxy tells that it is ready. */
+/** The port on which the proxy reports that it is ready. */
 export function readinessPort(parameters: ProxyParameters): number | undefined {
-  return portOf(said(parameters, 'readinessAddress', 'SLUICE_READINESS_ADDRESS'), 15_021)
+  return portOf(settingOf(parameters, 'readinessAddress', 'SLUICE_READINESS_ADDRESS'), 15_021)
 }
 
-/** Seconds, where nobody says. */
+/** Shutdown deadlines in seconds if neither the parameters nor the file set them. */
 const defaultShutdown = { min: 10, max: 60 } as const
 
-/** Whole seconds, as a number or as `30s`. */
+/** Parses whole seconds, written as a number or as `30s`. */
 function secondsOf(value: unknown): number | undefined {
   const [, digits] = /^([0-9]{1,8})s?$/.exec(String(value)) ?? []
   return digits === undefined ? undefined : Number(digits)
 }
 
 /**
- * The deadlines of the pod, in seconds. `min` and `max` are absent where the file has them by itself
- * and no typed field does; `graceSeconds` is when the platform kills.
+ * The shutdown deadlines of the pod, in seconds. `min` and `max` are omitted if the file sets them.
+ * Kubernetes kills the pod after `graceSeconds`.
  */
-export function deadlines(parameters: ProxyParameters): {
+export function shutdownDeadlines(parameters: ProxyParameters): {
   readonly min?: number
   readonly max?: number
   readonly graceSeconds: number

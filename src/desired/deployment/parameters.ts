@@ -1,6 +1,6 @@
 /**
- * The parameters of one Gateway: those of its class, and over them its own, joined field by field.
- * Overlays are not joined: they are applied one after the other.
+ * The parameters of one Gateway: those of its class, overridden field by field by its own. Overlays are
+ * not merged; they are applied one after the other.
  */
 import type { GatewayParametersSpec } from '../../api/gateway-parameters.ts'
 import { isMap } from './strategic-merge.ts'
@@ -18,9 +18,9 @@ const overlayNames = [
 ] as const
 export type OverlayName = (typeof overlayNames)[number]
 
-/** The parameters of one level, and what they are called in messages. */
+/** The parameters of one level (GatewayClass or Gateway), and their name in messages. */
 export interface ParametersLevel {
-  /** Such as `GatewayParameters default/small`. */
+  /** Name in messages, such as `GatewayParameters default/small`. */
   readonly name: string
   readonly spec: Spec
 }
@@ -32,15 +32,15 @@ export interface NamedOverlay {
   readonly spec?: Readonly<Record<string, unknown>>
 }
 
-/** Everything that shapes the proxy of a Gateway; fields that nobody sets are absent. */
+/** Everything that determines a Gateway's proxy, except overlays. */
 export type ProxyParameters = Omit<Spec, OverlayName>
 
-/** Fields of `image`, `logging` and `mesh` by themselves; the Gateway's win. */
+/** Merges `image`, `logging` or `mesh` by field; `b`, the Gateway's value, overrides `a`. */
 function joined<Part extends object>(a: Part | undefined, b: Part | undefined): Part | undefined {
   return a === undefined || b === undefined ? (b ?? a) : { ...a, ...b }
 }
 
-/** By name; of several of one name the last. What the Gateway changes keeps its place. */
+/** Merges variables by name; the last one wins. A variable of the class keeps its position. */
 function joinEnv(
   below: readonly EnvVar[] | undefined,
   above: readonly EnvVar[] | undefined,
@@ -48,46 +48,36 @@ function joinEnv(
   return [...new Map([...(below ?? []), ...(above ?? [])].map((one) => [one.name, one])).values()]
 }
 
-/** Key by key in requests and in limits; claims as a whole. */
+/** Merges requests and limits by resource name; claims are replaced as a whole. */
 export function joinResources(
   below: Resources | undefined,
   above: Resources | undefined,
 ): Resources | undefined {
   if (below === undefined || above === undefined) return above ?? below
-  const { requests, limits } = {
-    requests: joined(below.requests, above.requests),
-    limits: joined(below.limits, above.limits),
-  }
+  const requests = joined(below.requests, above.requests)
+  const limits = joined(below.limits, above.limits)
   return { ...below, ...above, ...(requests && { requests }), ...(limits && { limits }) }
 }
 
-/** `levels`: the class's first. `shutdown` and `rawConfig` are taken whole from the last that has them. */
+/** `levels` starts with the class's. The last `shutdown` and the last `rawConfig` replace earlier ones. */
 export function joinParameters(levels: readonly ParametersLevel[]): ProxyParameters {
   return levels.reduce<ProxyParameters>((below, { spec: above }) => {
-    const { logging, image, mesh } = {
+    const env = joinEnv(below.env, above.env)
+    return {
       logging: joined(below.logging, above.logging),
       image: joined(below.image, above.image),
       mesh: joined(below.mesh, above.mesh),
-    }
-    const resources = joinResources(below.resources, above.resources)
-    const env = joinEnv(below.env, above.env)
-    const rawConfig = above.rawConfig ?? below.rawConfig
-    const shutdown = above.shutdown ?? below.shutdown
-    return {
-      ...(logging && { logging }),
-      ...(image && { image }),
-      ...(mesh && { mesh }),
-      ...(resources && { resources }),
+      resources: joinResources(below.resources, above.resources),
       ...(env.length > 0 && { env }),
-      ...(rawConfig && { rawConfig }),
-      ...(shutdown && { shutdown }),
+      rawConfig: above.rawConfig ?? below.rawConfig,
+      shutdown: above.shutdown ?? below.shutdown,
     }
   }, {})
 }
 
 export type Overlays = Readonly<Partial<Record<OverlayName, readonly NamedOverlay[]>>>
 
-/** The overlays of each object in the order in which they are applied; absent where nobody has one. */
+/** The overlays of each kind of object, in the order in which they are applied. */
 export function overlaysOf(levels: readonly ParametersLevel[]): Overlays {
   const overlays: Partial<Record<OverlayName, NamedOverlay[]>> = {}
   for (const { name, spec } of levels) {

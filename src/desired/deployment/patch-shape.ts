@@ -1,33 +1,33 @@
 /**
  * How Kubernetes merges the lists of the objects that are deployed: the merge keys of
- * k8s.io/api (`patchStrategy` and `patchMergeKey`), as far as specs of these objects have any.
+ * k8s.io/api (`patchStrategy` and `patchMergeKey`) for the fields of their specs that have one.
  *
- * One row is our own: tolerations, which Kubernetes takes as a whole, merge by `key` here, because
- * the interface of GatewayParameters says so.
+ * One entry differs: Kubernetes replaces tolerations as a whole, but they are merged by `key` here, as
+ * GatewayParameters documents.
  */
 
-/** Of a list of maps: the field that tells its items apart. */
+/** How one field is merged. `mergeKey` is the field that identifies the items of a list of maps. */
 export interface FieldShape {
   readonly mergeKey?: string
-  /** Tells items apart that share the merge key, such as the protocols of one port. */
-  readonly also?: { readonly field: string; readonly unset: string }
-  /** A map that is never merged, only replaced. */
+  /** Second identifying field, such as the protocol of a port, and its default value if it is not set. */
+  readonly secondKey?: { readonly field: string; readonly defaultValue: string }
+  /** The map is replaced, not merged. */
   readonly isReplaced?: true
-  /** Fields of the map, or of the items of the list. */
+  /** Shapes of the fields of the map, or of the items of the list. */
   readonly fields?: Shape
 }
 
 export type Shape = Readonly<Record<string, FieldShape>>
 
 const named: FieldShape = { mergeKey: 'name' }
-const protocol = { field: 'protocol', unset: 'TCP' }
+const protocol = { field: 'protocol', defaultValue: 'TCP' }
 
 const metadata: FieldShape = { fields: { ownerReferences: { mergeKey: 'uid' } } }
 
 const containers: FieldShape = {
   mergeKey: 'name',
   fields: {
-    ports: { mergeKey: 'containerPort', also: protocol },
+    ports: { mergeKey: 'containerPort', secondKey: protocol },
     env: named,
     volumeMounts: { mergeKey: 'mountPath' },
     volumeDevices: { mergeKey: 'devicePath' },
@@ -44,13 +44,13 @@ const podSpec: Shape = {
   topologySpreadConstraints: { mergeKey: 'topologyKey' },
   schedulingGates: named,
   resourceClaims: named,
-  tolerations: { mergeKey: 'key', also: { field: 'effect', unset: '' } },
+  tolerations: { mergeKey: 'key', secondKey: { field: 'effect', defaultValue: '' } },
 }
 
-/** Shapes of what an overlay patches: the spec, or all of a ServiceAccount but its metadata. */
+/** Shapes of what overlays patch: the spec, or for a ServiceAccount all of it except its metadata. */
 export const shapes = {
   deployment: { template: { fields: { metadata, spec: { fields: podSpec } } } },
-  service: { ports: { mergeKey: 'port', also: protocol } },
+  service: { ports: { mergeKey: 'port', secondKey: protocol } },
   serviceAccount: { secrets: named },
   podDisruptionBudget: { selector: { isReplaced: true } },
   horizontalPodAutoscaler: {},

@@ -1,4 +1,4 @@
-/** What is to be deployed for a Gateway, as far as the objects of the cluster decide it. */
+/** What must be deployed for a Gateway, as far as the objects in the cluster determine it. */
 import type { Overlays, ProxyParameters } from './parameters.ts'
 
 export interface ProxyPort {
@@ -12,41 +12,42 @@ export interface ProxyPlan {
   readonly uid: string
   readonly className: string
   readonly ports: readonly ProxyPort[]
-  /** The address that spec.addresses asks for. */
+  /** The address that spec.addresses requests. */
   readonly address?: string
-  /** Of spec.infrastructure. */
+  /** Labels of spec.infrastructure. */
   readonly labels: Readonly<Record<string, string>>
+  /** Annotations of spec.infrastructure. */
   readonly annotations: Readonly<Record<string, string>>
   readonly parameters: ProxyParameters
   readonly overlays: Overlays
 }
 
 /**
- * - `wanted`: these objects are to be there.
- * - `held`: what is there stays as it is, since what is asked for cannot be had.
- * - `none`: nothing of ours is to be there.
+ * - `wanted`: the objects of the plan must exist.
+ * - `held`: existing objects stay unchanged, because no new ones can be rendered.
+ * - `none`: objects that this controller deployed must be deleted.
  */
 export type Deployment =
   | { readonly state: 'wanted'; readonly plan: ProxyPlan }
   | { readonly state: 'held' }
   | { readonly state: 'none'; readonly uid: string }
 
-/** What a controller adds that is no object of the cluster; the same for all Gateways. */
+/** Inputs of the deployment that do not come from objects in the cluster; the same for all Gateways. */
 export interface ProxyEnvironment {
   /** Version of the controller. */
   readonly version: string
-  /** Parts of the image that parameters do not set. */
+  /** Default parts of the image name, for parts that parameters do not set. */
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string }
   readonly xds: {
-    /** Such as `sluice.sluice-system.svc.cluster.local`. */
+    /** Hostname of the controller, such as `sluice.sluice-system.svc.cluster.local`. */
     readonly host: string
     readonly port: number
-    /** Authorities of the controller's certificate (PEM); plaintext where absent. */
+    /** PEM CA certificates for the controller's certificate. If omitted, proxies connect without TLS. */
     readonly ca?: string
   }
 }
 
-/** An object of Kubernetes that is to be applied. */
+/** A Kubernetes object to apply. */
 export interface RenderedObject {
   readonly apiVersion: string
   readonly kind: string
@@ -60,7 +61,7 @@ export interface RenderedObject {
   readonly [field: string]: unknown
 }
 
-/** For finding out whether a plan can be rendered at all: nothing in it depends on a controller. */
+/** A placeholder to check whether a plan can be rendered; the environment has no effect on that. */
 export const anyEnvironment: ProxyEnvironment = {
   version: '0.0.0',
   image: { registry: '', repository: 'proxy', tag: '0.0.0' },

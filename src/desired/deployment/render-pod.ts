@@ -1,13 +1,13 @@
-/** The pod of a proxy: its container, environment, probes and volumes. */
+/** Renders the pod of a proxy: its container, environment, probes and volumes. */
 import { hash } from 'node:crypto'
 import { proxyObjectName } from '../../model/proxy-names.ts'
-import { rawLevel } from './config-file.ts'
-import { deadlines, fileSetting, readinessPort, statsPort } from './own-settings.ts'
+import { quantityValue } from '../../schema/quantity.ts'
+import { rawLogLevel } from './config-file.ts'
+import { fileSetting, readinessPort, shutdownDeadlines, statsPort } from './own-settings.ts'
 import { type EnvVar, joinResources, type ProxyParameters, type Resources } from './parameters.ts'
 import type { ProxyEnvironment, ProxyPlan } from './plan.ts'
-import { memoryMib, wholeProcessors } from './quantity.ts'
 
-/** Name of the container of the proxy; overlays merge by it. */
+/** Name of the proxy's container; overlays refer to it by this name. */
 const containerName = 'proxy'
 
 const tokenFolder = '/var/run/secrets/xds-tokens'
@@ -17,7 +17,7 @@ const stateFolder = '/var/lib/sluice'
 const meshTokenFolder = '/var/run/secrets/tokens'
 const meshCaFolder = '/var/run/secrets/istio'
 
-/** User and group of the image. */
+/** User id and group id of the image. */
 const user = 10_101
 
 const defaultMesh = {
@@ -25,7 +25,7 @@ const defaultMesh = {
   trustDomain: 'cluster.local',
 } as const
 
-/** Sidecars and the ambient capture of a mesh keep out: the proxy itself speaks to the mesh. */
+/** Excludes the pod from sidecar injection and ambient capture, since the proxy joins the mesh itself. */
 const meshLabels = {
   'sidecar.istio.io/inject': 'false',
   'istio.io/dataplane-mode': 'none',
@@ -37,7 +37,7 @@ const field = (name: string, fieldPath: string): EnvVar => ({
   valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } },
 })
 
-/** Requests, unless somebody limits the same thing: a limit is then the request too. */
+/** Adds default requests, except for resources with a limit: Kubernetes uses the limit as request. */
 function resourcesOf(given: Resources | undefined): Resources {
   const defaults = Object.entries({ cpu: '100m', memory: '128Mi' }).filter(
     ([name]) => given?.limits?.[name] === undefined,
@@ -46,16 +46,16 @@ function resourcesOf(given: Resources | undefined): Resources {
   return joinResources({ requests: Object.fromEntries(defaults) }, given) ?? {}
 }
 
-/** One thread for each processor that the container may use, and a heap that fits the memory. */
-function sizing(parameters: ProxyParameters): EnvVar[] {
+/** Sets one worker thread per CPU of the limit, and a heap size that fits the memory limit. */
+function sizingEnv(parameters: ProxyParameters): EnvVar[] {
   const { cpu, memory } = resourcesOf(parameters.resources).limits ?? {}
-  const processors = cpu === undefined ? undefined : wholeProcessors(cpu)
-  const workers = Math.min(processors ?? 1, 256)
-  const mib = memory === undefined ? undefined : memoryMib(memory)
-  // Every thread has a heap of its own, the main one too; a quarter is left for what is outside.
-  const heap = mib === undefined ? 0 : Math.floor((mib * 0.75) / (workers + 1))
+  const processors = quantityValue(String(cpu)) ?? 0
+  const workers = Math.min(Math.max(processors, 1), 256)
+  const mib = Math.floor((quantityValue(String(memory)) ?? 0) / 1024 ** 2)
+  // Each worker and the main thread have their own heap. A quarter is left for memory outside heaps.
+  const heap = Math.floor((mib * 0.75) / (workers + 1))
   return [
-    ...(processors === undefined || fileSetting(parameters, 'workers') !== undefined
+    ...(processors <= 0 || fileSetting(parameters, 'workers') !== undefined
       ? []
       : [value('SLUICE_WORKERS', String(workers))]),
     ...(heap < 16 ? [] : [value('NODE_OPTIONS', `--max-old-space-size=${heap}`)]),
@@ -64,8 +64,8 @@ function sizing(parameters: ProxyParameters): EnvVar[] {
 
 function levelOf(parameters: ProxyParameters): EnvVar[] {
   const level = parameters.logging?.level
-  // The variable wins over the file, and must not hide what only the file says.
-  if (level === undefined && rawLevel(parameters) !== undefined) return []
+  // The variable overrides the file, so it is left out if only the file sets a level.
+  if (level === undefined && rawLogLevel(parameters) !== undefined) return []
   return [value('RUST_LOG', level ?? 'info')]
 }
 
@@ -79,7 +79,7 @@ function generatedEnv(
   { namespace, name, parameters }: ProxyPlan,
   { xds }: ProxyEnvironment,
 ): readonly EnvVar[] {
-  const { min, max } = deadlines(parameters)
+  const { min, max } = shutdownDeadlines(parameters)
   const unlessInFile = (name: string, ...variables: EnvVar[]) =>
     fileSetting(parameters, name) === undefined ? variables : []
   return [
@@ -93,30 +93,30 @@ function generatedEnv(
     value('SLUICE_XDS_ADDRESS', `${xds.host}:${xds.port}`),
     value('SLUICE_XDS_TOKEN_FILE', `${tokenFolder}/xds-token`),
     ...(xds.ca === undefined ? [] : [value('SLUICE_XDS_CA_FILE', `${caFolder}/ca.crt`)]),
-    // A folder of its own: the mounted one belongs to root.
+    // A subfolder, because root owns the mounted folder.
     value('SLUICE_STATE_DIR', `${stateFolder}/state`),
     field('SLUICE_ADVERTISE_ADDRESS', 'status.podIP'),
     ...unlessInFile('node', field('SLUICE_NODE', 'spec.nodeName')),
-    // Empty where the cluster does not tell pods their zone, and an empty variable is none.
+    // Empty if the cluster does not label pods with their zone; the proxy ignores an empty variable.
     ...unlessInFile('zone', field('SLUICE_ZONE', "metadata.labels['topology.kubernetes.io/zone']")),
     ...(min === undefined ? [] : [value('CONNECTION_MIN_TERMINATION_DEADLINE', `${min}s`)]),
     ...(max === undefined ? [] : [value('TERMINATION_GRACE_PERIOD_SECONDS', String(max))]),
     ...levelOf(parameters),
     ...meshEnv(parameters),
-    ...sizing(parameters),
+    ...sizingEnv(parameters),
   ]
 }
 
-/** Named in values of other variables, which see only what stands before them. */
-const referred = new Set(['POD_NAME', 'POD_NAMESPACE'])
+/** Values of other variables refer to these, so they must come first. */
+const referencedVariables = new Set(['POD_NAME', 'POD_NAMESPACE'])
 
-/** Generated variables that nobody overrides, then the user's in the user's order. */
+/** Generated variables that the user does not override, then the user's variables in their order. */
 function envOf(plan: ProxyPlan, environment: ProxyEnvironment): readonly EnvVar[] {
   const own = new Map(plan.parameters.env?.map((one) => [one.name, one]))
   const generated = generatedEnv(plan, environment).flatMap((one) => {
     const other = own.get(one.name)
     if (other === undefined) return [one]
-    if (!referred.has(one.name)) return []
+    if (!referencedVariables.has(one.name)) return []
     own.delete(one.name)
     return [other]
   })
@@ -133,7 +133,7 @@ function withoutEmpty<Part extends object>(part: Part): Part {
   return Object.fromEntries(Object.entries(part).filter(([, text]) => text !== '')) as Part
 }
 
-/** A proxy that waits for its controller is not helped by being started again. */
+/** There is no liveness probe: a restart does not help a proxy that waits for its controller. */
 function probesOf(parameters: ProxyParameters): object {
   const port = readinessPort(parameters)
   if (port === undefined) return {}
@@ -161,7 +161,7 @@ function volumesOf(
   const volumes: object[] = [
     { name: 'config', configMap: { name: base } },
     { name: 'xds-token', projected: { sources: [token('sluice', 'xds-token')] } },
-    // In memory: the last good configuration has secret values.
+    // In memory, because the stored last good configuration contains secret values.
     { name: 'state', emptyDir: { medium: 'Memory' } },
     { name: 'tmp', emptyDir: {} },
   ]
@@ -192,7 +192,36 @@ function token(audience: string, path: string): object {
   return { serviceAccountToken: { audience, expirationSeconds: 43_200, path } }
 }
 
-/** Metadata and spec of the pods; `labels` are those of the Gateway. */
+function containerOf(
+  plan: ProxyPlan,
+  environment: ProxyEnvironment,
+  volumeMounts: readonly object[],
+): object {
+  const { parameters } = plan
+  const metrics = statsPort(parameters)
+  const { pullPolicy } = parameters.image ?? {}
+  return {
+    name: containerName,
+    image: imageOf(parameters, environment),
+    ...(pullPolicy && { imagePullPolicy: pullPolicy }),
+    args: ['proxy', '--config', `${configFolder}/config.yaml`],
+    env: envOf(plan, environment),
+    ports:
+      metrics === undefined ? [] : [{ name: 'metrics', containerPort: metrics, protocol: 'TCP' }],
+    resources: resourcesOf(parameters.resources),
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      runAsUser: user,
+    },
+    ...probesOf(parameters),
+    volumeMounts,
+  }
+}
+
+/** Metadata and spec of the pods; `labels` are the labels of the Gateway's objects. */
 export function podTemplate(
   plan: ProxyPlan,
   environment: ProxyEnvironment,
@@ -200,17 +229,16 @@ export function podTemplate(
   config: string,
 ): object {
   const { annotations, parameters } = plan
-  const { graceSeconds } = deadlines(parameters)
+  const { graceSeconds } = shutdownDeadlines(parameters)
   const metrics = statsPort(parameters)
   const { volumes, volumeMounts } = volumesOf(plan, environment)
-  const { pullPolicy } = parameters.image ?? {}
   return {
     metadata: {
       labels: { ...(parameters.mesh && meshLabels), ...labels },
       annotations: {
         ...scrapeAnnotations(metrics),
         ...annotations,
-        // The file is read at the start alone: pods with another one are other pods.
+        // Pods read the file only when they start, so a changed file must replace the pods.
         'checksum/config': hash('sha256', config),
       },
     },
@@ -224,32 +252,10 @@ export function podTemplate(
         runAsGroup: user,
         fsGroup: user,
         seccompProfile: { type: 'RuntimeDefault' },
-        // Listeners have low ports, and the proxy is nobody.
+        // Allows the proxy, which does not run as root, to listen on ports below 1024.
         sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }],
       },
-      containers: [
-        {
-          name: containerName,
-          image: imageOf(parameters, environment),
-          ...(pullPolicy && { imagePullPolicy: pullPolicy }),
-          args: ['proxy', '--config', `${configFolder}/config.yaml`],
-          env: envOf(plan, environment),
-          ports:
-            metrics === undefined
-              ? []
-              : [{ name: 'metrics', containerPort: metrics, protocol: 'TCP' }],
-          resources: resourcesOf(parameters.resources),
-          securityContext: {
-            allowPrivilegeEscalation: false,
-            capabilities: { drop: ['ALL'] },
-            readOnlyRootFilesystem: true,
-            runAsNonRoot: true,
-            runAsUser: user,
-          },
-          ...probesOf(parameters),
-          volumeMounts,
-        },
-      ],
+      containers: [containerOf(plan, environment, volumeMounts)],
       volumes,
     },
   }

@@ -1,7 +1,7 @@
 /**
- * The objects of a Gateway: ServiceAccount, ConfigMap, Service and Deployment, and where they are
- * asked for a PodDisruptionBudget and a HorizontalPodAutoscaler. Overlays come last, the class's
- * before the Gateway's; identity, owner and the labels by which the objects are found stay ours.
+ * Renders the objects of a Gateway: ServiceAccount, ConfigMap, Service and Deployment, and if requested
+ * a PodDisruptionBudget and a HorizontalPodAutoscaler. Overlays are applied last, first the class's,
+ * then the Gateway's. They cannot change names, owner and the labels by which objects are found.
  */
 import { gatewayGroup } from '../../api/names.ts'
 import { failAll, type Outcome, succeed } from '../../base/outcome.ts'
@@ -21,7 +21,7 @@ import { isMap, PatchError } from './strategic-merge.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** Never to be added to: the selector of a Deployment cannot change. */
+/** Must never get more labels, since the selector of a Deployment cannot be changed. */
 function selectorLabels({ name }: ProxyPlan): Labels {
   const label = proxyObjectName(name)
   return {
@@ -31,7 +31,7 @@ function selectorLabels({ name }: ProxyPlan): Labels {
   }
 }
 
-/** Value of a label: at most 63 characters. */
+/** Makes a text a valid label value, which has at most 63 characters. */
 const labelValue = (text: string) => (text.length <= 63 ? text : proxyObjectName(text))
 
 function podLabels(plan: ProxyPlan): Labels {
@@ -42,7 +42,7 @@ function podLabels(plan: ProxyPlan): Labels {
   }
 }
 
-/** Those by which our own objects are found again. */
+/** Labels by which the controller finds the objects that it deployed. */
 function ownLabels(plan: ProxyPlan): Labels {
   return { [managedByLabel]: managedBy, [gatewayNameLabel]: proxyObjectName(plan.name) }
 }
@@ -95,8 +95,8 @@ function specsOf(plan: ProxyPlan, environment: ProxyEnvironment, config: string)
     },
     deployment: {
       selector: { matchLabels },
-      // The platform's own, written out: what it fills in by itself is nobody's, stays behind, and
-      // would be refused when an overlay changes the type.
+      // The default of Kubernetes, set explicitly: a default that the API server adds has no owner, so it
+      // would remain, and be refused, when an overlay changes the type.
       strategy: {
         type: 'RollingUpdate',
         rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' },
@@ -110,8 +110,8 @@ function specsOf(plan: ProxyPlan, environment: ProxyEnvironment, config: string)
   }
 }
 
-/** What the API server demands, and an overlay that says nothing of it leaves open. */
-function completed(target: OverlayName, object: RenderedObject): RenderedObject {
+/** Adds fields that the API server requires if an overlay does not set them. */
+function withRequiredFields(target: OverlayName, object: RenderedObject): RenderedObject {
   const spec = isMap(object.spec) ? object.spec : {}
   const has = (name: string) => Object.hasOwn(spec, name)
   if (target === 'podDisruptionBudget' && !has('minAvailable') && !has('maxUnavailable')) {
@@ -122,7 +122,7 @@ function completed(target: OverlayName, object: RenderedObject): RenderedObject 
     const least = typeof minReplicas === 'number' ? minReplicas : 1
     return { ...object, spec: { ...spec, maxReplicas: Math.max(10, least) } }
   }
-  // It says how a strategy of another type goes on.
+  // `rollingUpdate` is only allowed if the type of the strategy is RollingUpdate.
   const { strategy } = spec
   if (target === 'deployment' && isMap(strategy) && strategy.type === 'Recreate') {
     const { rollingUpdate: _, ...kept } = strategy
@@ -139,10 +139,10 @@ function overlaid(plan: ProxyPlan, target: OverlayName, object: RenderedObject):
   )
   const { metadata } = patched
   const labels = { ...metadata.labels, ...ownLabels(plan) }
-  return completed(target, { ...patched, metadata: { ...metadata, labels } })
+  return withRequiredFields(target, { ...patched, metadata: { ...metadata, labels } })
 }
 
-/** Every object, in the order in which they are applied; else why an overlay cannot be applied. */
+/** Renders all objects in the order in which to apply them. Fails if an overlay cannot be applied. */
 export function renderProxy(
   plan: ProxyPlan,
   environment: ProxyEnvironment,
@@ -182,7 +182,7 @@ export function renderProxy(
         metadata,
         spec: specs.deployment,
       }),
-      ...askedFor(plan, metadata, specs),
+      ...optionalObjects(plan, metadata, specs),
     ])
   } catch (error) {
     if (error instanceof PatchError) return failAll([error.message])
@@ -195,8 +195,8 @@ const optional = [
   ['horizontalPodAutoscaler', 'autoscaling/v2', 'HorizontalPodAutoscaler'],
 ] as const
 
-/** Objects that are there where parameters have the field, be it empty. */
-function askedFor(
+/** Optional objects: each one is rendered if the parameters have its field, even if that is empty. */
+function optionalObjects(
   plan: ProxyPlan,
   metadata: RenderedObject['metadata'],
   specs: ReturnType<typeof specsOf>,

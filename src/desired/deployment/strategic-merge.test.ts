@@ -9,18 +9,18 @@ const merged = (before: unknown, patch: unknown) =>
 const service = (ports: unknown, patch: unknown) =>
   strategicMerge({ ports }, { ports: patch }, shapes.service, 'spec')?.ports
 
-describe('tolerations merge by key', () => {
+describe('merging tolerations', () => {
   const spot = { key: 'spot', operator: 'Exists' }
   it.each([
     [
-      'updates the one of that key',
+      'updates the toleration with the same key',
       [{ key: 'a', value: 'x' }, spot],
       [{ key: 'a', value: 'y' }],
       [{ key: 'a', value: 'y' }, spot],
     ],
-    ['adds another key', [spot], [{ key: 'b' }], [spot, { key: 'b' }]],
+    ['adds a toleration with another key', [spot], [{ key: 'b' }], [spot, { key: 'b' }]],
     [
-      'takes the effect where several share a key',
+      'compares the effects of tolerations that share a key',
       [
         { key: 'a', effect: 'NoExecute' },
         { key: 'a', effect: 'NoSchedule' },
@@ -32,7 +32,7 @@ describe('tolerations merge by key', () => {
       ],
     ],
     [
-      'adds two of one key',
+      'adds two tolerations with one key',
       [],
       [
         { key: 'a', effect: 'NoExecute' },
@@ -44,12 +44,17 @@ describe('tolerations merge by key', () => {
       ],
     ],
     [
-      'lets one without a key tolerate everything',
+      'adds a toleration without a key',
       [spot],
       [{ operator: 'Exists' }],
       [spot, { operator: 'Exists' }],
     ],
-    ['deletes by key', [{ key: 'a' }, spot], [{ key: 'spot', $patch: 'delete' }], [{ key: 'a' }]],
+    [
+      'deletes a toleration by key',
+      [{ key: 'a' }, spot],
+      [{ key: 'spot', $patch: 'delete' }],
+      [{ key: 'a' }],
+    ],
   ])('%s', (_, before, patch, after) => {
     const { template } = merged(before, patch) as { template: { spec: { tolerations: unknown[] } } }
     expect(template.spec.tolerations).toHaveLength(after.length)
@@ -57,25 +62,25 @@ describe('tolerations merge by key', () => {
   })
 })
 
-describe('ports of two protocols', () => {
+describe('merging ports that share a number but not a protocol', () => {
   const both = [
     { port: 53, protocol: 'TCP' },
     { port: 53, protocol: 'UDP' },
   ]
-  it('are told apart by it where the patch names it', () => {
+  it('changes only the port of the protocol that the patch names', () => {
     const after = service(both, [{ port: 53, protocol: 'UDP', nodePort: 30_053 }])
     expect(after).toContainEqual({ port: 53, protocol: 'UDP', nodePort: 30_053 })
     expect(after).toContainEqual({ port: 53, protocol: 'TCP' })
   })
-  it('go both where it does not', () => {
+  it('deletes both ports if the patch names no protocol', () => {
     expect(service(both, [{ port: 53, $patch: 'delete' }])).toEqual([])
   })
 })
 
-describe('directives', () => {
+describe('patch directives', () => {
   const merge = (before: object, patch: object) =>
     strategicMerge({ ...before }, { ...patch }, {}, 'spec')
-  it('leave nothing of a map that is deleted, nor of themselves', () => {
+  it('do not remain in the result, nor do deleted maps', () => {
     expect(merge({ a: { b: 1 }, c: 2 }, { a: { $patch: 'delete' } })).toEqual({ c: 2 })
     expect(merge({}, { a: { $patch: 'replace', b: { $patch: 'delete' }, c: null, d: 1 } })).toEqual(
       { a: { d: 1 } },
@@ -85,11 +90,11 @@ describe('directives', () => {
       a: [{ name: 'y' }],
     })
   })
-  it('of the whole give nothing', () => {
+  it('of the whole object delete or replace it', () => {
     expect(merge({ a: 1 }, { $patch: 'delete' })).toBeUndefined()
     expect(merge({ a: 1 }, { $patch: 'replace', b: 2 })).toEqual({ b: 2 })
   })
-  it('are own properties, whatever they are called', () => {
+  it('are own properties, so that __proto__ pollutes nothing', () => {
     const patch = JSON.parse('{"__proto__":{"polluted":true},"a":{"constructor":{"b":1}}}')
     expect(Object.hasOwn(merge({ a: {} }, patch) ?? {}, '__proto__')).toBe(true)
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
@@ -102,7 +107,7 @@ describe('directives', () => {
     ],
     [{ '$setElementOrder/list': 1 }, 'spec.$setElementOrder/list: a list is wanted'],
     [{ $retainKeys: ['a'], b: 1 }, 'spec.b: is set, and not among $retainKeys'],
-  ])('that make no sense are refused with their place: %j', (patch, message) => {
+  ])('are refused with their path if they are invalid: %j', (patch, message) => {
     expect(() => merge({ a: {}, list: [{ name: 'x' }] }, patch)).toThrow(PatchError)
     expect(() => merge({ a: {}, list: [{ name: 'x' }] }, patch)).toThrow(message)
   })

@@ -3,16 +3,16 @@
  *
  * - maps merge field by field, scalars replace, null removes;
  * - lists whose items have a merge key merge item by item, all others are replaced;
- * - `$patch: replace` in a map, or as an item of a list, puts the patch in place of all that was there;
+ * - `$patch: replace` in a map, or as an item of a list, replaces the previous content by the patch;
  * - `$patch: delete` removes the map, or the item with that merge key;
- * - `$setElementOrder/<list>`, `$deleteFromPrimitiveList/<list>` and `$retainKeys` are honoured.
+ * - `$setElementOrder/<list>`, `$deleteFromPrimitiveList/<list>` and `$retainKeys` are supported.
  *
- * Where Kubernetes would leave a directive in the result, or an empty map in place of one that was
- * deleted, nothing is left here: the API server would refuse such an object.
+ * In some cases Kubernetes leaves a directive in the result, or an empty map in place of a deleted one.
+ * Here they are removed, because the API server would refuse such an object.
  */
 import type { FieldShape, Shape } from './patch-shape.ts'
 
-/** A patch that cannot be applied; the message begins with the path of the offender. */
+/** A patch that cannot be applied. The message begins with the path of the invalid field. */
 export class PatchError extends Error {}
 
 type JsonMap = Readonly<Record<string, unknown>>
@@ -27,8 +27,8 @@ export function isMap(value: unknown): value is JsonMap {
 }
 
 /**
- * `original` with `patch` merged in; neither is changed. Undefined where the patch deletes the whole.
- * `path` is where the patch stands, for messages.
+ * Merges `patch` into a copy of `original`. Returns undefined if the patch deletes the whole map.
+ * `path` is the path of the patch, for messages.
  * @throws PatchError
  */
 export function strategicMerge(
@@ -54,7 +54,7 @@ function directiveOf(patch: JsonMap, path: string): 'delete' | 'replace' | 'merg
 }
 
 function mergeFields(original: JsonMap, patch: JsonMap, shape: Shape, path: string): JsonMap {
-  const result = new Map(Object.entries(retained(original, patch, path)))
+  const result = new Map(Object.entries(applyRetainKeys(original, patch, path)))
   const orders = new Map<string, readonly unknown[]>()
   for (const [key, value] of Object.entries(patch)) {
     if (key === directive || key === retainKeys) continue
@@ -85,8 +85,8 @@ function listAt(value: unknown, path: string): readonly unknown[] {
   throw new PatchError(`${path}: a list is wanted`)
 }
 
-/** Without the fields that `$retainKeys` leaves out. */
-function retained(original: JsonMap, patch: JsonMap, path: string): JsonMap {
+/** Removes the fields that `$retainKeys` does not list. */
+function applyRetainKeys(original: JsonMap, patch: JsonMap, path: string): JsonMap {
   if (!Object.hasOwn(patch, retainKeys)) return original
   const kept = new Set(listAt(patch[retainKeys], `${path}.${retainKeys}`))
   for (const [key, value] of Object.entries(patch)) {
@@ -117,7 +117,7 @@ function mergeField(
   else result.set(key, merged)
 }
 
-/** Undefined where the field goes. */
+/** Returns undefined if the patch removes the field. */
 function mergeValue(before: unknown, value: unknown, field: FieldShape, path: string): unknown {
   if (value === null) return undefined
   if (isMap(value)) {
@@ -131,7 +131,7 @@ function mergeValue(before: unknown, value: unknown, field: FieldShape, path: st
   return stripList(value, path)
 }
 
-/** What is left of a value that replaces another or is new: no directives, no nulls. */
+/** Removes directives and nulls from a value that replaces another one or is new. */
 function strip(value: unknown, path: string): unknown {
   if (Array.isArray(value)) return stripList(value, path)
   if (!isMap(value)) return value ?? undefined
@@ -156,7 +156,7 @@ function isDirective(key: string): boolean {
   )
 }
 
-/** Items that are deleted from a list that is new, and marks that it is replaced, leave nothing. */
+/** In a new list, items with `$patch: delete` or `$patch: replace` are dropped. */
 function stripList(list: readonly unknown[], path: string): unknown[] {
   return list.flatMap((item, index) => {
     const place = `${path}[${index}]`
@@ -219,7 +219,7 @@ function itemAt(item: unknown, mergeKey: string, place: string): PatchItem {
       `${place}: an item with $patch: replace stands for the list and holds no more`,
     )
   }
-  // A toleration without a key tolerates every taint.
+  // `key` is optional in tolerations: one without a key tolerates every taint.
   if (mergeKey !== 'key' && (item[mergeKey] ?? null) === null) {
     throw new PatchError(`${place}: ${mergeKey} is missing, by which items are told apart`)
   }
@@ -233,25 +233,26 @@ function isSameKey(item: unknown, other: unknown, mergeKey: string): boolean {
   return String(keyOf(item, mergeKey)) === String(keyOf(other, mergeKey))
 }
 
-function isAlsoSame(item: unknown, patch: JsonMap, { also }: FieldShape): boolean {
-  if (also === undefined || !Object.hasOwn(patch, also.field) || !isMap(item)) return true
-  return (item[also.field] ?? also.unset) === patch[also.field]
+function hasSameSecondKey(item: unknown, patch: JsonMap, { secondKey }: FieldShape): boolean {
+  if (secondKey === undefined || !Object.hasOwn(patch, secondKey.field) || !isMap(item)) return true
+  return (item[secondKey.field] ?? secondKey.defaultValue) === patch[secondKey.field]
 }
 
 function removeMatching(slots: Slot[], { item }: PatchItem, field: FieldShape): void {
   const { mergeKey = '' } = field
   for (let at = slots.length - 1; at >= 0; at--) {
     const known = slots[at]?.item
-    if (isSameKey(known, item, mergeKey) && isAlsoSame(known, item, field)) slots.splice(at, 1)
+    if (isSameKey(known, item, mergeKey) && hasSameSecondKey(known, item, field))
+      slots.splice(at, 1)
   }
 }
 
-/** Into the item of that key; of several the one that also agrees otherwise. */
+/** Merges an item into the one with the same key; of several, into the one with the same `secondKey`. */
 function mergeItem(slots: Slot[], { item, place }: PatchItem, field: FieldShape): void {
   const { mergeKey = '', fields = {} } = field
   const candidates = slots.filter((slot) => isSameKey(slot.item, item, mergeKey))
-  const exact = candidates.find((slot) => isAlsoSame(slot.item, item, field))
-  // By its key alone, as long as no other item of the patch speaks of it.
+  const exact = candidates.find((slot) => hasSameSecondKey(slot.item, item, field))
+  // If no item matches exactly, the key alone decides, unless another item of the patch has matched it.
   const slot = exact ?? candidates.find(({ isMatched }) => !isMatched)
   if (slot === undefined) {
     for (const kept of keepItem(item, place)) slots.push({ item: kept, isMatched: true })
@@ -262,8 +263,8 @@ function mergeItem(slots: Slot[], { item, place }: PatchItem, field: FieldShape)
 }
 
 /**
- * What `order` names in that order, everything else in the order in which it was, and both together
- * as near to how it was as that allows.
+ * Sorts the items that `order` lists in that order, and keeps all other items in their previous order.
+ * Items of both groups stay as close to their previous positions as that allows.
  */
 function inOrder(
   list: readonly unknown[],
@@ -275,7 +276,7 @@ function inOrder(
   const isSame = (a: unknown, b: unknown) =>
     mergeKey === undefined
       ? a === b
-      : isSameKey(a, b, mergeKey) && (!isMap(b) || isAlsoSame(a, b, field))
+      : isSameKey(a, b, mergeKey) && (!isMap(b) || hasSameSecondKey(a, b, field))
   const placeIn = (all: readonly unknown[], item: unknown) =>
     all.findIndex((one) => isSame(item, one))
   const sorted = (items: readonly unknown[], by: readonly unknown[]) =>

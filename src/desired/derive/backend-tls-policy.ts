@@ -1,25 +1,25 @@
 /**
- * BackendTLSPolicy (Gateway API 1.6): TLS to Services and GatewayBackends, as the field `tls` of
- * backend policies. What it asks for and cannot have closes the way to its targets.
+ * BackendTLSPolicy (Gateway API 1.6): TLS to Services and GatewayBackends, compiled to the field `tls`
+ * of backend policies. If a required setting cannot be applied, all requests to its targets fail.
  */
 import type { BackendTlsPolicySpec } from '../../api/gateway-api/grants.ts'
 import { controllerName, gatewayGroup, inferenceGroup, ownGroup } from '../../api/names.ts'
 import { canonicalJson } from '../../base/canonical.ts'
 import { authoritiesOf } from '../../model/certificates.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
-import { compareAge, type ObjectRef, objectKey } from '../../model/names.ts'
+import { compareAge, gatewayRef, objectKey } from '../../model/names.ts'
 import type { PolicyResource, PolicyTarget } from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
 import {
-  allOwn,
   conditionFalse,
   conditionOf,
   conditionTrue,
-  elsewhere,
   type Failure,
+  joinFailures,
+  notOwn,
 } from '../conditions.ts'
 import type { Derived, IndexDefinition, Reader, Stage } from '../graph.ts'
-import type { ObjectState } from '../object-state.ts'
+import { type ObjectState, problemsText } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import { policyResource } from './compile-policy.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
@@ -32,35 +32,26 @@ const targetGroups: Readonly<Record<string, string>> = {
   InferencePool: inferenceGroup,
 }
 
-/** What it targets; of a version that was refused, as far as that can be read. */
+/** The targets of a policy; for a refused version, those that could be read. */
 function targetsOf({ ref, object, refused }: ObjectState): (PolicyTarget & { group: string })[] {
   const named =
     object === undefined ? (refused?.targets ?? []) : specOf<'BackendTLSPolicy'>(object).targetRefs
-  return named.flatMap(({ group = '', kind, name, sectionName }) =>
-    name === undefined
-      ? []
-      : [
-          {
-            group,
-            kind,
-            namespace: ref.namespace,
-            name,
-            ...(sectionName !== undefined && { section: sectionName }),
-          },
-        ],
-  )
+  return named.flatMap(({ group = '', kind, name, sectionName: section }) => {
+    if (name === undefined) return []
+    return [{ group, kind, namespace: ref.namespace, name, ...(section && { section }) }]
+  })
 }
 
 const targetName = (target: PolicyTarget) => `${objectKey(target)}#${target.section ?? ''}`
 
-/** Valid BackendTLSPolicies by target, so that each sees the others. */
+/** Index of valid BackendTLSPolicies by target, to find policies with the same target. */
 export const backendTlsTargets: IndexDefinition = {
   name: 'backend-tls-targets',
   kinds: ['BackendTLSPolicy'],
   keys: (state) => (state.object === undefined ? [] : targetsOf(state).map(targetName)),
 }
 
-/** The oldest policy for the same target, if it is another one; then this one does not apply to it. */
+/** The oldest policy for the target, if it is older than `self`, which then does not apply to the target. */
 function olderPolicy(self: ObjectState, target: PolicyTarget, read: Reader): string | undefined {
   const own = { ...self.age, ...self.ref }
   const [oldest] = read
@@ -72,16 +63,16 @@ function olderPolicy(self: ObjectState, target: PolicyTarget, read: Reader): str
 }
 
 interface Verification {
-  /** Canonical JSON of a BackendTlsConfig. */
+  /** The BackendTlsConfig as canonical JSON. */
   readonly config: string
-  /** Why nothing can be reached at all. */
-  readonly closed: Failure | undefined
+  /** Set if all requests to the targets must fail. */
+  readonly blocking: Failure | undefined
   readonly refs: Failure | undefined
 }
 
 function verificationOf(self: ObjectState, spec: BackendTlsPolicySpec, read: Reader): Verification {
   const { hostname, subjectAltNames = [], wellKnownCACertificates } = spec.validation
-  const { authorities, refs, closed } = authoritiesOfPolicy(self, spec, read)
+  const { authorities, refs, blocking } = authoritiesOfPolicy(self, spec, read)
   const names = subjectAltNames.flatMap(({ hostname: host, uri }) => host ?? uri ?? [])
   const config = {
     verify: 'full',
@@ -90,27 +81,25 @@ function verificationOf(self: ObjectState, spec: BackendTlsPolicySpec, read: Rea
     names: names.length > 0 ? names : [hostname],
     ...(authorities !== undefined && { authorities }),
   }
-  const options = Object.keys(spec.options ?? {}).sort()
-  const invalid = (message: string): Failure => ({ reason: 'Invalid', message })
-  const unknown =
-    wellKnownCACertificates !== undefined && wellKnownCACertificates !== 'System'
-      ? invalid(
-          `spec.validation.wellKnownCACertificates ${wellKnownCACertificates} is not known; it may be System`,
-        )
-      : undefined
-  const unsupported =
-    options.length > 0
-      ? invalid(`spec.options are not supported: ${options.join(', ')}`)
-      : undefined
-  return { config: canonicalJson(config), closed: closed ?? unknown ?? unsupported, refs }
+  const message = settingProblem(wellKnownCACertificates, Object.keys(spec.options ?? {}))
+  const unsupported = message === undefined ? undefined : { reason: 'Invalid', message }
+  return { config: canonicalJson(config), blocking: blocking ?? unsupported, refs }
+}
+
+function settingProblem(wellKnown: string | undefined, options: string[]): string | undefined {
+  if (wellKnown !== undefined && wellKnown !== 'System') {
+    return `spec.validation.wellKnownCACertificates ${wellKnown} is not known; it may be System`
+  }
+  if (options.length === 0) return undefined
+  return `spec.options are not supported: ${options.sort().join(', ')}`
 }
 
 function authoritiesOfPolicy(
   self: ObjectState,
   { validation: { caCertificateRefs = [] } }: BackendTlsPolicySpec,
   read: Reader,
-): { authorities?: string; refs: Failure | undefined; closed: Failure | undefined } {
-  if (caCertificateRefs.length === 0) return { refs: undefined, closed: undefined }
+): { authorities?: string; refs: Failure | undefined; blocking: Failure | undefined } {
+  if (caCertificateRefs.length === 0) return { refs: undefined, blocking: undefined }
   const references = referencesFrom(self.ref.namespace, read)
   const found: string[] = []
   const failures: Failure[] = []
@@ -129,16 +118,9 @@ function authoritiesOfPolicy(
       failures.push({ reason: 'InvalidCACertificateRef', message, ...(own && { own }) })
     }
   })
-  const message = failures.map((failure) => failure.message).join('; ')
-  const [first] = failures
-  return {
-    ...(found.length > 0 && { authorities: found.join('\n') }),
-    refs: first && { reason: first.reason, message, ...allOwn(failures) },
-    closed:
-      found.length > 0
-        ? undefined
-        : { reason: 'NoValidCACertificate', message, ...allOwn(failures) },
-  }
+  const refs = joinFailures(failures)
+  if (found.length > 0) return { authorities: found.join('\n'), refs, blocking: undefined }
+  return { refs, blocking: refs && { ...refs, reason: 'NoValidCACertificate' } }
 }
 
 function resourceFor(
@@ -156,15 +138,15 @@ function resourceFor(
   } as const
   const configVersion = findPolicy('backend', 'tls')?.configVersion ?? 0
   const resource = policyResource(field, { config, configVersion, unenforceable }, target)
-  // A GatewayPolicy may have the same name.
+  // Avoids a collision with a GatewayPolicy of the same name.
   return { ...resource, key: resource.key.replace('policy/', 'policy/BackendTLSPolicy/') }
 }
 
-/** A version that was never valid: what it targets, as far as can be read, is not reached. */
+/** A policy that never had a valid version: requests to its targets, as far as these can be read, fail. */
 function refusedPolicy(self: ObjectState, read: Reader): Derived {
   const { refused } = self
   if (refused === undefined) return {}
-  const message = refused.problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
+  const message = problemsText(refused)
   const targets = targetsOf(self)
   const conditions = [
     conditionFalse('Accepted', 'Invalid', refused.generation, message),
@@ -184,23 +166,17 @@ function reachedGateways(targets: readonly PolicyTarget[], read: Reader): string
   return [...new Set(gateways)].sort()
 }
 
-/** Of `namespace/name`. */
-function gatewayRef(gateway: string): ObjectRef {
-  const [namespace = '', name = ''] = gateway.split('/')
-  return { kind: 'Gateway', namespace, name }
-}
-
 function ancestor(gateway: string, conditions: readonly DecidedCondition[]): unknown {
   const ancestorRef = { group: gatewayGroup, ...gatewayRef(gateway) }
   return { ancestorRef, controllerName, conditions }
 }
 
-interface JudgedTarget {
+interface CheckedTarget {
   readonly target: PolicyTarget & { group: string }
   readonly failure: Failure | undefined
 }
 
-function judge(self: ObjectState, read: Reader): JudgedTarget[] {
+function checkTargets(self: ObjectState, read: Reader): CheckedTarget[] {
   return targetsOf(self).map((target) => {
     if (targetGroups[target.kind] !== target.group) {
       const message = `${target.kind} of group "${target.group}" cannot be targeted; use a Service or a GatewayBackend`
@@ -219,27 +195,24 @@ function judge(self: ObjectState, read: Reader): JudgedTarget[] {
   })
 }
 
-/** What a Gateway is told: what is wrong with all, or with the targets that it reaches. */
+/** Conditions for one Gateway: failures of the policy itself, or of the targets that this Gateway reaches. */
 function conditionsAt(
   gateway: string,
-  judged: readonly JudgedTarget[],
-  { closed, refs }: Verification,
+  checked: readonly CheckedTarget[],
+  { blocking, refs }: Verification,
   generation: number,
   read: Reader,
 ): DecidedCondition[] {
-  const here = judged.filter(({ target }) => reachingGateways(target, read).includes(gateway))
+  const here = checked.filter(({ target }) => reachingGateways(target, read).includes(gateway))
   const failures = here.flatMap(({ failure }) => (failure === undefined ? [] : [failure]))
   const view = read.value<GatewayView>(gatewayStage.name, gatewayRef(gateway))
   const unusable = view?.backendTls?.failure
-  const isNowhere = failures.length === here.length
-  const message = failures.map((failure) => failure.message).join('; ')
-  const own = unusable && { reason: 'Invalid', message: unusable.message, ...elsewhere }
-  const failure =
-    closed ??
-    own ??
-    (isNowhere && failures[0] ? { ...failures[0], message, ...allOwn(failures) } : undefined)
+  const failsEverywhere = failures.length === here.length
+  const targetFailure = joinFailures(failures)
+  const unaccepted = unusable && { reason: 'Invalid', message: unusable.message, ...notOwn }
+  const failure = blocking ?? unaccepted ?? (failsEverywhere ? targetFailure : undefined)
   return [
-    conditionOf('Accepted', failure, 'Accepted', generation, message),
+    conditionOf('Accepted', failure, 'Accepted', generation, targetFailure?.message),
     conditionOf('ResolvedRefs', refs, 'ResolvedRefs', generation),
   ]
 }
@@ -251,23 +224,18 @@ export const backendTlsPolicyStage: Stage = {
     if (self.object === undefined) return refusedPolicy(self, read)
     const spec = specOf<'BackendTLSPolicy'>(self.object)
     const verification = verificationOf(self, spec, read)
-    const judged = judge(self, read)
-    const { closed, config } = verification
-    const applied = judged.filter(({ failure }) => failure === undefined)
+    const checked = checkTargets(self, read)
+    const { blocking, config } = verification
+    const applied = checked.filter(({ failure }) => failure === undefined)
+    const targets = checked.map(({ target }) => target)
+    const ancestors = reachedGateways(targets, read).map((gateway) =>
+      ancestor(gateway, conditionsAt(gateway, checked, verification, self.generation, read)),
+    )
     return {
       resources: applied.map(({ target }) =>
-        closed === undefined
-          ? resourceFor(self, target, config, undefined)
-          : resourceFor(self, target, 'null', closed.message),
+        resourceFor(self, target, blocking === undefined ? config : 'null', blocking?.message),
       ),
-      status: {
-        ancestors: reachedGateways(
-          judged.map(({ target }) => target),
-          read,
-        ).map((gateway) =>
-          ancestor(gateway, conditionsAt(gateway, judged, verification, self.generation, read)),
-        ),
-      },
+      status: { ancestors },
     }
   },
 }

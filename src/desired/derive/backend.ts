@@ -1,49 +1,33 @@
-/** GatewayBackend: its destination, its own policies, and whether it can be served. */
+/** GatewayBackend: derives its destination, its inline policies, and whether it can be served. */
 import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
-import type { McpTarget } from '../../model/mcp-targets.ts'
+import type { BackendPart, BackendReader, DerivedBackend } from '../../backends/define.ts'
+import { matchesSelector } from '../../base/label-selector.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Destination, PolicyResource } from '../../model/resources.ts'
-import { allOwn, conditionFalse, conditionTrue } from '../conditions.ts'
+import { backendKindOf, kindOfPolicyField } from '../backend-kind.ts'
+import { conditionFalse, conditionTrue, joinOwn } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
-import type { ObjectState } from '../object-state.ts'
+import { type ObjectState, problemsText } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import { compileField, policyResource } from './compile-policy.ts'
 import { expressionFindings } from './expressions.ts'
 import type { Finding } from './finding.ts'
-import { findMcpTargets } from './mcp-targets.ts'
-import { providerGroups } from './model-providers.ts'
+import { namespaceLabels } from './gateway.ts'
 import { rejectedConditions } from './rejected.ts'
 
-function destinationOf(spec: GatewayBackendSpec, targets: readonly McpTarget[]): Destination {
-  if (spec.static !== undefined) return { type: 'static', ...spec.static }
-  if (spec.dynamicForwardProxy !== undefined) return { type: 'dynamic' }
-  if (spec.ai !== undefined) return { type: 'ai', groups: providerGroups(spec.ai) }
-  const isStateless = spec.mcp?.sessionRouting === 'Stateless'
-  return { type: 'mcp', targets, isStateless }
-}
+/** Where policies are inside a backend: in its spec, for the whole backend, or in one of its parts. */
+type InlinePlace = Pick<BackendPart, 'path' | 'policies'> & Partial<Pick<BackendPart, 'section'>>
 
-/** What stands inside the backend itself: for all of it, or for one of its parts. */
-interface InlinePlace {
-  readonly path: string
-  readonly section?: string
-  readonly policies: Readonly<Record<string, unknown>> | undefined
+/** The parts of a backend, such as its providers or targets. */
+export function partsOf(spec: GatewayBackendSpec): readonly BackendPart[] {
+  const kind = backendKindOf(spec)
+  return kind?.definition.parts?.(kind.spec) ?? []
 }
 
 export function inlinePlaces(spec: GatewayBackendSpec): readonly InlinePlace[] {
-  const groups = spec.ai?.groups ?? []
-  const providers = groups.flatMap((group, at) =>
-    group.providers.map(({ name, policies }, index) => ({
-      path: `spec.ai.groups[${at}].providers[${index}].policies`,
-      section: name,
-      policies,
-    })),
-  )
-  const targets = (spec.mcp?.targets ?? []).map((target, at) => ({
-    path: `spec.mcp.targets[${at}].static.policies`,
-    section: target.name,
-    policies: target.static?.policies,
-  }))
-  return [{ path: 'spec.policies', policies: spec.policies }, ...providers, ...targets]
+  const field = backendKindOf(spec)?.definition.field
+  const parts = partsOf(spec).map((part) => ({ ...part, path: `spec.${field}.${part.path}` }))
+  return [{ path: 'spec.policies', policies: spec.policies }, ...parts]
 }
 
 interface InlinePolicies {
@@ -56,11 +40,12 @@ function inlinePolicies(self: ObjectState, spec: GatewayBackendSpec, read: Reade
     resources: [],
     findings: expressionFindings('GatewayBackend', 'spec', spec, 'policies'),
   }
-  const kind = spec.ai !== undefined ? 'ai' : spec.mcp !== undefined ? 'mcp' : 'other'
+  const own = backendKindOf(spec)?.definition
   for (const place of inlinePlaces(spec)) {
     for (const [field, value] of Object.entries(place.policies ?? {})) {
       if (value === undefined) continue
-      if ((field === 'ai' || field === 'mcp') && field !== kind) {
+      const kind = kindOfPolicyField(field)
+      if (kind !== undefined && kind !== own) {
         const message = `${place.path}.${field} has no effect on this type of backend`
         found.findings.push({ severity: 'note', message })
       } else addInline(self, place, { field, value }, read, found)
@@ -89,60 +74,73 @@ function addInline(
   if (compiled.effective) resources.push(policyResource(policy, compiled, target))
 }
 
-const openDestination =
-  'clients choose the destination: put access control in front of this backend'
-
-/** What routes read of a backend: the Services behind it, which policies may target. */
+/** What routes read about a backend. */
 export interface BackendView {
-  /** Keys of objects. */
+  /** Keys of the Services behind the backend, which policies may target. */
   readonly services: readonly string[]
-  /** Names that policies may give to targets. */
+  /** Section names that policies may use for its parts. */
   readonly sections: readonly string[]
 }
 
-function servicesOf(targets: readonly McpTarget[]): string[] {
-  const keys = targets.flatMap(({ destination }) =>
-    destination.type === 'service' ? [objectKey({ kind: 'Service', ...destination })] : [],
-  )
-  return [...new Set(keys)].sort()
+const sorted = (texts: readonly string[]): string[] => [...new Set(texts)].sort()
+
+function viewOf({ found }: DerivedBackend): BackendView | undefined {
+  if (found === undefined) return undefined
+  const services = found.services.map((name) => objectKey({ kind: 'Service', ...name }))
+  return { services: sorted(services), sections: sorted(found.sections) }
 }
 
-/** `ResolvedRefs` is for routes; a backend has the one condition Accepted. */
-function accepted(self: ObjectState, destination: Destination, findings: readonly Finding[]) {
+function readerOf(self: ObjectState, read: Reader): BackendReader {
+  return {
+    services({ namespaces, services }) {
+      const candidates =
+        namespaces === undefined
+          ? read.index('services', self.ref.namespace)
+          : read
+              .index('services', '')
+              .filter(({ ref }) =>
+                matchesSelector(namespaces, namespaceLabels(ref.namespace, read)),
+              )
+      return candidates
+        .filter(({ object }) => matchesSelector(services, object?.metadata.labels ?? {}))
+        .map(({ ref, object }) => ({
+          ...ref,
+          annotations: object?.metadata.annotations ?? {},
+          ...(object !== undefined && { spec: specOf<'Service'>(object) }),
+        }))
+    },
+  }
+}
+
+/** The Accepted condition, which is the only one of a backend; `ResolvedRefs` exists only on routes. */
+function accepted(self: ObjectState, findings: readonly Finding[]) {
   const serious = findings.filter(({ severity }) => severity === 'closed')
-  const messages = findings.map(({ message }) => message)
-  if (destination.type === 'unsupported') messages.unshift(destination.message)
-  if (destination.type === 'dynamic') messages.push(openDestination)
-  const message = messages.join('; ')
-  const { own } = allOwn(destination.type === 'unsupported' ? [destination, ...serious] : serious)
-  return destination.type === 'unsupported' || serious.length > 0
-    ? conditionFalse('Accepted', 'TranslationError', self.generation, message, own)
+  const message = findings.map((finding) => finding.message).join('; ')
+  return serious.length > 0
+    ? conditionFalse('Accepted', 'TranslationError', self.generation, message, joinOwn(serious).own)
     : conditionTrue('Accepted', 'Accepted', self.generation, message)
 }
-
-const noTargets = { targets: [], notes: [] }
 
 export const backendStage: Stage = {
   name: 'backend',
   kinds: ['GatewayBackend'],
   derive(self: ObjectState, read: Reader): Derived {
-    if (self.object === undefined) return refusedBackend(self)
-    const spec = specOf<'GatewayBackend'>(self.object)
+    const spec = self.object && specOf<'GatewayBackend'>(self.object)
+    const kind = spec && backendKindOf(spec)
+    if (spec === undefined || kind === undefined) return refusedBackend(self)
     const { namespace, name } = self.ref
-    const { targets, notes } =
-      spec.mcp === undefined ? noTargets : findMcpTargets(spec.mcp, namespace, read)
-    const destination = destinationOf(spec, targets)
+    const derived = kind.definition.derive(kind.spec, readerOf(self, read))
+    const destination = { type: kind.definition.type, ...derived.destination } as Destination
     const { resources, findings } = inlinePolicies(self, spec, read)
-    for (const message of notes) findings.push({ severity: 'note', message })
-    const sections = [...new Set(targets.flatMap((target) => target.sections))].sort()
-    const view: BackendView = { services: servicesOf(targets), sections }
+    for (const message of derived.notes ?? []) findings.push({ severity: 'note', message })
+    const view = viewOf(derived)
     const key = `backend/${namespace}/${name}`
     return {
-      ...(targets.length > 0 && { value: view }),
+      ...(view !== undefined && { value: view }),
       resources: [{ type: 'backend', key, namespace, name, destination }, ...resources],
       status: {
         conditions: [
-          accepted(self, destination, findings),
+          accepted(self, findings),
           ...rejectedConditions(self.ref, self.generation, read),
         ],
       },
@@ -152,12 +150,8 @@ export const backendStage: Stage = {
 
 function refusedBackend({ refused }: ObjectState): Derived {
   if (refused === undefined) return {}
-  const message = refused.problems.map((problem) => `${problem.path}: ${problem.message}`)
-  const condition = conditionFalse(
-    'Accepted',
-    'TranslationError',
-    refused.generation,
-    message.join('; '),
-  )
+  const { generation } = refused
+  const message = problemsText(refused)
+  const condition = conditionFalse('Accepted', 'TranslationError', generation, message)
   return { status: { conditions: [condition] } }
 }

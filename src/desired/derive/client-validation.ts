@@ -1,42 +1,42 @@
 /**
- * What clients must prove on a port where TLS ends: the authorities that `spec.tls.frontend` of the
- * Gateway names, as far as they can be used (Gateway API, FrontendTLSValidation). Where none is left
- * the listener is not accepted, and nobody gets in.
+ * Validation of client certificates on a port that terminates TLS: resolves the CA certificates that
+ * `spec.tls.frontend` of the Gateway refers to (Gateway API, FrontendTLSValidation). If none is usable,
+ * the listener is not accepted and refuses all clients.
  */
 import type { SecretObjectRef } from '../../api/gateway-api/common.ts'
 import type { FrontendTlsSpec } from '../../api/gateway-api/gateway.ts'
 import { authoritiesEntry, authoritiesOf } from '../../model/certificates.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import type { Authority, ClientValidation } from '../../model/resources.ts'
-import { elsewhere, type Failure, firstOf } from '../conditions.ts'
+import { type Failure, notOwn, resolveAll } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import { referencesFrom } from './referenced-objects.ts'
-import { isGranted } from './references.ts'
+import { grantFailure } from './references.ts'
 
 interface ResolvedClients {
-  /** Absent where clients prove nothing, or nobody could. */
+  /** Omitted if client certificates are not validated, or if no CA certificate is usable. */
   readonly clients?: ClientValidation
-  /** The first reference that cannot be used. */
-  readonly failure: Failure | null
-  /** Set where no authority is left. */
+  /** Failure of the first reference that cannot be used. */
+  readonly failure: Failure | undefined
+  /** Set if no CA certificate is usable. */
   readonly refusal: Failure | null
 }
 
-const nothing: ResolvedClients = { failure: null, refusal: null }
+const noValidation: ResolvedClients = { failure: undefined, refusal: null }
 
-/** An entry of `perPort` stands in the place of the default as a whole. */
+/** The `validation` of a port. An entry of `perPort` replaces the default completely. */
 function validationOn(port: number, frontend: FrontendTlsSpec | undefined) {
   const onPort = frontend?.perPort?.find((entry) => entry.port === port)
   return (onPort === undefined ? frontend?.default : onPort.tls)?.validation
 }
 
-/** Is a client without a good certificate let in anywhere? Then the Gateway says so. */
+/** Does any port accept clients without a valid certificate? The Gateway's status reports it. */
 export function admitsUnverified(frontend: FrontendTlsSpec | undefined): boolean {
   const all = [frontend?.default, ...(frontend?.perPort ?? []).map(({ tls }) => tls)]
   return all.some((tls) => tls?.validation?.mode === 'AllowInsecureFallback')
 }
 
-/** References count from the Gateway, also for listeners of ListenerSets. */
+/** References are resolved from the Gateway, even for listeners of ListenerSets. */
 export function resolveClients(
   port: number,
   gateway: ObjectRef,
@@ -44,19 +44,14 @@ export function resolveClients(
   read: Reader,
 ): ResolvedClients {
   const validation = validationOn(port, frontend)
-  if (validation === undefined) return nothing
-  const authorities: Authority[] = []
-  const failures: Failure[] = []
-  for (const reference of validation.caCertificateRefs) {
-    const resolved = resolveAuthority(reference, gateway, read)
-    if ('reason' in resolved) failures.push(resolved)
-    else authorities.push(resolved)
-  }
-  const failure = firstOf(failures)
+  if (validation === undefined) return noValidation
+  const { found: authorities, failure } = resolveAll(validation.caCertificateRefs, (reference) =>
+    resolveAuthority(reference, gateway, read),
+  )
   if (authorities.length === 0) {
     const message = `no authority is left to verify clients with: ${failure?.message ?? 'none is named'}`
-    // ResolvedRefs says what is wrong with the references.
-    const refusal = { reason: 'NoValidCACertificate', message, ...(failure && elsewhere) }
+    // The condition ResolvedRefs reports the problems of the references.
+    const refusal = { reason: 'NoValidCACertificate', message, ...(failure && notOwn) }
     return { failure, refusal }
   }
   const required = validation.mode !== 'AllowInsecureFallback'
@@ -77,10 +72,8 @@ function resolveAuthority(
     return { reason: 'InvalidCACertificateKind', message }
   }
   const namespace = given ?? gateway.namespace
-  if (!isGranted(gateway, { group, kind, namespace, name }, read)) {
-    const message = `no ReferenceGrant in namespace ${namespace} permits Gateways of ${gateway.namespace} to refer to ${kind} ${name}`
-    return { reason: 'RefNotPermitted', message, ...elsewhere }
-  }
+  const refused = grantFailure(gateway, { group, kind, namespace, name }, read)
+  if (refused !== undefined) return refused
   return kind === 'Secret' ? ofSecret(namespace, name, read) : ofConfigMap(namespace, name, read)
 }
 
@@ -94,7 +87,7 @@ function ofConfigMap(namespace: string, name: string, read: Reader): Authority |
 function ofSecret(namespace: string, name: string, read: Reader): Authority | Failure {
   const secret = referencesFrom(namespace, read).secret(name)
   if (secret === undefined) {
-    return { ...invalid(`Secret ${namespace}/${name} does not exist`), ...elsewhere }
+    return { ...invalid(`Secret ${namespace}/${name} does not exist`), ...notOwn }
   }
   const label = `Secret ${secret.label}`
   const reference = secret.ref(authoritiesEntry)

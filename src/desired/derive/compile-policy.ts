@@ -1,4 +1,4 @@
-/** Spec of one policy field -> wire resources, with the problems that its object reports. */
+/** Compiles the spec of a policy field to the resources for proxies, and collects its problems. */
 import { canonicalJson } from '../../base/canonical.ts'
 import type { Age, ObjectRef } from '../../model/names.ts'
 import { objectKey } from '../../model/names.ts'
@@ -7,7 +7,6 @@ import type {
   PolicyResource,
   PolicySection,
   PolicyTarget,
-  SecretRef,
 } from '../../model/resources.ts'
 import type { PolicyDefinition, PolicyProblem } from '../../policies/define.ts'
 import { findPolicy } from '../../policies/registry.ts'
@@ -28,38 +27,28 @@ export interface PolicyField {
   readonly spec: unknown
 }
 
-export interface CompiledField {
+type CompiledConfig = Pick<PolicyResource, 'config' | 'configVersion' | 'secrets' | 'unenforceable'>
+
+export interface CompiledField extends CompiledConfig {
   readonly definition: PolicyDefinition | undefined
-  readonly config: string
-  readonly configVersion: number
-  readonly secrets?: readonly SecretRef[]
-  readonly unenforceable: string | undefined
-  /** Should anything be sent to the proxy? */
+  /** True if proxies must get a resource for the field. */
   readonly effective: boolean
   readonly findings: readonly Finding[]
 }
 
-const nothing = { config: 'null', configVersion: 0, unenforceable: undefined, effective: false }
+const empty = { config: 'null', configVersion: 0, unenforceable: undefined, effective: false }
 
-/** A security field that does not work: everything it covers must be refused. */
-function closed(
+/** The result for a security field that cannot be enforced: proxies reject all requests it applies to. */
+function failClosed(
   definition: PolicyDefinition | undefined,
   message: string,
   own: readonly string[] = [message],
 ): CompiledField {
   const findings = [{ severity: 'closed', message, own } as const]
-  return { ...nothing, definition, unenforceable: message, effective: true, findings }
+  return { ...empty, definition, unenforceable: message, effective: true, findings }
 }
 
-function ineffective(
-  definition: PolicyDefinition | undefined,
-  message: string,
-  own: readonly string[] = [message],
-): CompiledField {
-  return { ...nothing, definition, findings: [{ severity: 'ineffective', message, own }] }
-}
-
-/** Compiles one field; it does not depend on the target. */
+/** Compiles one field. The result is the same for all targets. */
 export function compileField(policy: PolicyField, read: Reader): CompiledField {
   const compiled = compileSpec(policy, read)
   const unreadable = expressionFindings(policy.owner.kind, policy.path, policy.spec)
@@ -67,7 +56,7 @@ export function compileField(policy: PolicyField, read: Reader): CompiledField {
   const findings = [...compiled.findings, ...unreadable]
   const unsafe = unreadable.filter(({ severity }) => severity === 'closed')
   if (unsafe.length === 0) return { ...compiled, findings }
-  const refused = closed(compiled.definition, unsafe.map(({ message }) => message).join('; '))
+  const refused = failClosed(compiled.definition, unsafe.map(({ message }) => message).join('; '))
   return { ...refused, findings }
 }
 
@@ -77,20 +66,22 @@ function compileSpec(
 ): CompiledField {
   const definition = findPolicy(section, field)
   if (definition?.compile === undefined) {
-    return closed(definition, `${path} is not known to this version`)
+    return failClosed(definition, `${path} is not known to this version`)
   }
   const missing = new MissingReferences()
   const references = referencesFrom(owner.namespace, read, owner.kind, missing)
   const compiled = definition.compile(spec, references)
   const { config, problems, protects = false, secrets = [], notes = [] } = compiled
-  const whole = problems.filter(({ partial }) => partial !== true)
+  const fatal = problems.filter(({ partial }) => partial !== true)
   const text = problems.map((problem) => problemText(path, problem)).join('; ')
   const own = problems
     .filter((problem) => !missing.isAbout(spec, problem.path))
     .map((problem) => problemText(path, problem))
-  if (definition.security && whole.length > 0 && !protects) return closed(definition, text, own)
-  if (config === undefined) return ineffective(definition, text, own)
-  const severity = protects && whole.length > 0 ? 'closed' : 'ineffective'
+  if (definition.security && fatal.length > 0 && !protects) return failClosed(definition, text, own)
+  if (config === undefined) {
+    return { ...empty, definition, findings: [{ severity: 'ineffective', message: text, own }] }
+  }
+  const severity = protects && fatal.length > 0 ? 'closed' : 'ineffective'
   return {
     definition,
     config: canonicalJson(config),
@@ -109,15 +100,10 @@ function problemText(path: string, problem: PolicyProblem): string {
   return `${problem.path === '' ? path : `${path}.${problem.path}`}: ${problem.message}`
 }
 
-/** The wire resource of a compiled field on one target. */
+/** The resource for proxies of a compiled field on one target. */
 export function policyResource(
   { owner, age, section, field, phase }: Omit<PolicyField, 'path' | 'spec'>,
-  {
-    config,
-    configVersion,
-    secrets = [],
-    unenforceable,
-  }: Pick<CompiledField, 'config' | 'configVersion' | 'secrets' | 'unenforceable'>,
+  { config, configVersion, secrets = [], unenforceable }: CompiledConfig,
   target: PolicyTarget,
 ): PolicyResource {
   const part = target.section === undefined ? '' : `#${target.section}`

@@ -1,17 +1,17 @@
-/** Expressions that do not compile, wherever the schema has one. */
+/** Finds CEL expressions in objects that do not compile. */
 import { expressionPaths } from '../../api/fields.ts'
 import { compileCel, gatewayVariables } from '../../cel/index.ts'
 import type { Finding } from './finding.ts'
 
 interface Place {
-  /** Field names, `[]` and `{}`, from the top of the object. */
+  /** Path from the top of the object: field names, `[]` for list items, `{}` for map values. */
   readonly segments: readonly string[]
   readonly security: boolean
 }
 
 const placesByKind = new Map<string, readonly Place[]>()
 
-/** The schema is walked once per kind. */
+/** Computes the paths of a kind's expressions once. */
 function placesOf(kind: string): readonly Place[] {
   const known = placesByKind.get(kind)
   if (known !== undefined) return known
@@ -27,7 +27,7 @@ function segmentsOf(path: string): string[] {
   return path.match(/\[\]|\{\}|[^.[\]{}]+/g) ?? []
 }
 
-/** As `expressionProblems`, as findings: closed where it protects something, else without effect. */
+/** The problems as findings: `closed` if the expression belongs to a security field, else `ineffective`. */
 export function expressionFindings(...of: Parameters<typeof expressionProblems>): Finding[] {
   return expressionProblems(...of).map(({ path, message, security }) => ({
     severity: security ? 'closed' : 'ineffective',
@@ -36,18 +36,18 @@ export function expressionFindings(...of: Parameters<typeof expressionProblems>)
 }
 
 interface ExpressionProblem {
-  /** Of the expression, such as `spec.traffic.authorization.policy.matchExpressions[1]`. */
+  /** Path of the expression, such as `spec.traffic.authorization.policy.matchExpressions[1]`. */
   readonly path: string
   readonly message: string
-  /** Does the expression protect something? */
+  /** Does the expression belong to a security field? */
   readonly security: boolean
 }
 
 /**
- * Every expression of a part of an object that is no expression.
+ * Finds the expressions in a part of an object that do not compile.
  *
- * @param path of the part, without list items, such as `spec.traffic.authorization`
- * @param except field of the part that is left out
+ * @param path path of the part without list items, such as `spec.traffic.authorization`
+ * @param except field of the part that is not checked
  */
 export function expressionProblems(
   kind: string,

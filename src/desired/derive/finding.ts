@@ -1,20 +1,20 @@
-/** What is wrong with an object, and how bad it is for it. */
+/** A problem of an object, and how severe it is. */
 
-/** How bad a finding is for the object that has it. */
+/** How severe a finding is for the object that has it. */
 type Severity =
   /**
-   * A protection is missing: what it covers is refused. A backend is not accepted then; a policy is
-   * partially valid as long as another of its fields works.
+   * A security field cannot be enforced, so requests that it applies to are rejected. A backend is then
+   * not accepted; a policy is partially valid if another of its fields works.
    */
   | 'closed'
   /** The field has no effect. */
   | 'ineffective'
-  /** Everything works; there is something to know. */
+  /** Everything works; this is only a hint for the user. */
   | 'note'
 
 export interface Finding {
   readonly severity: Severity
   readonly message: string
-  /** As in `DecidedCondition`. */
+  /** See `DecidedCondition.own`. */
   readonly own?: readonly string[]
 }

@@ -1,15 +1,15 @@
 /**
- * Where clients reach a Gateway: the addresses of the Services that carry its name in their label
- * (GEP-1762), else those that its proxies tell.
+ * The addresses at which clients reach a Gateway: those of Services with the Gateway's name in their
+ * label (GEP-1762), or if there are none, those that its proxies report.
  */
 import type { GatewaySpec } from '../../api/gateway-api/gateway.ts'
 import { gatewayNameLabel, proxyObjectName } from '../../model/proxy-names.ts'
-import { elsewhere, type Failure } from '../conditions.ts'
+import { type Failure, notOwn } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 
-/** Index of Services by `namespace/name` of the Gateway that they are labelled with. */
+/** Index of Services by the Gateway (`namespace/name`) in their label. */
 export const gatewayServices = {
   name: 'gateway-services',
   kinds: ['Service'],
@@ -30,26 +30,26 @@ interface ServiceStatus {
   }
 }
 
-/** metav1: at most 16 in a status. */
-const most = 16
+/** Maximum number of addresses in a status. */
+const maxAddresses = 16
 
 interface GatewayAddresses {
   readonly addresses: readonly GatewayAddress[]
-  /** Why the Gateway cannot be reached as it asks; undefined where it can. */
+  /** Why the requested addresses are not available; undefined if they are. */
   readonly failure: Failure | undefined
 }
 
-/** `name` is `namespace/name` of the Gateway. */
+/** `name` is the `namespace/name` of the Gateway. */
 export function gatewayAddresses(name: string, spec: GatewaySpec, read: Reader): GatewayAddresses {
   const services = servicesOf(name, read)
   const given = services.flatMap(addressesOfService)
   const pending = services.find(isPending)
-  const values = given.length > 0 || pending !== undefined ? given : toldByProxies(name, read)
-  const addresses = [...new Set(values)].slice(0, most).map(addressOf)
+  const values = given.length > 0 || pending !== undefined ? given : reportedByProxies(name, read)
+  const addresses = [...new Set(values)].slice(0, maxAddresses).map(addressOf)
   return { addresses, failure: failureOf(spec, addresses, pending) }
 }
 
-/** By the label, whose value is the name, or what stands for a name that no label can have. */
+/** Services with the Gateway's label. Its value is the name, or a replacement if that is no label value. */
 function servicesOf(name: string, read: Reader): readonly ObjectState[] {
   const [namespace = '', gateway = ''] = name.split('/')
   const label = `${namespace}/${proxyObjectName(gateway)}`
@@ -68,15 +68,15 @@ function addressesOfService({ object }: ObjectState): string[] {
   return own.filter((address) => address !== 'None' && address !== '')
 }
 
-/** Somebody is about to give it an address. */
+/** Is the Service still waiting for an address? */
 function isPending(service: ObjectState): boolean {
   if (service.object === undefined) return false
   const { type } = specOf<'Service'>(service.object)
   return type === 'LoadBalancer' && addressesOfService(service).length === 0
 }
 
-function toldByProxies(name: string, read: Reader): string[] {
-  const text = read.fact<string>(`addresses:${name}`)
+function reportedByProxies(name: string, read: Reader): string[] {
+  const text = read.input<string>(`addresses:${name}`)
   return text === undefined ? [] : text.split(',')
 }
 
@@ -92,17 +92,17 @@ function failureOf(
 ): Failure | undefined {
   const asked = wanted.flatMap(({ value = '' }) => (value === '' ? [] : [value]))
   if (given.length === 0) {
-    const nobody =
+    const noAddress =
       pending === undefined
         ? 'no proxy has told an address that it serves on'
         : `Service ${pending.ref.namespace}/${pending.ref.name} has no address yet`
-    if (asked.length === 0) return { reason: 'AddressNotAssigned', message: nobody, ...elsewhere }
-    // Nobody says whether it will be given or never: until it is, it cannot be used.
-    const message = `spec.addresses: ${asked.join(', ')} is not given; ${nobody}`
-    return { reason: 'AddressNotUsable', message, ...elsewhere }
+    if (asked.length === 0) return { reason: 'AddressNotAssigned', message: noAddress, ...notOwn }
+    // A requested address that is not assigned yet cannot be used; it may never be assigned.
+    const message = `spec.addresses: ${asked.join(', ')} is not given; ${noAddress}`
+    return { reason: 'AddressNotUsable', message, ...notOwn }
   }
   const refused = asked.filter((value) => given.every((entry) => entry.value !== value))
   if (refused.length === 0) return undefined
   const message = `spec.addresses: ${refused.join(', ')} cannot be used; the proxies serve on ${given.map(({ value }) => value).join(', ')}`
-  return { reason: 'AddressNotUsable', message, ...elsewhere }
+  return { reason: 'AddressNotUsable', message, ...notOwn }
 }

@@ -1,4 +1,4 @@
-/** `spec.tls.backend` of a Gateway: the certificate that it presents to backends. */
+/** `spec.tls.backend` of a Gateway: the client certificate that it presents to backends. */
 import type { GatewaySpec } from '../../api/gateway-api/gateway.ts'
 import { canonicalJson } from '../../base/canonical.ts'
 import type { PolicyResource } from '../../model/resources.ts'
@@ -10,13 +10,13 @@ import { policyResource } from './compile-policy.ts'
 import { resolveCertificate } from './listener-tls.ts'
 
 export interface GatewayBackendTls {
-  /** Why the reference cannot be used; backends then are shown no certificate. */
+  /** Why the reference cannot be used. Backends then get no client certificate. */
   readonly failure: Failure | null
 }
 
 const field = 'gatewayCertificate'
 
-/** Undefined where the Gateway says nothing of TLS to backends. */
+/** Returns undefined if the Gateway does not configure TLS to backends. */
 export function gatewayBackendTls(
   self: ObjectState,
   { tls }: GatewaySpec,
@@ -29,8 +29,8 @@ export function gatewayBackendTls(
   if ('reason' in found) {
     const { own } = found
     const message = `spec.tls.backend.clientCertificateRef: ${found.message}`
-    const isOurs = found.reason === 'InvalidCertificateRef'
-    const reason = isOurs ? 'InvalidClientCertificateRef' : found.reason
+    const isInvalid = found.reason === 'InvalidCertificateRef'
+    const reason = isInvalid ? 'InvalidClientCertificateRef' : found.reason
     const failure = { reason, message, ...(own && { own }) }
     return { view: { failure }, resources: [] }
   }
@@ -42,8 +42,8 @@ export function gatewayBackendTls(
     unenforceable: undefined,
   }
   const { ref: owner, age } = self
-  const of = { owner, age, section: 'backend', field, phase: 'PostRouting' } as const
-  // Without it backends see no certificate, and those that ask for one refuse.
-  const resource = { ...policyResource(of, compiled, self.ref), dispensable: true } as const
+  const tlsField = { owner, age, section: 'backend', field, phase: 'PostRouting' } as const
+  // Safe to ignore: backends then get no certificate, and those that require one refuse the connection.
+  const resource = { ...policyResource(tlsField, compiled, self.ref), dispensable: true } as const
   return { view: { failure: null }, resources: [resource] }
 }

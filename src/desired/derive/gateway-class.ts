@@ -1,4 +1,5 @@
-/** GatewayClass: is it ours, and are its parameters there? */
+/** GatewayClass: whether it belongs to this controller, and whether its parameters exist. */
+import { routeKinds } from '../../api/kinds.ts'
 import { controllerName, defaultClassName } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { conditionFalse, conditionTrue } from '../conditions.ts'
@@ -7,11 +8,11 @@ import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import { resolveParameters } from './parameters.ts'
 
-/** Features of Gateway API that work, sorted; conformance tools read them from the status. */
+/** Supported features of Gateway API. Conformance tools read them from the status. */
 const supportedFeatures = [
+  ...routeKinds.map(({ kind }) => kind),
   'BackendTLSPolicy',
   'BackendTLSPolicySANValidation',
-  'GRPCRoute',
   'GRPCRouteNamedRouteRule',
   'Gateway',
   'GatewayAddressEmpty',
@@ -23,7 +24,6 @@ const supportedFeatures = [
   'GatewayInfrastructurePropagation',
   'GatewayPort8080',
   'GatewayStaticAddresses',
-  'HTTPRoute',
   'HTTPRoute303RedirectStatusCode',
   'HTTPRoute307RedirectStatusCode',
   'HTTPRoute308RedirectStatusCode',
@@ -52,22 +52,21 @@ const supportedFeatures = [
   'HTTPRouteSchemeRedirect',
   'ListenerSet',
   'ReferenceGrant',
-  'TCPRoute',
-  'TLSRoute',
   'TLSRouteModeMixed',
   'TLSRouteModeTerminate',
-  'UDPRoute',
-].map((name) => ({ name }))
+]
+  .sort()
+  .map((name) => ({ name }))
 
-/** Name of the fact: versions that the cluster's definitions of the Gateway API state, with commas. */
+/** Name of the input with the versions of the Gateway API CRDs in the cluster, separated by commas. */
 export const gatewayApiVersions = 'gateway-api-versions'
 
-/** The minor version that this controller is made for; patches of it differ in texts alone. */
+/** The supported minor version of Gateway API. Its patch versions differ only in documentation. */
 const supportedMinor = 'v1.6'
 
-/** Undefined where there is no cluster that could have another version (GatewayClass SupportedVersion). */
+/** The condition SupportedVersion; undefined if there is no cluster whose CRDs have a version. */
 function supportedVersion(read: Reader, generation: number): DecidedCondition | undefined {
-  const text = read.fact<string>(gatewayApiVersions)
+  const text = read.input<string>(gatewayApiVersions)
   if (text === undefined) return undefined
   const others = text.split(',').filter((version) => !version.startsWith(`${supportedMinor}.`))
   if (others.length === 0) return conditionTrue('SupportedVersion', 'SupportedVersion', generation)
@@ -100,7 +99,7 @@ export const gatewayClassStage: Stage = {
   },
 }
 
-/** Does the class belong to this controller? The default class exists without a manifest. */
+/** Does the class belong to this controller? The default class needs no manifest. */
 export function isOurClass(name: string, read: Reader): boolean {
   const state = read.object('GatewayClass', '', name)
   if (state?.object === undefined) return name === defaultClassName

@@ -1,12 +1,16 @@
-/** What is to be deployed for a Gateway: parameters of both levels, ports, and whether at all. */
+/** Decides what is deployed for a Gateway: whether anything is, its ports, and the merged parameters. */
 import type { GatewaySpec } from '../../api/gateway-api/gateway.ts'
 import { gatewayGroup } from '../../api/names.ts'
-import { elsewhere, type Failure } from '../conditions.ts'
-import type { Deployment, ProxyPlan } from '../deployment/index.ts'
-import { anyEnvironment, renderProxy } from '../deployment/index.ts'
+import { type Failure, notOwn } from '../conditions.ts'
 import { hiddenSettings } from '../deployment/own-settings.ts'
 import { joinParameters, overlaysOf, type ParametersLevel } from '../deployment/parameters.ts'
-import type { ProxyPort } from '../deployment/plan.ts'
+import {
+  anyEnvironment,
+  type Deployment,
+  type ProxyPlan,
+  type ProxyPort,
+} from '../deployment/plan.ts'
+import { renderProxy } from '../deployment/render.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
@@ -14,9 +18,9 @@ import { type GatewayView, gatewayStage } from './gateway.ts'
 import { isUsable } from './listeners.ts'
 import { resolveParameters } from './parameters.ts'
 
-/** What the status of a Gateway says of its deployment. */
+/** What the status of a Gateway reports about its deployment. */
 export interface DeploymentView {
-  /** Why nothing is changed; what runs goes on. */
+  /** Why the deployment cannot be updated. What is deployed keeps running. */
   readonly failure: Failure | null
   readonly notes: readonly string[]
 }
@@ -34,12 +38,12 @@ const invalid = (failure: Omit<Failure, 'reason'>): Derived => ({
   deployment: { state: 'held' },
 })
 
-/** A host name as address: whoever has it runs the proxies. */
+/** If a hostname is requested as address, the user deploys the proxies. */
 function isSelfManaged({ addresses = [] }: GatewaySpec): boolean {
   return addresses.some(({ type, value = '' }) => type === 'Hostname' && value !== '')
 }
 
-/** Keys of the Gateway API are ours to set. */
+/** Removes keys with the prefix of Gateway API, which only the controller may set. */
 function withoutReserved(
   given: Readonly<Record<string, string>> | undefined,
 ): Readonly<Record<string, string>> {
@@ -92,7 +96,7 @@ function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, r
   )
   if (ofClass.problem !== undefined) {
     const message = `GatewayClass ${spec.gatewayClassName}: ${ofClass.problem.message}`
-    return invalid({ message, ...elsewhere })
+    return invalid({ message, ...notOwn })
   }
   const ofGateway = resolveParameters(spec.infrastructure?.parametersRef, self.ref.namespace, read)
   if (ofGateway.problem !== undefined) return invalid(ofGateway.problem)
@@ -115,7 +119,7 @@ function deploymentOf(self: ObjectState, spec: GatewaySpec, view: GatewayView, r
 
 function stateOf(plan: ProxyPlan, { failure }: GatewayView, isManaged: boolean): Deployment {
   if (!isManaged) return { state: 'none', uid: plan.uid }
-  // Without a port there would be no Service, and with it the address would go.
+  // Without ports no Service could be rendered, and deleting the Service would lose its address.
   return failure !== null || plan.ports.length === 0 ? { state: 'held' } : { state: 'wanted', plan }
 }
 
@@ -127,7 +131,7 @@ export const gatewayDeploymentStage: Stage = {
     const spec = specOf<'Gateway'>(self.object)
     const view = read.value<GatewayView>(gatewayStage.name, self.ref)
     if (view !== undefined) return deploymentOf(self, spec, view, read)
-    // A class that is gone may come back; one of another controller takes the Gateway over.
+    // A deleted class may come back, so nothing changes; a class of another controller takes over.
     const isForeign = read.object('GatewayClass', '', spec.gatewayClassName)?.object !== undefined
     return isForeign ? { deployment: { state: 'none', uid: self.uid } } : {}
   },

@@ -1,4 +1,4 @@
-/** Statuses of Gateways and ListenerSets: listeners, attached routes, and what is programmed. */
+/** Derives the statuses of Gateways and ListenerSets: listeners, attached routes, programmed state. */
 import { gatewayGroup } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { type ObjectRef, objectKey } from '../../model/names.ts'
@@ -7,11 +7,11 @@ import {
   conditionOf,
   conditionTrue,
   conditionUnknown,
-  elsewhere,
   type Failure,
+  notOwn,
 } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
-import type { ObjectState } from '../object-state.ts'
+import { type ObjectState, problemsText } from '../object-state.ts'
 import { gatewayOfSet, specOf } from '../specs.ts'
 import { dependsOnNamespace, type GatewayView, gatewayStage } from './gateway.ts'
 import { gatewayAddresses } from './gateway-addresses.ts'
@@ -20,55 +20,49 @@ import { isUsable, type ListenerView } from './listeners.ts'
 import { refusedListenerSet } from './refused-child.ts'
 import { rejectedConditions } from './rejected.ts'
 
-/** What is the same for all listeners of one Gateway or ListenerSet. */
-interface Surroundings {
+/** How far a Gateway or ListenerSet is programmed; the same for all its listeners. */
+interface Progress {
   readonly generation: number
   readonly isProgrammed: boolean
-  /** What it waits for while it is not programmed. */
-  readonly waiting: Failure
-  /** Why no listener at all is served. */
+  /** What is reported while it is not programmed. */
+  readonly pendingFailure: Failure
+  /** Why none of its listeners is served. */
   readonly failure: Failure | null
 }
 
-/** Listeners rejected by the proxy (such as a port that is taken) are valid but not programmed. */
+/** Listeners that a proxy rejects (for example, because the port is in use) are valid but not programmed. */
 function programmedFailure(
   listener: ListenerView,
-  { isProgrammed, failure, waiting }: Surroundings,
+  { isProgrammed, failure, pendingFailure }: Progress,
   read: Reader,
 ): Failure | undefined {
   if (listener.conflict !== null) return listener.conflict
-  if (listener.accepted !== null) {
-    return { ...listener.accepted, reason: 'Invalid' }
-  }
-  if (failure !== null) return { ...failure, reason: 'Invalid' }
+  const invalid = listener.accepted ?? failure
+  if (invalid !== null) return { ...invalid, reason: 'Invalid' }
   if (listener.lacksCertificate) {
-    return {
-      reason: 'Invalid',
-      message: 'no certificate can be used; handshakes fail',
-      ...elsewhere,
-    }
+    const message = 'no certificate can be used; handshakes fail'
+    return { reason: 'Invalid', message, ...notOwn }
   }
-  const rejected = read.fact<string>(`rejected:${listener.key}`)
+  const rejected = read.input<string>(`rejected:${listener.key}`)
   if (rejected !== undefined) {
-    const isPort = read.fact<string>(`rejected-code:${listener.key}`) === 'port_in_use'
-    return { reason: isPort ? 'PortUnavailable' : 'Invalid', message: rejected, ...elsewhere }
+    const isPort = read.input<string>(`rejected-code:${listener.key}`) === 'port_in_use'
+    return { reason: isPort ? 'PortUnavailable' : 'Invalid', message: rejected, ...notOwn }
   }
-  return isProgrammed ? undefined : waiting
+  return isProgrammed ? undefined : pendingFailure
 }
 
-/** Why a Gateway waits, and whom it no longer waits for; `gateway` is `namespace/name`. */
+/** Why a Gateway (`namespace/name`) is not programmed, with notes about proxies that do not answer. */
 function waitingFor(gateway: string, read: Reader): Failure {
-  const isAbsent = read.fact<boolean>(`absent:${gateway}`) === true
-  const text = isAbsent
-    ? 'no proxy is connected'
-    : 'no proxy has acknowledged this configuration yet'
-  return { reason: 'Pending', message: withNotes(text, gateway, read), ...elsewhere }
+  const isAbsent = read.input<boolean>(`absent:${gateway}`) === true
+  const pending = 'no proxy has acknowledged this configuration yet'
+  const text = isAbsent ? 'no proxy is connected' : pending
+  return { reason: 'Pending', message: withNotes(text, gateway, read), ...notOwn }
 }
 
-/** A message, and what there is to say of single proxies. */
+/** Appends notes about single proxies to a message. */
 function withNotes(message: string, gateway: string, read: Reader): string {
-  const silent = read.fact<string>(`silent:${gateway}`)
-  const older = read.fact<string>(`older:${gateway}`)
+  const silent = read.input<string>(`silent:${gateway}`)
+  const older = read.input<string>(`older:${gateway}`)
   return [
     message,
     silent && `not waited for, since they do not answer: ${silent}`,
@@ -94,7 +88,7 @@ function listenerConditions(
     conflicted,
     conditionOf('Programmed', programmed, 'Programmed', generation),
     conditionOf('ResolvedRefs', resolvedRefs ?? undefined, 'ResolvedRefs', generation),
-    // There only where it is true (Gateway API, ListenerConditionOverlappingTLSConfig).
+    // Set only if it is True (Gateway API, ListenerConditionOverlappingTLSConfig).
     ...(overlap === undefined
       ? []
       : [conditionTrue('OverlappingTLSConfig', overlap.reason, generation, overlap.message)]),
@@ -102,8 +96,8 @@ function listenerConditions(
 }
 
 /**
- * May its owner be accepted for it? A ListenerSet is not for a listener that has no certificate, as
- * the Gateway API's suite wants it; a Gateway is, and the listener says what is missing.
+ * Is the listener valid for the Accepted condition of its owner? A listener without a certificate makes
+ * a ListenerSet invalid (Gateway API conformance suite), but not a Gateway.
  */
 function isValid(listener: ListenerView): boolean {
   const isWithout = listener.owner.kind === 'ListenerSet' && listener.lacksCertificate
@@ -120,25 +114,21 @@ interface ListenerStatuses {
 function listenerStatuses(
   listeners: readonly ListenerView[],
   overlaps: GatewayView['overlaps'],
-  surroundings: Surroundings,
+  progress: Progress,
   read: Reader,
 ): ListenerStatuses {
   const broken: string[] = []
   let rejected: string | undefined
   const statuses = listeners.map((listener) => {
     if (!isValid(listener)) broken.push(listener.section)
-    const programmed = programmedFailure(listener, surroundings, read)
+    const programmed = programmedFailure(listener, progress, read)
     if (programmed?.reason === 'PortUnavailable') rejected ??= programmed.message
+    const overlap = overlaps[listener.key]
     return {
       name: listener.section,
       supportedKinds: listener.kinds.map((kind) => ({ group: gatewayGroup, kind })),
       attachedRoutes: read.count('attached', listener.key),
-      conditions: listenerConditions(
-        listener,
-        overlaps[listener.key],
-        programmed,
-        surroundings.generation,
-      ),
+      conditions: listenerConditions(listener, overlap, programmed, progress.generation),
     }
   })
   return { listeners: statuses, usable: listeners.length - broken.length, broken, rejected }
@@ -153,51 +143,51 @@ function acceptedCondition(
   if (failure !== null) return conditionOf('Accepted', failure, '', generation)
   const message = broken.length === 0 ? '' : `listeners not valid: ${broken.join(', ')}`
   if (usable === 0 && broken.length > 0) {
-    return conditionFalse('Accepted', 'ListenersNotValid', generation, message, elsewhere.own)
+    return conditionFalse('Accepted', 'ListenersNotValid', generation, message, notOwn.own)
   }
   const reason = broken.length === 0 ? 'Accepted' : 'ListenersNotValid'
   const text = [message, ...notes].filter((part) => part !== '').join('; ')
   return conditionTrue('Accepted', reason, generation, text)
 }
 
-/** What a Gateway is waiting for, and what there is to say of one that is programmed. */
-interface Progress {
-  readonly isProgrammed: boolean
-  readonly waiting: Failure
-  /** Why the cluster does not take what the Gateway needs. */
-  readonly refused?: string | undefined
-  /** A proxy refuses what it gets as a whole. */
-  readonly rejectedWhole?: DecidedCondition | undefined
-  /** About proxies that do not answer; empty where all do. */
+/** Problems of a Gateway that the cluster and its proxies report. */
+interface GatewayReports {
+  /** Why the cluster refuses objects that the Gateway needs. */
+  readonly refused: string | undefined
+  /** Set if a proxy rejects the Gateway's configuration as a whole. */
+  readonly rejectedWhole: DecidedCondition | undefined
+  /** Why clients cannot reach it at the requested addresses. */
+  readonly unreachable: Failure | undefined
+  /** Names the proxies that do not answer; empty if all do. */
   readonly note: string
 }
 
 function gatewayProgrammed(
   accepted: DecidedCondition,
   { rejected }: ListenerStatuses,
-  { isProgrammed, waiting, refused, rejectedWhole, note }: Progress,
-  address: Failure | undefined,
+  { isProgrammed, pendingFailure }: Progress,
+  { refused, rejectedWhole, unreachable, note }: GatewayReports,
 ): DecidedCondition {
   const { status, message, observedGeneration: generation, own } = accepted
   if (status === 'False') return conditionFalse('Programmed', 'Invalid', generation, message, own)
   if (rejected !== undefined) {
-    return conditionFalse('Programmed', 'NoResources', generation, rejected, elsewhere.own)
+    return conditionFalse('Programmed', 'NoResources', generation, rejected, notOwn.own)
   }
-  // Not a reason of the Gateway API, which has none for it.
+  // Gateway API defines no reason for this case.
   if (refused !== undefined) {
-    return conditionFalse('Programmed', 'DeploymentFailed', generation, refused, elsewhere.own)
+    return conditionFalse('Programmed', 'DeploymentFailed', generation, refused, notOwn.own)
   }
   if (rejectedWhole !== undefined) return rejectedWhole
-  const failure = isProgrammed ? address : waiting
+  const failure = isProgrammed ? unreachable : pendingFailure
   if (failure !== undefined) return conditionOf('Programmed', failure, 'Programmed', generation)
   return conditionTrue('Programmed', 'Programmed', generation, note)
 }
 
-/** The reasons of a ListenerSet differ from a Gateway's (Gateway API, ListenerSetConditionProgrammed). */
+/** The reasons differ from those of a Gateway (Gateway API, ListenerSetConditionProgrammed). */
 function listenerSetProgrammed(
   accepted: DecidedCondition,
   { rejected }: ListenerStatuses,
-  { isProgrammed, waiting }: Progress,
+  { isProgrammed, pendingFailure }: Progress,
   isParentProgrammed: boolean,
 ): DecidedCondition {
   const { status, reason, message, observedGeneration: generation, own } = accepted
@@ -206,14 +196,14 @@ function listenerSetProgrammed(
     return conditionFalse('Programmed', parent, generation, message, own)
   }
   if (rejected !== undefined) {
-    return conditionFalse('Programmed', 'PortUnavailable', generation, rejected, elsewhere.own)
+    return conditionFalse('Programmed', 'PortUnavailable', generation, rejected, notOwn.own)
   }
   if (!isParentProgrammed) {
     const text = 'the parent Gateway is not programmed'
-    return conditionFalse('Programmed', 'ParentNotProgrammed', generation, text, elsewhere.own)
+    return conditionFalse('Programmed', 'ParentNotProgrammed', generation, text, notOwn.own)
   }
   if (isProgrammed) return conditionTrue('Programmed', 'Programmed', generation)
-  return conditionUnknown('Programmed', waiting.reason, generation, waiting.message)
+  return conditionUnknown('Programmed', pendingFailure, generation)
 }
 
 export const gatewayStatusStage: Stage = {
@@ -224,22 +214,22 @@ export const gatewayStatusStage: Stage = {
     if (view === undefined || self.object === undefined) return refusedGateway(self)
     const { generation } = self
     const name = `${self.ref.namespace}/${self.ref.name}`
-    const isProgrammed = read.fact<number>(`programmed:${objectKey(self.ref)}`) === generation
+    const isProgrammed = read.input<number>(`programmed:${objectKey(self.ref)}`) === generation
     const own = view.listeners.filter(({ owner }) => owner.kind === 'Gateway')
-    const waiting = waitingFor(name, read)
-    const surroundings = { generation, isProgrammed, waiting, failure: view.failure }
-    const statuses = listenerStatuses(own, view.overlaps, surroundings, read)
+    const pendingFailure = waitingFor(name, read)
+    const progress = { generation, isProgrammed, pendingFailure, failure: view.failure }
+    const statuses = listenerStatuses(own, view.overlaps, progress, read)
     const deployment = read.value<DeploymentView>(gatewayDeploymentStage.name, self.ref)
     const failure = view.failure ?? deployment?.failure ?? null
     const notes = [...view.notes, ...(deployment?.notes ?? [])]
     const accepted = acceptedCondition(failure, statuses, generation, notes)
     const spec = specOf<'Gateway'>(self.object)
-    const { addresses, failure: unusable } = gatewayAddresses(name, spec, read)
-    const refused = read.fact<string>(`deployment:${objectKey(self.ref)}`)
+    const { addresses, failure: unreachable } = gatewayAddresses(name, spec, read)
+    const refused = read.input<string>(`deployment:${objectKey(self.ref)}`)
     const [rejectedWhole] = rejectedConditions(self.ref, generation, read)
     const note = withNotes('', name, read)
-    const progress = { isProgrammed, waiting, refused, rejectedWhole, note }
-    const programmed = gatewayProgrammed(accepted, statuses, progress, unusable)
+    const reports = { refused, rejectedWhole, unreachable, note }
+    const programmed = gatewayProgrammed(accepted, statuses, progress, reports)
     const attachedSets = Object.keys(view.listenerSets).filter(
       (set) =>
         view.failure === null &&
@@ -261,13 +251,13 @@ export const gatewayStatusStage: Stage = {
   },
 }
 
-/** References of the Gateway itself; there where it has any (Gateway API, GatewayConditionResolvedRefs). */
+/** ResolvedRefs for references of the Gateway itself (Gateway API, GatewayConditionResolvedRefs). */
 function backendReferences({ backendTls }: GatewayView, generation: number): DecidedCondition[] {
   if (backendTls === undefined) return []
   return [conditionOf('ResolvedRefs', backendTls.failure ?? undefined, 'ResolvedRefs', generation)]
 }
 
-/** There only where it is true (Gateway API, GatewayConditionInsecureFrontendValidationMode). */
+/** Set only if it is True (Gateway API, GatewayConditionInsecureFrontendValidationMode). */
 function insecureMode({ admitsUnverified }: GatewayView, generation: number): DecidedCondition[] {
   if (!admitsUnverified) return []
   const message =
@@ -277,19 +267,21 @@ function insecureMode({ admitsUnverified }: GatewayView, generation: number): De
 }
 
 function refusedGateway(self: ObjectState): Derived {
-  if (self.object !== undefined || self.refused === undefined) return {}
-  const message = self.refused.problems.map((problem) => `${problem.path}: ${problem.message}`)
-  const accepted = conditionFalse(
-    'Accepted',
-    'Invalid',
-    self.refused.generation,
-    message.join('; '),
-  )
+  const { object, refused } = self
+  if (object !== undefined || refused === undefined) return {}
+  const { generation } = refused
+  const accepted = conditionFalse('Accepted', 'Invalid', generation, problemsText(refused))
   return { status: { conditions: [accepted] } }
 }
 
 function isOfSet({ owner }: ListenerView, set: string): boolean {
   return owner.kind === 'ListenerSet' && `${owner.namespace}/${owner.name}` === set
+}
+
+const parentNotAccepted: Failure = {
+  reason: 'ParentNotAccepted',
+  message: 'the parent Gateway is not accepted',
+  ...notOwn,
 }
 
 export const listenerSetStatusStage: Stage = {
@@ -304,22 +296,14 @@ export const listenerSetStatusStage: Stage = {
     const { generation } = self
     const set = `${self.ref.namespace}/${self.ref.name}`
     if (view.listenerSets[set] !== true) return notAllowed(self, gateway, read)
-    const isProgrammed = read.fact<number>(`programmed:${objectKey(self.ref)}`) === generation
-    const isParentProgrammed = read.fact<number>(`programmed:${objectKey(gateway)}`) !== undefined
+    const isProgrammed = read.input<number>(`programmed:${objectKey(self.ref)}`) === generation
+    const isParentProgrammed = read.input<number>(`programmed:${objectKey(gateway)}`) !== undefined
     const own = view.listeners.filter((listener) => isOfSet(listener, set))
-    const failure =
-      view.failure === null
-        ? null
-        : {
-            reason: 'ParentNotAccepted',
-            message: 'the parent Gateway is not accepted',
-            ...elsewhere,
-          }
-    const waiting = waitingFor(`${gateway.namespace}/${gateway.name}`, read)
-    const surroundings = { generation, isProgrammed, waiting, failure }
-    const statuses = listenerStatuses(own, view.overlaps, surroundings, read)
+    const failure = view.failure && parentNotAccepted
+    const pendingFailure = waitingFor(`${gateway.namespace}/${gateway.name}`, read)
+    const progress = { generation, isProgrammed, pendingFailure, failure }
+    const statuses = listenerStatuses(own, view.overlaps, progress, read)
     const accepted = acceptedCondition(failure, statuses, generation, [])
-    const progress = { isProgrammed, waiting, note: '' }
     const programmed = listenerSetProgrammed(accepted, statuses, progress, isParentProgrammed)
     return { status: { conditions: [accepted, programmed], listeners: statuses.listeners } }
   },
@@ -328,7 +312,7 @@ export const listenerSetStatusStage: Stage = {
 function notAllowed({ ref, generation }: ObjectState, gateway: ObjectRef, read: Reader): Derived {
   const parent = read.object('Gateway', gateway.namespace, gateway.name)?.object
   const rule = parent && specOf<'Gateway'>(parent).allowedListeners?.namespaces
-  const own = dependsOnNamespace(rule, ref.namespace, read) ? elsewhere.own : undefined
+  const own = dependsOnNamespace(rule, ref.namespace, read) ? notOwn.own : undefined
   const message = 'spec.allowedListeners of the Gateway does not admit this namespace'
   const conditions = ['Accepted', 'Programmed'].map((type) =>
     conditionFalse(type, 'NotAllowed', generation, message, own),

@@ -1,4 +1,4 @@
-/** Gateway and its ListenerSets: which listeners there are, who may attach, what goes wrong. */
+/** Derives the listeners of a Gateway and its ListenerSets, what may attach to them, and their problems. */
 import type { AllowedNamespaces, GatewaySpec } from '../../api/gateway-api/gateway.ts'
 import type { ListenerSpec } from '../../api/gateway-api/listeners.ts'
 import { matchesSelector } from '../../base/label-selector.ts'
@@ -20,30 +20,30 @@ import {
 } from './listeners.ts'
 import { overlappingTls } from './overlapping-tls.ts'
 
-/** What other stages read of a Gateway of ours; absent for all others. */
+/** What other stages read about a Gateway; undefined for Gateways of other controllers. */
 export interface GatewayView {
-  /** Why the Gateway as a whole is not accepted. */
+  /** Why the whole Gateway is not accepted. */
   readonly failure: Failure | null
-  /** Settings that have no effect yet, in words. */
+  /** Messages about settings that have no effect yet. */
   readonly notes: readonly string[]
   readonly listeners: readonly ListenerView[]
-  /** Clients without a good certificate are let in somewhere, as the Gateway asks. */
+  /** True if the Gateway allows clients without a valid certificate on any port. */
   readonly admitsUnverified: boolean
-  /** There where `spec.tls.backend` is set. */
+  /** Set if `spec.tls.backend` is set. */
   readonly backendTls?: GatewayBackendTls
   /** ListenerSets that refer to the Gateway: `namespace/name` -> may it attach? */
   readonly listenerSets: Readonly<Record<string, boolean>>
-  /** By key of a listener: which one beside it has a TLS configuration for the same names. */
+  /** Listeners, by key, whose TLS configuration overlaps with that of another listener on the port. */
   readonly overlaps: Readonly<Record<string, Failure>>
 }
 
-/** Labels of a namespace; the name label is there even where the object has none (or is unknown). */
+/** Labels of a namespace. The name label is always there, even if the Namespace object is unknown. */
 export function namespaceLabels(namespace: string, read: Reader): Record<string, string> {
   const state = read.object('Namespace', '', namespace)
   return { 'kubernetes.io/metadata.name': namespace, ...state?.object?.metadata.labels }
 }
 
-/** Does a rule about namespaces admit one? `fallback` is what an unset `from` means. */
+/** Does the rule admit the namespace `candidate`? `fallback` applies if `from` is not set. */
 export function admitsNamespace(
   rule: AllowedNamespaces | undefined,
   fallback: 'Same' | 'None',
@@ -63,7 +63,7 @@ export function admitsNamespace(
   }
 }
 
-/** Does a rule ask for labels of a namespace that is not known? Its object may yet admit it. */
+/** Does the rule select labels of a Namespace object that is not known? The object may match later. */
 export function dependsOnNamespace(
   rule: AllowedNamespaces | undefined,
   candidate: string,
@@ -86,7 +86,7 @@ function gatewayNotes(spec: GatewaySpec): string[] {
   return notes
 }
 
-/** The listeners that one object brings to a Gateway. */
+/** The listeners that a Gateway or a ListenerSet contributes to a Gateway. */
 function candidatesOf(
   { ref: owner, age: ownerAge }: ObjectState,
   listeners: readonly ListenerSpec[] | undefined,
@@ -101,22 +101,20 @@ function candidatesOf(
 }
 
 function candidatesOfSets(
-  self: ObjectState,
-  spec: GatewaySpec,
+  gateway: GatewayTls,
+  rule: AllowedNamespaces | undefined,
   read: Reader,
 ): { candidates: Candidate[]; sets: Record<string, boolean> } {
-  const gateway = { namespace: self.ref.namespace, name: self.ref.name }
+  const { namespace, name } = gateway.ref
   const candidates: Candidate[] = []
   const sets: Record<string, boolean> = {}
-  for (const set of read.index('listener-sets', `${gateway.namespace}/${gateway.name}`)) {
+  for (const set of read.index('listener-sets', `${namespace}/${name}`)) {
     if (set.object === undefined) continue
-    const rule = spec.allowedListeners?.namespaces
-    const allowed = admitsNamespace(rule, 'None', gateway.namespace, set.ref.namespace, read)
+    const allowed = admitsNamespace(rule, 'None', namespace, set.ref.namespace, read)
     sets[`${set.ref.namespace}/${set.ref.name}`] = allowed
     if (!allowed) continue
     const { listeners } = specOf<'ListenerSet'>(set.object)
-    const parent = { ref: self.ref, frontend: spec.tls?.frontend }
-    candidates.push(...candidatesOf(set, listeners, parent, read))
+    candidates.push(...candidatesOf(set, listeners, gateway, read))
   }
   return { candidates, sets }
 }
@@ -130,7 +128,7 @@ export const gatewayStage: Stage = {
     if (!isOurClass(spec.gatewayClassName, read)) return {}
     const parent = { ref: self.ref, frontend: spec.tls?.frontend }
     const own = candidatesOf(self, spec.listeners, parent, read)
-    const { candidates, sets } = candidatesOfSets(self, spec, read)
+    const { candidates, sets } = candidatesOfSets(parent, spec.allowedListeners?.namespaces, read)
     const all = [...own, ...candidates]
     const listeners = markConflicts(all)
     const backendTls = gatewayBackendTls(self, spec, read)

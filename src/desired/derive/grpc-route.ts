@@ -1,33 +1,17 @@
 /**
- * GRPCRoute: a method is a path (`/service/method`), so its rules become those of the same program
- * that HTTPRoutes are matched by. A service alone is a prefix, which is more specific the longer it
- * is, and any pattern comes after what is written out (Gateway API, GRPCRouteRule).
+ * GRPCRoute: a gRPC method is a path (`/service/method`), so its rules are compiled to HTTP rules. A
+ * service without a method is a path prefix; longer prefixes are more specific. Regular expressions
+ * are less specific than exact names (Gateway API, GRPCRouteRule).
  */
 import type { GrpcMethodSpec, GrpcRuleSpec } from '../../api/gateway-api/grpc-route.ts'
 import type { HttpMatchSpec, HttpRuleSpec } from '../../api/gateway-api/http-route.ts'
 import type { Failure } from '../conditions.ts'
-import type { Reader, Stage } from '../graph.ts'
-import { type CheckRegex, type ViewedRule, viewRule } from './http-rule.ts'
-import type { Referrer } from './references.ts'
-import { deriveRequestRoute } from './request-route.ts'
+import { type CheckRegex, type RouteContext, type ViewedRule, viewRule } from './http-rule.ts'
 
-export function grpcRouteStage(checkRegex: CheckRegex): Stage {
-  return {
-    name: 'grpc-route',
-    kinds: ['GRPCRoute'],
-    derive: (self, read) =>
-      deriveRequestRoute<'GRPCRoute'>(self, read, ({ rules = [{}] }, from) =>
-        rules.map((rule, index) => viewGrpcRule(rule, index, from, read, checkRegex)),
-      ),
-  }
-}
-
-function viewGrpcRule(
+export function viewGrpcRule(
   { matches = [], ...rest }: GrpcRuleSpec,
   index: number,
-  from: Referrer,
-  read: Reader,
-  checkRegex: CheckRegex,
+  route: RouteContext,
 ): ViewedRule {
   const http: HttpRuleSpec = {
     ...rest,
@@ -36,13 +20,13 @@ function viewGrpcRule(
       ...(headers !== undefined && { headers }),
     })),
   }
-  const viewed = viewRule(http, index, from, read, checkRegex)
-  // Named as it was written: the path is ours.
-  const unusable = badPattern(matches, index, checkRegex) ?? viewed.unusable
+  const viewed = viewRule(http, index, route)
+  // Reports the pattern as the user wrote it, not the generated path.
+  const unusable = badPattern(matches, index, route.checkRegex) ?? viewed.unusable
   return { ...viewed, unusable }
 }
 
-/** The path that every call of a method has (gRPC over HTTP/2, Requests). */
+/** The path of all calls that match (gRPC over HTTP/2, Requests). */
 function pathOf(match: GrpcMethodSpec | undefined): Pick<HttpMatchSpec, 'path'> {
   const { type = 'Exact', service, method } = match ?? {}
   if (type === 'RegularExpression') {
@@ -52,7 +36,7 @@ function pathOf(match: GrpcMethodSpec | undefined): Pick<HttpMatchSpec, 'path'> 
     return service === undefined ? {} : { path: { type: 'PathPrefix', value: `/${service}` } }
   }
   if (service !== undefined) return { path: { type: 'Exact', value: `/${service}/${method}` } }
-  // Names of methods have no character that means something in a pattern.
+  // Method names contain no special characters of regular expressions.
   return { path: { type: 'RegularExpression', value: `/[^/]+/${method}` } }
 }
 

@@ -1,10 +1,11 @@
-/** One HTTPRoute rule: spec -> wire form, with everything that stands in its way. */
+/** Compiles an HTTPRoute rule to the form for proxies, and collects its problems. */
 import type { HttpFilter, HttpPathModifier } from '../../api/gateway-api/filters.ts'
 import type {
   HttpMatchSpec,
   HttpRuleSpec,
   NamedMatchSpec,
 } from '../../api/gateway-api/http-route.ts'
+import { findRouteKind } from '../../api/kinds.ts'
 import { parseDurationMs } from '../../base/duration.ts'
 import { filterProblem } from '../../model/filter-problems.ts'
 import type {
@@ -13,7 +14,7 @@ import type {
   PathModifier,
   RouteFilter,
   RouteMatch,
-  SessionPersistence,
+  RouteResource,
   WeightedBackend,
 } from '../../model/resources.ts'
 import type { Failure } from '../conditions.ts'
@@ -21,29 +22,36 @@ import type { Reader } from '../graph.ts'
 import { resolveRouteBackend } from './inference-pool.ts'
 import { type BackendUse, type Referrer, resolveBackend } from './references.ts'
 
-/** Checks a pattern with the engine that will run it; undefined where it is fine. */
+/** Checks a pattern with the engine that will run it. Returns undefined if the pattern is valid. */
 export type CheckRegex = (pattern: string) => string | undefined
 
-export interface ViewedRule {
-  readonly matches: readonly RouteMatch[]
-  readonly filters: readonly RouteFilter[]
-  readonly backends: readonly WeightedBackend[]
-  readonly requestTimeoutMs?: number
-  readonly backendTimeoutMs?: number
-  readonly session?: SessionPersistence
-  /** Why the rule cannot be honoured: its requests are answered 500. */
+type RuleFields =
+  | 'matches'
+  | 'filters'
+  | 'backends'
+  | 'requestTimeoutMs'
+  | 'backendTimeoutMs'
+  | 'session'
+
+export interface ViewedRule extends Pick<RouteResource, RuleFields> {
+  /** Why the rule cannot be applied. Its requests fail with 500. */
   readonly unusable: Failure | undefined
-  /** References that do not resolve. */
+  /** References that cannot be resolved. */
   readonly refs: readonly Failure[]
-  /** Fields that have no effect yet. */
+  /** Messages about fields that have no effect yet. */
   readonly notes: readonly string[]
 }
 
-interface Context {
-  readonly path: string
+/** The route of a rule, and what is needed to compile its rules. */
+export interface RouteContext {
   readonly from: Referrer
   readonly read: Reader
   readonly checkRegex: CheckRegex
+}
+
+interface Context extends RouteContext {
+  readonly path: string
+  readonly use: BackendUse | undefined
   unusable: Failure | undefined
   readonly refs: Failure[]
   readonly notes: string[]
@@ -62,7 +70,7 @@ function namedMatches(
   const seen = new Set<string>()
   const matches: NamedMatch[] = []
   for (const { name, value, type = 'Exact' } of specs ?? []) {
-    // The first entry of a repeated name counts; header names do not differ by case.
+    // Only the first entry of a name is used. Header names are case-insensitive.
     const identity = field === 'headers' ? name.toLowerCase() : name
     if (seen.has(identity)) continue
     seen.add(identity)
@@ -102,12 +110,8 @@ function pathModifier(spec: HttpPathModifier | undefined): { path?: PathModifier
 function viewMirror(spec: HttpFilter, context: Context): RouteFilter[] {
   const mirror = spec.requestMirror
   if (mirror === undefined) return []
-  const { target, failure } = resolveBackend(
-    mirror.backendRef,
-    context.from,
-    context.read,
-    useOf(context.from),
-  )
+  const { from, read, use } = context
+  const { target, failure } = resolveBackend(mirror.backendRef, from, read, use)
   if (failure !== undefined) {
     context.refs.push(failure)
     return []
@@ -133,7 +137,7 @@ function viewFilter(spec: HttpFilter, context: Context): RouteFilter[] {
     case 'RequestMirror':
       return viewMirror(spec, context)
     case 'CORS':
-      // A policy of the rule: rule-policies.ts.
+      // Compiled as a policy of the rule: see rule-policies.ts.
       return []
     case 'ExternalAuth':
       checkAuthorizer(spec, context)
@@ -143,17 +147,17 @@ function viewFilter(spec: HttpFilter, context: Context): RouteFilter[] {
       refuse(context, 'UnsupportedValue', 'filters: ExtensionRef is not supported')
       return []
     default:
-      // A filter that is left out could let something through (Gateway API, HTTPRouteFilter).
+      // Ignoring an unknown filter could let something through (Gateway API, HTTPRouteFilter).
       refuse(context, 'UnsupportedValue', `filters: ${spec.type} is not supported yet`)
       return []
   }
 }
 
-/** A policy of the rule, as CORS is: what the route says of it is whether its service is there. */
+/** Compiled as a policy of the rule, like CORS; here only the reference to its service is checked. */
 function checkAuthorizer({ externalAuth }: HttpFilter, context: Context): void {
   if (externalAuth === undefined) return
-  const { from, read } = context
-  const { failure } = resolveBackend(externalAuth.backendRef, from, read, useOf(from))
+  const { from, read, use } = context
+  const { failure } = resolveBackend(externalAuth.backendRef, from, read, use)
   if (failure !== undefined) context.refs.push(failure)
 }
 
@@ -163,13 +167,13 @@ function checkFilter(filter: RouteFilter, at: string, context: Context): void {
   refuse(context, 'UnsupportedValue', `${at}.${problem.path}: ${problem.message}`)
 }
 
-/** `at`: where they stand in the rule, such as `filters`. */
+/** `at` is the path of the filters in the rule, such as `filters`. */
 function viewFilters(
   specs: readonly HttpFilter[] | undefined,
   at: string,
   context: Context,
 ): RouteFilter[] {
-  // Only one can be asked, and one that is left out would let something through.
+  // Only one can be applied, and ignoring the others could let something through.
   if ((specs ?? []).filter(({ type }) => type === 'ExternalAuth').length > 1) {
     refuse(context, 'UnsupportedValue', 'filters: ExternalAuth cannot be repeated')
   }
@@ -188,7 +192,7 @@ function viewFilters(
 
 const onRulesOnly = new Set(['RequestRedirect', 'RequestMirror', 'CORS', 'ExternalAuth'])
 
-/** Filters of one backendRef: just those that edit (Gateway API leaves the others to us). */
+/** Filters of a backendRef. Only those that edit are supported; Gateway API does not require others. */
 function viewBackendFilters(
   specs: readonly HttpFilter[] | undefined,
   at: string,
@@ -206,27 +210,18 @@ function timeoutMs(text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseDurationMs(text)
 }
 
-function useOf({ kind }: Referrer): BackendUse {
-  return kind === 'GRPCRoute' ? 'grpc' : 'http'
-}
-
-export function viewRule(
-  spec: HttpRuleSpec,
-  index: number,
-  from: Referrer,
-  read: Reader,
-  checkRegex: CheckRegex,
-): ViewedRule {
+export function viewRule(spec: HttpRuleSpec, index: number, route: RouteContext): ViewedRule {
+  const { from, read } = route
   const path = `spec.rules[${index}]`
-  const empty = { unusable: undefined, refs: [], notes: [] }
-  const context: Context = { path, from, read, checkRegex, ...empty }
+  const use = findRouteKind(from.kind)?.carries
+  const context: Context = { ...route, path, use, unusable: undefined, refs: [], notes: [] }
   const given = spec.matches ?? []
   const matches = (given.length === 0 ? [{}] : given).map((match, position) =>
     viewMatch(match, `matches[${position}]`, context),
   )
   const filters = viewFilters(spec.filters, 'filters', context)
   const backends = (spec.backendRefs ?? []).map((reference, position): WeightedBackend => {
-    const { target, failure } = resolveRouteBackend(reference, from, read, useOf(from))
+    const { target, failure } = resolveRouteBackend(reference, from, read, use)
     if (failure !== undefined) context.refs.push(failure)
     const { weight = 1 } = reference
     const at = `backendRefs[${position}].filters`

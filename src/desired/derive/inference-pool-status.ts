@@ -1,22 +1,22 @@
-/** What InferencePools are told of the Gateways that lead to them (`status.parents`). */
+/** Derives the status of InferencePools, which has a parent for each Gateway with routes to the pool. */
 import { controllerName, gatewayGroup } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
-import { objectKey } from '../../model/names.ts'
+import { gatewayRef, objectKey } from '../../model/names.ts'
 import type { BackendTarget } from '../../model/resources.ts'
-import { conditionOf, elsewhere, type Failure } from '../conditions.ts'
+import { conditionOf, type Failure, notOwn } from '../conditions.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { inferencePoolStage, type PoolView } from './inference-pool.ts'
 import { rejectedConditions } from './rejected.ts'
 import type { ParentAttachment } from './route-attachment.ts'
 
-/** Gateways with a route to a pool that they accept, and that they do not. */
+/** Relations from a pool to Gateways: those that accept a route to it, and those that refuse one. */
 const relations = { accepted: 'pool-accepted', refused: 'pool-refused' } as const
 
-/** The most that a status may hold. */
-const most = 32
+/** Maximum number of parents in a status. */
+const maxParents = 32
 
-/** Tells the pools that a route leads to of its parents. */
+/** Contributes the parents of a route to each pool that it refers to. */
 export function poolContributions(
   parents: readonly ParentAttachment[],
   isAccepted: boolean,
@@ -29,8 +29,8 @@ export function poolContributions(
   )
   return [...pools].flatMap((pool) =>
     parents.map(({ failure, gateway }): Contribution => {
-      const isTaken = isAccepted && failure === undefined
-      return [isTaken ? relations.accepted : relations.refused, pool, gateway]
+      const isRouteAccepted = isAccepted && failure === undefined
+      return [isRouteAccepted ? relations.accepted : relations.refused, pool, gateway]
     }),
   )
 }
@@ -38,17 +38,17 @@ export function poolContributions(
 const routeRefused: Failure = {
   reason: 'HTTPRouteNotAccepted',
   message: 'no route that leads to the pool is accepted by this Gateway',
-  ...elsewhere,
+  ...notOwn,
 }
 
 function conditionsOf(
   { problem }: PoolView,
-  isTaken: boolean,
+  isRouteAccepted: boolean,
   generation: number,
 ): DecidedCondition[] {
   const unaccepted = problem?.condition === 'Accepted' ? problem : undefined
   const unresolved = problem?.condition === 'ResolvedRefs' ? problem : undefined
-  const refused = isTaken ? unaccepted : routeRefused
+  const refused = isRouteAccepted ? unaccepted : routeRefused
   return [
     conditionOf('Accepted', refused, 'Accepted', generation),
     conditionOf('ResolvedRefs', unresolved, 'ResolvedRefs', generation),
@@ -64,19 +64,18 @@ export const inferencePoolStatusStage: Stage = {
     const pool = objectKey(self.ref)
     const accepted = read.members(relations.accepted, pool)
     const refused = read.members(relations.refused, pool)
-    const parents = [...new Set([...accepted, ...refused])].sort().slice(0, most)
-    // Nobody leads to it: then it has no parents, and what we once told of them goes.
+    const parents = [...new Set([...accepted, ...refused])].sort().slice(0, maxParents)
+    // A pool without parents has no status; an earlier status is removed.
     if (parents.length === 0) return {}
     const rejected = rejectedConditions(self.ref, self.generation, read)
     return {
       status: {
         parents: parents.map((gateway) => {
-          const [namespace = '', name = ''] = gateway.split('/')
-          const isTaken = accepted.includes(gateway)
+          const isRouteAccepted = accepted.includes(gateway)
           return {
-            parentRef: { group: gatewayGroup, kind: 'Gateway', namespace, name },
+            parentRef: { group: gatewayGroup, ...gatewayRef(gateway) },
             controllerName,
-            conditions: [...conditionsOf(view, isTaken, self.generation), ...rejected],
+            conditions: [...conditionsOf(view, isRouteAccepted, self.generation), ...rejected],
           }
         }),
       },

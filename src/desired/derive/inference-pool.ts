@@ -1,6 +1,6 @@
 /**
- * InferencePools (Gateway API Inference Extension 1.6): where their Pods are, who picks between
- * them, and what of that cannot be had.
+ * InferencePools (Gateway API Inference Extension 1.6): finds their Pods and their endpoint picker, and
+ * reports what is missing.
  *
  * ```
  *   HTTPRoute ──► InferencePool ──► Service of the picker
@@ -8,41 +8,42 @@
  *                     Pods that it selects
  * ```
  */
-import type { PodFacts } from '../../../events/index.ts'
+import type { PodState } from '../../../events/index.ts'
 import type { InferencePoolSpec } from '../../api/inference-pool.ts'
 import { inferenceGroup } from '../../api/names.ts'
 import { matchesSelector } from '../../base/label-selector.ts'
 import type { EndpointPicker, PodResource, PoolResource } from '../../model/inference-pools.ts'
 import type { BackendReference } from '../../model/references.ts'
 import type { BackendTarget } from '../../model/resources.ts'
-import { elsewhere, type Failure } from '../conditions.ts'
+import { type Failure, notOwn } from '../conditions.ts'
 import type { Derived, IndexDefinition, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import {
   type BackendUse,
-  grantProblem,
+  grantFailure,
   invalid,
+  notFound,
   type Referrer,
   type ResolvedBackend,
   resolveBackend,
   unmet,
 } from './references.ts'
 
-/** Valid pools by namespace, so that Pods find theirs. */
+/** Index of valid pools by namespace, to find the pools that select a Pod. */
 export const inferencePools: IndexDefinition = {
   name: 'inference-pools',
   kinds: ['InferencePool'],
   keys: ({ ref, object }) => (object === undefined ? [] : [ref.namespace]),
 }
 
-/** Fact: kinds that the source leaves alone because a setting says so; absent where it has none. */
-export const unreadKindsFact = 'unread-kinds'
+/** Name of the input with the kinds that a setting excludes from reading; not set if there are none. */
+export const unreadKindsInput = 'unread-kinds'
 
-/** What routes and the pool's own status read of it. */
+/** What routes and the pool's own status read about a pool. */
 export interface PoolView {
   readonly appProtocol: string
-  /** Why the pool cannot be served, and which of its conditions tells so. */
+  /** Why the pool cannot be served, and the condition that reports it. */
   readonly problem?: Failure & { readonly condition: 'Accepted' | 'ResolvedRefs' }
 }
 
@@ -57,47 +58,31 @@ const pickerMissing: Problem = {
 }
 
 function findPicker(
-  reference: PickerRef,
-  namespace: string,
-  read: Reader,
-): EndpointPicker | Pick<Failure, 'message' | 'own'> {
-  const { group = '', kind = 'Service', name, port, failureMode = 'FailClose' } = reference
-  if (group !== '' || kind !== 'Service') {
-    return { message: `${kind} of group "${group}" is not supported, only a Service is` }
-  }
-  const service = read.object('Service', namespace, name)?.object
-  if (service === undefined) {
-    return { message: `Service ${namespace}/${name} does not exist`, ...elsewhere }
-  }
-  const spec = specOf<'Service'>(service)
-  if (spec.type === 'ExternalName') {
-    return { message: `Service ${namespace}/${name} is of type ExternalName` }
-  }
-  const number = port?.number
-  if (number === undefined) {
-    return { message: `no port of Service ${namespace}/${name} is named` }
-  }
-  const found = spec.ports?.some(
-    (candidate) => candidate.port === number && (candidate.protocol ?? 'TCP') === 'TCP',
-  )
-  if (found !== true) {
-    return { message: `Service ${namespace}/${name} has no TCP port ${number}` }
-  }
-  return { target: { type: 'service', namespace, name, port: number }, failureMode }
-}
-
-function judge(
-  { endpointPickerRef }: InferencePoolSpec,
+  reference: PickerRef | undefined,
   namespace: string,
   read: Reader,
 ): EndpointPicker | Problem {
-  if (endpointPickerRef === undefined) return pickerMissing
-  const picker = findPicker(endpointPickerRef, namespace, read)
-  if ('target' in picker) return picker
-  const message = `spec.endpointPickerRef: ${picker.message}`
-  const { own } = picker
-  const reason = 'InvalidExtensionRef'
-  return { condition: 'ResolvedRefs', reason, message, ...(own && { own }) }
+  if (reference === undefined) return pickerMissing
+  const { group = '', kind = 'Service', name, port, failureMode = 'FailClose' } = reference
+  const label = `Service ${namespace}/${name}`
+  const invalidRef = (why: string): Problem => {
+    const message = `spec.endpointPickerRef: ${why}`
+    return { condition: 'ResolvedRefs', reason: 'InvalidExtensionRef', message }
+  }
+  if (group !== '' || kind !== 'Service') {
+    return invalidRef(`${kind} of group "${group}" is not supported, only a Service is`)
+  }
+  const service = read.object('Service', namespace, name)?.object
+  if (service === undefined) return { ...invalidRef(`${label} does not exist`), ...notOwn }
+  const spec = specOf<'Service'>(service)
+  if (spec.type === 'ExternalName') return invalidRef(`${label} is of type ExternalName`)
+  const number = port?.number
+  if (number === undefined) return invalidRef(`no port of ${label} is named`)
+  const found = spec.ports?.some(
+    (candidate) => candidate.port === number && (candidate.protocol ?? 'TCP') === 'TCP',
+  )
+  if (found !== true) return invalidRef(`${label} has no TCP port ${number}`)
+  return { target: { type: 'service', namespace, name, port: number }, failureMode }
 }
 
 export const inferencePoolStage: Stage = {
@@ -108,7 +93,7 @@ export const inferencePoolStage: Stage = {
     const spec = specOf<'InferencePool'>(self.object)
     const { namespace, name } = self.ref
     const { appProtocol = 'http' } = spec
-    const found = judge(spec, namespace, read)
+    const found = findPicker(spec.endpointPickerRef, namespace, read)
     const view: PoolView = { appProtocol, ...('reason' in found && { problem: found }) }
     const resource: PoolResource = {
       type: 'pool',
@@ -123,13 +108,13 @@ export const inferencePoolStage: Stage = {
   },
 }
 
-/** A Pod that pools select; whether it is ready decides about traffic, not about membership. */
+/** Derives Pods that pools select. A Pod that is not ready belongs to the pool but gets no traffic. */
 export const podStage: Stage = {
   name: 'pod',
   kinds: ['Pod'],
   derive(self: ObjectState, read: Reader): Derived {
     const { namespace, name } = self.ref
-    const { address, ready = false } = (self.object?.facts ?? {}) as Partial<PodFacts>
+    const { address, ready = false } = (self.object?.facts ?? {}) as Partial<PodState>
     if (self.object === undefined || address === undefined) return {}
     const labels = self.object.metadata.labels ?? {}
     const pools = read
@@ -146,12 +131,12 @@ export const podStage: Stage = {
   },
 }
 
-/** Resolves a backendRef of a route of requests, which may lead to an InferencePool. */
+/** Resolves a backendRef of an HTTPRoute or GRPCRoute, which may refer to an InferencePool. */
 export function resolveRouteBackend(
   reference: BackendReference,
   from: Referrer,
   read: Reader,
-  use: BackendUse,
+  use?: BackendUse,
 ): ResolvedBackend<BackendTarget> {
   const isPool = reference.group === inferenceGroup && reference.kind === 'InferencePool'
   return isPool
@@ -163,34 +148,26 @@ function resolvePool(
   { name, namespace: given }: BackendReference,
   from: Referrer,
   read: Reader,
-  use: BackendUse,
+  use?: BackendUse,
 ): ResolvedBackend<BackendTarget> {
   const namespace = given ?? from.namespace
   const label = `InferencePool ${namespace}/${name}`
-  if (read.fact<readonly string[]>(unreadKindsFact)?.includes('InferencePool') === true) {
+  if (read.input<readonly string[]>(unreadKindsInput)?.includes('InferencePool') === true) {
     const message = `backendRef to ${label}: InferencePools are not read, inferenceExtension.enabled is off`
-    return unmet('InvalidKind', message)
+    return unmet({ reason: 'InvalidKind', message })
   }
-  const refused = grantProblem(
-    from,
-    { group: inferenceGroup, kind: 'InferencePool', namespace, name },
-    read,
-  )
-  if (refused !== undefined) return unmet('RefNotPermitted', refused)
   const ref = { kind: 'InferencePool', namespace, name }
+  const refused = grantFailure(from, { group: inferenceGroup, ...ref }, read)
+  if (refused !== undefined) return unmet(refused)
   const view = read.value<PoolView>(inferencePoolStage.name, ref)
-  if (view === undefined) {
-    const isKnown = read.object('InferencePool', namespace, name) !== undefined
-    const missing = isKnown ? 'has no valid version' : 'does not exist'
-    return unmet('BackendNotFound', `${label} ${missing}`)
-  }
+  if (view === undefined) return notFound(label, read.object(ref.kind, namespace, name))
   if (use === 'grpc' && view.appProtocol !== 'kubernetes.io/h2c') {
     const message = `appProtocol ${view.appProtocol} of ${label} cannot carry gRPC`
     return invalid('UnsupportedProtocol', message)
   }
   const { problem } = view
   const message = `${label}: ${problem?.message}`
-  // The inference extension's conformance suite: a pool whose picker is not there is not found.
-  const failure = problem && { reason: 'BackendNotFound', message, ...elsewhere }
+  // The conformance suite of the inference extension requires BackendNotFound if the picker is missing.
+  const failure = problem && { reason: 'BackendNotFound', message, ...notOwn }
   return { target: { type: 'pool', namespace, name }, failure }
 }

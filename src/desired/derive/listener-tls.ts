@@ -1,7 +1,7 @@
 /**
- * TLS of one listener: which certificates it ends TLS with, decided from facts of Secrets. A
- * certificate that cannot be used is left out and named in ResolvedRefs; where none is left the
- * listener keeps its port and fails every handshake, because plaintext would be worse.
+ * TLS of one listener: the certificates with which it terminates TLS, checked by their Secrets' metadata.
+ * An unusable certificate is left out and reported in ResolvedRefs. If none is left, the listener keeps
+ * its port and fails every handshake; it must never serve plaintext.
  */
 import type { SecretObjectRef } from '../../api/gateway-api/common.ts'
 import type { FrontendTlsSpec } from '../../api/gateway-api/gateway.ts'
@@ -9,22 +9,22 @@ import type { ListenerSpec } from '../../api/gateway-api/listeners.ts'
 import { certificatePair } from '../../model/certificates.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import type { CertificateRef, ListenerTls } from '../../model/resources.ts'
-import { elsewhere, type Failure, firstOf } from '../conditions.ts'
+import { type Failure, notOwn, resolveAll } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import { resolveClients } from './client-validation.ts'
 import { referencesFrom } from './referenced-objects.ts'
-import { isGranted } from './references.ts'
+import { grantFailure } from './references.ts'
 
 export interface ResolvedTls {
-  /** Present exactly where TLS ends at the listener. */
+  /** Set if and only if the listener terminates TLS. */
   readonly tls: ListenerTls | undefined
-  /** The first reference that cannot be used. */
-  readonly failure: Failure | null
-  /** Why nobody could be let in as asked: the listener is not accepted. */
+  /** Failure of the first reference that cannot be used. */
+  readonly failure: Failure | undefined
+  /** Why no client certificate could be verified. The listener is then not accepted. */
   readonly refusal: Failure | null
 }
 
-/** Settings that would have to be enforced and are not: the listener is not accepted. */
+/** Finds settings that cannot be enforced. The listener is then not accepted. */
 export function tlsFailure({ protocol, tls }: ListenerSpec): Failure | null {
   const unsupported = (message: string): Failure => ({ reason: 'UnsupportedValue', message })
   if (protocol === 'HTTP' && tls !== undefined) {
@@ -41,30 +41,30 @@ export function tlsFailure({ protocol, tls }: ListenerSpec): Failure | null {
   return null
 }
 
-/** Does TLS end at the listener? In mode Passthrough its certificates are not looked at. */
+/** Does the listener terminate TLS? In mode Passthrough its certificates are not used. */
 function endsTls({ protocol, tls }: ListenerSpec): boolean {
   return protocol === 'HTTPS' || (protocol === 'TLS' && tls?.mode !== 'Passthrough')
 }
 
-/** The Gateway that a listener is of, and what it asks of clients. */
+/** The Gateway of a listener, and the settings for its client connections. */
 export interface GatewayTls {
   readonly ref: ObjectRef
   readonly frontend: FrontendTlsSpec | undefined
 }
 
-/** What TLS needs at a listener. Certificates are referred to by the object that has the listener. */
+/** Resolves the TLS settings of a listener. `owner`, the object with the listener, needs the grants. */
 export function resolveTls(
   spec: ListenerSpec,
   owner: ObjectRef,
   gateway: GatewayTls,
   read: Reader,
 ): ResolvedTls {
-  if (!endsTls(spec)) return { tls: undefined, failure: null, refusal: null }
+  if (!endsTls(spec)) return { tls: undefined, failure: undefined, refusal: null }
   const own = resolveCertificates(spec, owner, read)
   const clients = resolveClients(spec.port, gateway.ref, gateway.frontend, read)
   return {
     tls: {
-      certificates: own.certificates,
+      certificates: own.found,
       ...(clients.clients !== undefined && { clients: clients.clients }),
     },
     failure: own.failure ?? clients.failure,
@@ -72,30 +72,18 @@ export function resolveTls(
   }
 }
 
-function resolveCertificates(
-  spec: ListenerSpec,
-  owner: ObjectRef,
-  read: Reader,
-): { certificates: CertificateRef[]; failure: Failure | null } {
+function resolveCertificates(spec: ListenerSpec, owner: ObjectRef, read: Reader) {
   const references = spec.tls?.certificateRefs ?? []
-  if (references.length === 0) {
-    return { certificates: [], failure: invalid('tls.certificateRefs is empty') }
-  }
-  const certificates: CertificateRef[] = []
-  const failures: Failure[] = []
-  for (const reference of references) {
-    const resolved = resolveCertificate(reference, owner, read)
-    if ('reason' in resolved) failures.push(resolved)
-    else certificates.push(resolved)
-  }
-  return { certificates, failure: firstOf(failures) }
+  if (references.length === 0)
+    return { found: [], failure: invalid('tls.certificateRefs is empty') }
+  return resolveAll(references, (reference) => resolveCertificate(reference, owner, read))
 }
 
 function invalid(message: string): Failure {
   return { reason: 'InvalidCertificateRef', message }
 }
 
-/** A certificate that an object refers to, or why it cannot be used. */
+/** Resolves a reference to a certificate; returns a failure if the certificate cannot be used. */
 export function resolveCertificate(
   { group = '', kind = 'Secret', name, namespace: given }: SecretObjectRef,
   owner: ObjectRef,
@@ -105,13 +93,11 @@ export function resolveCertificate(
     return invalid(`references to ${kind} of group "${group}" are not supported`)
   }
   const namespace = given ?? owner.namespace
-  if (!isGranted(owner, { group, kind, namespace, name }, read)) {
-    const message = `no ReferenceGrant in namespace ${namespace} permits ${owner.kind}s of ${owner.namespace} to refer to Secret ${name}`
-    return { reason: 'RefNotPermitted', message, ...elsewhere }
-  }
+  const refused = grantFailure(owner, { group, kind, namespace, name }, read)
+  if (refused !== undefined) return refused
   const label = `Secret ${namespace}/${name}`
   const secret = referencesFrom(namespace, read).secret(name)
-  if (secret === undefined) return { ...invalid(`${label} does not exist`), ...elsewhere }
+  if (secret === undefined) return { ...invalid(`${label} does not exist`), ...notOwn }
   if (secret.type !== 'kubernetes.io/tls') {
     return invalid(`${label} is of type ${secret.type}, not kubernetes.io/tls`)
   }

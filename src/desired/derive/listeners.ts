@@ -1,9 +1,10 @@
 /**
- * The listeners of one Gateway: its own and those of attached ListenerSets, with everything that
- * their conditions say. Routes and statuses are derived from this view.
+ * The listeners of one Gateway: its own and those of attached ListenerSets, with all problems that their
+ * conditions report. Routes and statuses are derived from these views.
  */
 import type { AllowedNamespaces } from '../../api/gateway-api/gateway.ts'
 import type { ListenerSpec } from '../../api/gateway-api/listeners.ts'
+import { routeKinds } from '../../api/kinds.ts'
 import { gatewayGroup } from '../../api/names.ts'
 import type { Age, ObjectName, ObjectRef } from '../../model/names.ts'
 import { compareAge } from '../../model/names.ts'
@@ -20,20 +21,20 @@ export interface ListenerView {
   readonly protocol: string
   readonly hostname: string
   readonly namespaces: AllowedNamespaces
-  /** Route kinds that may attach. */
+  /** Kinds of routes that may attach. */
   readonly kinds: readonly string[]
   readonly accepted: Failure | null
   readonly resolvedRefs: Failure | null
   readonly conflict: Failure | null
-  /** TLS is to end here, and no certificate is left to do it with. */
+  /** True if the listener must terminate TLS but has no usable certificate. */
   readonly lacksCertificate: boolean
 }
 
-/** A listener before conflicts are known, with what decides who wins. */
+/** A listener before conflicts are detected, with the age that decides them. */
 export interface Candidate {
   readonly view: ListenerView
   readonly ownerAge: Age
-  /** Not in the view: routes that read it need not wake when a certificate is renewed. */
+  /** Not part of the view, so that routes are not derived again when a certificate is renewed. */
   readonly tls: ListenerTls | undefined
 }
 
@@ -41,32 +42,26 @@ export function isUsable(listener: ListenerView): boolean {
   return listener.accepted === null && listener.conflict === null
 }
 
-/** Route kinds per protocol that this version serves. */
-const kindsByProtocol: Readonly<Record<string, readonly string[]>> = {
-  HTTP: ['HTTPRoute', 'GRPCRoute'],
-  HTTPS: ['HTTPRoute', 'GRPCRoute'],
-  TLS: ['TLSRoute'],
-  TCP: ['TCPRoute'],
-  UDP: ['UDPRoute'],
-}
+const protocols: ReadonlySet<string> = new Set(routeKinds.flatMap(({ listeners }) => listeners))
 
-/** Where TLS ends here, what comes out is a TCP connection (Gateway API, TLSModeType). */
+/** Kinds of routes that the protocol of the listener supports. */
 function kindsOf({ protocol, tls }: ListenerSpec): readonly string[] {
-  const kinds = Object.hasOwn(kindsByProtocol, protocol) ? kindsByProtocol[protocol] : undefined
-  const ends = protocol === 'TLS' && tls?.mode !== 'Passthrough'
-  return ends ? ['TLSRoute', 'TCPRoute'] : (kinds ?? [])
+  const endsTls = protocol === 'TLS' && tls?.mode !== 'Passthrough'
+  return routeKinds
+    .filter(
+      ({ listeners, takesDecryptedTls }) =>
+        listeners.some((one) => one === protocol) || (endsTls && takesDecryptedTls),
+    )
+    .map(({ kind }) => kind)
 }
 
 function protocolFailure(protocol: string): Failure | null {
-  if (Object.hasOwn(kindsByProtocol, protocol)) return null
-  const supported = Object.keys(kindsByProtocol).join(', ')
-  const message = `protocol ${protocol} is not supported; supported: ${supported}`
+  if (protocols.has(protocol)) return null
+  const message = `protocol ${protocol} is not supported; supported: ${[...protocols].join(', ')}`
   return { reason: 'UnsupportedProtocol', message }
 }
 
-/**
- * Ports of the proxy itself, beside the listeners: administration, metrics, readiness.
- */
+/** Ports that the proxy itself uses: administration, metrics, readiness. */
 const reservedPorts = [15_000, 15_020, 15_021]
 
 function portFailure({ port, protocol }: ListenerSpec): Failure | null {
@@ -75,7 +70,7 @@ function portFailure({ port, protocol }: ListenerSpec): Failure | null {
   return { reason: 'PortUnavailable', message }
 }
 
-/** supportedKinds is the intersection of what the protocol allows and what the user asks for. */
+/** supportedKinds are the kinds that both the protocol and the user allow. */
 function allowedKinds(spec: ListenerSpec): { kinds: readonly string[]; failure: Failure | null } {
   const supported = kindsOf(spec)
   const asked = spec.allowedRoutes?.kinds
@@ -93,14 +88,14 @@ function allowedKinds(spec: ListenerSpec): { kinds: readonly string[]; failure: 
   return { kinds, failure: { reason: 'InvalidRouteKinds', message } }
 }
 
-/** Where a listener stands: in which Gateway, written by whom. */
+/** The Gateway of a listener, and the object whose spec contains the listener. */
 interface ListenerPlace {
   readonly gateway: ObjectName
   readonly owner: ObjectRef
   readonly ownerAge: Age
 }
 
-/** One listener by itself, before it is compared with its neighbours. */
+/** Derives one listener before conflicts with other listeners are detected. */
 export function listenerCandidate(
   { gateway, owner, ownerAge }: ListenerPlace,
   spec: ListenerSpec,
@@ -125,7 +120,7 @@ export function listenerCandidate(
   return { view, ownerAge, tls }
 }
 
-/** Listeners that may share a port; UDP ports are another space than TCP ports. */
+/** Key of a port. UDP and TCP ports with the same number do not conflict. */
 function portSpace({ protocol, port }: ListenerView): string {
   return `${protocol === 'UDP' ? 'udp' : 'tcp'}:${port}`
 }
@@ -150,39 +145,31 @@ function describe({ owner, section }: ListenerView): string {
 }
 
 /**
- * Marks conflicts. Among a Gateway's own listeners nobody wins; between the Gateway and
- * ListenerSets the order is Gateway, then the oldest set, and the first keeps working
- * (Gateway API, ListenerSet precedence).
+ * Detects conflicts. Of a Gateway's own listeners, all that conflict are rejected. Between a Gateway and
+ * its ListenerSets the first keeps working: the Gateway's, then those of older sets (Gateway API,
+ * ListenerSet precedence).
  */
 export function markConflicts(candidates: readonly Candidate[]): ListenerView[] {
-  const ordered = [...candidates].sort(byPrecedence)
   const kept = new Map<string, ListenerView[]>()
   const conflicts = new Map<string, Failure>()
-  for (const { view } of ordered) {
-    const space = portSpace(view)
-    const neighbours = kept.get(space) ?? []
-    kept.set(space, neighbours)
-    const rivals = neighbours.filter((other) => conflictWith(view, other) !== null)
-    const rival = rivals[0]
-    if (rival !== undefined) noteConflict(conflicts, view, rivals)
-    const loses = rival !== undefined && view.owner.kind !== 'Gateway'
-    if (!loses) neighbours.push(view)
-  }
-  return candidates.map(({ view }) => ({ ...view, conflict: conflicts.get(view.key) ?? null }))
-}
-
-function noteConflict(
-  conflicts: Map<string, Failure>,
-  view: ListenerView,
-  rivals: readonly ListenerView[],
-): void {
-  for (const rival of rivals) {
+  /** Records a conflict, unless the listener already has one. */
+  const recordConflict = (view: ListenerView, rival: ListenerView) => {
     const failure = conflictWith(view, rival)
     if (failure !== null && !conflicts.has(view.key)) conflicts.set(view.key, failure)
-    const mutual = view.owner.kind === 'Gateway' && rival.owner.kind === 'Gateway'
-    const reverse = conflictWith(rival, view)
-    if (mutual && reverse !== null && !conflicts.has(rival.key)) conflicts.set(rival.key, reverse)
   }
+  for (const { view } of [...candidates].sort(byPrecedence)) {
+    const isOfGateway = view.owner.kind === 'Gateway'
+    const neighbours = kept.get(portSpace(view)) ?? []
+    kept.set(portSpace(view), neighbours)
+    const rivals = neighbours.filter((other) => conflictWith(view, other) !== null)
+    for (const rival of rivals) {
+      recordConflict(view, rival)
+      // Listeners of the Gateway are sorted first, so the rival also belongs to the Gateway.
+      if (isOfGateway) recordConflict(rival, view)
+    }
+    if (rivals.length === 0 || isOfGateway) neighbours.push(view)
+  }
+  return candidates.map(({ view }) => ({ ...view, conflict: conflicts.get(view.key) ?? null }))
 }
 
 function byPrecedence(a: Candidate, b: Candidate): number {
@@ -193,7 +180,7 @@ function byPrecedence(a: Candidate, b: Candidate): number {
   return compareAge(ofA, ofB)
 }
 
-/** The wire form of a usable listener. */
+/** A usable listener in the form for proxies. */
 export function listenerResource(
   view: ListenerView,
   tls: ListenerTls | undefined,

@@ -1,16 +1,16 @@
-/** References of one policy field that lead to objects that do not exist, or do not permit it. */
+/** References of one policy field to objects that do not exist or that do not permit the reference. */
 
 export class MissingReferences {
   readonly #names = new Set<string>()
   readonly #references = new Set<unknown>()
 
-  /** @param reference name of a Secret or ConfigMap, or a reference or selector as the spec has it */
+  /** @param reference name of a Secret or ConfigMap, or a reference or selector from the spec */
   add(reference: unknown): void {
     if (typeof reference === 'string') this.#names.add(reference)
     else this.#references.add(reference)
   }
 
-  /** Does the part of a spec at a path hold such a reference? Problems at the path then are no mistakes. */
+  /** Does the spec contain such a reference at `path`? Then a problem there is no mistake in the object. */
   isAbout(spec: unknown, path: string): boolean {
     if (this.#names.size === 0 && this.#references.size === 0) return false
     const steps = path.match(/[^.[\]"]+/g) ?? []

@@ -1,29 +1,29 @@
 /**
- * Listeners of one port whose names overlap, though each has a TLS configuration of its own: a client
- * that reuses a connection may ask under one for what is the other's (Gateway API,
+ * Finds listeners on one port whose hostnames overlap although each has its own TLS configuration. A
+ * client that reuses a connection of one may request a hostname of the other (Gateway API,
  * ListenerConditionOverlappingTLSConfig; RFC 9110 7.4).
  */
 import type { Failure } from '../conditions.ts'
 import { type Candidate, isUsable, type ListenerView } from './listeners.ts'
 
 /**
- * By key of the listener, what it overlaps with; none for those that overlap with nothing. `views` are
- * the listeners with their conflicts, since one that loses its place has no configuration in force.
+ * Returns the overlap of each listener that has one, by listener key. `views` are the listeners after
+ * conflict detection; those that lost a conflict are not served, so they cannot overlap.
  */
 export function overlappingTls(
   candidates: readonly Candidate[],
   views: readonly ListenerView[],
 ): Readonly<Record<string, Failure>> {
-  const ending = new Set(candidates.flatMap(({ view, tls }) => (tls ? [view.key] : [])))
-  const served = views.filter((view) => ending.has(view.key) && isUsable(view))
+  const terminatingKeys = new Set(candidates.flatMap(({ view, tls }) => (tls ? [view.key] : [])))
+  const served = views.filter((view) => terminatingKeys.has(view.key) && isUsable(view))
   const byName = new Map(served.map((view) => [nameOf(view.port, view.hostname), view]))
   const found = new Map<string, Failure>()
   for (const view of served) {
     for (const wider of widerNames(view.hostname)) {
       const other = byName.get(nameOf(view.port, wider))
       if (other === undefined) continue
-      note(found, view, other)
-      note(found, other, view)
+      recordOverlap(found, view, other)
+      recordOverlap(found, other, view)
     }
   }
   return Object.fromEntries(found)
@@ -31,7 +31,7 @@ export function overlappingTls(
 
 const nameOf = (port: number, hostname: string) => `${port}/${hostname}`
 
-/** The wildcards that cover a hostname, and the hostname that covers every other: none. */
+/** The wildcards that cover a hostname, and '' for the listener without hostname. */
 function widerNames(hostname: string): string[] {
   if (hostname === '') return []
   const labels = hostname.split('.')
@@ -40,8 +40,8 @@ function widerNames(hostname: string): string[] {
   return [...wildcards, '']
 }
 
-/** The first of several is named. */
-function note(found: Map<string, Failure>, view: ListenerView, other: ListenerView): void {
+/** Records the first overlap of a listener. */
+function recordOverlap(found: Map<string, Failure>, view: ListenerView, other: ListenerView): void {
   if (found.has(view.key)) return
   const { owner, section, hostname } = other
   const place = `listener ${section} of ${owner.kind} ${owner.namespace}/${owner.name}`

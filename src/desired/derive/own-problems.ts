@@ -1,12 +1,13 @@
 /**
- * What is wrong with an object by itself, whatever else exists, and beyond what its schema can say:
- * expressions and patterns that are none, values that mean nothing, targets that take no such policy.
- * Statuses tell all of it too; this tells it of manifests that nobody serves yet, by field.
+ * Finds mistakes in an object that do not depend on other objects and that its schema cannot find:
+ * invalid expressions and patterns, meaningless values, policies that cannot target a kind. Statuses
+ * report them too; this reports them by field, for manifests that are not served yet.
  */
 import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
-import type { GatewayPolicySpec } from '../../api/policy-spec.ts'
+import type { GatewayPolicySpec } from '../../api/gateway-policy.ts'
+import { requestRouteKinds } from '../../api/kinds.ts'
 import type { References } from '../../model/references.ts'
-import type { PolicySection } from '../../model/resources.ts'
+import { type PolicySection, policySections } from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
 import { inlinePlaces } from './backend.ts'
 import { expressionProblems } from './expressions.ts'
@@ -14,29 +15,28 @@ import type { CheckRegex } from './http-rule.ts'
 import { phaseProblem, sectionProblem, targetKindProblem } from './policy-targets.ts'
 
 interface OwnProblem {
-  /** From the top of the object, such as `spec.rules[0].matches[1].path.value`. */
+  /** Path from the top of the object, such as `spec.rules[0].matches[1].path.value`. */
   readonly path: string
   readonly message: string
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** @param object valid by its schema, secret values taken out */
+/** @param object an object that is valid by its schema, with secret values replaced */
 export function ownProblems(object: Fields, checkRegex: CheckRegex): OwnProblem[] {
   switch (object.kind) {
     case 'GatewayPolicy':
       return byPath(problemsOfPolicy((object.spec ?? {}) as GatewayPolicySpec))
     case 'GatewayBackend':
       return byPath(problemsOfBackend((object.spec ?? {}) as GatewayBackendSpec))
-    case 'HTTPRoute':
-    case 'GRPCRoute':
-      return patternProblems(object.spec, 'spec', checkRegex)
     default:
-      return []
+      return requestRouteKinds.some((kind) => kind === object.kind)
+        ? patternProblems(object.spec, 'spec', checkRegex)
+        : []
   }
 }
 
-/** The first that was found of each field. */
+/** Keeps the first problem of each field. */
 function byPath(problems: readonly OwnProblem[]): OwnProblem[] {
   const first = new Map<string, OwnProblem>()
   for (const problem of problems) {
@@ -45,17 +45,15 @@ function byPath(problems: readonly OwnProblem[]): OwnProblem[] {
   return [...first.values()]
 }
 
-const sections: readonly PolicySection[] = ['frontend', 'traffic', 'backend']
-
 function problemsOfPolicy(spec: GatewayPolicySpec): OwnProblem[] {
-  const set = sections.filter((section) => spec[section] !== undefined)
+  const set = policySections.filter((section) => spec[section] !== undefined)
   const ofFields = set.flatMap((section) =>
     fieldProblems('GatewayPolicy', section, `spec.${section}`, spec[section] ?? {}),
   )
   return [...targetProblems(spec, set), ...earlyProblems(spec), ...ofFields]
 }
 
-/** Fields that never run before routing. */
+/** Reports fields that cannot run in phase PreRouting. */
 function earlyProblems({ traffic }: GatewayPolicySpec): OwnProblem[] {
   if (traffic?.phase !== 'PreRouting') return []
   return Object.keys(traffic)
@@ -109,7 +107,7 @@ function compileProblems(
   path: string,
   spec: unknown,
 ): OwnProblem[] {
-  const compiled = findPolicy(section, field)?.compile?.(spec, allThere)
+  const compiled = findPolicy(section, field)?.compile?.(spec, permissiveReferences)
   return (compiled?.problems ?? [])
     .filter((problem) => problem.partial !== true && !isReference(problem.path))
     .map((problem) => ({
@@ -118,26 +116,26 @@ function compileProblems(
     }))
 }
 
-/** Whether what is referred to exists, and is fit, is a question about other objects. */
+/** Problems of references depend on other objects, so they are not reported. */
 const isReference = (path: string) => /(?:Refs?|Selector)(?:\[\d+\])?$/.test(path)
 
-/** Another object may be there and be what is needed; `isReference` leaves out what cannot be assumed. */
-const allThere: References = {
+/** Assumes that other objects are there; problems of Secrets and ConfigMaps are filtered by `isReference`. */
+const permissiveReferences: References = {
   secret: () => undefined,
   secretsWith: () => [],
   configMap: () => undefined,
   backend: ({ namespace = '', name }) => ({ type: 'backend', namespace, name }),
-  keySet: ({ path }) => ({ uri: path, keySet: { keys: [someKey] } }),
+  keySet: ({ path }) => ({ uri: path, keySet: { keys: [samplePublicKey] } }),
 }
 
-/** Any key that can verify (RFC 8037, appendix A.2). */
-const someKey = {
+/** An arbitrary public key that can verify signatures (RFC 8037, appendix A.2). */
+const samplePublicKey = {
   kty: 'OKP',
   crv: 'Ed25519',
   x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
 }
 
-/** Values beside `type: RegularExpression` that are no patterns. */
+/** Reports invalid patterns: values next to `type: RegularExpression`. */
 function patternProblems(value: unknown, path: string, checkRegex: CheckRegex): OwnProblem[] {
   if (typeof value !== 'object' || value === null) return []
   if (Array.isArray(value)) {

@@ -1,19 +1,19 @@
-/** GatewayParameters as a GatewayClass and a Gateway refer to them. */
+/** Resolves the GatewayParameters that a GatewayClass or a Gateway refers to. */
 import type { ObjectReference } from '../../api/gateway-api/common.ts'
 import { ownGroup } from '../../api/names.ts'
 import { parseLogFilter } from '../../base/log-filter.ts'
-import { elsewhere, type Failure } from '../conditions.ts'
+import { type Failure, notOwn } from '../conditions.ts'
 import type { ParametersLevel } from '../deployment/parameters.ts'
 import type { Reader } from '../graph.ts'
 import { specOf } from '../specs.ts'
 
-/** `problem`: why the reference cannot be used; `level`: what it leads to, absent without one. */
+/** The parameters, or why the reference cannot be used; both unset if there is no reference. */
 interface ResolvedParameters {
   readonly problem?: Omit<Failure, 'reason'>
   readonly level?: ParametersLevel
 }
 
-/** Same rule for a class, which names the namespace, and a Gateway, whose own it is. */
+/** `namespace`: for a class the one in its reference, for a Gateway its own. */
 export function resolveParameters(
   reference: ObjectReference | undefined,
   namespace: string | undefined,
@@ -34,10 +34,10 @@ export function resolveParameters(
   const [refused] = state?.refused?.problems ?? []
   if (refused !== undefined) {
     const message = `${text} is not valid: ${refused.path}: ${refused.message}`
-    return { problem: { message, ...elsewhere } }
+    return { problem: { message, ...notOwn } }
   }
   if (state?.object === undefined)
-    return { problem: { message: `${text} does not exist`, ...elsewhere } }
+    return { problem: { message: `${text} does not exist`, ...notOwn } }
   const spec = specOf<'GatewayParameters'>(state.object)
   const level = spec.logging?.level
   if (level !== undefined && parseLogFilter(level) === undefined) {

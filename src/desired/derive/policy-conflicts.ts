@@ -1,45 +1,40 @@
 /**
- * Which fields of a policy lose to another policy that sets them at the same place, or are combined
- * with it. Only places that are the same are compared: that a more specific place wins is how
- * policies are meant to be used, and depends on the request.
+ * Finds fields of a policy that another policy on the same target overrides or is combined with. Only
+ * equal targets are compared: overriding by a more specific target is intended, and depends on the
+ * request.
  */
-import type { ObjectName } from '../../model/names.ts'
+import { objectKey } from '../../model/names.ts'
 import type { PolicyResource } from '../../model/resources.ts'
 import { byAge, targetKey } from '../../policies/merge.ts'
 import { findPolicy } from '../../policies/registry.ts'
 import type { Contribution, Reader } from '../graph.ts'
 
-/** Relation: place and field -> the policies that set it there, the oldest first. */
+/** Relation from target and field to the policies that set the field there, oldest first. */
 const relation = 'policy-claims'
 
 export interface Claim {
-  /** Key under which rivals meet. */
+  /** Key of the relation; claims with the same key conflict. */
   readonly key: string
   readonly member: string
-  /** `section.field`. */
+  /** Field name with its section: `section.field`. */
   readonly field: string
-  /** Namespace and name of the target, and its section: `HTTPRoute default/app#rule`. */
+  /** The target in messages, with its section: `HTTPRoute default/app#rule`. */
   readonly place: string
-  /** `Kind/namespace/name` of the target. */
+  /** The target as `Kind/namespace/name`. */
   readonly target: string
 }
 
 interface Conflicts {
-  /** One sentence for each field that is without effect somewhere. */
+  /** One sentence for each field that another policy overrides. */
   readonly overridden: readonly string[]
-  /** One for each that is combined with others. */
+  /** One sentence for each field that is combined with those of other policies. */
   readonly combined: readonly string[]
 }
 
-/** The fixed width makes the order of text that of `byAge`. */
+/** Makes a relation member. Numbers have a fixed width, so that members sort like `byAge`. */
 function memberOf({ created, order, policy }: PolicyResource): string {
   const age = `${String(created).padStart(16, '0')}/${String(order).padStart(16, '0')}`
   return `${age}/${policy.namespace}/${policy.name}`
-}
-
-function ownerOf(member: string): ObjectName {
-  const [, , namespace = '', name = ''] = member.split('/')
-  return { namespace, name }
 }
 
 export function claimsOf(resources: readonly PolicyResource[]): Claim[] {
@@ -51,7 +46,7 @@ export function claimsOf(resources: readonly PolicyResource[]): Claim[] {
       member: memberOf(resource),
       field: `${section}.${field}`,
       place: `${target.kind} ${target.namespace}/${target.name}${part}`,
-      target: `${target.kind}/${target.namespace}/${target.name}`,
+      target: objectKey(target),
     }
   })
 }
@@ -65,10 +60,8 @@ function merges({ field: name }: Claim): boolean {
   return findPolicy(section as PolicyResource['section'], field)?.merge === 'append'
 }
 
-const nameOf = (member: string): string => {
-  const { namespace, name } = ownerOf(member)
-  return `GatewayPolicy ${namespace}/${name}`
-}
+/** Name of the policy in a relation member. */
+const nameOf = (member: string): string => `GatewayPolicy ${member.split('/').slice(2).join('/')}`
 
 export function conflictsOf(claims: readonly Claim[], read: Reader): Conflicts {
   const overridden: string[] = []

@@ -1,23 +1,31 @@
-/** What a GatewayPolicy points at: does it exist, may this section be set there, which Gateways see it? */
+/** Resolves the targets of a GatewayPolicy: whether they exist, and which Gateways they affect. */
+
+import type { GatewayPolicySpec, PolicyTargetReference } from '../../api/gateway-policy.ts'
+import { carriesRequests, findRouteKind, type RouteKind, routeKinds } from '../../api/kinds.ts'
 import { gatewayGroup, inferenceGroup, ownGroup } from '../../api/names.ts'
-import type { GatewayPolicySpec, PolicyTargetReference } from '../../api/policy-spec.ts'
 import { type ObjectRef, objectKey } from '../../model/names.ts'
-import type { PolicyPhase, PolicySection, PolicyTarget } from '../../model/resources.ts'
-import { elsewhere, type Failure } from '../conditions.ts'
+import type {
+  PolicyPhase,
+  PolicyResource,
+  PolicySection,
+  PolicyTarget,
+} from '../../model/resources.ts'
+import { backendKindOf } from '../backend-kind.ts'
+import { type Failure, notOwn } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import type { ObjectState } from '../object-state.ts'
+import type { ObservedObject } from '../object-state.ts'
 import { gatewayOfSet, specOf } from '../specs.ts'
-import { type BackendView, backendStage } from './backend.ts'
+import { type BackendView, backendStage, partsOf } from './backend.ts'
 import { type GatewayView, gatewayStage } from './gateway.ts'
-import type { RouteView } from './routes.ts'
+import { type RouteView, routeStageName } from './routes.ts'
 
 export interface ResolvedTarget {
   readonly target: PolicyTarget
-  /** Is there such an object, with such a section? What is not there cannot be covered. */
+  /** Do the target and its section exist? Otherwise no requests can be covered. */
   readonly exists: boolean
-  /** Gateways that the target concerns, `namespace/name`. */
+  /** Gateways that the target affects, as `namespace/name`. */
   readonly gateways: readonly string[]
-  /** Why the policy cannot be attached there; undefined where it can. */
+  /** Why the policy cannot be attached to the target; undefined if it can. */
   readonly problem: TargetProblem | undefined
 }
 
@@ -25,15 +33,15 @@ type TargetProblem = Omit<Failure, 'reason'>
 
 interface TargetKind {
   readonly group: string
-  /** Sections that may be set on the kind. */
+  /** Policy sections that may be set on the kind. */
   readonly sections: readonly PolicySection[]
-  /** Names that sectionName may have; undefined where every name is refused. */
-  sectionNames(target: ObjectState, read: Reader): readonly string[]
+  /** Names that `sectionName` may have. */
+  sectionNames(object: ObservedObject, target: ObjectRef, read: Reader): readonly string[]
   gateways(target: ObjectRef, read: Reader): readonly string[]
-  /** What a section of it is called. */
-  readonly part: string
-  /** Why it concerns no Gateway, after its name. */
-  readonly unattached: string
+  /** What messages call a section of the target, such as `listener` or `rule`. */
+  readonly sectionNoun: string
+  /** End of the message about a target that affects no Gateway, after its name. */
+  readonly unattachedMessage: string
 }
 
 function viewOf(target: ObjectRef, read: Reader): GatewayView | undefined {
@@ -42,10 +50,8 @@ function viewOf(target: ObjectRef, read: Reader): GatewayView | undefined {
 
 const nameOf = ({ namespace, name }: ObjectRef): string => `${namespace}/${name}`
 
-function listenerNames(state: ObjectState): readonly string[] {
-  if (state.object === undefined) return []
-  return specOf<'Gateway' | 'ListenerSet'>(state.object).listeners.map(({ name }) => name)
-}
+const listenerNames = (object: ObservedObject) =>
+  specOf<'Gateway' | 'ListenerSet'>(object).listeners.map(({ name }) => name)
 
 function gatewaysOfSet(target: ObjectRef, read: Reader): readonly string[] {
   const set = read.object('ListenerSet', target.namespace, target.name)?.object
@@ -56,31 +62,21 @@ function gatewaysOfSet(target: ObjectRef, read: Reader): readonly string[] {
   return view?.listenerSets[nameOf(target)] === true ? [nameOf(gateway)] : []
 }
 
-/** Stages of route kinds, by kind. */
-const routeStages: Readonly<Record<string, string>> = {
-  HTTPRoute: 'http-route',
-  GRPCRoute: 'grpc-route',
-  TLSRoute: 'stream-route',
-  TCPRoute: 'stream-route',
-}
-
-function routeView(target: ObjectRef, read: Reader): RouteView | undefined {
-  const stage = routeStages[target.kind]
-  return stage === undefined ? undefined : read.value<RouteView>(stage, target)
-}
+const routeView = (target: ObjectRef, read: Reader) =>
+  read.value<RouteView>(routeStageName(target.kind), target)
 
 const reached = (target: ObjectRef, read: Reader) => read.members('reach', objectKey(target))
 
-/** Relation: Service or GatewayBackend -> Gateways that reach it through a policy alone. */
+/** Relation from a Service or GatewayBackend to the Gateways that reach it only through a policy. */
 export const reachByPolicy = 'reach-by-policy'
 
-/** Gateways that reach a Service or GatewayBackend, through routes or policies; for later stages. */
+/** Gateways that reach a Service or GatewayBackend through routes or policies; only for later stages. */
 export function reachingGateways(target: ObjectRef, read: Reader): string[] {
   const found = [...reached(target, read), ...read.members(reachByPolicy, objectKey(target))]
   return [...new Set(found)].sort()
 }
 
-/** What was resolved before it was known what policies reach. */
+/** Adds the Gateways that reach the target through policies, which were not known when it was resolved. */
 export function withReachByPolicy(resolved: ResolvedTarget, read: Reader): ResolvedTarget {
   const { target, exists, gateways } = resolved
   if (!exists || (target.kind !== 'Service' && target.kind !== 'GatewayBackend')) return resolved
@@ -90,99 +86,99 @@ export function withReachByPolicy(resolved: ResolvedTarget, read: Reader): Resol
     : { ...resolved, gateways: all, problem: undefined }
 }
 
-function route(sections: readonly PolicySection[]): TargetKind {
+function targetRoute(kind: RouteKind): TargetKind {
   return {
     group: gatewayGroup,
-    sections,
-    part: 'rule',
-    unattached: 'is accepted by no Gateway of this controller',
-    sectionNames: (state, read) => routeView(state.ref, read)?.ruleNames ?? [],
+    sections: carriesRequests(kind) ? ['traffic', 'backend'] : ['backend'],
+    sectionNoun: 'rule',
+    unattachedMessage: 'is accepted by no Gateway of this controller',
+    sectionNames: (_, target, read) => routeView(target, read)?.ruleNames ?? [],
     gateways: (target, read) => routeView(target, read)?.gateways ?? [],
   }
 }
 
-function portNames(state: ObjectState): string[] {
-  const spec = state.object === undefined ? {} : specOf<'Service'>(state.object)
-  return (spec.ports ?? []).flatMap(({ name, port }) =>
+const portNames = (object: ObservedObject) =>
+  (specOf<'Service'>(object).ports ?? []).flatMap(({ name, port }) =>
     name === undefined ? [String(port)] : [name, String(port)],
   )
-}
 
-function subBackendNames(state: ObjectState, read: Reader): string[] {
-  const spec = state.object === undefined ? {} : specOf<'GatewayBackend'>(state.object)
-  const providers = (spec.ai?.groups ?? []).flatMap((group) => group.providers)
-  const written = [...providers, ...(spec.mcp?.targets ?? [])].map(({ name }) => name)
-  const found = read.value<BackendView>(backendStage.name, state.ref)?.sections ?? []
+function partNames(object: ObservedObject, target: ObjectRef, read: Reader): string[] {
+  const written = partsOf(specOf<'GatewayBackend'>(object)).map(({ section }) => section)
+  const found = read.value<BackendView>(backendStage.name, target)?.sections ?? []
   return [...written, ...found]
 }
 
 const unreached = 'is reached by no accepted route or policy'
 
-const targetKinds: Readonly<Record<string, TargetKind>> = {
-  Gateway: {
-    group: gatewayGroup,
-    sections: ['frontend', 'traffic', 'backend'],
-    part: 'listener',
-    unattached: 'is of a class of another controller, or has no valid version',
-    sectionNames: listenerNames,
-    gateways: (target, read) => (viewOf(target, read) === undefined ? [] : [nameOf(target)]),
-  },
-  ListenerSet: {
-    group: gatewayGroup,
-    sections: ['traffic', 'backend'],
-    part: 'listener',
-    unattached: 'is admitted by no Gateway of this controller',
-    sectionNames: listenerNames,
-    gateways: gatewaysOfSet,
-  },
-  HTTPRoute: route(['traffic', 'backend']),
-  GRPCRoute: route(['traffic', 'backend']),
-  TLSRoute: route(['backend']),
-  TCPRoute: route(['backend']),
-  Service: {
-    group: '',
-    sections: ['backend'],
-    part: 'port',
-    unattached: unreached,
-    sectionNames: portNames,
-    gateways: reached,
-  },
-  GatewayBackend: {
-    group: ownGroup,
-    sections: ['backend'],
-    part: 'provider or target',
-    unattached: unreached,
-    sectionNames: subBackendNames,
-    gateways: reached,
-  },
-  InferencePool: {
-    group: inferenceGroup,
-    sections: ['backend'],
-    part: 'section',
-    unattached: unreached,
-    sectionNames: () => [],
-    gateways: reached,
-  },
-}
+const targetKinds: ReadonlyMap<string, TargetKind> = new Map(
+  Object.entries<TargetKind>({
+    Gateway: {
+      group: gatewayGroup,
+      sections: ['frontend', 'traffic', 'backend'],
+      sectionNoun: 'listener',
+      unattachedMessage: 'is of a class of another controller, or has no valid version',
+      sectionNames: listenerNames,
+      gateways: (target, read) => (viewOf(target, read) === undefined ? [] : [nameOf(target)]),
+    },
+    ListenerSet: {
+      group: gatewayGroup,
+      sections: ['traffic', 'backend'],
+      sectionNoun: 'listener',
+      unattachedMessage: 'is admitted by no Gateway of this controller',
+      sectionNames: listenerNames,
+      gateways: gatewaysOfSet,
+    },
+    ...Object.fromEntries(
+      routeKinds
+        .filter(({ carries }) => carries !== 'udp')
+        .map((kind) => [kind.kind, targetRoute(kind)]),
+    ),
+    Service: {
+      group: '',
+      sections: ['backend'],
+      sectionNoun: 'port',
+      unattachedMessage: unreached,
+      sectionNames: portNames,
+      gateways: reached,
+    },
+    GatewayBackend: {
+      group: ownGroup,
+      sections: ['backend'],
+      sectionNoun: 'provider or target',
+      unattachedMessage: unreached,
+      sectionNames: partNames,
+      gateways: reached,
+    },
+    InferencePool: {
+      group: inferenceGroup,
+      sections: ['backend'],
+      sectionNoun: 'section',
+      unattachedMessage: unreached,
+      sectionNames: () => [],
+      gateways: reached,
+    },
+  }),
+)
 
-/** Takes requests before a backend is chosen, where they can be told apart. */
-const takesTraffic = (kind: string) => targetKinds[kind]?.sections.includes('traffic') === true
+/** Kinds of objects that policies may target. */
+export const targetKindNames: readonly string[] = [...targetKinds.keys()]
 
-/** Connections are forwarded unread from there as well. */
+/** Can policies for requests (section `traffic`) be set on the kind? */
+const takesTraffic = (kind: string) => targetKinds.get(kind)?.sections.includes('traffic') === true
+
+/** Gateways and ListenerSets also forward TCP and TLS connections without reading requests. */
 const takesStreams = (kind: string) => kind === 'Gateway' || kind === 'ListenerSet'
 
-interface ClosingField {
-  readonly section: PolicySection
-  readonly field: string
-}
-
 /**
- * Fields that close everything a target covers when they cannot be enforced: authorization, which
- * nothing overrides, for requests; the fields of backends for what lies behind.
+ * Fields that, if marked unenforceable, close everything behind a target. For requests this is
+ * authorization, which no other policy overrides; for calls to backends these are backend fields.
  *
- * @param broken fields of backends that are to be closed beside the credentials
+ * @param broken backend fields to close in addition to `auth`
  */
-export function closingFields(kind: string, broken: readonly string[]): readonly ClosingField[] {
+export function closingFields(
+  kind: string,
+  broken: readonly string[],
+): readonly Pick<PolicyResource, 'section' | 'field'>[] {
   const ofRequests = { section: 'traffic', field: 'authorization' } as const
   if (takesTraffic(kind) && !takesStreams(kind)) return [ofRequests]
   const ofBackends = [...new Set(['auth', ...broken])].map((field) => ({
@@ -192,15 +188,14 @@ export function closingFields(kind: string, broken: readonly string[]): readonly
   return takesTraffic(kind) ? [ofRequests, ...ofBackends] : ofBackends
 }
 
-/** The group that a kind of target has; of a refused policy it may be missing, or the mistake. */
+/** The API group of a kind of target. References of refused policies may lack it or have a wrong one. */
 export function groupOfTarget(kind: string): string {
-  return (Object.hasOwn(targetKinds, kind) ? targetKinds[kind]?.group : undefined) ?? ''
+  return targetKinds.get(kind)?.group ?? ''
 }
 
-/** May this section be set on this target? Undefined where it may. */
+/** Why the section may not be set on the target; undefined if it may. */
 export function sectionProblem(section: PolicySection, target: PolicyTarget): string | undefined {
-  const kind = Object.hasOwn(targetKinds, target.kind) ? targetKinds[target.kind] : undefined
-  if (kind !== undefined && !kind.sections.includes(section)) {
+  if (targetKinds.get(target.kind)?.sections.includes(section) === false) {
     return `spec.${section} may not target a ${target.kind}`
   }
   if (section === 'frontend' && target.section !== undefined) {
@@ -209,30 +204,30 @@ export function sectionProblem(section: PolicySection, target: PolicyTarget): st
   return undefined
 }
 
-/** Why no policy runs before routing on a kind of target; undefined if it does. */
+/** Why a policy in this phase cannot run on a kind of target; undefined if it can. */
 export function phaseProblem(phase: PolicyPhase, kind: string): string | undefined {
   if (phase !== 'PreRouting' || takesStreams(kind)) return undefined
   return `phase PreRouting needs a Gateway, a listener or a ListenerSet as its target, not a ${kind}`
 }
 
 function findTargetKind(group: string, kind: string): TargetKind | undefined {
-  const known = Object.hasOwn(targetKinds, kind) ? targetKinds[kind] : undefined
+  const known = targetKinds.get(kind)
   return known?.group === group ? known : undefined
 }
 
 const noTarget = (group: string, kind: string) => `${kind} of group "${group}" cannot be targeted`
 
-/** Why policies can never be attached to what a reference names; undefined for kinds that take them. */
+/** Why no policy can be attached to objects of this kind; undefined if policies can. */
 export function targetKindProblem({ group, kind }: Pick<PolicyTargetReference, 'group' | 'kind'>) {
   return findTargetKind(group, kind) === undefined ? noTarget(group, kind) : undefined
 }
 
-/** Do the names of its sections depend on objects that may be missing? */
-function hasOpenSections({ ref, object }: ObjectState, read: Reader): boolean {
-  if (ref.kind in routeStages) return routeView(ref, read) === undefined
-  if (ref.kind !== 'GatewayBackend' || object === undefined) return false
-  const { mcp } = specOf<'GatewayBackend'>(object)
-  return mcp?.targets?.some(({ selector }) => selector !== undefined) === true
+/** Do the section names of the object depend on other objects, which may be missing? */
+function hasOpenSections(object: ObservedObject, target: ObjectRef, read: Reader): boolean {
+  if (findRouteKind(target.kind) !== undefined) return routeView(target, read) === undefined
+  if (target.kind !== 'GatewayBackend') return false
+  const kind = backendKindOf(specOf<'GatewayBackend'>(object))
+  return kind?.definition.hasOpenParts?.(kind.spec) === true
 }
 
 function resolveOne(
@@ -243,42 +238,43 @@ function resolveOne(
   const { group, kind, name, sectionName } = reference
   const ref = { kind, namespace, name }
   const target = { ...ref, ...(sectionName !== undefined && { section: sectionName }) }
+  const unresolved = (problem: TargetProblem) => ({ target, exists: false, gateways: [], problem })
   const known = findTargetKind(group, kind)
-  if (known === undefined) {
-    const problem = { message: noTarget(group, kind) }
-    return { target, exists: false, gateways: [], problem }
-  }
+  if (known === undefined) return unresolved({ message: noTarget(group, kind) })
   const state = read.object(kind, namespace, name)
   if (state?.object === undefined) {
     const missing = state === undefined ? 'does not exist' : 'has no valid version'
-    const problem = { message: `${kind} ${namespace}/${name} ${missing}`, ...elsewhere }
-    return { target, exists: false, gateways: [], problem }
+    return unresolved({ message: `${kind} ${namespace}/${name} ${missing}`, ...notOwn })
   }
-  if (sectionName !== undefined && !known.sectionNames(state, read).includes(sectionName)) {
-    const names = [...known.sectionNames(state, read)].sort().join(', ')
-    const there = names === '' ? 'it has none with a name' : `it has ${names}`
-    const message = `${kind} ${namespace}/${name} has no ${known.part} ${sectionName}; ${there}`
-    const problem = { message, ...(hasOpenSections(state, read) && elsewhere) }
-    return { target, exists: false, gateways: [], problem }
+  const sections = sectionName === undefined ? [] : known.sectionNames(state.object, ref, read)
+  if (sectionName !== undefined && !sections.includes(sectionName)) {
+    const names = [...sections].sort().join(', ')
+    const found = names === '' ? 'it has none with a name' : `it has ${names}`
+    const message = `${kind} ${namespace}/${name} has no ${known.sectionNoun} ${sectionName}; ${found}`
+    return unresolved({ message, ...(hasOpenSections(state.object, ref, read) && notOwn) })
   }
   const gateways = known.gateways(ref, read)
   const problem =
     gateways.length === 0
-      ? { message: `${kind} ${namespace}/${name} ${known.unattached}`, ...elsewhere }
+      ? { message: `${kind} ${namespace}/${name} ${known.unattachedMessage}`, ...notOwn }
       : undefined
   return { target, exists: true, gateways, problem }
 }
 
-/** Why there is nothing to attach to: no such object, or no such section; undefined where there is. */
+/** Why the target or its section does not exist; undefined if it does. */
 export function targetProblem(target: PolicyTarget, read: Reader): TargetProblem | undefined {
   const { kind, namespace, name, section } = target
-  const group = targetKinds[kind]?.group ?? ''
-  const reference = { group, kind, name, ...(section !== undefined && { sectionName: section }) }
+  const reference = {
+    group: groupOfTarget(kind),
+    kind,
+    name,
+    ...(section !== undefined && { sectionName: section }),
+  }
   const { exists, problem } = resolveOne(reference, namespace, read)
   return exists ? undefined : problem
 }
 
-/** All targets of a policy, selectors evaluated; each target once. */
+/** Resolves all targets of a policy, including those that selectors match, without duplicates. */
 export function resolveTargets(
   spec: GatewayPolicySpec,
   namespace: string,
@@ -302,7 +298,7 @@ export function resolveTargets(
     resolved.push(...found)
     if (found.length === 0) {
       const target = { kind, namespace, name: '' }
-      const problem = { message: `no ${kind} matches the selector`, ...elsewhere }
+      const problem = { message: `no ${kind} matches the selector`, ...notOwn }
       resolved.push({ target, exists: false, gateways: [], problem })
     }
   }

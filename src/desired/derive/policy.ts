@@ -1,17 +1,20 @@
-/** GatewayPolicy: one wire resource per field and target. */
-import type { GatewayPolicySpec } from '../../api/policy-spec.ts'
+/** GatewayPolicy: derives one resource for proxies per field and target. */
+import type { GatewayPolicySpec } from '../../api/gateway-policy.ts'
+import { findRouteKind } from '../../api/kinds.ts'
 import { eachDestinationOfConfig } from '../../model/destinations.ts'
 import { compareText, objectKey } from '../../model/names.ts'
-import type {
-  PolicyPhase,
-  PolicyResource,
-  PolicySection,
-  PolicyTarget,
+import {
+  type PolicyPhase,
+  type PolicyResource,
+  type PolicySection,
+  type PolicyTarget,
+  policySections,
 } from '../../model/resources.ts'
 import { findPolicy, policyRegistry } from '../../policies/registry.ts'
+import { findBackendKind, kindOfPolicyField } from '../backend-kind.ts'
 import { conditionFalse } from '../conditions.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
-import type { ObjectState, Refusal } from '../object-state.ts'
+import { type ObjectState, problemsText, type Refusal } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import {
   type CompiledField,
@@ -32,14 +35,12 @@ import {
   sectionProblem,
 } from './policy-targets.ts'
 
-const sections: readonly PolicySection[] = ['frontend', 'traffic', 'backend']
-
-/** Fields of a section that are no policies of their own. */
+/** Fields of a section that are settings of the whole section, not policies. */
 const settings = new Set(['phase'])
 
 function fieldsOf(self: ObjectState, spec: GatewayPolicySpec): PolicyField[] {
   const phase: PolicyPhase = spec.traffic?.phase === 'PreRouting' ? 'PreRouting' : 'PostRouting'
-  return sections.flatMap((section) =>
+  return policySections.flatMap((section) =>
     Object.entries(spec[section] ?? {})
       .filter(([field, value]) => value !== undefined && !settings.has(field))
       .sort(([a], [b]) => compareText(a, b))
@@ -55,20 +56,20 @@ function fieldsOf(self: ObjectState, spec: GatewayPolicySpec): PolicyField[] {
   )
 }
 
-/** Fields of backend that concern connections without HTTP. */
-const ofStreams = new Set(['tcp', 'tls'])
+/** Fields of the section `backend` that apply to connections without HTTP. */
+const streamFields = new Set(['tcp', 'tls'])
 
-const isStreamRoute = (kind: string) => kind === 'TLSRoute' || kind === 'TCPRoute'
+const carriesConnections = (kind: string) => findRouteKind(kind)?.carries === 'tcp'
 
-/** Why a field has no effect on a target, though both are fine by themselves. */
-function placement(
+/** Why a field has no effect on a target, although field and target are valid. */
+function checkPlacement(
   field: PolicyField,
   { definition }: CompiledField,
   { target }: ResolvedTarget,
   read: Reader,
 ): Finding | undefined {
-  // A protection in a place where it cannot work protects nobody. What is said of connections lets
-  // nobody in: without it the safe defaults of the whole Gateway hold.
+  // A security field on a wrong target must close that target. Fields of `frontend` let nothing
+  // through: if they are ignored, the safe defaults of the Gateway apply.
   const isHarmless = definition?.security === false || field.section === 'frontend'
   const severity = isHarmless ? 'ineffective' : 'closed'
   const forbidden = sectionProblem(field.section, target)
@@ -80,7 +81,11 @@ function placement(
       return { severity: 'ineffective', message: `${field.path} does not run in phase PreRouting` }
     }
   }
-  if (isStreamRoute(target.kind) && field.section === 'backend' && !ofStreams.has(field.field)) {
+  if (
+    carriesConnections(target.kind) &&
+    field.section === 'backend' &&
+    !streamFields.has(field.field)
+  ) {
     const message = `${field.path} is ignored on a ${target.kind}; only backend.tcp and backend.tls apply to connections`
     return { severity: 'note', message }
   }
@@ -95,19 +100,20 @@ function placement(
   return undefined
 }
 
-/** Settings of language models and of MCP concern backends of that type alone. */
+/** Does the field apply only to another kind of backend? */
 function isForOtherType(field: string, target: PolicyTarget, read: Reader): boolean {
-  if (field !== 'ai' && field !== 'mcp') return false
-  if (target.kind === 'Service') return field === 'ai'
+  const kind = kindOfPolicyField(field)
+  if (kind === undefined) return false
+  if (target.kind === 'Service') return kind.policy?.worksOnServices === false
   if (target.kind !== 'GatewayBackend') return false
-  const backend = read.object('GatewayBackend', target.namespace, target.name)?.object
-  return backend !== undefined && specOf<'GatewayBackend'>(backend)[field] === undefined
+  const backend = findBackendKind(target, read)
+  return backend !== undefined && backend.definition !== kind
 }
 
 interface Translation {
   readonly resources: readonly PolicyResource[]
   readonly findings: readonly Finding[]
-  /** Is there a field that does what it says, whatever becomes of the targets? */
+  /** Does any field work on at least one target, even if that does not exist yet? */
   readonly working: boolean
 }
 
@@ -119,7 +125,7 @@ function translate(
   const resources = new Map<string, PolicyResource>()
   const findings: Finding[] = []
   let working = false
-  // What closes a place goes before what would open it under the same key.
+  // A resource that closes a target is not overwritten by one with the same key that would open it.
   const put = (resource: PolicyResource) => {
     if (resources.get(resource.key)?.unenforceable === undefined) {
       resources.set(resource.key, resource)
@@ -128,10 +134,10 @@ function translate(
   for (const field of fields) {
     const compiled = compileField(field, read)
     findings.push(...compiled.findings)
-    const misplaced = targets.map((resolved) => placement(field, compiled, resolved, read))
+    const misplaced = targets.map((resolved) => checkPlacement(field, compiled, resolved, read))
     findings.push(...misplaced.filter((finding) => finding !== undefined))
     working ||= isWorking(compiled) && misplaced.some((finding) => finding === undefined)
-    // One that is merely not attached yet will be covered from the moment when it is.
+    // A target that exists but affects no Gateway yet gets its resource in advance.
     targets.forEach(({ target, exists }, position) => {
       const finding = misplaced[position]
       if (!exists) return
@@ -148,12 +154,12 @@ function translate(
   return { resources: [...resources.values()], findings: uniqueFindings(findings), working }
 }
 
-/** Neither without effect nor a protection that only refuses. */
+/** True if the field has an effect and no security problem. */
 function isWorking({ effective, findings }: CompiledField): boolean {
   return effective && findings.every(({ severity }) => severity !== 'closed')
 }
 
-/** Stand in for a protection that cannot be enforced: every request at the target is refused. */
+/** Resources for a security field that cannot be enforced: all requests to the target are refused. */
 function closingResources(
   { owner, age }: Pick<PolicyField, 'owner' | 'age'>,
   target: PolicyTarget,
@@ -170,7 +176,7 @@ function uniqueFindings(findings: readonly Finding[]): Finding[] {
   return [...new Map(findings.map((finding) => [finding.message, finding])).values()]
 }
 
-/** Statuses come from a later stage, which knows what other policies claim. */
+/** The status is derived by a later stage, which also knows the claims of other policies. */
 function outcome(resources: readonly PolicyResource[], view: Omit<PolicyView, 'claims'>): Derived {
   const claims = claimsOf(resources)
   const value: PolicyView = { ...view, claims }
@@ -178,7 +184,7 @@ function outcome(resources: readonly PolicyResource[], view: Omit<PolicyView, 'c
   return { resources, value, contributions }
 }
 
-/** A server that a policy asks is reached by the Gateways that the policy concerns. */
+/** Contributes that the Gateways of a policy's targets reach the servers that the policy calls. */
 function reachOf(
   resources: readonly PolicyResource[],
   targets: readonly ResolvedTarget[],
@@ -209,7 +215,7 @@ export const policyStage: Stage = {
   },
 }
 
-/** Does the refused version set a protection, as far as can be read? Unknown counts as yes. */
+/** Does the refused version set a security field, as far as can be read? If unknown, assumes that it does. */
 function protects({ appliesTo }: Refusal): boolean {
   return appliesTo.length === 0 || appliesTo.some((name) => definitionOf(name)?.security ?? true)
 }
@@ -223,7 +229,7 @@ const backendProtections = policyRegistry
   .filter(({ section, security }) => section === 'backend' && security)
   .map(({ field }) => field)
 
-/** Fields of backends that the refused version protects: all if it sets what is not known. */
+/** Backend security fields of the refused version; all of them if it has unknown fields. */
 function brokenFields({ appliesTo }: Refusal): readonly string[] {
   const found = appliesTo.map(definitionOf)
   if (found.length === 0 || found.includes(undefined)) return backendProtections
@@ -231,15 +237,13 @@ function brokenFields({ appliesTo }: Refusal): readonly string[] {
 }
 
 /**
- * A policy of which no version was ever valid. Where it was to protect something, what it names is
- * refused.
+ * A policy that never had a valid version. If it should have protected something, requests to its
+ * targets are refused.
  */
 function refusedPolicy(self: ObjectState, read: Reader): Derived {
   const { refused } = self
   if (refused === undefined) return {}
-  const message = refused.problems
-    .map((problem) => `${problem.path}: ${problem.message}`)
-    .join('; ')
+  const message = problemsText(refused)
   const accepted = conditionFalse('Accepted', 'Invalid', refused.generation, message)
   const spec: GatewayPolicySpec = {
     targetRefs: refused.targets.flatMap(({ name, matchLabels: _labels, ...rest }) =>

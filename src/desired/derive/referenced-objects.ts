@@ -1,18 +1,33 @@
-/** Objects that policies refer to: Secrets by their facts, ConfigMaps by their content. */
-import type { SecretFacts } from '../../../events/index.ts'
-import type { ObjectOf } from '../../api/kinds.ts'
+/** Resolves what policies refer to: metadata of Secrets, contents of ConfigMaps, and key sets. */
+import type { SecretMetadata } from '../../../events/index.ts'
+import { findRouteKind, type ObjectOf } from '../../api/kinds.ts'
 import { ownGroup } from '../../api/names.ts'
 import { matchesSelector } from '../../base/label-selector.ts'
-import type { ReferencedConfigMap, ReferencedSecret, References } from '../../model/references.ts'
+import {
+  type FetchedKeys,
+  type KeySetRequest,
+  keySetInput,
+  keySetsPendingInput,
+} from '../../model/key-sets.ts'
+import type { ObjectName } from '../../model/names.ts'
+import type {
+  BackendReference,
+  FetchedKeySet,
+  ReferencedConfigMap,
+  ReferencedSecret,
+  References,
+  RemoteKeySet,
+} from '../../model/references.ts'
+import type { DirectTarget } from '../../model/resources.ts'
+import { findBackendKind } from '../backend-kind.ts'
 import { ownMessages } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import { referToKeySet } from './key-set-reference.ts'
 import type { MissingReferences } from './missing-references.ts'
-import { resolveBackend } from './references.ts'
+import { type Referrer, resolveBackend } from './references.ts'
 
 /**
- * References of an object of the namespace, which policies compile with. `kind` is its kind, which
- * grants name; whatever is no route refers as a policy does.
+ * Resolves references of objects in `namespace` while policies are compiled. `kind` is the kind of the
+ * referring object, which ReferenceGrants name; kinds other than routes count as GatewayPolicy.
  */
 export function referencesFrom(
   namespace: string,
@@ -20,6 +35,12 @@ export function referencesFrom(
   kind: string = 'GatewayPolicy',
   missing?: MissingReferences,
 ): References {
+  const policy = { group: ownGroup, kind: 'GatewayPolicy', namespace }
+  const backendFor = (from: Referrer) => (reference: BackendReference) => {
+    const { target, failure } = resolveBackend(reference, from, read)
+    if (failure !== undefined && ownMessages(failure).length === 0) missing?.add(reference)
+    return failure?.message ?? target
+  }
   return {
     secret: (name) => {
       const secret = referencedSecret(namespace, name, read)
@@ -39,15 +60,8 @@ export function referencesFrom(
       if (configMap === undefined) missing?.add(name)
       return configMap
     },
-    backend: (reference) => {
-      const from = kind.endsWith('Route')
-        ? { kind, namespace }
-        : { group: ownGroup, kind: 'GatewayPolicy', namespace }
-      const { target, failure } = resolveBackend(reference, from, read)
-      if (failure !== undefined && ownMessages(failure).length === 0) missing?.add(reference)
-      return failure?.message ?? target
-    },
-    keySet: (remote) => referToKeySet(remote, namespace, read, missing),
+    backend: backendFor(findRouteKind(kind) ? { kind, namespace } : policy),
+    keySet: (remote) => referToKeySet(remote, backendFor(policy), read),
   }
 }
 
@@ -58,7 +72,7 @@ function referencedSecret(
 ): ReferencedSecret | undefined {
   const secret = read.object('Secret', namespace, name)?.object
   if (secret === undefined) return undefined
-  const { entries } = secret.facts as SecretFacts
+  const { entries } = secret.facts as SecretMetadata
   return {
     label: `${namespace}/${name}`,
     type: typeof secret.type === 'string' ? secret.type : 'Opaque',
@@ -94,4 +108,47 @@ function textOf(base64: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Characters of a URI path with query (RFC 3986). */
+const pathForm = /^[!$&-;=?-Z_a-z~%]*$/
+
+/** Requests a key set, or returns the reason why it cannot be requested. */
+function referToKeySet(
+  { backendRef, path: given, cacheMs }: RemoteKeySet,
+  find: (reference: BackendReference) => DirectTarget | string,
+  read: Reader,
+): FetchedKeySet | string {
+  if (!pathForm.test(given)) return 'jwksPath holds characters that no path can have'
+  const path = given.startsWith('/') ? given : `/${given}`
+  const target = find(backendRef)
+  if (typeof target === 'string') return target
+  if (target.type === 'invalid') return target.message
+  const found = target.type === 'service' ? {} : staticAddress(target, read)
+  if (typeof found === 'string') return found
+  const uri = uriOf(target, found.address, path)
+  read.requestKeySet({ uri, target, ...found, path, cacheMs })
+  if (read.input(keySetsPendingInput)) return { uri, keySet: undefined, isPending: true }
+  return { uri, keySet: read.input<FetchedKeys>(keySetInput(uri))?.keySet }
+}
+
+/** The URI includes the backend: backends with the same address may trust different authorities. */
+function uriOf(
+  target: KeySetRequest['target'],
+  address: KeySetRequest['address'],
+  path: string,
+): string {
+  const { namespace, name } = target
+  if (target.type === 'service') return `//${name}.${namespace}.svc:${target.port}${path}`
+  return `//${address?.host}:${address?.port}${path}#GatewayBackend/${namespace}/${name}`
+}
+
+function staticAddress(
+  { namespace, name }: ObjectName,
+  read: Reader,
+): Pick<KeySetRequest, 'address'> | string {
+  const kind = findBackendKind({ namespace, name }, read)
+  const address = kind?.definition.address?.(kind.spec)
+  if (address !== undefined) return { address }
+  return `GatewayBackend ${namespace}/${name} is not static; keys are fetched from Services and static backends only`
 }

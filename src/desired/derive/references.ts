@@ -1,21 +1,23 @@
-/** Following references: does the target exist, is it permitted, can it be served? */
+/** Resolves references to backends: does the target exist, is the reference permitted, can it be served? */
+import type { RouteTraits } from '../../api/kind.ts'
 import { gatewayGroup, ownGroup } from '../../api/names.ts'
 import { appProtocolOf, knownAppProtocols } from '../../model/app-protocols.ts'
 import type { BackendReference } from '../../model/references.ts'
 import type { BackendTarget, DirectTarget } from '../../model/resources.ts'
-import { elsewhere, type Failure } from '../conditions.ts'
+import { type Failure, notOwn } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 
 export interface Referrer {
-  /** Of the API; that of the Gateway API where absent. */
+  /** API group of the kind; if omitted, the group of Gateway API. */
   readonly group?: string
   readonly kind: string
   readonly namespace: string
 }
 
-/** Is a cross-namespace reference granted? (Gateway API ReferenceGrant.) */
-export function isGranted(
+/** Does a ReferenceGrant permit the cross-namespace reference? */
+function isGranted(
   from: Referrer,
   to: { readonly group: string; readonly kind: string; readonly namespace: string; name: string },
   read: Reader,
@@ -38,19 +40,20 @@ export function isGranted(
   })
 }
 
-/** Why a reference may not be followed; undefined where it may. */
-export function grantProblem(
+/** Why the reference is not permitted; undefined if it is. */
+export function grantFailure(
   from: Referrer,
   to: Parameters<typeof isGranted>[1],
   read: Reader,
-): string | undefined {
+): Failure | undefined {
   if (isGranted(from, to, read)) return undefined
-  return `no ReferenceGrant in namespace ${to.namespace} permits ${from.kind}s of ${from.namespace} to refer to ${to.kind} ${to.name}`
+  const message = `no ReferenceGrant in namespace ${to.namespace} permits ${from.kind}s of ${from.namespace} to refer to ${to.kind} ${to.name}`
+  return { reason: 'RefNotPermitted', message, ...notOwn }
 }
 
 export interface ResolvedBackend<Target extends BackendTarget = DirectTarget> {
   readonly target: Target
-  /** Set where the target is invalid, or exists and cannot be used. */
+  /** Set if the target is invalid, or if it exists but cannot be used. */
   readonly failure: Failure | undefined
 }
 
@@ -58,18 +61,22 @@ export function invalid(reason: string, message: string): ResolvedBackend {
   return { target: { type: 'invalid', reason, message }, failure: { reason, message } }
 }
 
-/** As `invalid`, for a reference that another object makes valid. */
-export function unmet(reason: string, message: string): ResolvedBackend {
-  const failure = { reason, message, ...elsewhere }
-  return { target: { type: 'invalid', reason, message }, failure }
+/** Like `invalid`, but not the object's own mistake: another object can make the reference valid. */
+export function unmet({ reason, message }: Omit<Failure, 'own'>): ResolvedBackend {
+  return { ...invalid(reason, message), failure: { reason, message, ...notOwn } }
 }
 
-/** What a route sends to its backends: requests, connections or datagrams; or what a policy asks. */
-export type BackendUse = 'http' | 'grpc' | 'tcp' | 'udp' | 'call'
+export function notFound(label: string, state: ObjectState | undefined): ResolvedBackend {
+  const missing = state === undefined ? 'does not exist' : 'has no valid version'
+  return unmet({ reason: 'BackendNotFound', message: `${label} ${missing}` })
+}
+
+/** What a route sends to a backend, or `call` for calls that policies make. */
+export type BackendUse = RouteTraits['carries'] | 'call'
 
 /**
- * Resolves a reference to a Service or a GatewayBackend. Existence and permission decide ResolvedRefs; a backend that
- * exists but cannot be served yet keeps its place and answers 500.
+ * Resolves a reference to a Service or a GatewayBackend. A missing target or permission fails
+ * ResolvedRefs. A backend that exists but cannot be served keeps its share; its requests fail with 500.
  */
 export function resolveBackend(
   reference: BackendReference,
@@ -83,8 +90,8 @@ export function resolveBackend(
   if (!isService && !(group === ownGroup && kind === 'GatewayBackend')) {
     return invalid('InvalidKind', `backendRef to ${kind} of group "${group}" is not supported`)
   }
-  const refused = grantProblem(from, { group, kind, namespace, name }, read)
-  if (refused !== undefined) return unmet('RefNotPermitted', refused)
+  const refused = grantFailure(from, { group, kind, namespace, name }, read)
+  if (refused !== undefined) return unmet(refused)
   return isService
     ? resolveService(reference, namespace, read, use)
     : resolveOwn(name, namespace, read)
@@ -92,10 +99,7 @@ export function resolveBackend(
 
 function resolveOwn(name: string, namespace: string, read: Reader): ResolvedBackend {
   const state = read.object('GatewayBackend', namespace, name)
-  if (state?.object === undefined) {
-    const missing = state === undefined ? 'does not exist' : 'has no valid version'
-    return unmet('BackendNotFound', `GatewayBackend ${namespace}/${name} ${missing}`)
-  }
+  if (state?.object === undefined) return notFound(`GatewayBackend ${namespace}/${name}`, state)
   return { target: { type: 'backend', namespace, name }, failure: undefined }
 }
 
@@ -107,9 +111,7 @@ function resolveService(
 ): ResolvedBackend {
   const { name, port } = reference
   const service = read.object('Service', namespace, name)?.object
-  if (service === undefined) {
-    return unmet('BackendNotFound', `Service ${namespace}/${name} does not exist`)
-  }
+  if (service === undefined) return notFound(`Service ${namespace}/${name}`, undefined)
   if (port === undefined) {
     return invalid('BackendNotFound', `backendRef to Service ${namespace}/${name} has no port`)
   }
@@ -134,10 +136,10 @@ function resolveService(
   return { target: { type: 'service', namespace, name, port }, failure: undefined }
 }
 
-/** Why requests cannot be sent by the protocol that a Service port has (GEP-1911). */
+/** Why the appProtocol of a Service port rules out these requests (GEP-1911); undefined if it does not. */
 function protocolProblem(appProtocol: string | undefined, use: BackendUse): string | undefined {
   if (use !== 'http' && use !== 'grpc') return undefined
-  // Ours say more of what is spoken in HTTP, such as MCP.
+  // Protocols with our own prefix, such as MCP, are all based on HTTP.
   if (appProtocol?.toLowerCase().startsWith(`${ownGroup}/`) === true) return undefined
   const found = appProtocolOf(appProtocol)
   if (found === undefined) {

@@ -1,20 +1,19 @@
-/** What proxies refuse of an object, as a condition of the object. */
+/** The condition for what proxies reject of an object. */
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { type ObjectRef, objectKey } from '../../model/names.ts'
-import { conditionFalse, elsewhere } from '../conditions.ts'
+import { conditionFalse, notOwn } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 
 /**
- * `Programmed` False with the proxy and the reason where a proxy does not have all of the object in
- * force; no condition else. Gateway API gives routes and policies no such condition, so it is there
- * for as long as it has something to say.
+ * Returns `Programmed` False, with the proxy and its reason, if a proxy rejects a part of the object.
+ * Otherwise returns no condition, since Gateway API defines none for routes and policies.
  */
 export function rejectedConditions(
   ref: ObjectRef,
   generation: number,
   read: Reader,
 ): DecidedCondition[] {
-  const message = read.fact<string>(`refused:${objectKey(ref)}`)
+  const message = read.input<string>(`refused:${objectKey(ref)}`)
   if (message === undefined) return []
-  return [conditionFalse('Programmed', 'Rejected', generation, message, elsewhere.own)]
+  return [conditionFalse('Programmed', 'Rejected', generation, message, notOwn.own)]
 }

@@ -1,36 +1,27 @@
-/** Routes of requests, HTTPRoute and GRPCRoute: one wire resource per rule, and one status entry per parentRef. */
+/** HTTPRoute and GRPCRoute: one resource for proxies per rule, and one status entry per parentRef. */
 import type { GrpcRouteSpec, GrpcRuleSpec } from '../../api/gateway-api/grpc-route.ts'
 import type { HttpRouteSpec, HttpRuleSpec } from '../../api/gateway-api/http-route.ts'
-import { controllerName } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { objectKey } from '../../model/names.ts'
 import type { Attachment, BackendTarget, RouteResource } from '../../model/resources.ts'
-import { allOwn, conditionOf, conditionTrue, type Failure } from '../conditions.ts'
-import type { Derived, Reader } from '../graph.ts'
+import { conditionOf, conditionTrue, type Failure, joinFailures } from '../conditions.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { type SpecOf, specOf } from '../specs.ts'
-import type { ViewedRule } from './http-rule.ts'
-import type { Referrer } from './references.ts'
+import { specOf } from '../specs.ts'
+import type { CheckRegex, RouteContext, ViewedRule } from './http-rule.ts'
 import { refusedRoute } from './refused-child.ts'
-import { rejectedConditions } from './rejected.ts'
-import { type ParentAttachment, statusParentRef } from './route-attachment.ts'
+import type { ParentAttachment } from './route-attachment.ts'
 import { attachToParents, settleClaims } from './route-claims.ts'
-import {
-  acceptedGateways,
-  attachmentsOf,
-  contributionsOf,
-  type RouteView,
-  unresolved,
-} from './routes.ts'
+import { attachmentsOf, deriveRoute, routeStageName, unresolved } from './routes.ts'
 import { type RulePolicies, rulePolicies } from './rule-policies.ts'
 import { withSession } from './session-persistence.ts'
 
 interface RuleFindings {
   readonly rules: readonly ViewedRule[]
-  /** Set where no rule at all can be honoured. */
-  readonly wholly: Failure | undefined
-  /** Set where some rules cannot. */
-  readonly partly: Failure | undefined
+  /** Set if none of the rules can be applied. */
+  readonly totalFailure: Failure | undefined
+  /** Set if only some of the rules cannot be applied. */
+  readonly partialFailure: Failure | undefined
   readonly refs: Failure | undefined
   readonly notes: string
 }
@@ -39,25 +30,21 @@ function routeNotes({ useDefaultGateways }: AnyRouteSpec): string[] {
   return useDefaultGateways === undefined ? [] : ['spec.useDefaultGateways is not supported yet']
 }
 
-function judge(
+function summarizeRules(
   spec: AnyRouteSpec,
   rules: readonly ViewedRule[],
   policies: RulePolicies,
 ): RuleFindings {
   const failures = rules.flatMap(({ unusable }) => (unusable === undefined ? [] : [unusable]))
-  const first = failures[0]
-  const message = failures.map((failure) => failure.message).join('; ')
-  const combined =
-    first === undefined ? undefined : { reason: first.reason, message, ...allOwn(failures) }
+  const combined = joinFailures(failures)
+  const notes = [...routeNotes(spec), ...rules.flatMap((rule) => rule.notes), ...policies.notes]
   const all = failures.length === rules.length
   return {
     rules,
-    wholly: all ? combined : undefined,
-    partly: all ? undefined : combined,
+    totalFailure: all ? combined : undefined,
+    partialFailure: all ? undefined : combined,
     refs: unresolved(rules.flatMap(({ refs }) => refs)),
-    notes: [...routeNotes(spec), ...rules.flatMap(({ notes }) => notes), ...policies.notes].join(
-      '; ',
-    ),
+    notes: notes.join('; '),
   }
 }
 
@@ -66,17 +53,17 @@ function conditionsOf(
   findings: RuleFindings,
   generation: number,
 ): DecidedCondition[] {
-  const failure = parent.failure ?? findings.wholly
+  const failure = parent.failure ?? findings.totalFailure
   const notes = [parent.note ?? '', findings.notes].filter((note) => note !== '').join('; ')
   const conditions = [
     conditionOf('Accepted', failure, 'Accepted', generation, notes),
     conditionOf('ResolvedRefs', findings.refs, 'ResolvedRefs', generation),
   ]
-  if (failure === undefined && findings.partly !== undefined) {
-    const { message: why, own } = findings.partly
+  if (failure === undefined && findings.partialFailure !== undefined) {
+    const { message: why, own } = findings.partialFailure
     const message = `Dropped Rule: ${why}; requests of these rules are answered 500`
-    const partly = conditionTrue('PartiallyInvalid', 'UnsupportedValue', generation, message)
-    conditions.push({ ...partly, ...(own && { own }) })
+    const partial = conditionTrue('PartiallyInvalid', 'UnsupportedValue', generation, message)
+    conditions.push({ ...partial, ...(own && { own }) })
   }
   return conditions
 }
@@ -103,61 +90,63 @@ function resourcesOf(
   })
 }
 
-/** Where requests of a rule may go, mirrored ones included. */
+/** All backends of a rule, including those of mirror filters. */
 function targetsOf({ backends, filters }: ViewedRule): BackendTarget[] {
   const all = [...filters, ...backends.flatMap((backend) => backend.filters)]
   const mirrors = all.flatMap((filter) => (filter.type === 'mirror' ? [filter.target] : []))
   return [...backends.map(({ target }) => target), ...mirrors]
 }
 
-type RequestRouteKind = 'HTTPRoute' | 'GRPCRoute'
 type AnyRouteSpec = HttpRouteSpec | GrpcRouteSpec
-type AnyRuleSpec = HttpRuleSpec | GrpcRuleSpec
 
-/** Makes the rules of a route, whatever its kind writes them in. */
-type ViewRules<Kind extends RequestRouteKind> = (
-  spec: SpecOf<Kind>,
-  from: Referrer,
-  read: Reader,
-) => readonly ViewedRule[]
+/** Compiles a rule of one kind of route. */
+type ViewRule<Rule> = (rule: Rule, index: number, route: RouteContext) => ViewedRule
 
-/** Everything that follows from a route of requests. */
-export function deriveRequestRoute<Kind extends RequestRouteKind>(
-  self: ObjectState,
-  read: Reader,
-  viewRules: ViewRules<Kind>,
-): Derived {
-  if (self.object === undefined) return refusedRoute(self, read)
-  const spec = specOf<Kind>(self.object)
-  const parents = settleClaims(self, attachToParents(self, read), read)
-  if (parents.length === 0) return {}
-  const { kind, namespace } = self.ref
-  const specs: readonly AnyRuleSpec[] = spec.rules ?? [{}]
-  const rules = viewRules(spec, { kind, namespace }, read).map((rule, index) =>
-    withSession(rule, specs[index]?.sessionPersistence, { route: self.ref, index }, read),
-  )
-  const policies = rulePolicies(self, specs, read)
-  const findings = judge(spec, rules, policies)
-  const attachments = attachmentsOf(parents)
-  const view: RouteView = {
-    gateways: acceptedGateways(parents),
-    ruleNames: specs.flatMap(({ name }) => (name === undefined ? [] : [name])),
-  }
-  const resources = [...resourcesOf(self, spec, rules, attachments), ...policies.resources]
-  const targets = rules.flatMap(targetsOf)
+/** The stage for a kind of route that carries requests. */
+export function requestRouteStage<Rule extends HttpRuleSpec | GrpcRuleSpec>(
+  kind: string,
+  viewRule: ViewRule<Rule>,
+  checkRegex: CheckRegex,
+): Stage {
   return {
-    value: view,
-    resources: attachments.length === 0 ? [] : resources,
-    contributions: contributionsOf(self, parents, findings.wholly === undefined, targets, read),
-    status: {
-      parents: parents.map((parent) => ({
-        parentRef: statusParentRef(parent.parentRef),
-        controllerName,
-        conditions: [
-          ...conditionsOf(parent, findings, self.generation),
-          ...rejectedConditions(self.ref, self.generation, read),
-        ],
-      })),
+    name: routeStageName(kind),
+    kinds: [kind],
+    derive: (self, read) => {
+      const route = { from: { kind, namespace: self.ref.namespace }, read, checkRegex }
+      return deriveRequests(self, read, (rule, index) => viewRule(rule as Rule, index, route))
     },
   }
+}
+
+/** Derives everything from an HTTPRoute or GRPCRoute. */
+function deriveRequests(
+  self: ObjectState,
+  read: Reader,
+  viewRule: (rule: HttpRuleSpec | GrpcRuleSpec, index: number) => ViewedRule,
+): Derived {
+  if (self.object === undefined) return refusedRoute(self, read)
+  const spec: AnyRouteSpec = specOf<'HTTPRoute'>(self.object)
+  const parents = settleClaims(self, attachToParents(self, read), read)
+  if (parents.length === 0) return {}
+  const specs = spec.rules ?? [{}]
+  const rules = specs.map((rule, index) => {
+    const viewed = viewRule(rule, index)
+    return withSession(viewed, rule.sessionPersistence, { route: self.ref, index }, read)
+  })
+  const policies = rulePolicies(self, specs, read)
+  const findings = summarizeRules(spec, rules, policies)
+  const attachments = attachmentsOf(parents)
+  const resources = [...resourcesOf(self, spec, rules, attachments), ...policies.resources]
+  return deriveRoute(
+    self,
+    parents,
+    {
+      rules: specs,
+      resources: attachments.length === 0 ? [] : resources,
+      isAccepted: findings.totalFailure === undefined,
+      targets: rules.flatMap(targetsOf),
+      conditionsOf: (parent) => conditionsOf(parent, findings, self.generation),
+    },
+    read,
+  )
 }

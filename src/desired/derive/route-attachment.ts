@@ -1,8 +1,9 @@
-/** Which listeners a route attaches to, and for which hostnames (Gateway API, route attachment). */
+/** Decides to which listeners a route attaches, and for which hostnames (Gateway API, route attachment). */
 import type { ParentRef } from '../../api/gateway-api/common.ts'
-import { gatewayGroup } from '../../api/names.ts'
-import type { ObjectRef } from '../../model/names.ts'
-import { elsewhere, type Failure } from '../conditions.ts'
+import { controllerName, gatewayGroup } from '../../api/names.ts'
+import type { DecidedCondition } from '../../model/conditions.ts'
+import { type ObjectRef, objectKey } from '../../model/names.ts'
+import { type Failure, notOwn } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import { gatewayOfSet, specOf } from '../specs.ts'
 import { admitsNamespace, dependsOnNamespace, type GatewayView, gatewayStage } from './gateway.ts'
@@ -10,17 +11,30 @@ import type { ListenerView } from './listeners.ts'
 
 export interface ParentAttachment {
   readonly parentRef: ParentRef
-  /** `namespace/name` of the Gateway, of a ListenerSet its parent. */
+  /** The Gateway as `namespace/name`; for a ListenerSet, the Gateway that it belongs to. */
   readonly gateway: string
   readonly failure: Failure | undefined
-  /** What is to be said although it is attached. */
+  /** A note for the status, although the route is attached to this parent. */
   readonly note?: string
   readonly attached: readonly { listener: ListenerView; hostnames: readonly string[] }[]
 }
 
+/** Hostnames of a route by listener key. Several parentRefs may refer to the same listener. */
+export function hostnamesByListener(
+  parents: readonly ParentAttachment[],
+  counts: (listener: ListenerView) => boolean = () => true,
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, ReadonlySet<string>>()
+  for (const { listener, hostnames } of parents.flatMap(({ attached }) => attached)) {
+    if (!counts(listener)) continue
+    found.set(listener.key, new Set([...(found.get(listener.key) ?? []), ...hostnames]))
+  }
+  return found
+}
+
 /**
- * The hostnames that both sides take: the more specific of each pair. Empty = every host.
- * Returns undefined where a route has hostnames and none meets the listener's.
+ * The hostnames that both the listener and the route serve: of each matching pair the more specific
+ * one; an empty hostname is any host. Returns undefined if the route has hostnames and none matches.
  */
 function intersectHostnames(listener: string, route: readonly string[]): string[] | undefined {
   if (route.length === 0) return [listener]
@@ -39,7 +53,7 @@ function intersectHostname(a: string, b: string): string | undefined {
   return covers(b, a) ? a : undefined
 }
 
-/** `*.example.com` covers `a.example.com`, `a.b.example.com` and `*.b.example.com`, not itself bare. */
+/** `*.example.com` covers `a.example.com`, `a.b.example.com` and `*.b.example.com`, not `example.com`. */
 function covers(wildcard: string, hostname: string): boolean {
   if (!wildcard.startsWith('*.')) return false
   const suffix = wildcard.slice(1)
@@ -64,12 +78,16 @@ function findParent(parentRef: ParentRef, namespace: string, read: Reader): Pare
   return gateway && { gateway, owner }
 }
 
-/** The reference as a status echoes it: with the defaults that the API server would have filled in. */
-export function statusParentRef(parentRef: ParentRef): ParentRef {
-  return { group: gatewayGroup, kind: 'Gateway', ...parentRef }
+/** An entry of `status.parents`. The reference gets the defaults that the API server would set. */
+export function parentStatus(parentRef: ParentRef, conditions: readonly DecidedCondition[]) {
+  return {
+    parentRef: { group: gatewayGroup, kind: 'Gateway', ...parentRef },
+    controllerName,
+    conditions,
+  }
 }
 
-/** Undefined where the parent is not ours: then we write no status for it. */
+/** Returns undefined if the parent belongs to another controller, which then writes the status. */
 export function attachToParent(
   route: ObjectRef,
   hostnames: readonly string[],
@@ -82,16 +100,11 @@ export function attachToParent(
   if (view === undefined) return undefined
   const gateway = `${parent.gateway.namespace}/${parent.gateway.name}`
   const { owner } = parent
-  const own = view.listeners.filter(
-    (listener) =>
-      listener.owner.kind === owner.kind &&
-      listener.owner.namespace === owner.namespace &&
-      listener.owner.name === owner.name,
-  )
+  const own = view.listeners.filter((listener) => objectKey(listener.owner) === objectKey(owner))
   const isAdmitted = view.listenerSets[`${owner.namespace}/${owner.name}`] !== false
   if (owner.kind === 'ListenerSet' && !isAdmitted) {
     const message = `Gateway ${gateway} does not admit ListenerSet ${owner.namespace}/${owner.name}`
-    const failure = { reason: 'NoMatchingParent', message, ...elsewhere }
+    const failure = { reason: 'NoMatchingParent', message, ...notOwn }
     return { parentRef, gateway, failure, attached: [] }
   }
   const found = chooseListeners(own, route, hostnames, parentRef, read)
@@ -99,19 +112,19 @@ export function attachToParent(
   return { parentRef, gateway, failure: undefined, attached: found.attached }
 }
 
-interface Meeting {
+interface ListenerMatch {
   readonly listener: ListenerView
   readonly hostnames: readonly string[]
 }
 
-/** Name and port first, then hostnames, then namespace and kind: the failure that came furthest is told. */
+/** Checks name and port, then hostnames, then namespace and kind; returns the first check that fails. */
 function chooseListeners(
   own: readonly ListenerView[],
   route: ObjectRef,
   hostnames: readonly string[],
   { sectionName, port }: ParentRef,
   read: Reader,
-): Failure | { readonly attached: readonly Meeting[] } {
+): Failure | { readonly attached: readonly ListenerMatch[] } {
   const named = own.filter(
     ({ section, port: own }) =>
       (sectionName === undefined || section === sectionName) &&
@@ -120,23 +133,23 @@ function chooseListeners(
   if (named.length === 0) {
     return { reason: 'NoMatchingParent', message: noneNamed(own, sectionName, port) }
   }
-  const meeting = named.flatMap((listener): Meeting[] => {
+  const matching = named.flatMap((listener): ListenerMatch[] => {
     const shared = intersectHostnames(listener.hostname, hostnames)
     return shared === undefined ? [] : [{ listener, hostnames: shared }]
   })
-  if (meeting.length === 0) {
+  if (matching.length === 0) {
     const theirs = named.map(({ section, hostname }) => `${section} has ${hostname}`).join(', ')
     const message = `no hostname of the route (${hostnames.join(', ')}) meets that of a listener: ${theirs}`
     return { reason: 'NoMatchingListenerHostname', message }
   }
-  const refusals = meeting.map(({ listener }) => refusalOf(listener, route, read))
-  const attached = meeting.filter((_, at) => refusals[at] === undefined)
+  const refusals = matching.map(({ listener }) => refusalOf(listener, route, read))
+  const attached = matching.filter((_, at) => refusals[at] === undefined)
   if (attached.length > 0) return { attached }
-  const isOpen = meeting.some(({ listener }) =>
+  const isOpen = matching.some(({ listener }) =>
     dependsOnNamespace(listener.namespaces, route.namespace, read),
   )
   const message = refusals.join('; ')
-  return { reason: 'NotAllowedByListeners', message, ...(isOpen && elsewhere) }
+  return { reason: 'NotAllowedByListeners', message, ...(isOpen && notOwn) }
 }
 
 function noneNamed(
@@ -153,7 +166,7 @@ function noneNamed(
   return `the parent has no listener${wanted.join('')}; it has ${theirs}`
 }
 
-/** Why a listener does not take a route; undefined where it does. */
+/** Why the listener does not accept the route; undefined if it does. */
 function refusalOf(
   { section, owner, namespaces, kinds }: ListenerView,
   { kind, namespace }: ObjectRef,

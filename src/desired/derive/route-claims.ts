@@ -1,9 +1,10 @@
 /**
- * Hostnames of one listener belong to HTTPRoutes or to GRPCRoutes, not to both (Gateway API,
- * GRPCRouteSpec.hostnames): of two routes of different kinds whose hostnames meet, the older is
- * served. A route that is itself out of the way because of a third one claims nothing.
+ * A hostname of a listener can be used by HTTPRoutes or by GRPCRoutes, not by both (Gateway API,
+ * GRPCRouteSpec.hostnames). If hostnames of two routes of different kinds overlap, the older route is
+ * served, unless it has itself lost to a third route.
  *
- * Each route claims its hostnames at places, so that a reader sees just those that meet its own:
+ * Each route contributes its hostnames under several keys, so that a route reads only claims that
+ * overlap with its own:
  *
  * ```
  *   a.example.com    claims  =a.example.com   <.example.com  <.com  <
@@ -15,25 +16,24 @@
  *   every host       reads   <
  * ```
  */
+import { requestRouteKinds } from '../../api/kinds.ts'
 import { type Age, compareAge, compareText, type ObjectRef } from '../../model/names.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
-import { attachToParent, type ParentAttachment } from './route-attachment.ts'
+import { attachToParent, hostnamesByListener, type ParentAttachment } from './route-attachment.ts'
 
 const relation = 'claims'
 
-/** What a route wants of a listener; written as JSON, so that it can be a member of a relation. */
+/** The claim of a route on a listener; serialised as JSON to be a member of a relation. */
 interface Claim extends Age, ObjectRef {
-  /** As the listener leaves them; an empty string is every host. */
+  /** Hostnames that the route and the listener share; an empty one is any host. */
   readonly hostnames: readonly string[]
 }
 
-const otherKind = (kind: string): string => (kind === 'HTTPRoute' ? 'GRPCRoute' : 'HTTPRoute')
-
 const isWildcard = (hostname: string): boolean => hostname === '' || hostname.startsWith('*.')
 
-/** `.example.com`, `.com` and nothing, for `a.example.com`. */
+/** For `a.example.com` returns `.example.com`, `.com` and the empty string. */
 function suffixes(hostname: string): string[] {
   const found: string[] = []
   for (let dot = hostname.indexOf('.'); dot >= 0; dot = hostname.indexOf('.', dot + 1)) {
@@ -42,7 +42,7 @@ function suffixes(hostname: string): string[] {
   return [...found, '']
 }
 
-/** Of a wildcard the first suffix is what follows the asterisk. */
+/** For a wildcard, the first suffix is the part after the asterisk. */
 function claimedPlaces(hostname: string): string[] {
   const under = suffixes(hostname)
   const own = isWildcard(hostname) ? `*${under[0]}` : `=${hostname}`
@@ -62,30 +62,19 @@ function claimOf({ ref, age }: ObjectState, hostnames: readonly string[]): Claim
   return { kind, namespace, name, ...age, hostnames: [...hostnames].sort(compareText) }
 }
 
-/** The routes of requests have their parents in the same fields. */
+/** Also works for GRPCRoutes, whose parents and hostnames are in the same fields as those of HTTPRoutes. */
 export function attachToParents(self: ObjectState, read: Reader): ParentAttachment[] {
   if (self.object === undefined) return []
   const { parentRefs = [], hostnames = [] } = specOf<'HTTPRoute'>(self.object)
   return parentRefs.flatMap((parent) => attachToParent(self.ref, hostnames, parent, read) ?? [])
 }
 
-/** Hostnames by listener: several parentRefs may lead to one. */
-function wantedOf(parents: readonly ParentAttachment[]): ReadonlyMap<string, Set<string>> {
-  const wanted = new Map<string, Set<string>>()
-  for (const { listener, hostnames } of parents.flatMap(({ attached }) => attached)) {
-    const known = wanted.get(listener.key) ?? new Set()
-    for (const hostname of hostnames) known.add(hostname)
-    wanted.set(listener.key, known)
-  }
-  return wanted
-}
-
 export const routeClaimsStage: Stage = {
   name: 'route-claims',
-  kinds: ['HTTPRoute', 'GRPCRoute'],
+  kinds: requestRouteKinds,
   derive(self: ObjectState, read: Reader): Derived {
     const contributions: Contribution[] = []
-    for (const [listener, hostnames] of wantedOf(attachToParents(self, read))) {
+    for (const [listener, hostnames] of hostnamesByListener(attachToParents(self, read))) {
       const member = JSON.stringify(claimOf(self, [...hostnames]))
       const places = new Set([...hostnames].flatMap(claimedPlaces))
       for (const place of places) {
@@ -96,17 +85,17 @@ export const routeClaimsStage: Stage = {
   },
 }
 
-/** Negative where `a` is served rather than `b`. */
+/** Returns a negative number if `a` wins over `b`. */
 function compareClaims(a: Claim, b: Claim): number {
   return compareAge(a, b) || compareText(a.kind, b.kind)
 }
 
-/** The oldest route of the other kind that is served instead; undefined where there is none. */
+/** The oldest route of another kind that is served in place of this one; undefined if there is none. */
 function winnerOver(claim: Claim, listener: string, read: Reader): Claim | undefined {
-  const kind = otherKind(claim.kind)
+  const others = requestRouteKinds.filter((kind) => kind !== claim.kind)
   const places = new Set(claim.hostnames.flatMap(readPlaces))
   const members = [...places].flatMap((place) =>
-    read.members(relation, placeKey(kind, listener, place)),
+    others.flatMap((kind) => read.members(relation, placeKey(kind, listener, place))),
   )
   const older = [...new Set(members)]
     .map((member) => JSON.parse(member) as Claim)
@@ -115,14 +104,14 @@ function winnerOver(claim: Claim, listener: string, read: Reader): Claim | undef
   return older.find((other) => winnerOver(other, listener, read) === undefined)
 }
 
-/** The parents of a route without the listeners where a route of the other kind is served. */
+/** Removes listeners from the parents of a route if a route of another kind is served there instead. */
 export function settleClaims(
   self: ObjectState,
   parents: readonly ParentAttachment[],
   read: Reader,
 ): ParentAttachment[] {
   const lost = new Map<string, string>()
-  for (const [listener, hostnames] of wantedOf(parents)) {
+  for (const [listener, hostnames] of hostnamesByListener(parents)) {
     const winner = winnerOver(claimOf(self, [...hostnames]), listener, read)
     if (winner !== undefined) lost.set(listener, conflictText(winner))
   }
@@ -142,6 +131,7 @@ export function settleClaims(
 
 function conflictText({ kind, namespace, name, hostnames }: Claim): string {
   const hosts = hostnames.map((hostname) => (hostname === '' ? 'every hostname' : hostname))
+  const users = requestRouteKinds.map((one) => `for ${one}s`).join(' or ')
   const who = `${kind} ${namespace}/${name} comes first (by age, then by name)`
-  return `${who} and has ${hosts.join(', ')}; a hostname is for HTTPRoutes or for GRPCRoutes`
+  return `${who} and has ${hosts.join(', ')}; a hostname is ${users}`
 }

@@ -1,58 +1,87 @@
-/** What all kinds of routes have in common, once their parents and targets are known. */
-import { targetObject } from '../../model/inference-pools.ts'
+/** Derivations that all kinds of routes share, after their parents and targets are resolved. */
+import { carriesRequests, findRouteKind } from '../../api/kinds.ts'
+import type { DecidedCondition } from '../../model/conditions.ts'
+import { targetObject } from '../../model/destinations.ts'
 import { objectKey } from '../../model/names.ts'
-import type { Attachment, BackendTarget } from '../../model/resources.ts'
-import { allOwn, type Failure } from '../conditions.ts'
-import type { Contribution, Reader } from '../graph.ts'
+import type { Attachment, BackendTarget, Resource } from '../../model/resources.ts'
+import { type Failure, joinFailures } from '../conditions.ts'
+import type { Contribution, Derived, Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type BackendView, backendStage } from './backend.ts'
 import { poolContributions } from './inference-pool-status.ts'
 import { isUsable } from './listeners.ts'
-import type { ParentAttachment } from './route-attachment.ts'
+import { rejectedConditions } from './rejected.ts'
+import { hostnamesByListener, type ParentAttachment, parentStatus } from './route-attachment.ts'
 
-/** What policies read of a route. */
+/** Name of the stage that derives a kind of route. TLSRoute, TCPRoute and UDPRoute share one stage. */
+export function routeStageName(kind: string): string {
+  const row = findRouteKind(kind)
+  const isShared = row !== undefined && !carriesRequests(row)
+  return isShared ? 'stream-route' : kind.replace(/Route$/, '-route').toLowerCase()
+}
+
+/** What policies read about a route. */
 export interface RouteView {
-  /** Gateways that accept the route, `namespace/name`, sorted. */
+  /** Gateways that accept the route, as `namespace/name`, sorted. */
   readonly gateways: readonly string[]
   readonly ruleNames: readonly string[]
 }
 
-/** The reason of the first, the messages of all. */
+/** Joins the failures of a route's references; equal failures are reported once. */
 export function unresolved(failures: readonly Failure[]): Failure | undefined {
-  const first = failures[0]
-  if (first === undefined) return undefined
-  const messages = new Set(failures.map(({ message }) => message))
-  return { reason: first.reason, message: [...messages].join('; '), ...allOwn(failures) }
+  return joinFailures([...new Map(failures.map((failure) => [failure.message, failure])).values()])
 }
 
-/** Attachments to listeners that serve, one per listener, hostnames united. */
+/** Attachments to usable listeners: one per listener, with the hostnames of all parentRefs. */
 export function attachmentsOf(parents: readonly ParentAttachment[]): Attachment[] {
-  const byListener = new Map<string, Set<string>>()
-  for (const { listener, hostnames } of parents.flatMap(({ attached }) => attached)) {
-    if (!isUsable(listener)) continue
-    const known = byListener.get(listener.key) ?? new Set()
-    for (const hostname of hostnames) known.add(hostname)
-    byListener.set(listener.key, known)
-  }
-  return [...byListener]
+  return [...hostnamesByListener(parents, isUsable)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([listener, hostnames]) => ({ listener, hostnames: [...hostnames].sort() }))
 }
 
-/**
- * Counts the route at its listeners, and notes which Gateways reach its targets. `isAccepted` is
- * false where no rule of it can be honoured.
- */
-export function contributionsOf(
+/** What the stage of a route kind derives for a route with parents. */
+interface RouteFindings {
+  readonly rules: readonly { readonly name?: string }[]
+  readonly resources: readonly Resource[]
+  /** False if none of the rules can be applied. */
+  readonly isAccepted: boolean
+  /** Targets to which the route may send traffic. */
+  readonly targets: readonly BackendTarget[]
+  conditionsOf(parent: ParentAttachment): readonly DecidedCondition[]
+}
+
+export function deriveRoute(
   self: ObjectState,
   parents: readonly ParentAttachment[],
-  isAccepted: boolean,
-  targets: readonly BackendTarget[],
+  findings: RouteFindings,
+  read: Reader,
+): Derived {
+  const { rules, resources, conditionsOf } = findings
+  const ruleNames = rules.flatMap(({ name }) => (name === undefined ? [] : [name]))
+  const value: RouteView = { gateways: acceptedGateways(parents), ruleNames }
+  const rejected = rejectedConditions(self.ref, self.generation, read)
+  return {
+    value,
+    resources,
+    contributions: contributionsOf(self, parents, findings, read),
+    status: {
+      parents: parents.map((parent) =>
+        parentStatus(parent.parentRef, [...conditionsOf(parent), ...rejected]),
+      ),
+    },
+  }
+}
+
+/** Contributes the route to its listeners' counts, and the Gateways that reach its targets. */
+function contributionsOf(
+  self: ObjectState,
+  parents: readonly ParentAttachment[],
+  { isAccepted, targets }: RouteFindings,
   read: Reader,
 ): Contribution[] {
   const route = objectKey(self.ref)
   const contributions: Contribution[] = []
-  // attachedRoutes counts routes that are accepted, however the listener itself fares
+  // attachedRoutes counts accepted routes, even if the listener itself has problems
   // (Gateway API, ListenerStatus.AttachedRoutes).
   const listeners = new Set(
     parents.flatMap(({ attached }) => attached.map(({ listener }) => listener.key)),
@@ -61,31 +90,23 @@ export function contributionsOf(
     for (const listener of listeners) contributions.push(['attached', listener, route])
   }
   const gateways = acceptedGateways(parents)
-  const reached = targets.flatMap((target) => [reachKey(target), ...behind(target, read)])
-  for (const target of new Set(reached.filter(isText))) {
+  const reached = targets.flatMap((target) =>
+    target.type === 'invalid' ? [] : [objectKey(targetObject(target)), ...behind(target, read)],
+  )
+  for (const target of new Set(reached)) {
     for (const gateway of gateways) contributions.push(['reach', target, gateway])
   }
   return [...contributions, ...poolContributions(parents, isAccepted, targets)]
 }
 
-function reachKey(target: BackendTarget): string | undefined {
-  return target.type === 'invalid' ? undefined : objectKey(targetObject(target))
-}
-
-/** What lies behind a backend that selects Services. */
+/** Keys of the Services that a GatewayBackend selects. */
 function behind(target: BackendTarget, read: Reader): readonly string[] {
   if (target.type !== 'backend') return []
-  const { namespace, name } = target
-  const ref = { kind: 'GatewayBackend', namespace, name }
-  return read.value<BackendView>(backendStage.name, ref)?.services ?? []
+  return read.value<BackendView>(backendStage.name, targetObject(target))?.services ?? []
 }
 
-function isText(value: string | undefined): value is string {
-  return value !== undefined
-}
-
-/** Gateways that accept the route, `namespace/name`, sorted. */
-export function acceptedGateways(parents: readonly ParentAttachment[]): string[] {
+/** Gateways that accept the route, as `namespace/name`, sorted. */
+function acceptedGateways(parents: readonly ParentAttachment[]): string[] {
   const accepted = parents.filter(({ failure }) => failure === undefined)
   return [...new Set(accepted.map(({ gateway }) => gateway))].sort()
 }

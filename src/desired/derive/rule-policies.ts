@@ -1,6 +1,6 @@
 /**
- * What stands inside a route rule and works as a policy of that rule: its CORS and ExternalAuth
- * filters, its retry.
+ * Compiles parts of a route rule to policies of that rule: its CORS and ExternalAuth filters, and its
+ * retry.
  */
 import type { HttpRuleSpec } from '../../api/gateway-api/http-route.ts'
 import type { PolicyResource } from '../../model/resources.ts'
@@ -11,14 +11,14 @@ import { compileField, type PolicyField, policyResource } from './compile-policy
 
 export interface RulePolicies {
   readonly resources: readonly PolicyResource[]
-  /** What has no effect, with its place. */
+  /** Messages about settings that have no effect, with their paths. */
   readonly notes: readonly string[]
 }
 
 /**
- * A CORS filter must answer a preflight before any authentication, which filters come after; as the
- * most specific policy it runs at the place of that policy, and replaces those of wider targets.
- * An ExternalAuth filter and `retry` of a rule do the same.
+ * A CORS filter must answer preflights before any authentication, but filters run later. It is compiled
+ * to the most specific policy instead: it runs in the position of the CORS policy, and overrides those
+ * of less specific targets. ExternalAuth filters and `retry` are compiled in the same way.
  */
 export function rulePolicies(
   self: ObjectState,
@@ -28,7 +28,7 @@ export function rulePolicies(
   const resources: PolicyResource[] = []
   const notes: string[] = []
   rules.forEach((rule, ruleIndex) => {
-    for (const [name, { path, spec }] of Object.entries(insideOf(rule))) {
+    for (const [name, { path, spec }] of Object.entries(policiesInRule(rule))) {
       const field: PolicyField = {
         owner: self.ref,
         age: self.age,
@@ -46,9 +46,9 @@ export function rulePolicies(
   return { resources, notes }
 }
 
-/** The policies that a rule holds, by field, with their places in the rule. */
-function insideOf({ filters = [], retry }: HttpRuleSpec): Record<string, Inside> {
-  const inside: Record<string, Inside> = {}
+/** The parts of a rule that are policies, by policy field, with their paths in the rule. */
+function policiesInRule({ filters = [], retry }: HttpRuleSpec): Record<string, RulePolicySource> {
+  const inside: Record<string, RulePolicySource> = {}
   filters.forEach(({ type, cors, externalAuth }, at) => {
     if (type === 'CORS') inside.cors ??= { path: `filters[${at}].cors`, spec: cors ?? {} }
     if (type === 'ExternalAuth') {
@@ -59,7 +59,7 @@ function insideOf({ filters = [], retry }: HttpRuleSpec): Record<string, Inside>
   return inside
 }
 
-interface Inside {
+interface RulePolicySource {
   readonly path: string
   readonly spec: unknown
 }

@@ -1,4 +1,4 @@
-/** Services and EndpointSlices: what the proxy needs to find endpoints. Neither has conditions. */
+/** Derives what proxies need to find endpoints from Services and EndpointSlices, which have no conditions. */
 import type { EndpointSpec, ServiceSpec } from '../../api/core-kinds.ts'
 import type { ObjectOf } from '../../api/kinds.ts'
 import { compareText } from '../../model/names.ts'
@@ -43,7 +43,7 @@ export const serviceStage: Stage = {
   },
 }
 
-/** `ready` unset means ready (discovery.k8s.io/v1); terminating endpoints take no new requests. */
+/** If `ready` is not set, the endpoint is ready (discovery.k8s.io/v1). Terminating endpoints are left out. */
 function endpointsOf(endpoint: EndpointSpec): Endpoint[] {
   const { addresses = [], conditions, zone, nodeName, hints } = endpoint
   if (conditions?.terminating === true) return []

@@ -1,17 +1,16 @@
-/** `sessionPersistence` of a route rule (Gateway API, GEP-1619): what carries a session, and how long. */
+/** Compiles `sessionPersistence` of a route rule (Gateway API, GEP-1619). */
 import type { SessionPersistenceSpec } from '../../api/gateway-api/session-persistence.ts'
-import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
 import { parseDurationMs } from '../../base/duration.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import { objectKey } from '../../model/names.ts'
 import type { BackendTarget, SessionPersistence } from '../../model/resources.ts'
+import { findBackendKind } from '../backend-kind.ts'
 import type { Failure } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import { specOf } from '../specs.ts'
 import type { ViewedRule } from './http-rule.ts'
 
-/** Header fields that mean something else already, or that proxies take away. */
-const taken = new Set([
+/** Header fields that already have a meaning, or that proxies remove. */
+const reservedHeaders = new Set([
   'authorization',
   'connection',
   'content-length',
@@ -25,16 +24,16 @@ const taken = new Set([
   'upgrade',
 ])
 
-/** RFC 9110 5.6.2; RFC 6265 4.1.1 has the same for names of cookies. */
+/** A token of RFC 9110 5.6.2, which RFC 6265 4.1.1 also requires for cookie names. */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** Where a rule stands, for the default of its session's name. */
+/** The position of a rule, from which the default session name is made. */
 interface RulePlace {
   readonly route: ObjectRef
   readonly index: number
 }
 
-/** The rule with its session, or unusable where the session cannot be kept as asked. */
+/** Adds the session to the rule, or makes the rule unusable if the session is not possible as configured. */
 export function withSession(
   rule: ViewedRule,
   spec: SessionPersistenceSpec | undefined,
@@ -62,12 +61,12 @@ export function withSession(
   }
 }
 
-/** Names of different rules differ, so that the session of one is never overwritten by another. */
+/** Every rule has its own name, so that the sessions of different rules do not overwrite each other. */
 function defaultName({ route, index }: RulePlace): string {
   return `sluice-session-${shortHash(`${objectKey(route)}/${index}`)}`
 }
 
-/** FNV-1a, 32 bits: short, and the same everywhere. */
+/** 32-bit FNV-1a: short, and the same on every machine. */
 function shortHash(text: string): string {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) {
@@ -83,7 +82,7 @@ function problemOf(session: SessionPersistence, path: string): Failure | undefin
     const what = carrier === 'Cookie' ? 'cookie' : 'header'
     return refused(`${path}.sessionName: "${name}" is not a name that a ${what} can have`)
   }
-  if (carrier === 'Header' && taken.has(name)) {
+  if (carrier === 'Header' && reservedHeaders.has(name)) {
     return refused(`${path}.sessionName: the header ${name} has another meaning`)
   }
   if (isPermanent && absoluteTimeoutMs === undefined) {
@@ -92,15 +91,10 @@ function problemOf(session: SessionPersistence, path: string): Failure | undefin
   return undefined
 }
 
-/** Backends that settle by themselves where a request goes. */
+/** A note if the backend chooses the endpoint of each request itself, so that the session has no effect. */
 function noteOf(target: BackendTarget, path: string, read: Reader): string | undefined {
   if (target.type !== 'backend') return undefined
+  const why = findBackendKind(target, read)?.definition.choosesEndpoints
   const { namespace, name } = target
-  const backend = read.object('GatewayBackend', namespace, name)?.object
-  const spec: GatewayBackendSpec = backend === undefined ? {} : specOf<'GatewayBackend'>(backend)
-  const why =
-    (spec.ai && 'a provider is chosen for each request') ??
-    (spec.mcp && 'MCP has sessions of its own') ??
-    (spec.dynamicForwardProxy && 'clients choose the destination')
   return why && `${path} does not choose an endpoint of GatewayBackend ${namespace}/${name}: ${why}`
 }

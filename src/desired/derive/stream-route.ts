@@ -1,55 +1,39 @@
 /**
- * TLSRoute, TCPRoute and UDPRoute: one wire resource for each route, and one status entry per
- * parentRef. Their rules match nothing, so the first one takes every connection.
+ * TLSRoute, TCPRoute and UDPRoute: one resource for proxies per route, and one status entry per
+ * parentRef. Rules have no matches, so only the first rule is used.
  */
 import type { BackendRef } from '../../api/gateway-api/common.ts'
 import type { StreamRouteSpec } from '../../api/gateway-api/stream-routes.ts'
-import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
-import { controllerName } from '../../api/names.ts'
-import type { DecidedCondition } from '../../model/conditions.ts'
+import { findRouteKind, streamRouteKinds } from '../../api/kinds.ts'
 import { objectKey } from '../../model/names.ts'
 import type { StreamBackend, StreamResource } from '../../model/resources.ts'
-import { conditionOf, type Failure } from '../conditions.ts'
+import { findBackendKind } from '../backend-kind.ts'
+import { conditionOf } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { specOf } from '../specs.ts'
-import { type BackendUse, type ResolvedBackend, resolveBackend } from './references.ts'
+import { type ResolvedBackend, resolveBackend } from './references.ts'
 import { refusedRoute } from './refused-child.ts'
-import { rejectedConditions } from './rejected.ts'
-import { attachToParent, type ParentAttachment, statusParentRef } from './route-attachment.ts'
-import {
-  acceptedGateways,
-  attachmentsOf,
-  contributionsOf,
-  type RouteView,
-  unresolved,
-} from './routes.ts'
+import { attachToParent, type ParentAttachment } from './route-attachment.ts'
+import { attachmentsOf, deriveRoute, unresolved } from './routes.ts'
 
 /**
- * Hostnames in the form in which names of handshakes are compared. Only versions before v1 allow
- * a TLSRoute to have none; it then takes every name of its listener.
+ * The hostnames in lower case, as they are compared to the SNI. A TLSRoute without hostnames, which only
+ * versions before v1 allow, accepts all names of its listener.
  */
 function hostnamesOf({ hostnames = [] }: StreamRouteSpec): string[] {
   return hostnames.map((hostname) => hostname.toLowerCase())
 }
 
-/** Why a GatewayBackend that exists cannot take streams of a kind. */
-function misfit(spec: GatewayBackendSpec, kind: string): string | undefined {
-  if (spec.ai !== undefined || spec.mcp !== undefined) return `it speaks HTTP only`
-  if (spec.dynamicForwardProxy !== undefined && kind !== 'TLSRoute') {
-    return 'a dynamic forward proxy needs a name to go by, which only TLS connections have'
-  }
-  return undefined
-}
-
 function resolve(reference: BackendRef, self: ObjectState, read: Reader): ResolvedBackend {
   const { kind, namespace } = self.ref
-  const use: BackendUse = kind === 'UDPRoute' ? 'udp' : 'tcp'
-  const resolved = resolveBackend(reference, { kind, namespace }, read, use)
+  const row = findRouteKind(kind)
+  const resolved = resolveBackend(reference, { kind, namespace }, read, row?.carries)
   const { target } = resolved
   if (target.type !== 'backend') return resolved
-  const backend = read.object('GatewayBackend', target.namespace, target.name)?.object
-  const problem = backend && misfit(specOf<'GatewayBackend'>(backend), kind)
+  const backend = findBackendKind(target, read)?.definition
+  const problem = backend?.streamProblem?.({
+    hasServerNames: row?.listeners.includes('TLS') === true,
+  })
   if (problem === undefined) return resolved
   const message = `GatewayBackend ${target.namespace}/${target.name} cannot be used by a ${kind}: ${problem}`
   const reason = 'UnsupportedProtocol'
@@ -61,18 +45,6 @@ function notesOf({ rules, useDefaultGateways }: StreamRouteSpec): string {
   if (rules.length > 1) notes.push('only spec.rules[0] has an effect: rules have no matches')
   if (useDefaultGateways !== undefined) notes.push('spec.useDefaultGateways is not supported yet')
   return notes.join('; ')
-}
-
-function conditionsOf(
-  { failure }: ParentAttachment,
-  refs: Failure | undefined,
-  notes: string,
-  generation: number,
-): DecidedCondition[] {
-  return [
-    conditionOf('Accepted', failure, 'Accepted', generation, notes),
-    conditionOf('ResolvedRefs', refs, 'ResolvedRefs', generation),
-  ]
 }
 
 function resourceOf(
@@ -90,10 +62,10 @@ function resourceOf(
 
 export const streamRouteStage: Stage = {
   name: 'stream-route',
-  kinds: ['TLSRoute', 'TCPRoute', 'UDPRoute'],
+  kinds: streamRouteKinds,
   derive(self: ObjectState, read: Reader): Derived {
     if (self.object === undefined) return refusedRoute(self, read)
-    const spec: StreamRouteSpec = specOf<'TLSRoute' | 'TCPRoute' | 'UDPRoute'>(self.object)
+    const spec = self.object.spec as StreamRouteSpec
     const hostnames = hostnamesOf(spec)
     const parents = (spec.parentRefs ?? []).flatMap(
       (parentRef) => attachToParent(self.ref, hostnames, parentRef, read) ?? [],
@@ -107,25 +79,20 @@ export const streamRouteStage: Stage = {
     const refs = unresolved(resolved.flatMap(({ failure }) => failure ?? []))
     const backends = resolved.map(({ weight, target }) => ({ weight, target }))
     const notes = notesOf(spec)
-    const view: RouteView = {
-      gateways: acceptedGateways(parents),
-      ruleNames: rule?.name === undefined ? [] : [rule.name],
-    }
-    const targets = backends.map(({ target }) => target)
-    return {
-      value: view,
-      resources: resourceOf(self, parents, rule?.name, backends),
-      contributions: contributionsOf(self, parents, true, targets, read),
-      status: {
-        parents: parents.map((parent) => ({
-          parentRef: statusParentRef(parent.parentRef),
-          controllerName,
-          conditions: [
-            ...conditionsOf(parent, refs, notes, self.generation),
-            ...rejectedConditions(self.ref, self.generation, read),
-          ],
-        })),
+    return deriveRoute(
+      self,
+      parents,
+      {
+        rules: spec.rules.slice(0, 1),
+        resources: resourceOf(self, parents, rule?.name, backends),
+        isAccepted: true,
+        targets: backends.map(({ target }) => target),
+        conditionsOf: ({ failure }) => [
+          conditionOf('Accepted', failure, 'Accepted', self.generation, notes),
+          conditionOf('ResolvedRefs', refs, 'ResolvedRefs', self.generation),
+        ],
       },
-    }
+      read,
+    )
   },
 }

@@ -1,14 +1,14 @@
 import { GrowingBytes } from '../../base/growing-bytes.ts'
 import type { BufferedBody } from '../../exchange/exchange.ts'
 
-/** Who waits for a body in memory. */
+/** A pending read of a body into memory. */
 export interface BodyWaiter {
   readonly limit: number
   resolve(body: BufferedBody): void
   reject(error: Error): void
 }
 
-/** A copy of what passes of a body, up to a limit, for a look when it is over. */
+/** A copy of a body, up to a limit, made while the body passes and read when it has ended. */
 export class BodyCopy {
   readonly #limit: number
   readonly #bytes = new GrowingBytes()
@@ -24,7 +24,7 @@ export class BodyCopy {
     if (upTo > start) this.#bytes.add(bytes, start, upTo)
   }
 
-  /** `isWhole`: the body has come to its end. */
+  /** Returns the copy. `isWhole`: the body has ended. */
   content(isWhole: boolean): BufferedBody {
     const all = this.#bytes.content
     return isWhole && !this.#missed
@@ -33,12 +33,12 @@ export class BodyCopy {
   }
 }
 
-/** Bytes of a buffer that will be overwritten. */
+/** Copies bytes [start, end) of a buffer that will be overwritten. */
 export function copyOf(bytes: Buffer, start: number, end: number): Buffer {
   return Buffer.from(bytes.subarray(start, end))
 }
 
-/** A body that was read, whole or up to a limit that it exceeds. */
+/** Returns a body that was read: complete, or its first `limit` bytes if it exceeds the limit. */
 export function boundedBody(all: Buffer, limit: number | undefined): BufferedBody {
   return limit === undefined
     ? { complete: true, bytes: all }

@@ -1,32 +1,32 @@
 import type { WriteBuffer } from './write-buffers.ts'
 
-/** Where the bytes of a body go: a connection of HTTP/1.1, or a stream of HTTP/2. */
+/** Receives the bytes of a body: an HTTP/1.1 connection, or an HTTP/2 stream. */
 export interface BodySink {
-  /** Where small pieces are put side by side until they are flushed; only some sinks have it. */
+  /** Buffer that collects small pieces until they are flushed; not every sink has one. */
   readonly writeBuffer?: WriteBuffer | undefined
-  /** Bytes as Latin-1 text; kept until `flush`. */
+  /** Appends Latin-1 text, which waits until `flush`. */
   appendText(latin1: string): void
   /**
-   * Bytes that the sink may look at until it has drained where there are more than `copyLimit` of
-   * them, and copies where there are fewer.
+   * Appends bytes [start, end). Up to `copyLimit` bytes are copied; more are referenced until the sink
+   * has drained.
    */
   appendBytes(bytes: Buffer, start: number, end: number): void
-  /** The body is complete. `trailers`: field lines; only a sink that frames bodies sends them. */
+  /** Ends the body. `trailers` are field lines, which only a sink that frames bodies itself sends. */
   endBody(trailers: string): void
-  /** Hands on what was appended; false when the peer is slow. */
+  /** Sends what was appended. Returns false if the peer is slow. */
   flush(): boolean
 }
 
-/** The connection that a body is read from. */
+/** The connection or stream that a body is read from. */
 export interface BodySource {
-  /** The body is wanted, or wanted again. */
+  /** Called when the body is wanted, or wanted again. */
   resumeBody(): void
 }
 
-/** Gets a copy of what is sent. */
+/** Receives a copy of a body that is sent. */
 export interface BodyTap {
   onSent(bytes: Buffer, start: number, end: number): void
   onSentEnd(): void
-  /** The message will not be complete. */
+  /** Called when the message will not be completed. */
   onAbandon(): void
 }

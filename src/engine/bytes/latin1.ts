@@ -6,18 +6,18 @@ interface Latin1Methods {
   latin1Write?: Write
 }
 
-/** What `toString('latin1')` and `write` end in; they look the encoding up first, which takes as long again. */
+/** The methods behind `toString('latin1')` and `write`, without the slow lookup of the encoding. */
 const { latin1Slice: slice, latin1Write: write } = Buffer.prototype as Latin1Methods
 
-/** Bytes [start, end) as text, one character a byte. */
+/** Reads bytes [start, end) as Latin-1 text, one character per byte. */
 export function latin1Text(bytes: Buffer, start: number, end: number): string {
   return slice === undefined ? bytes.toString('latin1', start, end) : slice.call(bytes, start, end)
 }
 
-/** Longer texts are cheaper to hand to Node. */
+/** Maximum length of a text that is written faster by a loop than by Node. */
 const shortText = 32
 
-/** Writes text to where there is room for it, one byte a character. */
+/** Writes text with one byte per character. The caller makes sure that there is room. */
 export function writeLatin1(bytes: Buffer, text: string, start: number): void {
   const size = text.length
   if (size <= shortText) {

@@ -1,23 +1,25 @@
+import type { Socket } from 'node:net'
 import type { IoCore } from '../../core/index.ts'
 import { GatewayError } from '../../errors/index.ts'
 
 /**
- * Read buffers of upstream connections: one each while it lives, because a large write to a slow
- * client shows the kernel these very bytes until it has drained. They lie in the core's memory, so
- * that heads and chunks are read where they arrive; when its budget is spent, outside of it, at the
- * price of a copy, up to a bound: beyond it a request is refused rather than memory spent.
+ * Read buffers of upstream connections. A connection keeps its buffer as long as it lives, because a
+ * large write to a slow client references the bytes until it has drained. Buffers lie in the core's
+ * memory, so that heads and chunks are parsed where they arrive. When that memory is used up, a
+ * limited number of buffers is allocated outside of it, whose heads and chunks must be copied. Beyond
+ * the limit, requests are refused.
  */
 
 /**
- * Bytes that one read can bring: 64 KiB, which many servers write at once, and a head before them or
- * the framing of a chunk around them. Where these do not fit, each costs one more read and write.
+ * Maximum size of one read: the 64 KiB that many servers write at once, and room for a head before
+ * them or the framing of a chunk around them, which would otherwise cost one more read and write.
  */
 export const readBufferSize = 68 * 1024
-/** Part of the core's memory that stays for everything else. */
+/** Bytes of the core's memory that read buffers leave to everything else. */
 const reservedBytes = 1024 * 1024
-/** Most unused buffers outside the core that are kept. */
+/** Maximum number of unused buffers outside the core that are kept. */
 const spareLimit = 64
-/** Most buffers outside the core: 512 MiB. */
+/** Default maximum number of buffers outside the core (544 MiB). */
 const outsideLimit = 8_192
 
 export interface ReadBuffer {
@@ -26,29 +28,29 @@ export interface ReadBuffer {
   readonly start: number
 }
 
-/** Where bytes go that arrive at a socket; the buffer is reused for every read. */
+/** Where a socket puts arriving bytes (Node's `onread`); the buffer is reused for every read. */
 export interface ReadInto {
   readonly buffer: Uint8Array
-  /** False pauses the socket. */
+  /** Called after each read; returns false to pause the socket. */
   readonly callback: (length: number) => boolean
 }
 
 export class ReadBuffers {
   readonly #core: IoCore
-  readonly #mostOutside: number
-  /** Those that exist, spare ones included. */
+  readonly #maxOutside: number
+  /** Number of buffers outside the core, including spare ones. */
   #outside = 0
-  /** Those that are leased. */
+  /** Number of leased buffers. */
   inUse = 0
   readonly #spare: ReadBuffer[] = []
   readonly #spareOutside: ReadBuffer[] = []
 
-  constructor(core: IoCore, mostOutside = outsideLimit) {
+  constructor(core: IoCore, maxOutside = outsideLimit) {
     this.#core = core
-    this.#mostOutside = mostOutside
+    this.#maxOutside = maxOutside
   }
 
-  /** Throws `overloaded` if there is none left. */
+  /** Leases a buffer. Throws `overloaded` if none is left. */
   lease(): ReadBuffer {
     const buffer = this.#find()
     this.inUse++
@@ -63,16 +65,22 @@ export class ReadBuffers {
     }
     const spareOutside = this.#spareOutside.pop()
     if (spareOutside !== undefined) return spareOutside
-    if (this.#outside >= this.#mostOutside) {
+    if (this.#outside >= this.#maxOutside) {
       throw new GatewayError('overloaded', 'no read buffer is left')
     }
     this.#outside++
     return { memory: Buffer.allocUnsafeSlow(readBufferSize), start: 0 }
   }
 
-  /** Three quarters of what may ever be leased outside the core's memory is. */
+  /** Whether more than three quarters of the buffers that are allowed outside the core are leased. */
   get isScarce(): boolean {
-    return (this.#outside - this.#spareOutside.length) * 4 > this.#mostOutside * 3
+    return (this.#outside - this.#spareOutside.length) * 4 > this.#maxOutside * 3
+  }
+
+  /** Gives a buffer back. If `socket` may still reference the buffer, waits until the socket has closed. */
+  giveBackAfterClose(buffer: ReadBuffer, socket: Socket | undefined): void {
+    if (socket === undefined || socket.closed) this.giveBack(buffer)
+    else socket.once('close', () => this.giveBack(buffer))
   }
 
   giveBack(buffer: ReadBuffer): void {

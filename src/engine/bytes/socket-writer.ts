@@ -1,32 +1,32 @@
 import type { WriteBuffer } from './write-buffers.ts'
 
-/** What is written at once: text of one byte a character, and views that the kernel may read later. */
+/** A part of a write: text with one byte per character, or a view that the kernel may read later. */
 export type WrittenPart = string | Uint8Array
 
-/** Learns what becomes of writes. */
+/** Handles the results of writes. */
 export interface WriterOwner {
-  /** What waited for the peer has left. */
+  /** Called when everything that waited for the peer has been sent. */
   onWritten(): void
-  /** A write has failed: nothing written from now on reaches the peer. */
+  /** Called when a write has failed; nothing written from now on reaches the peer. */
   onWriteError(error: Error): void
 }
 
-/** The way of bytes into a socket. */
+/** Writes into a socket. */
 export interface SocketWriter {
-  /** Bytes that were handed over and that the kernel has not taken. */
+  /** Number of bytes that were written and that the kernel has not accepted yet. */
   readonly backlog: number
-  /** So much waits for the peer that a drain will be told. */
+  /** Whether bytes wait for the peer, so that `onWritten` will be called. */
   readonly needsDrain: boolean
-  /** While a drain is awaited, written views are still referenced. */
+  /** Whether written views are still referenced while a drain is awaited. */
   readonly holdsViews: boolean
-  /** Latin-1 text. */
+  /** Writes Latin-1 text. */
   writeText(text: string): void
-  /** `writeBuffer` can be called now. */
+  /** Whether `writeBuffer` can be called now. */
   readonly takesBuffer: boolean
-  /** Writes what was added, and releases the buffer when it has left. */
+  /** Writes the content of the buffer, and releases the buffer when the content has been sent. */
   writeBuffer(buffer: WriteBuffer): void
-  /** Parts in order, in one system call if they fit. */
+  /** Writes parts in order, in one system call if they fit. */
   writeParts(parts: readonly WrittenPart[]): void
-  /** The end of the stream, behind all that was written. */
+  /** Ends the stream after everything that was written. */
   end(): void
 }

@@ -1,20 +1,20 @@
-/** One end of a tunnel: a connection of HTTP/1.1 that was upgraded, or a stream of HTTP/2. */
+/** One end of a tunnel: an HTTP/1.1 connection that was upgraded, or an HTTP/2 stream. */
 export interface TunnelEnd {
   appendBytes(bytes: Buffer, start: number, end: number): void
-  /** False when the peer is slow. */
+  /** Sends what was appended. Returns false if the peer is slow. */
   flush(): boolean
-  /** Reads no more from the peer, and reads again. */
+  /** `pause` stops reading from the peer, and `resume` continues it. */
   pause(): void
   resume(): void
-  /** The stream to the peer is complete. */
+  /** Ends the stream to the peer. */
   end(): void
 }
 
-/** Bytes copied both ways between two ends that have left HTTP (RFC 9110 7.8). */
+/** Copies bytes both ways between two ends that have left HTTP (RFC 9110 7.8). */
 export class Tunnel {
   readonly #client: TunnelEnd
   readonly #upstream: TunnelEnd
-  /** Bytes from the client and to it. */
+  /** `bytesUp` counts bytes from the client, `bytesDown` bytes to the client. */
   bytesUp = 0
   bytesDown = 0
 
@@ -35,7 +35,7 @@ export class Tunnel {
     if (!this.#client.flush()) this.#upstream.pause()
   }
 
-  /** One side has ended its stream: so does the other direction's end. */
+  /** Called when the client has ended its stream; ends the stream to the upstream. */
   clientEnded(): void {
     this.#upstream.end()
   }

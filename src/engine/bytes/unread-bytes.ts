@@ -1,10 +1,10 @@
 const nothing = Buffer.alloc(0)
-/** Least room for bytes that are joined. */
+/** Minimum size of a buffer in which bytes are joined. */
 const joinedSize = 1024
 
 /**
- * Bytes of a connection that have arrived and are not read yet. They are used where they lie as
- * long as that lasts, and copied when they must outlive the read that brought them.
+ * Bytes of a connection that have arrived but are not read yet. They are used in place during the read
+ * that brought them, and copied if they must outlive it.
  */
 export class UnreadBytes {
   bytes: Buffer = nothing
@@ -15,7 +15,7 @@ export class UnreadBytes {
     return this.end - this.start
   }
 
-  /** Takes what has arrived, behind what waits. */
+  /** Adds bytes that have arrived after those that are unread. */
   add(bytes: Buffer, start: number, end: number): void {
     if (this.start < this.end) {
       this.#append(bytes, start, end)
@@ -26,19 +26,19 @@ export class UnreadBytes {
     this.end = end
   }
 
-  /** The same, for bytes that will be overwritten. */
+  /** Like `add`, for bytes that will be overwritten. */
   copy(bytes: Buffer, start: number, end: number): void {
     if (end > start) this.#append(bytes, start, end)
   }
 
-  /** All that waits; nothing does afterwards. */
+  /** Removes and returns all unread bytes. */
   take(): Buffer {
     const taken = this.bytes.subarray(this.start, this.end)
     this.clear()
     return taken
   }
 
-  /** These bytes are about to be overwritten: copies what is left of them. */
+  /** Copies the unread part of `bytes`, because `bytes` is about to be overwritten. */
   keep(bytes: Buffer): void {
     if (this.bytes !== bytes) return
     const { size } = this
@@ -53,7 +53,7 @@ export class UnreadBytes {
     this.end = 0
   }
 
-  /** In place where bytes were joined before and there is room, so that small pieces stay cheap. */
+  /** Appends in place if there is room, so that small pieces stay cheap. */
   #append(bytes: Buffer, start: number, end: number): void {
     const more = end - start
     if (this.bytes.length - this.end < more) {

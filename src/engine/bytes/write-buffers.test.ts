@@ -4,7 +4,7 @@ import { WriteBuffers } from './write-buffers.ts'
 
 const core = createIoCore({ memoryPages: 64 })
 
-test('text, bytes of the core and other bytes stand side by side', () => {
+test('a write buffer joins text, bytes of the core and other bytes in order', () => {
   const buffer = new WriteBuffers(core).lease()
   const at = core.allocate(16)
   core.bytes.write('in the core', at, 'latin1')
@@ -17,7 +17,7 @@ test('text, bytes of the core and other bytes stand side by side', () => {
   expect(Buffer.from(buffer?.view() ?? []).toString('latin1')).toBe(expected)
 })
 
-test('what does not fit is not taken, and harms nothing', () => {
+test('a write buffer refuses data that does not fit, and stays unchanged', () => {
   const buffer = new WriteBuffers(core).lease()
   expect(buffer?.addText('x'.repeat(16_000))).toBe(true)
   expect(buffer?.addText('y'.repeat(400))).toBe(false)
@@ -26,7 +26,7 @@ test('what does not fit is not taken, and harms nothing', () => {
   expect(buffer?.text()).toBe('x'.repeat(16_000) + 'z'.repeat(384))
 })
 
-test('a buffer is returned once it is written and no longer held, in either order', () => {
+test('a write buffer is reusable once it is both written and no longer kept, in either order', () => {
   const buffers = new WriteBuffers(core)
   const first = buffers.lease()
   expect(first?.keep(10)).toBe(true)
@@ -43,7 +43,7 @@ test('a buffer is returned once it is written and no longer held, in either orde
   expect(buffers.lease()).toBe(first)
 })
 
-test('only half of them are kept, so that others are left to write with', () => {
+test('at most half of the write buffers can be kept', () => {
   const buffers = new WriteBuffers(core)
   const all = Array.from({ length: 40 }, () => buffers.lease())
   expect(all.filter((buffer) => buffer?.keep(1)).length).toBe(32)
@@ -51,7 +51,7 @@ test('only half of them are kept, so that others are left to write with', () => 
   expect(buffers.kept).toBe(32)
 })
 
-test('a core that has no memory to spare has none', () => {
+test('no write buffer is available if the core has no memory to spare', () => {
   const small = createIoCore({ memoryPages: 16 })
   expect(new WriteBuffers(small).lease()).toBeUndefined()
 })

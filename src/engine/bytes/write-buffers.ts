@@ -2,19 +2,18 @@ import type { IoCore } from '../../core/index.ts'
 import { latin1Text, writeLatin1 } from './latin1.ts'
 import { copyLimit } from './write-limits.ts'
 
-/** Most buffers: each serves one connection from a head to the flush behind it, nearly always within one read. */
-const mostBuffers = 64
-/** Views that each buffer keeps, by their length: messages come in few lengths. */
+/** Maximum number of buffers. A connection needs one from a head to the next flush, usually one read. */
+const maxBuffers = 64
+/** Number of views that each buffer caches by their length, since messages have few different lengths. */
 const viewCount = 64
-/** Most buffers that are kept for what may have to be sent again. */
-const mostKept = 32
-/** Part of the core's memory that stays for everything else. */
+/** Maximum number of buffers that are kept for requests that may have to be resent. */
+const maxKept = 32
+/** Bytes of the core's memory that write buffers leave to everything else. */
 const reservedBytes = 1024 * 1024
 
 /**
- * Where a head and what follows it are put side by side, to be written at once. It lies in the
- * core's memory, as what is read does: what is sent on as it came is copied within that memory, and
- * no text is made of it.
+ * Collects a head and what follows it, to be written at once. It lies in the core's memory like read
+ * buffers, so that bytes that are forwarded unchanged are copied there without becoming text.
  */
 export class WriteBuffer {
   readonly #owner: WriteBuffers
@@ -31,7 +30,7 @@ export class WriteBuffer {
     this.#start = core.allocate(copyLimit)
   }
 
-  /** False if there is no room. */
+  /** Returns false if there is no room. */
   addText(latin1: string): boolean {
     if (this.length + latin1.length > copyLimit) return false
     writeLatin1(this.#core.bytes, latin1, this.#start + this.length)
@@ -39,7 +38,7 @@ export class WriteBuffer {
     return true
   }
 
-  /** False if there is no room. */
+  /** Returns false if there is no room. */
   addBytes(bytes: Buffer, start: number, end: number): boolean {
     const size = end - start
     if (this.length + size > copyLimit) return false
@@ -51,7 +50,7 @@ export class WriteBuffer {
     return true
   }
 
-  /** What was added; views are reused by length. */
+  /** Returns a view of the content; views are cached by their length. */
   view(): Uint8Array {
     const { length } = this
     const slot = length % viewCount
@@ -66,18 +65,18 @@ export class WriteBuffer {
     return latin1Text(this.#core.bytes, this.#start, this.#start + this.length)
   }
 
-  /** Bytes [from, to) of what was added, as their own. */
+  /** Returns a copy of bytes [from, to) of the content. */
   copy(from: number, to: number): Buffer {
     return Buffer.from(this.#core.bytes.subarray(this.#start + from, this.#start + to))
   }
 
-  /** What was written has left. */
+  /** Called when the content has been sent, so that the buffer may be used again. */
   release(): void {
     if (this.#isKept) this.#isReleased = true
     else this.#owner.giveBack(this)
   }
 
-  /** Its bytes, and so many more that are about to be added, stay until `unkeep`; false if they do not. */
+  /** Keeps the content, with `size` bytes about to be added, until `unkeep`. Returns false if it cannot. */
   keep(size: number): boolean {
     if (this.#isKept || this.length + size > copyLimit) return false
     this.#isKept = this.#owner.mayKeep()
@@ -93,7 +92,7 @@ export class WriteBuffer {
   }
 }
 
-/** The gather buffers of an engine: made when they are needed, as long as the core has memory to spare. */
+/** The write buffers of an engine, made on demand while the core has memory to spare. */
 export class WriteBuffers {
   readonly #core: IoCore
   readonly #spare: WriteBuffer[] = []
@@ -104,18 +103,18 @@ export class WriteBuffers {
     this.#core = core
   }
 
-  /** `undefined` if there is none; then text is written instead. */
+  /** Returns undefined if none is left; callers then write text instead. */
   lease(): WriteBuffer | undefined {
     const spare = this.#spare.pop()
-    if (spare !== undefined || this.#count >= mostBuffers) return spare
+    if (spare !== undefined || this.#count >= maxBuffers) return spare
     if (this.#core.untouchedBytes < reservedBytes + copyLimit) return undefined
     this.#count++
     return new WriteBuffer(this, this.#core)
   }
 
-  /** Counts one more that is kept, unless there are too many. */
+  /** Counts one more kept buffer. Returns false if too many are kept. */
   mayKeep(): boolean {
-    if (this.kept >= mostKept) return false
+    if (this.kept >= maxKept) return false
     this.kept++
     return true
   }

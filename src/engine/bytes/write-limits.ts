@@ -1,14 +1,14 @@
 /**
- * Writes up to this size are made as one Latin-1 string (a copy, so the source may be reused);
- * larger ones are views of the source, which then must rest until the socket has drained.
+ * Writes up to this size are made as one Latin-1 string, a copy, so that the source may be reused.
+ * Larger writes are views of the source, which must not change until the socket has drained.
  */
 export const copyLimit = 16 * 1024
 
-/** Also the sockets' own mark, so that a pending view always ends in a drain event. */
+/** High-water mark of sockets: equal, so that a pending view always ends in a drain event. */
 export const socketHighWaterMark = copyLimit
 
 /**
- * The mark of TLS sockets, whose handle copies what it encrypts and tells a turn later that it has
- * left: two reads of an upstream may be under way, so that none is held up for nothing.
+ * High-water mark of TLS sockets, whose handles copy what they encrypt and report the end of a write
+ * one tick later. It has room for two reads of an upstream, so that neither waits needlessly.
  */
 export const encryptedHighWaterMark = 128 * 1024

@@ -5,47 +5,49 @@ import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-addres
 
 export interface CallRequest extends ConnectOptions {
   readonly address: UpstreamAddress
-  /** Other servers, tried in order if no connection to the first can be made. */
-  readonly others?: readonly UpstreamAddress[]
-  /** As HTTP/1.1 has it, with its empty line; a body has a length there, or HTTP/2 ends it. */
+  /** Addresses to try in order if no connection to the first one can be made. */
+  readonly fallbackAddresses?: readonly UpstreamAddress[]
+  /** The head in the form of HTTP/1.1, with its empty line. */
   readonly head: string
   readonly body: Uint8Array | undefined
-  /** The connection is made to another address of the name than the one that was asked for. */
+  /** Called if the connection was made to a different address of the same host name. */
   readonly onAlternateAddress?: (address: UpstreamAddress) => void
-  /** To ask twice would do harm: it is not sent again once a server may have seen it. */
+  /** Whether the request must not be resent once a server may have seen it (not idempotent). */
   readonly isOnce?: boolean
-  /** More of the body is written later. */
+  /** Whether the head announces chunked coding. If not, it states the length, or HTTP/2 ends the body. */
+  readonly isChunked?: boolean
+  /** Whether more of the body is written later. */
   readonly isOpen?: boolean
-  /** Milliseconds for the whole answer; 0 = none. */
+  /** Milliseconds for the whole response; 0 means no limit. */
   readonly timeoutMs: number
 }
 
-/** Called for what becomes of a call; not called again after `onEnd` or `onFailure`. */
+/** Handles the response of a call; not called again after `onEnd` or `onFailure`. */
 export interface CallListener {
-  /** The fields are readable during the call only. */
+  /** Called when the head has been read. The fields are readable only during this call. */
   onHead(status: number, headers: HeaderFields): void
-  /** A piece of the body, of the listener's own. */
+  /** Called for each piece of the body, which the listener may keep. */
   onBytes(bytes: Uint8Array): void
-  /** The response is complete; field lines came behind it. */
+  /** Called when the response is complete. `trailers` are the field lines of its trailer section. */
   onEnd(trailers?: string): void
   onFailure(error: GatewayError): void
-  /** What was written has left; for those who write. */
+  /** Called when everything that was written has been sent. */
   onDrain?(): void
 }
 
 interface Call {
-  /** No bytes come before `resume`, but what is under way. */
+  /** Pauses the response; bytes that were read before may still be delivered. */
   pause(): void
   resume(): void
-  /** Gives the call up; the listener is not called again. */
+  /** Abandons the call; the listener is not called again. */
   close(): void
 }
 
-/** A call to whose request more may be said. */
+/** A call whose request is still being written. */
 export interface OpenCall extends Call {
   /** Writes bytes that must not be changed afterwards. Returns false if the upstream is slow. */
   write(bytes: Uint8Array): boolean
   end(): void
-  /** Fails the call after so many milliseconds; 0 = never. Moves an earlier limit. */
+  /** Fails the call after `ms` milliseconds (0: never). Replaces an earlier limit. */
   limit(ms: number): void
 }

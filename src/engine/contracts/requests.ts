@@ -1,5 +1,5 @@
 /**
- * The seam between the I/O engine (sockets, framing, pools, timers) and the data plane (routing,
+ * The interface between the I/O engine (sockets, framing, pools, timers) and the data plane (routing,
  * policies, logging). The engine owns bytes and connections and knows no configuration; the data
  * plane decides and never touches a socket.
  *
@@ -21,27 +21,27 @@ import type { AddressRace, ConnectOptions, UpstreamAddress } from '../sockets/up
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
 export interface ForwardOptions extends ConnectOptions {
-  /** Milliseconds for this attempt, whole response; 0 = none. */
+  /** Milliseconds for this attempt, until the response is complete; 0 means no limit. */
   readonly attemptTimeoutMs: number
-  /** Milliseconds for the whole exchange since the first forward, body included; 0 = none. */
+  /** Milliseconds for the exchange since the first forward, including the body; 0 means no limit. */
   readonly requestTimeoutMs: number
 }
 
-/** Bytes from `start` up to `end`; they belong to the connection and are gone after the call. */
+/** Called with bytes [start, end) of a connection's buffer, which is overwritten after the call. */
 export type TunnelWatcher = (bytes: Buffer, start: number, end: number) => void
 
 /** How the exchange ended, for the log. */
 export type Ending = 'complete' | 'client-closed' | 'upstream-cut' | 'timeout'
 
-/** A response of the gateway's own whose body comes bit by bit. */
+/** The body of a response of the gateway's own, written piece by piece. */
 export interface ResponseStream {
-  /** The client reads slowly: what is written waits in memory until `onDrain`. */
+  /** Whether the client reads slowly, so that written bytes wait in memory until `onDrain`. */
   readonly isSlow: boolean
-  /** The client has read what was written. */
+  /** Called when the client has read everything that was written. */
   onDrain: (() => void) | undefined
-  /** The bytes must stay as they are. Nothing happens once the exchange is over. */
+  /** Writes bytes, which must not be changed afterwards. Does nothing once the exchange is over. */
   write(bytes: Buffer): void
-  /** The response is complete. */
+  /** Ends the response. */
   end(): void
 }
 
@@ -52,48 +52,48 @@ export interface ResponseStream {
 export interface ServerExchange extends Exchange {
   /** Port of the listener that accepted the connection. */
   readonly port: number
-  /** What was chosen at the handshake; `undefined` if the connection is plaintext. */
+  /** The TLS settings that the handshake selected; undefined for plaintext. */
   readonly tls: TlsChoice | undefined
-  /** Bytes of bodies, as sent on the client connection. */
+  /** Bytes of the request body and of the response body, as sent on the client connection. */
   readonly requestBytes: number
   readonly responseBytes: number
-  /** Status that was sent to the client; 0 before. */
+  /** Status that was sent to the client; 0 before the response. */
   readonly sentStatus: number
-  /** Whose answer the client got. */
+  /** The side that answered the client. */
   readonly answeredBy: 'gateway' | 'upstream' | 'nobody'
   readonly ending: Ending | undefined
-  /** When it was over, as `startedAt`; 0 before. */
+  /** Time of the end on the clock of `startedAt`; 0 before the end. */
   readonly endedAt: number
-  /** The error that the exchange met last, if any. */
+  /** The last error of the exchange, if any. */
   readonly error: GatewayError | undefined
-  /** Set by the data plane, to an object it shares between requests; reset by the engine. */
+  /** Set by the data plane to an object that requests share; reset by the engine. */
   place: RoutePlace
   backend: ChosenBackend | undefined
   bufferLimit: number
-  /** Who a trusted proxy says the client is; set by the data plane, reset by the engine. */
+  /** The client's address from a trusted proxy; set by the data plane, reset by the engine. */
   forwardedFor: Peer | undefined
-  /** Scratch of the data plane for this exchange; cleared by the engine between requests. */
+  /** State of the data plane for this exchange; cleared by the engine between requests. */
   state: unknown
-  /** The head as it stands in the WASM core's record right now; valid only inside onRequest, synchronously. */
+  /** Whether the core's head record still has this head, which is so only during onRequest. */
   readonly headIsFresh: boolean
-  /** Names, in lower case, of the fields that are still there as the client sent them. */
+  /** Lower-case names of the fields that remain as the client sent them. */
   receivedNames(): ReadonlySet<string>
   /**
-   * Removes fields of the request as the client sent them, by their lower-case names, and returns
-   * them. What was set since, by a policy or a filter, stays.
+   * Removes fields that the client sent, by their lower-case names, and returns them. Fields that a
+   * policy or a filter has set since stay.
    */
   takeFields(isTaken: (name: string) => boolean): readonly FieldPair[]
-  /** Another forward can still send the whole request. */
+  /** Whether another forward can still send the whole request. */
   readonly isReplayable: boolean
-  /** Answers without an upstream; body framing, Date and HEAD rules are the engine's. */
+  /** Answers without an upstream. The engine adds framing and Date, and follows the rules for HEAD. */
   respond(
     status: number,
     headers: readonly (readonly [string, string])[],
     body: string | Uint8Array | undefined,
   ): void
   /**
-   * The same for a body that comes bit by bit; `undefined` if the client has gone. Throws
-   * `filter_failed` if a header is not valid.
+   * Like `respond`, for a body that is written piece by piece. Returns undefined if the client is
+   * gone. Throws `filter_failed` if a header is not valid.
    */
   respondStream(
     status: number,
@@ -103,28 +103,28 @@ export interface ServerExchange extends Exchange {
   forward(address: UpstreamAddress, options: ForwardOptions): void
   /** Sends the upstream's response (with all edits made so far) to the client. */
   relay(): void
-  /** Inside onResponse: the head stays readable until onDone. */
+  /** Keeps the response head readable until onDone; must be called inside onResponse. */
   keepResponseHead(): void
-  /** Where the request ends in a tunnel: sees what the upstream sends, during the call alone. */
+  /** Calls `watcher` with the bytes that the upstream sends if the request opens a tunnel. */
   watchTunnel(watcher: TunnelWatcher): void
-  /** Sends a copy of head and body to another address and forgets the answer; before forward. */
+  /** Also sends head and body to another address, whose response is ignored. Call it before `forward`. */
   mirror(address: UpstreamAddress, race?: AddressRace): void
 }
 
 export interface RequestHandler {
-  /** Ends, now or later, in exactly one respond or forward. Must not throw. */
+  /** Called for a request. Must end, now or later, in exactly one respond or forward. Must not throw. */
   onRequest(exchange: ServerExchange): void
-  /** Ends, now or later, in exactly one relay, respond or forward (a retry). Must not throw. */
+  /** Called for a response. Must end in one relay, respond or forward (a retry). Must not throw. */
   onResponse(exchange: ServerExchange): void
-  /** Nothing has been sent to the client; ends in one respond (or one more forward: a retry). */
+  /** Called before anything was sent to the client. Must end in one respond or forward (a retry). */
   onError(exchange: ServerExchange, error: GatewayError): void
   /**
-   * The connection for a forward is made to another address of the name than the one that was
-   * asked for. Decides nothing, and must not throw.
+   * Called when the connection for a forward was made to another address of the name than the
+   * requested one. Must not throw.
    */
   onAlternateAddress?(exchange: ServerExchange, address: UpstreamAddress): void
-  /** The exchange is over; also called when it never reached onRequest's end. */
+  /** Called when the exchange is over, even if onRequest had not led to a response. */
   onDone(exchange: ServerExchange): void
-  /** A head that could not be read; the engine answers with the catalogue row and closes. */
+  /** Called for a head that could not be read; the engine answers with the error's status and closes. */
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void
 }

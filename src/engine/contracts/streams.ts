@@ -1,6 +1,6 @@
 /**
- * The seam for what is forwarded without being read: TCP connections, TLS connections that end at
- * the gateway or pass through it, and sessions of datagrams.
+ * The interface for streams that are forwarded without being read: TCP connections, TLS connections
+ * that end at the gateway or pass through it, and sessions of datagrams.
  *
  *   engine:  connection made ----> onStream        connect ----> bytes are copied both ways
  *   plane:                         connect | refuse
@@ -12,7 +12,7 @@ import type { Peer } from '../../exchange/exchange.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
-/** `tls`: also where TLS passes through unread. */
+/** `tls` includes TLS that is forwarded without being terminated. */
 export type StreamProtocol = 'tcp' | 'tls' | 'udp'
 
 /** One connection or one session of datagrams. */
@@ -20,50 +20,50 @@ export interface ServerStream {
   /** Port of the listener. */
   readonly port: number
   readonly protocol: StreamProtocol
-  /** What was chosen by the name of the handshake; `undefined` if there was none. */
+  /** The TLS settings that the handshake selected; undefined if there was no handshake. */
   readonly tls: TlsChoice | undefined
-  /** The name that the client asked for (RFC 6066 3), as it wrote it. */
+  /** The server name that the client sent (SNI, RFC 6066 3), unchanged. */
   readonly serverName: string | undefined
   readonly source: Peer
-  /** `performance.now()` of the connection, after the TLS handshake if there is one. */
+  /** `performance.now()` when the connection was made, after the TLS handshake if there is one. */
   readonly startedAt: number
-  /** Bytes from the client and to it; of datagrams without their headers. */
+  /** Bytes from the client, and bytes to the client. The headers of datagrams do not count. */
   readonly receivedBytes: number
   readonly sentBytes: number
-  /** What ended it before its time, if anything. */
+  /** The error that ended the stream early, if any. */
   readonly error: GatewayError | undefined
-  /** Scratch of the data plane. */
+  /** State of the data plane for this stream. */
   state: unknown
   /** Connects to a backend. */
   connect(address: UpstreamAddress, options: ConnectOptions): void
-  /** Ends it so that the client sees an error, where its protocol has one. */
+  /** Ends the stream so that the client sees an error, if its protocol has one. */
   refuse(error: GatewayError): void
 }
 
 export interface StreamHandler {
-  /** Ends, now or later, in exactly one connect or refuse. Must not throw. */
+  /** Called for each stream. Must lead, now or later, to exactly one connect or refuse. Must not throw. */
   onStream(stream: ServerStream): void
-  /** No connection could be made to the address: ends in one more connect, or in refuse. */
+  /** Called if no connection to the address could be made. Must lead to another connect, or to refuse. */
   onStreamError(stream: ServerStream, error: GatewayError): void
-  /** The connection is made to another address of the name than the one that was asked for. */
+  /** Called when the connection was made to another address of the name than the requested one. */
   onAlternateAddress(stream: ServerStream, address: UpstreamAddress): void
-  /** Asked before a datagram is forwarded: is the session still where it would be made anew? */
+  /** Called before a datagram is forwarded. Returns whether a new session would go to the same backend. */
   isCurrent(stream: ServerStream): boolean
-  /** Everything is over. */
+  /** Called once, when both sides are gone. */
   onStreamDone(stream: ServerStream): void
 }
 
-/** Counters of streams; read when metrics are scraped. */
+/** Counters of streams, read when metrics are scraped. */
 export interface StreamCounters {
-  /** Connections and sessions by protocol. */
+  /** Connections and sessions by protocol: all so far (`total`), and those that are open. */
   readonly total: Record<StreamProtocol, number>
   readonly open: Record<StreamProtocol, number>
-  /** Bytes from clients and to them. */
+  /** Bytes received from clients, and bytes sent to them. */
   readonly received: Record<StreamProtocol, number>
   readonly sent: Record<StreamProtocol, number>
-  /** Datagrams that were not forwarded. */
+  /** Datagrams that were not forwarded, by reason. */
   readonly droppedDatagrams: Record<DropReason, number>
 }
 
-/** `sessions`: there is no room for another session; `backlog`: the other side takes no more now. */
+/** `sessions`: too many sessions; `backlog`: the receiver is too slow. */
 type DropReason = 'sessions' | 'backlog'

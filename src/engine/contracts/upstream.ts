@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { GatewayError } from '../../errors/index.ts'
+import type { HttpVersion } from '../../exchange/connection.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
 import type { FramingFields } from '../message/head-output.ts'
@@ -8,33 +9,32 @@ import type { RequestHeadView } from '../message/request-head.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 
-/** Sends a request and receives its response: an exchange, a mirror or a call of the gateway's own. */
+/** Sends a request and receives its response. Implemented by exchanges, mirrors and the gateway's calls. */
 export interface UpstreamHandler {
-  readonly response: ResponseHeadView | undefined
   readonly responseHead: ResponseHeadView
   readonly responseSource: MessageBody
-  /** The response to HEAD has no body. */
+  /** Whether the method is HEAD, so that the response has no body. */
   readonly isHead: boolean
-  /** The protocol that the request asked to switch to. */
+  /** The protocols that the request asks to switch to, separated by commas; undefined if there are none. */
   readonly upgrade: string | undefined
-  /** The client socket that may still reference the stream's read buffer after bytes were written to it. */
+  /** The client socket if it may still reference the stream's read buffer after bytes were written to it. */
   readonly bufferHolder: Socket | undefined
-  /** The request has been written to its end. */
+  /** Whether the request has been written completely. */
   readonly isRequestSent: boolean
-  /** The connection leads to another address of the name than the one that was asked for. */
+  /** Called when the connection was made to another address of the name than the requested one. */
   onAlternateAddress(address: UpstreamAddress): void
   onUpstreamReady(stream: UpstreamStream): void
-  /** A 1xx response other than 101 lies in `responseHead`. */
+  /** Called when `responseHead` contains a 1xx response other than 101. */
   onInterim(): void
   onResponseHead(stream: UpstreamStream): void
-  /** Bytes of the body have been fed, perhaps the last ones (`responseSource.ended`). */
+  /** Called when the body got bytes, perhaps the last ones (`responseSource.ended`). */
   onResponseBody(stream: UpstreamStream): void
-  /** What came with the head has been fed: what was written can leave. */
+  /** Called after the bytes that came with the head were read, so that written bytes can be sent now. */
   onReadEnd(): void
-  /** Nothing more comes from this stream, which is closed already. */
+  /** Called when this stream has failed; it is closed already. */
   onUpstreamFailure(stream: UpstreamStream, error: GatewayError): void
   onUpstreamDrain(): void
-  /** Bytes of a tunnel. */
+  /** Called for bytes that the upstream sends into a tunnel. */
   onTunnelBytes(bytes: Buffer, start: number, end: number): void
   onTunnelEnd(): void
 }
@@ -44,58 +44,59 @@ export interface UpstreamHandler {
  * HTTP/2.
  */
 export interface UpstreamStream {
-  /** The body of the request goes here. */
+  /** Receives the body of the request. */
   readonly sink: BodySink
-  /** The upstream frames bodies itself: chunked coding must not be written. */
+  /** Whether the stream frames bodies itself (HTTP/2), so that chunked coding must not be written. */
   readonly framesBodies: boolean
-  /** May be given to `use` at once. */
+  /** Whether `use` may be called at once. */
   readonly isIdle: boolean
-  /** The upstream has certainly not looked at the request: it may be sent again, whatever it is. */
+  /** Whether the upstream has certainly not processed the request, so that any request may be resent. */
   readonly isUnprocessed: boolean
-  /** Requests that this connection answered before. */
+  /** Number of requests that the connection answered before. */
   readonly served: number
-  /** A byte of the current response has arrived. */
+  /** Whether a byte of the current response has arrived. */
   readonly hasAnswered: boolean
-  /** The tick of the event loop in which a write has failed, if one has. */
+  /** The tick of the event loop in which a write failed; undefined if none did. */
   readonly lostTick: number | undefined
-  /** Connections in the order in which they were begun. */
+  /** Number of the connection, in the order in which connections were begun. */
   readonly serial: number
-  /** Bytes that were written and have not left. */
+  /** Number of written bytes that have not been sent yet. */
   readonly backlog: number
   readonly tunnelEnd: TunnelEnd
-  /** A client socket still references the read buffer: it must not be reused. */
+  /** Whether a client socket still references the read buffer, so that it must not be reused. */
   isPinned: boolean
-  /** Begins; `onUpstreamReady` follows at once. */
+  /** Begins a request; `onUpstreamReady` is called at once. */
   use(handler: UpstreamHandler): void
   /**
-   * A whole head as HTTP/1.1 has it, with its empty line. `sensitiveNames`: fields that are to be in
-   * no table of HPACK.
+   * Sends a whole head in the form of HTTP/1.1, with its empty line. Fields in `sensitiveNames` must not
+   * enter an HPACK table.
    */
   sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void
-  /** The same for a head that was received. `expects`: 100 (Continue) before the body is sent. */
+  /** Like `sendHead`, for a head that was received. `expects`: asks for 100 (Continue) before the body. */
   sendRequest(
     request: RequestHeadView,
     framing: FramingFields,
     upgrade: string | undefined,
     expects: boolean,
   ): void
-  /** The handler wants (more of) the body. */
+  /** Called when the handler wants the body, or more of it. */
   resumeBody(): void
-  /** Reads no more for now. */
+  /** Stops reading until the body is wanted again. */
   pause(): void
-  /** From now on bytes are copied both ways. */
+  /** Copies bytes both ways from now on. */
   startTunnel(): void
-  /** The response is complete. `now`: the time, if the caller knows it. */
+  /** Called by the handler when the response is complete. `now`: the time, if the caller knows it. */
   release(now?: number): void
-  /** Gives the request up; the handler is not called again. */
+  /** Abandons the request; the handler is not called again. */
   close(): void
 }
 
-/** Finds a stream for a request: on a kept connection or a new one. */
+/** Finds a stream for a request, on an existing connection or a new one. */
 export interface UpstreamSource {
   /**
-   * Finds or makes a connection; `onUpstreamReady` follows, at once if it was idle. With `after`, only
-   * a connection younger than that stream's is used. Throws `overloaded` if none can be made.
+   * Finds or makes a connection and calls `onUpstreamReady`, at once if the connection was idle. With
+   * `after`, only uses a connection that is younger than that stream's. Throws `overloaded` if none
+   * can be made.
    */
   acquire(
     address: UpstreamAddress,
@@ -103,4 +104,18 @@ export interface UpstreamSource {
     options: ConnectOptions,
     after: UpstreamStream | undefined,
   ): UpstreamStream
+}
+
+/** Keeps the connections to one address. */
+export interface ConnectionOwner<Connection> {
+  readonly address: UpstreamAddress
+  /** Returns false if the version is negotiated and the server has not selected this one. */
+  accepts(version: HttpVersion, socket: Socket): boolean
+  /** Called when the connection can take requests. */
+  keep(connection: Connection): void
+  /** Called when the connection takes no requests for now, or never again. */
+  forget(connection: Connection): void
+  closed(connection: Connection): void
+  /** Called when the connection was made to another address of the name. Returns its new owner. */
+  moved(connection: Connection, address: UpstreamAddress): ConnectionOwner<Connection>
 }

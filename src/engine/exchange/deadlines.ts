@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors/index.ts'
 import type { ForwardOptions } from '../contracts/requests.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
-/** The two deadlines of an exchange: of the attempt, and of all attempts together. */
+/** The deadlines of an exchange: one for the current attempt, and one for all attempts together. */
 export class Deadlines implements TimerOwner {
   readonly #timers: TimerWheel
   readonly #onPassed: (error: GatewayError) => void
@@ -15,7 +15,7 @@ export class Deadlines implements TimerOwner {
     this.#onPassed = onPassed
   }
 
-  /** An attempt begins; with the first one the time of the whole exchange begins. */
+  /** Begins an attempt. The first one also starts the deadline of the whole exchange. */
   begin(options: ForwardOptions): void {
     if (options.requestTimeoutMs > 0 && !this.#hasBegun) {
       this.#hasBegun = true

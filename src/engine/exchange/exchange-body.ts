@@ -1,45 +1,45 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
 import { GatewayError } from '../../errors/index.ts'
-import type { BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
+import type { ReturnStream, SideStream } from '../../exchange/exchange.ts'
 import type { BodySink, BodySource } from '../bytes/body-sink.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import { MessageBody } from '../message/message-body.ts'
 import type { Flushable } from '../sockets/flush-queue.ts'
 
-/** Called for bodies that take a detour. */
-export interface DetourOwner {
-  /** Something has come back, perhaps the last of it. */
-  onOutletFed(): void
-  /** The rest does not come back. */
-  onOutletFailed(error: GatewayError): void
+/** Handles what comes back from side streams. */
+export interface SideStreamOwner {
+  /** Called when bytes have come back, perhaps the last ones. */
+  onReturned(): void
+  /** Called when the rest will not come back. */
+  onReturnFailed(error: GatewayError): void
 }
 
 /**
- * A body that may take a detour: its bytes leave for somewhere else, and what comes back from there is
- * a body of its own, which is sent on in its place.
+ * A body that can be diverted into a side stream. The side stream returns another body, which is
+ * forwarded in its place.
  *
- *   connection --feed--> source --flow--> detour ... outlet --flow--> connection
+ *   connection --feed--> source --flow--> side stream ... returned body --flow--> connection
  */
 export class ExchangeBody extends MessageBody {
   readonly #parts: EngineParts
-  readonly #owner: DetourOwner
-  #outlet: OutletBody | undefined
+  readonly #owner: SideStreamOwner
+  #returned: ReturnedBody | undefined
   #recordLimit = 0
 
-  constructor(parts: EngineParts, source: BodySource, owner: DetourOwner) {
+  constructor(parts: EngineParts, source: BodySource, owner: SideStreamOwner) {
     super(parts.reader, source)
     this.#parts = parts
     this.#owner = owner
   }
 
-  /** What is sent on: this body, or what came back from its last detour. */
+  /** The body that is forwarded: this one, or the one that came back from the last side stream. */
   get outgoing(): ExchangeBody {
-    return this.#outlet === undefined ? this : this.#outlet.outgoing
+    return this.#returned === undefined ? this : this.#returned.outgoing
   }
 
   override start(kind: MessageBody['kind'], length: number, isReplayable: boolean): void {
     super.start(kind, length, isReplayable)
-    this.#outlet = undefined
+    this.#returned = undefined
     this.#recordLimit = 0
   }
 
@@ -48,36 +48,36 @@ export class ExchangeBody extends MessageBody {
     super.record(maxBytes)
   }
 
-  /** This body and whatever came back of it. */
+  /** Fails this body and all bodies that came back from side streams. */
   failAll(error: GatewayError): void {
     this.fail(error)
-    this.#outlet?.failAll(error)
+    this.#returned?.failAll(error)
   }
 
-  detour(detour: BodyDetour): BodyOutlet {
-    if (this.#outlet !== undefined) throw new GatewayError('bug', 'the body is on its way already')
-    const outlet = new OutletBody(this.#parts, detour, this.#owner)
-    outlet.start('stream', -1, true)
-    if (this.#recordLimit > 0) outlet.record(this.#recordLimit)
-    this.#outlet = outlet
+  divert(stream: SideStream): ReturnStream {
+    if (this.#returned !== undefined) throw new GatewayError('bug', 'the body is diverted already')
+    const returned = new ReturnedBody(this.#parts, stream, this.#owner)
+    returned.start('stream', -1, true)
+    if (this.#recordLimit > 0) returned.record(this.#recordLimit)
+    this.#returned = returned
     this.stopRecording()
-    const sink = new DetourSink(this.#parts, detour, outlet)
-    outlet.resume = () => {
+    const sink = new SideStreamSink(this.#parts, stream, returned)
+    returned.resume = () => {
       sink.isSlow = false
       this.drained()
     }
     this.flow(sink, false, false)
-    return outlet
+    return returned
   }
 }
 
-/** What comes back from a detour; its length is not known beforehand. */
-class OutletBody extends ExchangeBody implements BodyOutlet {
-  readonly #owner: DetourOwner
+/** The body that comes back from a side stream; its length is not known beforehand. */
+class ReturnedBody extends ExchangeBody implements ReturnStream {
+  readonly #owner: SideStreamOwner
   resume: () => void = () => {}
 
-  constructor(parts: EngineParts, detour: BodyDetour, owner: DetourOwner) {
-    super(parts, { resumeBody: () => detour.drained() }, owner)
+  constructor(parts: EngineParts, stream: SideStream, owner: SideStreamOwner) {
+    super(parts, { resumeBody: () => stream.drained() }, owner)
     this.#owner = owner
   }
 
@@ -86,47 +86,42 @@ class OutletBody extends ExchangeBody implements BodyOutlet {
     return own === 'as-is' ? 'chunked' : own
   }
 
-  /** It is not being taken for now. */
-  get isFull(): boolean {
-    return !this.ended && !this.wantsBytes
-  }
-
   write(bytes: Uint8Array): boolean {
     if (this.ended) return true
     this.feed(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, bytes.length)
-    this.#owner.onOutletFed()
-    return !this.isFull
+    this.#owner.onReturned()
+    return this.ended || this.wantsBytes
   }
 
   end(trailers = ''): void {
     if (this.ended) return
     this.finish(trailers)
-    this.#owner.onOutletFed()
+    this.#owner.onReturned()
   }
 
   abort(error: GatewayError): void {
     if (this.ended && this.sent) return
-    this.#owner.onOutletFailed(error)
+    this.#owner.onReturnFailed(error)
   }
 }
 
 /**
- * Hands a body to its detour in pieces of their own: all that came in a turn of the event loop is one
- * piece, because each costs the detour a message, however small it is.
+ * Passes a body to its side stream. All bytes of one tick of the event loop become one piece, because
+ * each piece costs the side stream a message, however small it is.
  */
-class DetourSink implements BodySink, Flushable {
+class SideStreamSink implements BodySink, Flushable {
   readonly #parts: EngineParts
-  readonly #detour: BodyDetour
-  readonly #outlet: BodyOutlet
+  readonly #stream: SideStream
+  readonly #returned: ReturnStream
   readonly #waiting = new PieceQueue()
   #isQueued = false
   #trailers: string | undefined
   isSlow = false
 
-  constructor(parts: EngineParts, detour: BodyDetour, outlet: BodyOutlet) {
+  constructor(parts: EngineParts, stream: SideStream, returned: ReturnStream) {
     this.#parts = parts
-    this.#detour = detour
-    this.#outlet = outlet
+    this.#stream = stream
+    this.#returned = returned
   }
 
   appendText(latin1: string): void {
@@ -145,7 +140,7 @@ class DetourSink implements BodySink, Flushable {
     const trailers = this.#trailers
     if (trailers !== undefined) {
       this.#trailers = undefined
-      this.#detour.end(this.#waiting.takeWhole(), trailers)
+      this.#stream.end(this.#waiting.takeWhole(), trailers)
     } else if (this.#waiting.size > 0 && !this.#isQueued) {
       this.#isQueued = true
       this.#parts.flushes.add(this)
@@ -157,9 +152,9 @@ class DetourSink implements BodySink, Flushable {
     this.#isQueued = false
     if (this.#waiting.size === 0) return
     try {
-      if (!this.#detour.push(this.#waiting.takeWhole())) this.isSlow = true
+      if (!this.#stream.push(this.#waiting.takeWhole())) this.isSlow = true
     } catch (thrown) {
-      this.#outlet.abort(this.#parts.toError(thrown))
+      this.#returned.abort(this.#parts.toError(thrown))
     }
   }
 }

@@ -4,8 +4,8 @@
  *                  \          '---\---------'                                 |
  *                   '--------------'-- respond -----------> flushing ---------'
  *
- * `deciding`: onRequest was told. `forwarding`: an upstream works. `answering`: onResponse or
- * onError was told. `flushing`: everything is written, the client still reads.
+ * `deciding`: onRequest was called. `forwarding`: an upstream has the request. `answering`: onResponse
+ * or onError was called. `flushing`: everything is written, but the client has not read all of it.
  */
 export type ExchangePhase =
   | 'deciding'

@@ -1,12 +1,12 @@
-import type { DownstreamHandler, ExchangeSource } from '../contracts/downstream.ts'
+import type { DownstreamHandler } from '../contracts/downstream.ts'
 
 const mostIdle = 1024
 
 /**
- * Exchanges that are over and can serve another request. Making a new one for every request costs
- * about a tenth of a request (docs/engine.md).
+ * Exchanges that have ended and can serve another request. Creating one for every request takes about
+ * a tenth of a request's time (docs/engine.md).
  */
-export class ExchangePool implements ExchangeSource {
+export class ExchangePool {
   readonly #idle: DownstreamHandler[] = []
   readonly #make: () => DownstreamHandler
 
@@ -18,11 +18,7 @@ export class ExchangePool implements ExchangeSource {
     return this.#idle.pop() ?? this.#make()
   }
 
-  get isFull(): boolean {
-    return this.#idle.length >= mostIdle
-  }
-
   keep(exchange: DownstreamHandler): void {
-    this.#idle.push(exchange)
+    if (this.#idle.length < mostIdle) this.#idle.push(exchange)
   }
 }

@@ -19,7 +19,7 @@ import {
   type Framing,
   frameRequest,
   frameResponse,
-  tellableStatus,
+  statusForClient,
 } from '../message/framing.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import { RequestHeadView } from '../message/request-head.ts'
@@ -29,7 +29,7 @@ import type { AddressRace, UpstreamAddress } from '../sockets/upstream-address.t
 import { certificateOf } from '../tls/client-certificate.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { MirrorTarget } from '../upstream/mirror.ts'
-import { type DetourOwner, ExchangeBody } from './exchange-body.ts'
+import { ExchangeBody, type SideStreamOwner } from './exchange-body.ts'
 
 const noPlace: RoutePlace = { gateway: '', listener: '' }
 const nothing = new Uint8Array()
@@ -37,21 +37,21 @@ const unknownPeer: Peer = { address: '', port: 0 }
 
 const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
-/** 2 MiB, unless the Gateway sets another limit. */
+/** Body buffer limit in bytes (2 MiB), unless the Gateway sets another one. */
 const defaultBufferLimit = 2_097_152
 
-/** What the data plane reads of an exchange; `HttpExchange` adds what happens to it. */
-export abstract class ExchangeView implements DetourOwner {
+/** The state of an exchange that the data plane reads; `HttpExchange` adds the behaviour. */
+export abstract class ExchangeView implements SideStreamOwner {
   readonly request = new RequestHeadView()
-  /** Bodies as they come; what is sent on may be another one. */
+  /** The bodies as they arrive; side streams may replace them. */
   readonly requestSource: ExchangeBody
   readonly responseSource: ExchangeBody
   readonly responseHead = new ResponseHeadView()
   readonly learned = new Learned()
-  readonly facts = new Map<string, unknown>()
+  readonly extensions = new Map<string, unknown>()
   /**
-   * Counts requests. Any call outwards may end the exchange, and the object may serve the next
-   * request before the call returns.
+   * Incremented for each request. Code that calls out of the engine compares it afterwards: the call
+   * may end the exchange, and the object may serve the next request before the call returns.
    */
   generation = 0
   place: RoutePlace = noPlace
@@ -66,12 +66,16 @@ export abstract class ExchangeView implements DetourOwner {
   endedAt = 0
   headIsFresh = false
   client: DownstreamStream | undefined
+  /** The client's address from a trusted proxy; set by the data plane. */
+  forwardedFor: Peer | undefined
+  /** Address of the connection's client, known even after its socket has closed. */
+  #clientSource: Peer = unknownPeer
   protected tunnel: Tunnel | undefined
   protected tunnelWatcher: TunnelWatcher | undefined
   protected hasResponse = false
-  /** Where copies go that have not left. */
+  /** Mirrors of the request that have not been started. */
   protected mirrors: MirrorTarget[] | undefined
-  /** Body bytes of an answer of the gateway. */
+  /** Body bytes of a response of the gateway's own. */
   protected ownBytes = 0
 
   constructor(parts: EngineParts, requestSource: BodySource, responseSource: BodySource) {
@@ -79,14 +83,15 @@ export abstract class ExchangeView implements DetourOwner {
     this.responseSource = new ExchangeBody(parts, responseSource, this)
   }
 
-  abstract onOutletFed(): void
-  abstract onOutletFailed(error: GatewayError): void
+  abstract onReturned(): void
+  abstract onReturnFailed(error: GatewayError): void
 
   mirror(address: UpstreamAddress, race?: AddressRace): void {
-    // As it is now: what is added later, such as credentials, is for the one backend alone.
+    // The head is copied now: fields that are added later, such as credentials, are only for the
+    // backend.
     const head = this.request.unframedText()
     this.mirrors ??= []
-    this.mirrors.push({ address, race, head, isHead: this.isHead })
+    this.mirrors.push({ address, race, head })
   }
 
   receivedNames(): ReadonlySet<string> {
@@ -106,23 +111,16 @@ export abstract class ExchangeView implements DetourOwner {
   }
 
   get port(): number {
-    return this.client?.port ?? 0
+    return this.client?.connection.port ?? 0
   }
 
   get tls(): TlsChoice | undefined {
-    return this.client?.tls
+    return this.client?.connection.tls
   }
 
-  /** Who a trusted proxy says the client is; set by the data plane. */
-  forwardedFor: Peer | undefined
-
-  /** The client as its connection tells. */
-  #clientSource: Peer = unknownPeer
-
-  /** Keeps the address of the client: its socket has none once it has closed, and the log needs it. */
   protected serve(client: DownstreamStream): void {
     this.client = client
-    this.#clientSource = client.source
+    this.#clientSource = client.connection.addresses.source
   }
 
   get source(): Peer {
@@ -130,15 +128,16 @@ export abstract class ExchangeView implements DetourOwner {
   }
 
   get rawSource(): Peer {
-    return this.client === undefined ? unknownPeer : peerOf(this.client.socket)
+    const socket = this.client?.connection.transport.socket
+    return socket === undefined ? unknownPeer : peerOf(socket)
   }
 
   get local(): Peer {
-    return this.client?.local ?? unknownPeer
+    return this.client?.connection.addresses.local ?? unknownPeer
   }
 
   get peerCertificate(): PeerCertificate | undefined {
-    const socket = this.client?.socket
+    const socket = this.client?.connection.transport.socket
     return socket === undefined ? undefined : certificateOf(socket)
   }
 
@@ -171,7 +170,7 @@ export abstract class ExchangeView implements DetourOwner {
     return this.requestBody.isReplayable
   }
 
-  /** By its method (RFC 9110 9.2.2), or because the client has said so. */
+  /** Whether the method is idempotent (RFC 9110 9.2.2), or the client says that the request is. */
   get isIdempotent(): boolean {
     const { method, headers } = this.request
     return idempotentMethods.has(method) || headers.get('idempotency-key') !== undefined
@@ -181,7 +180,7 @@ export abstract class ExchangeView implements DetourOwner {
     return this.request.isHead
   }
 
-  /** The protocol that the client wants to switch to. */
+  /** The protocols that the client wants to switch to; undefined if there are none. */
   get upgrade(): string | undefined {
     return this.request.upgrade
   }
@@ -194,7 +193,7 @@ export abstract class ExchangeView implements DetourOwner {
     return this.client?.bufferHolder
   }
 
-  /** From now on bytes are copied both ways. */
+  /** Starts the tunnel, which copies bytes both ways from now on. */
   protected startTunnel(client: DownstreamStream, upstream: UpstreamStream): void {
     const head = this.responseHead
     const clientEnd = client.startTunnel(head.text('none'), head.upgrade ?? '')
@@ -241,17 +240,17 @@ export abstract class ExchangeView implements DetourOwner {
     this.responseSource.failAll(gone)
   }
 
-  /** Decides how a relayed response is sent, now that everything has been done to it. */
+  /** Decides how a relayed response is framed, after all edits. */
   protected frame(client: DownstreamStream): Framing {
     const { request, responseHead, responseBody } = this
-    const status = tellableStatus(request, responseHead.status)
+    const status = statusForClient(request, responseHead.status)
     if (status !== responseHead.status) responseHead.status = status
     const framing = frameResponse(request, responseHead, responseBody, client.framesBodies)
     if (framing.isCloseDelimited) client.mustClose = true
     return framing
   }
 
-  /** Leaves a request that may have no content without the one that a policy has given it. */
+  /** Drops the content that a policy has given to a request that must not have any. */
   protected dropForbiddenContent(): void {
     if (!admitsContent(this.request)) this.requestBody.replace(nothing)
   }
@@ -260,14 +259,14 @@ export abstract class ExchangeView implements DetourOwner {
     return frameRequest(this.request, this.requestBody)
   }
 
-  /** Forgets the last request and lets its bytes go. */
+  /** Forgets the last request and releases its bytes. */
   protected clear(): void {
     this.request.release()
     this.responseHead.release()
     this.requestSource.start('none', 0, false)
     this.responseSource.start('none', 0, false)
     this.learned.clear()
-    if (this.facts.size > 0) this.facts.clear()
+    if (this.extensions.size > 0) this.extensions.clear()
     this.place = noPlace
     this.forwardedFor = undefined
     this.#clientSource = unknownPeer

@@ -18,11 +18,10 @@ import { Deadlines } from './deadlines.ts'
 import type { ExchangePhase } from './exchange-phase.ts'
 import type { ExchangePool } from './exchange-pool.ts'
 import { ExchangeView } from './exchange-view.ts'
-import { writeOwnAnswer } from './own-answer.ts'
-import { beginOwnStream, OwnStream } from './own-stream.ts'
+import { beginOwnStream, OwnStream, writeOwnAnswer } from './own-answer.ts'
 import { RequestUpload } from './request-upload.ts'
 
-/** One request and its response: the data plane's view, and the way from socket to socket. */
+/** One request and its response: the view of the data plane, and the transfer from socket to socket. */
 export class HttpExchange
   extends ExchangeView
   implements ServerExchange, DownstreamHandler, UpstreamHandler
@@ -33,13 +32,13 @@ export class HttpExchange
   readonly #attempt: Attempt
   readonly #deadlines: Deadlines
   readonly #upload: RequestUpload
-  /** The response is complete on the upstream's side; the connection rests until the client drained. */
+  /** Whether the upstream has sent the whole response, so that only the client must still drain. */
   #isUpstreamDone = false
-  /** onRequest, onResponse and onError told, less the answers to them. */
+  /** Number of calls of onRequest, onResponse and onError that the data plane has not answered. */
   #openDecisions = 0
   #stream: OwnStream | undefined
   #isReadingHead = false
-  /** Of the response that is being sent. */
+  /** The framing of the response that is being sent. */
   #framing: Framing = withoutContent
 
   constructor(parts: EngineParts, pool: ExchangePool) {
@@ -55,9 +54,9 @@ export class HttpExchange
     this.#deadlines = new Deadlines(parts.timers, (error) => this.#stop(error, 'timeout'))
   }
 
-  // --- life ---
+  // --- start and end ---
 
-  /** A head has been read: tells the data plane. */
+  /** Called when a head has been read; notifies the data plane. */
   begin(client: DownstreamStream, body: BodyKind): void {
     this.serve(client)
     this.generation++
@@ -68,7 +67,7 @@ export class HttpExchange
     this.headIsFresh = true
     this.#notify(undefined)
     this.headIsFresh = false
-    this.request.settle()
+    this.request.detach()
   }
 
   respond(
@@ -133,7 +132,7 @@ export class HttpExchange
     this.#openDecisions--
     const client = this.client
     if (client === undefined || this.#phase !== 'answering' || !this.hasResponse) return
-    // Until here another attempt could still be made.
+    // Up to this point another attempt could still be made.
     this.requestBody.stopRecording()
     const head = this.responseHead
     this.#framing = this.frame(client)
@@ -235,14 +234,14 @@ export class HttpExchange
     }
   }
 
-  /** Everything written has left. */
+  /** Called when everything that was written has been sent. */
   onClientDrain(): void {
     if (this.#phase === 'relaying') this.responseBody.drained()
     else if (this.#phase === 'tunnel') this.tunnel?.clientDrained()
     else if (this.#phase === 'flushing') this.#complete()
   }
 
-  /** The body of the request breaks the chunked coding. */
+  /** Called when the body of the request violates the chunked coding. */
   onBadRequestBody(error: GatewayError): void {
     const client = this.client
     if (client === undefined) return
@@ -254,7 +253,7 @@ export class HttpExchange
     else if (this.#phase !== 'over') this.#answerError(error)
   }
 
-  /** The client has gone, or sends nothing more while it waits. */
+  /** Called when the client is gone, or sends nothing more although it should. */
   onClientGone(error?: GatewayError): void {
     if (this.#phase === 'over') return
     if (this.#phase === 'tunnel' && error === undefined) this.ending = 'complete'
@@ -265,11 +264,11 @@ export class HttpExchange
     this.#over()
   }
 
-  onOutletFed(): void {
+  onReturned(): void {
     if (this.#phase === 'relaying' && this.responseBody.sent) this.#responseSent()
   }
 
-  onOutletFailed(error: GatewayError): void {
+  onReturnFailed(error: GatewayError): void {
     if (this.#phase === 'deciding') this.#answerError(error)
     else this.#stop(error, 'upstream-cut')
   }
@@ -301,7 +300,7 @@ export class HttpExchange
     this.#notify(error)
   }
 
-  /** The data plane's turn: an error, a request or a response, by the phase. */
+  /** Calls the data plane: onError if there is an error, otherwise the method for the phase. */
   #notify(error: GatewayError | undefined): void {
     const { handler } = this.#parts
     const generation = this.generation
@@ -315,7 +314,7 @@ export class HttpExchange
     }
   }
 
-  /** The data plane threw and will not answer. */
+  /** Responds 500 after the data plane threw, because it will not respond. */
   #answerBug(thrown: unknown, generation: number): void {
     if (generation !== this.generation) return
     this.error = new GatewayError('bug', undefined, thrown)
@@ -324,7 +323,7 @@ export class HttpExchange
     else if (this.#phase === 'relaying') this.#cut('upstream-cut')
   }
 
-  /** The response is written to its end. */
+  /** Called when the response has been written completely. */
   #responseSent(): void {
     if (this.#phase !== 'relaying') return
     this.#dropUnfinishedUpstream()
@@ -341,7 +340,7 @@ export class HttpExchange
     this.#over()
   }
 
-  /** The rest of the response does not come: a transform ends it in its format, or it is cut. */
+  /** Ends a response that will not be completed: a transform ends it in its format, or it is cut. */
   #breakOff(error: GatewayError, ending: Ending): void {
     this.error = error
     if (!this.responseBody.conclude()) {
@@ -353,14 +352,14 @@ export class HttpExchange
     this.#responseSent()
   }
 
-  /** Part of the response has been sent: only a broken connection can say that it is not whole. */
+  /** Closes the connection, which alone shows that a response that was sent in part is incomplete. */
   #cut(ending: Ending): void {
     this.ending = ending
     this.client?.cut(this.#framing.isCloseDelimited)
     this.#over()
   }
 
-  /** The rest of the upstream's body is not needed. */
+  /** Drops the rest of the upstream's body, which is not needed. */
   #dropUnfinishedUpstream(): void {
     if (this.responseSource.ended) return
     this.#attempt.drop()
@@ -385,12 +384,11 @@ export class HttpExchange
     client.exchangeOver(this)
   }
 
-  /** Returns to the pool, unless something may still refer to this exchange. */
+  /** Returns this exchange to the pool, unless something may still refer to it. */
   recycle(): void {
     this.client = undefined
-    // A late answer must not reach another request.
+    // A late answer of the data plane must not reach another request.
     if (this.#openDecisions !== 0 || this.ending !== 'complete') return
-    if (this.#pool.isFull) return
     this.clear()
     this.#isUpstreamDone = false
     this.#framing = withoutContent

@@ -1,10 +1,13 @@
+/** Responses of the gateway's own. */
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
-import { type BodyShape, frameResponse, tellableStatus } from '../message/framing.ts'
+import type { ResponseStream } from '../contracts/requests.ts'
+import { type BodyShape, type Framing, frameResponse, statusForClient } from '../message/framing.ts'
+import type { MessageBody } from '../message/message-body.ts'
 import { httpDate } from '../message/status-line.ts'
 
 const nothing = Buffer.alloc(0)
 
-/** Bytes that are there from the start. */
+/** The shape of a body that is complete from the start. */
 const wholeBody = (length: number): BodyShape => ({
   kind: 'none',
   isLengthKnown: true,
@@ -12,8 +15,8 @@ const wholeBody = (length: number): BodyShape => ({
 })
 
 /**
- * Writes an answer of the gateway's own. Returns the bytes of its body that were sent.
- * @throws GatewayError filter_failed when a header is not HTTP; nothing is written then
+ * Writes a whole response. Returns the number of body bytes that were sent.
+ * @throws GatewayError filter_failed if a header is not valid HTTP; nothing is written then
  */
 export function writeOwnAnswer(
   client: DownstreamStream,
@@ -22,18 +25,9 @@ export function writeOwnAnswer(
   headers: readonly (readonly [string, string])[],
   body: string | Uint8Array | undefined,
 ): number {
-  const { request, responseHead: head } = exchange
-  head.compose(tellableStatus(request, status), headers)
+  exchange.responseHead.compose(statusForClient(exchange.request, status), headers)
   const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? nothing)
-  const { fields, hasContent } = frameResponse(
-    request,
-    head,
-    wholeBody(bytes.length),
-    client.framesBodies,
-  )
-  let text = head.text(fields)
-  if (!head.fields.has('date')) text += `date: ${httpDate()}\r\n`
-  client.sendHead(text, exchange)
+  const { hasContent } = sendOwnHead(client, exchange, wholeBody(bytes.length))
   if (hasContent) {
     const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     client.sink.appendBytes(whole, 0, whole.length)
@@ -41,4 +35,67 @@ export function writeOwnAnswer(
   client.sink.endBody('')
   client.sink.flush()
   return hasContent ? bytes.length : 0
+}
+
+/**
+ * Writes the head of a response whose body follows piece by piece. Returns how the body is framed.
+ * @throws GatewayError filter_failed if a header is not valid HTTP; nothing is written then
+ */
+export function beginOwnStream(
+  client: DownstreamStream,
+  exchange: DownstreamHandler,
+  status: number,
+  headers: readonly (readonly [string, string])[],
+): Framing {
+  exchange.responseHead.compose(statusForClient(exchange.request, status), headers)
+  exchange.responseSource.start('stream', -1, false)
+  return sendOwnHead(client, exchange, exchange.responseSource)
+}
+
+function sendOwnHead(
+  client: DownstreamStream,
+  exchange: DownstreamHandler,
+  body: BodyShape,
+): Framing {
+  const { request, responseHead: head } = exchange
+  const framing = frameResponse(request, head, body, client.framesBodies)
+  const date = head.fields.has('date') ? '' : `date: ${httpDate()}\r\n`
+  if (framing.isCloseDelimited) client.mustClose = true
+  client.sendHead(head.text(framing.fields) + date, exchange)
+  return framing
+}
+
+/** The body of a response that is written piece by piece. */
+export class OwnStream implements ResponseStream {
+  readonly #body: MessageBody
+  readonly #onEnd: () => void
+  #isOver = false
+  onDrain: (() => void) | undefined
+
+  /** `onEnd` is called once the body has all of its bytes. */
+  constructor(body: MessageBody, onEnd: () => void) {
+    this.#body = body
+    this.#onEnd = onEnd
+  }
+
+  get isSlow(): boolean {
+    return !this.#isOver && this.#body.blocked
+  }
+
+  write(bytes: Buffer): void {
+    if (!this.#isOver) this.#body.feed(bytes, 0, bytes.length)
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#body.feed(nothing, 0, 0, true)
+    this.#onEnd()
+  }
+
+  /** Called when the exchange is over, since its body may soon belong to another exchange. */
+  close(): void {
+    this.#isOver = true
+    this.onDrain = undefined
+  }
 }

@@ -6,44 +6,44 @@ import type { RequestHeadView } from '../message/request-head.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 
 /**
- * How long an upstream may leave an expectation of 100 (Continue) unanswered. Then the body is sent,
- * as RFC 9110 10.1.1 asks of clients: some servers never answer, and some clients wait for ever.
+ * How long an upstream may leave the expectation of 100 (Continue) unanswered. Then the body is sent,
+ * as RFC 9110 10.1.1 asks of clients: some servers never answer, and some clients wait forever.
  */
 const patienceMs = 3_000
 
-/** The request that is sent, as far as this cares. */
+/** The request to send. */
 interface UploadOwner {
   readonly request: RequestHeadView
   readonly requestBody: MessageBody
   readonly requestFraming: FramingFields
   readonly upgrade: string | undefined
   readonly client: DownstreamStream | undefined
-  /** Counts requests of the same object. */
+  /** Incremented when the same object serves another request. */
   readonly generation: number
   onUploadFailed(thrown: unknown): void
 }
 
 /**
- * Sends head and body of a request to an upstream. If the client waits for 100 (Continue), it is the
- * upstream that decides: the expectation goes on to it, and the client is asked for the body when the
- * upstream has asked for it, has been silent for too long, or the client has begun by itself.
+ * Sends head and body of a request to an upstream. If the client waits for 100 (Continue), the
+ * expectation is passed on. The body is sent when the upstream asks for it or stays silent for too
+ * long, or when the client starts to send without waiting.
  */
 export class RequestUpload implements TimerOwner {
   readonly #timers: TimerWheel
   readonly #owner: UploadOwner
   readonly #timer = new Timer(this)
-  /** The upstream that has to answer the expectation first. */
-  #asked: UpstreamStream | undefined
+  /** The upstream that has not answered the expectation yet. */
+  #askedUpstream: UpstreamStream | undefined
 
   constructor(timers: TimerWheel, owner: UploadOwner) {
     this.#timers = timers
     this.#owner = owner
   }
 
-  /** The link takes the request. */
+  /** Called when the stream is ready for the request. */
   start(stream: UpstreamStream): void {
     const { request, requestFraming, upgrade, client } = this.#owner
-    // A body that a policy has replaced is here already.
+    // A body that a policy has replaced is complete already.
     const isReplaced = requestFraming === 'none' || typeof requestFraming === 'number'
     const asksFirst = client?.awaitsContinue === true && !isReplaced
     stream.sendRequest(request, requestFraming, upgrade, asksFirst)
@@ -51,14 +51,14 @@ export class RequestUpload implements TimerOwner {
       this.#send(stream)
       return
     }
-    this.#asked = stream
+    this.#askedUpstream = stream
     this.#timers.arm(this.#timer, patienceMs)
     stream.sink.flush()
   }
 
-  /** The upstream or the client wants the body to be sent now. Returns false if it is under way. */
+  /** Sends the body now, as the upstream or the client wants. Returns false if it is under way. */
   proceed(): boolean {
-    const stream = this.#asked
+    const stream = this.#askedUpstream
     if (stream === undefined) return false
     this.stop()
     this.#send(stream)
@@ -66,12 +66,12 @@ export class RequestUpload implements TimerOwner {
   }
 
   /**
-   * The final response has begun before the body was asked for. A client may send it nevertheless,
-   * unless it was refused; after a final response there is no 100 (Continue).
+   * Called when the final response begins before the body was asked for. The client may send the body
+   * nevertheless, unless the status is an error; 100 (Continue) cannot follow a final response.
    */
   answered(status: number): void {
     const { client } = this.#owner
-    if (this.#asked === undefined || client === undefined) return
+    if (this.#askedUpstream === undefined || client === undefined) return
     if (status >= 400) {
       this.stop()
       return
@@ -80,10 +80,10 @@ export class RequestUpload implements TimerOwner {
     this.proceed()
   }
 
-  /** The upstream is not asked any more. */
+  /** Stops waiting for an answer to the expectation. */
   stop(): void {
-    if (this.#asked === undefined) return
-    this.#asked = undefined
+    if (this.#askedUpstream === undefined) return
+    this.#askedUpstream = undefined
     this.#timers.disarm(this.#timer)
   }
 

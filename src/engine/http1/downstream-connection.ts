@@ -4,52 +4,55 @@ import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { AcceptedConnection, OpenConnection } from '../contracts/connections.ts'
 import type { DownstreamHandler } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import { admitsPreface, handOver } from '../http2/open-session.ts'
+import { admitsPreface, handOver } from '../http2/downstream-session.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
-import { refusedRequest } from '../message/head-reader.ts'
 import type { MessageBody } from '../message/message-body.ts'
+import { refusedRequest, unservedHead } from '../message/refusals.ts'
 import { reasonPhrase } from '../message/status-line.ts'
-import { unservedHead } from '../message/unserved-head.ts'
-import { overReadSocket } from '../sockets/read-socket.ts'
-import { Transport, type TransportOwner } from '../sockets/transport.ts'
+import { acceptTransport } from '../sockets/accept-transport.ts'
+import { ConnectionAddresses } from '../sockets/connection-ends.ts'
+import type { Transport, TransportOwner } from '../sockets/transport.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import { discardLimit, Http1DownstreamStream } from './downstream-stream.ts'
 import { LingeringClose } from './lingering-close.ts'
 import { RequestWatch } from './request-watch.ts'
 
-/** `open`: requests are read. `tunnel`: bytes are copied. `closed`: gone, or in other hands. */
+/** `open`: requests are read. `tunnel`: bytes are copied. `closed`: closed, or owned by another object. */
 type State = 'open' | 'tunnel' | 'closed'
 
-/** Bytes that may wait unread before the socket is paused. */
+/** Maximum number of unread bytes before the socket is paused. */
 const unreadLimit = 16 * 1024
-/** How long a tunnel may stay open in one direction only. */
+/** How long a tunnel may stay open after one side has ended its stream. */
 const halfOpenMs = 60_000
 
-/** One HTTP/1.1 client connection: requests strictly one after the other (RFC 9112 9.3). */
+/** One HTTP/1.1 client connection, which serves one request after the other (RFC 9112 9.3). */
 export class DownstreamConnection implements OpenConnection, TransportOwner, TimerOwner {
   readonly #parts: EngineParts
   readonly #limits: EngineLimits
   readonly port: number
   readonly tls: TlsChoice | undefined
   readonly transport: Transport
+  readonly addresses: ConnectionAddresses
   readonly #stream: Http1DownstreamStream
   readonly #timer = new Timer(this)
   #state: State = 'open'
   #exchange: DownstreamHandler | undefined
-  /** The exchange is over; the rest of its request is read away. */
+  /** Whether the exchange has ended, and the rest of its request is read and dropped. */
   #isDiscarding = false
   #discardFrom = 0
   readonly #unread = new UnreadBytes()
-  /** The preface of HTTP/2 may come: no head has been read so far, and TLS has agreed on nothing else. */
+  /** Whether the HTTP/2 preface may follow: no head was read yet, and ALPN has not selected HTTP/1.1. */
   #mayBeHttp2: boolean
   #isPumping = false
   #isFeeding = false
-  /** Head bytes of the next request have arrived, and its time runs. */
+  /** Whether bytes of the next head have arrived, so that the time limit for the head runs. */
   #isHeadTimed = false
-  /** How far the head that is arriving has been read. */
+  /** Offset at which reading the incomplete head continues. */
   #resume = 0
   readonly #watch: RequestWatch
+  /** Whether the connection closes after the current response. */
+  #isLast = false
 
   constructor(parts: EngineParts, { limits, port, socket, secure, wasRead }: AcceptedConnection) {
     this.#parts = parts
@@ -58,10 +61,8 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     this.#limits = limits
     this.#mayBeHttp2 = secure === undefined || admitsPreface(secure)
     const meter = secure === undefined ? parts.clientMeter : parts.tlsMeter
-    this.transport =
-      wasRead !== true
-        ? Transport.overShared(parts, socket, this, meter, secure?.raw)
-        : overReadSocket(parts, socket, this, meter)
+    this.transport = acceptTransport(parts, { socket, raw: secure?.raw, wasRead }, this, meter)
+    this.addresses = new ConnectionAddresses(this.transport.socket)
     this.#stream = new Http1DownstreamStream(parts, this)
     this.#watch = new RequestWatch(parts, this.#timer, limits)
     parts.connections.add(this)
@@ -74,7 +75,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     return this.tls === undefined ? 'http' : 'https'
   }
 
-  /** A request is being served. */
+  /** Whether a request is being served. */
   get isBusy(): boolean {
     return this.#exchange !== undefined && !this.#isDiscarding
   }
@@ -90,7 +91,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     this.#unread.keep(bytes)
   }
 
-  /** Reads on: heads while no request is served, else what is wanted of the body. */
+  /** Reads heads while no request is served, otherwise as much of the body as is wanted. */
   #pump(): void {
     if (this.#isPumping) return
     this.#isPumping = true
@@ -104,15 +105,15 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     else this.transport.resume()
   }
 
-  /** Reads no more for now, and so cannot hear that the client goes: not without a limit. */
+  /** Pauses reading. The time is limited, because a close of the connection is not noticed meanwhile. */
   #pause(): void {
     this.transport.pause()
-    this.#watch.rest()
+    this.#watch.pause()
     const exchange = this.#exchange
     if (exchange !== undefined && this.isBusy && !this.#timer.isArmed) this.#watch.begin(exchange)
   }
 
-  /** One step; false when there is nothing to do before more bytes or a drain. */
+  /** Takes one step. Returns false if more bytes or a drain must come first. */
   #step(): boolean {
     if (this.#exchange !== undefined) return this.#feedBody()
     if (this.#unread.size === 0) {
@@ -149,8 +150,8 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     }
     this.#mayBeHttp2 = false
     this.#isHeadTimed = false
-    this.#parts.timers.rest(this.#timer)
-    const exchange = this.#parts.exchanges.take()
+    this.#parts.timers.disarmLazily(this.#timer)
+    const exchange = this.#parts.takeExchange()
     exchange.request.load(reader, this.#unread.bytes, this.#unread.start)
     exchange.request.scheme = this.#scheme
     this.#unread.start += reader.headLength
@@ -162,7 +163,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     return true
   }
 
-  /** The preface of HTTP/2 where a first request was expected (RFC 9113 3.3). */
+  /** Called when the client has sent the HTTP/2 preface in place of a first request (RFC 9113 3.3). */
   #becomeHttp2(): void {
     const { bytes, start, end } = this.#unread
     this.#leave()
@@ -208,15 +209,15 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     return !ended && receivedBytes === 0 && this.#unread.size === 0
   }
 
-  /** The body of the request is wanted now. */
+  /** Called when the body of the request is wanted now. */
   wantBody(): void {
     if (this.#exchange === undefined) return
-    this.#watch.rest()
+    this.#watch.pause()
     if (this.awaitsContinue && !this.#isDiscarding && !this.transport.closed) {
       this.#stream.sendContinue()
     }
     if (!this.#isPumping) this.#pump()
-    // Inside the pump the body is fed at once, so that head and body leave together.
+    // Inside the pump the body is read at once, so that head and body are sent together.
     else for (let isFed = true; isFed; ) isFed = this.#feedBody()
   }
 
@@ -229,12 +230,12 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     if (start < end) this.#exchange?.onClientTunnelBytes(bytes, start, end)
   }
 
-  /** One side of the tunnel has ended its stream: the other one gets this long to do so. */
+  /** Called when one side of the tunnel has ended its stream; limits the time for the other side. */
   limitTunnel(): void {
     if (this.#exchange !== undefined) this.#watch.limit(this.#exchange, halfOpenMs)
   }
 
-  /** The exchange has ended; called once for each. */
+  /** Called once for each exchange, when it has ended. */
   exchangeOver(exchange: DownstreamHandler): void {
     const body = exchange.requestSource
     if (!body.ended && !this.#stream.mustClose && !this.transport.closed) {
@@ -271,10 +272,10 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     this.#parts.onActivityEnded()
   }
 
-  /** Answers a head that is not served, and closes. */
+  /** Answers a head that is refused, and closes. */
   #refuse(error: GatewayError, isSilent = false): void {
     this.#parts.counters.badHeads++
-    this.#parts.handler.onBadHead(this.port, error, this.#stream.source, this.#scheme)
+    this.#parts.handler.onBadHead(this.port, error, this.addresses.source, this.#scheme)
     const { status, text } = error.row
     const body = isSilent ? '' : text
     this.transport.appendText(
@@ -284,19 +285,17 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     this.close()
   }
 
-  /** Responses tell it already. */
+  /** Does nothing, because responses announce the end themselves. */
   announceEnd(): void {}
 
-  #isLast = false
-
-  /** Closes now if nothing is served, else after the response under way. */
+  /** Closes at once if no request is being served, otherwise after the current response. */
   closeSoon(): void {
     this.#isLast = true
     if (this.isBusy) this.#stream.mustClose = true
     else if (this.#unread.size === 0 && this.#state === 'open') this.close()
   }
 
-  /** Sends what is written, then ends; what still comes is read away for a while. */
+  /** Sends what is written, then closes. What still arrives is read and dropped for a limited time. */
   close(): void {
     if (this.#state === 'closed') return
     this.#leave()
@@ -306,7 +305,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     new LingeringClose(this.#parts, this)
   }
 
-  /** The transport gets another owner. */
+  /** Ends the use of the transport, which another owner takes over. */
   #leave(): void {
     this.#state = 'closed'
     this.#unread.clear()
@@ -314,7 +313,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     this.#parts.connections.delete(this)
   }
 
-  /** Drops the connection and whatever is served on it. */
+  /** Drops the connection and the request that is being served. */
   abort(): void {
     const exchange = this.#exchange
     if (!this.transport.closed) this.transport.destroy()
@@ -352,7 +351,7 @@ export class DownstreamConnection implements OpenConnection, TransportOwner, Tim
     const progress = this.#watch.check(exchange, this.#stream.isAnswered)
     if (progress === 'slow') exchange.onBadRequestBody(new GatewayError('request_body_timeout'))
     if (progress !== 'stalled') return
-    // Nothing is awaited of a client that has sent all and can be heard.
+    // A client that has sent its whole request may wait, as long as a close would be noticed.
     const isAwaited = this.#state !== 'open' || !exchange.requestSource.ended
     if (isAwaited || this.transport.paused) this.abort()
   }

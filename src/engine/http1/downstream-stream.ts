@@ -1,21 +1,16 @@
 import type { Socket } from 'node:net'
-import type { Peer } from '../../exchange/exchange.ts'
+import type { ClientConnection } from '../contracts/connections.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
-import { ConnectionAddresses } from '../sockets/connection-ends.ts'
 import type { Transport } from '../sockets/transport.ts'
-import type { TlsChoice } from '../tls/tls-choice.ts'
 
-/** Request body bytes that are read away so that a connection can be kept. */
+/** Maximum number of bytes of a request body that are read and dropped to keep a connection. */
 export const discardLimit = 64 * 1024
 
-/** The connection of such a stream, which reads requests from its client. */
-interface StreamConnection {
-  readonly port: number
-  readonly tls: TlsChoice | undefined
-  readonly transport: Transport
+/** The connection of an HTTP/1.1 stream, which reads the requests. */
+interface Http1Connection extends ClientConnection {
   readonly awaitsContinue: boolean
   wantBody(): void
   openTunnel(): void
@@ -24,61 +19,35 @@ interface StreamConnection {
 }
 
 /**
- * What an HTTP/1.1 connection is to the exchange that it serves: responses are written here. There is
- * one for each connection, since its requests come one after the other.
+ * Writes the responses of an HTTP/1.1 connection, for the exchange that it serves. There is one for each
+ * connection, because its requests come one after the other.
  */
 export class Http1DownstreamStream implements DownstreamStream {
   readonly #parts: EngineParts
-  readonly #connection: StreamConnection
+  readonly connection: Http1Connection
   readonly #transport: Transport
   readonly framesBodies = false
-  #addresses: ConnectionAddresses | undefined
   hasContinued = false
-  /** The response under way is the last one. */
+  /** Whether the connection closes after the current response. */
   mustClose = false
-  /** The response has begun. */
+  /** Whether the response has begun. */
   isAnswered = false
 
-  constructor(parts: EngineParts, connection: StreamConnection) {
+  constructor(parts: EngineParts, connection: Http1Connection) {
     this.#parts = parts
-    this.#connection = connection
+    this.connection = connection
     this.#transport = connection.transport
   }
 
-  /** Another request is served. */
+  /** Called when another request is served. */
   begin(mustClose: boolean): void {
     this.hasContinued = false
     this.isAnswered = false
     this.mustClose = mustClose
   }
 
-  get port(): number {
-    return this.#connection.port
-  }
-
-  get tls(): TlsChoice | undefined {
-    return this.#connection.tls
-  }
-
-  get #connectionAddresses(): ConnectionAddresses {
-    this.#addresses ??= new ConnectionAddresses(this.socket)
-    return this.#addresses
-  }
-
-  get source(): Peer {
-    return this.#connectionAddresses.source
-  }
-
-  get local(): Peer {
-    return this.#connectionAddresses.local
-  }
-
   get sink(): Transport {
     return this.#transport
-  }
-
-  get socket(): Socket {
-    return this.#transport.socket
   }
 
   get bufferHolder(): Socket | undefined {
@@ -90,11 +59,11 @@ export class Http1DownstreamStream implements DownstreamStream {
   }
 
   get awaitsContinue(): boolean {
-    return this.#connection.awaitsContinue
+    return this.connection.awaitsContinue
   }
 
   wantBody(): void {
-    this.#connection.wantBody()
+    this.connection.wantBody()
   }
 
   sendContinue(): void {
@@ -123,9 +92,8 @@ export class Http1DownstreamStream implements DownstreamStream {
   }
 
   /**
-   * The Connection field of a response that is about to be written. The connection is not kept if
-   * the rest of the request would have to be read away at length, or may or may not come (a 100 was
-   * not sent).
+   * Returns the Connection field of a response that is about to be written. The connection is closed
+   * after it if much of the request is still to come, or if the rest may never come (no 100 was sent).
    */
   #connectionField({ request, requestSource }: DownstreamHandler): string {
     if (this.#parts.isDraining) this.mustClose = true
@@ -145,11 +113,11 @@ export class Http1DownstreamStream implements DownstreamStream {
   }
 
   openTunnel(): void {
-    this.#connection.openTunnel()
+    this.connection.openTunnel()
   }
 
   limitTunnel(): void {
-    this.#connection.limitTunnel()
+    this.connection.limitTunnel()
   }
 
   cut(isCloseDelimited: boolean): void {
@@ -159,6 +127,6 @@ export class Http1DownstreamStream implements DownstreamStream {
   }
 
   exchangeOver(exchange: DownstreamHandler): void {
-    this.#connection.exchangeOver(exchange)
+    this.connection.exchangeOver(exchange)
   }
 }

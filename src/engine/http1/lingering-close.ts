@@ -6,13 +6,13 @@ import type { TlsChoice } from '../tls/tls-choice.ts'
 
 /** How long a client may be silent before its connection is dropped. */
 const silenceMs = 2_000
-/** How long a client may go on with a request that was answered early. */
+/** How long a client may continue to send a request that was answered early. */
 const longestMs = 30_000
 
 /**
- * The end of a client connection: everything is written, and what still comes is read away
- * (RFC 9112 9.6). A connection that is closed while bytes arrive is reset, and the client then loses
- * an answer that it has not read yet.
+ * Closes a client connection after everything was written. What still arrives is read and dropped (RFC
+ * 9112 9.6): a connection that is closed while bytes arrive is reset, and the client could lose a
+ * response that it has not read yet.
  */
 export class LingeringClose implements OpenConnection, TransportOwner, TimerOwner {
   readonly port: number
@@ -23,7 +23,7 @@ export class LingeringClose implements OpenConnection, TransportOwner, TimerOwne
   #hasRead = false
   #leftMs = longestMs
 
-  /** Takes the place of a connection that is counted as open. */
+  /** Takes over a connection, which still counts as open. */
   constructor(
     parts: EngineParts,
     { port, tls, transport }: Pick<OpenConnection, 'port' | 'tls' | 'transport'>,

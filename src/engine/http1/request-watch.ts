@@ -1,33 +1,29 @@
 import type { DownstreamHandler } from '../contracts/downstream.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
 import { BodyPace, paceCheckMs } from '../message/body-pace.ts'
-import type { EngineClock, Timer, TimerWheel } from '../time/timer-wheel.ts'
+import type { Timer } from '../time/timer-wheel.ts'
 
-/** `stalled`: nothing has moved for too long. `slow`: the body of the request comes too slowly. */
+/** `stalled`: no byte has moved for too long. `slow`: the request body arrives too slowly. */
 type Progress = 'fine' | 'stalled' | 'slow'
 
-interface WatchParts {
-  readonly timers: TimerWheel
-  readonly clock: EngineClock
-}
-
-/** Looks after the request that a connection of HTTP/1.1 serves, by the connection's timer. */
+/** Checks the progress of an HTTP/1.1 request with the timer of its connection. */
 export class RequestWatch {
-  readonly #parts: WatchParts
+  readonly #parts: EngineParts
   readonly #timer: Timer
   readonly #limits: EngineLimits
   readonly #pace = new BodyPace()
-  /** Bytes moved, and when that was seen to have changed. */
-  #moved = 0
+  /** Bytes moved until the last check that found progress, and the time of that check. */
+  #movedBytes = 0
   #movedAt = 0
 
-  constructor(parts: WatchParts, timer: Timer, limits: EngineLimits) {
+  constructor(parts: EngineParts, timer: Timer, limits: EngineLimits) {
     this.#parts = parts
     this.#timer = timer
     this.#limits = limits
   }
 
-  /** A request with a body that is not there yet. */
+  /** Called when a request begins whose body has not arrived yet. */
   begin(exchange: DownstreamHandler): void {
     const now = this.#parts.clock.now()
     this.#pace.start(now)
@@ -35,19 +31,19 @@ export class RequestWatch {
     this.#arm(this.#isPaced(exchange, false), now)
   }
 
-  /** Nothing of a request may move for longer than this, whatever the limit is otherwise. */
+  /** Replaces the limit for the time without progress. */
   limit(exchange: DownstreamHandler, ms: number): void {
     const now = this.#parts.clock.now()
     this.#note(exchange, now + ms - this.#limits.stallTimeoutMs)
     this.#arm(false, now)
   }
 
-  /** Nothing is read for now. */
-  rest(): void {
-    this.#pace.rest()
+  /** Called when reading is paused. */
+  pause(): void {
+    this.#pace.pause()
   }
 
-  /** The timer is due. `isAnswered`: a response is on its way, and the body may take its time. */
+  /** Called when the timer is due. The pace of the body is not checked once the response has begun. */
   check(exchange: DownstreamHandler, isAnswered: boolean): Progress {
     const now = this.#parts.clock.now()
     const isPaced = this.#isPaced(exchange, isAnswered)
@@ -56,7 +52,8 @@ export class RequestWatch {
     if (isPaced && !this.#pace.keepsUp(receivedBytes, wantsBytes, minBodyBytesPerSecond, now)) {
       return 'slow'
     }
-    if (exchange.requestBytes + exchange.responseBytes !== this.#moved) this.#note(exchange, now)
+    if (exchange.requestBytes + exchange.responseBytes !== this.#movedBytes)
+      this.#note(exchange, now)
     else if (now - this.#movedAt >= stallTimeoutMs) return 'stalled'
     this.#arm(isPaced, now)
     return 'fine'
@@ -67,7 +64,7 @@ export class RequestWatch {
   }
 
   #note(exchange: DownstreamHandler, now: number): void {
-    this.#moved = exchange.requestBytes + exchange.responseBytes
+    this.#movedBytes = exchange.requestBytes + exchange.responseBytes
     this.#movedAt = now
   }
 

@@ -1,43 +1,30 @@
-import type { Socket } from 'node:net'
 import { INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors/index.ts'
-import type { HttpVersion } from '../../exchange/connection.ts'
-import { type ReadBuffer, type ReadInto, readBufferSize } from '../bytes/read-buffers.ts'
+import type { ReadBuffer } from '../bytes/read-buffers.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
-import { connectTimeout, idleTimeoutMs } from '../limits/connection-times.ts'
+import type { ConnectionOwner, UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
+import { connectTimeout, idleTimeoutMs } from '../limits/engine-limits.ts'
 import type { FramingFields } from '../message/head-output.ts'
-import { interimLimit, refusedResponse } from '../message/head-reader.ts'
+import { interimLimit } from '../message/head-reader.ts'
+import type { BodyKind } from '../message/message-body.ts'
+import { refusedResponse } from '../message/refusals.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
+import type { ResponseHeadView } from '../message/response-head.ts'
 import { dialError, lostError } from '../sockets/dial.ts'
 import { type OpeningOwner, openTransport } from '../sockets/open-transport.ts'
 import type { Transport } from '../sockets/transport.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
+import { currentLoopTick } from '../time/loop-ticks.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
-import { bodyKind, switchesAsAsked } from './response-kind.ts'
 
 type State = 'connecting' | 'idle' | 'head' | 'body' | 'tunnel' | 'closed'
 
-/** Who keeps the connections to one address. */
-export interface ConnectionOwner {
-  readonly address: UpstreamAddress
-  /** It is idle: the next request may have it. */
-  keep(connection: UpstreamConnection): void
-  /** False if the address negotiates and the server has not selected this version. */
-  accepts(version: HttpVersion, socket: Socket): boolean
-  /** It is idle no more. */
-  forget(connection: UpstreamConnection): void
-  closed(connection: UpstreamConnection): void
-  /** It is made to another address of the name. Returns who keeps it from now on. */
-  moved(connection: UpstreamConnection, address: UpstreamAddress): ConnectionOwner
-}
-
-/** One HTTP/1.1 connection to an upstream: at most one request at a time, read strictly. */
+/** One HTTP/1.1 connection to an upstream, with at most one request at a time. */
 export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOwner {
   readonly #parts: EngineParts
-  #owner: ConnectionOwner
-  /** Absent where bytes come as buffers of their own. */
+  #owner: ConnectionOwner<UpstreamConnection>
+  /** The buffer that bytes are read into; undefined if each read has its own buffer. */
   readonly #buffer: ReadBuffer | undefined
   readonly transport: Transport
   readonly framesBodies = false
@@ -46,26 +33,26 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   readonly #startedAt: number
   #handler: UpstreamHandler | undefined
   #state: State = 'connecting'
-  /** Bytes that came before they could be used. */
+  /** Bytes that arrived before they could be used. */
   readonly #held = new UnreadBytes()
-  /** How far the head that is arriving has been read. */
+  /** Offset at which reading the incomplete head continues. */
   #resume = 0
   #interims = 0
   #mayReuse = true
-  /** Counts requests: a user object may come back for its next one while we are in a call to it. */
+  /** Incremented for each request: during a call of the handler, its next request may begin here. */
   #generation = 0
-  /** Requests that were answered completely. */
+  /** Number of requests that were answered completely. */
   served = 0
-  /** A client socket still references the read buffer: it must not be reused. */
+  /** Whether a client socket still references the read buffer, so that it must not be reused. */
   isPinned = false
-  /** A byte of the current response has arrived. */
+  /** Whether a byte of the current response has arrived. */
   hasAnswered = false
   lostTick: number | undefined
   readonly serial: number
 
   constructor(
     parts: EngineParts,
-    owner: ConnectionOwner,
+    owner: ConnectionOwner<UpstreamConnection>,
     handler: UpstreamHandler,
     { connectTimeoutMs, race, isLongLived = false }: ConnectOptions,
   ) {
@@ -74,21 +61,11 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.#handler = handler
     this.#buffer = isLongLived ? undefined : parts.readBuffers.lease()
     this.#startedAt = parts.clock.now()
-    const into = this.#buffer && this.#readInto(this.#buffer)
-    this.transport = openTransport(parts, { address: owner.address, race, into, owner: this })
+    const reads = this.#buffer ?? 'events'
+    this.transport = openTransport(parts, { address: owner.address, race, reads, owner: this })
     parts.timers.arm(this.#timer, connectTimeout(connectTimeoutMs))
     this.serial = ++parts.counters.upstreamConnectionsTotal
     parts.counters.upstreamConnectionsOpen++
-  }
-
-  #readInto({ memory, start }: ReadBuffer): ReadInto {
-    return {
-      buffer: memory.subarray(start, start + readBufferSize),
-      callback: (length) => {
-        this.transport.received(memory, start, start + length)
-        return !this.transport.paused
-      },
-    }
   }
 
   get sink(): Transport {
@@ -125,9 +102,9 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     return this.#state === 'idle'
   }
 
-  /** Hands an idle connection to the next request. */
+  /** Begins the next request on an idle connection. */
   use(handler: UpstreamHandler): void {
-    this.#parts.timers.rest(this.#timer)
+    this.#parts.timers.disarmLazily(this.#timer)
     this.#begin(handler)
   }
 
@@ -160,7 +137,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   onBytes(bytes: Buffer, start: number, end: number): void {
     const handler = this.#handler
     if (handler === undefined || this.#state === 'idle') {
-      // Unsolicited bytes: no later request may take them for its response.
+      // Unsolicited bytes must not be taken for the response to a later request.
       this.close()
       return
     }
@@ -216,7 +193,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     }
   }
 
-  /** The final head is there; what lies behind it is body, or must not be there. */
+  /** Called when the final head has been read. Bytes after it are the body, or must not be there. */
   #takeHead(handler: UpstreamHandler, bytes: Buffer, start: number, end: number): void {
     const head = handler.responseHead
     if (head.status === 101 && !switchesAsAsked(handler, head)) {
@@ -298,8 +275,8 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   }
 
   /**
-   * The response is complete: back to the pool, or closed if that is not
-   * safe (bytes after the body, a request that was not sent to its end, no keep-alive).
+   * Called when the response is complete. Returns the connection to the pool, or closes it if reuse is
+   * not safe (bytes after the body, a request that was not sent completely, no keep-alive).
    */
   release(now?: number): void {
     const handler = this.#handler
@@ -318,10 +295,9 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.#parts.timers.arm(this.#timer, idleTimeoutMs, now)
   }
 
-  /** Drops the connection; the handler is not called again. */
+  /** Drops the connection. The handler is not called again. */
   close(): void {
     if (this.#state === 'closed') return
-    if (this.#state === 'idle') this.#owner.forget(this)
     this.#giveBackBuffer()
     this.#state = 'closed'
     this.#handler = undefined
@@ -332,19 +308,17 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.transport.destroy()
   }
 
-  /** The buffer may be used again once neither the kernel nor a client looks at it. */
+  /** Gives the buffer back once neither the kernel nor a client references it. */
   #giveBackBuffer(): void {
     const buffer = this.#buffer
     if (buffer === undefined) return
-    const giveBack = (): void => this.#parts.readBuffers.giveBack(buffer)
-    if (this.transport.isPending) {
-      giveBack()
-      return
-    }
     const isSeen = this.isPinned || this.#state === 'tunnel'
-    const socket = (isSeen ? this.#handler?.bufferHolder : undefined) ?? this.transport.socket
-    if (socket.closed) giveBack()
-    else socket.once('close', giveBack)
+    const holder = isSeen ? this.#handler?.bufferHolder : undefined
+    const { isPending } = this.transport
+    this.#parts.readBuffers.giveBackAfterClose(
+      buffer,
+      isPending ? undefined : (holder ?? this.transport.socket),
+    )
   }
 
   onEnd(): void {
@@ -359,15 +333,16 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   }
 
   /**
-   * The upstream refuses the request before it has all of it. A server that then closes without
-   * reading the rest resets the connection (RFC 9112 9.6), which may be how its response ends.
+   * Whether the upstream has refused the request before it received all of it. A server that then
+   * closes without reading the rest resets the connection (RFC 9112 9.6), so its response may end in a
+   * reset.
    */
   get #isRefused(): boolean {
     const handler = this.#handler
     return handler !== undefined && !handler.isRequestSent && handler.responseHead.status >= 400
   }
 
-  /** The end of the connection is the end of the response; false if it is not. */
+  /** Ends the response at the end of the connection. Returns false if it cannot end there. */
   #endsBody(): boolean {
     const handler = this.#handler
     if (handler === undefined || this.#state !== 'body') return false
@@ -382,7 +357,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   }
 
   onWriteLost(): void {
-    this.lostTick = this.#parts.loopTicks.current
+    this.lostTick = currentLoopTick()
   }
 
   onTimer(): void {
@@ -397,4 +372,19 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.close()
     handler?.onUpstreamFailure(this, error.at(`endpoint ${host}:${port}`))
   }
+}
+
+/** Returns how the body after a final response or a 101 is framed (RFC 9112 6.3). */
+function bodyKind(head: ResponseHeadView, isHead: boolean): BodyKind {
+  const { status } = head
+  if (isHead || status === 101 || status === 204 || status === 304) return 'none'
+  if (head.isChunked) return 'chunked'
+  return head.contentLength >= 0 ? 'length' : 'close'
+}
+
+/** Whether a 101 names one of the requested protocols (RFC 9110 7.8: names ignore case). */
+function switchesAsAsked(handler: UpstreamHandler, head: ResponseHeadView): boolean {
+  const given = head.upgrade?.trim().toLowerCase()
+  const wanted = handler.upgrade?.split(',') ?? []
+  return wanted.some((protocol) => protocol.trim().toLowerCase() === given)
 }

@@ -1,12 +1,13 @@
 import { GatewayError } from '../../errors/index.ts'
-import type { OpenConnection } from '../contracts/connections.ts'
+import type { ClientConnection, OpenConnection } from '../contracts/connections.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
+import { acceptTransport } from '../sockets/accept-transport.ts'
 import { ConnectionAddresses } from '../sockets/connection-ends.ts'
 import type { Transport } from '../sockets/transport.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
-import type { Http2Accepted } from './accepted.ts'
+import type { SecureSocket } from '../tls/tls-handshake.ts'
 import { Http2DownstreamStream } from './downstream-stream.ts'
 import {
   ConnectionError,
@@ -15,69 +16,74 @@ import {
   floodError,
   goawayFrame,
   pingFrame,
+  protocolError,
   rstStreamFrame,
   settingIds,
   windowLimit,
 } from './frames.ts'
-import type { Http2Stream } from './http2-stream.ts'
 import { Keepalive } from './keepalive.ts'
-import { readHttp2Request } from './read-request.ts'
-import { RequestFields, TrailerFields } from './request-fields.ts'
+import { RequestFields, readHttp2Request } from './message-fields.ts'
 import { Http2Session } from './session.ts'
 import { SlowBodies } from './slow-bodies.ts'
-import { StalledStreams, type StallOwner } from './stalled-streams.ts'
+import { StalledStreams } from './stalled-streams.ts'
 
 /** How long a client may take to read the last frames before its connection is dropped. */
 const lingerMs = 2_000
-/** Payload of the PING whose answer says that a client has read our GOAWAY. */
+/** Payload of the PING whose acknowledgement shows that the client has read our GOAWAY. */
 const endPing = 'goodbye!'
-const trailerLimit = 8 * 1024
 /**
- * Bytes that may wait for a client that begins another request. Data waits for windows and for the
- * socket, so that more than this can only be heads of responses that the client does not read.
+ * Maximum number of bytes that may wait for a client that begins another request. Data waits for
+ * windows and for the socket, so more than this can only be response heads that the client does not
+ * read.
  */
 const unreadHeadsLimit = 1024 * 1024
 
-/** What the session's timer waits for. */
+/** The event that the timer of a session waits for. */
 type Waiting = 'preface' | 'block' | 'request' | 'progress' | 'close'
 
+/** A connection that turned out to speak HTTP/2. */
+interface Http2Accepted {
+  readonly limits: EngineLimits
+  readonly port: number
+  readonly tls: TlsChoice | undefined
+}
+
 /** One HTTP/2 connection of a client. */
-export class DownstreamSession
-  extends Http2Session
-  implements OpenConnection, TimerOwner, StallOwner<Http2DownstreamStream>
+class DownstreamSession
+  extends Http2Session<Http2DownstreamStream>
+  implements OpenConnection, ClientConnection, TimerOwner
 {
   readonly port: number
   readonly tls: TlsChoice | undefined
   readonly transport: Transport
+  readonly addresses: ConnectionAddresses
   readonly #engineLimits: EngineLimits
   readonly #timer = new Timer(this)
   readonly #keepalive: Keepalive
-  readonly #stalled: StalledStreams<Http2DownstreamStream>
-  readonly #slow: SlowBodies<Http2DownstreamStream>
+  readonly #stalled: StalledStreams
+  readonly #slow: SlowBodies
   #waiting: Waiting = 'preface'
   #prefaceRead = 0
-  #lastStream = 0
   readonly #fields: RequestFields
-  /** GOAWAY was sent: without a limit, and with the last stream that is served. */
+  /** Whether the GOAWAY without a limit was sent, and whether the one with the last served stream was. */
   #isAnnounced = false
   #isEnding = false
-  readonly ends: ConnectionAddresses
 
-  /** `open` makes the transport, or hands one over, with the session as its owner. */
+  /** `open` makes or hands over the transport, with the session as its owner. */
   constructor(
     parts: EngineParts,
     { limits, port, tls }: Http2Accepted,
     open: (owner: DownstreamSession) => Transport,
   ) {
-    super(parts, limits.http2, limits.maxHeadBytes * 4)
+    super(parts, limits.http2, limits.maxHeadBytes)
     this.port = port
     this.tls = tls
     this.#engineLimits = limits
     this.#fields = new RequestFields(limits.maxHeadBytes)
     this.transport = open(this)
-    this.ends = new ConnectionAddresses(this.transport.socket)
-    this.#stalled = new StalledStreams(parts, this)
-    this.#slow = new SlowBodies(parts, limits, () => this.stallingStreams())
+    this.addresses = new ConnectionAddresses(this.transport.socket)
+    this.#stalled = new StalledStreams(parts, this.streams)
+    this.#slow = new SlowBodies(parts, limits, this.streams)
     this.#keepalive = new Keepalive(parts.timers, limits.http2, this)
     parts.connections.add(this)
     parts.counters.http2Connections++
@@ -92,14 +98,6 @@ export class DownstreamSession
 
   get #scheme(): 'http' | 'https' {
     return this.tls === undefined ? 'http' : 'https'
-  }
-
-  protected get lastPeerStream(): number {
-    return this.#lastStream
-  }
-
-  protected isUnused(id: number): boolean {
-    return id > this.#lastStream || (id & 1) === 0
   }
 
   // --- reading ---
@@ -119,10 +117,10 @@ export class DownstreamSession
     super.onBytes(bytes, at, end)
   }
 
-  /** Looks what to wait for next, once for everything that arrived together. */
+  /** Decides what to wait for next; called once for all bytes that arrived together. */
   protected onRead(): void {
     if (this.#waiting === 'close') return
-    if (this.isInBlock) {
+    if (this.frames.isInBlock) {
       if (this.#waiting !== 'block') this.#wait('block')
     } else if (this.#waiting === 'block' || this.#waiting === 'preface') this.#waitOn()
     else if ((this.#waiting === 'progress') !== this.streams.size > 0) this.#waitOn()
@@ -138,17 +136,15 @@ export class DownstreamSession
   ): void {
     const stream = this.streams.get(id)
     if (stream !== undefined) {
-      this.#onTrailers(stream, bytes, start, end, isLast)
+      this.onTrailers(stream, bytes, start, end, isLast)
       return
     }
     const fields = this.#fields
     fields.start()
-    if (!this.decoder.decode(bytes, start, end, fields)) {
-      throw new ConnectionError(errorCodes.compression, 'broken header block')
-    }
-    if ((id & 1) === 0) throw new ConnectionError(errorCodes.protocol, 'stream of a server')
-    if (id <= this.#lastStream) {
-      const wasReset = this.pastOf(id)
+    this.decoder.decode(bytes, start, end, fields)
+    if ((id & 1) === 0) throw protocolError('stream of a server')
+    if (id <= this.lastStream) {
+      const wasReset = this.past.wasReset(id)
       if (wasReset === true) {
         this.flood('late')
         return
@@ -156,12 +152,12 @@ export class DownstreamSession
       const code = wasReset === false ? errorCodes.streamClosed : errorCodes.protocol
       throw new ConnectionError(code, 'HEADERS on a stream that is over')
     }
-    // After the last GOAWAY the client knows that this is not served, and may retry elsewhere.
+    // The last GOAWAY tells the client that this request is not served and may be sent elsewhere.
     if (this.#isEnding) {
       this.flood('late')
       return
     }
-    this.#lastStream = id
+    this.lastStream = id
     if (this.transport.backlog > unreadHeadsLimit) throw floodError('unread')
     if (dependency === id) this.#refuseStream(id, errorCodes.protocol)
     else if (this.streams.size >= this.limits.maxConcurrentStreams) {
@@ -181,30 +177,30 @@ export class DownstreamSession
   #onRequest(id: number, isLast: boolean): void {
     const fields = this.#fields
     this.parts.counters.http2Streams++
-    const stream = new Http2DownstreamStream(this, id, this.peerWindow, this.streamWindow)
+    const stream = new Http2DownstreamStream(this, id, this.peerWindow)
     this.streams.set(id, stream)
     if (!fields.isTooLarge) fields.check()
     if (fields.isMalformed) {
-      this.#tellBad(new GatewayError('bad_request', 'malformed HTTP/2 request'))
+      this.#reportBadHead(new GatewayError('bad_request', 'malformed HTTP/2 request'))
       this.abortStream(stream, errorCodes.protocol, 'malformed request')
       return
     }
     if (isLast) stream.isReceiveClosed = true
     const refused = readHttp2Request(this.parts.reader, this.#engineLimits, fields, isLast)
     if (refused !== undefined) {
-      this.#tellBad(refused)
+      this.#reportBadHead(refused)
       const { status, text } = refused.row
       const head = `HTTP/1.1 ${status} \r\ncontent-type: text/plain\r\ncontent-length: ${text.length}\r\n`
       stream.answer(head, text)
       return
     }
-    const { exchanges, reader } = this.parts
+    const { reader } = this.parts
     if (isLast && reader.contentLength > 0) {
-      this.#tellBad(new GatewayError('bad_request', 'less data than content-length'))
+      this.#reportBadHead(new GatewayError('bad_request', 'less data than content-length'))
       this.abortStream(stream, errorCodes.protocol, 'no data')
       return
     }
-    const exchange = exchanges.take()
+    const exchange = this.parts.takeExchange()
     const { request } = exchange
     request.load(reader, reader.textBytes, reader.textStart)
     request.scheme = this.#scheme
@@ -216,34 +212,12 @@ export class DownstreamSession
     stream.begin(exchange, hasBody ? 'stream' : 'none')
   }
 
-  #tellBad(error: GatewayError): void {
+  #reportBadHead(error: GatewayError): void {
     this.parts.counters.badHeads++
-    this.parts.handler.onBadHead(this.port, error, this.ends.source, this.#scheme)
+    this.parts.handler.onBadHead(this.port, error, this.addresses.source, this.#scheme)
   }
 
-  #onTrailers(
-    stream: Http2Stream,
-    bytes: Buffer,
-    start: number,
-    end: number,
-    isLast: boolean,
-  ): void {
-    const fields = new TrailerFields(trailerLimit)
-    if (!this.decoder.decode(bytes, start, end, fields)) {
-      throw new ConnectionError(errorCodes.compression, 'broken header block')
-    }
-    if (stream.isReceiveClosed) {
-      this.abortStream(stream, errorCodes.streamClosed, 'HEADERS behind the end')
-    } else if (!isLast || fields.isMalformed || this.#isForbidden(fields.lines)) {
-      this.abortStream(stream, errorCodes.protocol, 'malformed trailers')
-    } else stream.endReceiving(fields.lines)
-  }
-
-  #isForbidden(trailers: string): boolean {
-    return trailers !== '' && this.parts.reader.checkTrailerText(trailers) < 0
-  }
-
-  /** Many streams that end so are an attack (CVE-2023-44487). */
+  /** Counts resets: too many of them are an attack (CVE-2023-44487). */
   override onReset(id: number, code: number): void {
     if (this.streams.has(id)) this.flood('reset')
     super.onReset(id, code)
@@ -254,11 +228,11 @@ export class DownstreamSession
   }
 
   onGoaway(): void {
-    // The client begins nothing more; what it has begun is served.
+    // The client will not begin more requests; those under way are served.
     this.closeSoon()
   }
 
-  // --- ends ---
+  // --- endings ---
 
   exchangeOver(): void {
     this.parts.onActivityEnded()
@@ -278,8 +252,8 @@ export class DownstreamSession
   }
 
   /**
-   * First says that the end is near, and only when the client has read that, which requests are
-   * served: what was under way is not lost (RFC 9113 6.8).
+   * Announces the end. The last request that is served is named only when the client has read the
+   * announcement, so that no request under way is lost (RFC 9113 6.8).
    */
   closeSoon(): void {
     if (this.isOver || this.#waiting === 'close') return
@@ -292,17 +266,23 @@ export class DownstreamSession
     if (payload === endPing && this.#waiting === 'close') this.#endSoon()
   }
 
-  /** No more requests; the connection ends with the last one that is served. */
+  /** Accepts no more requests. The connection closes after the last one that is being served. */
   #endSoon(): void {
     if (this.#isEnding) return
     this.#isEnding = true
-    this.output.write(goawayFrame(this.#lastStream, errorCodes.noError, ''))
+    this.output.write(goawayFrame(this.lastStream, errorCodes.noError, ''))
     if (this.streams.size === 0) this.close()
     else this.#wait('progress')
   }
 
-  /** Sends what is written, then ends; what still comes is read away for a while. */
-  protected close(): void {
+  protected fail(code: number, reason: string): void {
+    if (this.isOver) return
+    this.transport.appendText(goawayFrame(this.lastStream, code, reason))
+    this.close()
+  }
+
+  /** Sends what is written, then closes. What still arrives is read and dropped for a limited time. */
+  close(): void {
     if (this.isOver) return
     this.isOver = true
     this.#dropStreams()
@@ -369,27 +349,41 @@ export class DownstreamSession
     else this.fail(errorCodes.noError, 'timeout')
   }
 
-  override onWait(): void {
+  onWait(): void {
     this.#stalled.onWait()
   }
+}
 
-  *stallingStreams(): Generator<Http2DownstreamStream> {
-    for (const stream of this.streams.values())
-      if (stream instanceof Http2DownstreamStream) yield stream
-  }
+/**
+ * Whether HTTP/2 may begin although the handshake did not select it (RFC 9113 3.2): the client offered
+ * no protocols, and the listener supports HTTP/2.
+ */
+export function admitsPreface({ socket, choice }: SecureSocket): boolean {
+  return typeof socket.alpnProtocol !== 'string' && choice.alpn?.includes('h2') !== false
+}
 
-  dropStalled(stream: Http2DownstreamStream): void {
-    this.reset(stream, errorCodes.cancel)
-    stream.onReset(errorCodes.cancel)
-  }
+/** Takes over a connection whose first bytes are the HTTP/2 preface; it already counts as open. */
+export function handOver(
+  parts: EngineParts,
+  accepted: Http2Accepted,
+  transport: Transport,
+): DownstreamSession {
+  return new DownstreamSession(parts, accepted, (owner) => {
+    transport.owner = owner
+    transport.resume()
+    return transport
+  })
+}
 
-  // --- keepalive ---
-
-  ping(payload: string): void {
-    this.output.write(pingFrame(payload, false))
-  }
-
-  onSilence(): void {
-    this.abort()
-  }
+/** Creates the session of a connection whose handshake has selected HTTP/2 (RFC 9113 3.2). */
+export function overTls(
+  parts: EngineParts,
+  { limits, port }: Pick<Http2Accepted, 'limits' | 'port'>,
+  { choice, raw, socket }: SecureSocket,
+): DownstreamSession {
+  parts.counters.connectionsTotal++
+  parts.counters.connectionsOpen++
+  return new DownstreamSession(parts, { limits, port, tls: choice }, (owner) =>
+    acceptTransport(parts, { socket, raw }, owner, parts.tlsMeter),
+  )
 }

@@ -1,84 +1,54 @@
-import type { Socket } from 'node:net'
 import { GatewayError } from '../../errors/index.ts'
-import type { Peer } from '../../exchange/exchange.ts'
 import { isGrpc } from '../../exchange/grpc.ts'
 import type { TunnelEnd } from '../bytes/tunnel.ts'
+import type { ClientConnection } from '../contracts/connections.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import { BodyPace } from '../message/body-pace.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import type { BodyKind, MessageBody } from '../message/message-body.ts'
 import type { ResponseHeadView } from '../message/response-head.ts'
-import type { ConnectionAddresses } from '../sockets/connection-ends.ts'
-import type { Transport } from '../sockets/transport.ts'
-import type { TlsChoice } from '../tls/tls-choice.ts'
 import { errorCodes } from './frames.ts'
 import { Http2Stream, type StreamSession } from './http2-stream.ts'
-import { Stall } from './stalled-streams.ts'
-import type { StreamOutput } from './stream-output.ts'
 
 const httpVersion = 'HTTP/1.1'
 
-/** What such a stream needs from its connection as well. */
-interface ClientSession extends StreamSession {
-  readonly transport: Transport
-  readonly port: number
-  readonly tls: TlsChoice | undefined
-  readonly ends: ConnectionAddresses
-  /** The exchange of a stream has ended. */
+/** The members of a client connection that its streams use. */
+interface ClientSession extends StreamSession, ClientConnection {
+  /** Called when the exchange of a stream has ended. */
   exchangeOver(): void
 }
 
+/** State of a response that waits for its client. */
+class Stall {
+  /** `sentBytes` at the last check; -1 before the first one. */
+  sentBytes = -1
+  /** Time in milliseconds of the check that first found no progress. */
+  since = 0
+  isStalled = false
+}
+
 /** One request of a client and its response. */
-export class Http2DownstreamStream extends Http2Stream implements DownstreamStream {
-  readonly #server: ClientSession
+export class Http2DownstreamStream extends Http2Stream<ClientSession> implements DownstreamStream {
   readonly framesBodies = true
   readonly bufferHolder = undefined
   hasContinued = false
   mustClose = false
   #exchange: DownstreamHandler | undefined
-  /** Octets moved both ways when the session looked last. */
+  /** `moved` at the session's last check. */
   progress = -1
-  readonly stall: Stall = new Stall()
-  readonly pace: BodyPace = new BodyPace()
+  readonly stall = new Stall()
+  readonly pace = new BodyPace()
   #isAnswered = false
 
-  constructor(session: ClientSession, id: number, sendWindow: number, receiveWindow: number) {
-    super(session, id, sendWindow, receiveWindow)
-    this.#server = session
-  }
-
-  get port(): number {
-    return this.#server.port
-  }
-
-  get tls(): TlsChoice | undefined {
-    return this.#server.tls
-  }
-
-  get source(): Peer {
-    return this.#server.ends.source
-  }
-
-  get local(): Peer {
-    return this.#server.ends.local
-  }
-
-  get socket(): Socket {
-    return this.#server.transport.socket
-  }
-
-  get sink(): StreamOutput {
-    return this.output
+  get connection(): ClientConnection {
+    return this.session
   }
 
   get needsDrain(): boolean {
     return this.output.needsDrain
   }
 
-  get backlog(): number {
-    return this.output.backlog
-  }
-
+  /** Octets of the response data that have been sent. */
   get sentBytes(): number {
     return this.output.sentBytes
   }
@@ -87,11 +57,12 @@ export class Http2DownstreamStream extends Http2Stream implements DownstreamStre
     return this.#exchange?.requestSource
   }
 
-  /** Something is still to come from the client: data, or room for ours. */
+  /** Whether the client still has to send data, or to open the window for ours. */
   get awaitsClient(): boolean {
     return !this.isReceiveClosed || this.backlog > 0
   }
 
+  /** Octets that were received or sent. */
   get moved(): number {
     return this.#exchange === undefined
       ? this.receivedBytes - this.backlog
@@ -106,7 +77,7 @@ export class Http2DownstreamStream extends Http2Stream implements DownstreamStre
     exchange.begin(this, body)
   }
 
-  /** An answer without an exchange. `head`: without its empty line. */
+  /** Answers without an exchange. `head` is passed without its empty line. */
   answer(head: string, body: string): void {
     this.output.setHead(head)
     this.output.appendText(body)
@@ -135,7 +106,7 @@ export class Http2DownstreamStream extends Http2Stream implements DownstreamStre
 
   wantBody(): void {
     if (this.#exchange === undefined) return
-    this.pace.rest()
+    this.pace.pause()
     if (this.awaitsContinue) {
       this.hasContinued = true
       this.sendInterim(`${httpVersion} 100 \r\n`)
@@ -143,12 +114,13 @@ export class Http2DownstreamStream extends Http2Stream implements DownstreamStre
     this.resumeReceiving()
   }
 
-  /** Calls of gRPC may be silent for as long as they like: their bodies are messages of a dialogue. */
+  /** Whether the pace of the body is checked. gRPC calls may be silent for any time between messages. */
   get isPaced(): boolean {
     if (this.#exchange === undefined || this.isReceiveClosed || this.#isAnswered) return false
     return !isGrpc(this.#exchange.request.fields.get('content-type'))
   }
 
+  /** Whether more of the body would be accepted now. */
   get wantsBody(): boolean {
     return this.#exchange?.requestSource.wantsBytes === true
   }
@@ -158,7 +130,7 @@ export class Http2DownstreamStream extends Http2Stream implements DownstreamStre
   }
 
   protected onFed(): void {
-    // The body notifies the exchange itself.
+    // The exchange is notified by the body itself.
   }
 
   onBroken(error: GatewayError): void {
@@ -200,7 +172,7 @@ export class Http2DownstreamStream extends Http2Stream implements DownstreamStre
   }
 
   onSendEnd(): void {
-    if (this.#exchange === undefined) this.#settle()
+    if (this.#exchange === undefined) this.#endStream()
   }
 
   cut(_isCloseDelimited: boolean): void {
@@ -209,22 +181,28 @@ export class Http2DownstreamStream extends Http2Stream implements DownstreamStre
 
   exchangeOver(exchange: DownstreamHandler): void {
     this.#exchange = undefined
-    this.#settle()
+    this.#endStream()
     exchange.recycle()
-    this.#server.exchangeOver()
+    this.session.exchangeOver()
   }
 
-  /** The response is over, one way or the other: so is the stream. */
-  #settle(): void {
+  /** Ends the stream, because its response has ended or will not be completed. */
+  #endStream(): void {
     if (!this.output.isClosed) this.session.reset(this, errorCodes.cancel)
     else if (this.isReceiveClosed) this.session.forget(this)
     // The rest of the request is not needed (RFC 9113 8.1).
     else this.session.reset(this, errorCodes.noError)
   }
 
+  /** Aborts the stream because its client does not read the response. */
+  drop(): void {
+    this.session.reset(this, errorCodes.cancel)
+    this.#exchange?.onClientGone()
+  }
+
   // --- the tunnel ---
 
-  /** What an upgrade answers with 101, an extended CONNECT answers with 200 (RFC 8441 4). */
+  /** Accepts an extended CONNECT with 200, in place of the 101 of an upgrade (RFC 8441 4). */
   startTunnel(head: string, _protocol: string): TunnelEnd {
     const fields = head.slice(head.indexOf('\r\n') + 2)
     const kept = fields.replace(/^(?:sec-websocket-accept|content-length):.*\r\n/gim, '')
@@ -238,7 +216,7 @@ export class Http2DownstreamStream extends Http2Stream implements DownstreamStre
   }
 
   limitTunnel(): void {
-    // A stream costs little while it waits, and the session looks after those that do not move.
+    // A waiting stream costs little, and the session aborts streams without progress.
   }
 
   onTunnelBytes(bytes: Buffer, start: number, end: number): void {

@@ -1,20 +1,20 @@
 import { type FloodKind, floodKinds } from '../limits/http2-floods.ts'
 
-/** Kinds of frames that a peer may send more of, the more it is served. */
+/** Kinds of frames of which a peer may send more when it is served more. */
 type GrantedKind = 'late' | 'ping'
 
-/** The buckets of one connection; made for a kind when it is first met. */
+/** The token buckets of one connection; each is created with the first frame of its kind. */
 export class FloodGuard {
   readonly #now: () => number
-  /** By kind: the time at which the bucket is full again, in milliseconds. */
+  /** By kind: the time in milliseconds at which the bucket is full again. */
   readonly #fullAt = new Map<FloodKind, number>()
 
-  /** `now`: monotonic milliseconds. */
+  /** `now` returns monotonic milliseconds. */
   constructor(now: () => number) {
     this.#now = now
   }
 
-  /** Puts some back into the bucket: the peer may send as many frames more. */
+  /** Returns `count` tokens to the bucket, so that the peer may send that many more frames. */
   grant(kind: GrantedKind, count: number): void {
     if (this.#fullAt.size === 0) return
     const fullAt = this.#fullAt.get(kind)
@@ -22,7 +22,7 @@ export class FloodGuard {
     this.#fullAt.set(kind, fullAt - (count * 1_000) / floodKinds[kind].perSecond)
   }
 
-  /** Takes one out of the bucket; false if it is empty. */
+  /** Takes a token from the bucket. Returns false if the bucket is empty. */
   admits(kind: FloodKind): boolean {
     const { burst, perSecond } = floodKinds[kind]
     const now = this.#now()

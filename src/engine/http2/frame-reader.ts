@@ -5,18 +5,19 @@ import {
   frameFlags,
   frameHeadSize,
   frameTypes,
+  protocolError,
   startFrameSize,
 } from './frames.ts'
 
-/** Called for frames that arrive. Stream numbers have been checked against the type. */
+/** Handles received frames, whose stream numbers are valid for their types. */
 export interface FrameHandler {
-  /** A DATA frame begins; `flowLength` counts against the windows, padding included. */
+  /** Called at the start of a DATA frame. `flowLength`, padding included, counts against the windows. */
   onDataFrame(stream: number, flowLength: number): void
-  /** Some of its data, good for the length of the call; `isLast`: nothing follows on the stream. */
+  /** Called for data, which is valid during the call. `isLast`: nothing follows on the stream. */
   onData(stream: number, bytes: Buffer, start: number, end: number, isLast: boolean): void
-  /** The frame is over; `padding` octets of it were no data. */
+  /** Called at the end of a DATA frame, of which `padding` octets were no data. */
   onDataEnd(stream: number, padding: number, isLast: boolean, length: number): void
-  /** A whole header block. `dependency` is the stream that it depends on, -1 where none is named. */
+  /** Called for a whole header block. `dependency` is the stream that it depends on, or -1. */
   onHeaders(
     stream: number,
     bytes: Buffer,
@@ -26,11 +27,11 @@ export interface FrameHandler {
     dependency: number,
   ): void
   onPriority(stream: number, dependency: number): void
-  /** A stream error that the frame itself is (RFC 9113 5.4.2). */
+  /** Called for a frame that is malformed in a way that ends only its stream (RFC 9113 5.4.2). */
   onBadFrame(stream: number, code: number): void
   onReset(stream: number, code: number): void
   onSetting(id: number, value: number): void
-  /** All values of a SETTINGS frame have been told. */
+  /** Called when all values of a SETTINGS frame have been reported. */
   onSettingsEnd(): void
   onSettingsAck(): void
   onPing(payload: string, isAck: boolean): void
@@ -40,16 +41,14 @@ export interface FrameHandler {
 }
 
 interface FrameLimits {
-  /** Our SETTINGS_MAX_FRAME_SIZE. */
+  /** Maximum size of a frame, as announced by our SETTINGS_MAX_FRAME_SIZE. */
   readonly maxFrameSize: number
-  /** Most octets of a header block, coded. */
+  /** Maximum number of octets of an encoded header block. */
   readonly maxBlockSize: number
-  /** Most CONTINUATION frames of a block. */
+  /** Maximum number of CONTINUATION frames of a header block. */
   readonly maxContinuations: number
 }
 
-const protocolError = (text: string): ConnectionError =>
-  new ConnectionError(errorCodes.protocol, text)
 const sizeError = (text: string): ConnectionError => new ConnectionError(errorCodes.frameSize, text)
 
 function readWord(bytes: Buffer, at: number): number {
@@ -62,18 +61,18 @@ function readWord(bytes: Buffer, at: number): number {
   )
 }
 
-/** Cuts bytes into frames and checks each by itself (RFC 9113 4, 6). Throws ConnectionError. */
+/** Splits bytes into frames and checks each frame by itself (RFC 9113 4, 6). Throws ConnectionError. */
 export class FrameReader {
   readonly #handler: FrameHandler
   readonly #limits: FrameLimits
-  /** Data and padding that the DATA frame under way still has. */
+  /** Octets of data (`#dataLeft`) and padding (`#padLeft`) that the current DATA frame still has. */
   #dataLeft = 0
   #padLeft = 0
   #dataStream = 0
   #dataLength = 0
   #dataPadding = 0
   #isDataLast = false
-  /** The stream whose header block is being continued; 0 if there is none. */
+  /** The stream whose header block is incomplete; 0 if there is none. */
   #blockStream = 0
   #block: Buffer[] = []
   #blockSize = 0
@@ -85,12 +84,12 @@ export class FrameReader {
     this.#limits = limits
   }
 
-  /** A header block has begun and is not complete. */
+  /** Whether a header block has begun and is not complete. */
   get isInBlock(): boolean {
     return this.#blockStream !== 0
   }
 
-  /** Takes one frame, or some of a DATA frame. Returns the offset after it: `start` asks for more bytes. */
+  /** Reads one frame, or part of a DATA frame. Returns the offset after it: `start` if bytes are missing. */
   read(bytes: Buffer, start: number, end: number): number {
     if (this.#dataLeft + this.#padLeft > 0) return this.#readData(bytes, start, end)
     if (end - start < frameHeadSize) return start
@@ -109,7 +108,7 @@ export class FrameReader {
     return body + length
   }
 
-  /** `at`: after the frame's head. Waits for the length of the padding if there is one. */
+  /** `at` is the offset after the frame's head. Waits for the length of the padding if there is one. */
   #startData(
     bytes: Buffer,
     at: number,
@@ -203,7 +202,7 @@ export class FrameReader {
       if (length < 8) throw sizeError('GOAWAY has 8 octets and more')
       this.#handler.onGoaway(readWord(bytes, start) & 0x7fffffff, readWord(bytes, start + 4))
     } else if (type === frameTypes.pushPromise) {
-      // Neither side of ours admits it (RFC 9113 8.4).
+      // Push is never allowed, neither from clients nor from upstreams (RFC 9113 8.4).
       throw protocolError('PUSH_PROMISE')
     } else this.#handler.onUnknown(type)
   }

@@ -1,4 +1,4 @@
-/** The vocabulary of HTTP/2 frames (RFC 9113 6, 7), and frames as Latin-1 text for writing. */
+/** Constants of HTTP/2 frames (RFC 9113 6, 7), and functions that write frames as Latin-1 text. */
 import type { FloodKind } from '../limits/http2-floods.ts'
 
 export const frameTypes = {
@@ -22,25 +22,21 @@ export const frameFlags = {
   priority: 0x20,
 } as const
 
-/** RFC 9113 7. */
+/** The error codes of RFC 9113 7 that the gateway uses. */
 export const errorCodes = {
   noError: 0,
   protocol: 1,
   internal: 2,
   flowControl: 3,
-  settingsTimeout: 4,
   streamClosed: 5,
   frameSize: 6,
   refusedStream: 7,
   cancel: 8,
   compression: 9,
-  connect: 10,
   enhanceYourCalm: 11,
-  inadequateSecurity: 12,
-  http11Required: 13,
 } as const
 
-/** RFC 9113 6.5.2, and RFC 8441 3. */
+/** Identifiers of settings (RFC 9113 6.5.2, RFC 8441 3). */
 export const settingIds = {
   headerTableSize: 1,
   enablePush: 2,
@@ -51,21 +47,21 @@ export const settingIds = {
   enableConnectProtocol: 8,
 } as const
 
-/** What a client sends before its first frame (RFC 9113 3.4). */
+/** The bytes that a client sends before its first frame (RFC 9113 3.4). */
 export const clientPreface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
 
 export const frameHeadSize = 9
-/** Both directions begin with windows of this size (RFC 9113 6.9.2). */
+/** Initial size of the windows of both directions (RFC 9113 6.9.2). */
 export const startWindow = 65_535
 export const windowLimit = 2 ** 31 - 1
-/** Every peer takes frames of this size, and needs none that are larger (RFC 9113 4.2). */
+/** Initial maximum frame size: every peer accepts it, and none needs larger frames (RFC 9113 4.2). */
 export const startFrameSize = 16_384
 export const frameSizeLimit = 2 ** 24 - 1
 
-/** The connection cannot go on: GOAWAY with this code, then the end (RFC 9113 5.4.1). */
+/** An error that ends the whole connection with a GOAWAY that has this code (RFC 9113 5.4.1). */
 export class ConnectionError extends Error {
   readonly code: number
-  /** Set if the peer has done too much of something. */
+  /** The limit that the peer has exceeded, if the error is a flood. */
   readonly flood: FloodKind | undefined
 
   constructor(code: number, message: string, flood?: FloodKind) {
@@ -73,6 +69,10 @@ export class ConnectionError extends Error {
     this.code = code
     this.flood = flood
   }
+}
+
+export function protocolError(text: string): ConnectionError {
+  return new ConnectionError(errorCodes.protocol, text)
 }
 
 export function floodError(kind: FloodKind): ConnectionError {
@@ -93,7 +93,7 @@ export function frameHead(length: number, type: number, flags: number, stream: n
   )
 }
 
-/** Four bytes, most significant first. */
+/** Encodes a number in four bytes, most significant first. */
 function word(value: number): string {
   return String.fromCharCode(
     (value >>> 24) & 0xff,
@@ -111,7 +111,7 @@ export function settingsFrame(settings: readonly (readonly [id: number, value: n
 
 export const settingsAck: string = frameHead(0, frameTypes.settings, frameFlags.ack, 0)
 
-/** `payload`: eight bytes as Latin-1 text. */
+/** `payload` is eight bytes as Latin-1 text. */
 export function pingFrame(payload: string, isAck: boolean): string {
   return frameHead(8, frameTypes.ping, isAck ? frameFlags.ack : 0, 0) + payload
 }
@@ -130,7 +130,7 @@ export function goawayFrame(lastStream: number, code: number, reason: string): s
   )
 }
 
-/** A block in HEADERS and as many CONTINUATION frames as it needs. */
+/** Writes a header block in a HEADERS frame and as many CONTINUATION frames as it needs. */
 export function headerFrames(
   stream: number,
   block: string,

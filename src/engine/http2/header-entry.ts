@@ -1,6 +1,6 @@
 import { fieldOverhead } from './static-table.ts'
 
-/** What a decoded field is, as far as HTTP/2 treats it differently from others. */
+/** Kinds of header fields, each of which HTTP/2 treats differently. */
 export const fieldKinds = {
   regular: 0,
   method: 1,
@@ -13,22 +13,22 @@ export const fieldKinds = {
   cookie: 8,
   te: 9,
   contentLength: 10,
-  /** Makes a message malformed: unknown pseudo-header, connection-specific field, bad name or value. */
+  /** Malformed: an unknown pseudo-header or connection-specific field, or a bad name or value. */
   bad: 11,
 } as const
 
 export type FieldKind = (typeof fieldKinds)[keyof typeof fieldKinds]
 
-/** A field as the tables of HPACK hold it, checked once. */
+/** A field as the HPACK tables hold it. It is checked only once, when the entry is made. */
 export interface HeaderEntry {
   readonly name: string
   readonly value: string
-  /** Of the name alone: a value of another field may be bad. */
+  /** The kind that follows from the name alone; it also applies to other fields of that name. */
   readonly nameKind: FieldKind
   readonly kind: FieldKind
-  /** The field line of HTTP/1.1; empty for pseudo-header fields. */
+  /** The field line in HTTP/1.1; empty for pseudo-header fields. */
   readonly line: string
-  /** Octets that it counts in a table and in a list (RFC 7541 4.1). */
+  /** Octets that the field counts in a table and in a header list (RFC 7541 4.1). */
   readonly size: number
 }
 
@@ -51,16 +51,16 @@ const namedKinds = new Map<string, FieldKind>([
   ['upgrade', fieldKinds.bad],
 ])
 
-/** Lower case only (RFC 9113 8.2.1). */
+/** Names are in lower case (RFC 9113 8.2.1). */
 const namePattern = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
-/** No control characters, and no white space at either end (RFC 9113 8.2.1). */
+/** Values have no control characters, and no white space at either end (RFC 9113 8.2.1). */
 const valuePattern = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/
 
 export function kindOfName(name: string): FieldKind {
   return namedKinds.get(name) ?? (namePattern.test(name) ? fieldKinds.regular : fieldKinds.bad)
 }
 
-/** A field with a name whose kind is known. */
+/** Checks the value of a field and creates its entry. `nameKind` is the kind of its name. */
 export function headerEntry(name: string, value: string, nameKind: FieldKind): HeaderEntry {
   const kind = valuePattern.test(value) ? nameKind : fieldKinds.bad
   return {
@@ -73,7 +73,7 @@ export function headerEntry(name: string, value: string, nameKind: FieldKind): H
   }
 }
 
-/** Pseudo-header fields precede all others (RFC 9113 8.3). */
+/** Whether a field is a pseudo-header field, which must precede all regular fields (RFC 9113 8.3). */
 export function isPseudo(kind: FieldKind): boolean {
   return kind >= fieldKinds.method && kind <= fieldKinds.protocol
 }

@@ -1,16 +1,15 @@
 /**
- * HPACK, writing side (RFC 7541). Heads come as the text that HTTP/1.1 would send, line by line: a
- * line is the key under which its field lies in the table, so that a field that was sent before
- * costs one lookup and one byte.
+ * Encoder of HPACK (RFC 7541). Heads are passed as HTTP/1.1 text. Each line of a head is the key of
+ * its field in the table, so that a field that was sent before takes one lookup and one byte.
  */
 import { encodeHuffman, huffmanLength } from './huffman.ts'
 import { fieldOverhead, staticFields } from './static-table.ts'
 
 /**
- * Fields that are put into the table: those that come again with the same value and that no
- * attacker gains from guessing (RFC 7541 7.1). Everything else is sent literally.
+ * Fields that are added to the table: those whose values repeat, and whose values no attacker gains
+ * from guessing (RFC 7541 7.1). All other fields are sent literally.
  */
-const repeated = new Set([
+const indexedFields = new Set([
   ':authority',
   'accept',
   'accept-encoding',
@@ -44,10 +43,10 @@ const repeated = new Set([
   'x-xss-protection',
 ])
 
-/** Never in a table, here or further on (RFC 7541 7.1.3). */
-const sensitive = new Set(['authorization', 'cookie', 'proxy-authorization', 'set-cookie'])
+/** Fields that neither we nor a later hop may add to a table (RFC 7541 7.1.3). */
+const sensitiveFields = new Set(['authorization', 'cookie', 'proxy-authorization', 'set-cookie'])
 
-/** Only HTTP/1.1 has them (RFC 9113 8.2.2). */
+/** Fields that only exist in HTTP/1.1 (RFC 9113 8.2.2). */
 const connectionSpecific = new Set([
   'connection',
   'keep-alive',
@@ -56,7 +55,7 @@ const connectionSpecific = new Set([
   'upgrade',
 ])
 
-/** Longer lines would push too much out of the table. */
+/** Longer lines are not added to the table, because they would evict too many entries. */
 const lineLimit = 512
 
 const staticNames = new Map<string, number>()
@@ -67,7 +66,7 @@ for (const [at, [name, value]] of staticFields.entries()) {
 }
 const staticCount = staticFields.length
 
-/** RFC 7541 5.1: `bits` of prefix below `flags`. */
+/** Encodes an integer (RFC 7541 5.1) with a prefix of `bits` bits after `flags`. */
 function integer(value: number, flags: number, bits: number): string {
   const mask = (1 << bits) - 1
   if (value < mask) return String.fromCharCode(flags | value)
@@ -89,21 +88,21 @@ function shortestString(text: string): string {
   return coded < text.length ? integer(coded, 0x80, 7) + encodeHuffman(text) : plainString(text)
 }
 
-/** One direction of one connection. */
+/** Encodes the heads of one direction of one connection. */
 export class HpackEncoder {
-  /** By line: how many entries had been added before it. */
-  readonly #known = new Map<string, number>()
+  /** For each line in the table: the number of entries that were added before it. */
+  readonly #addedBefore = new Map<string, number>()
   #added = 0
   #size = 0
   #sizeLimit = 4096
-  /** The smallest size since the last block, and whether the peer must be told (RFC 7541 4.2). */
+  /** The smallest table size since the last block, and whether the size has changed (RFC 7541 4.2). */
   #smallest = 4096
   #isResized = false
-  /** The last response, where its block has changed nothing: the same head gives it again. */
+  /** The last response whose block left the table unchanged: the same head gives the same block. */
   #lastHead = ''
   #lastBlock = ''
 
-  /** The peer admits so many octets; we use at most 4096 of them. */
+  /** Sets the table size to what the peer allows, but at most 4096 octets. */
   resize(admitted: number): void {
     const size = Math.min(admitted, 4096)
     if (size === this.#sizeLimit) return
@@ -115,52 +114,41 @@ export class HpackEncoder {
   }
 
   /**
-   * The block of a head in HTTP/1.1 text; its first line gives the pseudo-header fields. Lines that
-   * only HTTP/1.1 has are left out.
+   * Encodes a response head in HTTP/1.1 text, whose first line gives the pseudo-header fields. Fields
+   * that only exist in HTTP/1.1 are omitted.
    */
-  response(head: string, sensitiveNames?: ReadonlySet<string>): string {
-    if (head === this.#lastHead && sensitiveNames === undefined) return this.#lastBlock
+  response(head: string): string {
+    if (head === this.#lastHead) return this.#lastBlock
     const added = this.#added
     const start = this.#begin()
     const end = head.indexOf('\r\n')
     const status = this.#line(`:status: ${head.slice(9, 12)}`)
-    const block = start + status + this.#lines(head, end + 2, sensitiveNames)
-    const isSteady = start === '' && added === this.#added && sensitiveNames === undefined
+    const block = start + status + this.#lines(head, end + 2)
+    const isSteady = start === '' && added === this.#added
     this.#lastHead = isSteady ? head : ''
     this.#lastBlock = isSteady ? block : ''
     return block
   }
 
-  request(head: string, scheme: string, sensitiveNames?: ReadonlySet<string>): string {
-    const end = head.indexOf('\r\n')
-    const space = head.indexOf(' ')
-    const target = head.slice(space + 1, end - 9)
-    const method = head.slice(0, space)
-    const start =
-      this.#begin() + this.#line(`:method: ${method}`) + this.#line(`:scheme: ${scheme}`)
-    const authority = this.#authority(head)
-    const path = this.#line(`:path: ${target}`)
-    return start + authority + path + this.#lines(head, end + 2, sensitiveNames, true)
-  }
-
-  /** Extended CONNECT (RFC 8441) in place of an upgrade. */
-  connect(
+  /** Encodes a request head. `protocol` makes it an extended CONNECT (RFC 8441) instead of an upgrade. */
+  request(
     head: string,
     scheme: string,
-    protocol: string,
+    protocol?: string,
     sensitiveNames?: ReadonlySet<string>,
   ): string {
     const end = head.indexOf('\r\n')
-    const target = head.slice(head.indexOf(' ') + 1, end - 9)
-    return (
-      `${this.#begin()}${this.#line(':method: CONNECT')}${this.#line(`:protocol: ${protocol}`)}` +
-      `${this.#line(`:scheme: ${scheme}`)}${this.#authority(head)}${this.#line(`:path: ${target}`)}` +
-      this.#lines(head, end + 2, sensitiveNames, true)
-    )
+    const space = head.indexOf(' ')
+    const method = protocol === undefined ? head.slice(0, space) : 'CONNECT'
+    let block = this.#begin() + this.#line(`:method: ${method}`)
+    if (protocol !== undefined) block += this.#line(`:protocol: ${protocol}`)
+    block += this.#line(`:scheme: ${scheme}`) + this.#authority(head)
+    block += this.#line(`:path: ${head.slice(space + 1, end - 9)}`)
+    return block + this.#lines(head, end + 2, sensitiveNames, true)
   }
 
   trailers(lines: string): string {
-    return this.#begin() + this.#lines(lines, 0, undefined)
+    return this.#begin() + this.#lines(lines, 0)
   }
 
   #authority(head: string): string {
@@ -181,7 +169,7 @@ export class HpackEncoder {
   #lines(
     text: string,
     from: number,
-    sensitiveNames: ReadonlySet<string> | undefined,
+    sensitiveNames?: ReadonlySet<string>,
     leavesHost = false,
   ): string {
     let out = ''
@@ -195,7 +183,7 @@ export class HpackEncoder {
   }
 
   #line(line: string, sensitiveNames?: ReadonlySet<string>, leavesHost = false): string {
-    const known = this.#known.get(line)
+    const known = this.#addedBefore.get(line)
     if (known !== undefined) return integer(staticCount + this.#added - known, 0x80, 7)
     const fixed = staticLines.get(line)
     if (fixed !== undefined) return fixed
@@ -203,38 +191,38 @@ export class HpackEncoder {
     const name = line.slice(0, colon).toLowerCase()
     const value = line.slice(colon + 1).trim()
     if (connectionSpecific.has(name) || (leavesHost && name === 'host')) return ''
-    // Of the codings only trailers may be named (RFC 9113 8.2.2).
+    // TE must not have any other value (RFC 9113 8.2.2).
     if (name === 'te' && value !== 'trailers') return ''
     const nameIndex = staticNames.get(name) ?? 0
-    const isSensitive = sensitive.has(name) || sensitiveNames?.has(name) === true
-    if (!isSensitive && repeated.has(name) && line.length <= lineLimit) {
+    const isSensitive = sensitiveFields.has(name) || sensitiveNames?.has(name) === true
+    if (!isSensitive && indexedFields.has(name) && line.length <= lineLimit) {
       return this.#index(line, name, value, nameIndex)
     }
     const start = integer(nameIndex, isSensitive ? 0x10 : 0, 4)
     return start + (nameIndex === 0 ? plainString(name) : '') + plainString(value)
   }
 
-  /** A literal that goes into the table. */
+  /** Encodes a literal field and adds it to the table. */
   #index(line: string, name: string, value: string, nameIndex: number): string {
     const size = name.length + value.length + fieldOverhead
     const start = integer(nameIndex, 0x40, 6) + (nameIndex === 0 ? shortestString(name) : '')
     this.#evict(size)
     if (size <= this.#sizeLimit) {
-      this.#known.set(line, this.#added)
+      this.#addedBefore.set(line, this.#added)
       this.#size += size
-      // Indexes of all entries have become others.
+      // The indices of all entries have changed.
       this.#lastHead = ''
     }
     if (size <= this.#sizeLimit) this.#added++
     return start + shortestString(value)
   }
 
-  /** Makes room, oldest first: a Map keeps the order of insertion. */
+  /** Evicts the oldest entries until there is room; a Map keeps the order of insertion. */
   #evict(room: number): void {
     if (this.#size + room <= this.#sizeLimit) return
-    for (const line of this.#known.keys()) {
+    for (const line of this.#addedBefore.keys()) {
       if (this.#size + room <= this.#sizeLimit) return
-      this.#known.delete(line)
+      this.#addedBefore.delete(line)
       const colon = line.indexOf(':', 1)
       const value = line.slice(colon + 1).trim()
       this.#size -= colon + value.length + fieldOverhead

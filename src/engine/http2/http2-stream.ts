@@ -1,98 +1,100 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
 import type { GatewayError } from '../../errors/index.ts'
+import type { TunnelEnd } from '../bytes/tunnel.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { Http2Limits } from '../limits/engine-limits.ts'
 import type { MessageBody } from '../message/message-body.ts'
 import { errorCodes } from './frames.ts'
-import type { SessionOutput } from './session-output.ts'
-import { type OutputStream, StreamOutput } from './stream-output.ts'
-import { StreamTunnel } from './stream-tunnel.ts'
+import { type OutputStream, type SessionOutput, StreamOutput } from './output.ts'
 
-/** What a stream needs from its connection. */
+/** The members of a connection that its streams use. */
 export interface StreamSession {
+  readonly parts: EngineParts
+  readonly limits: Http2Limits
   readonly output: SessionOutput
-  /** What we admit to one stream. */
-  readonly streamWindow: number
-  /** Tells the peer that a stream is over, and forgets it. */
+  /** Resets a stream with this error code and forgets it. */
   reset(stream: Http2Stream, code: number): void
-  /** The same for a fault of the peer. */
+  /** Like `reset`, for a protocol violation of the peer. */
   abortStream(stream: Http2Stream, code: number, detail: string): void
-  /** Both sides have ended a stream. */
+  /** Forgets a stream that both sides have ended. */
   forget(stream: Http2Stream): void
-  toError(thrown: unknown): GatewayError
 }
 
 /**
- * One request and its response on a connection. Received data goes on into a body while that wants
- * it, and else waits here, bounded by the window that we have given. The window is given back as data
- * is taken, so that a slow reader at the other end slows the peer down (RFC 9113 5.2).
+ * One request and its response on a connection. Received data goes into a body while the body wants
+ * it, and otherwise waits here, bounded by the window. The window is reopened as data is taken, so
+ * that a slow reader at the other end slows the peer down (RFC 9113 5.2).
  */
-export abstract class Http2Stream implements OutputStream {
-  /** 0 while the stream is not open. */
+export abstract class Http2Stream<Session extends StreamSession = StreamSession>
+  implements OutputStream
+{
+  /** Number of the stream; 0 until it is opened. */
   id: number
-  protected readonly session: StreamSession
+  protected readonly session: Session
   readonly output: StreamOutput
-  /** Made for streams that leave HTTP. */
+  /** Set for streams that become tunnels. */
   #tunnel: StreamTunnel | undefined
   receiveWindow: number
-  /** END_STREAM has arrived, or nothing more is taken. */
+  /** Whether END_STREAM has arrived, or no more data is accepted. */
   isReceiveClosed = false
   readonly #held = new PieceQueue()
   #trailers = ''
-  /** Content-Length; negative if the head named none. */
+  /** Value of Content-Length; negative if the head has none. */
   #announced = -1
   #received = 0
   #uncredited = 0
   #isFinished = false
 
-  constructor(session: StreamSession, id: number, sendWindow: number, receiveWindow: number) {
+  constructor(session: Session, id: number, sendWindow: number) {
     this.session = session
     this.id = id
     this.output = new StreamOutput(session.output, this, sendWindow)
-    this.receiveWindow = receiveWindow
+    this.receiveWindow = session.limits.streamWindowBytes
   }
 
-  /** Where data goes; undefined drops it. */
+  /** The body that receives the data; if undefined, data is dropped. */
   protected abstract get body(): MessageBody | undefined
-  /** The peer has broken the rules of this stream; it was reset already. */
+  /** Called when the peer has violated the protocol; the stream was reset already. */
   abstract onBroken(error: GatewayError): void
-  /** The body has taken something, perhaps the last of it. */
+  /** Called when the body has received data, perhaps its last. */
   protected abstract onFed(): void
-  /** The peer has reset the stream. */
+  /** Called when the peer has reset the stream. */
   abstract onReset(code: number): void
-  /** The connection is gone. */
+  /** Called when the connection is gone. */
   abstract onSessionGone(error: GatewayError): void
   abstract encodeHead(head: string): string
   abstract onSendEnd(): void
   abstract onSendDrain(): void
   abstract onTunnelBytes(bytes: Buffer, start: number, end: number): void
-  /** The peer sends nothing more into the tunnel. */
+  /** Called when the peer sends nothing more into the tunnel. */
   abstract onTunnelEnd(): void
 
-  /** Streams of a peer are open from the start. */
-  mayOpen(): boolean {
-    return true
+  get sink(): StreamOutput {
+    return this.output
   }
 
-  open(): void {
-    // Streams of a peer have their numbers.
+  /** Number of bytes that wait for the peer. */
+  get backlog(): number {
+    return this.output.backlog
   }
 
-  /** The end of a tunnel through this stream. */
+  /** The end of the tunnel through this stream. */
   get tunnelEnd(): StreamTunnel {
     this.#tunnel ??= new StreamTunnel(this)
     return this.#tunnel
   }
 
-  /** Data goes into a tunnel. */
+  /** Whether data goes into a tunnel. */
   protected get isTunnel(): boolean {
     return this.#tunnel?.isOpen === true
   }
 
-  /** Octets of data received. */
+  /** Number of octets of data received. */
   get receivedBytes(): number {
     return this.#received
   }
 
-  /** A head has been read; data may follow. */
+  /** Called when a head has been read after which data may follow. */
   protected expect(contentLength: number): void {
     this.#announced = contentLength
   }
@@ -116,7 +118,7 @@ export abstract class Http2Stream implements OutputStream {
     } else this.#feed(body, bytes, start, end)
   }
 
-  /** Data and trailers are complete. */
+  /** Called when data and trailers are complete. */
   endReceiving(trailers: string): void {
     this.#trailers = trailers
     if (this.isReceiveClosed || this.#close()) {
@@ -125,7 +127,7 @@ export abstract class Http2Stream implements OutputStream {
     this.#tunnel?.endIfReceived()
   }
 
-  /** Nothing more will come; false where something is missing (RFC 9113 8.1.1). */
+  /** Closes the receiving side. Returns false if data is missing (RFC 9113 8.1.1). */
   #close(): boolean {
     this.isReceiveClosed = true
     if (this.#announced < 0 || this.#received === this.#announced) return true
@@ -133,7 +135,7 @@ export abstract class Http2Stream implements OutputStream {
     return false
   }
 
-  /** The body wants (more of) its bytes. */
+  /** Called when the body wants data, or more of it. */
   protected resumeReceiving(): void {
     for (let body = this.body; body?.wantsBytes === true; body = this.body) {
       const piece = this.#held.shift()
@@ -150,8 +152,7 @@ export abstract class Http2Stream implements OutputStream {
     try {
       body.feed(bytes, start, end, isLast)
     } catch (thrown) {
-      this.session.reset(this, errorCodes.internal)
-      this.onBroken(this.session.toError(thrown))
+      this.#abort(thrown)
       return
     }
     this.onFed()
@@ -165,34 +166,39 @@ export abstract class Http2Stream implements OutputStream {
     try {
       body.finish(this.#trailers)
     } catch (thrown) {
-      this.session.reset(this, errorCodes.internal)
-      this.onBroken(this.session.toError(thrown))
+      this.#abort(thrown)
       return
     }
     this.onFed()
   }
 
-  /** Resets the stream for what the peer has done. */
+  /** Called when a transform of the body has thrown. */
+  #abort(thrown: unknown): void {
+    this.session.reset(this, errorCodes.internal)
+    this.onBroken(this.session.parts.toError(thrown))
+  }
+
+  /** Resets the stream because the peer has violated the protocol. */
   protected broken(detail: string, code: number = errorCodes.protocol): void {
     this.session.abortStream(this, code, detail)
   }
 
-  /** Data has been taken: the peer may send as much again. */
+  /** Called when data has been taken, so that the peer may send as much again. */
   credit(length: number): void {
     this.session.output.credit(length)
     this.#uncredited += length
-    if (this.isReceiveClosed || this.#uncredited * 2 < this.session.streamWindow) return
+    if (this.isReceiveClosed || this.#uncredited * 2 < this.session.limits.streamWindowBytes) return
     this.receiveWindow += this.#uncredited
     this.session.output.updateWindow(this.id, this.#uncredited)
     this.#uncredited = 0
   }
 
-  /** Takes out a piece that waits, for a tunnel. */
+  /** Removes and returns a waiting piece of data, for a tunnel. */
   takeHeld(): Buffer | undefined {
     return this.#held.shift()
   }
 
-  /** Drops what waits. */
+  /** Drops waiting data and accepts no more. */
   protected closeReceiving(): void {
     this.isReceiveClosed = true
     this.#isFinished = true
@@ -202,14 +208,93 @@ export abstract class Http2Stream implements OutputStream {
     if (dropped > 0) this.session.output.credit(dropped)
   }
 
-  /** The peer has reset the stream. */
+  /** Called when the peer has reset the stream. */
   closeReset(): void {
     this.closeBoth()
   }
 
-  /** Nothing is sent or taken any more. */
+  /** Stops sending and receiving. */
   closeBoth(): void {
     this.output.close()
     this.closeReceiving()
+  }
+}
+
+/**
+ * The end of a tunnel that an extended CONNECT has opened through a stream (RFC 8441). Data that
+ * arrives before the tunnel is open waits in the stream. Data waits here while the other end is slow.
+ */
+class StreamTunnel implements TunnelEnd {
+  readonly #stream: Http2Stream
+  /** Whether data goes into the tunnel. */
+  isOpen = false
+  #isPaused = false
+  #hasEnded = false
+  readonly #waiting = new PieceQueue()
+
+  constructor(stream: Http2Stream) {
+    this.#stream = stream
+  }
+
+  /** Opens the tunnel. Data that has waited goes into it first. */
+  open(): void {
+    const stream = this.#stream
+    this.isOpen = true
+    this.#isPaused = false
+    for (let piece = stream.takeHeld(); piece !== undefined; piece = stream.takeHeld()) {
+      this.take(piece, 0, piece.length)
+    }
+    this.endIfReceived()
+  }
+
+  take(bytes: Buffer, start: number, end: number): void {
+    if (this.#isPaused) this.#waiting.push(bytes, start, end)
+    else this.#passOn(bytes, start, end)
+  }
+
+  /** Forwards the end of the stream once no data waits. */
+  endIfReceived(): void {
+    if (!this.isOpen || !this.#stream.isReceiveClosed) return
+    if (this.#waiting.size > 0 || this.#hasEnded) return
+    this.#hasEnded = true
+    this.#stream.onTunnelEnd()
+  }
+
+  appendBytes(bytes: Buffer, start: number, end: number): void {
+    this.#stream.output.appendBytes(bytes, start, end)
+  }
+
+  flush(): boolean {
+    return this.#stream.output.flush()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    while (!this.#isPaused) {
+      const piece = this.#waiting.shift()
+      if (piece === undefined) break
+      this.#passOn(piece, 0, piece.length)
+    }
+    this.endIfReceived()
+  }
+
+  end(): void {
+    this.#stream.output.end()
+  }
+
+  #passOn(bytes: Buffer, start: number, end: number): void {
+    this.#stream.credit(end - start)
+    this.#stream.onTunnelBytes(bytes, start, end)
+  }
+
+  /** Drops waiting data and returns its size. */
+  drop(): number {
+    const dropped = this.#waiting.size
+    this.#waiting.take()
+    return dropped
   }
 }

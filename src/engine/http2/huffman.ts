@@ -1,10 +1,10 @@
 /**
- * The static Huffman code of HPACK (RFC 7541 5.2, appendix B). The code is canonical: codes of one
- * length follow each other in the order of their symbols, and shorter ones come first. So the
- * lengths alone define it, and both tables are made from them.
+ * The static Huffman code of HPACK (RFC 7541 5.2, appendix B). The code is canonical: codes of equal
+ * length are consecutive in the order of their symbols, and shorter codes come first. Therefore the
+ * lengths alone define the code, and both tables are computed from them.
  */
 
-/** Bits of the code of each byte; the last one is EOS. */
+/** Length in bits of the code of each byte; the last entry is EOS. */
 const codeLengths = [
   [13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28],
   [28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28],
@@ -26,13 +26,13 @@ const codeLengths = [
 ].flat()
 
 const longest = 30
-/** Codes of up to so many bits are found by one look into a table. */
+/** Maximum length in bits of codes that are decoded by one lookup. */
 const shortBits = 8
 
 const codes = new Uint32Array(codeLengths.length)
-/** Symbol and bits (`symbol << 8 | bits`) by the next `shortBits` bits; 0 if the code is longer. */
+/** Symbol and length (`symbol << 8 | bits`) by the next `shortBits` bits; 0 for longer codes. */
 const byPrefix = new Uint16Array(1 << shortBits)
-/** For each length: the first code, where its symbols begin in `bySize`, and how many there are. */
+/** For each length: the first code, the index of its symbol in `bySize`, and the number of codes. */
 const firstCode = new Uint32Array(longest + 1)
 const firstAt = new Uint16Array(longest + 1)
 const countOf = new Uint16Array(longest + 1)
@@ -64,12 +64,12 @@ function fillPrefixes(code: number, bits: number, symbol: number): void {
 
 const eos = 256
 
-/** Bits that were read and not used yet; one decoding at a time. */
+/** Input of the current decoding, with the bits that were read and not used yet. */
 const input = { bytes: new Uint8Array(0) as Uint8Array, at: 0, end: 0, window: 0, held: 0 }
 
 /**
- * Decodes bytes [start, end) into `into`, which needs room for 8/5 of them. Returns the number of
- * bytes written, or -1 where the coding is broken: EOS inside, or padding that is longer than 7
+ * Decodes bytes [start, end) into `into`, which needs room for 8/5 of their number. Returns the number
+ * of bytes written, or -1 if the code is malformed: it contains EOS, or padding that is longer than 7
  * bits or not all ones (RFC 7541 5.2).
  */
 export function decodeHuffman(
@@ -107,14 +107,14 @@ function fill(): void {
   }
 }
 
-/** The next bits, as many as the table of prefixes takes; ones behind the end. */
+/** The next `shortBits` bits; after the end of the input they are ones. */
 function nextBits(): number {
   const { window, held } = input
   if (held >= shortBits) return (window >>> (held - shortBits)) & 0xff
   return ((window << (shortBits - held)) | (0xff >> held)) & 0xff
 }
 
-/** A code of up to 30 bits, more than the window may hold: read bit by bit. -1 if there is none. */
+/** Decodes a code of up to 30 bits, more than the window may hold, bit by bit. Returns -1 if none fits. */
 function longSymbol(): number {
   let code = 0
   for (let size = 1; size <= longest; size++) {
@@ -135,17 +135,17 @@ function isPadding(): boolean {
   return (input.window & mask) === mask
 }
 
-/** Bytes that Latin-1 text takes when coded. */
+/** Number of bytes of the encoded form of Latin-1 text. */
 export function huffmanLength(text: string): number {
   let bits = 0
   for (let at = 0; at < text.length; at++) bits += codeLengths[text.charCodeAt(at) & 0xff] ?? 0
   return (bits + 7) >> 3
 }
 
-/** The coded form of Latin-1 text, as Latin-1 text. */
+/** Encodes Latin-1 text; the result is Latin-1 text, too. */
 export function encodeHuffman(text: string): string {
   let out = ''
-  // Up to 7 bits are held back, and a code has up to 30: more than the 32 bits of an integer.
+  // Up to 7 held bits and a code of up to 30 bits exceed the 32 bits of an integer.
   let window = 0
   let held = 0
   for (let at = 0; at < text.length; at++) {

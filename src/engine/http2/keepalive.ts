@@ -1,39 +1,40 @@
-import type { Http2Limits } from '../limits/http2-limits.ts'
+import type { Http2Limits } from '../limits/engine-limits.ts'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
+import { pingFrame } from './frames.ts'
 
-interface KeepaliveOwner {
-  ping(payload: string): void
-  /** The peer does not answer. */
-  onSilence(): void
+/** The connection that is kept alive. */
+interface PingedSession {
+  readonly output: { write(frames: string): void }
+  abort(): void
 }
 
 const payload = 'areuwell'
 
-/** Asks a silent peer whether it is there (RFC 9113 6.7); without an interval it does nothing. */
+/** Pings a silent peer (RFC 9113 6.7) and drops it if it does not answer. An interval of 0 disables it. */
 export class Keepalive implements TimerOwner {
   readonly #timers: TimerWheel
   readonly #limits: Http2Limits
-  readonly #owner: KeepaliveOwner
+  readonly #session: PingedSession
   readonly #timer = new Timer(this)
   #isAsking = false
 
-  constructor(timers: TimerWheel, limits: Http2Limits, owner: KeepaliveOwner) {
+  constructor(timers: TimerWheel, limits: Http2Limits, session: PingedSession) {
     this.#timers = timers
     this.#limits = limits
-    this.#owner = owner
-    this.#rest()
+    this.#session = session
+    this.#restart()
   }
 
-  /** Something has arrived: that is as good as an answer. */
+  /** Called when bytes have arrived, which counts as an answer. */
   onActivity(): void {
-    if (this.#limits.keepaliveIntervalMs > 0) this.#rest()
+    if (this.#limits.keepaliveIntervalMs > 0) this.#restart()
   }
 
   stop(): void {
     this.#timers.disarm(this.#timer)
   }
 
-  #rest(): void {
+  #restart(): void {
     this.#isAsking = false
     const { keepaliveIntervalMs } = this.#limits
     if (keepaliveIntervalMs > 0) this.#timers.arm(this.#timer, keepaliveIntervalMs)
@@ -41,11 +42,11 @@ export class Keepalive implements TimerOwner {
 
   onTimer(): void {
     if (this.#isAsking) {
-      this.#owner.onSilence()
+      this.#session.abort()
       return
     }
     this.#isAsking = true
-    this.#owner.ping(payload)
+    this.#session.output.write(pingFrame(payload, false))
     this.#timers.arm(this.#timer, this.#limits.keepaliveTimeoutMs)
   }
 }

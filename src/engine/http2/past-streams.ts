@@ -1,23 +1,23 @@
-/** How many of the latest streams are known to be over; a power of two. */
-const kept = 512
+/** Number of ended streams that are remembered, a power of two. */
+const slotCount = 512
 
 /**
- * Streams that are over, and whether we have reset them: the latest ones of a connection. The number
- * of a stream gives its place, so that a newer one takes it over without a search.
+ * The streams of a connection that have ended last, and whether we have reset them. The slot of a
+ * stream follows from its number, so a newer stream replaces an older one without a search.
  */
 export class PastStreams {
-  /** By place: twice the number of the stream, and one more where we have reset it. */
-  #places: Float64Array | undefined
+  /** For the stream in each slot: twice its number, plus one if we have reset it. */
+  #slots: Float64Array | undefined
 
   add(id: number, wasReset: boolean): void {
-    this.#places ??= new Float64Array(kept)
-    this.#places[(id >>> 1) & (kept - 1)] = 2 * id + (wasReset ? 1 : 0)
+    this.#slots ??= new Float64Array(slotCount)
+    this.#slots[(id >>> 1) & (slotCount - 1)] = 2 * id + (wasReset ? 1 : 0)
   }
 
-  /** Whether we reset this stream; `undefined` if it is not remembered, or is not over. */
+  /** Returns whether we have reset this stream; undefined if it is not remembered or has not ended. */
   wasReset(id: number): boolean | undefined {
-    const place = this.#places?.[(id >>> 1) & (kept - 1)] ?? 0
-    if (place === 2 * id) return false
-    return place === 2 * id + 1 ? true : undefined
+    const slot = this.#slots?.[(id >>> 1) & (slotCount - 1)] ?? 0
+    if (slot === 2 * id) return false
+    return slot === 2 * id + 1 ? true : undefined
   }
 }

@@ -1,8 +1,8 @@
 import type { GatewayError } from '../../errors/index.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { Http2Limits } from '../limits/engine-limits.ts'
 import type { FloodKind } from '../limits/http2-floods.ts'
-import type { Http2Limits } from '../limits/http2-limits.ts'
 import type { Transport, TransportOwner } from '../sockets/transport.ts'
 import { FloodGuard } from './flood-guard.ts'
 import { type FrameHandler, FrameReader } from './frame-reader.ts'
@@ -14,8 +14,8 @@ import {
   frameHeadSize,
   frameSizeLimit,
   frameTypes,
-  goawayFrame,
   pingFrame,
+  protocolError,
   rstStreamFrame,
   settingIds,
   settingsAck,
@@ -25,60 +25,53 @@ import {
 } from './frames.ts'
 import { HpackDecoder } from './hpack-decoder.ts'
 import type { Http2Stream, StreamSession } from './http2-stream.ts'
+import { TrailerFields } from './message-fields.ts'
+import { SessionOutput } from './output.ts'
 import { PastStreams } from './past-streams.ts'
-import { SessionOutput } from './session-output.ts'
 
-/** Smaller steps of a window are counted. */
-const smallStep = 256
-/** Frames that may be ignored for each stream that has ended, and for each DATA frame that we send. */
-const lateFramesOfStream = 16
-const lateFramesOfData = 4
+/** Window updates with a smaller increment count as floods. */
+const smallIncrement = 256
+/** Late frames that are ignored for each ended stream, and for each DATA frame that we send. */
+const lateFramesPerStream = 16
+const lateFramesPerDataFrame = 4
 
-/** What both sides of a connection have in common: frames, windows, settings, and how it ends. */
-export abstract class Http2Session implements TransportOwner, FrameHandler, StreamSession {
-  protected readonly parts: EngineParts
-  protected readonly limits: Http2Limits
+/** A connection to a client or an upstream: frames, windows, settings, and ends of streams. */
+export abstract class Http2Session<Stream extends Http2Stream>
+  implements TransportOwner, FrameHandler, StreamSession
+{
+  readonly parts: EngineParts
+  readonly limits: Http2Limits
   abstract readonly transport: Transport
   readonly output: SessionOutput
-  /** No frames are read or written any more. */
+  /** Whether frames are no longer read or written. */
   isOver = false
-  readonly #reader: FrameReader
+  protected readonly frames: FrameReader
   readonly #unread = new UnreadBytes()
-  protected readonly decoder: HpackDecoder = new HpackDecoder()
-  protected readonly guard: FloodGuard
-  protected readonly streams = new Map<number, Http2Stream>()
-  /** The latest streams that are over, and whether we have reset them. */
-  readonly #past = new PastStreams()
-  /** Settings of the peer. */
+  protected readonly decoder = new HpackDecoder()
+  readonly #guard: FloodGuard
+  protected readonly streams = new Map<number, Stream>()
+  protected readonly past = new PastStreams()
+  /** Number of the highest stream that was begun so far. */
+  protected lastStream = 0
+  /** Settings of the peer: initial window size, and maximum number of concurrent streams. */
   protected peerWindow: number = startWindow
   protected peerStreams = Number.POSITIVE_INFINITY
-  protected peerConnects = false
+  /** Whether the peer supports extended CONNECT (RFC 8441 3). */
+  peerConnects = false
   #hasSettings = false
   #hasWindowGrown = false
   #isReading = false
-  /** Octets of data that the peer may have sent before it learned of our resets. */
+  /** Octets of data that the peer may have sent before it received our resets. */
   #dataUnderWay = 0
 
-  constructor(parts: EngineParts, limits: Http2Limits, maxBlockSize: number) {
+  constructor(parts: EngineParts, limits: Http2Limits, maxHeadBytes: number) {
     this.parts = parts
     this.limits = limits
     this.output = new SessionOutput(parts.flushes, limits, this)
-    this.guard = new FloodGuard(() => parts.clock.now())
+    this.#guard = new FloodGuard(() => parts.clock.now())
     const { maxFrameBytes: maxFrameSize } = limits
-    this.#reader = new FrameReader(this, { maxFrameSize, maxBlockSize, maxContinuations: 32 })
-  }
-
-  /** What we admit to one stream. */
-  get streamWindow(): number {
-    return this.limits.streamWindowBytes
-  }
-
-  protected get isInBlock(): boolean {
-    return this.#reader.isInBlock
-  }
-
-  toError(thrown: unknown): GatewayError {
-    return this.parts.toError(thrown)
+    const maxBlockSize = maxHeadBytes * 4
+    this.frames = new FrameReader(this, { maxFrameSize, maxBlockSize, maxContinuations: 32 })
   }
 
   // --- reading ---
@@ -96,7 +89,7 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     const unread = this.#unread
     try {
       while (!this.isOver && unread.size > 0 && this.#mayRead()) {
-        const next = this.#reader.read(unread.bytes, unread.start, unread.end)
+        const next = this.frames.read(unread.bytes, unread.start, unread.end)
         if (next === unread.start) break
         unread.start = next
       }
@@ -108,14 +101,14 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     else this.onRead()
   }
 
-  /** The first frame of a peer is SETTINGS (RFC 9113 3.4). */
+  /** Checks that the first frame of the peer is SETTINGS (RFC 9113 3.4). */
   #mayRead(): boolean {
     if (this.#hasSettings) return true
     const { bytes, start, size } = this.#unread
     if (size < frameHeadSize) return false
     const isSettings = bytes[start + 3] === frameTypes.settings
     if (!isSettings || ((bytes[start + 4] ?? 0) & frameFlags.ack) !== 0) {
-      throw new ConnectionError(errorCodes.protocol, 'SETTINGS come first')
+      throw protocolError('SETTINGS come first')
     }
     this.#hasSettings = true
     return true
@@ -132,13 +125,13 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
   }
 
   onDataFrame(id: number, flowLength: number): void {
-    this.output.take(flowLength)
+    this.output.countReceived(flowLength)
     const stream = this.streams.get(id)
     if (stream === undefined) {
       this.#onStray(id, flowLength)
       return
     }
-    if (flowLength > 0) this.guard.grant('ping', 1)
+    if (flowLength > 0) this.#guard.grant('ping', 1)
     if (stream.isReceiveClosed) {
       this.abortStream(stream, errorCodes.streamClosed, 'data behind the end')
       return
@@ -148,10 +141,10 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
       this.abortStream(stream, errorCodes.flowControl, 'window exceeded')
   }
 
-  /** Peers measure the round trip with pings while data moves (gRPC does), and give windows back. */
+  /** While we send data, peers may measure the round trip by pings (as gRPC does), and update windows. */
   onDataSent(): void {
-    this.guard.grant('ping', 1)
-    this.guard.grant('late', lateFramesOfData)
+    this.#guard.grant('ping', 1)
+    this.#guard.grant('late', lateFramesPerDataFrame)
   }
 
   onData(id: number, bytes: Buffer, start: number, end: number, isLast: boolean): void {
@@ -181,11 +174,29 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     dependency: number,
   ): void
 
-  /** Data on a stream that does not exist: it was never begun, or it is over. */
+  protected onTrailers(
+    stream: Stream,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    isLast: boolean,
+  ): void {
+    const fields = new TrailerFields()
+    this.decoder.decode(bytes, start, end, fields)
+    const { isMalformed, lines } = fields
+    const isForbidden = lines !== '' && this.parts.reader.checkTrailerText(lines) < 0
+    if (stream.isReceiveClosed) {
+      this.abortStream(stream, errorCodes.streamClosed, 'HEADERS behind the end')
+    } else if (!isLast || isMalformed || isForbidden) {
+      this.abortStream(stream, errorCodes.protocol, 'malformed trailers')
+    } else stream.endReceiving(lines)
+  }
+
+  /** Called for data on a stream that does not exist: it was never begun, or it has ended. */
   #onStray(id: number, flowLength: number): void {
-    if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'frame on an idle stream')
-    if (this.#past.wasReset(id) === true) {
-      // The peer may not have learned of the reset yet, but it had no more than its window.
+    if (this.isUnused(id)) throw protocolError('frame on an idle stream')
+    if (this.past.wasReset(id) === true) {
+      // The peer may not have received the reset yet, but its data must fit into the window it had.
       this.#dataUnderWay -= flowLength
       if (this.#dataUnderWay < 0) this.flood('stray')
       return
@@ -194,22 +205,14 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     this.output.control(rstStreamFrame(id, errorCodes.streamClosed))
   }
 
-  /** What is known of a stream that is over: true where we have reset it. */
-  protected pastOf(id: number): boolean | undefined {
-    return this.#past.wasReset(id)
-  }
-
   onDrain(): void {
     this.output.onDrain()
   }
 
-  /** A stream has something to send that may not leave now. */
-  onWait(): void {
-    // For sessions that bound how long that may last.
+  /** Whether the stream was not begun so far. Only clients begin streams, with odd numbers. */
+  protected isUnused(id: number): boolean {
+    return id > this.lastStream || (id & 1) === 0
   }
-
-  /** This stream has not begun so far. */
-  protected abstract isUnused(id: number): boolean
 
   onPriority(id: number, dependency: number): void {
     this.flood('priority')
@@ -225,12 +228,12 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
   }
 
   onReset(id: number, code: number): void {
-    if (this.isUnused(id)) throw new ConnectionError(errorCodes.protocol, 'reset of an idle stream')
+    if (this.isUnused(id)) throw protocolError('reset of an idle stream')
     const stream = this.streams.get(id)
     if (stream === undefined) {
       this.flood('late')
-      // Our reset and the peer's have met: it has ended the stream itself, and may send no more on it.
-      if (this.#past.wasReset(id) === true) this.remember(id, false)
+      // The resets of both sides have crossed: the peer has ended the stream and must not send on it.
+      if (this.past.wasReset(id) === true) this.remember(id, false)
       return
     }
     stream.closeReset()
@@ -245,26 +248,23 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     else if (id === settingIds.maxConcurrentStreams) this.peerStreams = value
     else if (id === settingIds.initialWindowSize) this.#resizeWindows(value)
     else if (id === settingIds.maxFrameSize) {
-      if (value < startFrameSize || value > frameSizeLimit) {
-        throw new ConnectionError(errorCodes.protocol, 'MAX_FRAME_SIZE out of range')
-      }
-      // Larger frames gain nothing: what is sent is cut into pieces that are copied.
+      const isInRange = value >= startFrameSize && value <= frameSizeLimit
+      if (!isInRange) throw protocolError('MAX_FRAME_SIZE out of range')
+      // Larger frames have no advantage, because data is cut into pieces that are copied.
       this.output.peerFrameSize = Math.min(value, startFrameSize)
     } else if (id === settingIds.enablePush || id === settingIds.enableConnectProtocol) {
-      if (value > 1) throw new ConnectionError(errorCodes.protocol, 'a setting is 0 or 1')
+      if (value > 1) throw protocolError('a setting is 0 or 1')
       if (id === settingIds.enableConnectProtocol) this.peerConnects = value === 1
     }
   }
 
   #resizeWindows(size: number): void {
-    if (size > windowLimit) throw new ConnectionError(errorCodes.flowControl, 'window too large')
+    checkWindow(size)
     const change = size - this.peerWindow
     this.peerWindow = size
     for (const stream of this.streams.values()) {
       stream.output.sendWindow += change
-      if (stream.output.sendWindow > windowLimit) {
-        throw new ConnectionError(errorCodes.flowControl, 'window too large')
-      }
+      checkWindow(stream.output.sendWindow)
     }
     if (change > 0) this.#hasWindowGrown = true
   }
@@ -277,7 +277,7 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     this.output.sendWaiting()
   }
 
-  /** Ignored: the limits that we announce are enforced from the start. */
+  /** Ignores the acknowledgement: the limits that we announce are enforced from the start. */
   onSettingsAck(): void {
     this.flood('late')
   }
@@ -301,28 +301,25 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     }
     const stream = this.streams.get(id)
     if (stream !== undefined) this.#growWindow(stream, increment)
-    else if (this.isUnused(id)) {
-      throw new ConnectionError(errorCodes.protocol, 'update of an idle stream')
-    } else this.flood('late')
+    else if (this.isUnused(id)) throw protocolError('update of an idle stream')
+    else this.flood('late')
   }
 
   #growConnectionWindow(increment: number): void {
-    if (increment === 0) throw new ConnectionError(errorCodes.protocol, 'window update by 0')
+    if (increment === 0) throw protocolError('window update by 0')
     this.output.sendWindow += increment
-    if (this.output.sendWindow > windowLimit) {
-      throw new ConnectionError(errorCodes.flowControl, 'window too large')
-    }
-    if (increment < smallStep) this.flood(this.output.waiting.size > 0 ? 'window' : 'late')
+    checkWindow(this.output.sendWindow)
+    if (increment < smallIncrement) this.flood(this.output.waiting.size > 0 ? 'window' : 'late')
     this.output.sendWaiting()
   }
 
-  #growWindow(stream: Http2Stream, increment: number): void {
+  #growWindow(stream: Stream, increment: number): void {
     stream.output.sendWindow += increment
     if (increment === 0) this.abortStream(stream, errorCodes.protocol, 'window update by 0')
     else if (stream.output.sendWindow > windowLimit) {
       this.abortStream(stream, errorCodes.flowControl, 'window too large')
     } else {
-      if (increment < smallStep) this.flood(stream.output.backlog > 0 ? 'window' : 'late')
+      if (increment < smallIncrement) this.flood(stream.output.backlog > 0 ? 'window' : 'late')
       if (stream.output.backlog > 0) this.output.sendOne(stream.output)
     }
   }
@@ -333,15 +330,15 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     this.flood('stray')
   }
 
-  /** One more of something that costs us and leads nowhere. Throws if it is one too many. */
+  /** Counts a frame of a limited kind. Throws if there are too many. */
   protected flood(kind: FloodKind): void {
-    if (!this.guard.admits(kind)) throw floodError(kind)
+    if (!this.#guard.admits(kind)) throw floodError(kind)
   }
 
-  // --- ends ---
+  // --- endings ---
 
-  /** Tells the peer that a stream is over, and forgets it. */
-  reset(stream: Http2Stream, code: number): void {
+  /** Sends RST_STREAM and forgets the stream. */
+  reset(stream: Stream, code: number): void {
     if (this.streams.get(stream.id) !== stream) return
     this.streams.delete(stream.id)
     if (!stream.isReceiveClosed) this.#dataUnderWay += Math.max(0, stream.receiveWindow)
@@ -351,14 +348,14 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     this.onStreamGone()
   }
 
-  /** A stream is over; where we have reset it, the peer may still send on it. */
+  /** Remembers a stream that has ended; the peer may still send on a stream that we have reset. */
   protected remember(id: number, wasReset: boolean): void {
-    this.#past.add(id, wasReset)
-    this.guard.grant('late', lateFramesOfStream)
+    this.past.add(id, wasReset)
+    this.#guard.grant('late', lateFramesPerStream)
   }
 
-  /** Both sides have ended a stream. */
-  forget(stream: Http2Stream): void {
+  /** Forgets a stream that both sides have ended. */
+  forget(stream: Stream): void {
     if (this.streams.get(stream.id) !== stream) return
     this.streams.delete(stream.id)
     stream.closeBoth()
@@ -366,35 +363,29 @@ export abstract class Http2Session implements TransportOwner, FrameHandler, Stre
     this.onStreamGone()
   }
 
-  /** Resets a stream for a fault of the peer. Throws if it is one too many. */
-  abortStream(stream: Http2Stream, code: number, detail: string): void {
+  /** Resets a stream because of a protocol violation of the peer. Throws if there are too many. */
+  abortStream(stream: Stream, code: number, detail: string): void {
     this.flood('reset')
     this.reset(stream, code)
     stream.onBroken(this.faultOf(detail))
   }
 
-  /** The error of a request whose stream the peer has broken. */
+  /** Returns the error of a request on whose stream the peer has violated the protocol. */
   protected abstract faultOf(detail: string): GatewayError
 
-  /** There is one stream less. */
+  /** Called when a stream has ended. */
   protected abstract onStreamGone(): void
 
-  /** What has arrived has been read. */
+  /** Called when everything that has arrived has been read. */
   protected abstract onRead(): void
 
-  /** The highest stream of the peer that was looked at. */
-  protected abstract get lastPeerStream(): number
-
-  /** Says why, and ends the connection. */
-  protected fail(code: number, reason: string): void {
-    if (this.isOver) return
-    this.transport.appendText(goawayFrame(this.lastPeerStream, code, reason))
-    this.close()
-  }
-
-  /** Sends what is written, then ends. */
-  protected abstract close(): void
+  /** Sends a GOAWAY with the reason and ends the connection. */
+  protected abstract fail(code: number, reason: string): void
 
   abstract onEnd(): void
   abstract onClose(error: Error | undefined): void
+}
+
+function checkWindow(size: number): void {
+  if (size > windowLimit) throw new ConnectionError(errorCodes.flowControl, 'window too large')
 }

@@ -1,35 +1,26 @@
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { EngineLimits } from '../limits/engine-limits.ts'
-import { type BodyPace, paceCheckMs } from '../message/body-pace.ts'
+import { paceCheckMs } from '../message/body-pace.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
+import type { Http2DownstreamStream } from './downstream-stream.ts'
 
-/** A stream as far as this cares. */
-interface PacedStream {
-  readonly pace: BodyPace
-  /** The body of the request is not complete, and nothing has been answered. */
-  readonly isPaced: boolean
-  readonly receivedBytes: number
-  /** More of the body would be taken now. */
-  readonly wantsBody: boolean
-  /** The client is too slow. */
-  onSlowBody(): void
-}
+type Streams = ReadonlyMap<number, Http2DownstreamStream>
 
-/** Looks after the bodies of requests on one HTTP/2 connection, all with one timer. */
-export class SlowBodies<Stream extends PacedStream> implements TimerOwner {
+/** Checks the pace of the request bodies on one HTTP/2 connection, all with one timer. */
+export class SlowBodies implements TimerOwner {
   readonly #parts: EngineParts
   readonly #limits: EngineLimits
-  readonly #streams: () => Iterable<Stream>
+  readonly #streams: Streams
   readonly #timer = new Timer(this)
 
-  constructor(parts: EngineParts, limits: EngineLimits, streams: () => Iterable<Stream>) {
+  constructor(parts: EngineParts, limits: EngineLimits, streams: Streams) {
     this.#parts = parts
     this.#limits = limits
     this.#streams = streams
   }
 
-  /** A request begins whose body is not there yet. */
-  onBody(stream: Stream): void {
+  /** Called when a request begins whose body has not arrived yet. */
+  onBody(stream: Http2DownstreamStream): void {
     if (this.#limits.minBodyBytesPerSecond === 0) return
     const now = this.#parts.clock.now()
     stream.pace.start(now)
@@ -44,7 +35,7 @@ export class SlowBodies<Stream extends PacedStream> implements TimerOwner {
     const now = this.#parts.clock.now()
     const { minBodyBytesPerSecond: lowest } = this.#limits
     if (lowest === 0) return
-    const paced = [...this.#streams()].filter(({ isPaced }) => isPaced)
+    const paced = [...this.#streams.values()].filter(({ isPaced }) => isPaced)
     if (paced.length > 0) this.#parts.timers.arm(this.#timer, paceCheckMs, now)
     for (const stream of paced) {
       const { pace, receivedBytes, wantsBody } = stream

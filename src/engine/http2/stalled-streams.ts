@@ -1,87 +1,61 @@
 /**
- * Responses that a client of HTTP/2 does not take. Each holds a read buffer of its upstream for as
- * long as it waits, and one connection may have many: with windows that never open, a few clients
- * could take the buffers of everybody (CVE-2019-9517 is of that kind). Others bound the time without
- * a byte (nginx's send_timeout: 60 s; Envoy's stream_idle_timeout: 5 min). Here the time depends on
- * what a stream costs, so that a reader that has paused may go on pausing:
+ * Aborts responses that a client of HTTP/2 does not read. While such a response waits, it occupies a
+ * read buffer of its upstream connection, and one connection may have many streams: with windows that
+ * never open, a few clients could occupy all buffers (as in CVE-2019-9517). Other proxies limit the
+ * time without a byte (nginx's send_timeout: 60 s; Envoy's stream_idle_timeout: 5 min). Here the limit
+ * depends on what a stream costs, so that a slow reader may pause for long if it harms no other
+ * client:
  *
- *   no byte was ever admitted (a window of 0 from the start)       15 s
- *   others, beyond the first 16 that stand still on a connection   60 s
- *   any, while buffers are scarce                                  10 s
- *   else                                                           the engine's limit of progress
+ *   the client has never opened the window (0 from the start)      15 s
+ *   streams beyond the first 16 stalled ones of a connection       60 s
+ *   any stream, while buffers are scarce                           10 s
+ *   all other streams                                              the engine's limit of progress
  *
- * A connection on which 16 stand still begins no more streams: those are refused in the way that
- * lets clients ask again (RFC 9113 8.7).
+ * A connection with 16 stalled streams cannot begin another: new streams are refused with a code that
+ * lets clients retry (RFC 9113 8.7).
  */
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
+import type { Http2DownstreamStream } from './downstream-stream.ts'
 
-/** How often streams that wait are looked at. */
-const lookMs = 5_000
-const neverMs = 15_000
+/** How often waiting streams are checked. */
+const checkMs = 5_000
+const unopenedMs = 15_000
 const crowdedMs = 60_000
 const scarceMs = 10_000
-/** Streams of one connection that may stand still. */
+/** Maximum number of stalled streams on one connection. */
 export const mostStalled = 16
 
-/** One response as far as this cares. */
-interface StallingStream {
-  /** Bytes that wait for the client. */
-  readonly backlog: number
-  /** Octets of the response that have been sent. */
-  readonly sentBytes: number
-  readonly stall: Stall
-  /** Something is still to come from the client: data, or room for ours. */
-  readonly awaitsClient: boolean
-  /** Octets moved both ways, and how many when `dropMotionless` looked last. */
-  readonly moved: number
-  progress: number
-}
+type Streams = ReadonlyMap<number, Http2DownstreamStream>
 
-/** What is known of a stream that waits. */
-export class Stall {
-  /** `sentBytes` when it was looked at last; -1 before. */
-  sentBytes = -1
-  /** Milliseconds at the first look that found no progress since the one before. */
-  since = 0
-  isStill = false
-}
-
-export interface StallOwner<Stream> {
-  /** All streams of the connection. */
-  stallingStreams(): Iterable<Stream>
-  /** Gives a stream up. */
-  dropStalled(stream: Stream): void
-}
-
-/** Those of one connection. */
-export class StalledStreams<Stream extends StallingStream> implements TimerOwner {
+/** Finds and aborts the stalled streams of one connection. */
+export class StalledStreams implements TimerOwner {
   readonly #parts: EngineParts
-  readonly #owner: StallOwner<Stream>
+  readonly #streams: Streams
   readonly #timer = new Timer(this)
-  #isLooking = false
-  /** At the last look. */
-  #still = 0
+  #isChecking = false
+  /** Number of stalled streams at the last check. */
+  #stalledCount = 0
 
-  constructor(parts: EngineParts, owner: StallOwner<Stream>) {
+  constructor(parts: EngineParts, streams: Streams) {
     this.#parts = parts
-    this.#owner = owner
+    this.#streams = streams
   }
 
-  /** A stream has something that it may not send now. */
+  /** Called when a stream has something to send that may not be sent now. */
   onWait(): void {
-    if (this.#isLooking) return
-    this.#isLooking = true
-    this.#parts.timers.arm(this.#timer, lookMs)
+    if (this.#isChecking) return
+    this.#isChecking = true
+    this.#parts.timers.arm(this.#timer, checkMs)
   }
 
-  /** Do so many stand still that no other may begin? Looks at them only where that may be. */
+  /** Whether too many streams are stalled for another to begin. Counts again only if the last count was. */
   get isCrowded(): boolean {
-    if (this.#still < mostStalled) return false
-    let still = 0
-    for (const stream of this.#owner.stallingStreams()) if (isStill(stream)) still++
-    this.#still = still
-    return still >= mostStalled
+    if (this.#stalledCount < mostStalled) return false
+    let stalled = 0
+    for (const stream of this.#streams.values()) if (isStalled(stream)) stalled++
+    this.#stalledCount = stalled
+    return stalled >= mostStalled
   }
 
   stop(): void {
@@ -90,61 +64,65 @@ export class StalledStreams<Stream extends StallingStream> implements TimerOwner
 
   onTimer(): void {
     const now = this.#parts.clock.now()
-    const still: Stream[] = []
+    const stalled: Http2DownstreamStream[] = []
     let isAnyWaiting = false
-    for (const stream of this.#owner.stallingStreams()) {
+    for (const stream of this.#streams.values()) {
       if (stream.backlog === 0) continue
       isAnyWaiting = true
       const { stall } = stream
-      if (isStill(stream)) still.push(stream)
+      if (isStalled(stream)) stalled.push(stream)
       else if (stall.sentBytes === stream.sentBytes) {
-        stall.isStill = true
-        stall.since = now - lookMs
-        still.push(stream)
-      } else stall.isStill = false
+        stall.isStalled = true
+        stall.since = now - checkMs
+        stalled.push(stream)
+      } else stall.isStalled = false
       stall.sentBytes = stream.sentBytes
     }
-    this.#still = still.length
-    this.#isLooking = isAnyWaiting
-    if (isAnyWaiting) this.#parts.timers.arm(this.#timer, lookMs)
-    this.#drop(still, now)
+    this.#stalledCount = stalled.length
+    this.#isChecking = isAnyWaiting
+    if (isAnyWaiting) this.#parts.timers.arm(this.#timer, checkMs)
+    this.#drop(stalled, now)
   }
 
-  /** Gives up the streams whose client has done nothing since the last call. */
+  /** Aborts streams whose client has done nothing since the last call. */
   dropMotionless(): void {
-    for (const stream of [...this.#owner.stallingStreams()]) {
+    for (const stream of [...this.#streams.values()]) {
       if (!stream.awaitsClient || stream.moved !== stream.progress) stream.progress = stream.moved
-      else this.#give(stream)
+      else this.#giveUp(stream)
     }
   }
 
-  #give(stream: Stream): void {
+  #giveUp(stream: Http2DownstreamStream): void {
     if (stream.backlog > 0) this.#parts.counters.http2StreamsStalled++
-    this.#owner.dropStalled(stream)
+    stream.drop()
   }
 
-  /** Those that have stood still for longest go first. */
-  #drop(still: Stream[], now: number): void {
+  /** Aborts streams that were stalled for too long, those that stalled first before the rest. */
+  #drop(stalled: Http2DownstreamStream[], now: number): void {
     const isScarce = this.#parts.readBuffers.isScarce
-    let left = still.length
-    still.sort((a, b) => a.stall.since - b.stall.since)
-    for (const stream of still) {
+    let left = stalled.length
+    stalled.sort((a, b) => a.stall.since - b.stall.since)
+    for (const stream of stalled) {
       const ms = limitOf(stream, left > mostStalled, isScarce)
       if (now - stream.stall.since < ms) continue
       left--
-      this.#give(stream)
+      this.#giveUp(stream)
     }
-    this.#still = left
+    this.#stalledCount = left
   }
 }
 
-/** Was the stream found without progress, and has had none since? */
-function isStill({ backlog, sentBytes, stall }: StallingStream): boolean {
-  return backlog > 0 && stall.isStill && stall.sentBytes === sentBytes
+/** Whether the last check found the stream without progress, and it has made none since. */
+function isStalled({ backlog, sentBytes, stall }: Http2DownstreamStream): boolean {
+  return backlog > 0 && stall.isStalled && stall.sentBytes === sentBytes
 }
 
-function limitOf({ sentBytes }: StallingStream, isOneTooMany: boolean, isScarce: boolean): number {
+function limitOf(
+  { sentBytes }: Http2DownstreamStream,
+  isOneTooMany: boolean,
+  isScarce: boolean,
+): number {
   if (isScarce) return scarceMs
-  if (sentBytes === 0) return neverMs
+  if (sentBytes === 0) return unopenedMs
   return isOneTooMany ? crowdedMs : Number.POSITIVE_INFINITY
 }

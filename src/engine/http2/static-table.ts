@@ -63,5 +63,5 @@ export const staticFields: readonly (readonly [name: string, value: string])[] =
   ['www-authenticate', ''],
 ]
 
-/** Octets that a field counts beyond its name and value (RFC 7541 4.1). */
+/** Octets that a field counts in addition to its name and value (RFC 7541 4.1). */
 export const fieldOverhead = 32

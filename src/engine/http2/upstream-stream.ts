@@ -2,49 +2,44 @@ import { createHash } from 'node:crypto'
 import { GatewayError } from '../../errors/index.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import type { FramingFields } from '../message/head-output.ts'
-import type { HeadReader } from '../message/head-reader.ts'
 import { interimLimit } from '../message/head-reader.ts'
 import type { BodyKind, MessageBody } from '../message/message-body.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { errorCodes } from './frames.ts'
 import { Http2Stream, type StreamSession } from './http2-stream.ts'
-import type { ResponseFields } from './response-fields.ts'
-import type { StreamOutput } from './stream-output.ts'
+import type { ResponseFields } from './message-fields.ts'
 
-/** RFC 6455 1.3. */
+/** The constant from which the Sec-WebSocket-Accept field is computed (RFC 6455 1.3). */
 const webSocketGuid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 const keyPattern = /^sec-websocket-key:[ \t]*(\S*)[ \t]*\r\n/im
 
-/** What such a stream needs from its connection as well. */
+/** The members of an upstream connection that its streams use. */
 interface RequestSession extends StreamSession {
-  /** As of a link. */
+  /** `lostTick` and `serial` as in `UpstreamStream`. */
   readonly lostTick: number | undefined
   readonly serial: number
   readonly scheme: 'http' | 'https'
-  readonly reader: HeadReader
-  readonly maxHeadBytes: number
-  /** Requests can be sent. */
+  /** Whether requests can be sent. */
   readonly isReady: boolean
-  /** Settings of the upstream have come, and whether they take extended CONNECT (RFC 8441 3). */
+  /** Whether the settings have arrived, and whether they allow extended CONNECT (RFC 8441 3). */
   readonly isSettled: boolean
-  readonly admitsConnect: boolean
-  /** A head leaves: the stream gets its number. */
+  readonly peerConnects: boolean
+  /** Opens a stream whose head is about to be sent: gives it a number. */
   open(stream: Http2UpstreamStream): void
-  /** A request was given up before its head left. */
+  /** Called when a request was aborted before its head was sent. */
   leave(stream: Http2UpstreamStream): void
-  /** Request and response are complete. */
+  /** Called when request and response are complete. */
   finished(stream: Http2UpstreamStream): void
-  /** The error, with the place where it happened. */
-  place(error: GatewayError): GatewayError
+  /** Adds the address of the upstream to an error. */
+  withEndpoint(error: GatewayError): GatewayError
 }
 
 /**
- * One request to an upstream that speaks HTTP/2, and its response. A request that asks to switch to
- * another protocol becomes an extended CONNECT, and its success the switch (RFC 8441 5).
+ * One request to an HTTP/2 upstream, and its response. A request to switch to another protocol becomes
+ * an extended CONNECT, and a successful response to that becomes a 101 (RFC 8441 5).
  */
-export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
-  readonly #upstream: RequestSession
+export class Http2UpstreamStream extends Http2Stream<RequestSession> implements UpstreamStream {
   readonly framesBodies = true
   isUnprocessed = false
   isPinned = false
@@ -53,42 +48,33 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
   #handler: UpstreamHandler | undefined
   #sensitiveNames: ReadonlySet<string> | undefined
   #interims = 0
-  /** The final head has come. */
-  #hasHead = false
-  /** All of the response had arrived when the stream was reset, or its connection lost. */
+  /** Whether the final head has arrived. */
+  hasHead = false
+  /** Whether the whole response had arrived when the stream was reset or its connection was lost. */
   #wasWhole = false
-  /** Set if the request asks for a tunnel: the protocol in it, and the key of a WebSocket. */
+  /** Set if the request asks for a tunnel: the protocol of the tunnel, and the key of a WebSocket. */
   #protocol: string | undefined
   #key = ''
 
   constructor(session: RequestSession, handler: UpstreamHandler, served: number) {
-    super(session, 0, 0, session.streamWindow)
-    this.#upstream = session
+    super(session, 0, 0)
     this.#handler = handler
     this.served = served
   }
 
-  get sink(): StreamOutput {
-    return this.output
-  }
-
-  get backlog(): number {
-    return this.output.backlog
-  }
-
-  /** Data waits in the stream while nothing takes it. */
+  /** Does nothing, because data waits in the stream until the body wants it. */
   pause(): void {}
 
   get lostTick(): number | undefined {
-    return this.#upstream.lostTick
+    return this.session.lostTick
   }
 
   get serial(): number {
-    return this.#upstream.serial
+    return this.session.serial
   }
 
   get isIdle(): boolean {
-    return this.#upstream.isReady
+    return this.session.isReady
   }
 
   startTunnel(): void {
@@ -96,7 +82,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
   }
 
   protected get body(): MessageBody | undefined {
-    return this.#hasHead ? this.#handler?.responseSource : undefined
+    return this.hasHead ? this.#handler?.responseSource : undefined
   }
 
   use(handler: UpstreamHandler): void {
@@ -104,26 +90,24 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     this.ready()
   }
 
-  /** The connection leads to another address of the name. */
-  elsewhere(address: UpstreamAddress): void {
+  /** Called when the connection leads to another address of the name. */
+  onAlternateAddress(address: UpstreamAddress): void {
     this.#handler?.onAlternateAddress(address)
   }
 
-  /** The connection stands. */
+  /** Called when the connection has been made. */
   ready(): void {
     this.#handler?.onUpstreamReady(this)
   }
 
-  override open(): void {
-    this.#upstream.open(this)
+  open(): void {
+    this.session.open(this)
   }
 
   encodeHead(head: string): string {
-    const { scheme } = this.#upstream
-    const protocol = this.#protocol
-    return protocol === undefined
-      ? this.session.output.encoder.request(head, scheme, this.#sensitiveNames)
-      : this.session.output.encoder.connect(head, scheme, protocol, this.#sensitiveNames)
+    const { scheme } = this.session
+    const { encoder } = this.session.output
+    return encoder.request(head, scheme, this.#protocol, this.#sensitiveNames)
   }
 
   sendHead(head: string, sensitiveNames?: ReadonlySet<string>): void {
@@ -147,15 +131,15 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     this.sendHead(request.text(framing, upgrade, expects), request.sensitiveNames)
   }
 
-  /** Whether an extended CONNECT may be sent is known once the settings of the upstream are. */
-  override mayOpen(): boolean {
+  /** Delays an extended CONNECT until the settings of the upstream show whether it is allowed. */
+  mayOpen(): boolean {
     if (this.#protocol === undefined) return true
-    if (!this.#upstream.isSettled) return false
-    if (!this.#upstream.admitsConnect) queueMicrotask(() => this.#refuseTunnel())
-    return this.#upstream.admitsConnect
+    if (!this.session.isSettled) return false
+    if (!this.session.peerConnects) queueMicrotask(() => this.#refuseTunnel())
+    return this.session.peerConnects
   }
 
-  /** The settings of the upstream are there. */
+  /** Called when the settings of the upstream have arrived. */
   settled(): void {
     if (this.#protocol !== undefined && !this.output.isClosed) this.output.flush()
   }
@@ -163,7 +147,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
   #refuseTunnel(): void {
     if (this.#handler === undefined) return
     this.closeBoth()
-    this.#upstream.leave(this)
+    this.session.leave(this)
     this.fail(new GatewayError('upstream_upgrade', 'HTTP/2 without extended CONNECT'))
   }
 
@@ -180,10 +164,10 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     this.#endIfComplete()
   }
 
-  /** Nothing goes either way any more: for a tunnel that is what a closed connection is. */
+  /** Ends a tunnel after both sides have ended their streams, like a closed connection. */
   #endIfComplete(): void {
     if (!this.output.isClosed || !this.isReceiveClosed || this.#handler === undefined) return
-    this.#upstream.finished(this)
+    this.session.finished(this)
     this.fail(new GatewayError('upstream_reset', 'the tunnel is complete'))
   }
 
@@ -193,19 +177,19 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
 
   // --- the response ---
 
-  /** A head was decoded. */
+  /** Called when a head was decoded. */
   onHead(fields: ResponseFields, isLast: boolean): void {
     const handler = this.#handler
     if (handler === undefined) return
     this.hasAnswered = true
-    const reader = this.#upstream.reader
+    const { reader, limits } = this.session.parts
     const isInterim = fields.status < 200
     if (!fields.check() || (isInterim && isLast)) {
       this.broken('malformed response')
       return
     }
     const text = this.#opensTunnel(fields.status) ? this.#switchText(fields) : fields.text()
-    const code = reader.readResponseText(text, this.#upstream.maxHeadBytes)
+    const code = reader.readResponseText(text, limits.maxHeadBytes)
     if (code !== 0) {
       this.broken('malformed response head')
       return
@@ -218,13 +202,9 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     } else this.#onFinalHead(handler, isLast)
   }
 
-  get hasHead(): boolean {
-    return this.#hasHead
-  }
-
-  /** Before a final head there is nothing that data could belong to (RFC 9113 8.1). */
+  /** Treats data before the final head as a protocol violation (RFC 9113 8.1). */
   override onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
-    if (this.#hasHead || this.#handler === undefined) super.onData(bytes, start, end, isLast)
+    if (this.hasHead || this.#handler === undefined) super.onData(bytes, start, end, isLast)
     else this.broken('data before a head')
   }
 
@@ -232,7 +212,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     return this.#protocol !== undefined && status >= 200 && status < 300
   }
 
-  /** The switch of HTTP/1.1 that says the same as a successful CONNECT, which has no body. */
+  /** The HTTP/1.1 101 response that is equivalent to a successful CONNECT, which has no body. */
   #switchText(fields: ResponseFields): string {
     const text = fields.text()
     const lines = text.slice(text.indexOf('\r\n') + 2)
@@ -244,7 +224,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     )
   }
 
-  /** Data that comes before the tunnel is open waits for it. */
+  /** Reports the switch. Data that arrives before the tunnel is open waits for it. */
   #onSwitch(handler: UpstreamHandler, isLast: boolean): void {
     if (isLast) this.isReceiveClosed = true
     handler.responseSource.start('none', 0, false)
@@ -256,7 +236,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
 
   #onFinalHead(handler: UpstreamHandler, isLast: boolean): void {
     const head = handler.responseHead
-    this.#hasHead = true
+    this.hasHead = true
     const { contentLength, status } = head
     if (status === 101) {
       this.#onSwitch(handler, isLast)
@@ -273,7 +253,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     const kind: BodyKind = isLast || isBodiless ? 'none' : 'stream'
     handler.responseSource.start(kind, contentLength, false)
     handler.onResponseHead(this)
-    // The handler may be done with the response, and the head may belong to another request.
+    // The handler may have finished the response, so that the head belongs to another request.
     if (this.#handler !== handler) return
     if (kind === 'none') handler.onResponseBody(this)
     if (this.#handler !== handler) return
@@ -289,12 +269,12 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     this.resumeReceiving()
   }
 
-  // --- ends ---
+  // --- endings ---
 
   release(): void {
     const isComplete = this.output.isClosed && this.isReceiveClosed
     this.#handler = undefined
-    if (isComplete) this.#upstream.finished(this)
+    if (isComplete) this.session.finished(this)
     else this.#giveUp(errorCodes.noError)
   }
 
@@ -306,7 +286,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
   #giveUp(code: number): void {
     if (this.id === 0) {
       this.closeBoth()
-      this.#upstream.leave(this)
+      this.session.leave(this)
     } else this.session.reset(this, code)
   }
 
@@ -314,13 +294,13 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     this.fail(error)
   }
 
-  /** All of the response has arrived, though some of it may still wait to be taken. */
+  /** Whether the whole response has arrived, though parts of it may still wait to be read. */
   get #isWhole(): boolean {
-    if (!this.#hasHead || this.isTunnel) return false
+    if (!this.hasHead || this.isTunnel) return false
     return this.isReceiveClosed || this.#handler?.responseSource.ended === true
   }
 
-  /** A server that needs no more of a request says so by a reset behind its response (RFC 9113 8.1). */
+  /** A server may reset the stream after its response if it needs no more of the request (RFC 9113 8.1). */
   override closeReset(): void {
     this.#wasWhole = this.#isWhole
     if (this.#wasWhole) this.output.close()
@@ -329,7 +309,7 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
 
   onReset(code: number): void {
     this.isUnprocessed = code === errorCodes.refusedStream
-    // A response that is complete stays so, whatever becomes of the rest of the request.
+    // The response is complete, even if the rest of the request was not sent.
     if (this.#wasWhole) return
     this.fail(new GatewayError('upstream_reset', `stream reset with code ${code}`))
   }
@@ -338,12 +318,15 @@ export class Http2UpstreamStream extends Http2Stream implements UpstreamStream {
     if (!this.#wasWhole) this.fail(error)
   }
 
-  /** The stream is no more; tells the user. */
+  /** Reports the end of the stream to the handler. */
   fail(error: GatewayError): void {
     const handler = this.#handler
     this.#handler = undefined
-    // Each request gets an error of its own, which knows where it went.
+    // Each request gets an error of its own, because the address is added to it.
     const { code, cause, detail } = error
-    handler?.onUpstreamFailure(this, this.#upstream.place(new GatewayError(code, detail, cause)))
+    handler?.onUpstreamFailure(
+      this,
+      this.session.withEndpoint(new GatewayError(code, detail, cause)),
+    )
   }
 }

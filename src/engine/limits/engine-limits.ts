@@ -1,36 +1,59 @@
-/** What bounds the connections of a port, their requests, and what is forwarded unread. */
-import { defaultHttp2Limits, type Http2Limits } from './http2-limits.ts'
+/** Limits of connections, of requests, and of streams that are forwarded unread. */
 
-/** `keep`: as any other. `drop`: as if they were not there. `refuse`: the request is answered 400. */
+/** `keep` treats such fields as any other, `drop` ignores them, `refuse` answers the request with 400. */
 type UnderscoreHeaders = 'keep' | 'drop' | 'refuse'
 
 export interface EngineLimits {
-  /** Most header fields of a request head of HTTP/1.1; of HTTP/2 the bytes alone count. */
+  /** Maximum number of header fields of an HTTP/1.1 request. HTTP/2 heads are limited by bytes only. */
   maxHeaders: number
-  /** Most bytes of a request or response head. */
+  /** Maximum number of bytes of a request or response head. */
   maxHeadBytes: number
-  /** Closes a kept-alive connection of HTTP/1.1 without a request, and a head that does not arrive. */
+  /** Closes a kept-alive HTTP/1.1 connection without a request (idle), or an incomplete head (head). */
   idleTimeoutMs: number
   headTimeoutMs: number
-  /** Closes a connection on which a request makes no progress, and one of HTTP/2 without a request. */
+  /** Closes a connection whose request makes no progress, and an HTTP/2 connection without a request. */
   stallTimeoutMs: number
-  /** From the accepted connection to the end of the TLS handshake. */
+  /** Milliseconds from the accepted connection to the end of the TLS handshake. */
   handshakeTimeoutMs: number
-  /** Lowest speed of the body of a request, while it is read and not answered yet; 0 = none. */
+  /** Minimum speed of a request body while it is read and not answered yet; 0 disables the check. */
   minBodyBytesPerSecond: number
-  /** What becomes of header fields with `_` in their names. */
+  /** How header fields with `_` in their names are treated. */
   underscoreHeaders: UnderscoreHeaders
   http2: Http2Limits
 }
 
-/** Limits of what is forwarded as it is. */
+/** Limits of HTTP/2 client connections; a policy may set them for a listener. */
+export interface Http2Limits {
+  /** Maximum number of open streams of a client connection (SETTINGS_MAX_CONCURRENT_STREAMS). */
+  maxConcurrentStreams: number
+  /** Octets that may wait for one stream (SETTINGS_INITIAL_WINDOW_SIZE), and for a whole connection. */
+  streamWindowBytes: number
+  connectionWindowBytes: number
+  /** Maximum size of a received frame: 16,384 to 16,777,215 (SETTINGS_MAX_FRAME_SIZE). */
+  maxFrameBytes: number
+  /** Milliseconds without a frame after which a PING is sent; 0 disables pings. */
+  keepaliveIntervalMs: number
+  /** Milliseconds to wait for the answer to a PING before the connection is dropped. */
+  keepaliveTimeoutMs: number
+}
+
+/** Limits of streams that are forwarded unread. */
 export interface StreamLimits {
-  /** A connection on which nothing moves is reset. */
+  /** Milliseconds without bytes after which a connection is reset. */
   idleTimeoutMs: number
-  /** A session without datagrams is forgotten. */
+  /** Milliseconds without datagrams after which a session ends. */
   udpIdleTimeoutMs: number
-  /** Sessions of one engine; datagrams that would begin another one are dropped. */
+  /** Maximum number of sessions per engine; datagrams that would begin another one are dropped. */
   udpMaxSessions: number
+}
+
+export const defaultHttp2Limits: Http2Limits = {
+  maxConcurrentStreams: 128,
+  streamWindowBytes: 256 * 1024,
+  connectionWindowBytes: 1024 * 1024,
+  maxFrameBytes: 16_384,
+  keepaliveIntervalMs: 0,
+  keepaliveTimeoutMs: 20_000,
 }
 
 export const defaultLimits: EngineLimits = {
@@ -50,3 +73,11 @@ export const defaultStreamLimits: StreamLimits = {
   udpIdleTimeoutMs: 60_000,
   udpMaxSessions: 10_000,
 }
+
+/** How long a connection to an upstream is kept without requests, in milliseconds. */
+export const idleTimeoutMs = 90_000
+
+const defaultConnectTimeoutMs = 10_000
+
+/** Returns the time limit in milliseconds for a connection to an upstream; 0 selects the default. */
+export const connectTimeout = (ms: number): number => (ms > 0 ? ms : defaultConnectTimeoutMs)

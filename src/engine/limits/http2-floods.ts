@@ -1,9 +1,10 @@
 /**
- * What a peer may do that costs us work and leads nowhere. Each kind has a bucket that refills with
- * time; a peer that empties one is sent ENHANCE_YOUR_CALM and disconnected (RFC 9113 10.5).
+ * Limits of frames that cost the gateway work and serve no request. Each kind of frame has a token
+ * bucket that refills over time. A peer that empties a bucket gets ENHANCE_YOUR_CALM and is
+ * disconnected (RFC 9113 10.5).
  */
 
-/** `burst`: so many at once; `perSecond`: so many in the long run. */
+/** The size of a bucket, and the rate at which it refills. */
 interface Allowance {
   readonly burst: number
   readonly perSecond: number
@@ -11,25 +12,25 @@ interface Allowance {
 
 export const floodKinds = {
   /**
-   * Streams that the peer resets (CVE-2023-44487), or makes us reset by a fault (CVE-2025-8671).
-   * Nothing is ever granted for them: a request that succeeds would pay for one that is abandoned.
+   * Streams that the peer resets (CVE-2023-44487), or makes us reset by a violation (CVE-2025-8671).
+   * Successful requests do not refill this bucket, so that they cannot make up for abandoned ones.
    */
   reset: { burst: 200, perSecond: 33 },
   settings: { burst: 32, perSecond: 4 },
   ping: { burst: 64, perSecond: 8 },
   priority: { burst: 512, perSecond: 64 },
-  /** DATA without data, and heads of trailers without end (CVE-2019-9518). */
+  /** DATA frames without data, and trailers without END_STREAM (CVE-2019-9518). */
   empty: { burst: 128, perSecond: 16 },
-  /** WINDOW_UPDATE that lets go of hardly anything (CVE-2019-9511, CVE-2019-9517). */
+  /** WINDOW_UPDATE frames with a tiny increment (CVE-2019-9511, CVE-2019-9517). */
   window: { burst: 1_024, perSecond: 128 },
-  /** Frames of unknown types, or for streams that are over. */
+  /** Frames of unknown types, or for streams that have ended. */
   stray: { burst: 512, perSecond: 64 },
   /**
-   * Frames that are ignored: acknowledgements, and frames for streams that are over. Each stream
-   * and each DATA frame that we send may be followed by some.
+   * Frames that are ignored: acknowledgements, and frames for streams that have ended. Each stream and
+   * each DATA frame that we send refills the bucket a little.
    */
   late: { burst: 1_024, perSecond: 128 },
-  /** Header blocks that go on and on (CVE-2024-27316). */
+  /** Header blocks with too many CONTINUATION frames (CVE-2024-27316). */
   continuation: { burst: 0, perSecond: 0 },
   /** Answers to control frames that the peer does not read (CVE-2019-9512, CVE-2019-9515). */
   unread: { burst: 0, perSecond: 0 },
@@ -39,18 +40,7 @@ export type FloodKind = keyof typeof floodKinds
 
 export const floodKindNames = Object.keys(floodKinds) as readonly FloodKind[]
 
-/** A counter for each kind. */
+/** Returns a counter at zero for each kind. */
 export function startFloodCounters(): Record<FloodKind, number> {
-  return {
-    reset: 0,
-    settings: 0,
-    ping: 0,
-    priority: 0,
-    empty: 0,
-    window: 0,
-    stray: 0,
-    late: 0,
-    continuation: 0,
-    unread: 0,
-  }
+  return Object.fromEntries(floodKindNames.map((kind) => [kind, 0])) as Record<FloodKind, number>
 }

@@ -1,42 +1,42 @@
-/** How often the bodies of requests are looked at. */
+/** How often the pace of request bodies is checked. */
 export const paceCheckMs = 5_000
-/** What a client may fall behind the lowest speed; bytes that came faster make up for it. */
+/** How late a body may be, compared with one that arrives at the minimum speed. */
 const graceMs = 20_000
 
 /**
- * Whether the body of a request comes fast enough: a client that sends a byte now and then holds a
- * connection here and one at the backend for as long as it likes. Time in which the gateway does not
- * read does not count, and so a slow backend does no harm. Looked at every few seconds; nothing is
- * timed for each request.
+ * Checks whether a request body arrives fast enough: a client that sends a byte now and then would
+ * occupy a connection here and one at the backend for any time. Time in which the gateway does not
+ * read does not count, so that slow backends do no harm. Streams are checked every few seconds; no
+ * request has its own timer.
  */
 export class BodyPace {
   #creditMs = graceMs
   #bytes = 0
-  #lookedAt = 0
-  #hasRested = false
+  #checkedAt = 0
+  #wasPaused = false
 
-  /** A body begins. */
+  /** Starts the check of a body. */
   start(now: number): void {
     this.#creditMs = graceMs
     this.#bytes = 0
-    this.#lookedAt = now
-    this.#hasRested = false
+    this.#checkedAt = now
+    this.#wasPaused = false
   }
 
-  /** Since the last look there was a time in which nothing was read. */
-  rest(): void {
-    this.#hasRested = true
+  /** Called when reading pauses; the time until the next check then does not count. */
+  pause(): void {
+    this.#wasPaused = true
   }
 
-  /** `bytes`: received so far. `isRead`: more would be taken now. False if that is too slow. */
+  /** Returns false if the body is too slow. `bytes`: received so far. `isRead`: more would be read now. */
   keepsUp(bytes: number, isRead: boolean, bytesPerSecond: number, now: number): boolean {
-    const wasRead = isRead && !this.#hasRested
+    const wasRead = isRead && !this.#wasPaused
     const gainedMs = ((bytes - this.#bytes) * 1_000) / bytesPerSecond
-    const passedMs = wasRead ? now - this.#lookedAt : 0
+    const passedMs = wasRead ? now - this.#checkedAt : 0
     this.#creditMs = Math.min(graceMs, this.#creditMs + gainedMs - passedMs)
     this.#bytes = bytes
-    this.#lookedAt = now
-    this.#hasRested = !isRead
+    this.#checkedAt = now
+    this.#wasPaused = !isRead
     return this.#creditMs >= 0
   }
 }

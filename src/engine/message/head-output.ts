@@ -1,16 +1,16 @@
 import { latin1Text } from '../bytes/latin1.ts'
 
-/** The fields that frame a message. `as-is`: those that came with it. A number: Content-Length. */
+/** The fields that frame a message. `as-is` keeps the received ones; a number is the Content-Length. */
 export type FramingFields = 'as-is' | 'none' | 'chunked' | number
 
-/** Where a head is written, piece by piece; pieces are copied. */
+/** Receives a head in pieces, which it copies. */
 export interface HeadOutput {
-  /** Latin-1 text. */
+  /** Appends Latin-1 text. */
   appendText(latin1: string): void
   appendBytes(bytes: Buffer, start: number, end: number): void
 }
 
-/** A head as text. */
+/** Collects a head as text. */
 export class HeadText implements HeadOutput {
   text = ''
 

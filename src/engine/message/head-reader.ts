@@ -1,6 +1,6 @@
 /**
- * The engine's hand on the WASM core: heads and chunked bodies are read in the core's memory,
- * results are numbers in its records. No string is made here.
+ * Reads heads and chunked bodies in the memory of the WASM core. Results are numbers in the core's
+ * records; no strings are created here.
  */
 import type { ChunkedBody, HeadRecord, IoCore } from '../../core/index.ts'
 import {
@@ -22,34 +22,31 @@ import {
   HEAD_METHOD_ID,
   HEAD_MINOR,
   HEAD_STATUS,
-  nameOfCode,
-  statusOfRefusal,
 } from '../../core/index.ts'
-import { type ErrorCode, GatewayError } from '../../errors/index.ts'
 
-/** Bits of known field names, for choosing what to leave out of a head. */
+/** A set of known field names, one bit each, that selects fields to omit from a head. */
 export type NameBits = number
 
-/** Low bits of a field's info: the known name. */
+/** Mask of a field's info for its known name. */
 export const infoName = 255
-/** Set in a field's info when it is hop-by-hop (RFC 9110 7.6.1). */
+/** Bit of a field's info that is set if the field is hop-by-hop (RFC 9110 7.6.1). */
 export const infoHop = 256
 
-/** The bit of a known name; 0 is "any other name". */
+/** Returns the bit of a known name. For 0, which means any other name, the result is 0. */
 export function nameBit(name: number): NameBits {
   return name === 0 ? 0 : 1 << name
 }
 
-/** Where chunk data goes while a body is read. */
+/** Receives the chunk data of a body that is read. */
 export interface ChunkSink {
   onData(bytes: Buffer, start: number, end: number): void
 }
 
-/** Words of the body record that live longer than a call. */
+/** Number of words of the body record that must be kept between calls. */
 const stateWords = BODY_SPAN_COUNT / 4
 const trailerLimit = 8 * 1024
 
-/** What must be kept of a chunked body between two reads. */
+/** The state of a chunked body between two reads. */
 export class ChunkState {
   readonly words: Int32Array = new Int32Array(stateWords)
   /** Trailer field lines as received. */
@@ -57,35 +54,16 @@ export class ChunkState {
   ended = false
 }
 
-/** Digits of a chunk's size that are read without the scanner. */
-const mostDigits = 5
+/** Maximum number of digits of a chunk size that is read without the scanner. */
+const maxDigits = 5
 
-/** Lower case alone, as we write sizes; -1 for anything else. */
+/** Returns the value of a lower-case digit, as we write sizes; -1 for anything else. */
 function hexDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   return byte >= 0x61 && byte <= 0x66 ? byte - 0x57 : -1
 }
 
-const codeOfStatus: Record<number, ErrorCode> = {
-  400: 'bad_request',
-  414: 'uri_too_long',
-  431: 'headers_too_large',
-  501: 'not_implemented',
-  505: 'version_not_supported',
-}
-
-/** The catalogue's error for a refusal of the core on the client's side. */
-export function refusedRequest(refusal: number): GatewayError {
-  const code = codeOfStatus[statusOfRefusal(refusal)] ?? 'bug'
-  return new GatewayError(code, nameOfCode(refusal))
-}
-
-/** The catalogue's error for a refusal of the core on the upstream's side. */
-export function refusedResponse(refusal: number): GatewayError {
-  return new GatewayError('upstream_malformed', nameOfCode(refusal))
-}
-
-/** Do these bytes hold two line ends in a row? */
+/** Whether these bytes contain an empty line. */
 function hasEmptyLine(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start + 3; at < end; at++) {
     if (bytes[at] !== 0x0a || bytes[at - 2] !== 0x0a) continue
@@ -94,10 +72,10 @@ function hasEmptyLine(bytes: Buffer, start: number, end: number): boolean {
   return false
 }
 
-/** Bytes that are copied into the core's memory at once. */
+/** Maximum number of bytes that are copied into the core's memory at once. */
 const inputSize = 64 * 1024
 
-/** Interim responses that one request may get before its final one. */
+/** Maximum number of interim responses to one request. */
 export const interimLimit = 32
 
 export class HeadReader {
@@ -106,15 +84,15 @@ export class HeadReader {
   readonly #responseRecord: HeadRecord
   readonly #chunkedBody: ChunkedBody
   readonly #input: number
-  /** The record that was read last, and its index in the core's words; that of the body's. */
+  /** The record that was read last, its index in the core's words, and the index of the body record. */
   #record: HeadRecord
   #head: number
   readonly #body: number
-  /** Address where the head that was read last begins. */
+  /** Start address of the head that was read last. */
   #start = 0
   readonly #spans: number[] = []
 
-  /** `requestRecord` is where the data plane finds a fresh head. */
+  /** The data plane finds the head that was read last in `requestRecord`. */
   constructor(core: IoCore, requestRecord: HeadRecord) {
     this.#core = core
     this.#requestRecord = requestRecord
@@ -127,18 +105,12 @@ export class HeadReader {
   }
 
   /**
-   * 0, INCOMPLETE or a refusal; on 0 the properties below describe the head. `resume` is that of the
-   * last INCOMPLETE read of the same head, 0 at first. Throws CoreTrap.
+   * Reads a request head. Returns 0, INCOMPLETE or a refusal; after 0 the properties below describe
+   * the head. `resume` is the property after the last INCOMPLETE read of the same head, or 0 at first.
+   * Throws CoreTrap.
    */
   readRequest(bytes: Buffer, start: number, end: number, maxBytes: number, resume: number): number {
-    const record = this.#requestRecord
-    const length = Math.min(end - start, inputSize)
-    const most = Math.min(maxBytes, inputSize - 1)
-    this.#start = this.#placeHead(bytes, start, start + length, resume, most)
-    this.#record = record
-    this.#head = record.address >> 2
-    const stop = this.#start + length
-    return this.#core.parseRequestHead(record, this.#start, stop, resume, most)
+    return this.#read(this.#requestRecord, bytes, start, end, maxBytes, resume)
   }
 
   readResponse(
@@ -148,17 +120,29 @@ export class HeadReader {
     maxBytes: number,
     resume: number,
   ): number {
-    const record = this.#responseRecord
-    const length = Math.min(end - start, inputSize)
-    const most = Math.min(maxBytes, inputSize - 1)
-    this.#start = this.#placeHead(bytes, start, start + length, resume, most)
-    this.#record = record
-    this.#head = record.address >> 2
-    const stop = this.#start + length
-    return this.#core.parseResponseHead(record, this.#start, stop, resume, most)
+    return this.#read(this.#responseRecord, bytes, start, end, maxBytes, resume)
   }
 
-  /** The same for a head that was made as text; it must be complete. */
+  #read(
+    record: HeadRecord,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    maxBytes: number,
+    resume: number,
+  ): number {
+    const length = Math.min(end - start, inputSize)
+    const most = Math.min(maxBytes, inputSize - 1)
+    const address = this.#placeHead(bytes, start, start + length, resume, most)
+    this.#start = address
+    this.#record = record
+    this.#head = record.address >> 2
+    return record === this.#requestRecord
+      ? this.#core.parseRequestHead(record, address, address + length, resume, most)
+      : this.#core.parseResponseHead(record, address, address + length, resume, most)
+  }
+
+  /** Like `readRequest`, for a complete head as text. */
   readRequestText(text: string, maxBytes: number): number {
     return this.readRequest(this.#core.bytes, this.#input, this.#placeText(text), maxBytes, 0)
   }
@@ -167,13 +151,13 @@ export class HeadReader {
     return this.readResponse(this.#core.bytes, this.#input, this.#placeText(text), maxBytes, 0)
   }
 
-  /** 0 where these whole field lines may be trailers, else a refusal. */
+  /** Returns 0 if these whole field lines may be trailers, otherwise a refusal. */
   checkTrailerText(text: string): number {
     const end = this.#placeText(text)
     return this.#core.parseTrailers(this.#responseRecord, this.#input, end)
   }
 
-  /** Where a head lies that was read from text: until the next call of this reader. */
+  /** The memory that contains a head that was read from text, until the next call of this reader. */
   get textBytes(): Buffer {
     return this.#core.bytes
   }
@@ -186,12 +170,12 @@ export class HeadReader {
     return this.#input + this.#core.bytes.write(text, this.#input, inputSize, 'latin1')
   }
 
-  /** After INCOMPLETE: what to pass with the next read of the same head, so that none is read twice. */
+  /** After INCOMPLETE: the value for the next read of the same head, so that no byte is read twice. */
   get resume(): number {
     return this.#record.resume
   }
 
-  /** Bytes of the head, its empty line included. */
+  /** Size of the head in bytes, including its empty line. */
   get headLength(): number {
     return this.word(HEAD_END) - this.#start
   }
@@ -216,24 +200,24 @@ export class HeadReader {
     return this.word(HEAD_STATUS)
   }
 
-  /** -1 if there is none. */
+  /** Content-Length; -1 if there is none. */
   get contentLength(): number {
     return this.#core.floats[(this.#head * 4 + HEAD_CONTENT_LENGTH) >> 3] ?? -1
   }
 
-  /** A word of the record, by its byte offset. */
+  /** Returns the word at a byte offset of the record. */
   word(offset: number): number {
     return this.#core.words[this.#head + offset / 4] ?? 0
   }
 
-  /** A span of the record, relative to the begin of the head. */
+  /** Reads a span of the record, relative to the start of the head. */
   span(offset: number, into: { start: number; end: number }): void {
     const start = this.word(offset)
     into.start = start < 0 ? -1 : start - this.#start
     into.end = start < 0 ? -1 : this.word(offset + 4) - this.#start
   }
 
-  /** Five numbers a field: name, value (start, end, relative to the head), info. */
+  /** Copies five numbers for each field: start and end of name and value, relative to the head; info. */
   copyFields(into: Int32Array): void {
     const words = this.#core.words
     const first = this.#head + HEAD_FIELDS / 4
@@ -249,8 +233,8 @@ export class HeadReader {
   }
 
   /**
-   * Makes fields with `_` in their names as if they were not there, for whoever matches, reads or
-   * sends the head that was read last. Returns whether there was one.
+   * Removes fields with `_` in their names from the head that was read last, so that they are neither
+   * matched nor read nor sent. Returns whether there was one.
    */
   dropUnderscores(): boolean {
     const { words, bytes } = this.#core
@@ -264,7 +248,7 @@ export class HeadReader {
       while (place < nameEnd && bytes[place] !== 0x5f) place++
       if (place === nameEnd) continue
       hasFound = true
-      // No name is empty, and hop-by-hop fields go no further.
+      // Names are never empty, so the field matches nothing; hop-by-hop fields are not sent.
       words[at + 1] = start
       words[at + 4] = (words[at + 4] ?? 0) | infoHop
     }
@@ -279,8 +263,8 @@ export class HeadReader {
   }
 
   /**
-   * Reads on in a chunked body and gives its data to the sink. Returns the offset after what was
-   * taken: `end` while the body goes on. A refusal is negative.
+   * Reads part of a chunked body and passes its data to the sink. Returns the offset after the bytes
+   * that were read (`end` unless the body is complete), or a negative refusal.
    */
   readChunks(
     state: ChunkState,
@@ -305,7 +289,7 @@ export class HeadReader {
           this.#bodyWord(BODY_TRAILER + 4),
         )
       }
-      // The spans are read first: the sink may lead to another message being read.
+      // The spans are copied first, because the sink may cause another message to be read.
       const spans = this.#takeSpans()
       for (let index = 0; index < spans; index++) {
         const from = at + (this.#spans[index * 2] ?? 0) - address
@@ -322,19 +306,19 @@ export class HeadReader {
   }
 
   /**
-   * Where the data begins if [start, end) are one whole chunk and nothing else, framed as we frame
-   * chunks ourselves; -1 where they are anything else, which `readChunks` then reads.
+   * Returns the start of the data if [start, end) are exactly one chunk, framed as we frame chunks
+   * ourselves. Returns -1 for anything else, which must then be read by `readChunks`.
    */
   wholeChunk(state: ChunkState, bytes: Buffer, start: number, end: number): number {
     if (state.words[BODY_PHASE / 4] !== 0) return -1
     let size = 0
     let at = start
-    for (; at < end && at < start + mostDigits; at++) {
+    for (; at < end && at < start + maxDigits; at++) {
       const digit = hexDigit(bytes[at] ?? 0)
       if (digit < 0) break
       size = size * 16 + digit
     }
-    // A last chunk and leading zeros are not for here.
+    // The last chunk and sizes with leading zeros are left to `readChunks`.
     if (at === start || bytes[start] === 0x30 || at + size + 4 !== end) return -1
     const isFramed = bytes[at] === 0x0d && bytes[at + 1] === 0x0a
     return isFramed && bytes[end - 2] === 0x0d && bytes[end - 1] === 0x0a ? at + 2 : -1
@@ -373,22 +357,22 @@ export class HeadReader {
   }
 
   /**
-   * The same for a head, of which the core has settled `resume` bytes: it looks at those again only
-   * when the head has ended or is too long, so they are not copied before.
+   * Like `#place`, for a head of which the core has already read `resume` bytes. The core looks at
+   * those again only when the head is complete or too long, so they are not copied before.
    */
-  #placeHead(bytes: Buffer, start: number, end: number, resume: number, most: number): number {
+  #placeHead(bytes: Buffer, start: number, end: number, resume: number, maxBytes: number): number {
     const from = start + resume
-    if (resume === 0 || end - start >= most || hasEmptyLine(bytes, from, end)) {
+    if (resume === 0 || end - start >= maxBytes || hasEmptyLine(bytes, from, end)) {
       return this.#place(bytes, start, end)
     }
     const memory = this.#core.bytes
     if (bytes === memory) return start
-    // The byte before tells the core where the line ends begin.
+    // The core needs the previous byte to find line ends.
     bytes.copy(memory, this.#input + resume - 1, from - 1, end)
     return this.#input
   }
 
-  /** Address of the bytes in the core's memory, copied there unless they already lie in it. */
+  /** Returns the address of the bytes in the core's memory, after copying them there if necessary. */
   #place(bytes: Buffer, start: number, end: number): number {
     const memory = this.#core.bytes
     if (bytes === memory) return start

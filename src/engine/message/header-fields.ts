@@ -4,10 +4,11 @@ import { latin1Text } from '../bytes/latin1.ts'
 import type { HeadOutput } from './head-output.ts'
 import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'
 
-/** Numbers that describe one field: name start and end, value start and end, info. */
+/** Count of numbers that describe one field: name start and end, value start and end, info. */
 const stride = 5
 
-const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+/** A field name or a method (RFC 9110 5.6.2). */
+export const tokenPattern: RegExp = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const valuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Fields that the engine writes itself; edits to them are ignored. */
@@ -22,18 +23,18 @@ const engineFields = new Set([
   'upgrade',
 ])
 
-/** What was found to be good last. */
+/** The last valid name and its valid value. */
 let lastName = ''
 let lastValue = ''
-/** A name that is neither Host nor one of the engine's. */
-let lastFree = ''
+/** The last name that was neither Host nor one of the engine's fields. */
+let lastOrdinaryName = ''
 
 /**
- * Refuses what could not be sent as one field line (RFC 9110 5.1, 5.5).
+ * Checks that a field can be sent as one line (RFC 9110 5.1, 5.5).
  * @throws GatewayError filter_failed
  */
 export function checkField(name: string, value: string): void {
-  // Most fields are set by configuration, the same ones on every message.
+  // Configuration sets most fields, and the same ones on every message.
   if (name === lastName && value === lastValue) return
   if (!tokenPattern.test(name)) throw new GatewayError('filter_failed', 'bad header name')
   if (!valuePattern.test(value)) throw new GatewayError('filter_failed', `bad value of ${name}`)
@@ -41,42 +42,42 @@ export function checkField(name: string, value: string): void {
   lastValue = value
 }
 
-/** ASCII lower case of a byte, so that names compare as RFC 9110 wants and no further. */
+/** Converts only ASCII letters to lower case, because field names are compared like that (RFC 9110). */
 function fold(byte: number): number {
   return byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte
 }
 
 /**
- * The fields of one head: spans over its bytes, and edits beside them. Strings are made for the
- * fields that are asked for; without edits the head is sent on as it came.
+ * The fields of one head: spans of its bytes, and a list of edits. Strings are created only for fields
+ * that are read. Without edits the head is forwarded as it was received.
  *
- * Hop-by-hop fields and those in `hidden` belong to the engine: readers do not see them.
+ * Hop-by-hop fields and those in `hidden` belong to the engine and are not visible to readers.
  */
 export class FieldList implements HeaderFields {
   #bytes: Buffer = Buffer.alloc(0)
-  /** Where the head begins in `#bytes`; spans are relative to it. */
+  /** Offset of the head in `#bytes`; spans are relative to it. */
   #base = 0
   #spans = new Int32Array(32 * stride)
   #count = 0
-  /** Relative start of the line after the last field. */
+  /** Offset of the line after the last field, relative to the head. */
   #end = 0
   readonly #hidden: NameBits
   #removed: Uint8Array | undefined
   #removedCount = 0
-  /** Of fields that were set or added: name, value, name, value, and so on. */
+  /** The fields that were set or added: name, value, name, value, and so on. */
   readonly #added: string[] = []
-  /** Entries of `#added` that count; setting the length of an array is slow. */
+  /** Number of valid entries of `#added`, since setting the length of an array is slow. */
   #addedCount = 0
 
   readonly #host: { authority: string } | undefined
 
-  /** With `host`, the Host field is the authority of that head and no field of this list. */
+  /** With `host`, the Host field is that object's `authority` and not a field of this list. */
   constructor(hidden: NameBits, host?: { authority: string }) {
     this.#hidden = hidden
     this.#host = host
   }
 
-  /** Takes over the fields of the head that the reader has just read from `bytes` at `base`. */
+  /** Loads the fields of the head that the reader has just read from `bytes` at `base`. */
   load(reader: HeadReader, bytes: Buffer, base: number): void {
     this.reset()
     this.#bytes = bytes
@@ -88,13 +89,13 @@ export class FieldList implements HeaderFields {
     this.#end = reader.headLength - 2
   }
 
-  /** The same head now lies elsewhere. */
-  moved(bytes: Buffer, base: number): void {
+  /** Called when the same head has moved to other memory. */
+  relocate(bytes: Buffer, base: number): void {
     this.#bytes = bytes
     this.#base = base
   }
 
-  /** No fields at all. */
+  /** Removes all fields and edits. */
   reset(): void {
     this.#count = 0
     this.#addedCount = 0
@@ -128,23 +129,8 @@ export class FieldList implements HeaderFields {
   }
 
   lines(name: string): string | readonly string[] | undefined {
-    let found: string | undefined
-    let all: string[] | undefined
-    const take = (value: string): void => {
-      if (found === undefined) found = value
-      else if (all === undefined) all = [found, value]
-      else all.push(value)
-    }
-    for (let index = 0; index < this.#count; index++) {
-      if (this.#isVisible(index) && this.#isNamed(index, name)) take(this.#value(index))
-    }
-    if (this.#addedCount > 0) {
-      const lower = name.toLowerCase()
-      for (let at = 0; at < this.#addedCount; at += 2) {
-        if (this.#added[at]?.toLowerCase() === lower) take(this.#added[at + 1] ?? '')
-      }
-    }
-    return all ?? found
+    const values = this.getAll(name)
+    return values.length > 1 ? values : values[0]
   }
 
   has(name: string): boolean {
@@ -169,7 +155,7 @@ export class FieldList implements HeaderFields {
     this.#drop(name)
   }
 
-  /** Names, in lower case, of the fields that are still there as the peer sent them. */
+  /** Lower-case names of the fields that remain as the peer sent them. */
   receivedNames(): ReadonlySet<string> {
     const names = new Set<string>()
     for (let index = 0; index < this.#count; index++) {
@@ -179,8 +165,8 @@ export class FieldList implements HeaderFields {
   }
 
   /**
-   * Removes fields as the peer sent them, and returns them. Fields of the same name that were set or
-   * added since stay. Names are given in lower case.
+   * Removes received fields by their lower-case names, and returns them. Fields of the same name that
+   * were set or added since are kept.
    */
   takeReceived(isTaken: (name: string) => boolean): FieldPair[] {
     const taken: FieldPair[] = []
@@ -204,9 +190,9 @@ export class FieldList implements HeaderFields {
   }
 
   /**
-   * The field lines as they are sent on. Hop-by-hop fields and those in `dropped` are left out;
-   * lines that stay together are copied together. `from` >= 0 starts the copy earlier in the head
-   * (a start line that is sent on as it came).
+   * Writes the field lines to send, without hop-by-hop fields and those in `dropped`. Adjacent lines
+   * are copied together. If `from` >= 0, the copy starts there, at a start line that is sent
+   * unchanged.
    */
   writeTo(out: HeadOutput, dropped: NameBits, from: number): void {
     let start = from
@@ -227,24 +213,16 @@ export class FieldList implements HeaderFields {
     }
   }
 
-  /** Value of the first field of a known name, hop-by-hop or not. */
-  known(bit: NameBits): string | undefined {
-    for (let index = 0; index < this.#count; index++) {
-      if (nameBit(this.#span(index, 4) & infoName) === bit) return this.#value(index)
-    }
-    return undefined
-  }
-
-  /** Fields that are not this list's to edit. */
+  /** Handles fields that are not in this list: Host, and those that the engine writes itself. */
   #isTaken(name: string, value: string): boolean {
-    if (name === lastFree) return false
+    if (name === lastOrdinaryName) return false
     const lower = name.toLowerCase()
     if (this.#host !== undefined && lower === 'host') {
       this.#host.authority = value
       return true
     }
     if (engineFields.has(lower)) return true
-    if (lower !== 'host') lastFree = name
+    if (lower !== 'host') lastOrdinaryName = name
     return false
   }
 

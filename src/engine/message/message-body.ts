@@ -7,8 +7,8 @@ import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { ReplayRecord } from './replay-record.ts'
 
 /**
- * How a body is framed where it comes from (RFC 9112 6.3); `stream`: by HTTP/2, which says when it
- * ends, and perhaps its length beforehand.
+ * How a received body is framed (RFC 9112 6.3). `stream`: by HTTP/2, which marks the end of the body
+ * and may announce its length.
  */
 export type BodyKind = 'none' | 'length' | 'chunked' | 'close' | 'stream'
 
@@ -18,11 +18,11 @@ type Mode = 'waiting' | 'buffering' | 'flowing' | 'discarding'
 
 /**
  * The body of one message between the connection it comes from and the one it goes to: read
- * strictly (bytes given to `feed` are overwritten after the call), held until it is wanted,
- * transformed if asked, and written in framing of our own.
+ * strictly (bytes passed to `feed` are overwritten after the call), held until the receiver wants it,
+ * changed by transforms, and written with the framing of the receiver.
  *
  * The connection that feeds it looks at `ended` (the source is complete) and `sent` (everything
- * has been written) afterwards; this class calls back nothing but `resumeBody`.
+ * has been written) afterwards; the only method of it that this class calls is `resumeBody`.
  */
 export class MessageBody implements Body, ChunkSink {
   readonly #reader: HeadReader
@@ -39,22 +39,22 @@ export class MessageBody implements Body, ChunkSink {
   #transforms: BodyTransform[] | undefined
   #replacement: Buffer | undefined
   #waiter: BodyWaiter | undefined
-  #known: BufferedBody | undefined
+  #readBody: BufferedBody | undefined
   #copy: BodyCopy | undefined
   #hasFlowed = false
   #hasFailed = false
-  /** Counts messages. */
+  /** Incremented for each message. */
   #generation = 0
   tap: BodyTap | undefined
-  /** Trailer fields are sent on; they can only be when the body is chunked. */
+  /** Whether trailer fields are sent, which is possible only if the body is sent chunked. */
   passesTrailers = true
-  /** Nothing more comes from the source. */
+  /** Whether the source is complete or gone. */
   ended = true
-  /** Everything has been handed to the sink. */
+  /** Whether everything has been handed to the sink. */
   sent = false
-  /** The sink is slow: feed no more until `drained`. */
+  /** Whether the sink is slow, so that no more must be fed until `drained`. */
   blocked = false
-  /** Payload bytes received and sent, without chunk framing. */
+  /** Payload bytes received, and payload bytes sent, without chunk framing. */
   receivedBytes = 0
   sentBytes = 0
 
@@ -63,7 +63,7 @@ export class MessageBody implements Body, ChunkSink {
     this.#source = source
   }
 
-  /** A message begins. `length` counts for the kinds `length` and `stream`; negative where unknown. */
+  /** Starts a message. `length` is only used for `length` and `stream`; it is negative if unknown. */
   start(kind: BodyKind, length: number, isReplayable: boolean): void {
     this.#generation++
     this.#kind = kind
@@ -83,7 +83,7 @@ export class MessageBody implements Body, ChunkSink {
     this.#transforms = undefined
     this.#replacement = undefined
     this.#waiter = undefined
-    this.#known = undefined
+    this.#readBody = undefined
     this.#copy = undefined
     this.tap = undefined
     this.passesTrailers = true
@@ -96,7 +96,7 @@ export class MessageBody implements Body, ChunkSink {
     return this.isLengthKnown ? this.#length : undefined
   }
 
-  /** The head tells how long the body is. */
+  /** Whether the head states the length of the body. */
   get isLengthKnown(): boolean {
     if (this.#kind === 'stream') return this.#length >= 0
     return this.#kind === 'length' || this.#kind === 'none'
@@ -110,7 +110,7 @@ export class MessageBody implements Body, ChunkSink {
     return this.#kind
   }
 
-  /** Bytes of the source that are still to come, if that is known. */
+  /** Number of bytes that the source will still send; undefined if that is unknown. */
   get remaining(): number | undefined {
     if (this.ended) return 0
     return this.#kind === 'length' ? this.#remaining : undefined
@@ -120,15 +120,15 @@ export class MessageBody implements Body, ChunkSink {
     return !this.ended && !this.blocked && this.#mode !== 'waiting'
   }
 
-  /** The body is sound and can be sent from its beginning (again). */
+  /** Whether the body is intact and can be sent from its beginning (again). */
   get isReplayable(): boolean {
     if (this.#hasFailed) return false
     if (!this.#hasFlowed || this.#kind === 'none' || this.#replacement !== undefined) return true
     if (this.#transforms !== undefined) return false
-    return this.#length === 0 || this.#record.isWhole || this.#known?.complete === true
+    return this.#length === 0 || this.#record.isWhole || this.#readBody?.complete === true
   }
 
-  /** The framing the body needs when sent: as it came, of a known other length, or unknown. */
+  /** The framing in which the body must be sent: as received, with a new length, or chunked. */
   get framing(): 'as-is' | 'chunked' | { readonly length: number } {
     if (this.#transforms !== undefined) return 'chunked'
     if (this.#replacement !== undefined) return { length: this.#replacement.length }
@@ -136,18 +136,17 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   get known(): BufferedBody | undefined {
-    if (this.#known !== undefined) return this.#known
+    if (this.#readBody !== undefined) return this.#readBody
     if (this.ended && this.receivedBytes === 0 && !this.#hasFailed) return emptyBody
     return this.ended ? this.#copy?.content(!this.#hasFailed) : undefined
   }
 
   record(maxBytes: number): void {
-    if (this.#known === undefined && !this.ended) this.#copy ??= new BodyCopy(maxBytes)
+    if (this.#readBody === undefined && !this.ended) this.#copy ??= new BodyCopy(maxBytes)
   }
 
-  /** What it was replaced by is what there is. */
   buffer(maxBytes: number): Promise<BufferedBody> {
-    const known = this.#known
+    const known = this.#readBody
     if (known?.complete && this.#replacement !== undefined) return Promise.resolve(known)
     return new Promise((resolve, reject) => {
       if (this.#mode === 'flowing' || this.#waiter !== undefined) {
@@ -156,14 +155,14 @@ export class MessageBody implements Body, ChunkSink {
       }
       this.#waiter = { limit: maxBytes, resolve, reject }
       this.#mode = 'buffering'
-      this.#settle()
+      this.#resolveWaiter()
       if (this.wantsBytes) this.#source.resumeBody()
     })
   }
 
   replace(bytes: Uint8Array): void {
     this.#replacement = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    this.#known = { complete: true, bytes: this.#replacement }
+    this.#readBody = { complete: true, bytes: this.#replacement }
   }
 
   through(transform: BodyTransform): void {
@@ -172,8 +171,8 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   /**
-   * Sends what is there and from now on what comes; the head must already be in the sink.
-   * `flushLater`: more of the body is at hand, and the caller flushes after it.
+   * Sends the bytes that are held and those that arrive. The head must already be in the sink. With
+   * `flushLater`, more of the body is available, and the caller flushes after it.
    */
   flow(sink: BodySink, isChunked: boolean, flushLater: boolean): void {
     this.#sink = sink
@@ -191,11 +190,11 @@ export class MessageBody implements Body, ChunkSink {
     }
     const generation = this.#generation
     if (this.wantsBytes) this.#source.resumeBody()
-    // The source may have ended the message, and another one may have begun.
+    // The source may have ended this message and begun another one.
     if (generation === this.#generation && (this.sent || !flushLater)) this.blocked = !sink.flush()
   }
 
-  /** Reads the rest and forgets it. */
+  /** Reads the rest of the body and drops it. */
   discard(): void {
     this.#mode = 'discarding'
     this.#sink = undefined
@@ -203,12 +202,12 @@ export class MessageBody implements Body, ChunkSink {
     if (!this.ended) this.#source.resumeBody()
   }
 
-  /** From now on the body cannot be sent again. */
+  /** Drops what was recorded, so that the body cannot be sent again. */
   stopRecording(): void {
     this.#record.stop()
   }
 
-  /** Back to before `flow`; the body must be replayable. */
+  /** Returns to the state before `flow`. The body must be replayable. */
   rewind(): void {
     if (this.#hasFlowed) {
       this.#held.putBack(this.#record.isWhole ? this.#record.take() : this.#copyOfKnown())
@@ -224,13 +223,13 @@ export class MessageBody implements Body, ChunkSink {
     }
   }
 
-  /** What was read into memory, for sending it again. */
+  /** Returns a copy of the body that was read into memory, to send it again. */
   #copyOfKnown(): Buffer[] {
-    const known = this.#known
+    const known = this.#readBody
     return known?.complete === true ? [Buffer.from(known.bytes)] : []
   }
 
-  /** The sink has room again. */
+  /** Called when the sink can accept data again. */
   drained(): void {
     if (!this.blocked) return
     this.blocked = false
@@ -238,8 +237,8 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   /**
-   * Takes the body's part of the bytes. Returns the offset after it, or a refusal of the core
-   * (negative): the body is malformed. `isLast` counts for the kind `stream`: nothing follows.
+   * Reads the bytes that belong to the body. Returns the offset after them, or a negative refusal of
+   * the core if the body is malformed. `isLast` is used for the kind `stream`: nothing follows.
    */
   feed(bytes: Buffer, start: number, end: number, isLast = false): number {
     let next = end
@@ -261,8 +260,8 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   /**
-   * The source has ended where that ends the body; false if it cuts it. `trailers`: the field
-   * lines that came behind it.
+   * Called when the source has ended. Returns false if that truncates the body. `trailers` are the
+   * field lines after the body.
    */
   finish(trailers = ''): boolean {
     if (this.ended) return true
@@ -273,7 +272,7 @@ export class MessageBody implements Body, ChunkSink {
     return true
   }
 
-  /** The source is gone: rejects reads of the body. */
+  /** Called when the source has failed: rejects reads of the body. */
   fail(error: GatewayError): void {
     this.#waiter?.reject(error)
     this.#waiter = undefined
@@ -282,7 +281,7 @@ export class MessageBody implements Body, ChunkSink {
     this.ended = true
   }
 
-  /** The source broke off. True if a transform has brought the body to its end nevertheless. */
+  /** Called when the source broke off. Returns true if a transform has completed the body nevertheless. */
   conclude(): boolean {
     const at = this.#transforms?.findIndex(({ fail }) => fail !== undefined) ?? -1
     if (at < 0 || this.sent || this.#sink === undefined) return false
@@ -301,7 +300,7 @@ export class MessageBody implements Body, ChunkSink {
     else if (this.#mode !== 'discarding') this.#held.push(bytes, start, end)
   }
 
-  /** A chunk that came by itself and is sent as it came, as events of a stream do: as it is framed. */
+  /** Forwards a chunk that arrived alone with its own framing, as events of a stream arrive. */
   #passOn(bytes: Buffer, start: number, end: number): boolean {
     const sink = this.#isChunkedOut && this.#mode === 'flowing' ? this.#sink : undefined
     if (sink === undefined || this.#transforms || this.#record.isWhole) return false
@@ -319,11 +318,11 @@ export class MessageBody implements Body, ChunkSink {
     if (this.#mode === 'flowing') {
       this.#endOver()
       if (this.#sink !== undefined) this.blocked = !this.#sink.flush()
-    } else if (this.#mode === 'buffering') this.#settle()
+    } else if (this.#mode === 'buffering') this.#resolveWaiter()
   }
 
-  /** Resolves a read of the whole body once it is complete or too large. */
-  #settle(): void {
+  /** Resolves a pending read of the whole body once the body is complete or too large. */
+  #resolveWaiter(): void {
     const waiter = this.#waiter
     if (waiter === undefined) return
     const isOver = this.#held.size > waiter.limit
@@ -332,12 +331,12 @@ export class MessageBody implements Body, ChunkSink {
     this.#mode = 'waiting'
     const all = this.#held.takeWhole()
     this.#held.putBack([all])
-    this.#known = boundedBody(all, isOver ? waiter.limit : undefined)
-    waiter.resolve(this.#known)
+    this.#readBody = boundedBody(all, isOver ? waiter.limit : undefined)
+    waiter.resolve(this.#readBody)
   }
 
   #send(bytes: Buffer, start: number, end: number): void {
-    // A transform may hold bytes back, so they must be its own. What is transformed is not sent again.
+    // A transform may hold bytes back, so it gets a copy. Transformed bytes are not recorded.
     if (this.#transforms !== undefined) {
       this.#push(0, copyOf(bytes, start, end))
       return
@@ -361,7 +360,7 @@ export class MessageBody implements Body, ChunkSink {
     if (!this.ended) this.#mode = 'discarding'
   }
 
-  /** The body is complete, and told so to the transforms from one on. */
+  /** Ends the body through the transforms from index `first` on. */
   #endFrom(first: number): void {
     for (let index = first; index < (this.#transforms?.length ?? 0); index++) {
       this.#transforms?.[index]?.end((out) => this.#push(index + 1, out))
@@ -373,7 +372,7 @@ export class MessageBody implements Body, ChunkSink {
     this.sent = true
   }
 
-  /** `record`: where these bytes are as they came. */
+  /** `record` is set if these bytes were not transformed. */
   #write(bytes: Buffer, start: number, end: number, record: ReplayRecord | undefined): void {
     const length = end - start
     const sink = this.#sink

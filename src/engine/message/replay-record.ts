@@ -4,38 +4,38 @@ import { latin1Text } from '../bytes/latin1.ts'
 import type { WriteBuffer } from '../bytes/write-buffers.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
 
-/** Most bytes that are kept so that a request can be sent again. */
+/** Maximum number of bytes that are kept so that a request can be resent. */
 const replayLimit = 64 * 1024
 
 /**
- * What was sent of a body, so that it can be sent again. A short body that shares a buffer with its
- * head is not copied for that: its buffer is kept until it cannot be needed again.
+ * The part of a body that was sent, so that it can be resent. A short body in the same buffer as its
+ * head is not copied: its buffer is kept until the body cannot be resent any more.
  */
 export class ReplayRecord {
-  /** Everything that was sent is here. */
+  /** Whether everything that was sent is recorded. */
   isWhole = false
   /** The first piece if it was written as text, which is not overwritten. */
   #text = ''
-  /** Comes before the pieces behind it. */
-  #kept: WriteBuffer | undefined
+  /** The buffer that contains the first piece, and the piece's start and end in it. */
+  #keptBuffer: WriteBuffer | undefined
   #keptFrom = 0
   #keptTo = 0
   readonly #pieces = new PieceQueue()
   #size = 0
 
-  /** A body begins that may have to be sent again, or one that need not. */
+  /** Starts a body. `isWanted`: the body may have to be resent. */
   start(isWanted: boolean): void {
     this.stop()
     this.isWhole = isWanted
   }
 
-  /** What was sent need not be sent again. */
+  /** Drops the record, because the body need not be resent. */
   stop(): void {
     this.isWhole = false
     this.#forget()
   }
 
-  /** Hands bytes to the sink, and records them while they fit. */
+  /** Passes bytes to the sink, and records them as long as they fit. */
   send(sink: BodySink, bytes: Buffer, start: number, end: number): void {
     const size = end - start
     if (this.isWhole && this.#size + size > replayLimit) this.stop()
@@ -49,16 +49,17 @@ export class ReplayRecord {
     sink.appendBytes(bytes, start, end)
   }
 
-  /** All that was recorded, in order, as bytes of their own; nothing is recorded afterwards. */
+  /** Returns copies of all recorded pieces in order, and stops recording. */
   take(): Buffer[] {
     const pieces = this.#pieces.take()
     if (this.#text !== '') pieces.unshift(Buffer.from(this.#text, 'latin1'))
-    if (this.#kept !== undefined) pieces.unshift(this.#kept.copy(this.#keptFrom, this.#keptTo))
+    if (this.#keptBuffer !== undefined)
+      pieces.unshift(this.#keptBuffer.copy(this.#keptFrom, this.#keptTo))
     this.#forget()
     return pieces
   }
 
-  /** Sends and records without another copy; returns false if it did neither. */
+  /** Sends and records without another copy. Returns false if it did neither. */
   #sendFirst(sink: BodySink, bytes: Buffer, start: number, end: number): boolean {
     if (this.#keep(sink, bytes, start, end)) return true
     if (end - start > copyLimit) return false
@@ -72,7 +73,7 @@ export class ReplayRecord {
     const from = buffer?.length ?? 0
     if (buffer?.keep(end - start) !== true) return false
     sink.appendBytes(bytes, start, end)
-    this.#kept = buffer
+    this.#keptBuffer = buffer
     this.#keptFrom = from
     this.#keptTo = from + end - start
     return true
@@ -82,7 +83,7 @@ export class ReplayRecord {
     this.#text = ''
     if (this.#pieces.size > 0) this.#pieces.clear()
     this.#size = 0
-    this.#kept?.unkeep()
-    this.#kept = undefined
+    this.#keptBuffer?.unkeep()
+    this.#keptBuffer = undefined
   }
 }

@@ -24,7 +24,7 @@ import type { HeaderFields, RequestHead } from '../../exchange/exchange.ts'
 import { latin1Text } from '../bytes/latin1.ts'
 import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
-import { FieldList } from './header-fields.ts'
+import { FieldList, tokenPattern } from './header-fields.ts'
 
 const nothing = Buffer.alloc(0)
 const hidden = nameBit(NAME_HOST) | nameBit(NAME_EXPECT)
@@ -33,44 +33,43 @@ const lengthBit = nameBit(NAME_CONTENT_LENGTH)
 const expectBit = nameBit(NAME_EXPECT)
 const trailerBit = nameBit(NAME_TRAILER)
 
-const tokenPattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const targetPattern = /^[\x21-\x7e\x80-\xff]*$/
 const authorityPattern = /^[\x21-\x2e\x30-\x7e]+$/
-/** A member of a list of protocols that is HTTP itself, also over TLS (RFC 2817), or a draft of it. */
+/** Matches protocols that are HTTP itself, a draft of it, or HTTP over TLS (RFC 2817). */
 const httpUpgrade = /(?:^|[\s,])(?:h[23]|http\/|tls\b)/i
 
-/** Known methods are shared constants, so that the common ones make no string. */
+/** Names of known methods; sharing these constants avoids a new string for common methods. */
 const methodNames = new Map([
   [METHOD_GET, 'GET'],
   [METHOD_HEAD, 'HEAD'],
   [METHOD_POST, 'POST'],
 ])
 
-/** Most bytes of a head that make no new buffer. */
+/** Maximum number of bytes of a head that is copied without a new buffer. */
 const ownSize = 2048
 
-/** Two edges of a part of the head, relative to its begin; -1 -1 where it is absent. */
+/** Start and end of a part of the head, relative to the start of the head; both are -1 if it is absent. */
 interface Span {
   start: number
   end: number
 }
 
 /**
- * A request head as the data plane sees and edits it, and as it is written for an upstream.
- * Parts stay bytes until they are asked for.
+ * A request head as the data plane reads and edits it, and as it is written to an upstream. Parts stay
+ * bytes until they are read.
  */
 export class RequestHeadView implements RequestHead {
   readonly fields: FieldList = new FieldList(hidden, this)
   scheme: 'http' | 'https' = 'http'
-  /** The method is HEAD: now, and as the client sent it. */
+  /** Whether the method is HEAD now (`isHead`), and whether the client sent HEAD (`wasHead`). */
   isHead = false
   wasHead = false
   contentLength = -1
-  /** Read from a stream of HTTP/2. */
+  /** Whether the request arrived over HTTP/2. */
   isHttp2 = false
-  /** An extended CONNECT (RFC 8441 4): every 2xx opens the tunnel. */
+  /** Whether the request is an extended CONNECT (RFC 8441 4), for which every 2xx opens the tunnel. */
   wasConnect = false
-  /** Fields that the client wants in no table of HPACK, by lower-case name (RFC 7541 7.1.3). */
+  /** Lower-case names of fields that must not enter an HPACK table (RFC 7541 7.1.3). */
   sensitiveNames: ReadonlySet<string> | undefined
   #flags = 0
   #minor = 1
@@ -118,27 +117,27 @@ export class RequestHeadView implements RequestHead {
     this.#lineEdited = false
     this.#authorityEdited = false
     this.#hasHost = reader.word(HEAD_HOST_FIELD) >= 0
-    // As long as they stay, the bytes that were read are cheaper to send on than the copy.
+    // Forwarding from the bytes that were read is cheaper than from the copy, as long as they stay.
     const stays = bytes !== reader.textBytes || base !== reader.textStart
     this.fields.load(reader, stays ? bytes : this.#bytes, stays ? base : 0)
   }
 
-  /** The bytes that were read are about to be overwritten. */
-  settle(): void {
-    this.fields.moved(this.#bytes, 0)
+  /** Switches to the copy of the head, because the bytes that were read are about to be overwritten. */
+  detach(): void {
+    this.fields.relocate(this.#bytes, 0)
   }
 
-  /** Heads of a usual size are copied to the same place, whose bytes outlive the connection's. */
+  /** Returns a buffer for a head. Heads of usual size share one buffer of this object. */
   #room(size: number): Buffer {
     if (size > ownSize) return Buffer.allocUnsafeSlow(size)
     this.#own ??= Buffer.allocUnsafeSlow(ownSize)
     return this.#own
   }
 
-  /** Lets the bytes of the head go. */
+  /** Releases the bytes of the head. */
   release(): void {
     this.#bytes = nothing
-    this.fields.moved(nothing, 0)
+    this.fields.relocate(nothing, 0)
     this.fields.reset()
   }
 
@@ -159,7 +158,7 @@ export class RequestHeadView implements RequestHead {
     return (this.#flags & FLAG_CHUNKED) !== 0
   }
 
-  /** RFC 9112 6.3: a request without framing fields has no body. */
+  /** How the body is framed. A request without framing fields has no body (RFC 9112 6.3). */
   get bodyKind(): 'none' | 'length' | 'chunked' {
     if (this.isChunked) return 'chunked'
     return this.contentLength >= 0 ? 'length' : 'none'
@@ -169,7 +168,7 @@ export class RequestHeadView implements RequestHead {
     return this.contentLength > 0 || this.isChunked
   }
 
-  /** The client would use the connection again. */
+  /** Whether the client wants to reuse the connection. */
   get isPersistent(): boolean {
     return (this.#flags & FLAG_PERSISTENT) !== 0
   }
@@ -183,8 +182,9 @@ export class RequestHeadView implements RequestHead {
   }
 
   /**
-   * The protocols that the client wants to switch to, if that can be passed on: not together
-   * with a body, and never HTTP, alone or in a list: requests in such a tunnel would pass no policy.
+   * The protocols that the client wants to switch to, if that can be forwarded. It cannot together
+   * with a body, and HTTP is removed from the list, because requests in such a tunnel would pass no
+   * policy.
    */
   get upgrade(): string | undefined {
     if ((this.#flags & FLAG_UPGRADE) === 0 || this.hasBody) return undefined
@@ -200,7 +200,7 @@ export class RequestHeadView implements RequestHead {
   }
 
   set method(method: string) {
-    // What answers a CONNECT is no message but a tunnel (RFC 9110 9.3.6).
+    // A CONNECT would be answered with a tunnel instead of a message (RFC 9110 9.3.6).
     if (!tokenPattern.test(method) || method.toUpperCase() === 'CONNECT') {
       throw new GatewayError('filter_failed', 'bad method')
     }
@@ -253,7 +253,7 @@ export class RequestHeadView implements RequestHead {
     this.#lineEdited = true
   }
 
-  /** The head for an HTTP/1.1 upstream, with its empty line. */
+  /** The head for an HTTP/1.1 upstream, including its empty line. */
   text(framing: FramingFields, upgrade: string | undefined, expects = false): string {
     const out = new HeadText()
     this.writeTo(out, framing, upgrade, expects)
@@ -265,14 +265,14 @@ export class RequestHeadView implements RequestHead {
     return this.text('none', undefined).slice(0, -2)
   }
 
-  /** The field that frames the body, for a head without one. */
+  /** The field line that frames the body, to be added to a head without one. */
   framingLine(framing: FramingFields): string {
     if (this.isSentChunked(framing)) return 'transfer-encoding: chunked\r\n'
     const length = framing === 'as-is' ? this.contentLength : framing
     return typeof length === 'number' && length >= 0 ? `content-length: ${length}\r\n` : ''
   }
 
-  /** Writes what `text` gives. `expects`: the upstream is to ask for the body with 100 (Continue). */
+  /** Writes the head as `text` returns it. `expects`: asks the upstream for a 100 (Continue). */
   writeTo(
     out: HeadOutput,
     framing: FramingFields,
@@ -285,7 +285,7 @@ export class RequestHeadView implements RequestHead {
     let dropped = expectBit
     if (!keepsHost) dropped |= hostBit
     if (framing !== 'as-is') dropped |= lengthBit
-    // A body of a length that was settled here has no trailers.
+    // A body whose length was decided here has no trailers.
     if (framing === 'none' || typeof framing === 'number') dropped |= trailerBit
     const keepsStart = keepsHost && keepsLine
     if (!keepsStart) out.appendText(this.#startLine())
@@ -299,7 +299,7 @@ export class RequestHeadView implements RequestHead {
     out.appendText('\r\n')
   }
 
-  /** The body is chunked, where HTTP/1.1 carries it. */
+  /** Whether the body is chunked if it is sent over HTTP/1.1. */
   isSentChunked(framing: FramingFields): boolean {
     return framing === 'chunked' || (framing === 'as-is' && this.isChunked)
   }

@@ -17,7 +17,7 @@ const nothing = Buffer.alloc(0)
 const lengthBit = nameBit(NAME_CONTENT_LENGTH)
 const trailerBit = nameBit(NAME_TRAILER)
 
-/** A response head as the data plane sees and edits it, and as it is written for the client. */
+/** A response head as the data plane reads and edits it, and as it is written to the client. */
 export class ResponseHeadView implements ResponseHead {
   readonly fields: FieldList = new FieldList(0)
   contentLength = -1
@@ -28,13 +28,13 @@ export class ResponseHeadView implements ResponseHead {
   #bytes: Buffer = nothing
   #base = 0
   #length = 0
-  /** The bytes are a connection's read buffer, which the next read overwrites. */
+  /** Whether the bytes are a connection's read buffer, which the next read overwrites. */
   #borrowed = false
   #status = 0
   #statusEdited = false
   readonly #upgradeSpan = { start: -1, end: -1 }
 
-  /** Takes over the response head that the reader has just read from `bytes` at `base`. */
+  /** Loads the response head that the reader has just read from `bytes` at `base`. */
   load(reader: HeadReader, bytes: Buffer, base: number, borrowed: boolean): void {
     this.#bytes = bytes
     this.#base = base
@@ -51,7 +51,7 @@ export class ResponseHeadView implements ResponseHead {
   }
 
   /**
-   * A response of the gateway's own.
+   * Replaces the head by that of a response of the gateway's own.
    * @throws GatewayError filter_failed if it could not be sent
    */
   compose(status: number, headers: readonly (readonly [string, string])[]): void {
@@ -73,14 +73,14 @@ export class ResponseHeadView implements ResponseHead {
     this.#bytes = Buffer.from(this.#bytes.subarray(this.#base, this.#base + this.#length))
     this.#base = 0
     this.#borrowed = false
-    this.fields.moved(this.#bytes, 0)
+    this.fields.relocate(this.#bytes, 0)
   }
 
-  /** Lets the bytes of the head go. */
+  /** Releases the bytes of the head. */
   release(): void {
     this.#bytes = nothing
     this.#borrowed = false
-    this.fields.moved(nothing, 0)
+    this.fields.relocate(nothing, 0)
     this.fields.reset()
   }
 
@@ -108,26 +108,26 @@ export class ResponseHeadView implements ResponseHead {
     return (this.#flags & FLAG_PERSISTENT) !== 0
   }
 
-  /** What a 101 response switches to. */
+  /** The protocol that a 101 response switches to; undefined for other responses. */
   get upgrade(): string | undefined {
     if ((this.#flags & FLAG_UPGRADE) === 0) return undefined
     const { start, end } = this.#upgradeSpan
     return this.#bytes.toString('latin1', this.#base + start, this.#base + end)
   }
 
-  /** The head for an HTTP/1.1 client up to the fields that frame the body; no empty line. */
+  /** The head for an HTTP/1.1 client, including the fields that frame the body, without empty line. */
   text(framing: FramingFields): string {
     const out = new HeadText()
     this.writeTo(out, framing)
     return out.text
   }
 
-  /** Writes what `text` gives. */
+  /** Writes the head as `text` returns it. */
   writeTo(out: HeadOutput, framing: FramingFields): void {
     let dropped = framing === 'as-is' ? 0 : lengthBit
-    // Only a chunked body can have trailers behind it.
+    // Only a chunked body can have trailers after it.
     if (dropped !== 0 && framing !== 'chunked') dropped |= trailerBit
-    // The space behind the status may be missing where it comes from, never where we send it (RFC 9112 4).
+    // A received head may lack the space after the status; a sent one must have it (RFC 9112 4).
     const keepsLine =
       !this.#statusEdited && this.#minor === 1 && this.#bytes[this.#base + 12] === 0x20
     if (!keepsLine) out.appendText(`HTTP/1.1 ${this.#status} ${reasonPhrase(this.#status)}\r\n`)

@@ -82,20 +82,17 @@ async function take(length: number): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-test.each(ways)(
-  'a socket is written to by way of %s, text and views in order',
-  async (_, open, way) => {
-    await open()
-    const writer = way()
-    writer?.writeText('one \xe9 ')
-    writer?.writeParts(['two ', Buffer.from('three '), 'four '])
-    writer?.writeParts([Buffer.from('five')])
-    expect((await take(25)).toString('latin1')).toBe('one \xe9 two three four five')
-  },
-)
+test.each(ways)('a socket gets text and views in order by way of %s', async (_, open, way) => {
+  await open()
+  const writer = way()
+  writer?.writeText('one \xe9 ')
+  writer?.writeParts(['two ', Buffer.from('three '), 'four '])
+  writer?.writeParts([Buffer.from('five')])
+  expect((await take(25)).toString('latin1')).toBe('one \xe9 two three four five')
+})
 
 test.each(ways)(
-  'bytes that a peer does not read wait in order, by way of %s, and end is reported once',
+  'bytes that a peer does not read are queued in order by way of %s, and the drain is reported once',
   async (_, open, way) => {
     await open()
     const writer = way()
@@ -124,7 +121,7 @@ test.each(ways)(
 )
 
 test.each(ways)(
-  'buffers that wait are left alone until they have left, by way of %s',
+  'queued buffers are not reused before they are sent, by way of %s',
   async (_, open, way) => {
     await open()
     const writer = way()
@@ -132,7 +129,7 @@ test.each(ways)(
     const buffers = new WriteBuffers(core)
     const line = (at: number) => `${at}:`.padEnd(8_000, `${at % 7}`)
     let expected = ''
-    // More than any kernel takes: what it does not take must not be overwritten by what follows.
+    // More than a kernel buffers: the queued rest must not be overwritten by later writes.
     for (let at = 0; at < 1_500; at++) {
       const buffer = writer?.takesBuffer ? buffers.lease() : undefined
       expected += line(at)
@@ -153,10 +150,10 @@ test.each(ways)(
   },
 )
 
-// Streams over TLS take the loss for an end, and wait for somebody who reads.
+// TLS streams treat the lost connection as an end, and wait for a reader.
 const failing = ways.filter(([name]) => name !== 'its stream, over TLS')
 
-test.each(failing)('a peer that has gone ends the socket, by way of %s', async (_, open, way) => {
+test.each(failing)('a socket closes if its peer has gone, by way of %s', async (_, open, way) => {
   await open()
   const writer = way()
   const codes: (string | undefined)[] = []
@@ -173,21 +170,24 @@ test.each(failing)('a peer that has gone ends the socket, by way of %s', async (
   writer?.writeParts([Buffer.from('z')])
 })
 
-test.each(ways)('the end comes behind all that was written, by way of %s', async (_, open, way) => {
-  await open()
-  const ended = once(reading, 'end')
-  const writer = way()
-  const piece = Buffer.alloc(1024 * 1024, 'x')
-  writer?.writeText('first ')
-  writer?.writeParts([piece])
-  writer?.writeText('last')
-  writer?.end()
-  const all = await take(piece.length + 10)
-  await ended
-  expect(all.subarray(-5).toString()).toBe('xlast')
-})
+test.each(ways)(
+  'the end of the stream follows everything written, by way of %s',
+  async (_, open, way) => {
+    await open()
+    const ended = once(reading, 'end')
+    const writer = way()
+    const piece = Buffer.alloc(1024 * 1024, 'x')
+    writer?.writeText('first ')
+    writer?.writeParts([piece])
+    writer?.writeText('last')
+    writer?.end()
+    const all = await take(piece.length + 10)
+    await ended
+    expect(all.subarray(-5).toString()).toBe('xlast')
+  },
+)
 
-test('the handle of TLS has copied what it took, and only views behind that rest', async () => {
+test('a TLS handle copies what it accepts, and keeps views only after a partial write', async () => {
   await secured()
   const writer = byHandle()
   const first = Buffer.alloc(64 * 1024, 'a')
@@ -205,20 +205,23 @@ test('the handle of TLS has copied what it took, and only views behind that rest
 
 const handles = ways.filter(([name]) => name.includes('handle'))
 
-test.each(handles)('a socket is cut although much waits, by way of %s', async (_, open, way) => {
-  await open()
-  const writer = way()
-  writer?.writeText('some ')
-  writer?.writeText('more')
-  const waits = writer?.backlog ?? 0
-  writer?.writeParts([Buffer.alloc(32 * 1024 * 1024)])
-  expect(writer?.backlog).toBe(waits + 32 * 1024 * 1024)
-  writing.destroy()
-  await once(writing, 'close')
-  expect(drained).toBe(0)
-})
+test.each(handles)(
+  'a socket can be destroyed while bytes are queued, by way of %s',
+  async (_, open, way) => {
+    await open()
+    const writer = way()
+    writer?.writeText('some ')
+    writer?.writeText('more')
+    const waits = writer?.backlog ?? 0
+    writer?.writeParts([Buffer.alloc(32 * 1024 * 1024)])
+    expect(writer?.backlog).toBe(waits + 32 * 1024 * 1024)
+    writing.destroy()
+    await once(writing, 'close')
+    expect(drained).toBe(0)
+  },
+)
 
-test('a socket whose handle cannot be written to is left to its stream', () => {
+test('a socket whose handle cannot be written to uses its stream', () => {
   expect(HandleWrites.find()?.writerFor(new Socket(), owner)).toBeUndefined()
   const writeLatin1String = () => 0
   const handle = { writeLatin1String, close: () => {}, readStart: () => 0, readStop: () => 0 }

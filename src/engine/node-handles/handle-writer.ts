@@ -4,18 +4,17 @@ import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-wri
 import type { WriteBuffer } from '../bytes/write-buffers.ts'
 import { socketHighWaterMark } from '../bytes/write-limits.ts'
 import { TlsHandleWriter } from './tls-handle-writer.ts'
-import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
+import { startParts, type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
 
 /**
- * Writes straight into the handles of sockets, past Node's stream layer: what the kernel takes at
- * once, which is nearly everything, then costs no object, no queue and no callback.
- *
- * Handles and their requests are Node's own and not documented. `HandleWrites.find` looks whether
- * they are as expected; where they are not, sockets are written to as streams (`StreamWriter`).
+ * Writes directly into the handles of sockets, bypassing Node's stream layer. The kernel accepts
+ * nearly every write at once, which then needs no object, no queue and no callback. Handles and their
+ * requests are undocumented. `HandleWrites.find` checks that they work as expected; if they do not,
+ * sockets are written to as streams (`StreamWriter`).
  */
 export class HandleWrites {
   readonly #Request: new () => WriteRequest
-  /** Used again and again, since only a write that had to wait keeps its request. */
+  /** The request for the next write. It is reused unless a write has to wait and keeps it. */
   spare: WriteRequest
 
   private constructor(Request: new () => WriteRequest) {
@@ -23,7 +22,7 @@ export class HandleWrites {
     this.spare = new Request()
   }
 
-  /** `undefined` if this Node's handles are not as expected. */
+  /** Returns undefined if this Node's handles do not work as expected. */
   static find(): HandleWrites | undefined {
     const Request = findRequestClass()
     if (Request === undefined) return undefined
@@ -36,14 +35,14 @@ export class HandleWrites {
     return new HandleWrites(Request)
   }
 
-  /** The request of a write that the kernel did not take at once: it is needed until it has. */
+  /** Returns the spare request for a write that has to wait, and creates another one. */
   takeSpare(): WriteRequest {
     const taken = this.spare
     this.spare = new this.#Request()
     return taken
   }
 
-  /** A writer for a socket that is connected; `undefined` if its handle lacks a method. */
+  /** Creates a writer for a connected socket. Returns undefined if the socket's handle lacks a method. */
   writerFor(socket: Socket, owner: WriterOwner): SocketWriter | undefined {
     const handle = (socket as { _handle?: Partial<WritableHandle> | null })._handle
     const has = (method: keyof WritableHandle) => typeof handle?.[method] === 'function'
@@ -55,7 +54,7 @@ export class HandleWrites {
   }
 }
 
-/** The class of the requests that sockets pass to their handles: seen by a handle of our own. */
+/** Finds the class of requests that sockets pass to their handles, with a handle of our own. */
 function findRequestClass(): (new () => WriteRequest) | undefined {
   let found: unknown
   const handle = {
@@ -88,14 +87,14 @@ function onComplete(this: WriteRequest, status: number): void {
   ;(writer as HandleWriter | undefined)?.completed(size, status)
 }
 
-/** The way into one plaintext socket's handle. */
+/** Writes into the handle of one plaintext socket. */
 class HandleWriter implements SocketWriter {
   readonly holdsViews = true
   readonly #writes: HandleWrites
   readonly #socket: Socket
   readonly #handle: WritableHandle
   readonly #owner: WriterOwner
-  /** Bytes of writes that the kernel did not take at once; whole writes, since views rest as a whole. */
+  /** Total size of the writes that the kernel did not accept at once. */
   backlog = 0
   needsDrain = false
 
@@ -119,12 +118,12 @@ class HandleWriter implements SocketWriter {
     const { spare } = this.#writes
     let size = 0
     for (const part of parts) size += part.length
-    const status = this.#startParts(spare, parts)
+    const status = startParts(this.#handle, spare, parts)
     if (status !== 0) this.#fail(status)
     else if (spare.getAsyncId() >= 0) this.#await(size, parts)
   }
 
-  /** What waits already is copied with each write; a buffer would wait with it. */
+  /** Whether no write waits, since a buffer would have to wait with it. */
   get takesBuffer(): boolean {
     return this.backlog === 0
   }
@@ -148,17 +147,7 @@ class HandleWriter implements SocketWriter {
     this.#socket.end()
   }
 
-  #startParts(request: WriteRequest, parts: readonly WrittenPart[]): number {
-    const [first] = parts
-    if (parts.length === 1 && first instanceof Uint8Array) {
-      return this.#handle.writeBuffer(request, first)
-    }
-    const chunks: unknown[] = []
-    for (const part of parts) chunks.push(part, 'latin1')
-    return this.#handle.writev(request, chunks, false)
-  }
-
-  /** The kernel did not take all: libuv has the rest and tells when it has left. */
+  /** Called when the kernel did not accept everything: libuv writes the rest, then calls `onComplete`. */
   #await(size: number, parts: readonly WrittenPart[] | undefined): WriteRequest {
     const request = this.#writes.takeSpare()
     request.oncomplete = onComplete

@@ -3,8 +3,8 @@ import { HandleWrites } from './handle-writer.ts'
 import { SharedReads } from './shared-reads.ts'
 
 /**
- * What the engine does with the private handles of Node's sockets. docs/engine.md lists what it
- * relies on, and how that is tested against a new Node.
+ * Users of the private handles of Node's sockets. docs/engine.md lists the members that they rely on,
+ * and how to test a new version of Node.
  */
 export interface NodeHandles {
   readonly sharedReads: SharedReads
@@ -13,8 +13,8 @@ export interface NodeHandles {
 }
 
 /**
- * Finds what this Node offers. If `isAllowed` is false, or a handle is not as expected, sockets are
- * used by their documented streams.
+ * Checks what this Node supports. If `isAllowed` is false, or a handle does not work as expected,
+ * sockets are used through their documented streams.
  */
 export function findNodeHandles(core: IoCore, isAllowed: boolean): NodeHandles {
   return {

@@ -43,7 +43,7 @@ test('an accepted socket is read into the memory of the core', async () => {
   expect(core.bytes.toString('latin1', reads.start, reads.start + length)).toBe('some bytes')
 })
 
-test('a socket that was read from gives what waits in it, and is then read into that memory too', async () => {
+test('a socket that was read from returns its waiting bytes, and is then read into the memory of the core', async () => {
   const core = createIoCore({ memoryPages: 32 })
   const reads = new SharedReads(core, true)
   client.write('first second')
@@ -64,7 +64,7 @@ test('a socket that was read from gives what waits in it, and is then read into 
   expect(core.bytes.toString('latin1', reads.start, reads.start + length)).toBe('third')
 })
 
-test('a socket in which the end of the stream waits is left to its events', async () => {
+test('a socket with a waiting end of stream still emits its events', async () => {
   client.end('all')
   await once(accepted, 'readable')
   const pieces: string[] = []
@@ -108,7 +108,7 @@ test('a TLS socket is read into the memory of the core once its handshake is ove
   authority.dispose()
 })
 
-test('a socket whose handle cannot read into given memory stays as it is', async () => {
+test('a socket whose handle cannot read into given memory is left unchanged', async () => {
   const core = createIoCore({ memoryPages: 32 })
   const onRead = () => true
   expect(new SharedReads(core, false).takeOver(accepted, 16_384, onRead)).toBeUndefined()

@@ -4,7 +4,7 @@ import type { IoCore } from '../../core/index.ts'
 import type { ReadInto } from '../bytes/read-buffers.ts'
 import { readBufferSize } from '../bytes/read-buffers.ts'
 
-/** What a socket's handle must offer so that a second socket can read from it into our memory. */
+/** The method of a handle with which a second socket can read from it into our memory. */
 interface ReadableHandle {
   useUserBuffer(buffer: Uint8Array): void
 }
@@ -13,26 +13,13 @@ interface HandleOwner {
   _handle?: Partial<ReadableHandle> | null
 }
 
-/** `onread` of Node's documentation, which the types know of `net.connect` alone. */
-interface TakenOptions {
-  readonly handle: unknown
-  readonly allowHalfOpen: boolean
-  readonly highWaterMark: number
-  readonly onread: {
-    readonly buffer: Uint8Array
-    readonly callback: (length: number) => boolean
-  }
-}
-
 /**
- * One buffer into which clients are read, and backends whose bytes are forwarded as they are, in the
- * core's memory: no allocation for a read, and heads are parsed where they arrive. Its bytes are
- * valid during the callback.
- *
- * Node reads into a given buffer only for sockets that it connects itself. For accepted ones the
- * handle is handed to a second socket; where a Node does not allow that, `takeOver` returns
- * undefined and the socket is read by its 'data' events. A server does not see a socket that was
- * taken over close: do not wait for its 'close' event.
+ * One buffer in the core's memory into which clients are read, and backends whose bytes are forwarded
+ * unread. Reads allocate nothing, and heads are parsed where they arrive. The bytes are valid during
+ * the callback. Node reads into a given buffer only for sockets that it connects itself. The handle of
+ * an accepted socket is therefore moved to a second socket. If a Node does not allow that, `takeOver`
+ * returns undefined, and the socket is read by its 'data' events. The server does not notice when such
+ * a socket closes: do not wait for its 'close' event.
  */
 export class SharedReads {
   readonly memory: Buffer
@@ -49,7 +36,7 @@ export class SharedReads {
     this.#keys = isAllowed ? findOnreadKeys() : undefined
   }
 
-  /** Moves an accepted socket's handle to one that reads into the buffer; `onRead` returns whether to go on. */
+  /** Moves the handle of an accepted socket to one that reads into the buffer. `onRead`: false pauses. */
   takeOver(
     socket: Socket,
     highWaterMark: number,
@@ -60,23 +47,19 @@ export class SharedReads {
     if (!this.#isAllowed || typeof handle?.useUserBuffer !== 'function') return undefined
     if (socket instanceof TLSSocket) return this.#takeTls(socket, handle as ReadableHandle, onRead)
     owner._handle = null
-    const options: TakenOptions = {
-      handle,
-      allowHalfOpen: true,
-      highWaterMark,
-      onread: { buffer: this.#view, callback: onRead },
-    }
-    return new Socket(options as object)
+    const onread = { buffer: this.#view, callback: onRead }
+    // Node's types have `onread` only in the options of `net.connect`.
+    return new Socket({ handle, allowHalfOpen: true, highWaterMark, onread } as object)
   }
 
-  /** For a socket that is about to be connected; `undefined` if sockets are read by their events. */
+  /** Options for a socket that will be connected; undefined if sockets are read by their events. */
   readsOf(callback: (length: number) => boolean): ReadInto | undefined {
     return this.#isAllowed ? { buffer: this.#view, callback } : undefined
   }
 
   /**
-   * A TLS socket stays the owner of its handle, which tells it more than bytes. What `onread` would
-   * have set is set later, when the handshake is over.
+   * Reads a TLS socket into the buffer. The socket keeps its handle, which reports more than bytes to
+   * it. The fields that `onread` would have set are set after the handshake instead.
    */
   #takeTls(
     socket: TLSSocket,
@@ -94,13 +77,13 @@ export class SharedReads {
   }
 }
 
-/** Where sockets keep what they were given as `onread`. */
+/** The symbols under which sockets store the members of `onread`. */
 interface OnreadKeys {
   readonly buffer: symbol
   readonly callback: symbol
 }
 
-/** Seen on a socket of our own, which has no handle and is never connected. */
+/** Finds these symbols on a socket of our own, which has no handle and is never connected. */
 function findOnreadKeys(): OnreadKeys | undefined {
   const buffer = new Uint8Array(1)
   const callback = (): boolean => true

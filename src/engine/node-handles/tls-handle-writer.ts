@@ -2,27 +2,28 @@ import type { Socket } from 'node:net'
 import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
 import type { WriteBuffer } from '../bytes/write-buffers.ts'
 import { encryptedHighWaterMark } from '../bytes/write-limits.ts'
-import { type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
+import { startParts, type WritableHandle, type WriteRequest, writeError } from './write-request.ts'
 
 /**
- * The way into the handle of a TLS socket, past Node's streams. Other than a plaintext one's it takes
- * one write at a time, and tells later that a write is over although the kernel took all of it at
- * once. What is written meanwhile is gathered and leaves together, in as few records as it fits.
+ * Writes into the handle of a TLS socket, bypassing Node's streams. Unlike a plaintext handle, it
+ * accepts one write at a time, and reports the end of a write later even if the kernel accepted
+ * everything at once. Later writes are collected until then and sent together in as few records as
+ * possible.
  */
 export class TlsHandleWriter implements SocketWriter {
   readonly #socket: Socket
   readonly #handle: WritableHandle
   readonly #owner: WriterOwner
   readonly #Request: new () => WriteRequest
-  /** Of the one write. It is Node's until its callback is over, and so two take turns. */
+  /** Two requests take turns, because Node uses a request until its callback has returned. */
   #request: WriteRequest
-  #rested: WriteRequest | undefined
+  #spareRequest: WriteRequest | undefined
   #isBusy = false
   #queue: WrittenPart[] = []
-  /** Views wait in the queue. Bytes that were written are encrypted already and not referenced. */
+  /** Whether views wait in the queue. Bytes that were written are encrypted and not referenced. */
   holdsViews = false
   #ends = false
-  /** Bytes of the write under way and of those behind it. */
+  /** Number of bytes of the current write and of those after it. */
   backlog = 0
   needsDrain = false
 
@@ -49,8 +50,8 @@ export class TlsHandleWriter implements SocketWriter {
   #freeRequest(): WriteRequest {
     if (this.#request.getAsyncId() >= 0) {
       const taken = this.#request
-      this.#request = this.#rested ?? this.#newRequest()
-      this.#rested = taken
+      this.#request = this.#spareRequest ?? this.#newRequest()
+      this.#spareRequest = taken
     }
     return this.#request
   }
@@ -67,7 +68,7 @@ export class TlsHandleWriter implements SocketWriter {
     return !this.#isBusy
   }
 
-  /** What the handle is given it encrypts, or copies, before it returns. */
+  /** Writes the buffer, which the handle encrypts or copies before it returns. */
   writeBuffer(buffer: WriteBuffer): void {
     if (this.#isBusy) this.writeText(buffer.text())
     else if (this.#socket.writable) {
@@ -81,7 +82,7 @@ export class TlsHandleWriter implements SocketWriter {
     if (!this.#socket.writable) return
     for (const part of parts) this.backlog += part.length
     if (this.#isBusy) this.#enqueue(parts)
-    else this.#startParts(parts)
+    else this.#started(startParts(this.#handle, this.#freeRequest(), parts))
     if (this.holdsViews || this.backlog >= encryptedHighWaterMark) this.needsDrain = true
   }
 
@@ -92,23 +93,10 @@ export class TlsHandleWriter implements SocketWriter {
     }
   }
 
-  /** The close of TLS goes out behind all that was written. */
+  /** Ends TLS after everything that was written. */
   end(): void {
     if (this.#isBusy) this.#ends = true
     else this.#socket.end()
-  }
-
-  #startParts(parts: readonly WrittenPart[]): void {
-    const [first] = parts
-    if (parts.length > 1) {
-      const chunks: unknown[] = []
-      for (const part of parts) chunks.push(part, 'latin1')
-      this.#started(this.#handle.writev(this.#freeRequest(), chunks, false))
-    } else if (typeof first === 'string') {
-      this.#started(this.#handle.writeLatin1String(this.#freeRequest(), first))
-    } else if (first !== undefined) {
-      this.#started(this.#handle.writeBuffer(this.#freeRequest(), first))
-    }
   }
 
   #started(status: number): void {

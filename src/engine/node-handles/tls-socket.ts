@@ -1,14 +1,14 @@
-/** What Node tells of a TLS socket without a `tls.Server` only by undocumented members. */
+/** Properties of TLS sockets that Node exposes without a `tls.Server` only in undocumented members. */
 import type { TLSSocket } from 'node:tls'
 
-/** Calls back for errors of the protocol, which reach no other listener of such a socket. */
+/** Calls `callback` on protocol errors, which such a socket reports to no other listener. */
 export function onProtocolError(socket: TLSSocket, callback: () => void): void {
   socket.on('_tlsError', callback)
 }
 
 /**
- * Whether a known authority has signed the certificate of the client. OpenSSL decides it, and leaves
- * it to a `tls.Server` to act on it. A Node that does not expose the decision counts as a no.
+ * Whether a trusted authority has signed the client certificate. OpenSSL decides this and expects a
+ * `tls.Server` to act on it. Returns false if this Node does not expose the decision.
  */
 export function isPeerVerified(socket: TLSSocket): boolean {
   const { ssl } = socket as { ssl?: { verifyError?: () => unknown } }

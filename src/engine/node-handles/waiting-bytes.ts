@@ -2,14 +2,14 @@ import type { Socket } from 'node:net'
 
 const nothing = Buffer.alloc(0)
 
-/** What says of a stream that its end waits in it; unknown to the types. */
+/** The undocumented part of a stream that shows whether its end has arrived. */
 interface StreamState {
   readonly _readableState?: { readonly ended?: unknown }
 }
 
 /**
- * Takes what waits in a paused socket. Undefined, and untouched, where the end of what the client
- * sends may wait there too: another socket would not be notified of it.
+ * Removes and returns the bytes that wait in a paused socket. Returns undefined, and removes nothing,
+ * if the end of the stream may wait there too, because another socket would not be notified of it.
  */
 export function takeWaiting(socket: Socket): Buffer | undefined {
   const state = (socket as unknown as StreamState)._readableState

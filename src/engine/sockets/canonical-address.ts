@@ -1,10 +1,10 @@
-/** One text for one address, so that rules match an address however it was written. */
+/** Converts addresses to one canonical text, so that rules match an address however it was written. */
 
 const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/
 
 /**
- * An address of a socket, which is in its shortest form: one of IPv4 that came to a socket of both
- * families (`::ffff:192.0.2.1`, RFC 4291 2.5.5.2) is `192.0.2.1`.
+ * Returns the canonical text of a socket's address, which is in its shortest form already. An IPv4
+ * address on a socket for both families (`::ffff:192.0.2.1`, RFC 4291 2.5.5.2) becomes `192.0.2.1`.
  */
 export function canonicalAddress(address: string): string {
   if (!address.startsWith('::ffff:')) return address
@@ -14,7 +14,7 @@ export function canonicalAddress(address: string): string {
   return [first >> 8, first & 255, last >> 8, last & 255].join('.')
 }
 
-/** The same for an address from a configuration; one with a zone stays as it is. */
+/** Returns the canonical text of a configured address; an address with a zone is returned unchanged. */
 export function shortestAddress(address: string): string {
   if (!address.includes(':') || address.includes('%')) return address
   return canonicalAddress(new URL(`http://[${address}]`).hostname.slice(1, -1))

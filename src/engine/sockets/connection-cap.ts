@@ -1,41 +1,40 @@
 /**
- * How many client connections there may be, exactly, over all workers of a proxy. In the memory that
- * they share the first word counts all of them, and each worker has a word of its own, so that what a
- * worker held can be taken off when it dies.
+ * Counts of client connections in memory that the workers of a proxy share. The first word is the
+ * total; each worker also has its own word, so that its connections can be subtracted when it dies.
  */
 export type ConnectionCounts = Int32Array<SharedArrayBuffer>
 
-/** Room for so many workers. */
+/** `workers` is the maximum number of workers that share the counts. */
 export function createConnectionCounts(workers = 1_024): ConnectionCounts {
   return new Int32Array(new SharedArrayBuffer((workers + 1) * Int32Array.BYTES_PER_ELEMENT))
 }
 
-/** The worker at this place has died, and its connections with it. */
+/** Subtracts the connections of the worker at this index, which has died. */
 export function forgetConnections(counts: ConnectionCounts, index: number): void {
   Atomics.sub(counts, 0, Atomics.exchange(counts, index + 1, 0))
 }
 
-/** One worker's part in the count. */
+/** Limits the client connections of a proxy exactly; used by one worker. */
 export class ConnectionCap {
   readonly #counts: ConnectionCounts
-  readonly #own: number
-  readonly #most: number
+  readonly #ownIndex: number
+  readonly #max: number
   #counted = 0
 
-  constructor(most: number, counts: ConnectionCounts, index: number) {
-    this.#most = most
+  constructor(max: number, counts: ConnectionCounts, index: number) {
+    this.#max = max
     this.#counts = counts
-    this.#own = index + 1
+    this.#ownIndex = index + 1
   }
 
-  /** Is there room for one more beside the `open` ones of this worker? It is counted then. */
+  /** Counts one more connection if there is room. `open` is the number that this worker has already. */
   admit(open: number): boolean {
-    this.settle(open)
-    for (let all = Atomics.load(this.#counts, 0); all < this.#most; ) {
+    this.update(open)
+    for (let all = Atomics.load(this.#counts, 0); all < this.#max; ) {
       const found = Atomics.compareExchange(this.#counts, 0, all, all + 1)
       if (found === all) {
         this.#counted++
-        Atomics.store(this.#counts, this.#own, this.#counted)
+        Atomics.store(this.#counts, this.#ownIndex, this.#counted)
         return true
       }
       all = found
@@ -43,12 +42,12 @@ export class ConnectionCap {
     return false
   }
 
-  /** This worker has so many open. */
-  settle(open: number): void {
+  /** Corrects the counts to the number of connections that this worker has open. */
+  update(open: number): void {
     const change = open - this.#counted
     if (change === 0) return
     this.#counted = open
-    Atomics.store(this.#counts, this.#own, open)
+    Atomics.store(this.#counts, this.#ownIndex, open)
     Atomics.add(this.#counts, 0, change)
   }
 }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Peer } from '../../exchange/exchange.ts'
 import { canonicalAddress } from './canonical-address.ts'
 
-/** The peer of a socket; its text is asked for again and again. */
+/** The peer of a socket. Caches its text, which is often needed. */
 export class SocketPeer implements Peer {
   readonly address: string
   readonly port: number
@@ -21,31 +21,31 @@ export class SocketPeer implements Peer {
   }
 }
 
-/** What load balancers have told of connections that they forward. */
+/** The clients that PROXY headers name, by the sockets of the load balancers that forward them. */
 const announced = new WeakMap<Socket, Peer>()
 
-/** From here on the connection is that of another than the peer of its socket. */
+/** Sets the client of a connection that a load balancer forwards. */
 export function announceSource(socket: Socket, source: Peer): void {
   announced.set(socket, source)
 }
 
-/** Takes over what is known of the socket below. */
+/** Copies the client of the socket `below` to `socket`. */
 export function inheritSource(socket: Socket, below: Socket): void {
   const source = announced.get(below)
   if (source !== undefined) announced.set(socket, source)
 }
 
-/** The client of a connection, as far as its socket and its load balancer tell. */
+/** The client of a connection: that of the PROXY header, otherwise the peer of the socket. */
 export function sourceOf(socket: Socket): Peer {
   return announced.get(socket) ?? peerOf(socket)
 }
 
-/** The other end of the socket itself. */
+/** The peer of the socket itself, which may be a load balancer. */
 export function peerOf({ remoteAddress, remotePort }: Socket): Peer {
   return new SocketPeer(canonicalAddress(remoteAddress ?? ''), remotePort ?? 0)
 }
 
-/** The addresses of a connection, read from the system when first needed, then kept. */
+/** The addresses of a connection, which are read from the system when first needed, and cached. */
 export class ConnectionAddresses {
   readonly #socket: Socket
   #source: Peer | undefined

@@ -1,39 +1,39 @@
 /**
- * Connections to several addresses of one name, of which the first that is made is used: Happy
- * Eyeballs, version 2 (RFC 8305 5). The caller has resolved and sorted the addresses.
+ * A race of connections to several addresses of one name, of which the first to connect is used:
+ * Happy Eyeballs, version 2 (RFC 8305 5). The caller has resolved and sorted the addresses.
  *
  *   0 ms      250 ms      500 ms
- *   |-- lead ----------------------------------x  closed when another one has won
+ *   |-- first ---------------------------------x  closed when another one has won
  *             |-- second -----> connected: won
  *                                (third never begins)
  *
- * An attempt that fails lets the next one begin at once. The race is decided at TCP's connect: what
- * TLS says of the winner is said of the name.
+ * If an attempt fails, the next one begins at once. The race is decided when TCP is connected; if the
+ * TLS handshake of the winner fails, no other address is tried.
  */
 import { isIPv6, type Socket } from 'node:net'
 import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
 import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 
 /**
- * The Connection Attempt Delay: milliseconds that an attempt has for itself before the next one
- * begins beside it. RFC 8305 8 recommends this value; it must lie between 100 ms and 2 s.
+ * The Connection Attempt Delay: milliseconds after which the next attempt begins while the previous
+ * one is still connecting. RFC 8305 8 recommends this value; it must lie between 100 ms and 2 s.
  */
 export const connectionAttemptDelayMs = 250
 
 interface RaceOwner {
-  /** Begins to connect; nothing is read from the socket before it is handed over. */
+  /** Begins to connect. Nothing is read from the socket before `onWon`. */
   open(address: UpstreamAddress): Socket
-  /** The socket is connected and has no listeners yet. */
+  /** Called when the socket is connected; it has no listeners yet. */
   onWon(address: UpstreamAddress, socket: Socket): void
-  /** No address could be reached; what the first one said. */
+  /** Called if no address could be reached. `error` is that of the first attempt that failed. */
   onLost(error: Error | undefined): void
 }
 
-/** What races come to; counted only if a name has several addresses. */
+/** Counters of races. Connections to a name with one address have no race. */
 export interface RaceCounters {
-  /** Attempts that began beside the first one, or in its place. */
+  /** Number of attempts after the first one of their race. */
   upstreamRaceAttempts: number
-  /** Races by the family of the address that was connected to. */
+  /** Number of races by the address family that was connected to. */
   readonly upstreamRacesWon: { ipv4: number; ipv6: number }
 }
 
@@ -45,7 +45,7 @@ export interface RaceParts {
 interface Runner {
   readonly address: UpstreamAddress
   readonly socket: Socket
-  isOut: boolean
+  hasFailed: boolean
 }
 
 export class ConnectionRace implements TimerOwner {
@@ -59,7 +59,7 @@ export class ConnectionRace implements TimerOwner {
   #firstError: Error | undefined
   #isOver = false
 
-  /** Begins with the lead. */
+  /** Begins with the first address. */
   constructor(
     { timers, counters }: RaceParts,
     race: AddressRace,
@@ -79,9 +79,9 @@ export class ConnectionRace implements TimerOwner {
     if (address === undefined) return
     if (this.#runners.length > 0) this.#counters.upstreamRaceAttempts++
     const socket = this.#owner.open(address)
-    const runner: Runner = { address, socket, isOut: false }
+    const runner: Runner = { address, socket, hasFailed: false }
     this.#runners.push(runner)
-    // Listens to its end: an error of a socket without listeners would end the process.
+    // The listener stays, because an error of a socket without listeners would end the process.
     socket.on('error', (error) => {
       this.#firstError ??= error
     })
@@ -92,7 +92,7 @@ export class ConnectionRace implements TimerOwner {
     else this.#timers.arm(this.#timer, connectionAttemptDelayMs)
   }
 
-  /** The attempt that began last takes its time. */
+  /** Called when the latest attempt is slow. */
   onTimer(): void {
     if (!this.#isOver) this.#next()
   }
@@ -104,8 +104,8 @@ export class ConnectionRace implements TimerOwner {
     const before = this.#runners.slice(0, this.#runners.indexOf(winner))
     for (const runner of this.#runners) if (runner !== winner) runner.socket.destroy()
     if (before.length > 0) {
-      const those = (isOut: boolean) =>
-        before.filter((one) => one.isOut === isOut).map(({ address }) => address)
+      const those = (hasFailed: boolean) =>
+        before.filter((one) => one.hasFailed === hasFailed).map(({ address }) => address)
       this.#race.won(winner.address, { failed: those(true), slow: those(false) })
     }
     this.#owner.onWon(winner.address, winner.socket)
@@ -113,17 +113,17 @@ export class ConnectionRace implements TimerOwner {
 
   #failed(runner: Runner): void {
     if (this.#isOver) return
-    runner.isOut = true
+    runner.hasFailed = true
     if (this.#runners.length < this.#addresses.length) {
       this.#next()
       return
     }
-    if (!this.#runners.every(({ isOut }) => isOut)) return
+    if (!this.#runners.every(({ hasFailed }) => hasFailed)) return
     this.#end()
     this.#owner.onLost(this.#firstError)
   }
 
-  /** Gives it up; the owner is not called again. */
+  /** Cancels the race. The owner is not called again. */
   cancel(): void {
     if (this.#isOver) return
     this.#end()

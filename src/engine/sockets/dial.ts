@@ -1,7 +1,4 @@
-/**
- * Opens the socket of an upstream connection: TCP, and TLS on top if the address has it. What
- * is spoken on it is the caller's; `protocolOf` says what both sides agreed on.
- */
+/** Opens the sockets of upstream connections: TCP, with TLS on top if the address requires it. */
 import { connect as connectTcp, type NetConnectOpts, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { GatewayError } from '../../errors/index.ts'
@@ -12,10 +9,7 @@ import { socketHighWaterMark } from '../bytes/write-limits.ts'
 import { defaultKeepalive, setKeepalive } from './tcp-keepalive.ts'
 import type { UpstreamAddress } from './upstream-address.ts'
 
-/**
- * Begins to connect. Failures come as the socket's `error` and `close`; `dialError` tells what they
- * mean.
- */
+/** Begins to connect. Failures are events of the socket, which `dialError` converts to an error. */
 export function openSocket(
   { host, port, tls, keepalive = defaultKeepalive }: UpstreamAddress,
   onread: ReadInto | undefined,
@@ -36,23 +30,17 @@ export function openSocket(
   return socket
 }
 
-/** Calls once, when bytes of the application may be written. */
+/** Calls `onReady` once, when bytes of the application may be written. */
 export function whenReady(socket: Socket, { tls }: UpstreamAddress, onReady: () => void): void {
   socket.once(tls === undefined ? 'connect' : 'secureConnect', onReady)
 }
 
-/** The application protocol that the TLS handshake agreed on; `undefined` if none, or in plaintext. */
-function protocolOf(socket: Socket): string | undefined {
-  const agreed = (socket as Partial<TLSSocket>).alpnProtocol
-  return typeof agreed === 'string' ? agreed : undefined
-}
-
-/** The version of HTTP that the server has selected: without a word of h2 it is HTTP/1.1. */
+/** The HTTP version that the server has selected by ALPN; HTTP/1.1 if it selected none. */
 export function selectedVersion(socket: Socket): HttpVersion {
-  return protocolOf(socket) === 'h2' ? '2' : '1.1'
+  return (socket as Partial<TLSSocket>).alpnProtocol === 'h2' ? '2' : '1.1'
 }
 
-/** What went wrong before a connection was ready. */
+/** Returns the error of a connection that failed before it was ready. */
 export function dialError(address: UpstreamAddress, error: Error | undefined): GatewayError {
   const call = (error as NodeJS.ErrnoException | undefined)?.syscall
   if (call === 'getaddrinfo') return new GatewayError('dns_failed', error?.message, error)
@@ -61,7 +49,7 @@ export function dialError(address: UpstreamAddress, error: Error | undefined): G
   return new GatewayError(isTls ? 'upstream_tls_failed' : 'connect_failed', error?.message, error)
 }
 
-/** What went wrong with a connection that was ready: TLS 1.3 refuses client certificates late. */
+/** Returns the error of a connection that was ready; TLS 1.3 refuses client certificates that late. */
 export function lostError(error: Error | undefined): GatewayError {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? ''
   const isTls = code.startsWith('ERR_SSL_')

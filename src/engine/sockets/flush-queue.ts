@@ -1,18 +1,18 @@
-/** Something with bytes to hand to the kernel. */
+/** An object that collects bytes and writes them later. */
 export interface Flushable {
   flushNow(): void
 }
 
 /**
- * Connections that carry many messages at once collect what is written during one turn of the
- * event loop and send it together: one system call instead of one for each message.
+ * Flushes objects at the end of a tick of the event loop, so that a connection that carries many
+ * messages at once sends them with one system call.
  */
 export class FlushQueue {
   #waiting: Flushable[] = []
   #spare: Flushable[] = []
   readonly #run = (): void => this.#flush()
 
-  /** At most once for each until it is flushed; the caller keeps account of that. */
+  /** Queues an object. Callers must not add it again before it is flushed. */
   add(flushable: Flushable): void {
     if (this.#waiting.length === 0) setImmediate(this.#run)
     this.#waiting.push(flushable)

@@ -1,77 +1,82 @@
-/** From an address, or the addresses of a name, to a transport. */
+/** Connects to an address, or to one of the addresses of a name. */
 import type { Socket } from 'node:net'
-import type { ReadInto } from '../bytes/read-buffers.ts'
+import { type ReadBuffer, type ReadInto, readBufferSize } from '../bytes/read-buffers.ts'
 import { ConnectionRace, type RaceParts } from './connection-race.ts'
 import { openSocket, whenReady } from './dial.ts'
 import { type ByteMeter, Transport, type TransportOwner, type TransportParts } from './transport.ts'
 import type { AddressRace, UpstreamAddress } from './upstream-address.ts'
 
-/** Whose connection it is to be; `onClose` without `onReady` before says that there is none. */
+/** The owner of the connection. If `onClose` is called before `onReady`, no connection was made. */
 export interface OpeningOwner extends TransportOwner {
-  /** Another address of the name is connected to than the one that was asked for. */
+  /** Called when the connection was made to another address of the name than the requested one. */
   onAlternateAddress(address: UpstreamAddress): void
-  /** Bytes of the application may be written. */
+  /** Called when bytes of the application may be written. */
   onReady(): void
 }
 
 interface Opening {
   readonly address: UpstreamAddress
   readonly race: AddressRace | undefined
-  /** Absent: bytes come as buffers of their own. */
-  readonly into: ReadInto | undefined
+  /** Where bytes are read: a buffer of this connection, shared memory, or a new buffer for each read. */
+  readonly reads: ReadBuffer | 'shared' | 'events'
   readonly owner: OpeningOwner
 }
 
-/** What making connections to upstreams takes from the engine. */
+/** The parts of the engine that are needed to connect. */
 interface OpeningParts extends TransportParts, RaceParts {
   readonly upstreamMeter: ByteMeter
 }
 
-/** Begins to connect. Where the transport is destroyed before, whatever was begun is given up. */
+/** Begins to connect. Destroying the transport before it is connected cancels the attempts. */
 export function openTransport(parts: OpeningParts, opening: Opening): Transport {
-  const transport = opened(parts, opening)
-  transport.readsAfterWriteError = true
-  return transport
-}
-
-function opened(parts: OpeningParts, opening: Opening): Transport {
-  const { address, race, into, owner } = opening
-  const rivals = race?.rivalsOf(address)
-  if (race === undefined || rivals === undefined || rivals.length === 0) {
-    const socket = openSocket(address, into)
-    whenReady(socket, address, () => owner.onReady())
-    const transport = new Transport(parts, socket, owner, parts.upstreamMeter)
-    if (into === undefined) transport.readEvents()
-    return transport
-  }
-  return raced(parts, opening, race, [address, ...rivals])
-}
-
-function raced(
-  parts: OpeningParts,
-  { address: asked, into, owner }: Opening,
-  race: AddressRace,
-  addresses: readonly UpstreamAddress[],
-): Transport {
+  const { address: asked, race, owner } = opening
+  const rivals = race?.rivalsOf(asked) ?? []
   const transport = new Transport(parts, undefined, owner, parts.upstreamMeter)
-  const won = (address: UpstreamAddress, socket: Socket): void => {
+  transport.readsAfterWriteError = true
+  const into = readInto(parts, opening, transport)
+  const adopt = (socket: Socket): void => {
     transport.adopt(socket)
     if (into === undefined) transport.readEvents()
-    if (address !== asked) owner.onAlternateAddress(address)
-    if (transport.closed) return
-    if (address.tls === undefined) owner.onReady()
-    else whenReady(socket, address, () => owner.onReady())
   }
-  const lost = (error: Error | undefined): void => {
-    if (transport.closed) return
-    transport.closed = true
-    owner.onClose(error)
+  if (race === undefined || rivals.length === 0) {
+    const socket = openSocket(asked, into)
+    whenReady(socket, asked, () => owner.onReady())
+    adopt(socket)
+    return transport
   }
-  const runners = new ConnectionRace(parts, race, addresses, {
+  const runners = new ConnectionRace(parts, race, [asked, ...rivals], {
     open: (address) => openSocket(address, into),
-    onWon: won,
-    onLost: lost,
+    onWon: (address, socket) => {
+      adopt(socket)
+      if (address !== asked) owner.onAlternateAddress(address)
+      if (transport.closed) return
+      if (address.tls === undefined) owner.onReady()
+      else whenReady(socket, address, () => owner.onReady())
+    },
+    onLost: (error) => {
+      if (transport.closed) return
+      transport.closed = true
+      owner.onClose(error)
+    },
   })
-  transport.giveUp = () => runners.cancel()
+  transport.cancelOpening = () => runners.cancel()
   return transport
+}
+
+/** Returns undefined if the socket is read by its events. */
+function readInto(
+  { sharedReads }: OpeningParts,
+  { reads }: Opening,
+  transport: Transport,
+): ReadInto | undefined {
+  if (reads === 'events') return undefined
+  if (reads === 'shared') return sharedReads.readsOf((length) => transport.receivedShared(length))
+  const { memory, start } = reads
+  return {
+    buffer: memory.subarray(start, start + readBufferSize),
+    callback: (length) => {
+      transport.received(memory, start, start + length)
+      return !transport.paused
+    },
+  }
 }

@@ -13,8 +13,8 @@ interface ReaderParts {
 }
 
 /**
- * A connection of a load balancer that tells whose it is, before anything else is read from it.
- * Without its header it is dropped: the client would be unknown.
+ * Reads the PROXY header of a connection from a load balancer. A connection without a header is
+ * dropped, because its client would be unknown.
  */
 export class ProxyHeaderReader implements TimerOwner {
   readonly #parts: ReaderParts

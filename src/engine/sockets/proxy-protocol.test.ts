@@ -22,7 +22,7 @@ describe('readProxyHeader', () => {
     expect(readProxyHeader(bytes(unknown))).toEqual({ length: unknown.length, source: undefined })
   })
 
-  it('reads version 2, extensions and all', () => {
+  it('reads version 2, including extensions', () => {
     const tlv = '\x04\x00\x02ab'
     expect(readProxyHeader(binary('\x21', '\x11', ipv4 + tlv))).toEqual({
       length: 16 + ipv4.length + tlv.length,
@@ -42,7 +42,7 @@ describe('readProxyHeader', () => {
     })
   })
 
-  it('waits for the rest of a header, wherever it is cut', () => {
+  it('returns incomplete for a truncated header, wherever it is cut', () => {
     for (const whole of [
       bytes('PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n'),
       binary('\x21', '\x11', ipv4),

@@ -1,5 +1,5 @@
 /**
- * The header by which a load balancer tells whose connection it forwards (PROXY protocol, versions 1
+ * The header in which a load balancer names the client of a connection (PROXY protocol, versions 1
  * and 2, as HAProxy specifies them).
  *
  * ```
@@ -12,22 +12,22 @@ import type { Peer } from '../../exchange/exchange.ts'
 import { shortestAddress } from './canonical-address.ts'
 
 interface ProxyHeader {
-  /** Bytes of the header; what follows belongs to the connection. */
+  /** Size of the header in bytes; the bytes after it belong to the connection. */
   readonly length: number
-  /** `undefined` for a LOCAL header, or an address family without addresses. */
+  /** The client; undefined for a LOCAL header, or an address family without addresses. */
   readonly source: Peer | undefined
 }
 
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
 const fixedLength = 16
 const longestLine = 107
-/** Addresses take 36 bytes at most; the rest are extensions. */
-const longestBody = 4_096
+/** Maximum size of the rest of a binary header: at most 36 bytes of addresses, and extensions. */
+const maxBodyBytes = 4_096
 
 const inet = 1
 const inet6 = 2
 
-/** Reads what has arrived so far. */
+/** Reads the header from the bytes that have arrived so far. */
 export function readProxyHeader(bytes: Buffer): ProxyHeader | 'incomplete' | 'malformed' {
   const known = Math.min(bytes.length, signature.length)
   if (bytes.subarray(0, known).equals(signature.subarray(0, known))) {
@@ -40,7 +40,7 @@ function readBinary(bytes: Buffer): ProxyHeader | 'incomplete' | 'malformed' {
   const command = bytes.readUInt8(12)
   const family = bytes.readUInt8(13) >> 4
   const bodyLength = bytes.readUInt16BE(14)
-  if (command >> 4 !== 2 || (command & 15) > 1 || bodyLength > longestBody) return 'malformed'
+  if (command >> 4 !== 2 || (command & 15) > 1 || bodyLength > maxBodyBytes) return 'malformed'
   const length = fixedLength + bodyLength
   if (bytes.length < length) return 'incomplete'
   if ((command & 15) === 0 || (family !== inet && family !== inet6)) {

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net'
 import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
 import type { WriteBuffer } from '../bytes/write-buffers.ts'
 
-/** The documented way, through the socket's stream. */
+/** Writes through the stream of the socket, with documented methods only. */
 export class StreamWriter implements SocketWriter {
   readonly holdsViews = true
   readonly #socket: Socket
-  /** More was written than fits since the last drain: only then the socket has to be asked. */
+  /** True from a write that filled the stream until the stream drains. */
   #isFull = false
 
   constructor(socket: Socket, owner: WriterOwner) {
@@ -53,7 +53,7 @@ export class StreamWriter implements SocketWriter {
   }
 }
 
-/** The writer of a socket whose peer takes nothing more: drops what it is given. */
+/** The writer of a socket after a failed write, which drops everything. */
 export const deadWriter: SocketWriter = {
   backlog: 0,
   needsDrain: false,

@@ -7,14 +7,14 @@ export const defaultKeepalive: KeepaliveSettings = {
   intervalMs: 180_000,
 }
 
-/** Linux refuses more (MAX_TCP_KEEPIDLE, MAX_TCP_KEEPINTVL), and there would be no probes at all. */
+/** Linux refuses more (MAX_TCP_KEEPIDLE, MAX_TCP_KEEPINTVL), and would then send no probes at all. */
 const longestMs = 32_767_000
 
 const probeDelay = (ms: number): number => Math.min(Math.max(1_000, ms), longestMs)
 
 /**
- * Probes a silent peer; on a socket that is not connected yet, from then on. Node rounds down to
- * seconds, at least one; older versions know only the time before the first probe.
+ * Enables probes to a silent peer once the socket is connected. Node rounds down to seconds; older
+ * versions only support the time before the first probe.
  */
 export function setKeepalive(
   socket: Socket,
@@ -26,7 +26,7 @@ export function setKeepalive(
     interval: probeDelay(intervalMs),
     count: retries,
   }
-  // The types of Node know only the older form.
+  // Node's types have only the older signature.
   const setKeepAlive = socket.setKeepAlive as (options: object) => Socket
   setKeepAlive.call(socket, options)
 }

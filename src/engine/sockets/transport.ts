@@ -3,75 +3,75 @@ import type { BodySink } from '../bytes/body-sink.ts'
 import { latin1Text } from '../bytes/latin1.ts'
 import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
 import type { WriteBuffer, WriteBuffers } from '../bytes/write-buffers.ts'
-import { copyLimit, socketHighWaterMark } from '../bytes/write-limits.ts'
+import { copyLimit } from '../bytes/write-limits.ts'
 import type { NodeHandles } from '../node-handles/node-handles.ts'
 import { deadWriter, StreamWriter } from './stream-writer.ts'
 
-/** Called for what happens at the socket of a connection. */
+/** Handles the events of a transport. */
 export interface TransportOwner {
-  /** The bytes are the owner's only during the call, unless there are more than `copyLimit`. */
+  /** Called for received bytes, valid only during the call unless there are more than `copyLimit`. */
   onBytes(bytes: Buffer, start: number, end: number): void
-  /** The peer sends nothing more. */
+  /** Called when the peer sends nothing more. */
   onEnd(): void
-  /** The socket is gone; called once, never after the owner destroyed it. */
+  /** Called once when the socket is gone, but never after the owner has destroyed it. */
   onClose(error: Error | undefined): void
-  /** Everything that was written has reached the kernel. */
+  /** Called when everything that was written has reached the kernel. */
   onDrain(): void
-  /** The peer takes nothing more, while what it has sent is still read. */
+  /** Called when a write has failed; bytes that the peer has sent are still read. */
   onWriteLost?(): void
 }
 
-/** Bytes moved by all transports of one side. */
+/** Bytes that all transports of one side have received and sent. */
 export interface ByteMeter {
   received: number
   sent: number
 }
 
-/** What transports of one engine share. */
+/** The objects that the transports of one engine share. */
 export interface TransportParts extends NodeHandles {
   readonly writeBuffers: WriteBuffers
 }
 
 /**
- * A socket with gathered writes: small parts collect in one string until `flush`, so that a head
- * and a short body leave in one system call.
+ * A socket whose writes are collected: small parts are joined to one string until `flush`, so that a
+ * head and a short body are sent with one system call.
  */
 export class Transport implements BodySink, WriterOwner {
-  /** Undefined until one of several that are being connected is taken. */
+  /** Undefined until a connection has been chosen from several attempts. */
   #socket: Socket | undefined
-  /** The TCP socket; another one than `socket` if that is TLS. */
+  /** The TCP socket under `socket` if that is TLS. */
   readonly #raw: Socket | undefined
   readonly #meter: ByteMeter
   readonly #parts: TransportParts
   owner: TransportOwner
   paused = false
-  /** Destroyed by us or closed by the system. */
+  /** Whether the connection was destroyed by us or closed by the system. */
   closed = false
   #text = ''
-  /** What leaves before `#queue` and `#text`: bytes side by side. */
+  /** Bytes that are sent before `#queue` and `#text`. */
   #buffer: WriteBuffer | undefined
-  /** Text and views that leave before `#text`, in order. */
+  /** Text and views that are sent before `#text`, in this order. */
   #queue: WrittenPart[] | undefined
-  /** Made for the first write: until it is connected, a socket may change its handle. */
+  /** Created for the first write, because a socket may change its handle until it is connected. */
   #writer: SocketWriter | undefined
   #failure: Error | undefined
-  /** The peer has sent the end of its stream. */
+  /** Whether the peer has ended its stream. */
   #hasEnded = false
   /**
-   * A failed write does not end the connection: what the peer has sent before it closed is read
-   * first. A server that answers a request early and closes makes our writes fail (RFC 9112 9.6).
+   * Whether to read on after a failed write, because the peer may have sent something before it
+   * closed. A server that answers a request early and closes makes our writes fail (RFC 9112 9.6).
    */
   readsAfterWriteError = false
-  /** What is to be given up with a transport that has no socket yet. */
-  giveUp: (() => void) | undefined
+  /** Cancels connecting; set until a socket is adopted. */
+  cancelOpening: (() => void) | undefined
 
-  /** Without a socket nothing can be written before `adopt`. */
+  /** Without a socket, nothing can be written before `adopt`. */
   constructor(
     parts: TransportParts,
     socket: Socket | undefined,
     owner: TransportOwner,
     meter: ByteMeter,
-    raw = socket,
+    raw?: Socket,
   ) {
     this.#parts = parts
     this.#raw = raw
@@ -80,21 +80,21 @@ export class Transport implements BodySink, WriterOwner {
     if (socket !== undefined) this.adopt(socket)
   }
 
-  /** No socket has been taken yet. */
+  /** Whether no socket was adopted yet. */
   get isPending(): boolean {
     return this.#socket === undefined
   }
 
-  /** Throws if there is none yet; owners ask only once they are connected. */
+  /** The socket. Throws if none was adopted yet; owners use it only once they are connected. */
   get socket(): Socket {
     if (this.#socket === undefined) throw new Error('the transport is being connected')
     return this.#socket
   }
 
-  /** Takes the socket; for a transport that began without. */
+  /** Adopts the socket of a transport that was created without one. */
   adopt(socket: Socket): void {
     this.#socket = socket
-    this.giveUp = undefined
+    this.cancelOpening = undefined
     socket.on('error', (error) => {
       this.#failure = error
     })
@@ -113,45 +113,17 @@ export class Transport implements BodySink, WriterOwner {
     })
   }
 
-  /** A transport that reads into shared memory if this Node supports it. */
-  static overShared(
-    parts: TransportParts,
-    socket: Socket,
-    owner: TransportOwner,
-    meter: ByteMeter,
-    raw = socket,
-  ): Transport {
-    const onRead = (length: number): boolean => transport.receivedShared(length)
-    const taken = parts.sharedReads.takeOver(socket, socketHighWaterMark, onRead)
-    if (taken === undefined) return Transport.overEvents(parts, socket, owner, meter, raw)
-    const transport = new Transport(parts, taken, owner, meter, raw === socket ? taken : raw)
-    return transport
-  }
-
-  /** A transport whose bytes come as buffers of their own. */
-  static overEvents(
-    parts: TransportParts,
-    socket: Socket,
-    owner: TransportOwner,
-    meter: ByteMeter,
-    raw = socket,
-  ): Transport {
-    const transport = new Transport(parts, socket, owner, meter, raw)
-    transport.readEvents()
-    return transport
-  }
-
-  /** Bytes come as buffers of their own. */
+  /** Reads by the events of the socket, which bring a new buffer for each read. */
   readEvents(): void {
     this.#socket?.on('data', (chunk: Buffer) => {
       this.received(chunk, 0, chunk.length)
     })
   }
 
-  /** So many bytes lie in the shared memory. Returns whether more may come now. */
+  /** Called when `length` bytes were read into shared memory. Returns whether more may be read now. */
   receivedShared(length: number): boolean {
     const { memory, start } = this.#parts.sharedReads
-    // Large pieces are written as views, which must rest until the peer has read them.
+    // Large pieces are written as views, which must not change until the peer has read them.
     if (length <= copyLimit) this.received(memory, start, start + length)
     else this.received(Buffer.from(memory.subarray(start, start + length)), 0, length)
     return !this.paused
@@ -162,17 +134,17 @@ export class Transport implements BodySink, WriterOwner {
     if (!this.closed) this.owner.onBytes(bytes, start, end)
   }
 
-  /** Bytes wait for the peer: write no more until onDrain. */
+  /** Whether bytes wait for the peer, so that no more should be written until onDrain. */
   get needsDrain(): boolean {
     return this.#writer?.needsDrain === true
   }
 
-  /** The socket that may still reference written views, until it drains or closes. */
+  /** The socket if it references written views until it drains or closes; otherwise undefined. */
   get bufferHolder(): Socket | undefined {
     return this.#writer?.holdsViews === false ? undefined : this.#socket
   }
 
-  /** Bytes that were written and have not reached the kernel. */
+  /** Number of written bytes that have not reached the kernel. */
   get backlog(): number {
     return this.#writer?.backlog ?? 0
   }
@@ -181,7 +153,7 @@ export class Transport implements BodySink, WriterOwner {
     return this.#buffer
   }
 
-  /** What is appended from now on to the next flush is little, and mostly bytes as they came. */
+  /** Collects what is appended until the next flush as bytes instead of text, if that is possible now. */
   startWriteBuffer(): void {
     if (this.#buffer !== undefined || this.#queue !== undefined || this.#text !== '') return
     if (this.closed || this.#writer?.takesBuffer !== true) return
@@ -213,10 +185,10 @@ export class Transport implements BodySink, WriterOwner {
     this.#meter.sent += end - start
   }
 
-  /** HTTP/1.1 frames bodies in what is appended. */
+  /** Does nothing, because bodies of HTTP/1.1 are framed when they are appended. */
   endBody(): void {}
 
-  /** Hands what was appended to the kernel; false when the peer is slow. */
+  /** Writes what was appended. Returns false if the peer is slow. */
   flush(): boolean {
     this.#write()
     return this.#writer?.needsDrain !== true
@@ -234,7 +206,7 @@ export class Transport implements BodySink, WriterOwner {
     this.#socket?.resume()
   }
 
-  /** Sends what is left, then the end of the stream. */
+  /** Writes what was appended, then ends the stream. */
   end(): void {
     if (this.closed) return
     this.flush()
@@ -242,11 +214,11 @@ export class Transport implements BodySink, WriterOwner {
     else this.#writer.end()
   }
 
-  /** Drops the connection; the owner is not called again. */
+  /** Drops the connection. The owner is not called again. */
   destroy(): void {
     this.closed = true
     this.#bufferToText()
-    if (this.#socket === undefined) this.giveUp?.()
+    if (this.#socket === undefined) this.cancelOpening?.()
     else this.#socket.destroy()
   }
 
@@ -263,7 +235,7 @@ export class Transport implements BodySink, WriterOwner {
     if (raw !== this.#socket) this.#socket.destroy()
   }
 
-  /** It became more than fits: what is there goes on as text. */
+  /** Converts the buffered bytes to text, because what follows does not fit into the buffer. */
   #bufferToText(): void {
     const buffer = this.#buffer
     if (buffer === undefined) return
@@ -316,7 +288,7 @@ export class Transport implements BodySink, WriterOwner {
     this.#openWriter()?.writeParts(parts)
   }
 
-  /** `undefined` if there is nothing to write to. */
+  /** Returns undefined if the connection is closed or has no socket yet. */
   #openWriter(): SocketWriter | undefined {
     if (this.closed) return undefined
     if (this.#writer === undefined && this.#socket !== undefined) {
@@ -344,7 +316,7 @@ export class Transport implements BodySink, WriterOwner {
     const wasWaiting = this.#writer?.needsDrain === true
     this.#writer = deadWriter
     this.owner.onWriteLost?.()
-    // Later: the write may be one that the owner is in the midst of.
+    // Notified later, because the owner may be in the middle of this write.
     if (wasWaiting) process.nextTick(() => this.onWritten())
   }
 }

@@ -1,41 +1,39 @@
-/** Where connections to upstreams go, and how they are made. */
-import type { HttpVersion, KeepaliveSettings } from '../../exchange/connection.ts'
+/** Addresses of upstreams, and options for connecting to them. */
+import type { KeepaliveSettings } from '../../exchange/connection.ts'
 import type { ClientTls } from '../../tls-client/handshake.ts'
 
-/** A concrete address to connect to; equal `pool` means connections can be shared. */
+/** A concrete address to connect to. Addresses with an equal `pool` share connections. */
 export interface UpstreamAddress {
   /** IP literal or host name. */
   readonly host: string
   readonly port: number
-  /** Identity of the pool: address and everything that makes connections differ. */
+  /** Identity of the pool: the address and everything else that makes connections differ. */
   readonly pool: string
-  /** HTTP/2 is spoken: by prior knowledge, over TLS where both sides agree (RFC 9113 3). */
+  /** Whether the connection uses HTTP/2: by prior knowledge in plaintext, by ALPN over TLS (RFC 9113 3). */
   readonly isHttp2?: boolean
-  /** The server selects the version by ALPN; `isHttp2` is not set. */
+  /** Whether the server selects the version by ALPN; `isHttp2` is not set then. */
   readonly negotiates?: boolean
-  /** For logs: `host:port`; `pool` if omitted. */
+  /** `host:port` for logs; if omitted, `pool` is used. */
   readonly label?: string
-  /** Set if the connection is TLS. */
+  /** Set if the connection uses TLS. */
   readonly tls?: UpstreamTls
-  /** HTTP/1.1 if omitted. */
-  readonly version?: HttpVersion
-  /** Probes on silent connections; 180 s, 180 s and 9 if omitted. */
+  /** Keepalive probes. If omitted: after 180 s, every 180 s, 9 times. */
   readonly keepalive?: KeepaliveSettings
 }
 
-/** TLS to one destination. */
+/** TLS settings for one destination. */
 export interface UpstreamTls extends ClientTls {
-  /** Those that the user stated: what is forwarded unread may speak anything. */
+  /** ALPN protocols that the user configured, offered for connections that are forwarded unread. */
   readonly statedAlpn: readonly string[]
 }
 
-/** The addresses of a name, as a connection to one of them may need the others. */
+/** The addresses of one name, for a race of connection attempts. */
 export interface AddressRace {
-  /** The next attempt begins when one has failed, and no earlier: the first address is wanted. */
+  /** Whether the next attempt begins only after one has failed, because the first address is preferred. */
   readonly isPatient: boolean
-  /** What is tried beside the address, in this order (RFC 8305 4); often nothing. */
+  /** The other addresses to try after `lead`, in this order (RFC 8305 4); often none. */
   rivalsOf(lead: UpstreamAddress): readonly UpstreamAddress[]
-  /** A connection was made, while others that had begun before had failed or were slower. */
+  /** Called when a connection was made after earlier attempts had failed or were slower. */
   won(winner: UpstreamAddress, beaten: LosingAddresses): void
 }
 
@@ -44,12 +42,12 @@ export interface LosingAddresses {
   readonly slow: readonly UpstreamAddress[]
 }
 
-/** How a connection is made if none is kept. */
+/** How to make a connection if the pool has none. */
 export interface ConnectOptions {
-  /** Milliseconds until it stands, whatever is tried for it; 0 = the engine's default of 10 s. */
+  /** Milliseconds for making the connection, including all attempts; 0 selects the default of 10 s. */
   readonly connectTimeoutMs: number
-  /** Absent if there is the one address. */
+  /** The other addresses of the name; omitted if there is only one. */
   readonly race?: AddressRace | undefined
-  /** It serves one request alone, and holds no read buffer while it is silent. */
+  /** Whether the connection serves only one request, and has no read buffer while nothing arrives. */
   readonly isLongLived?: boolean
 }

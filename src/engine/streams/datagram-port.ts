@@ -3,19 +3,20 @@ import { isIPv6 } from 'node:net'
 import { GatewayError } from '../../errors/index.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import { canonicalAddress } from '../sockets/canonical-address.ts'
-import { addressKey, DatagramSession } from './datagram-session.ts'
+import { DatagramSession } from './datagram-session.ts'
 
 interface DatagramPortOptions {
-  /** 0 takes a free one. */
+  /** Port to bind; 0 selects a free one. */
   readonly port: number
   readonly bindAddress: string
-  /** Several workers bind the port; the system keeps each client with one of them. */
+  /** Whether several workers bind the port, so that the system sends each client to one of them. */
   readonly reusePort: boolean
 }
 
 /**
- * One UDP port. What comes from one address of a client is a session: it has a socket of its own to
- * a backend, so that answers find their way back, until nothing has passed for a while.
+ * One UDP port. The datagrams from one client address are a session. Each session has its own socket
+ * to a backend, to which the backend sends its answers. It ends when no datagram has passed for a
+ * while.
  */
 export class DatagramPort {
   readonly #parts: EngineParts
@@ -29,7 +30,7 @@ export class DatagramPort {
     this.#socket = socket
   }
 
-  /** Binds; rejects with `port_in_use`. */
+  /** Binds the port. Rejects with `port_in_use`. */
   static bind(parts: EngineParts, options: DatagramPortOptions): Promise<DatagramPort> {
     const { bindAddress, port, reusePort } = options
     const type = isIPv6(bindAddress) ? 'udp6' : 'udp4'
@@ -44,7 +45,7 @@ export class DatagramPort {
       socket.bind({ port, address: bindAddress, exclusive: true }, () => {
         bound.#port = socket.address().port
         socket.removeAllListeners('error')
-        // Reports of the network about single datagrams must not end the process.
+        // Network errors about single datagrams must not end the process.
         socket.on('error', () => {})
         socket.on('message', (message, from) => bound.#receive(message, from))
         resolve(bound)
@@ -57,10 +58,10 @@ export class DatagramPort {
   }
 
   #receive(message: Buffer, from: RemoteInfo): void {
-    const key = addressKey(from.address, from.port)
+    const key = `${from.address}|${from.port}`
     let session = this.#sessions.get(key)
     if (session !== undefined && !this.#parts.streamHandler.isCurrent(session)) {
-      // Configuration has changed: the session is made anew, perhaps with another backend.
+      // The configuration has changed, so a new session begins, perhaps with another backend.
       session.end()
       session = undefined
     }
@@ -95,7 +96,7 @@ export class DatagramPort {
     if (!this.#isClosed) this.#socket.send(message, port, address, () => {})
   }
 
-  /** Ends every session and gives the port back. */
+  /** Ends all sessions and closes the port. */
   close(): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     this.#isClosed = true

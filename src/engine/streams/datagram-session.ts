@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-// The global is looked up by an accessor each time.
+// The import is faster than the global, which is an accessor.
 import { performance } from 'node:perf_hooks'
 import { GatewayError } from '../../errors/index.ts'
 import type { Peer } from '../../exchange/exchange.ts'
@@ -9,21 +9,21 @@ import type { ServerStream } from '../contracts/streams.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 
-/** Datagrams that wait for the backend's address, and bytes that wait in the system to be sent. */
+/** Limits of datagrams that wait for the backend's address, and of bytes that wait in the system. */
 const waitingLimit = 16
 const backlogLimit = 1024 * 1024
 
-interface SessionPlace {
+interface SessionOptions {
   readonly port: number
   readonly source: Peer
   reply(message: Buffer): void
   onEnd(): void
 }
 
-/** Datagrams of one client address, and the answers to them. */
+/** The datagrams of one client address, and the answers to them. */
 export class DatagramSession implements ServerStream, TimerOwner {
   readonly #parts: EngineParts
-  readonly #place: SessionPlace
+  readonly #options: SessionOptions
   readonly port: number
   readonly protocol = 'udp'
   readonly tls = undefined
@@ -32,7 +32,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
   readonly startedAt = performance.now()
   readonly #timer = new Timer(this)
   #socket: Socket | undefined
-  /** Until the backend is there. */
+  /** Datagrams that wait until the backend is known; undefined afterwards. */
   #waiting: Buffer[] | undefined = []
   #moved = 0
   #progress = 0
@@ -42,11 +42,11 @@ export class DatagramSession implements ServerStream, TimerOwner {
   error: GatewayError | undefined
   state: unknown
 
-  constructor(parts: EngineParts, place: SessionPlace) {
+  constructor(parts: EngineParts, options: SessionOptions) {
     this.#parts = parts
-    this.#place = place
-    this.port = place.port
-    this.source = place.source
+    this.#options = options
+    this.port = options.port
+    this.source = options.source
     parts.datagramSessions.add(this)
     parts.streamCounters.total.udp++
     parts.streamCounters.open.udp++
@@ -63,7 +63,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
     this.#socket = socket
     socket.on('error', (error) => this.#failed(socket, error))
     socket.on('message', (message) => this.#answered(message))
-    // A callback would be called for failures, too, in place of the event.
+    // A callback would also be called for failures, instead of the event.
     socket.once('connect', () => this.#connected())
     socket.connect(port, host)
   }
@@ -74,7 +74,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
     for (const message of waiting) this.#forward(message)
   }
 
-  /** Such as a report that the port of the backend is closed (RFC 1122 4.1.3.3). */
+  /** Called, for example, when the system reports that the backend's port is closed (RFC 1122 4.1.3.3). */
   #failed(socket: Socket, error: Error): void {
     if (this.#isOver || this.#socket !== socket) return
     const failure = new GatewayError('connect_failed', error.message, error)
@@ -87,7 +87,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
     this.#parts.streamHandler.onStreamError(this, failure)
   }
 
-  /** A datagram of the client. */
+  /** Called for a datagram of the client. */
   receive(message: Buffer): void {
     if (this.#isOver) return
     this.#moved++
@@ -115,7 +115,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
     this.#moved++
     this.sentBytes += message.length
     this.#parts.streamCounters.sent.udp += message.length
-    this.#place.reply(message)
+    this.#options.reply(message)
   }
 
   refuse(error: GatewayError): void {
@@ -132,7 +132,7 @@ export class DatagramSession implements ServerStream, TimerOwner {
     this.#parts.timers.arm(this.#timer, this.#parts.streamLimits.udpIdleTimeoutMs)
   }
 
-  /** Forgets the client: its next datagram begins another session. */
+  /** Ends the session; the client's next datagram begins another one. */
   end(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -142,20 +142,15 @@ export class DatagramSession implements ServerStream, TimerOwner {
     const socket = this.#socket
     this.#socket = undefined
     if (socket !== undefined) closeQuietly(socket)
-    this.#place.onEnd()
+    this.#options.onEnd()
     this.#parts.streamHandler.onStreamDone(this)
     this.#parts.onActivityEnded()
   }
 }
 
-/** A socket that is still being connected reports what comes of it later. */
+/** Closes a socket that may still be connecting, and ignores its later events. */
 function closeQuietly(socket: Socket): void {
   socket.removeAllListeners()
   socket.on('error', () => {})
   socket.close()
-}
-
-/** One text for one address and port. */
-export function addressKey(address: string, port: number): string {
-  return `${address}|${port}`
 }

@@ -1,42 +1,34 @@
-import type { Socket } from 'node:net'
-// The global is looked up by an accessor each time.
+// The import is faster than the global, which is an accessor.
 import { performance } from 'node:perf_hooks'
 import { GatewayError } from '../../errors/index.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import { Tunnel } from '../bytes/tunnel.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { ServerStream, StreamProtocol } from '../contracts/streams.ts'
-import { takeWaiting } from '../node-handles/waiting-bytes.ts'
+import { connectTimeout } from '../limits/engine-limits.ts'
+import { type AcceptedSocket, acceptTransport } from '../sockets/accept-transport.ts'
 import { sourceOf } from '../sockets/connection-ends.ts'
 import { dialError, lostError } from '../sockets/dial.ts'
 import { type OpeningOwner, openTransport } from '../sockets/open-transport.ts'
-import { Transport, type TransportOwner } from '../sockets/transport.ts'
+import type { Transport, TransportOwner } from '../sockets/transport.ts'
 import type { AddressRace, ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
-/** A client's connection whose bytes are forwarded as they are. */
-interface AcceptedStream {
+/** A client connection whose bytes are forwarded unread. */
+interface AcceptedStream extends AcceptedSocket {
   readonly port: number
   readonly protocol: StreamProtocol
-  /** The socket to read from: where TLS ends here, the one above the TCP socket `raw`. */
-  readonly socket: Socket
-  readonly raw: Socket
   readonly tls?: TlsChoice
   readonly serverName?: string | undefined
-  /** Bytes that were read already and belong to the backend. */
-  readonly first?: Buffer
-  /** Bytes were read from the socket, and more may wait in it. */
-  readonly wasRead?: boolean
+  /** Bytes that were read already and that belong to the backend. */
+  readonly first?: Buffer | undefined
 }
-
-const nothing = Buffer.alloc(0)
-const defaultConnectTimeoutMs = 10_000
 
 /**
  * One TCP connection that is copied to a backend and back, with back-pressure both ways. Each
- * direction ends by itself (RFC 9293 3.6); an abort of one side aborts the other. Nothing is read
- * from the client until the backend is there.
+ * direction ends separately (RFC 9293 3.6); if one side aborts, the other is aborted. Nothing is read
+ * from the client until the backend is connected.
  */
 export class StreamConnection implements ServerStream, TransportOwner, TimerOwner {
   readonly #parts: EngineParts
@@ -50,8 +42,8 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
   readonly #clientMeter = { received: 0, sent: 0 }
   readonly #timer = new Timer(this)
   #upstream: UpstreamSide | undefined
-  /** Present once the backend is there. */
-  #tunnel: Tunnel | undefined
+  /** Set once the backend is connected. */
+  tunnel: Tunnel | undefined
   #first: Buffer | undefined
   #progress = 0
   #hasEnded = false
@@ -61,22 +53,16 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
 
   constructor(parts: EngineParts, accepted: AcceptedStream) {
     this.#parts = parts
-    const { port, protocol, socket, raw, tls, serverName, first, wasRead } = accepted
+    const { port, protocol, socket, raw, tls, serverName, first } = accepted
     this.port = port
     this.protocol = protocol
     this.tls = tls
     this.serverName = serverName
-    this.source = sourceOf(raw)
-    const waiting = wasRead === true ? takeWaiting(socket) : nothing
-    // A socket in whose stream the end may wait is read from there.
-    this.#client =
-      waiting === undefined
-        ? Transport.overEvents(parts, socket, this, this.#clientMeter, raw)
-        : Transport.overShared(parts, socket, this, this.#clientMeter, raw)
+    this.source = sourceOf(raw ?? socket)
+    this.#client = acceptTransport(parts, accepted, this, this.#clientMeter)
     this.#client.pause()
-    const early = Buffer.concat([first ?? nothing, waiting ?? nothing])
-    if (early.length > 0) this.#first = early
-    this.#clientMeter.received += early.length
+    this.#first = first
+    this.#clientMeter.received += first?.length ?? 0
     parts.streams.add(this)
     const { total, open } = parts.streamCounters
     total[protocol]++
@@ -94,10 +80,8 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
 
   connect(address: UpstreamAddress, options: ConnectOptions): void {
     if (this.#isOver) return
-    const { connectTimeoutMs } = options
     this.#upstream = new UpstreamSide(this.#parts, address, options, this)
-    const ms = connectTimeoutMs > 0 ? connectTimeoutMs : defaultConnectTimeoutMs
-    this.#parts.timers.arm(this.#timer, ms)
+    this.#parts.timers.arm(this.#timer, connectTimeout(options.connectTimeoutMs))
   }
 
   refuse(error: GatewayError): void {
@@ -111,14 +95,14 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
     if (!this.#isOver) this.#parts.streamHandler.onAlternateAddress(this, address)
   }
 
-  /** The backend is there. */
+  /** Called when the backend is connected. */
   onConnected({ transport }: UpstreamSide): void {
     if (this.#isOver) return
-    this.#tunnel = new Tunnel(this.#client, transport)
+    this.tunnel = new Tunnel(this.#client, transport)
     const first = this.#first
     this.#first = undefined
-    if (first !== undefined) this.#tunnel.fromClient(first, 0, first.length)
-    if (this.#hasEnded) this.#tunnel.clientEnded()
+    if (first !== undefined) this.tunnel.fromClient(first, 0, first.length)
+    if (this.#hasEnded) this.tunnel.clientEnded()
     this.#watch()
     if (!transport.needsDrain) this.#client.resume()
   }
@@ -129,43 +113,31 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
   }
 
   onBytes(bytes: Buffer, start: number, end: number): void {
-    if (this.#tunnel === undefined) this.#keep(bytes.subarray(start, end))
-    else this.#tunnel.fromClient(bytes, start, end)
+    if (this.tunnel === undefined) this.#keep(bytes.subarray(start, end))
+    else this.tunnel.fromClient(bytes, start, end)
   }
 
-  /** A socket that had another owner before may bring one more read in spite of the pause. */
+  /** Keeps bytes that arrive in spite of the pause, from a socket that had another owner before. */
   #keep(bytes: Buffer): void {
     this.#first = Buffer.concat([this.#first ?? Buffer.alloc(0), bytes])
     this.#client.socket.pause()
   }
 
-  onUpstreamBytes(bytes: Buffer, start: number, end: number): void {
-    this.#tunnel?.fromUpstream(bytes, start, end)
-  }
-
   onEnd(): void {
-    // A stream that ends without a byte says so even while nothing is read.
+    // The end of a stream without bytes is reported even while reading is paused.
     this.#hasEnded = true
-    this.#tunnel?.clientEnded()
-  }
-
-  onUpstreamEnd(): void {
-    this.#tunnel?.upstreamEnded()
+    this.tunnel?.clientEnded()
   }
 
   onDrain(): void {
-    this.#tunnel?.clientDrained()
+    this.tunnel?.clientDrained()
   }
 
-  onUpstreamDrain(): void {
-    this.#tunnel?.upstreamDrained()
-  }
-
-  /** The client is gone: cleanly where both directions had ended before. */
+  /** Called when the client is gone; that is a clean end if both directions had ended before. */
   onClose(error: Error | undefined): void {
     if (this.#isOver) return
     const upstream = this.#upstream
-    if (error !== undefined || this.#tunnel === undefined) upstream?.abort()
+    if (error !== undefined || this.tunnel === undefined) upstream?.abort()
     else if (upstream !== undefined && !upstream.transport.closed) {
       upstream.transport.end()
       return
@@ -175,7 +147,7 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
 
   onUpstreamClose(side: UpstreamSide, error: Error | undefined): void {
     if (this.#isOver || this.#upstream !== side) return
-    if (this.#tunnel === undefined) {
+    if (this.tunnel === undefined) {
       this.#upstream = undefined
       this.#parts.timers.disarm(this.#timer)
       this.#parts.streamHandler.onStreamError(this, dialError(side.address, error))
@@ -192,7 +164,7 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
   }
 
   onTimer(): void {
-    if (this.#tunnel === undefined) {
+    if (this.tunnel === undefined) {
       this.#upstream?.drop()
       this.#upstream = undefined
       this.#parts.streamHandler.onStreamError(this, new GatewayError('connect_timeout'))
@@ -223,13 +195,13 @@ export class StreamConnection implements ServerStream, TransportOwner, TimerOwne
   }
 }
 
-/** Only what the user stated is offered: what is in a stream is unknown (RFC 7301 3.2). */
+/** Offers only configured ALPN protocols, because the content of a stream is unknown (RFC 7301 3.2). */
 function forBytes(address: UpstreamAddress): UpstreamAddress {
   const { tls } = address
   return tls === undefined ? address : { ...address, tls: { ...tls, alpn: tls.statedAlpn } }
 }
 
-/** The same addresses, as they are connected to for bytes. */
+/** Returns the same race, between addresses as `forBytes` returns them. */
 function raceForBytes(race: AddressRace): AddressRace {
   return {
     isPatient: race.isPatient,
@@ -262,7 +234,7 @@ class UpstreamSide implements OpeningOwner {
     this.transport = openTransport(parts, {
       address: forBytes(address),
       race: race && raceForBytes(race),
-      into: parts.sharedReads.readsOf((length) => this.transport.receivedShared(length)),
+      reads: 'shared',
       owner: this,
     })
   }
@@ -277,7 +249,7 @@ class UpstreamSide implements OpeningOwner {
     this.#stream.onConnected(this)
   }
 
-  /** Drops the connection so that the backend sees an error; with TLS, an end without its alert. */
+  /** Drops the connection so that the backend sees an error: a reset, or a missing alert of TLS. */
   abort(): void {
     this.gone()
     if (this.transport.closed) return
@@ -290,7 +262,7 @@ class UpstreamSide implements OpeningOwner {
     this.transport.destroy()
   }
 
-  /** The connection is no more. */
+  /** Called when the connection has been closed. */
   gone(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
@@ -298,15 +270,15 @@ class UpstreamSide implements OpeningOwner {
   }
 
   onBytes(bytes: Buffer, start: number, end: number): void {
-    this.#stream.onUpstreamBytes(bytes, start, end)
+    this.#stream.tunnel?.fromUpstream(bytes, start, end)
   }
 
   onEnd(): void {
-    this.#stream.onUpstreamEnd()
+    this.#stream.tunnel?.upstreamEnded()
   }
 
   onDrain(): void {
-    this.#stream.onUpstreamDrain()
+    this.#stream.tunnel?.upstreamDrained()
   }
 
   onClose(error: Error | undefined): void {

@@ -16,7 +16,7 @@ function recorder(): { fired: string[]; timer: (name: string, then?: () => void)
   }
 }
 
-test('a timer is due at its deadline, not before', () => {
+test('a timer fires at its deadline, not before', () => {
   const clock = new ManualClock()
   const wheel = new TimerWheel(clock)
   const { fired, timer } = recorder()
@@ -29,7 +29,7 @@ test('a timer is due at its deadline, not before', () => {
   expect(fired).toEqual(['a'])
 })
 
-test('a deadline beyond one turn of the wheel waits for its turn', () => {
+test('a timer with a deadline beyond one turn of the wheel fires at its deadline', () => {
   const clock = new ManualClock()
   const wheel = new TimerWheel(clock)
   const { fired, timer } = recorder()
@@ -41,7 +41,7 @@ test('a deadline beyond one turn of the wheel waits for its turn', () => {
   expect(fired).toEqual(['near', 'far'])
 })
 
-test('arming again moves the deadline later or earlier', () => {
+test('arming a timer again moves its deadline later or earlier', () => {
   const clock = new ManualClock()
   const wheel = new TimerWheel(clock)
   const { fired, timer } = recorder()
@@ -57,7 +57,7 @@ test('arming again moves the deadline later or earlier', () => {
   expect(fired).toEqual(['earlier', 'later'])
 })
 
-test('a timer that another owner disarms in the same tick stays silent', () => {
+test('a timer that another timer disarms in the same tick does not fire', () => {
   const clock = new ManualClock()
   const wheel = new TimerWheel(clock)
   const { fired, timer } = recorder()
@@ -71,7 +71,7 @@ test('a timer that another owner disarms in the same tick stays silent', () => {
   expect(fired).toHaveLength(1)
 })
 
-test('an owner can arm its timer again in its own callback', () => {
+test('a timer can be armed again in its own callback', () => {
   const clock = new ManualClock()
   const wheel = new TimerWheel(clock)
   const { fired, timer } = recorder()

@@ -1,19 +1,22 @@
 /**
- * Coarse timers for connections: arming is a few stores, moving a deadline later is one, and one
- * platform timer serves all of them. Deadlines are met late by at most one tick, never early.
+ * Coarse timers for connections: arming takes a few stores, postponing a deadline takes one, and one
+ * platform timer serves all of them. Timers are due at most one tick late, and never early.
  */
 
-// The global is looked up by an accessor each time.
+// The import is faster than the global, which is an accessor.
 import { performance } from 'node:perf_hooks'
 import { timerDelay } from '../../base/timer-delay.ts'
 
-/** Milliseconds that only go up, and one wake-up at a time. */
+/** A monotonic clock with one wake-up at a time. */
 export interface EngineClock {
-  /** Monotonic milliseconds. */
+  /** Returns monotonic milliseconds. */
   now(): number
-  /** Calls back once after `ms`, or sooner if they are many days; a later call replaces the earlier one. Must not keep the process alive. */
+  /**
+   * Calls `callback` once after `ms`, or earlier if they are many days. A later call replaces an
+   * earlier one. Must not keep the process alive.
+   */
   wakeAfter(ms: number, callback: () => void): void
-  /** Forgets the pending wake-up. */
+  /** Cancels the pending wake-up. */
   sleep(): void
 }
 
@@ -34,19 +37,19 @@ export function platformClock(): EngineClock {
   }
 }
 
-/** Called when a timer is due. */
+/** Called when one of its timers is due. */
 export interface TimerOwner {
   onTimer(timer: Timer): void
 }
 
-/** One deadline; made once with its owner and armed many times. */
+/** One deadline. A timer is created once with its owner and armed many times. */
 export class Timer {
   readonly owner: TimerOwner
-  /** Tick of the deadline; -1 while not armed. */
+  /** Tick of the deadline; -1 if not armed. */
   deadline = -1
-  /** Slot that it is linked in; -1 while in none. */
+  /** Index of the slot that the timer is linked in; -1 if in none. */
   slot = -1
-  /** Tick by which that slot is visited; a deadline from then on needs no other slot yet. */
+  /** Tick at which that slot is visited next; the timer can stay there if its deadline is not earlier. */
   visit = -1
   before: Timer | undefined = undefined
   after: Timer | undefined = undefined
@@ -62,19 +65,19 @@ export class Timer {
 
 const slotCount = 512
 const defaultTickMs = 10
-/** Deadline of a timer whose owner is about to be told. */
+/** Value of `deadline` for a timer whose owner is about to be called. */
 const due = -2
 
-/** A hashed timing wheel (Varghese and Lauck, scheme 6) with lazily moved entries. */
+/** A hashed timing wheel (Varghese and Lauck, scheme 6) whose postponed entries are moved lazily. */
 export class TimerWheel {
   readonly #clock: EngineClock
   readonly #tickMs: number
   readonly #slots: (Timer | undefined)[] = new Array(slotCount).fill(undefined)
   readonly #due: Timer[] = []
   #linked = 0
-  /** Every slot up to this tick has been visited. */
+  /** All slots up to this tick have been visited. */
   #visited: number
-  /** Tick of the pending wake-up; Infinity when there is none. */
+  /** Tick of the pending wake-up; Infinity if there is none. */
   #wakeTick = Number.POSITIVE_INFINITY
   readonly #onWake = (): void => this.#wake()
 
@@ -84,11 +87,11 @@ export class TimerWheel {
     this.#visited = this.#tickOf(clock.now())
   }
 
-  /** Arms or re-arms the timer to be due `ms` from `now`, which callers pass if they know it. */
+  /** Arms or re-arms the timer to be due `ms` after `now`, which callers pass if they know it. */
   arm(timer: Timer, ms: number, now = this.#clock.now()): void {
     const deadline = Math.max(Math.ceil((now + ms) / this.#tickMs), this.#tickOf(now) + 1)
     if (timer.slot >= 0) {
-      // Linked earlier than needed: the visit of that slot moves it on.
+      // The visit of the current slot moves the timer to a later slot.
       if (deadline >= timer.visit) {
         timer.deadline = deadline
         return
@@ -102,10 +105,10 @@ export class TimerWheel {
   }
 
   /**
-   * Disarms a timer that will be armed again soon, for later than before: it stays where it is, and
-   * whatever it belongs to stays in memory until then.
+   * Disarms a timer that will soon be armed again with a later deadline. It stays in its slot until
+   * then, which keeps its owner in memory.
    */
-  rest(timer: Timer): void {
+  disarmLazily(timer: Timer): void {
     timer.deadline = -1
   }
 
@@ -115,7 +118,7 @@ export class TimerWheel {
     timer.deadline = -1
   }
 
-  /** Forgets all timers. */
+  /** Disarms all timers. */
   clear(): void {
     for (let slot = 0; slot < slotCount; slot++) {
       for (let timer = this.#slots[slot]; timer !== undefined; timer = this.#slots[slot]) {
@@ -165,7 +168,7 @@ export class TimerWheel {
     for (let step = 0; step < steps; step++) this.#collect((tick - step) % slotCount, tick)
     for (let index = 0; index < this.#due.length; index++) {
       const timer = this.#due[index]
-      // An owner that was told earlier may have disarmed or re-armed this one.
+      // An owner that was called before may have disarmed or re-armed this timer.
       if (timer === undefined || timer.deadline !== due) continue
       timer.deadline = -1
       timer.owner.onTimer(timer)
@@ -175,7 +178,7 @@ export class TimerWheel {
     else this.#clock.sleep()
   }
 
-  /** Takes what is due out of a slot and moves on what was postponed. */
+  /** Moves timers of a slot that are due to `#due`, and postponed ones to later slots. */
   #collect(slot: number, tick: number): void {
     let timer = this.#slots[slot]
     while (timer !== undefined) {

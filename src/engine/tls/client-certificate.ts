@@ -1,4 +1,4 @@
-/** What a client's certificate says, read once per connection when first needed. */
+/** The contents of client certificates, which are read once per connection when first needed. */
 import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
@@ -6,17 +6,17 @@ import type { PeerCertificate } from '../../exchange/exchange.ts'
 
 const known = new WeakMap<Socket, PeerCertificate>()
 
-/** Undefined for plaintext, without a certificate, and for one that no CA of the listener vouches for. */
+/** Returns undefined in plaintext, without a certificate, or if no CA of the listener has verified it. */
 export function certificateOf(socket: Socket): PeerCertificate | undefined {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined
-  let facts = known.get(socket)
-  if (facts === undefined) {
+  let details = known.get(socket)
+  if (details === undefined) {
     const certificate = socket.getPeerX509Certificate()
     if (certificate === undefined) return undefined
-    facts = readCertificate(certificate)
-    known.set(socket, facts)
+    details = readCertificate(certificate)
+    known.set(socket, details)
   }
-  return facts
+  return details
 }
 
 function readCertificate(certificate: X509Certificate): PeerCertificate {
@@ -32,12 +32,12 @@ function readCertificate(certificate: X509Certificate): PeerCertificate {
   }
 }
 
-/** Node writes one attribute a line. */
+/** Joins the attributes of a name, of which Node writes one per line. */
 const oneLine = (name: string | undefined) => (name ?? '').split('\n').join(', ')
 
 /**
- * `DNS:a, URI:b, IP Address:c`; a value with characters that could be mistaken is a JSON text.
- * Names of other kinds (directory names, other names) are left out.
+ * Reads names such as `DNS:a, URI:b, IP Address:c`; values with ambiguous characters are JSON strings.
+ * Names of other kinds (directory names, other names) are omitted.
  */
 function readNames(text: string): string[] {
   const names: string[] = []

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readClientHello } from './client-hello.ts'
+import { ClientHelloReader } from './client-hello.ts'
 
+const readClientHello = (bytes: Buffer) => new ClientHelloReader().push(bytes)
 const u16 = (value: number) => [value >> 8, value & 255]
 const vector = (size: 1 | 2, bytes: readonly number[]) =>
   size === 1 ? [bytes.length, ...bytes] : [...u16(bytes.length), ...bytes]
@@ -31,8 +32,8 @@ function hello(extensions: readonly number[] | undefined, fragment = 16_384): Bu
 
 const named = [...extension(10, [0, 2, 0, 29]), ...serverName(nameEntry(0, 'a.example.com'))]
 
-describe('the first message of TLS', () => {
-  it('names the server, in one record or in many', () => {
+describe('readClientHello', () => {
+  it('reads the server name from one record or from many', () => {
     for (const fragment of [16_384, 50, 3, 1]) {
       expect(readClientHello(hello(named, fragment))).toEqual({
         serverName: 'a.example.com',
@@ -41,7 +42,7 @@ describe('the first message of TLS', () => {
     }
   })
 
-  it('may name none', () => {
+  it('returns no server name if there is none', () => {
     const unnamed = { serverName: undefined, tickets: [] }
     expect(readClientHello(hello(undefined))).toEqual(unnamed)
     expect(readClientHello(hello(extension(10, [0, 2, 0, 29])))).toEqual(unnamed)
@@ -49,7 +50,7 @@ describe('the first message of TLS', () => {
     expect(readClientHello(hello(other))).toEqual(unnamed)
   })
 
-  it('shows tickets of TLS 1.2 and 1.3 by the names of their keys', () => {
+  it('returns the key names of TLS 1.2 and 1.3 session tickets', () => {
     const ticket = (letter: string) => [...Buffer.from(letter.repeat(40))]
     const shared = [...vector(2, ticket('c')), 0, 0, 0, 9, ...vector(2, ticket('d')), 0, 0, 0, 9]
     const extensions = [
@@ -64,7 +65,7 @@ describe('the first message of TLS', () => {
     expect(readClientHello(hello(extension(41, vector(2, [0, 9, 1]))))).toBe('malformed')
   })
 
-  it('is incomplete at every cut, and whole with what follows it', () => {
+  it('returns incomplete for a truncated message, and ignores bytes after a complete one', () => {
     const whole = hello(named, 40)
     for (let length = 0; length < whole.length; length++) {
       expect(readClientHello(whole.subarray(0, length)), `${length} bytes`).toBe('incomplete')
@@ -73,7 +74,7 @@ describe('the first message of TLS', () => {
     expect(readClientHello(followed)).toEqual({ serverName: 'a.example.com', tickets: [] })
   })
 
-  it('is refused where it is not TLS, too large, or has lengths that lead nowhere', () => {
+  it('returns malformed for other protocols, oversized messages and wrong lengths', () => {
     const bad: Buffer[] = [
       Buffer.from('GET / HTTP/1.1\r\n'),
       Buffer.from([22, 2, 0, 0, 4, 1, 0, 0, 0]),
@@ -90,7 +91,7 @@ describe('the first message of TLS', () => {
     }
   })
 
-  it('never throws, whatever comes', () => {
+  it('never throws on random bytes', () => {
     const start = hello(named)
     fc.assert(
       fc.property(fc.nat(start.length - 1), fc.uint8Array({ maxLength: 80 }), (at, noise) => {

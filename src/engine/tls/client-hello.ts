@@ -15,11 +15,11 @@ import { ticketNameBytes } from './session-tickets.ts'
 
 interface ClientHello {
   /**
-   * As the client wrote it, but for the dot of an absolute name, which RFC 6066 3 leaves out and some
-   * clients send; `undefined` if it names no server.
+   * As the client wrote it, except for a trailing dot, which RFC 6066 3 forbids but some clients send.
+   * Undefined if the client names no server.
    */
   readonly serverName: string | undefined
-  /** How the tickets begin that the client shows, as latin1: the names of their keys (RFC 5077 4). */
+  /** First bytes of the client's session tickets as latin1: the names of their keys (RFC 5077 4). */
   readonly tickets: readonly string[]
 }
 
@@ -28,24 +28,24 @@ const clientHelloMessage = 1
 const recordHeader = 5
 const messageHeader = 4
 const largestFragment = 16_384
-/** Far more than clients send, post-quantum key shares included. */
-const largestHello = 16_384
-/** Bytes without a whole hello among them are no beginning of TLS. */
-const mostBytes = 2 * largestHello
+/** Maximum size of a hello, far more than clients send, including post-quantum key shares. */
+const maxHelloBytes = 16_384
+/** If so many bytes contain no whole hello, they are not TLS. */
+const maxBytes = 2 * maxHelloBytes
 const serverNameExtension = 0
 const hostName = 0
-/** Of TLS 1.2 (RFC 5077) and of 1.3 (RFC 8446 4.2.11). */
+/** Ticket extensions of TLS 1.2 (RFC 5077) and of TLS 1.3 (RFC 8446 4.2.11). */
 const ticketExtension = 35
 const sharedKeysExtension = 41
 const ticketAgeBytes = 4
 
 type Answer = ClientHello | 'incomplete' | 'malformed'
 
-/** Reads a hello whose bytes arrive in any pieces; `malformed` is also what is not TLS at all. */
+/** Reads a hello that arrives in pieces of any size. Bytes that are not TLS are also `malformed`. */
 export class ClientHelloReader {
-  /** The header of the record under way, as far as it has arrived. */
+  /** The part of the current record's header that has arrived. */
   readonly #header = new GrowingBytes()
-  /** What the records hold. */
+  /** The content of all records so far. */
   readonly #message = new GrowingBytes()
   #fragmentLeft = 0
   #received = 0
@@ -65,10 +65,10 @@ export class ClientHelloReader {
       const answer = this.#answer()
       if (answer !== 'incomplete') return answer
     }
-    return this.#received > mostBytes ? 'malformed' : 'incomplete'
+    return this.#received > maxBytes ? 'malformed' : 'incomplete'
   }
 
-  /** Begins the fragment once the header is whole. */
+  /** Begins the fragment once the header is complete. Returns false if the header is malformed. */
   #isHeaderSound(): boolean {
     const header = this.#header.content
     if (header[0] !== handshakeRecord) return false
@@ -82,7 +82,7 @@ export class ClientHelloReader {
     const message = this.#message.content
     if (message.length < messageHeader) return 'incomplete'
     const size = message.readUIntBE(1, 3)
-    if (message[0] !== clientHelloMessage || size > largestHello) return 'malformed'
+    if (message[0] !== clientHelloMessage || size > maxHelloBytes) return 'malformed'
     const end = messageHeader + size
     if (message.length < end) return 'incomplete'
     try {
@@ -93,10 +93,7 @@ export class ClientHelloReader {
   }
 }
 
-/** Reads what has arrived so far. */
-export const readClientHello = (bytes: Buffer): Answer => new ClientHelloReader().push(bytes)
-
-/** Throws if a length leads out of the message. */
+/** Reads a whole hello. Throws if a length exceeds the message. */
 function helloOf(message: Buffer): ClientHello {
   const hello = new Vectors(message.subarray(2 + 32))
   hello.take(1)
@@ -139,7 +136,7 @@ const nameOf = (ticket: Buffer): string => ticket.toString('latin1', 0, ticketNa
 
 const noBytes = Buffer.alloc(0)
 
-/** Numbers, and byte strings with their length before them. */
+/** Reads numbers, and byte strings that follow their length. */
 class Vectors {
   readonly #bytes: Buffer
   #at = 0
@@ -160,7 +157,7 @@ class Vectors {
 
   take(lengthSize: number): Buffer {
     const end = this.number(lengthSize) + this.#at
-    if (end > this.#bytes.length) throw new RangeError('a length leads out of its message')
+    if (end > this.#bytes.length) throw new RangeError('a length exceeds its message')
     const taken = this.#bytes.subarray(this.#at, end)
     this.#at = end
     return taken

@@ -1,34 +1,34 @@
-/** What a port with TLS asks for each handshake. */
+/** Decides what a TLS port does with each handshake. */
 import type { X509Certificate } from 'node:crypto'
 import type { SecureContext } from 'node:tls'
 import type { RoutePlace } from '../../exchange/exchange.ts'
 
-/** With what TLS ends. */
+/** The TLS contexts of a listener that terminates TLS. */
 export interface TlsContexts {
-  /** For a client that shows tickets whose keys have these names (latin1), if any. */
+  /** Returns the context for a client whose session tickets have these key names (latin1), if any. */
   choose(tickets: readonly string[]): SecureContext
-  /** Does a client certificate that was vouched for when a session began still hold? */
+  /** Whether a client certificate that was verified when a session began is still valid. */
   stillHolds(certificate: X509Certificate): boolean
 }
 
-/** Which listener a TLS connection is for. */
+/** The listener that a TLS connection is for, and its settings. */
 export interface TlsChoice {
   /** Key of the listener. */
   readonly listener: string
   readonly place: RoutePlace
-  /** What the connection carries: requests, or bytes that are forwarded as they are. */
+  /** Whether the connection carries HTTP requests, or bytes that are forwarded unread. */
   readonly carries: 'http' | 'bytes'
-  /** `undefined` if TLS passes through unread; `carries` is then `bytes`. */
+  /** Undefined if TLS passes through unread; `carries` is then `bytes`. */
   readonly contexts: TlsContexts | undefined
-  /** Application protocols that are offered, by preference (RFC 7301); h2 and http/1.1 if omitted. */
+  /** Application protocols to offer, in order of preference (RFC 7301). Default: h2 and http/1.1. */
   readonly alpn?: readonly string[]
-  /** `required`: without a certificate that an authority of the context vouches for, TLS fails. */
+  /** With `required`, TLS fails unless an authority of the context has signed a client certificate. */
   readonly clientCertificate?: 'required' | 'requested'
 }
 
 /**
- * Chooses by the name that the client asks for (RFC 6066 3; `undefined` if it names none), at
- * every handshake anew. Undefined refuses the handshake with an alert (RFC 6066 3); `close` says
- * nothing and ends the connection, as TLSRoutes want it of names that no route has.
+ * Chooses by the server name of each handshake, undefined if the client sends none (RFC 6066 3). The
+ * result undefined refuses the handshake with an alert (RFC 6066 3). The result `close` ends the
+ * connection without an alert, as TLSRoutes require for names without a route.
  */
 export type ChooseTls = (serverName: string | undefined) => TlsChoice | 'close' | undefined

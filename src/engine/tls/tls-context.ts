@@ -9,30 +9,30 @@ import {
   ticketNameBytes,
 } from './session-tickets.ts'
 
-/** A certificate chain, leaf first, and its private key; both in PEM. */
+/** A certificate chain, leaf first, and its private key, both in PEM. */
 interface CertificatePair {
   readonly certificate: Uint8Array
   readonly privateKey: Uint8Array
 }
 
-/** The authorities that a listener trusts, and no others. */
+/** How a listener verifies clients: it trusts only these authorities. */
 export interface TrustedClients {
-  /** In PEM. */
+  /** Certificates in PEM. */
   readonly authorities: readonly (string | Uint8Array)[]
-  /** Are clients without a certificate turned away? */
+  /** Whether clients without a certificate are refused. */
   readonly required: boolean
 }
 
 export interface ListenerIdentity {
-  /** Of the listener: sessions are resumed within one listener only (RFC 5246 E.1). */
+  /** Identifies the listener. Sessions are resumed only within one listener (RFC 5246 E.1). */
   readonly key: string
   readonly pairs: readonly CertificatePair[]
   readonly clients?: TrustedClients
 }
 
 /**
- * What clients may choose from in TLS 1.2, by default: forward secrecy and authenticated encryption,
- * which is what HTTP/2 demands (RFC 9113 9.2.2). TLS 1.3 has nothing else.
+ * The default suites: those of TLS 1.3, and those of TLS 1.2 with forward secrecy and authenticated
+ * encryption, as HTTP/2 demands (RFC 9113 9.2.2).
  */
 const defaultCiphers = [
   'TLS_AES_256_GCM_SHA384',
@@ -46,7 +46,7 @@ const defaultCiphers = [
   'ECDHE-RSA-CHACHA20-POLY1305',
 ]
 
-/** Names a context by everything that sessions in it stand on, in 32 characters. */
+/** Identifies a context in 32 characters by everything that its sessions depend on. */
 function scopeOf(
   { key, pairs, clients }: ListenerIdentity,
   { minVersion, maxVersion, ciphers }: ClientTlsSettings,
@@ -61,26 +61,26 @@ function scopeOf(
     'certificates',
     ...pairs.map(({ certificate }) => certificate),
   ]
-  // A length before each part: no two lists of parts may read alike.
+  // The length of each part is included, so that different lists of parts never give the same digest.
   for (const part of parts) digest.update(`${Buffer.byteLength(part)} `).update(part)
   return digest.digest('hex').slice(0, 32)
 }
 
 interface KeyedContext {
   readonly key: Buffer
-  /** Made when first needed. */
+  /** Created when first needed. */
   context: SecureContext | undefined
 }
 
 /**
- * What a listener proves itself with: one certificate for each type of key, of which the handshake
- * takes the one that the client can verify. TLS 1.2 and 1.3 (RFC 8996 retires what is older), or
- * less if a policy says so; renegotiation is refused. The client's preference among suites
- * counts, since it knows which are cheap for it, unless a policy lists them in an order of its own;
- * key exchange is OpenSSL's order, X25519 first, with ML-KEM beside it if the client supports it.
+ * The TLS contexts of a listener. They have one certificate for each type of key, and the handshake
+ * selects one that the client can verify. TLS 1.2 and 1.3 are offered (RFC 8996 retires older
+ * versions), or fewer if a policy says so; renegotiation is refused. The client chooses the suite, since
+ * it knows which are cheap for it, unless a policy orders them; key exchange follows OpenSSL's order:
+ * X25519 first, with ML-KEM beside it if the client supports it.
  *
- * OpenSSL takes one key for tickets in each context. So there is one context for each secret, made
- * when first needed, and the ticket in a ClientHello chooses.
+ * OpenSSL accepts one ticket key per context, so there is one context for each secret, created when
+ * first needed. The ticket in a ClientHello selects the context.
  */
 export class ListenerContexts {
   readonly #identity: ListenerIdentity
@@ -89,12 +89,12 @@ export class ListenerContexts {
   readonly #scope: string
   readonly #trust: ClientTrust
   #secrets: TicketSecrets
-  /** By the names of the ticket keys, as latin1; the first is the one that seals. */
+  /** Contexts by the names of their ticket keys (latin1); the first one seals. */
   #contexts = new Map<string, KeyedContext>()
-  /** Used if no shared secrets were given. */
-  #lonely: SecureContext | undefined
+  /** The context that is used if there are no shared secrets. */
+  #unsharedContext: SecureContext | undefined
 
-  /** Throws where OpenSSL does not take a certificate, a key or the settings. */
+  /** Throws if OpenSSL rejects a certificate, a key or the settings. */
   constructor(identity: ListenerIdentity, settings: ClientTlsSettings, keyring: TicketKeyring) {
     this.#identity = identity
     this.#settings = settings
@@ -106,7 +106,7 @@ export class ListenerContexts {
     this.choose([])
   }
 
-  /** For a client that shows tickets of these names (latin1), if any; never throws. */
+  /** Returns the context for a client with tickets of these key names (latin1), if any. Never throws. */
   choose(tickets: readonly string[]): SecureContext {
     if (this.#secrets !== this.#keyring.secrets) this.#follow()
     for (const name of tickets) {
@@ -114,11 +114,11 @@ export class ListenerContexts {
       if (known !== undefined) return this.#open(known)
     }
     for (const first of this.#contexts.values()) return this.#open(first)
-    this.#lonely ??= this.#create(undefined)
-    return this.#lonely
+    this.#unsharedContext ??= this.#create(undefined)
+    return this.#unsharedContext
   }
 
-  /** At the time of the call; authorities of today, since a change of them ends all sessions. */
+  /** Checks only the current time, because a change of the authorities ends all sessions. */
   stillHolds(certificate: X509Certificate): boolean {
     return this.#trust.stillHolds(certificate, Date.now())
   }
@@ -137,7 +137,7 @@ export class ListenerContexts {
     return slot.context
   }
 
-  /** Takes the secrets of the keyring; contexts of secrets that stay are kept. */
+  /** Updates the contexts to the secrets of the keyring; contexts of secrets that remain are kept. */
   #follow(): void {
     const before = this.#contexts
     this.#secrets = this.#keyring.secrets

@@ -10,18 +10,18 @@ import { type EngineClock, Timer, type TimerOwner, type TimerWheel } from '../ti
 import { ClientHelloReader } from './client-hello.ts'
 import type { ChooseTls, TlsChoice, TlsContexts } from './tls-choice.ts'
 
-/** What a listener of HTTPS offers. */
+/** Application protocols of HTTPS listeners. */
 const httpProtocols = ['h2', 'http/1.1']
 
-/** A connection whose handshake is over. */
+/** A connection whose handshake is complete. */
 export interface SecureSocket {
   readonly socket: TLSSocket
-  /** The TCP socket below. */
+  /** The TCP socket under `socket`. */
   readonly raw: Socket
   readonly choice: TlsChoice
 }
 
-/** What a handshake takes from the engine. */
+/** The parts of the engine that a handshake needs. */
 interface HandshakeParts {
   readonly clock: EngineClock
   readonly timers: TimerWheel
@@ -31,20 +31,20 @@ interface HandshakeParts {
   onActivityEnded(): void
 }
 
-/** What becomes of a handshake. */
+/** Receives the result of a handshake. */
 interface HandshakeOwner {
-  /** TLS ends here. */
+  /** Called when the gateway has terminated TLS. */
   onSecure(secure: SecureSocket, serverName: string | undefined, seconds: number): void
-  /** TLS is for the backend; `hello` are the bytes that have been read. */
+  /** Called if TLS is forwarded to the backend unread. `hello` are the bytes that have been read. */
   onPassthrough(raw: Socket, choice: TlsChoice, serverName: string | undefined, hello: Buffer): void
 }
 
-/** Fatal alert unrecognized_name (RFC 6066 3), before any version is agreed on. */
+/** The fatal alert unrecognized_name (RFC 6066 3), before a version is negotiated. */
 const unrecognizedName = Buffer.from([21, 3, 1, 0, 2, 2, 112])
 
 /**
- * A connection before its first request: from the accepted socket to the end of the TLS handshake.
- * What is not TLS, asks for an unknown name, or takes too long is closed.
+ * Handles a connection from the accepted socket to the end of its TLS handshake. Closes it if it does
+ * not speak TLS, asks for an unknown name, or takes too long.
  */
 export class TlsHandshake implements TimerOwner {
   readonly #parts: HandshakeParts
@@ -54,7 +54,7 @@ export class TlsHandshake implements TimerOwner {
   readonly #startedAt: number
   readonly #owner: HandshakeOwner
   #socket: TLSSocket | undefined
-  /** All bytes that have been read, and their reader. */
+  /** All bytes that have been read, and the reader that parses them. */
   #hello = new GrowingBytes()
   readonly #reader = new ClientHelloReader()
   #isOver = false
@@ -98,17 +98,17 @@ export class TlsHandshake implements TimerOwner {
   }
 
   #pass(choice: TlsChoice, serverName: string | undefined): void {
-    this.#letGo()
+    this.#release()
     this.#owner.onPassthrough(this.#raw, choice, serverName, this.#hello.content)
   }
 
   #begin(choice: TlsChoice, secureContext: SecureContext, serverName: string | undefined): void {
     const raw = this.#raw
     raw.off('end', this.#failed)
-    // TLS takes what is buffered first, and then reads from the handle itself.
+    // TLS reads the buffered bytes first, and then from the handle itself.
     raw.unshift(this.#hello.content)
     this.#hello = new GrowingBytes()
-    // The protocol of what is forwarded unread is unknown unless it is configured.
+    // The protocol of a stream that is forwarded unread is unknown unless it is configured.
     const alpn = choice.alpn ?? (choice.carries === 'http' ? httpProtocols : undefined)
     const options: TLSSocketOptions & { highWaterMark: number } = {
       isServer: true,
@@ -129,7 +129,7 @@ export class TlsHandshake implements TimerOwner {
 
   #secured(socket: TLSSocket, choice: TlsChoice, serverName: string | undefined): void {
     const { servername: agreed } = socket as { servername?: unknown }
-    // Both readers of the hello must have seen the same name.
+    // OpenSSL and our reader of the hello must have found the same server name.
     if (typeof agreed === 'string' && withoutRootDot(agreed) !== serverName) {
       socket.destroy()
       return
@@ -143,13 +143,13 @@ export class TlsHandshake implements TimerOwner {
     }
     if (socket.isSessionReused()) this.#parts.counters.tlsSessionsResumed++
     socket.off('close', this.#failed)
-    this.#letGo()
+    this.#release()
     const seconds = (this.#parts.clock.now() - this.#startedAt) / 1_000
     this.#owner.onSecure({ socket, raw: this.#raw, choice }, serverName, seconds)
   }
 
-  /** Another owner takes the socket. */
-  #letGo(): void {
+  /** Called when another owner takes the socket. */
+  #release(): void {
     this.#raw.off('end', this.#failed)
     this.#raw.off('close', this.#failed)
     this.#over()
@@ -180,11 +180,11 @@ export class TlsHandshake implements TimerOwner {
   }
 }
 
-/** Does an authority vouch for the client, now as when its session began? */
+/** Whether the client certificate was verified, and is still valid if the session was resumed. */
 function isVouchedFor(socket: TLSSocket, contexts: TlsContexts | undefined): boolean {
   const certificate = socket.getPeerX509Certificate()
   if (certificate === undefined || !isPeerVerified(socket)) return false
-  // What a session stands on may have run out since its beginning.
+  // The certificates of a resumed session may have expired since it began.
   return !socket.isSessionReused() || contexts?.stillHolds(certificate) === true
 }
 

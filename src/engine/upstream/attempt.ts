@@ -8,9 +8,9 @@ import { Resends, unlessOverloaded } from './resends.ts'
 /** A handler that sends a request with a body. */
 interface Sender extends UpstreamHandler {
   readonly requestBody: MessageBody
-  /** The whole request can be sent again. */
+  /** Whether the whole request can be resent. */
   readonly isReplayable: boolean
-  /** Sending the request twice does no harm. */
+  /** Whether sending the request twice does no harm. */
   readonly isIdempotent: boolean
 }
 
@@ -20,16 +20,15 @@ export class Attempt {
   readonly #sender: Sender
   #address: UpstreamAddress | undefined
   #options: ConnectOptions = { connectTimeoutMs: 0 }
-  readonly #resends: Resends
+  readonly #resends = new Resends()
   stream: UpstreamStream | undefined
 
   constructor(parts: EngineParts, handler: Sender) {
     this.#parts = parts
     this.#sender = handler
-    this.#resends = new Resends(parts.loopTicks)
   }
 
-  /** A new attempt; `onUpstreamReady` follows, perhaps at once. Throws `overloaded`. */
+  /** Starts an attempt; `onUpstreamReady` is called, perhaps at once. Throws `overloaded`. */
   start(address: UpstreamAddress, options: ConnectOptions): void {
     this.drop()
     this.#address = address
@@ -38,37 +37,36 @@ export class Attempt {
     this.#connect(address, undefined)
   }
 
-  /** Begins once more on another connection if that is safe; else returns false. */
-  retry(died: UpstreamStream, error: GatewayError): boolean {
+  /** Retries on another connection if that is safe. Returns false otherwise. */
+  retry(lostStream: UpstreamStream, error: GatewayError): boolean {
     if (!this.#sender.isReplayable || this.#address === undefined) return false
-    if (!this.#resends.admits(died, error, this.#sender.isIdempotent)) return false
+    if (!this.#resends.admits(lostStream, error, this.#sender.isIdempotent)) return false
     const address = this.#address
-    return unlessOverloaded(() => this.#connect(address, died))
+    return unlessOverloaded(() => this.#connect(address, lostStream))
   }
 
   #connect(address: UpstreamAddress, after: UpstreamStream | undefined): void {
     const { requestBody } = this.#sender
     requestBody.rewind()
-    const { upstreams: links } = this.#parts
-    const stream = links.acquire(address, this.#sender, this.#options, after)
+    const stream = this.#parts.upstreams.acquire(address, this.#sender, this.#options, after)
     this.stream = stream
     this.#resends.onAcquired(stream, requestBody.kind !== 'none')
     if (stream.isIdle) stream.use(this.#sender)
   }
 
-  /** Another address of the name was connected to: a new connection goes there as well. */
+  /** Called when another address of the name was connected to: a new connection uses it as well. */
   onAlternateAddress(address: UpstreamAddress): void {
     this.#address = address
   }
 
-  /** Does not reuse the connection until the client socket has drained its buffer. */
+  /** Prevents reuse of the connection until the client socket has drained its buffer. */
   pin(): void {
     if (this.stream === undefined) return
     this.stream.isPinned = true
     this.stream.pause()
   }
 
-  /** The response is complete and its bytes are not referenced any more. `now`: the time, if known. */
+  /** Called when the response is complete and its bytes are unreferenced. `now`: the time, if known. */
   release(now?: number): void {
     const { stream } = this
     if (stream === undefined) return
@@ -77,7 +75,7 @@ export class Attempt {
     stream.release(now)
   }
 
-  /** Closes the connection, whatever it was doing. */
+  /** Abandons the request in any state, and closes its stream. */
   drop(): void {
     const { stream } = this
     if (stream === undefined) return

@@ -2,37 +2,44 @@ import type { Socket } from 'node:net'
 import type { HttpVersion } from '../../exchange/connection.ts'
 import type { PoolState } from '../contracts/engine.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { UpstreamHandler, UpstreamSource, UpstreamStream } from '../contracts/upstream.ts'
-import { type ConnectionOwner, UpstreamConnection } from '../http1/upstream-connection.ts'
-import { type SessionOwner, UpstreamSession } from '../http2/upstream-session.ts'
+import type {
+  ConnectionOwner,
+  UpstreamHandler,
+  UpstreamSource,
+  UpstreamStream,
+} from '../contracts/upstream.ts'
+import { UpstreamConnection } from '../http1/upstream-connection.ts'
+import { UpstreamSession } from '../http2/upstream-session.ts'
 import { selectedVersion } from '../sockets/dial.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 
-/** Servers whose selection of a version is remembered. */
-const keptSelections = 10_000
+/** Maximum number of servers whose version selection is remembered. */
+const maxSelections = 10_000
 
-/** Connections to one address. The one that was used last is used next, so that the rest can age. */
-class Pool implements ConnectionOwner, SessionOwner {
+type Connection = UpstreamConnection | UpstreamSession
+
+/** Connections to one address. The last one used is reused first, so that the others can expire. */
+class Pool implements ConnectionOwner<Connection> {
   readonly address: UpstreamAddress
   readonly #pools: Pools
-  /** Those of HTTP/2 that take requests, and all. */
-  readonly #sessions: UpstreamSession[] = []
-  readonly #openSessions = new Set<UpstreamSession>()
+  readonly #open = new Set<Connection>()
+  /** Connections that can take requests: of HTTP/1.1 (`#idle`), and of HTTP/2 (`#sessions`). */
   readonly #idle: UpstreamConnection[] = []
-  readonly #open = new Set<UpstreamConnection>()
+  readonly #sessions: UpstreamSession[] = []
 
   constructor(pools: Pools, address: UpstreamAddress) {
     this.#pools = pools
     this.address = address
   }
 
-  /** An idle connection, or undefined. */
+  /** Removes and returns an idle HTTP/1.1 connection; undefined if there is none. */
   takeIdle(): UpstreamConnection | undefined {
     return this.#idle.pop()
   }
 
-  opened(connection: UpstreamConnection): void {
+  opened(connection: Connection): void {
     this.#open.add(connection)
+    if (connection instanceof UpstreamSession) this.keep(connection)
   }
 
   accepts(version: HttpVersion, socket: Socket): boolean {
@@ -42,95 +49,76 @@ class Pool implements ConnectionOwner, SessionOwner {
     return selected === version
   }
 
-  keep(connection: UpstreamConnection): void {
-    this.#idle.push(connection)
+  keep(connection: Connection): void {
+    this.#kept(connection).push(connection)
   }
 
-  forget(connection: UpstreamConnection): void {
-    const index = this.#idle.indexOf(connection)
-    if (index >= 0) this.#idle.splice(index, 1)
+  forget(connection: Connection): void {
+    const kept = this.#kept(connection)
+    const index = kept.indexOf(connection)
+    if (index >= 0) kept.splice(index, 1)
   }
 
-  moved(connection: UpstreamConnection, address: UpstreamAddress): Pool {
+  #kept(connection: Connection): Connection[] {
+    return connection instanceof UpstreamSession ? this.#sessions : this.#idle
+  }
+
+  moved(connection: Connection, address: UpstreamAddress): Pool {
     const pool = this.#pools.at(address)
     pool.opened(connection)
     this.closed(connection)
     return pool
   }
 
-  closed(connection: UpstreamConnection): void {
+  closed(connection: Connection): void {
+    this.forget(connection)
     this.#open.delete(connection)
     this.dropIfUnused()
   }
 
-  /** A stream of HTTP/2: on a connection that has room, or on another one. */
+  /** Begins an HTTP/2 stream on a connection that has room, or on a new one. */
   begin(
     parts: EngineParts,
     handler: UpstreamHandler,
     options: ConnectOptions,
     after: UpstreamStream | undefined,
   ): UpstreamStream {
-    // Requests that were lost together share the connection that comes after.
+    // Requests that lost the same connection share the next one.
     const oldest = after?.serial ?? 0
     let session = this.#sessions.find(({ hasRoom, serial }) => hasRoom && serial > oldest)
     if (session === undefined) {
       session = new UpstreamSession(parts, this, options)
-      this.sessionOpened(session)
+      this.opened(session)
     }
     return session.begin(handler)
   }
 
-  sessionOpened(session: UpstreamSession): void {
-    this.#sessions.push(session)
-    this.#openSessions.add(session)
-  }
-
-  sessionMoved(session: UpstreamSession, address: UpstreamAddress): Pool {
-    const pool = this.#pools.at(address)
-    pool.sessionOpened(session)
-    this.sessionClosed(session)
-    return pool
-  }
-
-  sessionLeft(session: UpstreamSession): void {
-    const index = this.#sessions.indexOf(session)
-    if (index >= 0) this.#sessions.splice(index, 1)
-  }
-
-  sessionClosed(session: UpstreamSession): void {
-    this.sessionLeft(session)
-    this.#openSessions.delete(session)
-    this.dropIfUnused()
-  }
-
-  /** What is open to the address now. */
+  /** State of the current connections to the address. */
   get state(): PoolState {
     const { label, pool } = this.address
-    const state = { endpoint: label ?? pool, idle: this.#idle.length, busy: 0, streams: 0 }
-    state.busy = this.#open.size - state.idle
-    for (const { streamCount } of this.#openSessions) {
-      if (streamCount === 0) state.idle++
+    const state = { endpoint: label ?? pool, idle: 0, busy: 0, streams: 0 }
+    for (const connection of this.#open) {
+      if (connection.isIdle) state.idle++
       else state.busy++
-      state.streams += streamCount
+      if (connection instanceof UpstreamSession) state.streams += connection.streamCount
     }
     return state
   }
 
   dropIfUnused(): void {
-    if (this.#open.size + this.#openSessions.size === 0) this.#pools.drop(this)
+    if (this.#open.size === 0) this.#pools.drop(this)
   }
 
   close(): void {
     for (const connection of [...this.#open]) connection.close()
-    for (const session of [...this.#openSessions]) session.shutDown()
   }
 }
 
-/** All pools of an engine, by the identity that makes connections interchangeable. */
+/** All pools of an engine. Addresses with an equal `pool` share one pool. */
 export class Pools implements UpstreamSource {
   readonly #parts: () => EngineParts
   readonly #pools = new Map<string, Pool>()
-  /** What servers selected last, by the identity of their pools, which come and go. */
+  /** By pool identity: the version that the server selected last. Entries outlive the pools. */
   readonly #selected = new Map<string, HttpVersion>()
 
   constructor(parts: () => EngineParts) {
@@ -159,21 +147,21 @@ export class Pools implements UpstreamSource {
   }
 
   /**
-   * Is the server likely to select HTTP/2? It is asked for first, so that the requests that wait for
-   * the first connection lose only that one if the server selects HTTP/1.1.
+   * Whether the server is likely to select HTTP/2. HTTP/2 is assumed at first, so that all waiting
+   * requests share one connection, and only that one is lost if the server selects HTTP/1.1.
    */
   #expectsHttp2({ negotiates, pool }: UpstreamAddress): boolean {
     return negotiates === true && this.#selected.get(pool) !== '1.1'
   }
 
-  /** The server has selected this version; it is likely to do so again. */
+  /** Called when the server has selected a version, which it is likely to select again. */
   remember({ pool }: UpstreamAddress, version: HttpVersion): void {
     if (this.#selected.get(pool) === version) return
-    if (this.#selected.size >= keptSelections) this.#selected.clear()
+    if (this.#selected.size >= maxSelections) this.#selected.clear()
     this.#selected.set(pool, version)
   }
 
-  /** The pool of an address. */
+  /** Returns the pool of an address. */
   at(address: UpstreamAddress): Pool {
     let pool = this.#pools.get(address.pool)
     if (pool === undefined) {

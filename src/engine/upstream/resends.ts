@@ -1,58 +1,53 @@
 import { GatewayError } from '../../errors/index.ts'
 import type { UpstreamStream } from '../contracts/upstream.ts'
-import type { LoopTicks } from '../time/loop-ticks.ts'
+import { currentLoopTick } from '../time/loop-ticks.ts'
 
-/** How often a request is sent again that upstreams have refused to look at. */
-const mostUnprocessed = 3
+/** Maximum number of times that a request is resent after upstreams have not processed it. */
+const maxUnprocessed = 3
 
 /**
- * Decides whether a request is sent once more, on another connection, after its connection was lost.
- * A kept connection may close while we write to it, which does no harm if the request is idempotent
- * (RFC 9110 9.2.2, RFC 9112 9.3.1) or cannot have been seen. HTTP/2 says which requests were not
- * looked at: a GOAWAY names them, or the stream is reset with REFUSED_STREAM (RFC 9113 8.7).
+ * Decides whether a request is resent on another connection after its connection was lost. A
+ * kept-alive connection may close while we write to it, which does no harm if the request is
+ * idempotent (RFC 9110 9.2.2, RFC 9112 9.3.1) or cannot have been seen. HTTP/2 tells which requests
+ * were not processed: by GOAWAY, or by a reset with REFUSED_STREAM (RFC 9113 8.7).
  */
 export class Resends {
-  readonly #loopTicks: LoopTicks
-  /** The tick in which a kept connection was taken; -1 if that does not matter. */
+  /** The tick in which a kept-alive connection was taken; -1 if that is not relevant. */
   #acquiredTick = -1
   #hasReplacedKept = false
   #unprocessed = 0
 
-  constructor(turns: LoopTicks) {
-    this.#loopTicks = turns
-  }
-
-  /** A new attempt begins. */
+  /** Called when a new attempt begins. */
   reset(): void {
     this.#hasReplacedKept = false
     this.#unprocessed = 0
   }
 
-  /** A stream was acquired for the request. `isRisky`: sending the request twice could do harm. */
+  /** Called when a stream was acquired. `isRisky`: sending the request twice could do harm. */
   onAcquired(stream: UpstreamStream, isRisky: boolean): void {
-    this.#acquiredTick = stream.isIdle && isRisky ? this.#loopTicks.current : -1
+    this.#acquiredTick = stream.isIdle && isRisky ? currentLoopTick() : -1
   }
 
-  /** `isIdempotent`: the request may be sent twice. */
-  admits(died: UpstreamStream, error: GatewayError, isIdempotent: boolean): boolean {
-    if (died.isUnprocessed) return this.#unprocessed++ < mostUnprocessed
-    if (this.#hasReplacedKept || !this.#diedIdle(died, error, isIdempotent)) return false
+  /** Returns whether the request may be resent. `isIdempotent`: the request may be sent twice. */
+  admits(lostStream: UpstreamStream, error: GatewayError, isIdempotent: boolean): boolean {
+    if (lostStream.isUnprocessed) return this.#unprocessed++ < maxUnprocessed
+    if (this.#hasReplacedKept || !this.#diedIdle(lostStream, error, isIdempotent)) return false
     this.#hasReplacedKept = true
     return true
   }
 
-  #diedIdle(died: UpstreamStream, { code }: GatewayError, isIdempotent: boolean): boolean {
-    if (code !== 'upstream_reset' || died.served === 0 || died.hasAnswered) return false
-    return isIdempotent || this.#acquiredTick === (died.lostTick ?? this.#loopTicks.current)
+  #diedIdle(lostStream: UpstreamStream, { code }: GatewayError, isIdempotent: boolean): boolean {
+    if (code !== 'upstream_reset' || lostStream.served === 0 || lostStream.hasAnswered) return false
+    return isIdempotent || this.#acquiredTick === (lostStream.lostTick ?? currentLoopTick())
   }
 }
 
-/** No connection could be made because memory is short. */
+/** Whether no connection could be made because memory is short. */
 export function isOverload(thrown: unknown): thrown is GatewayError {
   return thrown instanceof GatewayError && thrown.code === 'overloaded'
 }
 
-/** Connects; returns false if memory is too short for a connection. */
+/** Calls `connect`. Returns false if memory is too short for a connection. */
 export function unlessOverloaded(connect: () => void): boolean {
   try {
     connect()

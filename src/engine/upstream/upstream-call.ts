@@ -1,6 +1,6 @@
 /**
- * A request of the gateway's own to an upstream, over the same pools, protocols and TLS as requests
- * of clients: what policies ask other services goes this way.
+ * A request that the gateway itself makes, such as a callout of a policy. It uses the same pools,
+ * protocols and TLS settings as requests of clients.
  */
 import { GatewayError } from '../../errors/index.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
@@ -13,42 +13,41 @@ import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import { isOverload, Resends, unlessOverloaded } from './resends.ts'
 
-/** Bytes that are kept so that a call can be made again on another connection. */
+/** Maximum number of bytes that are kept to repeat a call on another connection. */
 const replayLimit = 64 * 1024
 
 export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerOwner {
   readonly #parts: EngineParts
   readonly #request: CallRequest
-  readonly #listener: CallListener
+  /** Receives the response, which is ignored if this is undefined. */
+  readonly #listener: CallListener | undefined
   readonly #timer = new Timer(this)
-  readonly response = undefined
   readonly responseHead = new ResponseHeadView()
   readonly responseSource: MessageBody
   readonly upgrade = undefined
   readonly bufferHolder = undefined
   isRequestSent = false
   #address: UpstreamAddress
-  #others: readonly UpstreamAddress[]
+  #fallbackAddresses: readonly UpstreamAddress[]
   #stream: UpstreamStream | undefined
   #isReady = false
   #isOver = false
   #isPaused = false
   #isSlow = false
-  readonly #resends: Resends
-  /** Everything that was written, while it can still be written again; undefined once it cannot. */
+  readonly #resends = new Resends()
+  /** Everything that was written, as long as it can be resent; undefined afterwards. */
   #written: Uint8Array[] | undefined = []
   #writtenBytes = 0
-  /** What waits for the connection. */
+  /** Pieces of the body that wait for the connection. */
   #waiting: Uint8Array[] = []
   #trailers = ''
 
-  constructor(parts: EngineParts, request: CallRequest, listener: CallListener) {
+  constructor(parts: EngineParts, request: CallRequest, listener?: CallListener) {
     this.#parts = parts
     this.#request = request
     this.#address = request.address
-    this.#others = request.others ?? []
+    this.#fallbackAddresses = request.fallbackAddresses ?? []
     this.#listener = listener
-    this.#resends = new Resends(parts.loopTicks)
     this.responseSource = new MessageBody(parts.reader, this)
     if (request.body !== undefined) this.write(request.body)
     if (request.isOpen !== true) this.end()
@@ -59,7 +58,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     return this.#request.head.startsWith('HEAD ')
   }
 
-  /** Connects. A failure is reported later, never inside the call. */
+  /** Connects. A failure is reported only after this method has returned. */
   start(): this {
     try {
       this.#connect(undefined)
@@ -81,11 +80,9 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
 
   write(bytes: Uint8Array): boolean {
     if (this.#isOver || this.isRequestSent || bytes.length === 0) return true
-    if (this.#written !== undefined) {
-      this.#writtenBytes += bytes.length
-      if (this.#writtenBytes > replayLimit) this.#written = undefined
-      else this.#written.push(bytes)
-    }
+    this.#writtenBytes += bytes.length
+    if (this.#writtenBytes > replayLimit) this.#written = undefined
+    else this.#written?.push(bytes)
     if (!this.#isReady || this.#stream === undefined) {
       this.#waiting.push(bytes)
       return false
@@ -101,12 +98,25 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     if (this.#isReady && this.#stream !== undefined) this.#sendEnd(this.#stream)
   }
 
+  /** Number of written bytes that were not sent yet; all of them until the connection is made. */
+  get backlog(): number {
+    return this.#isReady ? (this.#stream?.backlog ?? 0) : this.#writtenBytes
+  }
+
+  #isCoded({ framesBodies }: UpstreamStream): boolean {
+    return this.#request.isChunked === true && !framesBodies
+  }
+
   #send(stream: UpstreamStream, piece: Uint8Array): void {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    const isCoded = this.#isCoded(stream)
+    if (isCoded) stream.sink.appendText(`${bytes.length.toString(16)}\r\n`)
     stream.sink.appendBytes(bytes, 0, bytes.length)
+    if (isCoded) stream.sink.appendText('\r\n')
   }
 
   #sendEnd(stream: UpstreamStream): void {
+    if (this.#isCoded(stream)) stream.sink.appendText('0\r\n\r\n')
     stream.sink.endBody('')
     stream.sink.flush()
   }
@@ -125,14 +135,14 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     for (const piece of waiting) this.#send(stream, piece)
     if (this.isRequestSent) this.#sendEnd(stream)
     else if (stream.sink.flush()) {
-      if (waiting.length > 0) this.#listener.onDrain?.()
+      if (waiting.length > 0) this.#listener?.onDrain?.()
     } else this.#isSlow = true
   }
 
   onUpstreamDrain(): void {
     if (!this.#isSlow) return
     this.#isSlow = false
-    this.#listener.onDrain?.()
+    this.#listener?.onDrain?.()
   }
 
   // --- the response ---
@@ -143,20 +153,22 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
 
   onResponseHead(): void {
     this.#written = undefined
-    this.#listener.onHead(this.responseHead.status, this.responseHead.headers)
-    if (!this.#isOver) this.responseSource.flow(this, false, true)
+    this.#listener?.onHead(this.responseHead.status, this.responseHead.headers)
+    if (this.#isOver) return
+    if (this.#listener === undefined) this.responseSource.discard()
+    else this.responseSource.flow(this, false, true)
   }
 
   onReadEnd(): void {
-    // Nothing is written anywhere.
+    // A call does not forward its response, so there is nothing to flush.
   }
 
   appendText(latin1: string): void {
-    if (!this.#isOver) this.#listener.onBytes(Buffer.from(latin1, 'latin1'))
+    if (!this.#isOver) this.#listener?.onBytes(Buffer.from(latin1, 'latin1'))
   }
 
   appendBytes(bytes: Buffer, start: number, end: number): void {
-    if (!this.#isOver) this.#listener.onBytes(Buffer.from(bytes.subarray(start, end)))
+    if (!this.#isOver) this.#listener?.onBytes(Buffer.from(bytes.subarray(start, end)))
   }
 
   endBody(trailers: string): void {
@@ -171,7 +183,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     if (!this.responseSource.ended || this.#isOver) return
     this.#over()
     stream.release()
-    this.#listener.onEnd(this.#trailers)
+    this.#listener?.onEnd(this.#trailers)
   }
 
   resumeBody(): void {
@@ -189,14 +201,14 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   }
 
   onTunnelBytes(): void {
-    // Upgrades are never asked for.
+    // A call never asks for an upgrade.
   }
 
   onTunnelEnd(): void {
-    // Upgrades are never asked for.
+    // A call never asks for an upgrade.
   }
 
-  // --- ends ---
+  // --- endings ---
 
   limit(ms: number): void {
     if (this.#isOver) return
@@ -211,7 +223,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   }
 
   onUpstreamFailure(stream: UpstreamStream, error: GatewayError): void {
-    // Before the connection stood, all of the request waits for it, however long that is.
+    // The whole request waits until the connection has been made, whatever its length.
     const whole = this.#isReady ? this.#written : this.#waiting
     if (whole !== undefined && this.#repeat(whole, stream, error)) return
     if (error.code === 'connect_failed' && this.#tryNext()) return
@@ -219,22 +231,26 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     this.#fail(error)
   }
 
-  /** Nothing has left yet: all of it waits still. */
+  /** Tries the next address. Returns false if there is none. The whole request still waits. */
   #tryNext(): boolean {
-    const [next, ...left] = this.#others
+    const [next, ...left] = this.#fallbackAddresses
     if (next === undefined || this.#isOver) return false
-    this.#others = left
+    this.#fallbackAddresses = left
     this.#address = next
     return unlessOverloaded(() => this.#connect(undefined))
   }
 
-  /** Sends all of it once more, on another connection, if that is safe; else returns false. */
-  #repeat(written: readonly Uint8Array[], died: UpstreamStream, error: GatewayError): boolean {
+  /** Resends the whole request on another connection if that is safe. Returns false otherwise. */
+  #repeat(
+    written: readonly Uint8Array[],
+    lostStream: UpstreamStream,
+    error: GatewayError,
+  ): boolean {
     if (this.#isOver) return false
-    if (!this.#resends.admits(died, error, this.#request.isOnce !== true)) return false
+    if (!this.#resends.admits(lostStream, error, this.#request.isOnce !== true)) return false
     this.#isReady = false
     this.#waiting = [...written]
-    return unlessOverloaded(() => this.#connect(died))
+    return unlessOverloaded(() => this.#connect(lostStream))
   }
 
   close(): void {
@@ -255,6 +271,6 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   #fail(error: GatewayError): void {
     if (this.#isOver) return
     this.#over()
-    this.#listener.onFailure(error)
+    this.#listener?.onFailure(error)
   }
 }

@@ -1,44 +1,28 @@
-import { list, optional, record, type Shape, text } from '../../base/shape.ts'
-import type { AccessLogRules } from '../../exchange/observe.ts'
-import { namedExpression } from '../../model/shapes.ts'
+import { type Infer, optional, record, text } from '../../base/shape.ts'
+import { attributeChanges } from '../../model/shapes.ts'
 import { BoundAttributes, Expression, observedParts } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** Version 1: what the user wrote. */
-export interface AccessLogConfig {
-  /** A line is written where it is true; always where absent. */
-  readonly filter?: string
-  readonly attributes?: {
-    readonly remove?: readonly string[]
-    readonly add?: readonly { readonly name: string; readonly expression: string }[]
-  }
-}
-
-const shape: Shape<AccessLogConfig> = record({
+/** The compiled form that proxies receive: the fields as the user wrote them. */
+const shape = record({
+  /** A log entry is written only if this expression is true. If omitted, all are written. */
   filter: optional(text),
-  attributes: optional(
-    record<NonNullable<AccessLogConfig['attributes']>>({
-      remove: optional(list(text)),
-      add: optional(list(namedExpression)),
-    }),
-  ),
+  attributes: optional(attributeChanges),
 })
 
-const apply: PolicyApply<AccessLogConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ filter, attributes }) {
     const condition = filter === undefined ? undefined : new Expression(filter)
     const changes = attributes && new BoundAttributes(attributes)
-    const expressions = [
-      ...(condition === undefined ? [] : [condition]),
-      ...(changes?.expressions ?? []),
-    ]
-    const accessLog: AccessLogRules = {
-      parts: observedParts(expressions),
-      accepts: (exchange) => condition === undefined || condition.evaluate(exchange) === true,
-      changes,
+    const expressions = [...(condition ? [condition] : []), ...(changes?.expressions ?? [])]
+    return {
+      accessLog: {
+        parts: observedParts(expressions),
+        accepts: (exchange) => condition === undefined || condition.evaluate(exchange) === true,
+        changes,
+      },
     }
-    return { accessLog }
   },
 }
 

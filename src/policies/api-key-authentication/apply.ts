@@ -1,6 +1,6 @@
 /**
- * API keys as bearer tokens (RFC 6750 section 2.1). On routes to model providers the places where SDKs
- * of their vendors put keys count as well.
+ * API keys as bearer tokens (RFC 6750 section 2.1). On routes to model providers, keys are also accepted
+ * in the header fields that the vendors' SDKs use.
  */
 import {
   ambiguous,
@@ -9,39 +9,29 @@ import {
   none,
 } from '../../auth/authorization-header.ts'
 import { removeVendorKeys, vendorKeysOf } from '../../auth/vendor-keys.ts'
-import { choice, list, record, type Shape, text } from '../../base/shape.ts'
-import {
-  next,
-  type RequestHead,
-  type RespondVerdict,
-  type Verdict,
-} from '../../exchange/exchange.ts'
-import { forwardingFacts } from '../../exchange/forwarding.ts'
+import { choice, type Infer, list, record, text } from '../../base/shape.ts'
+import { next, type RequestHead, refuse, type Verdict } from '../../exchange/exchange.ts'
+import { forwardingExtensions } from '../../exchange/forwarding.ts'
 import type { PolicyApply } from '../define.ts'
 import { ApiKeys } from './keys.ts'
 
-/** Version 1. */
-export interface ApiKeyAuthenticationConfig {
-  readonly mode: 'Strict' | 'Optional'
-  /**
-   * Digests of entries of Secrets, each a key as text, or JSON with `key` and `metadata`. Where
-   * there is none, no key is valid.
-   */
-  readonly entries: readonly string[]
-}
-
-const shape: Shape<ApiKeyAuthenticationConfig> = record({
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+const shape = record({
   mode: choice('Strict', 'Optional'),
+  /**
+   * Digests of Secret entries. Each entry is a key as plain text, or JSON with `key` and `metadata`.
+   * If the list is empty, no key is valid.
+   */
   entries: list(text),
 })
 
-const apply: PolicyApply<ApiKeyAuthenticationConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ mode, entries }, _callouts, secrets) {
     const keys = new ApiKeys(entries.map((digest) => secrets.value(digest)))
     return {
-      onRequest({ request, learned, facts }): Verdict {
-        const isModelRoute = facts.get(forwardingFacts.isModelRoute) === true
+      onRequest({ request, learned, extensions }): Verdict {
+        const isModelRoute = extensions.get(forwardingExtensions.isModelRoute) === true
         const bearer = credentialsOf(request.headers, 'bearer')
         const key = isModelRoute ? onlyKeyOf(request, bearer) : bearer
         if (key === none) return mode === 'Optional' ? next : missing
@@ -59,7 +49,7 @@ const apply: PolicyApply<ApiKeyAuthenticationConfig> = {
 
 export default apply
 
-/** Some clients send the same key in several places; different keys leave open which one counts. */
+/** Some clients send the same key in several headers. If the keys differ, the request has no valid key. */
 function onlyKeyOf(request: RequestHead, bearer: Credentials): Credentials {
   const others = vendorKeysOf(request)
   if (others.size === 0 || bearer === ambiguous) return bearer
@@ -68,12 +58,6 @@ function onlyKeyOf(request: RequestHead, bearer: Credentials): Credentials {
   return keys.size === 1 ? key : ambiguous
 }
 
-const refusal = (why: string): RespondVerdict => ({
-  kind: 'respond',
-  status: 401,
-  body: `api key authentication failure: ${why}`,
-  reason: 'APIKeyAuth',
-  refusal: true,
-})
-const missing = refusal('no API Key found')
-const invalid = refusal('invalid credentials')
+const failure = 'api key authentication failure'
+const missing = refuse(401, 'APIKeyAuth', `${failure}: no API Key found`)
+const invalid = refuse(401, 'APIKeyAuth', `${failure}: invalid credentials`)

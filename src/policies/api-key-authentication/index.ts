@@ -2,12 +2,10 @@ import type { ReferencedSecret, References } from '../../model/references.ts'
 import type { SecretRef } from '../../model/resources.ts'
 import { type Infer, object, optional, required } from '../../schema/field.ts'
 import { exactlyOneOf } from '../../schema/rules.ts'
-import { sectionField } from '../../schema/section-field.ts'
 import { credentialMode } from '../../schema/shapes/authentication.ts'
 import { localObjectReference } from '../../schema/shapes/references.ts'
 import { labels } from '../../schema/shapes/selectors.ts'
-import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
-import type { ApiKeyAuthenticationConfig } from './apply.ts'
+import { definePolicy, type PolicyProblem } from '../define.ts'
 
 const secretSelector = object('SecretSelector', {
   matchLabels: required(labels, 'Labels that a Secret must have.'),
@@ -27,14 +25,7 @@ const apiKeyAuthenticationSchema = object(
 )
 type ApiKeyAuthenticationSpec = Infer<typeof apiKeyAuthenticationSchema>
 
-const apiKeyAuthenticationField = sectionField({
-  section: 'traffic',
-  field: 'apiKeyAuthentication',
-  schema: apiKeyAuthenticationSchema,
-  doc: 'Asks for an API key.',
-})
-
-/** Why an entry cannot serve, by what observation found. */
+/** Why an entry cannot be used as a key, by its `apiKey` metadata. */
 const reasons: Readonly<Record<string, string>> = {
   empty: 'is empty',
   'not-json': 'begins with { and is not JSON',
@@ -43,13 +34,10 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * Entries that cannot serve are named and left out. Where none is left the policy stays in force
- * without a valid key: Strict then refuses everyone, and the status says why.
+ * Leaves out entries that cannot be used as keys, and reports them. If no entry is left, the policy still
+ * applies, but no key is valid: Strict rejects all requests, and the status says why.
  */
-function compile(
-  spec: ApiKeyAuthenticationSpec,
-  references: References,
-): Compiled<ApiKeyAuthenticationConfig> {
+function compile(spec: ApiKeyAuthenticationSpec, references: References) {
   const { mode = 'Strict' } = spec
   const path = spec.secretRef === undefined ? 'secretSelector' : 'secretRef'
   const found = findSecrets(spec, references)
@@ -64,7 +52,7 @@ function compile(
     }
   }
   const config = { mode, entries: entries.map(({ digest }) => digest) }
-  return { config, problems, protects: true, secrets: entries }
+  return { config, problems, protects: true as const, secrets: entries }
 }
 
 function findSecrets(
@@ -76,7 +64,7 @@ function findSecrets(
     return secret === undefined ? `Secret ${secretRef.name} does not exist` : [secret]
   }
   const labels = secretSelector?.matchLabels ?? {}
-  // It would make a key of every entry of every Secret in the namespace, private keys included.
+  // Without labels every Secret in the namespace would match, including private keys for TLS.
   if (Object.keys(labels).length === 0) return 'matchLabels is empty'
   const secrets = references.secretsWith(labels)
   return secrets.length === 0 ? 'no Secret has these labels' : secrets
@@ -92,7 +80,7 @@ function collect(
     const ref = secret.ref(key)
     if (ref !== undefined && (apiKey === 'plain' || apiKey === 'json')) entries.push(ref)
     else {
-      const message = `entry ${key} of Secret ${secret.label} ${reasons[apiKey] ?? 'is no key'}`
+      const message = `entry ${key} of Secret ${secret.label} ${reasons[apiKey] ?? 'is not a key'}`
       problems.push({ path, message, partial: true })
     }
   }
@@ -102,12 +90,14 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
   return a < b ? -1 : 1
 }
 
-/** Asks for an API key. */
-export const apiKeyAuthentication = definePolicy(apiKeyAuthenticationField, {
+/** Requires requests to carry a valid API key. */
+export const apiKeyAuthentication = definePolicy({
+  section: 'traffic',
+  field: 'apiKeyAuthentication',
+  schema: apiKeyAuthenticationSchema,
+  doc: 'Asks for an API key.',
   security: true,
   preRouting: true,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

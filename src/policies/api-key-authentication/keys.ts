@@ -1,12 +1,12 @@
-/** API keys by their digests, so that finding one takes no time that depends on its characters. */
 import { hash } from 'node:crypto'
 import { redacted } from '../../base/credential-names.ts'
 import type { LearnedRecord, LearnedValue } from '../../exchange/learned.ts'
 
+/** Looks up API keys by digest, so that the time of a lookup reveals nothing about valid keys. */
 export class ApiKeys {
   readonly #byDigest = new Map<string, LearnedRecord>()
 
-  /** Entries of Secrets, as they are; where several have the same key, the first counts. */
+  /** Parses the contents of Secret entries. If several have the same key, the first one is used. */
   constructor(entries: Iterable<Uint8Array>) {
     for (const entry of entries) {
       const { key, metadata } = parseEntry(Buffer.from(entry).toString())
@@ -15,7 +15,7 @@ export class ApiKeys {
     }
   }
 
-  /** What is known of a key as a header carries it; undefined where it is nobody's. */
+  /** Returns the metadata of a key that was read from a header; undefined if the key is not valid. */
   find(key: string): LearnedRecord | undefined {
     return this.#byDigest.get(hash('sha256', Buffer.from(key, 'latin1')))
   }
@@ -26,7 +26,7 @@ interface Entry {
   readonly metadata: LearnedValue | undefined
 }
 
-/** The control plane sends only those that can be read. */
+/** Throws if the entry cannot be read, but the control plane sends no such entries. */
 function parseEntry(text: string): Entry {
   const trimmed = text.trim()
   if (!trimmed.startsWith('{')) return { key: trimmed, metadata: undefined }
@@ -35,7 +35,7 @@ function parseEntry(text: string): Entry {
   return { key, metadata }
 }
 
-/** Members of an object stand beside `key`; whatever else it is stands under `metadata`. */
+/** Metadata that expressions can read. Members of an object are put next to the redacted `key`. */
 function visible(metadata: LearnedValue | undefined): LearnedRecord {
   if (metadata === undefined || metadata === null) return { key: redacted }
   const isObject = typeof metadata === 'object' && !Array.isArray(metadata)

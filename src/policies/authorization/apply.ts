@@ -1,17 +1,10 @@
-import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
+import { type Exchange, next, refuse, type Verdict } from '../../exchange/exchange.ts'
 import { bufferBodies } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
-import { type AuthorizationConfig, shape } from './config.ts'
-import { AuthorizationRules } from './rules.ts'
+import { type AuthorizationConfig, AuthorizationRules, shape } from './rules.ts'
 
-/** Does not say which rule it was: that would tell a caller what to try next. */
-const refused: RespondVerdict = {
-  kind: 'respond',
-  status: 403,
-  body: 'authorization failed',
-  reason: 'Authorization',
-  refusal: true,
-}
+/** Does not name the rule that refused the request, since that would help an attacker. */
+const refused = refuse(403, 'Authorization', 'authorization failed')
 
 const apply: PolicyApply<readonly AuthorizationConfig[]> = {
   shape,

@@ -1,13 +1,25 @@
-import { definePolicy } from '../define.ts'
-import { compile } from './compile.ts'
-import { authorizationField } from './schema.ts'
+import type { Infer } from '../../schema/field.ts'
+import { authorization as schema } from '../../schema/shapes/authentication.ts'
+import { type Compiled, definePolicy } from '../define.ts'
+import type { AuthorizationConfig } from './rules.ts'
 
-/** Allows or refuses requests by expressions; the rules of all policies that apply are joined. */
-export const authorization = definePolicy(authorizationField, {
+/** Expressions are checked for all kinds in derive/expressions.ts, so nothing is left to check here. */
+export function compile({
+  action = 'Allow',
+  policy,
+}: Infer<typeof schema>): Compiled<AuthorizationConfig> {
+  return { config: { action, expressions: policy.matchExpressions }, problems: [] }
+}
+
+/** Allows or refuses requests by expressions. The rules of all policies that apply are combined. */
+export const authorization = definePolicy({
+  section: 'traffic',
+  field: 'authorization',
+  schema,
+  doc: 'Allows or refuses requests by expressions, after authentication. Rules of all policies that apply are joined.',
   security: true,
   preRouting: true,
   merge: 'append',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,21 +1,28 @@
-/** Whether pooled rules let a request pass. */
+import { choice, type Infer, list, record, text } from '../../base/shape.ts'
 import { type CelResult, isCelError } from '../../cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import { type BodyNeeds, Expression } from '../../variables/index.ts'
-import type { AuthorizationConfig } from './config.ts'
+
+/** The compiled form that proxies receive: one rule. */
+export const shape = record({
+  action: choice('Allow', 'Deny', 'Require'),
+  /** The rule matches if any of these expressions is true. */
+  expressions: list(text),
+})
+export type AuthorizationConfig = Infer<typeof shape>
 
 /**
- * Rules of all policies that apply, whatever their order:
+ * Evaluates the rules of all policies that apply; their order does not matter:
  *
- *   any expression of a Deny rule hits           refused
- *   a Require rule without a true expression     refused
- *   an Allow rule has a true expression          allowed
- *   there are Allow rules, none has one          refused
- *   otherwise                                    allowed
+ *   an expression of a Deny rule is true                   refused
+ *   a Require rule without a true expression               refused
+ *   an Allow rule has a true expression                    allowed
+ *   there are Allow rules, but no true expression in them  refused
+ *   otherwise                                              allowed
  */
 export class AuthorizationRules implements BodyNeeds {
   readonly #deny: readonly Expression[]
-  /** One list for each rule. */
+  /** One list of expressions per Require rule. */
   readonly #require: readonly (readonly Expression[])[]
   readonly #allow: readonly Expression[]
   readonly #hasAllowRules: boolean
@@ -36,7 +43,7 @@ export class AuthorizationRules implements BodyNeeds {
     )
   }
 
-  /** May the request pass? Bodies that the rules read must be in memory. */
+  /** Is the request allowed? Bodies that the rules read must already be buffered. */
   allows(exchange: Exchange): boolean {
     for (const expression of this.#deny) {
       if (mustDeny(expression.evaluate(exchange))) return false
@@ -54,8 +61,9 @@ function hasTrue(expressions: readonly Expression[], exchange: Exchange): boolea
 }
 
 /**
- * A missing key or null is no match. Whatever else is no bool (a wrong type, too much work, a body
- * over its limit) hits: nobody gets past a Deny rule by making it fail.
+ * Does the result of a Deny expression refuse the request? False, null and a missing key do not. Every
+ * other result (a wrong type, too much work, a body over its limit) does, so that a client cannot
+ * bypass a Deny rule by making it fail.
  */
 function mustDeny(result: CelResult): boolean {
   if (typeof result === 'boolean') return result

@@ -1,16 +1,13 @@
-/** The settings that every kind of backend takes. */
-import { type Infer, object, optional } from '../../schema/field.ts'
-import { backendAuth, backendAuthField } from './auth/schema.ts'
-import { backendHttp, backendHttpField } from './http/schema.ts'
-import { backendTcp, backendTcpField } from './tcp/schema.ts'
-import { backendTls, backendTlsField } from './tls/schema.ts'
+/** The policies that every kind of backend supports. */
+import { object, optional } from '../../schema/field.ts'
+import { backendAuth } from './auth/index.ts'
+import { backendHttp } from './http/index.ts'
+import { backendTcp } from './tcp/index.ts'
+import { backendTls } from './tls/index.ts'
 
-const backendSimpleFields = {
-  tcp: optional(backendTcp, backendTcpField.doc),
-  tls: optional(backendTls, backendTlsField.doc),
-  http: optional(backendHttp, backendHttpField.doc),
-  auth: optional(backendAuth, backendAuthField.doc),
-} as const
-
-export const backendSimple = object('BackendSimple', backendSimpleFields)
-export type BackendSimpleSpec = Infer<typeof backendSimple>
+export const backendSimple = object('BackendSimple', {
+  tcp: optional(backendTcp.schema, backendTcp.doc),
+  tls: optional(backendTls.schema, backendTls.doc),
+  http: optional(backendHttp.schema, backendHttp.doc),
+  auth: optional(backendAuth.schema, backendAuth.doc),
+})

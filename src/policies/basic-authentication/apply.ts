@@ -1,28 +1,28 @@
 /** HTTP Basic authentication (RFC 7617). */
 import { ambiguous, credentialsOf, none } from '../../auth/authorization-header.ts'
-import { choice, list, record, type Shape, text } from '../../base/shape.ts'
-import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
+import { choice, type Infer, list, record, text } from '../../base/shape.ts'
+import {
+  type Exchange,
+  next,
+  type RespondVerdict,
+  refuse,
+  type Verdict,
+} from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
 import { Users } from './users.ts'
 
-/** Version 1. */
-export interface BasicAuthenticationConfig {
-  readonly mode: 'Strict' | 'Optional'
-  readonly realm: string
-  /**
-   * Digests of texts in htpasswd format: single lines, or a whole file. Where there is none, no
-   * credentials are valid.
-   */
-  readonly files: readonly string[]
-}
-
-const shape: Shape<BasicAuthenticationConfig> = record({
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+const shape = record({
   mode: choice('Strict', 'Optional'),
   realm: text,
+  /**
+   * Digests of texts in htpasswd format, each a single line or a whole file. If the list is empty, no
+   * credentials are valid.
+   */
   files: list(text),
 })
 
-const apply: PolicyApply<BasicAuthenticationConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ mode, realm, files }, _callouts, secrets) {
     const users = new Users(files.map((digest) => Buffer.from(secrets.value(digest)).toString()))
@@ -53,22 +53,18 @@ export default apply
 function refusal(realm: string, why: string): RespondVerdict {
   const quoted = realm.replaceAll(/["\\]/g, '\\$&')
   return {
-    kind: 'respond',
-    status: 401,
+    ...refuse(401, 'BasicAuth', `basic authentication failure: ${why}`),
     headers: [['www-authenticate', `Basic realm="${quoted}"`]],
-    body: `basic authentication failure: ${why}`,
-    reason: 'BasicAuth',
-    refusal: true,
   }
 }
 
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-// RFC 7617 section 2: neither part may hold one. Some hashes end at the first zero byte.
+// RFC 7617 section 2 forbids control characters in both parts. Some hashes end at the first zero byte.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through
 const control = /[\u0000-\u001f\u007f]/
 
-/** Undefined where it is not base 64 of UTF-8 with a colon. */
+/** Returns undefined if the credentials are not base64 of UTF-8 text with a colon. */
 function decode(credentials: string): { user: string; password: string } | undefined {
   if (!base64.test(credentials)) return undefined
   let text: string

@@ -1,15 +1,13 @@
 import { htpasswdLinePattern } from '../../base/htpasswd.ts'
 import { isFieldValue } from '../../model/header-changes.ts'
 import { inlineSecretRef } from '../../model/inline-secrets.ts'
-import type { ReferencedSecret, References } from '../../model/references.ts'
+import { missingEntry, type References } from '../../model/references.ts'
 import type { SecretRef } from '../../model/resources.ts'
 import { type Infer, list, object, optional, text } from '../../schema/field.ts'
 import { exactlyOneOf } from '../../schema/rules.ts'
-import { sectionField } from '../../schema/section-field.ts'
 import { credentialMode } from '../../schema/shapes/authentication.ts'
 import { localObjectReference } from '../../schema/shapes/references.ts'
-import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
-import type { BasicAuthenticationConfig } from './apply.ts'
+import { definePolicy, type PolicyProblem } from '../define.ts'
 
 const htpasswdLine = text({
   min: 1,
@@ -42,13 +40,6 @@ const basicAuthenticationSchema = object(
 )
 type BasicAuthenticationSpec = Infer<typeof basicAuthenticationSchema>
 
-const basicAuthenticationField = sectionField({
-  section: 'traffic',
-  field: 'basicAuthentication',
-  schema: basicAuthenticationSchema,
-  doc: 'Asks for user name and password (RFC 7617).',
-})
-
 const entryName = '.htaccess'
 
 interface Credentials {
@@ -57,13 +48,10 @@ interface Credentials {
 }
 
 /**
- * Where the Secret is missing or unusable the policy stays in force with nobody's credentials:
- * Strict then refuses everyone, and the status says why.
+ * If the Secret is missing or unusable, the policy still applies, but no credentials are valid: Strict
+ * rejects all requests, and the status says why.
  */
-function compile(
-  spec: BasicAuthenticationSpec,
-  references: References,
-): Compiled<BasicAuthenticationConfig> {
+function compile(spec: BasicAuthenticationSpec, references: References) {
   const { mode = 'Strict', realm = 'Restricted' } = spec
   if (!isFieldValue(realm)) {
     return { problems: [{ path: 'realm', message: 'holds characters that no header can carry' }] }
@@ -73,10 +61,10 @@ function compile(
       ? inlineUsers(spec.users ?? [])
       : fromSecret(spec.secretRef.name, references)
   const config = { mode, realm, files: files.map(({ digest }) => digest) }
-  return { config, problems, protects: true, secrets: files }
+  return { config, problems, protects: true as const, secrets: files }
 }
 
-/** Their form was checked when they were written; here they are known by their digests only. */
+/** `users` are digests: when the object was observed, its lines were checked and replaced by them. */
 function inlineUsers(users: readonly string[]): Credentials {
   const files = users.map((line, index) => inlineSecretRef(line, `users[${index}]`))
   return { files, problems: [] }
@@ -90,7 +78,7 @@ function fromSecret(name: string, references: References): Credentials {
   })
   if (secret === undefined) return unusable(`Secret ${name} does not exist`)
   const ref = secret.ref(entryName)
-  if (ref === undefined) return unusable(missingEntry(secret))
+  if (ref === undefined) return unusable(missingEntry(secret, entryName))
   const lines = secret.entries[entryName]?.htpasswd ?? []
   const bad = lines.filter(({ hash }) => hash === 'unsupported' || hash === 'malformed')
   const where = `${entryName} of Secret ${secret.label}`
@@ -104,17 +92,14 @@ function fromSecret(name: string, references: References): Credentials {
   return { files: [ref], problems }
 }
 
-function missingEntry({ label, entries }: ReferencedSecret): string {
-  const names = Object.keys(entries).sort().join(', ')
-  return `Secret ${label} has no entry ${entryName}${names === '' ? '' : `, only ${names}`}`
-}
-
-/** Asks for user name and password. */
-export const basicAuthentication = definePolicy(basicAuthenticationField, {
+/** Requires requests to carry a valid user name and password. */
+export const basicAuthentication = definePolicy({
+  section: 'traffic',
+  field: 'basicAuthentication',
+  schema: basicAuthenticationSchema,
+  doc: 'Asks for user name and password (RFC 7617).',
   security: true,
   preRouting: true,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,13 +1,13 @@
-/** Who may come in, from texts in htpasswd format. */
 import { passwordChecker } from '../../auth/passwords/checker.ts'
 import { htpasswdLines, type PasswordHashKind, passwordHashKind } from '../../base/htpasswd.ts'
 
+/** Users and their password hashes, read from texts in htpasswd format. */
 export class Users {
   readonly #hashes = new Map<string, string>()
-  /** Checked for names that nobody has, so that the time taken does not tell who exists. */
+  /** A hash to check for unknown users, so that the time of a check does not reveal which users exist. */
   readonly #decoy: string
 
-  /** A name that is there twice has its first password, as in Apache. */
+  /** If a user name occurs several times, the first password is used, as in Apache. */
   constructor(texts: Iterable<string>) {
     for (const text of texts) {
       for (const { user, hash } of htpasswdLines(text)) {
@@ -18,19 +18,19 @@ export class Users {
     this.#decoy = slowest(this.#hashes.values())
   }
 
-  /** Rejects with `overloaded` where too many passwords wait to be checked. */
+  /** Rejects with `overloaded` if too many password checks are queued. */
   check(user: string, password: string): boolean | Promise<boolean> {
     const known = this.#hashes.get(user)
-    const fits = passwordChecker.check(password, known ?? this.#decoy)
-    return known === undefined ? never(fits) : fits
+    const matches = passwordChecker.check(password, known ?? this.#decoy)
+    return known === undefined ? falseAfter(matches) : matches
   }
 }
 
-function never(fits: boolean | Promise<boolean>): boolean | Promise<boolean> {
-  return fits instanceof Promise ? fits.then(() => false) : false
+function falseAfter(matches: boolean | Promise<boolean>): boolean | Promise<boolean> {
+  return matches instanceof Promise ? matches.then(() => false) : false
 }
 
-/** In the order of the time that they take. */
+/** Kinds of password hashes from the fastest to the slowest. */
 const bySlowness: readonly PasswordHashKind[] = ['sha1', 'crypt', 'apr1', 'bcrypt']
 
 function slowest(hashes: Iterable<string>): string {

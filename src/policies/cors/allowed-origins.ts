@@ -1,16 +1,16 @@
-/** Which origins a CORS policy allows. */
 import { type Origin, originText, parseOrigin } from '../../model/origin.ts'
 
 interface Wildcard {
   readonly scheme: string
   readonly port: string
-  /** `.example.com`; empty where every host fits. */
+  /** Suffix of the host, such as `.example.com`; empty if every host matches. */
   readonly suffix: string
 }
 
 /**
- * A test of Origin header values. `*` alone takes every value, `null` of sandboxed pages included;
- * `*` in front of a host stands for one or more labels (Gateway API, HTTPCORSFilter.allowOrigins).
+ * Makes a function that tests an Origin header. The entry `*` allows every value, even the `null` of
+ * sandboxed pages. A `*` at the start of a host matches one or more labels (Gateway API,
+ * HTTPCORSFilter.allowOrigins).
  */
 export function originTest(origins: readonly string[]): (header: string) => boolean {
   if (origins.includes('*')) return () => true
@@ -23,7 +23,7 @@ export function originTest(origins: readonly string[]): (header: string) => bool
   }
 }
 
-/** `scheme://*:port` or `scheme://*.suffix:port`. */
+/** Parses `scheme://*:port` or `scheme://*.suffix:port`. */
 function parseWildcard(text: string): Wildcard {
   const [scheme = '', rest = ''] = text.split('://')
   const [host = '', port = ''] = rest.split(':')

@@ -1,39 +1,31 @@
 /**
- * CORS as the Fetch standard has it (section 3.2), in the shape of the Gateway API's filter.
+ * CORS as the Fetch standard (section 3.2) and the CORS filter of Gateway API define it.
  *
- *   no Origin                        passes; the response only says that it depends on Origin
- *   OPTIONS of an allowed origin     answered here, before any credential is asked for
+ *   no Origin                        passed on; only `Vary: Origin` is added to the response
+ *   OPTIONS of an allowed origin     answered here, before any policy requires credentials
  *   preflight of another origin      answered here, without the headers that would allow it
- *   anything else                    passes; the response gets the headers, errors included
+ *   any other request                passed on; the response gets the headers, even if it is an error
  */
-import { count, flag, list, record, type Shape, text } from '../../base/shape.ts'
+import { count, flag, type Infer, list, record, text } from '../../base/shape.ts'
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
 import { originTest } from './allowed-origins.ts'
 
-/** Version 1. Lists are as the user wrote them, names of headers and methods included. */
-export interface CorsConfig {
+/** The compiled form that proxies receive. Names of headers and methods are as the user wrote them. */
+const shape = record({
   /**
-   * `*`; or `scheme://host:port`, lower case, with the port always written, whose host may be `*`
-   * or begin with `*.`.
+   * `*`, or `scheme://host:port` in lower case with an explicit port, whose host may be `*` or begin
+   * with `*.`.
    */
-  readonly origins: readonly string[]
-  readonly credentials: boolean
-  readonly methods: readonly string[]
-  readonly requestHeaders: readonly string[]
-  readonly responseHeaders: readonly string[]
-  /** Seconds. */
-  readonly maxAge: number
-}
-
-const shape: Shape<CorsConfig> = record({
   origins: list(text),
   credentials: flag,
   methods: list(text),
   requestHeaders: list(text),
   responseHeaders: list(text),
+  /** Value of Access-Control-Max-Age in seconds. */
   maxAge: count,
 })
+type CorsConfig = Infer<typeof shape>
 
 type Pair = readonly [string, string]
 type Request = Exchange['request']
@@ -44,14 +36,14 @@ const allowOrigin = 'access-control-allow-origin'
 const allowCredentials = 'access-control-allow-credentials'
 const expose = 'access-control-expose-headers'
 
-/** Each policy notes the origin under a key of its own: two phases may judge it differently. */
+/** Numbers the policies, so that those of both phases store the origin under different keys. */
 let policies = 0
 
 const apply: PolicyApply<CorsConfig> = {
   shape,
   bind(config) {
     const isAllowed = originTest(config.origins)
-    const fact = `cors.${policies++}`
+    const extension = `cors.${policies++}`
     return {
       onRequest(exchange): Verdict {
         const { request } = exchange
@@ -62,14 +54,14 @@ const apply: PolicyApply<CorsConfig> = {
           if (allowed) return preflight(allowedPairs(config, origin, request))
           if ((request.headers.get(requestMethod) ?? '') !== '') return preflight([])
         }
-        exchange.facts.set(fact, allowed ? origin : undefined)
+        exchange.extensions.set(extension, allowed ? origin : undefined)
         return next
       },
       onResponse(exchange) {
         if (exchange.response === undefined) return
         varyByOrigin(exchange.response.headers)
-        if (exchange.facts.has(fact)) {
-          decide(config, exchange.facts.get(fact), exchange.response.headers)
+        if (exchange.extensions.has(extension)) {
+          decide(config, exchange.extensions.get(extension), exchange.response.headers)
         }
       },
     }
@@ -80,16 +72,16 @@ export default apply
 
 type Fields = NonNullable<Exchange['response']>['headers']
 
-/** A cache must not give the answer for one origin to another. */
+/** Adds Vary, so that caches do not serve the response for one origin to another. */
 function varyByOrigin(headers: Fields): void {
   const known = headers.getAll('vary').join(',').toLowerCase()
   if (!/(?:^|,)\s*(?:origin|\*)\s*(?:,|$)/.test(known)) headers.add('vary', 'Origin')
 }
 
-/** The policy decides, not the upstream: what that says about origins is replaced. */
+/** Replaces CORS headers of the upstream: only the policy decides which origins are allowed. */
 function decide(config: CorsConfig, origin: unknown, headers: Fields): void {
   const [wildcard] = config.responseHeaders
-  // Credentialed requests take `*` literally, so the names are listed.
+  // Browsers do not treat `*` as a wildcard for requests with credentials, so the names are listed.
   const names =
     wildcard === '*' && config.credentials ? namesOf(headers) : config.responseHeaders.join(',')
   headers.remove(allowOrigin)
@@ -101,7 +93,7 @@ function decide(config: CorsConfig, origin: unknown, headers: Fields): void {
   if (names !== '') headers.set(expose, names)
 }
 
-/** Names that a script may not read by default, without those that it may never read. */
+/** Names that scripts can always read or never read, so they are not listed. */
 const neverListed = new Set(['set-cookie', 'vary', allowOrigin, allowCredentials, expose])
 
 function namesOf(headers: Fields): string {
@@ -138,7 +130,7 @@ function allowedPairs(config: CorsConfig, origin: string, { headers }: Request):
   return pairs
 }
 
-/** `*` stands for what was asked; for `*` itself only where no credentials are allowed. */
+/** Replaces `*` by the requested names, since `*` is not a wildcard for requests with credentials. */
 function listOrEcho(list: readonly string[], asked: string, credentials: boolean): string {
   if (list[0] !== '*') return list.join(',')
   if (asked !== '') return asked

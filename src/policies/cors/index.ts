@@ -1,27 +1,15 @@
 import type { Infer } from '../../schema/field.ts'
-import { sectionField } from '../../schema/section-field.ts'
 import { corsFilter } from '../../schema/shapes/cors.ts'
-import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
-import type { CorsConfig } from './apply.ts'
+import { definePolicy, type PolicyProblem } from '../define.ts'
 
-const corsSchema = corsFilter
-type CorsSpec = Infer<typeof corsSchema>
-
-const corsField = sectionField({
-  section: 'traffic',
-  field: 'cors',
-  schema: corsSchema,
-  doc: 'Answers preflight requests and adds the CORS response headers (HTTPRoute CORS filter).',
-})
-
-/** Seconds (Gateway API, HTTPCORSFilter.maxAge). */
+/** Default in seconds (Gateway API, HTTPCORSFilter.maxAge). */
 const defaultMaxAge = 5
 
 const form = /^(https?):\/\/([^/:]+)(?::([0-9]+))?$/i
 const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443' }
 
-/** An origin that can never be met is named, and left out; the others hold. */
-function compile(spec: CorsSpec): Compiled<CorsConfig> {
+/** Leaves out origins that no request can have, and reports them. */
+function compile(spec: Infer<typeof corsFilter>) {
   const problems: PolicyProblem[] = []
   const origins = (spec.allowOrigins ?? []).flatMap((text, index) => {
     const origin = text === '*' ? text : normalize(text)
@@ -30,7 +18,7 @@ function compile(spec: CorsSpec): Compiled<CorsConfig> {
     problems.push({ path: `allowOrigins[${index}]`, message })
     return []
   })
-  const config: CorsConfig = {
+  const config = {
     origins,
     credentials: spec.allowCredentials === true,
     methods: spec.allowMethods ?? [],
@@ -48,11 +36,13 @@ function normalize(text: string): string | undefined {
 }
 
 /** Answers preflight requests, and tells browsers which origins may read responses. */
-export const cors = definePolicy(corsField, {
+export const cors = definePolicy({
+  section: 'traffic',
+  field: 'cors',
+  schema: corsFilter,
+  doc: 'Answers preflight requests and adds the CORS response headers (HTTPRoute CORS filter).',
   security: false,
   preRouting: true,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,17 +1,12 @@
-import { list, record, type Shape, text } from '../../base/shape.ts'
+import { type Infer, list, record, text } from '../../base/shape.ts'
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import { isSameHost, originText, parseOrigin } from '../../model/origin.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** Version 1. */
-export interface CsrfConfig {
-  /** `scheme://host:port`, lower case, with the port always written. */
-  readonly additionalOrigins: readonly string[]
-}
+/** The compiled form that proxies receive. Origins are `scheme://host:port` in lower case with an explicit port. */
+const shape = record({ additionalOrigins: list(text) })
 
-const shape: Shape<CsrfConfig> = record({ additionalOrigins: list(text) })
-
-/** Methods that change nothing (RFC 9110 section 9.2.1); TRACE is left to the upstream's mercy. */
+/** Safe methods (RFC 9110 section 9.2.1) except TRACE. */
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 const refused: RespondVerdict = {
@@ -22,7 +17,7 @@ const refused: RespondVerdict = {
   reason: 'DirectResponse',
 }
 
-const apply: PolicyApply<CsrfConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ additionalOrigins }) {
     const listed = new Set(additionalOrigins)
@@ -34,17 +29,17 @@ const apply: PolicyApply<CsrfConfig> = {
       const origin = parseOrigin(header)
       return origin !== undefined && isSameHost(origin, authority)
     }
-    /** Of several lines nobody knows which one counts: each must allow. */
+    /** If a header occurs several times, each of its values must allow the request. */
     const isAllowed = ({ method, authority, headers }: Exchange['request']): boolean => {
       if (safeMethods.has(method)) return true
       const sites = headers.getAll('sec-fetch-site')
       const origins = headers.getAll('origin')
       if (sites.length > 0) {
-        // Said by the browser itself, which no page can change.
+        // Browsers set Sec-Fetch-Site themselves; scripts cannot change it.
         if (sites.every((site) => site === 'same-origin' || site === 'none')) return true
         return origins.length > 0 && origins.every(isListed)
       }
-      // Neither header: not a browser, or the same origin in an old one.
+      // Without both headers, the client is no browser, or an old browser with a same-origin request.
       return origins.every((origin) => isOwn(origin, authority) || isListed(origin))
     }
     return {

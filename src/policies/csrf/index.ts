@@ -1,10 +1,8 @@
 import { originText, parseOrigin } from '../../model/origin.ts'
 import { type Infer, list, object, optional, text } from '../../schema/field.ts'
-import { sectionField } from '../../schema/section-field.ts'
-import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
-import type { CsrfConfig } from './apply.ts'
+import { definePolicy, type PolicyProblem } from '../define.ts'
 
-// A ShortString of this form.
+// Like the type ShortString, with a pattern for origins.
 const originString = text({
   name: 'Origin',
   min: 1,
@@ -19,17 +17,9 @@ const csrfSchema = object('CSRF', {
     'Origins that may send such requests beside the destination itself; scheme, host and port must agree.',
   ),
 })
-type CsrfSpec = Infer<typeof csrfSchema>
 
-const csrfField = sectionField({
-  section: 'traffic',
-  field: 'csrf',
-  schema: csrfSchema,
-  doc: 'Refuses cross-site requests that change something, by Sec-Fetch-Site or Origin.',
-})
-
-/** An origin without a port that is known for its scheme can never be met, which is a problem. */
-function compile({ additionalOrigins = [] }: CsrfSpec): Compiled<CsrfConfig> {
+/** An origin needs a port if its scheme has no default port; otherwise no request could match it. */
+function compile({ additionalOrigins = [] }: Infer<typeof csrfSchema>) {
   const problems: PolicyProblem[] = []
   const origins = additionalOrigins.flatMap((text, index) => {
     const origin = parseOrigin(text)
@@ -41,12 +31,13 @@ function compile({ additionalOrigins = [] }: CsrfSpec): Compiled<CsrfConfig> {
   return { config: { additionalOrigins: origins }, problems }
 }
 
-/** Refuses cross-site requests that change something. */
-export const csrf = definePolicy(csrfField, {
+/** Refuses cross-site requests, except those with safe methods. */
+export const csrf = definePolicy({
+  section: 'traffic',
+  field: 'csrf',
+  schema: csrfSchema,
+  doc: 'Refuses cross-site requests that change something, by Sec-Fetch-Site or Origin.',
   security: true,
-  preRouting: false,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

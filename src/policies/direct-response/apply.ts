@@ -1,24 +1,14 @@
-import { integer, optional, record, type Shape, text } from '../../base/shape.ts'
+import { type Infer, integer, optional, record, text } from '../../base/shape.ts'
 import type { RespondVerdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** Version 1. */
-export interface DirectResponseConfig {
-  /** 200..599. */
-  readonly status: number
-  /** No body where absent. */
-  readonly body?: string
-}
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+const shape = record({ status: integer(200, 599), body: optional(text) })
 
-const shape: Shape<DirectResponseConfig> = record({
-  status: integer(200, 599),
-  body: optional(text),
-})
-
-const apply: PolicyApply<DirectResponseConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ status, body }) {
-    // No Content-Type is guessed: the interface has no field for one.
+    // The policy has no field for Content-Type, and none is guessed.
     const verdict: RespondVerdict = { kind: 'respond', status, body, reason: 'DirectResponse' }
     return { onRequest: () => verdict }
   },

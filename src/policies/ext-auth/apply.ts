@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Exchange, Verdict } from '../../exchange/exchange.ts'
 import type { PolicyApply } from '../define.ts'
+import type { Authorizer } from './authorizer.ts'
 import { CallerReader } from './caller.ts'
-import type { Surroundings } from './check-request.ts'
+import type { RequestStamps } from './check-request.ts'
 import { type ExtAuthConfig, shape } from './config.ts'
 import { GrpcAuthorizer } from './grpc.ts'
 import { HttpAuthorizer } from './http.ts'
 
-/** Each policy keeps its changes under a key of its own: two phases may ask two services. */
+/** Numbers the policies, so that those of both phases store their changes under different keys. */
 let policies = 0
 
-const surroundings: Surroundings = {
+const stamps: RequestStamps = {
   epochMs: (startedAt) => Math.round(performance.timeOrigin + startedAt),
-  newId: randomUUID,
+  uniqueId: randomUUID,
 }
 
 const apply: PolicyApply<ExtAuthConfig> = {
@@ -20,8 +21,8 @@ const apply: PolicyApply<ExtAuthConfig> = {
   bind(config, callouts) {
     const { http, grpc } = config
     if (grpc !== undefined) {
-      const fact = `extAuth.${policies++}`
-      const authorizer = new GrpcAuthorizer(config, grpc, callouts, fact, surroundings)
+      const extension = `extAuth.${policies++}`
+      const authorizer = new GrpcAuthorizer(config, grpc, callouts, extension, stamps)
       const { allowedRequestHeaders: allowed } = grpc
       const sent = allowed && new Set(allowed)
       return {
@@ -38,11 +39,7 @@ const apply: PolicyApply<ExtAuthConfig> = {
 
 export default apply
 
-interface Authorizer {
-  authorize(exchange: Exchange): Promise<Verdict>
-}
-
-/** Asks the service, and remembers whom it has let pass. */
+/** Calls the service, and records the identity of the caller if the request is allowed. */
 async function ask(
   authorizer: Authorizer,
   exchange: Exchange,

@@ -1,31 +1,35 @@
-/** What an authorization service is told of a request. */
 import { isUtf8 } from 'node:buffer'
 import { create, type JsonObject } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type CheckRequest, CheckRequestSchema } from '../../../proto/gen/called/ext_authz_pb.ts'
 import { withoutRootDot } from '../../base/root-dot.ts'
-import type { Exchange, Peer, RequestHead } from '../../exchange/exchange.ts'
+import {
+  type Exchange,
+  type Peer,
+  pathAndQuery,
+  type RequestHead,
+} from '../../exchange/exchange.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import type { GrpcAuthorization } from './config.ts'
 import { evaluateAll, type Named } from './expressions.ts'
 
-/** The name under which Envoy's JWT filter writes claims; services look for them there. */
+/** Metadata key of Envoy's JWT filter, under which services expect claims. */
 const jwtFilter = 'envoy.filters.http.jwt_authn'
 
-/** What only the data plane has: clocks and randomness. */
-export interface Surroundings {
-  /** Milliseconds since 1970 of an exchange's start. */
+/** Provides time and random values, so that this file stays free of side effects. */
+export interface RequestStamps {
+  /** Converts the start of an exchange to milliseconds since 1970. */
   readonly epochMs: (startedAt: number) => number
-  /** An id that no other request has. */
-  readonly newId: () => string
+  readonly uniqueId: () => string
 }
 
+/** Builds the CheckRequest that describes a request to an authorization service. */
 export function checkRequest(
   exchange: Exchange,
   { contextExtensions, allowedRequestHeaders }: GrpcAuthorization,
   metadata: Named | undefined,
   body: Uint8Array | undefined,
-  { epochMs, newId }: Surroundings,
+  { epochMs, uniqueId }: RequestStamps,
 ): CheckRequest {
   const { request, source, local, peerCertificate, startedAt } = exchange
   const principal = peerCertificate?.spiffeId ?? peerCertificate?.subject ?? ''
@@ -36,7 +40,7 @@ export function checkRequest(
       request: {
         time: timestampFromMs(epochMs(startedAt)),
         http: {
-          id: traceIdOf(request) ?? newId(),
+          id: traceIdOf(request) ?? uniqueId(),
           method: request.method,
           headers: headersOf(request, allowedRequestHeaders),
           path: pathAndQuery(request),
@@ -57,23 +61,19 @@ const peer = ({ address, port }: Peer) => ({
   address: { socketAddress: { address, portValue: port } },
 })
 
-/** Text where it is text; a string of protobuf cannot carry other bytes. */
+/** Sends the body as text if it is UTF-8, else as bytes, since protobuf strings must be UTF-8. */
 function bodyFields(body: Uint8Array | undefined) {
   if (body === undefined) return {}
   return isUtf8(body) ? { body: Buffer.from(body).toString() } : { rawBody: body }
 }
 
-/** The trace that the request belongs to (W3C Trace Context 3.2). */
+/** The trace id of the request (W3C Trace Context 3.2). */
 function traceIdOf({ headers }: RequestHead): string | undefined {
   const found = /^[0-9a-f]{2}-([0-9a-f]{32})-/.exec(headers.get('traceparent') ?? '')
   return found?.[1]
 }
 
-function pathAndQuery({ path, query }: RequestHead): string {
-  return query === undefined ? path : `${path}?${query}`
-}
-
-/** Lower-case names; several values of one name are joined (RFC 9110 5.3, RFC 6265 for cookies). */
+/** Headers by lower-case name. Values of the same name are joined (RFC 9110 5.3, RFC 6265 for cookies). */
 function headersOf(
   request: RequestHead,
   allowed: readonly string[] | undefined,
@@ -93,7 +93,7 @@ function headersOf(
   return found
 }
 
-/** The claims of a verified token, where Envoy's JWT filter would have put them; undefined without one. */
+/** Claims of a verified token under the metadata key of Envoy's JWT filter; undefined without a token. */
 export function claimsMetadata({ learned }: Exchange): Record<string, JsonObject> | undefined {
   const { jwt } = learned
   return jwt === undefined ? undefined : { [jwtFilter]: toObject({ jwt_payload: jwt }) }
@@ -104,13 +104,13 @@ function metadataOf(exchange: Exchange, metadata: Named | undefined): Record<str
   const found: Record<string, JsonObject> = {}
   for (const [name, value] of Object.entries(evaluateAll(metadata, exchange))) {
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    // Metadata of a filter is an object; anything else becomes its only member.
+    // Envoy metadata must be an object, so any other value is put into a member named `value`.
     found[name] = toObject(isObject ? (value as LearnedRecord) : { value })
   }
   return found
 }
 
-/** Numbers of protobuf's objects are doubles. */
+/** Converts bigints to numbers, since numbers in a protobuf Struct are doubles. */
 function toObject(record: LearnedRecord): JsonObject {
   const text = JSON.stringify(record, (_, value) =>
     typeof value === 'bigint' ? Number(value) : value,

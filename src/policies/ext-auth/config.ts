@@ -2,69 +2,48 @@ import {
   choice,
   count,
   either,
+  type Infer,
   list,
   map,
   optional,
   record,
-  type Shape,
   text,
   where,
 } from '../../base/shape.ts'
-import type { CalloutTarget } from '../../exchange/exchange.ts'
 import { calloutTarget } from '../../model/shapes.ts'
 
-/** By name: the expression that makes the value. */
-export type Expressions = Readonly<Record<string, string>>
+/** Expressions by the name of the header or metadata entry whose value they compute. */
+const expressions = map(text)
+export type Expressions = Infer<typeof expressions>
 
-export interface HttpAuthorization {
-  readonly path?: string
-  /** Put before the path of the request, query included; where `path` is absent. */
-  readonly pathPrefix?: string
-  readonly redirect?: string
-  /** Lower case. */
-  readonly allowedRequestHeaders: readonly string[]
-  readonly addRequestHeaders: Expressions
-  /** Lower case; `all`: every one that is not about the answer itself or the way it came. */
-  readonly allowedResponseHeaders: readonly string[] | 'all'
-  readonly responseMetadata?: Expressions
-}
-
-export interface GrpcAuthorization {
-  readonly contextExtensions: Readonly<Record<string, string>>
-  /** Absent: the claims of a verified token are sent. */
-  readonly requestMetadata?: Expressions
-  /** Lower case; absent: all headers are sent. */
-  readonly allowedRequestHeaders?: readonly string[]
-}
-
-/** Version 1. Exactly one of `http` and `grpc`. */
-export interface ExtAuthConfig {
-  readonly target: CalloutTarget
-  /** Largest body that is sent; absent: none is. */
-  readonly maxBodyBytes?: number
-  readonly http?: HttpAuthorization
-  readonly grpc?: GrpcAuthorization
-}
-
-const http: Shape<HttpAuthorization> = record({
+/** Settings of the HTTP protocol. Header names are in lower case. */
+const http = record({
   path: optional(text),
+  /** Prefix for the path and query of the request; used if `path` is omitted. */
   pathPrefix: optional(text),
   redirect: optional(text),
   allowedRequestHeaders: list(text),
-  addRequestHeaders: map(text),
+  addRequestHeaders: expressions,
+  /** `all` means all headers except those about the content or the connection of the service's response. */
   allowedResponseHeaders: either(list(text), choice('all')),
-  responseMetadata: optional(map(text)),
+  responseMetadata: optional(expressions),
 })
+export type HttpAuthorization = Infer<typeof http>
 
-const grpc: Shape<GrpcAuthorization> = record({
+const grpc = record({
   contextExtensions: map(text),
-  requestMetadata: optional(map(text)),
+  /** Metadata to send. If omitted, the claims of a verified token are sent. */
+  requestMetadata: optional(expressions),
+  /** Lower-case names of the headers to send. If omitted, all are sent. */
   allowedRequestHeaders: optional(list(text)),
 })
+export type GrpcAuthorization = Infer<typeof grpc>
 
-export const shape: Shape<ExtAuthConfig> = where(
-  record<ExtAuthConfig>({
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+export const shape = where(
+  record({
     target: calloutTarget,
+    /** Maximum size of the body to send. If omitted, no body is sent. */
     maxBodyBytes: optional(count),
     http: optional(http),
     grpc: optional(grpc),
@@ -72,3 +51,4 @@ export const shape: Shape<ExtAuthConfig> = where(
   'exactly one of http and grpc',
   (config) => (config.http === undefined) !== (config.grpc === undefined),
 )
+export type ExtAuthConfig = Infer<typeof shape>

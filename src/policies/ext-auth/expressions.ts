@@ -1,10 +1,10 @@
-/** Named expressions of a policy, bound. */
 import { type CelResult, type CelValue, isCelError, parseJson, writeJson } from '../../cel/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 import type { LearnedRecord, LearnedValue } from '../../exchange/learned.ts'
 import { Expression } from '../../variables/index.ts'
 import type { Expressions } from './config.ts'
 
+/** Compiled expressions with their names. */
 export type Named = readonly { readonly name: string; readonly expression: Expression }[]
 
 export function bindAll(expressions: Expressions = {}): Named {
@@ -14,7 +14,7 @@ export function bindAll(expressions: Expressions = {}): Named {
   }))
 }
 
-/** The values as plain data; those that fail are left out. */
+/** Evaluates all expressions to plain data; those that fail are left out. */
 export function evaluateAll(named: Named, exchange: Exchange): LearnedRecord {
   const found: [string, LearnedValue][] = []
   for (const { name, expression } of named) {
@@ -24,7 +24,7 @@ export function evaluateAll(named: Named, exchange: Exchange): LearnedRecord {
   return Object.fromEntries(found)
 }
 
-/** A copy that may be kept: results may be views of the request. */
+/** Copies the result, because it may refer to memory of the request. */
 function plainValue(result: CelResult): LearnedValue | undefined {
   if (isCelError(result)) return undefined
   const json = writeJson(result as CelValue)

@@ -1,28 +1,35 @@
-/** Header fields as an authorization service writes them. */
 import type { HeaderValueOption } from '../../../proto/gen/called/ext_authz_pb.ts'
 import type { HeaderFields } from '../../exchange/exchange.ts'
 import { isFieldName, isFieldValue } from '../../model/header-changes.ts'
 
 type Action = 'append' | 'addIfAbsent' | 'overwrite' | 'overwriteIfExists'
 
+/** A change of a header field that an authorization service or processor requests. */
 export interface FieldChange {
   readonly name: string
   readonly value: string
   readonly action: Action
 }
 
-/** By number; 0 cannot be told from unset, which overwrites unless `append` says otherwise. */
+/** Actions by their protobuf number. 0 also means not set: then `append` decides. */
 const actions: readonly Action[] = ['overwrite', 'addIfAbsent', 'overwrite', 'overwriteIfExists']
-/** Whoever sends a message frames it; Host decides where requests go, which the route does. */
-const notTheirs = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade'])
+/** Fields that services cannot change: they frame the message, or the route decides them. */
+const protectedNames = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'upgrade',
+])
 
-/** Those that can be sent. */
+/** Converts the requested changes, without those that are not allowed or cannot be sent. */
 export function fieldChanges(options: readonly HeaderValueOption[]): FieldChange[] {
   return options.flatMap(({ header, append, appendAction }): FieldChange[] => {
     if (header === undefined) return []
     const { key: name, value: text, rawValue } = header
     const value = Buffer.from(rawValue.length > 0 ? rawValue : Buffer.from(text)).toString('latin1')
-    const isFit = isFieldName(name) && isFieldValue(value) && !notTheirs.has(name.toLowerCase())
+    const isFit =
+      isFieldName(name) && isFieldValue(value) && !protectedNames.has(name.toLowerCase())
     if (!isFit) return []
     const action = append === true ? 'append' : (actions[appendAction] ?? 'overwrite')
     return [{ name, value, action }]
@@ -30,15 +37,15 @@ export function fieldChanges(options: readonly HeaderValueOption[]): FieldChange
 }
 
 /**
- * A later value of a name overwrites an earlier one, as in Envoy: endpoint pickers list all fields of
- * a response behind those that they set. Cookies of one list stand beside each other.
+ * Applies changes in order. As in Envoy, the last value of a name wins, because endpoint pickers list
+ * the headers that they set before a copy of all headers. Several Set-Cookie fields are all kept.
  */
 export function changeFields(fields: HeaderFields, changes: readonly FieldChange[]): void {
   let hasCookie = false
   for (const { name, value, action } of changes) {
-    const isThere = fields.has(name)
-    if (action === 'addIfAbsent' && isThere) continue
-    if (action === 'overwriteIfExists' && !isThere) continue
+    const exists = fields.has(name)
+    if (action === 'addIfAbsent' && exists) continue
+    if (action === 'overwriteIfExists' && !exists) continue
     const isCookie = name.toLowerCase() === 'set-cookie'
     if (action === 'append' || (isCookie && hasCookie)) fields.add(name, value)
     else fields.set(name, value)

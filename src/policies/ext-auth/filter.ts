@@ -1,13 +1,10 @@
-/**
- * The ExternalAuth filter of an HTTPRoute rule (Gateway API, HTTPExternalAuthFilter), as the policy
- * that it is: its settings are the Gateway API's, whose defaults differ from those of the policy.
- */
-import type { References } from '../../model/references.ts'
+import { calledBackend, type References } from '../../model/references.ts'
 import type { BackendObjectReference } from '../../schema/shapes/references.ts'
 import type { Compiled, PolicyProblem } from '../define.ts'
 import type { ExtAuthConfig, HttpAuthorization } from './config.ts'
 import { lowerNames, nameProblems } from './names.ts'
 
+/** The ExternalAuth filter of an HTTPRoute rule (Gateway API, HTTPExternalAuthFilter). */
 export interface ExternalAuthFilter {
   readonly protocol: 'HTTP' | 'GRPC'
   readonly backendRef: BackendObjectReference
@@ -20,7 +17,10 @@ export interface ExternalAuthFilter {
   readonly forwardBody?: { readonly maxSize?: number }
 }
 
-/** A service that cannot be reached, or a setting that cannot be honoured, closes the rule. */
+/**
+ * Compiles the filter to a config of the policy extAuth, whose defaults differ. If the service cannot be
+ * reached or a setting is not supported, all requests of the rule are rejected.
+ */
 export function compileFilter(
   { protocol, backendRef, grpc = {}, http = {}, forwardBody }: ExternalAuthFilter,
   references: References,
@@ -31,10 +31,9 @@ export function compileFilter(
     ...nameProblems('http.allowedResponseHeaders', http.allowedResponseHeaders),
     ...pathProblems(http.path),
   ]
-  const target = references.backend(backendRef)
-  if (typeof target === 'string' || target.type === 'invalid') {
-    const message = typeof target === 'string' ? target : target.message
-    return { problems: [{ path: 'backendRef', message }, ...problems] }
+  const target = calledBackend(references, backendRef)
+  if (typeof target === 'string') {
+    return { problems: [{ path: 'backendRef', message: target }, ...problems] }
   }
   if (problems.length > 0) return { problems }
   const { maxSize = 0 } = forwardBody ?? {}
@@ -45,16 +44,16 @@ export function compileFilter(
   }
 }
 
-/** The length that is sent is always that of what is sent, whether the filter names it or not. */
+/** Removes Content-Length, which is always computed for the request to the service. */
 function withoutLength(names: readonly string[] | undefined): readonly string[] | undefined {
   return names?.filter((name) => name.toLowerCase() !== 'content-length')
 }
 
-/** A prefix that leads elsewhere than below itself would ask for something that nobody named. */
+/** Rejects `.` and `..` segments, with which the path could leave the prefix. */
 function pathProblems(path = ''): PolicyProblem[] {
   const segments = path.replaceAll(/%2e/gi, '.').split('/')
-  const isFine = !segments.includes('..') && !segments.includes('.')
-  return isFine ? [] : [{ path: 'http.path', message: `${path} has a segment of dots` }]
+  const isSafe = !segments.includes('..') && !segments.includes('.')
+  return isSafe ? [] : [{ path: 'http.path', message: `${path} has a segment of dots` }]
 }
 
 function httpConfig({
@@ -65,7 +64,7 @@ function httpConfig({
   const prefix = path === undefined ? '' : `/${path.replaceAll(/^\/+|\/+$/g, '')}`
   return {
     ...(prefix.length > 1 && { pathPrefix: prefix }),
-    // Host, Authorization and what frames the request are sent whatever the filter names.
+    // Host, Authorization and the fields that frame the request are always sent.
     allowedRequestHeaders: lowerNames(['host', ...(withoutLength(allowedHeaders) ?? [])]),
     addRequestHeaders: {},
     allowedResponseHeaders:

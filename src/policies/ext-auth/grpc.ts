@@ -1,4 +1,3 @@
-/** Authorization over gRPC: Envoy's external authorization, version 3. */
 import { fromBinary, toBinary } from '@bufbuild/protobuf'
 import {
   CheckRequestSchema,
@@ -18,70 +17,66 @@ import {
 } from '../../exchange/exchange.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import { type BodyNeeds, bufferBodies } from '../../variables/index.ts'
-import { bodyFor } from './body.ts'
-import { checkRequest, type Surroundings } from './check-request.ts'
+import { type Authorizer, bodyFor, failed, timeoutMs } from './authorizer.ts'
+import { checkRequest, type RequestStamps } from './check-request.ts'
 import type { ExtAuthConfig, GrpcAuthorization } from './config.ts'
 import { bindAll, type Named } from './expressions.ts'
 import { changeFields, type FieldChange, fieldChanges } from './field-changes.ts'
-import { failed } from './refusals.ts'
 
 const method = '/envoy.service.auth.v3.Authorization/Check'
-/** Unless the backend has a time limit of its own. */
-const timeoutMs = 2_000
 
-export class GrpcAuthorizer implements BodyNeeds {
+/** Authorization over gRPC: Envoy's external authorization, version 3. */
+export class GrpcAuthorizer implements Authorizer, BodyNeeds {
   readonly request: boolean
   readonly response = false
-  readonly #target: ExtAuthConfig['target']
-  readonly #maxBodyBytes: number | undefined
+  readonly #config: ExtAuthConfig
   readonly #callouts: Callouts
   readonly #settings: GrpcAuthorization
   readonly #metadata: Named | undefined
-  /** Where the changes of the response wait. */
-  readonly #fact: string
-  readonly #surroundings: Surroundings
+  /** Key in `extensions` under which changes for the response are stored. */
+  readonly extension: string
+  readonly #stamps: RequestStamps
 
   constructor(
-    { target, maxBodyBytes }: ExtAuthConfig,
+    config: ExtAuthConfig,
     settings: GrpcAuthorization,
     callouts: Callouts,
-    fact: string,
-    surroundings: Surroundings,
+    extension: string,
+    stamps: RequestStamps,
   ) {
-    this.#surroundings = surroundings
-    this.#target = target
-    this.#maxBodyBytes = maxBodyBytes
-    this.#callouts = callouts
-    const { requestMetadata } = settings
+    this.#config = config
     this.#settings = settings
-    this.#metadata = requestMetadata && bindAll(requestMetadata)
-    this.#fact = fact
+    this.#callouts = callouts
+    this.#metadata = settings.requestMetadata && bindAll(settings.requestMetadata)
+    this.extension = extension
+    this.#stamps = stamps
     this.request = this.#metadata?.some(({ expression }) => expression.request) === true
   }
 
   async authorize(exchange: Exchange): Promise<Verdict> {
-    const body = await bodyFor(exchange, this.#maxBodyBytes)
+    const body = await bodyFor(exchange, this.#config.maxBodyBytes)
     if (body !== undefined && 'kind' in body) return body
     await bufferBodies(exchange, this)
-    const around = this.#surroundings
-    const request = checkRequest(exchange, this.#settings, this.#metadata, body, around)
+    const request = checkRequest(exchange, this.#settings, this.#metadata, body, this.#stamps)
     const answer = await this.#ask(exchange, toBinary(CheckRequestSchema, request))
     if (answer === undefined) return failed
     return this.#judge(exchange, answer)
   }
 
-  /** Undefined where the service gives no answer, or none that can be read. */
+  /** Resolves to undefined if the service does not answer, or if its answer cannot be decoded. */
   async #ask(exchange: Exchange, message: Uint8Array): Promise<CheckResponse | undefined> {
+    const { target } = this.#config
+    const call = {
+      target,
+      path: method,
+      message,
+      exchange,
+      subtype: 'ExtAuthz',
+      timeoutMs,
+    } as const
     let answer: Uint8Array
     try {
-      answer = await this.#callouts.grpc({
-        target: this.#target,
-        path: method,
-        message,
-        exchange,
-        subtype: 'ExtAuthz',
-        timeoutMs,
-      })
+      answer = await this.#callouts.grpc(call)
     } catch (error) {
       if (error instanceof GatewayError) return undefined
       throw error
@@ -93,9 +88,9 @@ export class GrpcAuthorizer implements BodyNeeds {
     }
   }
 
-  /** Called for responses of requests that were let pass. */
-  changeResponse({ facts, response }: Exchange): void {
-    const changes = facts.get(this.#fact) as readonly FieldChange[] | undefined
+  /** Applies the stored changes to the response of an allowed request. */
+  changeResponse({ extensions, response }: Exchange): void {
+    const changes = extensions.get(this.extension) as readonly FieldChange[] | undefined
     if (changes !== undefined && response !== undefined) changeFields(response.headers, changes)
   }
 
@@ -119,17 +114,17 @@ export class GrpcAuthorizer implements BodyNeeds {
     }
     changeFields(request.headers, fieldChanges(ok.headers))
     changeQuery(request, ok)
-    // Cookies of the service join those of the upstream.
+    // Cookies of the service are added to those of the upstream, not put in their place.
     const forResponse = fieldChanges(ok.responseHeadersToAdd).map((change) =>
       change.name.toLowerCase() === 'set-cookie'
         ? { ...change, action: 'append' as const }
         : change,
     )
-    if (forResponse.length > 0) exchange.facts.set(this.#fact, forResponse)
+    if (forResponse.length > 0) exchange.extensions.set(this.extension, forResponse)
   }
 }
 
-/** As the service writes it; a status that no final response can have becomes 403. */
+/** The response of the service. A status that is not valid in a final response becomes 403. */
 function denied({ status, headers, body }: DeniedHttpResponse): RespondVerdict {
   const code = status?.code ?? 0
   const pairs = fieldChanges(headers).map(({ name, value }) => [name, value] as const)

@@ -1,47 +1,44 @@
-/** Authorization over HTTP: 200 lets a request pass, and no other status does. */
 import { withoutRootDot } from '../../base/root-dot.ts'
 import { isCelError } from '../../cel/index.ts'
 import { GatewayError } from '../../errors/index.ts'
+import { FollowingExchange } from '../../exchange/derived.ts'
 import {
+  type Body,
   type Callouts,
   type Exchange,
   type HttpCalloutAnswer,
   next,
-  type RequestHead,
+  pathAndQuery,
   type RespondVerdict,
+  type ResponseHead,
   type Verdict,
 } from '../../exchange/exchange.ts'
 import { FieldPairs, MemoryBody } from '../../exchange/memory-message.ts'
 import { isFieldValue } from '../../model/header-changes.ts'
 import { type BodyNeeds, bufferBodies, Expression, toFieldValue } from '../../variables/index.ts'
-import { bodyFor } from './body.ts'
+import { type Authorizer, bodyFor, failed, timeoutMs } from './authorizer.ts'
 import type { ExtAuthConfig, HttpAuthorization } from './config.ts'
 import { bindAll, evaluateAll, type Named } from './expressions.ts'
-import { failed } from './refusals.ts'
 
 type Pair = readonly [name: string, value: string]
 
-/** Unless the backend has a time limit of its own. */
-const timeoutMs = 2_000
-
-export class HttpAuthorizer implements BodyNeeds {
+/** Authorization over HTTP: the request is allowed if and only if the service responds with 200. */
+export class HttpAuthorizer implements Authorizer, BodyNeeds {
   readonly request: boolean
   readonly response = false
-  readonly #target: ExtAuthConfig['target']
-  readonly #maxBodyBytes: number | undefined
+  readonly #config: ExtAuthConfig
   readonly #callouts: Callouts
   readonly #http: HttpAuthorization
   readonly #path: Expression | undefined
   readonly #redirect: Expression | undefined
   readonly #added: Named
   readonly #metadata: Named
-  /** Sent to the service, which so has seen them. */
+  /** Names of the client's headers that are sent to the service. */
   readonly #sent: ReadonlySet<string>
 
-  constructor({ target, maxBodyBytes }: ExtAuthConfig, http: HttpAuthorization, calls: Callouts) {
-    this.#target = target
-    this.#maxBodyBytes = maxBodyBytes
-    this.#callouts = calls
+  constructor(config: ExtAuthConfig, http: HttpAuthorization, callouts: Callouts) {
+    this.#config = config
+    this.#callouts = callouts
     this.#http = http
     this.#path = http.path === undefined ? undefined : new Expression(http.path)
     this.#redirect = http.redirect === undefined ? undefined : new Expression(http.redirect)
@@ -53,7 +50,7 @@ export class HttpAuthorizer implements BodyNeeds {
   }
 
   async authorize(exchange: Exchange): Promise<Verdict> {
-    const body = await bodyFor(exchange, this.#maxBodyBytes)
+    const body = await bodyFor(exchange, this.#config.maxBodyBytes)
     if (body !== undefined && 'kind' in body) return body
     await bufferBodies(exchange, this)
     const path = this.#pathFor(exchange)
@@ -61,7 +58,7 @@ export class HttpAuthorizer implements BodyNeeds {
     let answer: HttpCalloutAnswer
     try {
       answer = await this.#callouts.http({
-        target: this.#target,
+        target: this.#config.target,
         method: exchange.request.method,
         path,
         headers: this.#headersFor(exchange, body !== undefined),
@@ -97,7 +94,7 @@ export class HttpAuthorizer implements BodyNeeds {
     for (const { name, expression } of this.#added) {
       const value = toFieldValue(expression.evaluate(exchange))
       const key = name.toLowerCase()
-      // What the policy sets is never joined with what the client says under that name.
+      // A header that the policy sets replaces the client's header of the same name.
       for (let at = pairs.length - 1; at >= 0; at--) if (pairs[at]?.[0] === key) pairs.splice(at, 1)
       if (value !== undefined && isFieldValue(value)) pairs.push([key, value])
     }
@@ -111,12 +108,12 @@ export class HttpAuthorizer implements BodyNeeds {
     for (const name of allowed === 'all' ? namesOf(answer.headers) : allowed) {
       if (name === 'host') continue
       const values = fields.getAll(name)
-      // Only the service may state it: a client that does must not be taken for the service.
+      // Removes the client's value, since only the service may set this header.
       if (values.length > 0 || !this.#sent.has(name)) headers.remove(name)
       for (const value of values) headers.add(name, value)
     }
     if (this.#metadata.length > 0) {
-      const made = evaluateAll(this.#metadata, answered(exchange, answer, fields))
+      const made = evaluateAll(this.#metadata, new AnsweredExchange(exchange, answer, fields))
       exchange.learned.extauthz = { ...exchange.learned.extauthz, ...made }
     }
     return next
@@ -129,18 +126,14 @@ export class HttpAuthorizer implements BodyNeeds {
       if (location === undefined || location === '' || !isFieldValue(location)) return failed
       return { kind: 'respond', status: 302, headers: [['location', location]], reason: 'ExtAuth' }
     }
-    // A refusal must look neither like a success nor like a fault of the backend, which callers try again.
+    // A refusal must not look like a success, or like a backend failure that clients retry.
     if (answer.status < 300 || answer.status >= 500) return failed
     const { status, body } = answer
     return { kind: 'respond', status, headers: endToEnd(answer.headers), body, reason: 'ExtAuth' }
   }
 }
 
-function pathAndQuery({ path, query }: RequestHead): string {
-  return query === undefined ? path : `${path}?${query}`
-}
-
-/** RFC 9110 7.6.1: they are about the connection to the service. */
+/** Headers that concern only the connection to the service (RFC 9110 7.6.1). */
 const hopByHop = new Set([
   'connection',
   'content-length',
@@ -152,7 +145,7 @@ const hopByHop = new Set([
   'upgrade',
 ])
 
-/** Names of an answer's fields, without those about the answer's own content and connection. */
+/** Header names of the service's response, without those about its own content and connection. */
 function namesOf(headers: readonly Pair[]): Set<string> {
   const names = endToEnd(headers).map(([name]) => name.toLowerCase())
   return new Set(names.filter((name) => !/^(content-.*|date|server)$/.test(name)))
@@ -170,26 +163,16 @@ function endToEnd(headers: readonly Pair[]): Pair[] {
   })
 }
 
-/** The exchange as if the answer of the service were its response. */
-function answered(exchange: Exchange, { status, body }: HttpCalloutAnswer, fields: FieldPairs) {
-  const { request, requestBody, source, rawSource, local, peerCertificate, place } = exchange
-  const { backend, bufferLimit, startedAt, isOver, learned, facts } = exchange
-  const whole: Exchange = {
-    request,
-    requestBody,
-    response: { status, headers: fields },
-    responseBody: new MemoryBody(body),
-    source,
-    rawSource,
-    local,
-    peerCertificate,
-    place,
-    backend,
-    bufferLimit,
-    startedAt,
-    isOver,
-    learned,
-    facts,
+/** The exchange with the service's response in place of its own, for expressions. */
+class AnsweredExchange extends FollowingExchange {
+  readonly request = this.origin.request
+  readonly requestBody = this.origin.requestBody
+  readonly response: ResponseHead
+  readonly responseBody: Body
+
+  constructor(origin: Exchange, { status, body }: HttpCalloutAnswer, headers: FieldPairs) {
+    super(origin)
+    this.response = { status, headers }
+    this.responseBody = new MemoryBody(body)
   }
-  return whole
 }

@@ -1,4 +1,4 @@
-import type { References } from '../../model/references.ts'
+import { calledBackend, type References } from '../../model/references.ts'
 import {
   byteSize,
   type Infer,
@@ -10,11 +10,10 @@ import {
   text,
 } from '../../schema/field.ts'
 import { exactlyOneOf } from '../../schema/rules.ts'
-import { sectionField } from '../../schema/section-field.ts'
 import { backendObjectReference } from '../../schema/shapes/references.ts'
 import { celExpression, shortString } from '../../schema/strings.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
-import type { ExtAuthConfig, GrpcAuthorization, HttpAuthorization } from './config.ts'
+import type { ExtAuthConfig, HttpAuthorization } from './config.ts'
 import { compileFilter, type ExternalAuthFilter } from './filter.ts'
 import { lowerNames, nameProblem, nameProblems } from './names.ts'
 
@@ -28,12 +27,12 @@ const grpc = object('AgentExtAuthGRPC', {
   ),
   requestMetadata: optional(
     expressions,
-    'Values sent in metadata_context.filter_metadata. Where unset, the claims of a JWT policy are sent as envoy.filters.http.jwt_authn.',
+    'Values sent in metadata_context.filter_metadata. If not set, the claims of a JWT policy are sent as envoy.filters.http.jwt_authn.',
   ),
 })
 
 const http = object('AgentExtAuthHTTP', {
-  path: optional(celExpression, 'Path of the check request; the path of the request where unset.'),
+  path: optional(celExpression, 'Path of the check request; the path of the request if not set.'),
   redirect: optional(
     celExpression,
     'Path, such as a sign-in page, that refused clients are sent to.',
@@ -66,24 +65,16 @@ const extAuthSchema = object(
           unit: 'bytes',
         }),
       }),
-      'Sends the request body too; no body where unset.',
+      'Sends the request body too; no body if not set.',
     ),
   },
   { rules: [exactlyOneOf('grpc', 'http')] },
 )
 type ExtAuthSpec = Infer<typeof extAuthSchema>
 
-const extAuthField = sectionField({
-  section: 'traffic',
-  field: 'extAuth',
-  schema: extAuthSchema,
-  doc: 'Asks an authorization service whether a request may pass.',
-})
-
 type HttpSpec = NonNullable<ExtAuthSpec['http']>
-type GrpcSpec = NonNullable<ExtAuthSpec['grpc']>
 
-/** A service that cannot be reached closes what the policy, or the filter, covers. */
+/** If the service cannot be resolved, all requests that the policy or filter applies to are rejected. */
 function compile(
   spec: ExtAuthSpec | ExternalAuthFilter,
   references: References,
@@ -91,17 +82,16 @@ function compile(
   if ('protocol' in spec) return compileFilter(spec, references)
   const { backendRef, http, grpc, forwardBody } = spec
   const problems = http === undefined ? [] : headerProblems(http)
-  const target = references.backend(backendRef)
-  if (typeof target === 'string' || target.type === 'invalid') {
-    const message = typeof target === 'string' ? target : target.message
-    return { problems: [{ path: 'backendRef', message }, ...problems] }
+  const target = calledBackend(references, backendRef)
+  if (typeof target === 'string') {
+    return { problems: [{ path: 'backendRef', message: target }, ...problems] }
   }
   if (problems.length > 0) return { problems }
-  const config: ExtAuthConfig = {
+  const config = {
     target,
-    ...(forwardBody && { maxBodyBytes: forwardBody.maxSize }),
-    ...(http && { http: httpConfig(http) }),
-    ...(grpc && { grpc: grpcConfig(grpc) }),
+    maxBodyBytes: forwardBody?.maxSize,
+    http: http && httpConfig(http),
+    grpc: grpc && { contextExtensions: {}, ...grpc },
   }
   return { config, problems }
 }
@@ -118,27 +108,23 @@ function headerProblems(http: HttpSpec): PolicyProblem[] {
   ]
 }
 
-function httpConfig({ path, redirect, responseMetadata, ...http }: HttpSpec): HttpAuthorization {
+function httpConfig(http: HttpSpec): HttpAuthorization {
   return {
-    ...(path !== undefined && { path }),
-    ...(redirect !== undefined && { redirect }),
+    ...http,
     allowedRequestHeaders: lowerNames(http.allowedRequestHeaders),
     addRequestHeaders: http.addRequestHeaders ?? {},
     allowedResponseHeaders: lowerNames(http.allowedResponseHeaders),
-    ...(responseMetadata && { responseMetadata }),
   }
 }
 
-function grpcConfig({ contextExtensions = {}, requestMetadata }: GrpcSpec): GrpcAuthorization {
-  return { contextExtensions, ...(requestMetadata && { requestMetadata }) }
-}
-
 /** Asks an authorization service whether a request may pass. */
-export const extAuth = definePolicy(extAuthField, {
+export const extAuth = definePolicy({
+  section: 'traffic',
+  field: 'extAuth',
+  schema: extAuthSchema,
+  doc: 'Asks an authorization service whether a request may pass.',
   security: true,
   preRouting: true,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,11 +1,10 @@
-/** Names of headers that go to an authorization service or come from it. */
 import { isFieldName } from '../../model/header-changes.ts'
 import type { PolicyProblem } from '../define.ts'
 
-/** What frames a message is written by whoever sends it. */
+/** Fields that frame a message; only the sender of a message may set them. */
 const framing = new Set(['connection', 'content-length', 'transfer-encoding', 'upgrade', 'expect'])
 
-/** What is wrong with a list of names that are to be passed on; `path` is that of the list. */
+/** Problems in a list of header names to forward; `path` is the path of the list. */
 export function nameProblems(path: string, names: readonly string[] = []): PolicyProblem[] {
   return names.flatMap((name, at) => {
     const message = nameProblem(name)
@@ -13,14 +12,14 @@ export function nameProblems(path: string, names: readonly string[] = []): Polic
   })
 }
 
-/** Undefined where nothing is wrong. */
+/** Why a header cannot be forwarded; undefined if it can. */
 export function nameProblem(name: string): string | undefined {
   if (!isFieldName(name)) return 'is not an HTTP field name'
   if (!framing.has(name.toLowerCase())) return undefined
   return `${name} is not passed on: it belongs to one connection`
 }
 
-/** Lower case, each once. */
+/** Converts the names to lower case and removes duplicates. */
 export function lowerNames(names: readonly string[] = []): string[] {
   return [...new Set(names.map((name) => name.toLowerCase()))]
 }

@@ -1,5 +1,5 @@
-import { record, type Shape } from '../../base/shape.ts'
-import { onceOver } from '../../exchange/cleanup.ts'
+import { type Infer, record } from '../../base/shape.ts'
+import { onExchangeEnd } from '../../exchange/cleanup.ts'
 import {
   type Callouts,
   type CalloutTarget,
@@ -15,24 +15,20 @@ import { isOwnAnswer, sendRequest, sendResponse } from './converse.ts'
 import { takeOver } from './immediate.ts'
 import { answerIn, Processing } from './processing.ts'
 
-/** Version 1. */
-export interface ExtProcConfig {
-  readonly target: CalloutTarget
-}
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+const shape = record({ target: calloutTarget })
 
-const shape: Shape<ExtProcConfig> = record({ target: calloutTarget })
-
-/** Each policy keeps its conversation under a key of its own: two phases may ask two processors. */
+/** Numbers the policies, so that those of both phases store their conversations under different keys. */
 let policies = 0
 
-const apply: PolicyApply<ExtProcConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ target }, callouts) {
-    const fact = `extProc.${policies++}`
+    const extension = `extProc.${policies++}`
     return {
-      onRequest: (exchange) => processRequest(exchange, target, callouts, fact),
+      onRequest: (exchange) => processRequest(exchange, target, callouts, extension),
       onResponse(exchange) {
-        const processing = exchange.facts.get(fact) as Processing | undefined
+        const processing = exchange.extensions.get(extension) as Processing | undefined
         if (processing === undefined || isOwnAnswer(exchange) || processing.isOver) return
         return processResponse(exchange, processing)
       },
@@ -44,9 +40,9 @@ export default apply
 
 async function processRequest(
   exchange: Exchange,
-  target: ExtProcConfig['target'],
+  target: CalloutTarget,
   callouts: Callouts,
-  fact: string,
+  extension: string,
 ): Promise<Verdict> {
   const { learned } = exchange
   const processing = new Processing({
@@ -57,8 +53,8 @@ async function processRequest(
       learned.extproc = { ...learned.extproc, ...metadata }
     },
   })
-  exchange.facts.set(fact, processing)
-  onceOver(exchange, () => processing.close())
+  exchange.extensions.set(extension, processing)
+  onExchangeEnd(exchange, () => processing.close())
   try {
     await sendRequest(exchange, processing, claimsMetadata(exchange))
     return next

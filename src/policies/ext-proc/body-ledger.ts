@@ -1,43 +1,43 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
 
 /**
- * What of a body is with a processor. As long as what came back is what was sent, the body can go
- * on without its processor: the rest is here.
+ * Keeps the part of a body that was sent to a processor and has not come back. If the processor fails and
+ * has not changed what it returned, the kept bytes follow unprocessed.
  */
 export class BodyLedger {
   readonly #limit: number
-  readonly #away = new PieceQueue()
+  readonly #unreturned = new PieceQueue()
   #isLost = false
 
-  /** `limit`: most bytes that are kept; a body of which more is away at once is lost with its processor. */
+  /** `limit`: bytes to keep until the processor returns them. If more are outstanding, none are kept. */
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  /** A piece leaves. */
+  /** Records that a piece was sent to the processor. */
   sent(bytes: Uint8Array): void {
     if (this.#isLost) return
-    if (this.#away.size + bytes.length > this.#limit) this.#lose()
-    else this.#away.push(bytes, 0, bytes.length)
+    if (this.#unreturned.size + bytes.length > this.#limit) this.#lose()
+    else this.#unreturned.push(bytes, 0, bytes.length)
   }
 
-  /** A piece comes back, perhaps cut otherwise than it left. */
+  /** Records that the processor returned a piece, whose size may differ from those that were sent. */
   returned(bytes: Uint8Array): void {
     let at = 0
     while (!this.#isLost && at < bytes.length) {
-      const away = this.#away.shiftUpTo(bytes.length - at)
-      if (away === undefined || !away.equals(bytes.subarray(at, at + away.length))) this.#lose()
-      else at += away.length
+      const piece = this.#unreturned.shiftUpTo(bytes.length - at)
+      if (piece === undefined || !piece.equals(bytes.subarray(at, at + piece.length))) this.#lose()
+      else at += piece.length
     }
   }
 
   #lose(): void {
     this.#isLost = true
-    this.#away.clear()
+    this.#unreturned.clear()
   }
 
-  /** What has not come back, which is kept here no longer; undefined if the body was changed, or too much of it is away. */
+  /** Takes the bytes that have not come back; undefined if the body was changed or the limit exceeded. */
   takeRest(): readonly Uint8Array[] | undefined {
-    return this.#isLost ? undefined : this.#away.take()
+    return this.#isLost ? undefined : this.#unreturned.take()
   }
 }

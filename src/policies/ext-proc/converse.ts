@@ -1,4 +1,3 @@
-/** The two halves of a conversation about an exchange: its request, then its response. */
 import type { JsonObject } from '@bufbuild/protobuf'
 import type { CommonResponse } from '../../../proto/gen/called/ext_proc_pb.ts'
 import type { Body, Exchange, ResponseHead } from '../../exchange/exchange.ts'
@@ -8,15 +7,15 @@ import { bodyModes } from './modes.ts'
 import type { Processing } from './processing.ts'
 import { sendWhole } from './whole-body.ts'
 
-/** By the name of the filter that they come from. */
+/** Metadata by the name of the Envoy filter that it belongs to. */
 export type FilterMetadata = Readonly<Record<string, JsonObject>>
 
-/** The message gets another body, and nothing more is said of it. */
+/** The status CONTINUE_AND_REPLACE: the processor replaces the body and sends no further answers to it. */
 const continueAndReplace = 1
 
 /**
- * Sends head and body of a request. Resolves once the processor has said what is to be changed of
- * the head, and that is changed; rejects where it fails, or answers instead.
+ * Sends head and body of a request to the processor. Resolves after the processor's changes were applied
+ * to the head. Rejects if the processor fails or responds to the client itself.
  */
 export function sendRequest(
   { request, requestBody }: Exchange,
@@ -32,13 +31,13 @@ export function sendRequest(
     const bytes = replacement(common)
     if (bytes !== undefined) side.replaceBody(requestBody, bytes)
   })
-  // At once: a processor may want to see all of the body before it says anything.
+  // The body is sent without waiting for an answer, because a processor may need all of it to answer.
   if (hasBody) side.openBody(requestBody)
-  processing.moved()
+  processing.onStateChange()
   return answered
 }
 
-/** The same for the response; `metadata` goes with the head, or with the body where that is not sent. */
+/** Sends head and body of the response according to `modes`; `metadata` is sent with the head. */
 export async function sendResponse(
   exchange: Exchange,
   processing: Processing,
@@ -72,7 +71,7 @@ function sendHead(
   },
 ): Promise<void> {
   const side = processing.response
-  // Until the processor has said something, it may have ended without having seen the response.
+  // Keeps the body until the first answer, since the processor may end the stream without one.
   const { ledger } = side
   side.ledger ??= new BodyLedger(bufferLimit)
   const value = { headers: responseFields(response), endOfStream: !hasBody }
@@ -84,7 +83,7 @@ function sendHead(
     if (bytes !== undefined) side.replaceBody(responseBody, bytes)
   })
   if (hasBody && processing.modes.body === bodyModes.fullDuplex) side.openBody(responseBody)
-  processing.moved()
+  processing.onStateChange()
   return answered
 }
 
@@ -96,21 +95,21 @@ async function sendBody(
   const { body: mode, sendsHeaders } = processing.modes
   const side = processing.response
   if (mode === bodyModes.streamed) side.openBody(responseBody, true)
-  // Otherwise it is on its way since the headers were.
+  // If headers are sent, `sendHead` has already opened the body.
   else if (mode === bodyModes.fullDuplex && !sendsHeaders) side.openBody(responseBody)
   else if (mode === bodyModes.buffered || mode === bodyModes.bufferedPartial) {
     await sendWhole(exchange, processing, mode === bodyModes.bufferedPartial)
   }
 }
 
-/** The body that a message is to have instead; undefined where it keeps its own. */
+/** The body that replaces the message's body; undefined if the body is kept. */
 function replacement(common: CommonResponse | undefined): Uint8Array | undefined {
   if (common?.status !== continueAndReplace) return undefined
   const mutation = common.bodyMutation?.mutation
   return mutation?.case === 'body' ? mutation.value : new Uint8Array()
 }
 
-/** What the gateway itself answers is nobody's to change. */
+/** Is it a response of the gateway itself? Processors do not receive those. */
 export function isOwnAnswer({ responseBody }: Exchange): boolean {
-  return responseBody?.detour === undefined
+  return responseBody?.divert === undefined
 }

@@ -1,8 +1,13 @@
-/** Header fields between a processor's messages and heads. */
+/** Converts header fields between messages of the processor and message heads. */
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { HeaderMapSchema, HeaderMutation } from '../../../proto/gen/called/ext_proc_pb.ts'
 import { withoutRootDot } from '../../base/root-dot.ts'
-import type { HeaderFields, RequestHead, ResponseHead } from '../../exchange/exchange.ts'
+import {
+  type HeaderFields,
+  pathAndQuery,
+  type RequestHead,
+  type ResponseHead,
+} from '../../exchange/exchange.ts'
 import { FieldPairs } from '../../exchange/memory-message.ts'
 import { changeFields, fieldChanges } from '../ext-auth/field-changes.ts'
 
@@ -10,15 +15,15 @@ type HeaderMap = MessageInitShape<typeof HeaderMapSchema>
 
 const entry = (key: string, value: string) => ({ key, rawValue: Buffer.from(value, 'latin1') })
 
-/** Names in lower case, values as bytes, pseudo-headers first. */
+/** Pseudo-headers come first. Names are in lower case, values are bytes. */
 export function requestFields(request: RequestHead): HeaderMap {
-  const { method, scheme, authority, path, query } = request
+  const { method, scheme, authority } = request
   return {
     headers: [
       entry(':method', method),
       entry(':scheme', scheme),
       entry(':authority', withoutRootDot(authority)),
-      entry(':path', query === undefined ? path : `${path}?${query}`),
+      entry(':path', pathAndQuery(request)),
       ...plainFields(request.headers.entries()),
     ],
   }
@@ -28,7 +33,7 @@ export function responseFields({ status, headers }: ResponseHead): HeaderMap {
   return { headers: [entry(':status', `${status}`), ...plainFields(headers.entries())] }
 }
 
-/** Field lines behind a body. */
+/** Converts trailer lines. */
 export function trailerFields(lines: string): HeaderMap {
   return { headers: plainFields(pairsOf(lines)) }
 }
@@ -53,8 +58,8 @@ function pairsOf(lines: string): (readonly [string, string])[] {
 }
 
 /**
- * Removals first, then sets. Protected are, as the protocol has it, `host` and `:method`, `:scheme`
- * and `:authority`: where a request goes is decided by its route. What frames a message is ours.
+ * Removes fields, then sets fields. `host`, `:method`, `:scheme` and `:authority` cannot be changed, as in
+ * the protocol, because the route decides where a request goes; nor can fields that frame a message.
  */
 export function changeRequest(request: RequestHead, mutation: HeaderMutation | undefined): void {
   if (mutation === undefined) return
@@ -73,7 +78,7 @@ export function changeResponse(response: ResponseHead, mutation: HeaderMutation 
   if (status !== undefined && /^[2-5]\d\d$/.test(status)) response.status = Number(status)
 }
 
-/** The lines after a processor has changed them. */
+/** Applies the processor's changes to trailer lines. */
 export function changeTrailers(lines: string, mutation: HeaderMutation | undefined): string {
   const fields = new FieldPairs(pairsOf(lines))
   if (mutation !== undefined) changeAll(fields, mutation)

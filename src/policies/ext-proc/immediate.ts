@@ -1,9 +1,8 @@
-/** Answers that a processor gives instead of the backend. */
 import type { ImmediateResponse } from '../../../proto/gen/called/ext_proc_pb.ts'
 import type { Exchange, RespondVerdict } from '../../exchange/exchange.ts'
 import { fieldChanges } from '../ext-auth/field-changes.ts'
 
-/** As the processor writes it; undefined where no final response can have its status. */
+/** The processor's response to the client; undefined if its status is not valid in a final response. */
 export function immediateAnswer({
   status,
   headers,
@@ -24,7 +23,7 @@ export function immediateAnswer({
   return { kind: 'respond', status: code, headers: [...kept, ...fields], body, reason: 'ExtProc' }
 }
 
-/** Makes a response that is on its way the processor's. */
+/** Replaces the response that is being processed by the processor's response. */
 export function takeOver({ response, responseBody }: Exchange, answer: RespondVerdict): void {
   if (response === undefined || responseBody === undefined) return
   response.status = answer.status

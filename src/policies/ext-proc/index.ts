@@ -1,38 +1,25 @@
-import type { References } from '../../model/references.ts'
-import { type Infer, object, required } from '../../schema/field.ts'
-import { sectionField } from '../../schema/section-field.ts'
+import { calledBackend } from '../../model/references.ts'
+import { object, required } from '../../schema/field.ts'
 import { backendObjectReference } from '../../schema/shapes/references.ts'
-import { type Compiled, definePolicy } from '../define.ts'
-import type { ExtProcConfig } from './apply.ts'
+import { definePolicy } from '../define.ts'
 
-const extProcSchema = object('ExtProc', {
-  backendRef: required(backendObjectReference, 'Service or GatewayBackend that processes.'),
-})
-type ExtProcSpec = Infer<typeof extProcSchema>
-
-const extProcField = sectionField({
+/**
+ * Sends requests and responses to an external processor. If the processor cannot be resolved, all
+ * requests that the policy applies to are rejected.
+ */
+export const extProc = definePolicy({
   section: 'traffic',
   field: 'extProc',
-  schema: extProcSchema,
+  schema: object('ExtProc', {
+    backendRef: required(backendObjectReference, 'Service or GatewayBackend that processes.'),
+  }),
   doc: 'Lets an external processor change headers and bodies of requests and responses.',
-})
-
-/** A processor that cannot be reached closes what the policy covers. */
-function compile({ backendRef }: ExtProcSpec, references: References): Compiled<ExtProcConfig> {
-  const target = references.backend(backendRef)
-  if (typeof target === 'string' || target.type === 'invalid') {
-    const message = typeof target === 'string' ? target : target.message
-    return { problems: [{ path: 'backendRef', message }] }
-  }
-  return { config: { target }, problems: [] }
-}
-
-/** Has requests and responses processed elsewhere. */
-export const extProc = definePolicy(extProcField, {
   security: true,
   preRouting: true,
-  merge: 'replace',
-  configVersion: 1,
-  compile,
+  compile({ backendRef }, references) {
+    const target = calledBackend(references, backendRef)
+    if (typeof target === 'string') return { problems: [{ path: 'backendRef', message: target }] }
+    return { config: { target }, problems: [] }
+  },
   apply: () => import('./apply.ts'),
 })

@@ -1,11 +1,11 @@
 /**
- * One direction of an exchange on its way through a processor: its headers, then its body, which goes
- * there and comes back at the same time, then its trailers.
+ * One direction of an exchange that a processor handles: first its headers, then its body, which is sent
+ * and returned at the same time, then its trailers.
  *
  *   headers --> answered? --+--> body pieces out ... body pieces back --> end
- *                           '--> replaced: nothing more is said about this message
+ *                           '--> replaced: no more answers about this message
  *
- * With a ledger, a body goes on without its processor where that fails, as it was sent.
+ * If it has a `ledger`, the body continues unchanged when the processor fails.
  */
 import type {
   BodyResponse,
@@ -16,25 +16,25 @@ import type {
 import { Fifo } from '../../base/fifo.ts'
 import { PieceQueue } from '../../base/piece-queue.ts'
 import type { GatewayError } from '../../errors/index.ts'
-import type { Body, BodyDetour, BodyOutlet } from '../../exchange/exchange.ts'
+import type { Body, ReturnStream, SideStream } from '../../exchange/exchange.ts'
 import type { BodyLedger } from './body-ledger.ts'
 import { changeTrailers } from './fields.ts'
 
-/** What a side needs of the conversation that it is part of. */
+/** What a message side needs from the conversation with the processor. */
 export interface Conversation {
-  /** False: the processor is slow. */
+  /** Returns false if the processor is slow; `MessageSide.resume` is called when it is ready again. */
   sendBody(side: MessageSide, bytes: Uint8Array, isLast: boolean): boolean
   sendTrailers(side: MessageSide, lines: string): void
-  /** What is owed, or whether there is room, may have changed. */
-  moved(): void
-  /** The processor has broken the protocol. */
-  broken(detail: string): void
+  /** Called after a change of whether an answer is expected, or whether returned data can be passed on. */
+  onStateChange(): void
+  /** Called if the processor violates the protocol. */
+  onViolation(detail: string): void
 }
 
 type Apply = (common: CommonResponse | undefined) => void
 
-/** Who waits for the processor to say something of headers. */
-interface Answered {
+/** The callbacks for the processor's answer to the headers. */
+interface PendingAnswer {
   readonly apply: Apply
   resolve(): void
   reject(error: unknown): void
@@ -43,34 +43,34 @@ interface Answered {
 type State = 'before' | 'headers' | 'body' | 'alone' | 'done'
 
 /**
- * How a processor answers a body: each piece that it is sent with one answer, or with pieces of its
- * own, whenever it likes. Unknown until its first answer: endpoint pickers do either.
+ * How a processor answers a body: with one answer for each piece that it receives, or with a stream of
+ * pieces of its own. This is unknown until its first answer, since endpoint pickers do either.
  */
 type BodyAnswers = 'unknown' | 'by piece' | 'streamed'
 
-export class MessageSide implements BodyDetour {
+export class MessageSide implements SideStream {
   readonly name: 'request' | 'response'
   readonly #conversation: Conversation
   #state: State = 'before'
-  #outlet: BodyOutlet | undefined
+  #returnStream: ReturnStream | undefined
   isReplaced = false
-  /** Set where the message matters more than what its processor makes of it. */
+  /** Set if the message must continue even if the processor fails. */
   ledger: BodyLedger | undefined
-  /** What is owed is said of the body, not of the headers. */
+  /** True if the expected answer is for a whole body, not for headers. */
   #isWhole = false
-  /** The whole body is with the processor. */
+  /** True after the whole body was sent to the processor. */
   #isSent = false
   #trailers = ''
-  /** Whoever takes what comes back is slow. */
+  /** True while the receiver of the returned body accepts no more data. */
   isFull = false
   #answers: BodyAnswers = 'unknown'
-  /** The pieces that the processor has not answered, in order; none if its answers are streamed. */
+  /** Sent pieces that the processor has not answered yet, in order; empty if its answers are streamed. */
   readonly #pieces = new PieceQueue()
   readonly #pieceSizes = new Fifo<number>()
   readonly #pieceLimit: number
-  #awaited: Answered | undefined
+  #awaited: PendingAnswer | undefined
 
-  /** `pieceLimit`: bytes of a body that are kept until the processor answers them. */
+  /** `pieceLimit` is the maximum number of unanswered bytes of a body to keep. */
   constructor(name: 'request' | 'response', conversation: Conversation, pieceLimit: number) {
     this.name = name
     this.#conversation = conversation
@@ -81,14 +81,14 @@ export class MessageSide implements BodyDetour {
     return this.#state === 'done' || this.#state === 'before'
   }
 
-  /** The processor must say something before this message can go on. */
-  get isOwed(): boolean {
+  /** True if the message can continue only after an answer of the processor. */
+  get expectsAnswer(): boolean {
     if (this.#state === 'headers') return true
-    if (this.#state !== 'body' || this.#outlet === undefined) return false
+    if (this.#state !== 'body' || this.#returnStream === undefined) return false
     return this.#isSent || (this.#answers === 'by piece' && this.#pieceSizes.length > 0)
   }
 
-  /** The headers are on their way; `apply` is told what the processor says, before its next message. */
+  /** Call after sending the headers. `apply` is called with the answer, before the next message is read. */
   headersSent(apply: Apply): Promise<void> {
     this.#state = 'headers'
     return new Promise((resolve, reject) => {
@@ -96,29 +96,29 @@ export class MessageSide implements BodyDetour {
     })
   }
 
-  /** The same for a body that is on its way in one piece. */
+  /** Like `headersSent`, after a whole body was sent in one piece. */
   wholeSent(apply: Apply): Promise<void> {
     const answered = this.headersSent(apply)
     this.#isWhole = true
     return answered
   }
 
-  /** Sends the body to the processor. `isByPiece`: each piece gets an answer of its own. */
+  /** Starts to send the body to the processor. If `isByPiece` is set, each piece gets its own answer. */
   openBody(body: Body, isByPiece = false): void {
     if (isByPiece) this.#answers = 'by piece'
     if (this.#state === 'before' || this.#state === 'done') this.#state = 'body'
-    this.#outlet = body.detour?.(this)
+    this.#returnStream = body.divert?.(this)
   }
 
   // --- to the processor ---
 
   push(bytes: Uint8Array): boolean {
     if (this.isReplaced) return true
-    if (this.#state === 'alone') return this.#outlet?.write(bytes) !== false
+    if (this.#state === 'alone') return this.#returnStream?.write(bytes) !== false
     this.ledger?.sent(bytes)
     this.#keep(bytes)
     const hasRoom = this.#conversation.sendBody(this, bytes, false)
-    this.#conversation.moved()
+    this.#conversation.onStateChange()
     return hasRoom && !this.#isWaiting
   }
 
@@ -127,7 +127,7 @@ export class MessageSide implements BodyDetour {
     this.#isSent = true
     this.#trailers = trailers
     if (this.#state === 'alone') {
-      this.#outlet?.write(bytes)
+      this.#returnStream?.write(bytes)
       this.#finish(trailers)
       return
     }
@@ -137,40 +137,40 @@ export class MessageSide implements BodyDetour {
       this.#conversation.sendBody(this, bytes, trailers === '')
     }
     if (trailers !== '') this.#conversation.sendTrailers(this, trailers)
-    this.#conversation.moved()
+    this.#conversation.onStateChange()
   }
 
   #keep(piece: Uint8Array): void {
     if (this.#answers === 'streamed') return
     this.#pieces.push(piece, 0, piece.length)
     this.#pieceSizes.push(piece.length)
-    // A processor that reads the whole body before it answers must make pieces of its own.
+    // A processor that has not answered by now reads the whole body first, and then streams its answer.
     const isTooMuch = this.#pieces.size > this.#pieceLimit
     if (isTooMuch && this.#answers === 'unknown') this.#forgetPieces()
   }
 
-  /** The processor's answers are the body from now on. */
+  /** Treats the processor's answers as a stream from now on. */
   #forgetPieces(): void {
     this.#answers = 'streamed'
     this.#pieces.clear()
     this.#pieceSizes.clear()
   }
 
-  /** More of the body must not be sent yet. */
+  /** True if no more of the body may be sent yet. */
   get #isWaiting(): boolean {
     return this.isFull || this.#pieces.size > this.#pieceLimit
   }
 
-  /** There is room at the processor. */
+  /** Called when the processor can receive more data. */
   resume(): void {
-    if (!this.#isWaiting) this.#outlet?.resume()
+    if (!this.#isWaiting) this.#returnStream?.resume()
   }
 
   drained(): void {
-    if (this.#state === 'alone') this.#outlet?.resume()
+    if (this.#state === 'alone') this.#returnStream?.resume()
     if (!this.isFull) return
     this.isFull = false
-    this.#conversation.moved()
+    this.#conversation.onStateChange()
     this.resume()
   }
 
@@ -178,14 +178,14 @@ export class MessageSide implements BodyDetour {
 
   answerHeaders({ response }: HeadersResponse): void {
     if (this.#state === 'headers' && !this.#isWhole) this.#settle(response)
-    else this.#conversation.broken(`it answered ${this.name} headers that were not sent`)
+    else this.#conversation.onViolation(`it answered ${this.name} headers that were not sent`)
   }
 
   #settle(response: CommonResponse | undefined): void {
     const awaited = this.#awaited
     this.#awaited = undefined
     this.#isWhole = false
-    this.#state = this.#outlet === undefined ? 'done' : 'body'
+    this.#state = this.#returnStream === undefined ? 'done' : 'body'
     try {
       awaited?.apply(response)
       awaited?.resolve()
@@ -194,17 +194,17 @@ export class MessageSide implements BodyDetour {
     }
   }
 
-  /** The message has been given another body: what the processor still says of it is not for us. */
+  /** Replaces the body. Further answers to the message are ignored. */
   replaceBody(body: Body, bytes: Uint8Array): void {
     this.isReplaced = true
     this.#state = 'done'
-    if (this.#outlet === undefined) body.replace(bytes)
+    if (this.#returnStream === undefined) body.replace(bytes)
     else {
       this.#write(bytes)
-      this.#outlet.end()
-      this.#outlet.resume()
+      this.#returnStream.end()
+      this.#returnStream.resume()
     }
-    this.#conversation.moved()
+    this.#conversation.onStateChange()
   }
 
   answerBody({ response }: BodyResponse): void {
@@ -213,8 +213,8 @@ export class MessageSide implements BodyDetour {
       this.#settle(response)
       return
     }
-    if (this.#state !== 'body' || this.#outlet === undefined) {
-      this.#conversation.broken(`it answered a ${this.name} body before its headers`)
+    if (this.#state !== 'body' || this.#returnStream === undefined) {
+      this.#conversation.onViolation(`it answered a ${this.name} body before its headers`)
       return
     }
     const mutation = response?.bodyMutation?.mutation
@@ -226,7 +226,7 @@ export class MessageSide implements BodyDetour {
       this.#answers = 'by piece'
       this.#answerPiece(mutation)
     } else {
-      this.#conversation.broken(
+      this.#conversation.onViolation(
         `it answered a ${this.name} body without streamed_response, but it had streamed before or more than ${this.#pieceLimit} bytes were waiting`,
       )
     }
@@ -237,7 +237,9 @@ export class MessageSide implements BodyDetour {
   ): void {
     const size = this.#pieceSizes.take()
     if (size === undefined) {
-      this.#conversation.broken(`it answered a piece of the ${this.name} body that was not sent`)
+      this.#conversation.onViolation(
+        `it answered a piece of the ${this.name} body that was not sent`,
+      )
       return
     }
     const piece = this.#pieces.read(size)
@@ -250,7 +252,7 @@ export class MessageSide implements BodyDetour {
   answerTrailers(mutation: HeaderMutation | undefined): void {
     if (this.isReplaced) return
     if (this.#state !== 'body' || !this.#isSent || this.#trailers === '') {
-      this.#conversation.broken(`it answered ${this.name} trailers that were not sent`)
+      this.#conversation.onViolation(`it answered ${this.name} trailers that were not sent`)
       return
     }
     this.#finish(changeTrailers(this.#trailers, mutation))
@@ -259,56 +261,56 @@ export class MessageSide implements BodyDetour {
   #write(bytes: Uint8Array): void {
     if (bytes.length === 0) return
     this.ledger?.returned(bytes)
-    if (this.#outlet?.write(bytes) === false) this.isFull = true
-    this.#conversation.moved()
+    if (this.#returnStream?.write(bytes) === false) this.isFull = true
+    this.#conversation.onStateChange()
   }
 
   #finish(trailers: string): void {
     this.#state = 'done'
-    this.#outlet?.end(trailers)
-    this.#conversation.moved()
+    this.#returnStream?.end(trailers)
+    this.#conversation.onStateChange()
   }
 
-  /** The conversation is over: what waits for an answer gets none. */
+  /** Called when the conversation has failed. Rejects the pending answer. */
   fail(error: GatewayError): void {
     const { 0: state, 1: awaited } = [this.#state, this.#awaited]
     this.#state = 'done'
     this.#awaited = undefined
     if (state === 'headers') awaited?.reject(error)
-    else if (state === 'body' && !this.goOnAlone()) this.#outlet?.abort(error)
+    else if (state === 'body' && !this.continueAlone()) this.#returnStream?.abort(error)
   }
 
   /**
-   * The processor has failed, and the body goes on as it is. False where it cannot: nobody keeps a
-   * ledger, or it says that the body was changed or is too large to be kept.
+   * Continues the body unchanged after the processor has failed. Returns false if that is impossible:
+   * there is no ledger, or the body was changed or is too large to be kept.
    */
-  goOnAlone(): boolean {
-    if (this.#outlet === undefined) return true
+  continueAlone(): boolean {
+    if (this.#returnStream === undefined) return true
     const rest = this.ledger?.takeRest()
     if (rest === undefined) return false
-    this.#sendAlone(this.#outlet, rest)
+    this.#sendAlone(this.#returnStream, rest)
     return true
   }
 
   /**
-   * The processor has ended well without a word on this message: it goes on as it is. False where
-   * there was one, or more of the body is away than is kept.
+   * Continues the message unchanged after the processor has ended the stream without answering it.
+   * Returns false if there was an answer, or if the body is too large to be kept.
    */
-  goOnUnseen(): boolean {
-    const outlet = this.#outlet
+  continueUnanswered(): boolean {
+    const stream = this.#returnStream
     if (this.#state !== 'headers' || this.#isWhole) return false
-    const rest = outlet === undefined ? [] : this.ledger?.takeRest()
+    const rest = stream === undefined ? [] : this.ledger?.takeRest()
     if (rest === undefined) return false
     this.#settle(undefined)
-    if (outlet !== undefined) this.#sendAlone(outlet, rest)
+    if (stream !== undefined) this.#sendAlone(stream, rest)
     return true
   }
 
-  #sendAlone(outlet: BodyOutlet, rest: readonly Uint8Array[]): void {
+  #sendAlone(stream: ReturnStream, rest: readonly Uint8Array[]): void {
     this.#state = 'alone'
     this.#forgetPieces()
-    for (const piece of rest) outlet.write(piece)
+    for (const piece of rest) stream.write(piece)
     if (this.#isSent) this.#finish(this.#trailers)
-    else outlet.resume()
+    else stream.resume()
   }
 }

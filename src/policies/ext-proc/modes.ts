@@ -1,7 +1,6 @@
-/** Which parts of a response are sent to a processor, and how. */
 import type { ProcessingMode } from '../../../proto/gen/called/ext_proc_pb.ts'
 
-/** Numbers of Envoy's BodySendMode. */
+/** Numbers of Envoy's enum BodySendMode. */
 export const bodyModes = {
   none: 0,
   streamed: 1,
@@ -12,13 +11,14 @@ export const bodyModes = {
 
 const skip = 2
 
+/** Which parts of a response are sent to a processor, and how. */
 export interface ResponseModes {
   readonly sendsHeaders: boolean
   readonly body: number
   readonly sendsTrailers: boolean
 }
 
-/** Everything is sent, and bodies go both ways at once. */
+/** Sends everything; bodies are sent and returned at the same time. */
 export const allOfResponse: ResponseModes = {
   sendsHeaders: true,
   body: bodyModes.fullDuplex,
@@ -26,8 +26,8 @@ export const allOfResponse: ResponseModes = {
 }
 
 /**
- * What a processor asks for in its answer to the request's headers. The body of the request is on its
- * way by then, so only the response is left to decide. Undefined: the mode is unknown.
+ * Reads the modes that a processor requests when it answers the request's headers. They apply only to the
+ * response, since the request's body is already being sent. Returns undefined for an unknown mode.
  */
 export function overridden(mode: ProcessingMode): ResponseModes | undefined {
   const body = mode.responseBodyMode
@@ -35,7 +35,7 @@ export function overridden(mode: ProcessingMode): ResponseModes | undefined {
   return {
     sendsHeaders: mode.responseHeaderMode !== skip,
     body,
-    // Trailers end a body that goes both ways: leaving them out would leave it without an end.
+    // In full duplex mode, trailers mark the end of the body, so they must be sent.
     sendsTrailers: body === bodyModes.fullDuplex || mode.responseTrailerMode !== skip,
   }
 }

@@ -1,4 +1,3 @@
-/** One exchange in conversation with a processor (Envoy's external processing, version 3). */
 import {
   create,
   fromBinary,
@@ -17,10 +16,11 @@ import type {
   CalloutTarget,
   Exchange,
   GrpcStream,
+  GrpcStreamCallout,
   GrpcStreamListener,
   RespondVerdict,
 } from '../../exchange/exchange.ts'
-import { leaveAnswer } from '../../exchange/interruption.ts'
+import { storeAnswer } from '../../exchange/interruption.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import { trailerFields } from './fields.ts'
 import { immediateAnswer } from './immediate.ts'
@@ -28,23 +28,23 @@ import { type Conversation, MessageSide } from './message-side.ts'
 import { allOfResponse, bodyModes, overridden, type ResponseModes } from './modes.ts'
 
 const method = '/envoy.service.ext_proc.v3.ExternalProcessor/Process'
-/** Longest silence while an answer is owed, unless the backend has a time limit of its own. */
+/** Maximum time to wait for an expected answer. A timeout of the backend overrides it. */
 const timeoutMs = 10_000
 
 type Sent = MessageInitShape<typeof ProcessingRequestSchema>
 type Metadata = Readonly<Record<string, JsonObject>>
 
-interface ProcessingOptions {
+interface ProcessingOptions extends Pick<GrpcStreamCallout, 'defaultTls'> {
   readonly target: CalloutTarget
   readonly exchange: Exchange
   readonly callouts: Callouts
-  /** Takes dynamic metadata, by the name of the filter that it is for. */
+  /** Called with dynamic metadata of the processor, by filter name. */
   learn(metadata: LearnedRecord): void
-  /** Is it an endpoint picker? */
+  /** Set if the processor is an endpoint picker. */
   readonly isPicker?: true
 }
 
-/** An answer in place of a message's own; thrown where a message waits for its headers. */
+/** Cause of the error with which a pending answer is rejected if the processor responds to the client. */
 class AnsweredInstead extends Error {
   readonly answer: RespondVerdict
 
@@ -54,12 +54,13 @@ class AnsweredInstead extends Error {
   }
 }
 
-/** The answer in what a message met in place of its headers; undefined where that is an error. */
+/** The processor's response to the client that caused an error; undefined for other errors. */
 export function answerIn(error: unknown): RespondVerdict | undefined {
   const cause = error instanceof GatewayError ? error.cause : undefined
   return cause instanceof AnsweredInstead ? cause.answer : undefined
 }
 
+/** The conversation with a processor about one exchange (Envoy's external processing, version 3). */
 export class Processing implements Conversation, GrpcStreamListener {
   readonly #exchange: Exchange
   readonly #learn: ProcessingOptions['learn']
@@ -72,10 +73,11 @@ export class Processing implements Conversation, GrpcStreamListener {
   #isSlow = false
   #isPaused = false
   #hasResponse = false
-  /** The processor has ended the conversation, as it may once it has answered everything. */
+  /** True if nothing more is sent. The processor may end the stream after its last expected answer. */
   isOver = false
 
-  constructor({ target, exchange, callouts, learn, isPicker }: ProcessingOptions) {
+  constructor(options: ProcessingOptions) {
+    const { target, exchange, callouts, learn, isPicker, defaultTls } = options
     this.#exchange = exchange
     this.request = new MessageSide('request', this, exchange.bufferLimit)
     this.response = new MessageSide('response', this, exchange.bufferLimit)
@@ -87,7 +89,7 @@ export class Processing implements Conversation, GrpcStreamListener {
       exchange,
       subtype: isPicker ? 'EndpointPicker' : 'ExtProc',
       timeoutMs,
-      ...(isPicker && { isPicker }),
+      defaultTls,
       listener: this,
     })
   }
@@ -107,10 +109,10 @@ export class Processing implements Conversation, GrpcStreamListener {
       }),
     }
     this.#isFirst = false
-    const isTaken = this.#stream.send(
+    const isAccepted = this.#stream.send(
       toBinary(ProcessingRequestSchema, create(ProcessingRequestSchema, message)),
     )
-    if (!isTaken) this.#isSlow = true
+    if (!isAccepted) this.#isSlow = true
     return !this.#isSlow
   }
 
@@ -124,10 +126,10 @@ export class Processing implements Conversation, GrpcStreamListener {
     this.send({ case: name === 'request' ? 'requestTrailers' : 'responseTrailers', value })
   }
 
-  /** The way back begins: from now on the request holds nothing up. */
+  /** Call when the response begins. From then on the request no longer pauses the stream. */
   beginResponse(): void {
     this.#hasResponse = true
-    this.moved()
+    this.onStateChange()
   }
 
   onDrain(): void {
@@ -137,10 +139,11 @@ export class Processing implements Conversation, GrpcStreamListener {
   }
 
   /**
-   * Messages of both directions share one stream: where what came back cannot be passed on, it rests;
-   * but never for the request once there is a response, which may have to be read first.
+   * Messages of both directions share one stream. It is paused while a returned body cannot be passed on.
+   * After the response has begun, the request does not pause it, since the response may have to be
+   * read first.
    */
-  moved(): void {
+  onStateChange(): void {
     if (this.isOver) return
     const isPaused = this.response.isFull || (this.request.isFull && !this.#hasResponse)
     if (isPaused !== this.#isPaused) {
@@ -148,7 +151,7 @@ export class Processing implements Conversation, GrpcStreamListener {
       if (isPaused) this.#stream.pause()
       else this.#stream.resume()
     }
-    this.#stream.expect(this.request.isOwed || this.response.isOwed)
+    this.#stream.expect(this.request.expectsAnswer || this.response.expectsAnswer)
   }
 
   // --- from the processor ---
@@ -158,12 +161,12 @@ export class Processing implements Conversation, GrpcStreamListener {
     try {
       message = fromBinary(ProcessingResponseSchema, bytes)
     } catch {
-      this.broken('it sent a message that cannot be read')
+      this.onViolation('it sent a message that cannot be read')
       return
     }
     if (message.dynamicMetadata !== undefined) this.#learn(message.dynamicMetadata as LearnedRecord)
     this.#take(message)
-    this.moved()
+    this.onStateChange()
   }
 
   #take({ response, modeOverride }: ProcessingResponse): void {
@@ -191,31 +194,32 @@ export class Processing implements Conversation, GrpcStreamListener {
         break
       case 'immediateResponse': {
         const answer = immediateAnswer(response.value)
-        if (answer === undefined) this.broken('it answered with a status that no response can have')
+        if (answer === undefined)
+          this.onViolation('it answered with a status that no response can have')
         else this.#answerInstead(answer)
         break
       }
       default:
-        this.broken('it sent a message that says nothing')
+        this.onViolation('it sent a message that says nothing')
     }
   }
 
   #answerInstead(answer: RespondVerdict): void {
     this.#finish()
-    // Where the request is under way already, its error is turned into this answer.
-    leaveAnswer(this.#exchange, answer)
+    // If the request was already forwarded, its error is turned into this response.
+    storeAnswer(this.#exchange, answer)
     const error = new GatewayError(this.#failure, 'it answered', new AnsweredInstead(answer))
     this.request.fail(error)
     this.response.fail(error)
   }
 
-  broken(detail: string): void {
+  onViolation(detail: string): void {
     this.#fail(new GatewayError(this.#failure, detail))
   }
 
   /**
-   * A clean end is the processor's right where it owes nothing. A response of which it has said
-   * nothing may have crossed that end, and goes the same way as one that comes after it.
+   * The processor may end the stream if no answer is expected. If the response was sent at the same time
+   * and has no answer, it passes unchanged, like a response that comes later.
    */
   onEnd(error: GatewayError | undefined): void {
     if (error !== undefined) {
@@ -223,7 +227,7 @@ export class Processing implements Conversation, GrpcStreamListener {
       return
     }
     this.isOver = this.request.isDone
-    if (this.isOver && (this.response.isDone || this.response.goOnUnseen())) return
+    if (this.isOver && (this.response.isDone || this.response.continueUnanswered())) return
     this.#fail(new GatewayError(this.#failure, 'it ended before it had answered'))
   }
 
@@ -238,7 +242,7 @@ export class Processing implements Conversation, GrpcStreamListener {
     this.#stream.close()
   }
 
-  /** Nobody waits for anything any more. */
+  /** Call when the exchange is over. */
   close(): void {
     if (!this.isOver) this.#finish()
   }

@@ -1,10 +1,9 @@
-/** The body of a response that a processor wants to see in one piece. */
 import { GatewayError } from '../../errors/index.ts'
 import type { BodyTransform, Exchange } from '../../exchange/exchange.ts'
 import { changeResponse } from './fields.ts'
 import type { Processing } from './processing.ts'
 
-/** `isPartial`: of a body that is too large to be held, as much as can be. */
+/** Sends the response body in one piece. If `isPartial` is set, sends only the start of a large body. */
 export async function sendWhole(
   { response, responseBody, bufferLimit }: Exchange,
   processing: Processing,
@@ -23,15 +22,15 @@ export async function sendWhole(
     if (mutation?.case !== 'body' && mutation?.case !== 'clearBody') return
     const instead = mutation.case === 'body' ? mutation.value : new Uint8Array()
     if (body.complete) responseBody.replace(instead)
-    else responseBody.through(new NewBeginning(bytes.length, instead))
+    else responseBody.through(new ReplacedPrefix(bytes.length, instead))
   })
   processing.sendBody(side, bytes, body.complete)
-  processing.moved()
+  processing.onStateChange()
   await answered
 }
 
-/** Puts other bytes in place of the first ones. */
-class NewBeginning implements BodyTransform {
+/** Replaces the first `length` bytes of a body. */
+class ReplacedPrefix implements BodyTransform {
   #left: number
   #instead: Uint8Array | undefined
 

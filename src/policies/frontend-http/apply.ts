@@ -1,27 +1,14 @@
-import { count, optional, record, type Shape } from '../../base/shape.ts'
+import { count, type Infer, optional, record } from '../../base/shape.ts'
 import { milliseconds } from '../../model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** Version 1; a field that the user did not set is absent. Sizes in bytes, times in milliseconds. */
-export interface FrontendHttpConfig {
-  readonly maxBufferBytes?: number
-  readonly maxHeaders?: number
-  readonly idleTimeoutMs?: number
-  readonly http2?: {
-    readonly streamWindowBytes?: number
-    readonly connectionWindowBytes?: number
-    readonly maxFrameBytes?: number
-    readonly keepaliveIntervalMs?: number
-    readonly keepaliveTimeoutMs?: number
-  }
-}
-
-const shape: Shape<FrontendHttpConfig> = record({
+/** The compiled form that proxies receive. Fields that the user did not set are omitted. */
+const shape = record({
   maxBufferBytes: optional(count),
   maxHeaders: optional(count),
   idleTimeoutMs: optional(milliseconds),
   http2: optional(
-    record<NonNullable<FrontendHttpConfig['http2']>>({
+    record({
       streamWindowBytes: optional(count),
       connectionWindowBytes: optional(count),
       maxFrameBytes: optional(count),
@@ -31,7 +18,7 @@ const shape: Shape<FrontendHttpConfig> = record({
   ),
 })
 
-const apply: PolicyApply<FrontendHttpConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind: (http) => ({ client: { http } }),
 }

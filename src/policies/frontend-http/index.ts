@@ -1,10 +1,8 @@
 import { parseDurationMs } from '../../base/duration.ts'
-import { byteSize, type Infer, integer, object, optional } from '../../schema/field.ts'
+import { byteSize, integer, object, optional } from '../../schema/field.ts'
 import { atLeastOneOf } from '../../schema/rules.ts'
-import { sectionField } from '../../schema/section-field.ts'
 import { duration } from '../../schema/strings.ts'
-import { type Compiled, definePolicy } from '../define.ts'
-import type { FrontendHttpConfig } from './apply.ts'
+import { definePolicy } from '../define.ts'
 
 const fields = {
   maxBufferSize: optional(byteSize({ min: 1 }), {
@@ -33,70 +31,46 @@ const fields = {
     unit: 'bytes',
     default: 16_384,
   }),
-  http2KeepaliveInterval: optional(duration, 'Time between HTTP/2 pings; no pings where unset.'),
+  http2KeepaliveInterval: optional(duration, 'Time between HTTP/2 pings; no pings if not set.'),
   http2KeepaliveTimeout: optional(
     duration,
     'A connection whose ping is not answered for this long is closed.',
   ),
 } as const
 
-const frontendHttpSchema = object('FrontendHTTP', fields, {
-  rules: [atLeastOneOf(...Object.keys(fields))],
-})
-type FrontendHttpSpec = Infer<typeof frontendHttpSchema>
-
-const frontendHttpField = sectionField({
-  section: 'frontend',
-  field: 'http',
-  schema: frontendHttpSchema,
-  doc: 'HTTP settings of accepted connections.',
-})
-
-/** Largest window that HTTP/2 knows (RFC 9113 6.9.1); a larger one means the same. */
+/** Maximum HTTP/2 window (RFC 9113 6.9.1). Larger configured values are reduced to it. */
 const largestWindow = 2 ** 31 - 1
 
-/** `frontend.http`; the schema has checked durations and bounds. */
-function compile(spec: FrontendHttpSpec): Compiled<FrontendHttpConfig> {
-  const http2 = present({
-    streamWindowBytes: windowOf(spec.http2WindowSize),
-    connectionWindowBytes: windowOf(spec.http2ConnectionWindowSize),
-    maxFrameBytes: spec.http2FrameSize,
-    keepaliveIntervalMs: milliseconds(spec.http2KeepaliveInterval),
-    keepaliveTimeoutMs: milliseconds(spec.http2KeepaliveTimeout),
-  })
-  const config = present({
-    maxBufferBytes: spec.maxBufferSize,
-    maxHeaders: spec.http1MaxHeaders,
-    idleTimeoutMs: milliseconds(spec.http1IdleTimeout),
-    http2: Object.keys(http2).length === 0 ? undefined : http2,
-  })
-  return { config, problems: [] }
-}
+/**
+ * Limits of heads, buffered bodies and idle times, and settings for HTTP/2 windows, frames and pings. If
+ * the policy cannot be read, the default limits apply.
+ */
+export const frontendHttp = definePolicy({
+  section: 'frontend',
+  field: 'http',
+  schema: object('FrontendHTTP', fields, { rules: [atLeastOneOf(...Object.keys(fields))] }),
+  doc: 'HTTP settings of accepted connections.',
+  security: false,
+  compile(spec) {
+    const http2 = {
+      streamWindowBytes: windowOf(spec.http2WindowSize),
+      connectionWindowBytes: windowOf(spec.http2ConnectionWindowSize),
+      maxFrameBytes: spec.http2FrameSize,
+      keepaliveIntervalMs: parseDurationMs(spec.http2KeepaliveInterval),
+      keepaliveTimeoutMs: parseDurationMs(spec.http2KeepaliveTimeout),
+    }
+    const isHttp2Set = Object.values(http2).some((value) => value !== undefined)
+    const config = {
+      maxBufferBytes: spec.maxBufferSize,
+      maxHeaders: spec.http1MaxHeaders,
+      idleTimeoutMs: parseDurationMs(spec.http1IdleTimeout),
+      ...(isHttp2Set && { http2 }),
+    }
+    return { config, problems: [] }
+  },
+  apply: () => import('./apply.ts'),
+})
 
 function windowOf(size: number | undefined): number | undefined {
   return size === undefined ? undefined : Math.min(size, largestWindow)
 }
-
-function milliseconds(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDurationMs(text)
-}
-
-type Present<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> }
-
-function present<Fields extends object>(fields: Fields): Present<Fields> {
-  const set = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(set) as Present<Fields>
-}
-
-/**
- * Limits of heads, buffered bodies and silence; windows, frames and pings of HTTP/2. Where they cannot
- * be read, the defaults bound the same things.
- */
-export const frontendHttp = definePolicy(frontendHttpField, {
-  security: false,
-  preRouting: false,
-  merge: 'replace',
-  configVersion: 1,
-  compile,
-  apply: () => import('./apply.ts'),
-})

@@ -1,21 +1,11 @@
-import { record, type Shape } from '../../base/shape.ts'
+import { type Infer, record } from '../../base/shape.ts'
 import { keepalive } from '../../model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** Version 1. */
-export interface FrontendTcpConfig {
-  readonly keepalive: {
-    /** Unanswered probes after which the connection is dropped. */
-    readonly retries: number
-    /** Milliseconds of silence before the first probe, and between probes. */
-    readonly timeMs: number
-    readonly intervalMs: number
-  }
-}
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+const shape = record({ keepalive })
 
-const shape: Shape<FrontendTcpConfig> = record({ keepalive })
-
-const apply: PolicyApply<FrontendTcpConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind: ({ keepalive }) => ({ client: { keepalive } }),
 }

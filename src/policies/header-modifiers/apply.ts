@@ -1,22 +1,13 @@
-import { optional, record, type Shape } from '../../base/shape.ts'
+import { type Infer, optional, record } from '../../base/shape.ts'
 import { next } from '../../exchange/exchange.ts'
 import { changeHeaders } from '../../model/header-changes.ts'
-import type { HeaderChanges } from '../../model/resources.ts'
 import { headerChanges } from '../../model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** Version 1. A half that the user left out changes nothing. */
-export interface HeaderModifiersConfig {
-  readonly request?: HeaderChanges
-  readonly response?: HeaderChanges
-}
+/** The compiled form that proxies receive. If the changes of a message are omitted, it is not changed. */
+const shape = record({ request: optional(headerChanges), response: optional(headerChanges) })
 
-const shape: Shape<HeaderModifiersConfig> = record({
-  request: optional(headerChanges),
-  response: optional(headerChanges),
-})
-
-const apply: PolicyApply<HeaderModifiersConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ request, response }) {
     return {

@@ -1,26 +1,20 @@
-import { choice, record, type Shape } from '../../base/shape.ts'
+import { choice, type Infer, record } from '../../base/shape.ts'
 import { next } from '../../exchange/exchange.ts'
-import { forwardingFacts, type HostRewriteMode } from '../../exchange/forwarding.ts'
+import { forwardingExtensions } from '../../exchange/forwarding.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** Version 1. */
-export interface HostRewriteConfig {
-  readonly mode: HostRewriteMode
-}
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+const shape = record({ mode: choice('Auto', 'None') })
 
-const shape: Shape<HostRewriteConfig> = record({ mode: choice('Auto', 'None') })
-
-const apply: PolicyApply<HostRewriteConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
-  bind({ mode }) {
-    return {
-      // The destination is not known yet: the forwarding step does what is asked for here.
-      onRequest(exchange) {
-        exchange.facts.set(forwardingFacts.hostRewrite, mode)
-        return next
-      },
-    }
-  },
+  bind: ({ mode }) => ({
+    // The forwarding step rewrites the host, because the destination is not known yet.
+    onRequest(exchange) {
+      exchange.extensions.set(forwardingExtensions.hostRewrite, mode)
+      return next
+    },
+  }),
 }
 
 export default apply

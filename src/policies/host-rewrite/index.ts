@@ -1,37 +1,21 @@
-import { choice, type Infer, object, required } from '../../schema/field.ts'
-import { sectionField } from '../../schema/section-field.ts'
-import { type Compiled, definePolicy } from '../define.ts'
-import type { HostRewriteConfig } from './apply.ts'
+import { choice, object, required } from '../../schema/field.ts'
+import { definePolicy } from '../define.ts'
 
-const hostRewriteSchema = object('HostnameRewrite', {
-  mode: required(
-    choice('HostnameRewriteMode', {
-      Auto: 'the Host header is set from the destination',
-      None: "the client's Host header is passed on",
-    }),
-    'Where the Host header comes from.',
-  ),
-})
-type HostRewriteSpec = Infer<typeof hostRewriteSchema>
-
-const hostRewriteField = sectionField({
+/** Decides whether the backend receives the client's Host header or the destination's host. */
+export const hostRewrite = definePolicy({
   section: 'traffic',
   field: 'hostRewrite',
-  schema: hostRewriteSchema,
+  schema: object('HostnameRewrite', {
+    mode: required(
+      choice('HostnameRewriteMode', {
+        Auto: 'the Host header is set from the destination',
+        None: "the client's Host header is passed on",
+      }),
+      'Where the Host header comes from.',
+    ),
+  }),
   doc: 'Decides which Host the backend sees. Default: Auto for backends with a host name, None for Services and addresses; ignored where a urlRewrite filter sets the host.',
-})
-
-/** `traffic.hostRewrite`: the compiled form is what the user wrote. */
-function compile({ mode }: HostRewriteSpec): Compiled<HostRewriteConfig> {
-  return { config: { mode }, problems: [] }
-}
-
-/** Decides whether the upstream sees the client's Host or the destination's. */
-export const hostRewrite = definePolicy(hostRewriteField, {
   security: false,
-  preRouting: false,
-  merge: 'replace',
-  configVersion: 1,
-  compile,
+  compile: ({ mode }) => ({ config: { mode }, problems: [] }),
   apply: () => import('./apply.ts'),
 })

@@ -1,12 +1,31 @@
-/** JSON Web Tokens of clients, as bearer tokens (RFC 6750 section 2.1). */
+/** Verifies JSON Web Tokens that clients send as bearer tokens (RFC 6750 section 2.1). */
 import { ambiguous, credentialsOf, none } from '../../auth/authorization-header.ts'
+import { algorithms } from '../../auth/jwt/key-set.ts'
 import { TokenVerifier } from '../../auth/jwt/verifier.ts'
-import { next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
+import { choice, type Infer, list, map, optional, record, text } from '../../base/shape.ts'
+import { next, type RespondVerdict, refuse, type Verdict } from '../../exchange/exchange.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
 import type { PolicyApply } from '../define.ts'
-import { type JwtAuthenticationConfig, shape } from './config.ts'
 
-const apply: PolicyApply<JwtAuthenticationConfig> = {
+export const verificationKey = record({
+  kid: optional(text),
+  algorithms: list(choice(...algorithms)),
+  jwk: map(text),
+})
+
+/** The compiled form that proxies receive. Keys are public. If a provider has no keys, its tokens are rejected. */
+const shape = record({
+  mode: choice('Strict', 'Optional', 'Permissive'),
+  providers: list(
+    record({
+      issuer: optional(text),
+      audiences: optional(list(text)),
+      keys: list(verificationKey),
+    }),
+  ),
+})
+
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ mode, providers }) {
     const verifier = new TokenVerifier(providers)
@@ -22,7 +41,7 @@ const apply: PolicyApply<JwtAuthenticationConfig> = {
           return mode === 'Permissive' ? next : refusal(String(claims))
         }
         request.headers.remove('authorization')
-        // From JSON, so that it is plain data.
+        // Claims are parsed from JSON, so they are plain data.
         learned.jwt = claims as LearnedRecord
         learned.jwtToken = token
         return next
@@ -33,19 +52,13 @@ const apply: PolicyApply<JwtAuthenticationConfig> = {
 
 export default apply
 
-/** Texts are few; none holds a part of the token. */
+/** Caches refusals by text. There are few texts, and none contains a part of the token. */
 const refusals = new Map<string, RespondVerdict>()
 
 function refusal(why: string): RespondVerdict {
   const known = refusals.get(why)
   if (known !== undefined) return known
-  const made: RespondVerdict = {
-    kind: 'respond',
-    status: 401,
-    body: `authentication failure: ${why}`,
-    reason: 'JwtAuth',
-    refusal: true,
-  }
+  const made = refuse(401, 'JwtAuth', `authentication failure: ${why}`)
   refusals.set(why, made)
   return made
 }

@@ -3,18 +3,16 @@ import type { JwtProvider } from '../../auth/jwt/verifier.ts'
 import type { References } from '../../model/references.ts'
 import { type Infer, list, object, optional, required, text } from '../../schema/field.ts'
 import { exactlyOneOf, rule } from '../../schema/rules.ts'
-import { sectionField } from '../../schema/section-field.ts'
 import { audiences, jwtMode, remoteJwks } from '../../schema/shapes/authentication.ts'
 import { shortString } from '../../schema/strings.ts'
-import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
-import type { JwtAuthenticationConfig } from './config.ts'
+import { definePolicy, type PolicyProblem } from '../define.ts'
 import { type FoundKeys, fetchedKeys, usable } from './keys.ts'
 
 const inlineKeys = text({
   min: 2,
   max: 65_536,
   rules: [
-    // Refused before anything of the object is written down.
+    // Part of the schema, so that private keys are rejected before the object is stored.
     rule<string>({
       message: 'must hold public keys only: this one has private or symmetric key material',
       holds: (value) => !holdsPrivateKey(value),
@@ -35,7 +33,7 @@ const jwtProvider = object('JWTProvider', {
   issuer: required(shortString, 'Value of the iss claim.'),
   audiences: optional(
     audiences,
-    'Values of which the aud claim must have one; any audience where unset.',
+    'Values of which the aud claim must have one; any audience if not set.',
   ),
   jwks: required(jwks, 'Keys that the issuer signs with.'),
 })
@@ -46,23 +44,13 @@ const jwtAuthenticationSchema = object('JWTAuthentication', {
 })
 type JwtAuthenticationSpec = Infer<typeof jwtAuthenticationSchema>
 
-const jwtAuthenticationField = sectionField({
-  section: 'traffic',
-  field: 'jwtAuthentication',
-  schema: jwtAuthenticationSchema,
-  doc: 'Validates JSON Web Tokens (RFC 7519) of clients.',
-})
-
 type ProviderSpec = JwtAuthenticationSpec['providers'][number]
 
 /**
- * A provider without usable keys stays, and nothing is believed of it; the others work. The policy
- * is always in force: Strict refuses everyone where no provider has a key, and the status says why.
+ * If a provider has no usable keys, its tokens are rejected; other providers are not affected. The policy
+ * always applies: if no provider has keys, Strict rejects all requests, and the status says why.
  */
-function compile(
-  { mode = 'Strict', providers }: JwtAuthenticationSpec,
-  references: References,
-): Compiled<JwtAuthenticationConfig> {
+function compile({ mode = 'Strict', providers }: JwtAuthenticationSpec, references: References) {
   const problems: PolicyProblem[] = []
   const notes: string[] = []
   const compiled = providers.map(({ issuer, audiences, jwks }, index): JwtProvider => {
@@ -74,13 +62,13 @@ function compile(
     }
     if (pending !== undefined) notes.push(`${path}: ${pending}`)
     for (const message of skipped) problems.push({ path, message, partial: true })
-    return { issuer, ...(audiences && { audiences }), keys }
+    return { issuer, audiences, keys }
   })
   const isUsable = notes.length > 0 || compiled.some(({ keys }) => keys.length > 0)
   if (!isUsable && providers.length > 1) {
     problems.push({ path: 'providers', message: 'none has a key; no token is accepted' })
   }
-  return { config: { mode, providers: compiled }, problems, notes, protects: true }
+  return { config: { mode, providers: compiled }, problems, notes, protects: true as const }
 }
 
 function findKeys({ inline, remote }: ProviderSpec['jwks'], references: References): FoundKeys {
@@ -88,12 +76,14 @@ function findKeys({ inline, remote }: ProviderSpec['jwks'], references: Referenc
   return usable(parseKeySet(inline ?? ''), 'the key set')
 }
 
-/** Asks for a signed token. */
-export const jwtAuthentication = definePolicy(jwtAuthenticationField, {
+/** Requires requests to carry a valid JWT. */
+export const jwtAuthentication = definePolicy({
+  section: 'traffic',
+  field: 'jwtAuthentication',
+  schema: jwtAuthenticationSchema,
+  doc: 'Validates JSON Web Tokens (RFC 7519) of clients.',
   security: true,
   preRouting: true,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,40 +1,33 @@
-/** The keys of an issuer, as a policy finds them when it is compiled. */
 import { type KeySet, readKeySet } from '../../auth/jwt/key-set.ts'
 import { parseDurationMs } from '../../base/duration.ts'
 import type { References } from '../../model/references.ts'
 import type { RemoteJwks } from '../../schema/shapes/authentication.ts'
 
-/** What was found in the place of an issuer's keys. */
+/** The keys of an issuer, as far as they are known when a policy is compiled. */
 export interface FoundKeys {
   readonly keys: KeySet['keys']
-  /** Nothing can be verified. */
+  /** Set if no token can be verified: the reason. */
   readonly failure?: string
-  /** Why there are none yet, where that is no fault. */
+  /** Set if the keys are not known yet and this is not a failure: the reason. */
   readonly pending?: string
-  /** What was left out of the set. */
+  /** The reasons why single keys of the set were left out. */
   readonly skipped?: readonly string[]
 }
 
-/** As long as a Duration that is left out lasts. */
+/** Default of `cacheDuration` in milliseconds. */
 const defaultCacheMs = 300_000
 
-/** Asks for keys to be fetched, and gives those that have been. */
+/** Requests that the keys are fetched, and returns the last fetched ones. */
 export function fetchedKeys(
   { jwksPath, cacheDuration, backendRef }: RemoteJwks,
   references: References,
 ): FoundKeys {
-  const cacheMs = cacheDuration === undefined ? defaultCacheMs : parseDurationMs(cacheDuration)
-  const found = references.keySet({
-    backendRef,
-    path: jwksPath,
-    cacheMs: cacheMs ?? defaultCacheMs,
-  })
+  const cacheMs = parseDurationMs(cacheDuration) ?? defaultCacheMs
+  const found = references.keySet({ backendRef, path: jwksPath, cacheMs })
   if (typeof found === 'string') return { keys: [], failure: found }
   if (found.isPending) {
-    return {
-      keys: [],
-      pending: `keys are pending: a running gateway fetches them from ${found.uri}`,
-    }
+    const pending = `keys are pending: a running gateway fetches them from ${found.uri}`
+    return { keys: [], pending }
   }
   if (found.keySet === undefined) {
     return { keys: [], failure: `no keys have been fetched from ${found.uri} yet` }
@@ -42,7 +35,7 @@ export function fetchedKeys(
   return usable(readKeySet(found.keySet), `the key set of ${found.uri}`)
 }
 
-/** Keys of a set that was read; `label` is what messages call the set. */
+/** The usable keys of a set. `label` is the name of the set in messages. */
 export function usable(set: KeySet | string, label: string): FoundKeys {
   if (typeof set === 'string') return { keys: [], failure: `${label} ${set}` }
   const { keys, skipped } = set

@@ -1,18 +1,19 @@
+import type { Infer } from '../../base/shape.ts'
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
-import { leaveTokenLimits, type TokenLimits } from '../../exchange/rate-limits.ts'
+import { storeTokenLimits, type TokenLimits } from '../../exchange/rate-limits.ts'
 import { bufferBodies } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
-import { type RateLimitConfig, shape } from './config.ts'
-import { type LimitFigures, tell } from './figures.ts'
+import { shape } from './config.ts'
 import { GlobalLimits, type Permission, setAll } from './global.ts'
 import { LocalLimits } from './local.ts'
+import { type RateLimitStatus, writeStatus } from './status.ts'
 import { AllTokenLimits } from './tokens.ts'
 
-/** Only one such policy holds for a request, so one key for each is enough. */
-const figuresFact = 'rateLimit.figures'
-const permissionFact = 'rateLimit.permission'
+/** Keys in `extensions`. They can be constant, because only one rate limit policy applies to a request. */
+const statusExtension = 'rateLimit.status'
+const permissionExtension = 'rateLimit.permission'
 
-const apply: PolicyApply<RateLimitConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ local, global }, callouts, _secrets, host) {
     const own = new LocalLimits(local, host)
@@ -23,15 +24,16 @@ const apply: PolicyApply<RateLimitConfig> = {
       onRequest(exchange) {
         const admission = own.admit()
         if (admission !== undefined && 'kind' in admission) return admission
-        if (admission !== undefined) exchange.facts.set(figuresFact, admission)
-        if (tokens !== undefined) leaveTokenLimits(exchange, tokens)
+        if (admission !== undefined) exchange.extensions.set(statusExtension, admission)
+        if (tokens !== undefined) storeTokenLimits(exchange, tokens)
         return isAsked && shared !== undefined ? askShared(shared, exchange) : next
       },
       onResponse(exchange) {
-        const { facts, response } = exchange
-        const permission = facts.get(permissionFact) as Permission | undefined
-        const figures = (facts.get(figuresFact) as LimitFigures | undefined) ?? permission?.figures
-        if (figures !== undefined) tell(exchange, figures)
+        const { extensions, response } = exchange
+        const permission = extensions.get(permissionExtension) as Permission | undefined
+        const status =
+          (extensions.get(statusExtension) as RateLimitStatus | undefined) ?? permission?.status
+        if (status !== undefined) writeStatus(exchange, status)
         if (permission !== undefined && response !== undefined) {
           setAll(response.headers, permission.forResponse)
         }
@@ -53,7 +55,7 @@ async function askShared(limits: GlobalLimits, exchange: Exchange): Promise<Verd
   if (answer === undefined) return next
   if (isRefusal(answer)) return answer
   setAll(exchange.request.headers, answer.forRequest)
-  exchange.facts.set(permissionFact, answer)
+  exchange.extensions.set(permissionExtension, answer)
   return next
 }
 

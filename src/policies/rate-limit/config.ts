@@ -1,45 +1,23 @@
-import { choice, count, list, optional, record, type Shape, text } from '../../base/shape.ts'
-import type { CalloutTarget } from '../../exchange/exchange.ts'
-import type { RateLimitSpec } from '../../exchange/rate-limits.ts'
+import { choice, count, type Infer, list, optional, record, text } from '../../base/shape.ts'
 import { calloutTarget, namedExpression } from '../../model/shapes.ts'
 
-export interface LocalLimit extends RateLimitSpec {
-  readonly counts: 'requests' | 'tokens'
-}
-
-export interface GlobalDescriptor {
-  readonly counts: 'requests' | 'tokens'
-  readonly entries: readonly { readonly name: string; readonly expression: string }[]
-}
-
-export interface GlobalLimit {
-  readonly target: CalloutTarget
-  readonly domain: string
-  readonly descriptors: readonly GlobalDescriptor[]
-}
-
-/** Version 1. */
-export interface RateLimitConfig {
-  readonly local: readonly LocalLimit[]
-  readonly global?: GlobalLimit
-}
-
 const counts = choice('requests', 'tokens')
+export type LimitUnit = Infer<typeof counts>
 
-const local: Shape<LocalLimit> = record({
+const local = record({
   rate: count,
   unit: choice('Seconds', 'Minutes', 'Hours'),
   burst: count,
   counts,
 })
+export type LocalLimit = Infer<typeof local>
 
-const global: Shape<GlobalLimit> = record({
+const global = record({
   target: calloutTarget,
   domain: text,
-  descriptors: list(record<GlobalDescriptor>({ counts, entries: list(namedExpression) })),
+  descriptors: list(record({ counts, entries: list(namedExpression) })),
 })
+export type GlobalLimit = Infer<typeof global>
 
-export const shape: Shape<RateLimitConfig> = record({
-  local: list(local),
-  global: optional(global),
-})
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+export const shape = record({ local: list(local), global: optional(global) })

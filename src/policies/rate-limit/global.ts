@@ -1,4 +1,3 @@
-/** Limits that a server keeps for many proxies (Envoy's rate limit service, version 3). */
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import {
   type HeaderValue,
@@ -8,50 +7,51 @@ import {
 } from '../../../proto/gen/called/rate_limit_pb.ts'
 import { type CelResult, type CelValue, isCelError, toText } from '../../cel/index.ts'
 import { GatewayError } from '../../errors/index.ts'
-import type { Callouts, Exchange, HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
+import {
+  type Callouts,
+  type Exchange,
+  type HeaderFields,
+  type RespondVerdict,
+  refuse,
+} from '../../exchange/exchange.ts'
 import { isFieldName, isFieldValue } from '../../model/header-changes.ts'
 import { type BodyNeeds, Expression } from '../../variables/index.ts'
-import type { GlobalDescriptor, GlobalLimit } from './config.ts'
-import { type LimitFigures, limited } from './figures.ts'
+import type { GlobalLimit, LimitUnit } from './config.ts'
+import { limited, type RateLimitStatus } from './status.ts'
 
 const method = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
-/** Unless the backend has a time limit of its own. */
+/** Default timeout of the call. A timeout of the backend overrides it. */
 const timeoutMs = 2_000
 const overLimit = 2
 
 interface BoundDescriptor {
-  readonly counts: GlobalDescriptor['counts']
+  readonly counts: LimitUnit
   readonly entries: readonly {
     readonly key: string
     readonly expression: Expression
-    /** Known only once a provider was chosen or has answered. */
+    /** True if it reads values that exist only after a provider was chosen or has answered. */
     readonly isLate: boolean
   }[]
 }
 
 const lateVariables = ['llm', 'llmRequest', 'response', 'backend', 'destination', 'request.body']
-const notedFact = 'rateLimit.tokenDescriptors'
+const earlyResultsExtension = 'rateLimit.tokenDescriptors'
 
-/** What the server has said of a request that may pass. */
+/** The server's answer if the request is allowed. */
 export interface Permission {
-  readonly figures: LimitFigures | undefined
+  readonly status: RateLimitStatus | undefined
   readonly forRequest: readonly HeaderPair[]
   readonly forResponse: readonly HeaderPair[]
 }
 
 type HeaderPair = readonly [name: string, value: string]
 
-const unavailable: RespondVerdict = {
-  kind: 'respond',
-  status: 500,
-  body: 'rate limit failed',
-  reason: 'RateLimit',
-  refusal: true,
-}
+const unavailable = refuse(500, 'RateLimit', 'rate limit failed')
 
+/** Limits that a server counts for many proxies (Envoy's rate limit service, version 3). */
 export class GlobalLimits implements BodyNeeds {
   readonly request: boolean
-  readonly response: boolean
+  readonly response = false
   readonly #limit: GlobalLimit
   readonly #callouts: Callouts
   readonly #descriptors: readonly BoundDescriptor[]
@@ -69,21 +69,20 @@ export class GlobalLimits implements BodyNeeds {
     }))
     const all = this.#descriptors.flatMap(({ entries }) => entries)
     this.request = all.some(({ expression }) => expression.request)
-    this.response = false
   }
 
-  counts(what: GlobalDescriptor['counts']): boolean {
+  counts(what: LimitUnit): boolean {
     return this.#descriptors.some(({ counts }) => counts === what)
   }
 
   /**
-   * Asks the server for `cost` units of the descriptors of one kind. Undefined where no descriptor
-   * has all of its values: then there is nothing to ask. A server that fails refuses (the client
-   * gets 500): a limit that is not kept would let through what it should stop.
+   * Charges `cost` units to the limits of one unit at the server. Resolves to undefined if there is nothing
+   * to ask, because no descriptor has all of its values. If the server fails, the request is refused with
+   * 500, since otherwise requests over the limit could pass.
    */
   async ask(
     exchange: Exchange,
-    what: GlobalDescriptor['counts'],
+    what: LimitUnit,
     cost: number,
   ): Promise<Permission | RespondVerdict | undefined> {
     const descriptors = this.#values(exchange, what)
@@ -91,7 +90,7 @@ export class GlobalLimits implements BodyNeeds {
     const hitsAddend = BigInt(Math.max(0, Math.trunc(cost)))
     const request = create(RateLimitRequestSchema, {
       domain: this.#limit.domain,
-      // One is the default of servers, some of which do not know the field.
+      // Some servers do not support the field. Its default is 1, so it is left out for 1.
       descriptors: descriptors.map((entries) =>
         hitsAddend === 1n ? { entries } : { entries, hitsAddend },
       ),
@@ -106,31 +105,33 @@ export class GlobalLimits implements BodyNeeds {
         subtype: 'RateLimit',
         timeoutMs,
       })
-      return judge(fromBinary(RateLimitResponseSchema, answer))
+      return toPermission(fromBinary(RateLimitResponseSchema, answer))
     } catch (error) {
       if (error instanceof GatewayError || error instanceof Error) return unavailable
       throw error
     }
   }
 
-  /** Keeps the values of expressions that do not depend on what a provider answers. */
+  /** Stores the values of expressions that do not depend on a provider, for use after the request. */
   note(exchange: Exchange): void {
-    const noted = new Map<Expression, CelResult>()
+    const earlyResults = new Map<Expression, CelResult>()
     for (const { counts, entries } of this.#descriptors) {
       if (counts !== 'tokens') continue
       for (const { expression, isLate } of entries) {
-        if (!isLate) noted.set(expression, expression.evaluate(exchange))
+        if (!isLate) earlyResults.set(expression, expression.evaluate(exchange))
       }
     }
-    exchange.facts.set(notedFact, noted)
+    exchange.extensions.set(earlyResultsExtension, earlyResults)
   }
 
-  #values(exchange: Exchange, what: GlobalDescriptor['counts']) {
-    const noted = exchange.facts.get(notedFact) as ReadonlyMap<Expression, CelResult> | undefined
+  #values(exchange: Exchange, what: LimitUnit) {
+    const earlyResults = exchange.extensions.get(earlyResultsExtension) as
+      | ReadonlyMap<Expression, CelResult>
+      | undefined
     return this.#descriptors.flatMap(({ counts, entries }) => {
       if (counts !== what) return []
       const values = entries.flatMap(({ key, expression }) => {
-        const value = textOf(noted?.get(expression) ?? expression.evaluate(exchange))
+        const value = textOf(earlyResults?.get(expression) ?? expression.evaluate(exchange))
         return value === undefined ? [] : [{ key, value }]
       })
       return values.length === entries.length ? [values] : []
@@ -138,7 +139,7 @@ export class GlobalLimits implements BodyNeeds {
   }
 }
 
-/** Texts, numbers and booleans have a text; whatever else drops its descriptor. */
+/** Converts a string, number or bool to text. A descriptor with any other value is not sent. */
 function textOf(result: CelResult): string | undefined {
   if (isCelError(result) || result === null) return undefined
   if (typeof result === 'object' && !('value' in result)) return undefined
@@ -146,22 +147,22 @@ function textOf(result: CelResult): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-function judge(answer: RateLimitResponse): Permission | RespondVerdict {
+function toPermission(answer: RateLimitResponse): Permission | RespondVerdict {
   const forResponse = pairs(answer.responseHeadersToAdd)
-  const figures = leastOf(answer)
+  const status = leastOf(answer)
   if (answer.overallCode !== overLimit) {
-    return { figures, forRequest: pairs(answer.requestHeadersToAdd), forResponse }
+    return { status, forRequest: pairs(answer.requestHeadersToAdd), forResponse }
   }
-  const waitMs = (figures?.reset ?? 1) * 1000
-  const refused = limited(figures ?? { limit: 0, remaining: 0, reset: 1 }, waitMs)
-  const headers = figures === undefined ? forResponse : [...(refused.headers ?? []), ...forResponse]
+  const waitMs = (status?.reset ?? 1) * 1000
+  const refused = limited(status ?? { limit: 0, remaining: 0, reset: 1 }, waitMs)
+  const headers = status === undefined ? forResponse : [...(refused.headers ?? []), ...forResponse]
   const body = Buffer.from(answer.rawBody).toString()
   return { ...refused, headers, ...(body !== '' && { body }) }
 }
 
-/** Of the limit with the least left; a status without a limit tells nothing. */
-function leastOf({ statuses }: RateLimitResponse): LimitFigures | undefined {
-  let least: LimitFigures | undefined
+/** The status of the limit with the fewest remaining units; statuses without a limit are skipped. */
+function leastOf({ statuses }: RateLimitResponse): RateLimitStatus | undefined {
+  let least: RateLimitStatus | undefined
   for (const { currentLimit, limitRemaining, durationUntilReset } of statuses) {
     if (currentLimit === undefined) continue
     if (least !== undefined && least.remaining <= limitRemaining) continue
@@ -171,7 +172,7 @@ function leastOf({ statuses }: RateLimitResponse): LimitFigures | undefined {
   return least
 }
 
-/** Fields that may be set; pseudo-headers and Host are not the server's business. */
+/** Header fields that the server may set; excludes pseudo-headers and Host. */
 function pairs(headers: readonly HeaderValue[]): HeaderPair[] {
   return headers.flatMap(({ key, value, rawValue }): HeaderPair[] => {
     const text = rawValue.length > 0 ? Buffer.from(rawValue).toString('latin1') : value

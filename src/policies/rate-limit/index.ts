@@ -1,4 +1,4 @@
-import type { References } from '../../model/references.ts'
+import { calledBackend, type References } from '../../model/references.ts'
 import {
   choice,
   type Infer,
@@ -9,11 +9,9 @@ import {
   required,
 } from '../../schema/field.ts'
 import { atLeastOneOf, exactlyOneOf } from '../../schema/rules.ts'
-import { sectionField } from '../../schema/section-field.ts'
 import { backendObjectReference } from '../../schema/shapes/references.ts'
 import { celExpression, shortString, tinyString } from '../../schema/strings.ts'
-import { type Compiled, definePolicy } from '../define.ts'
-import type { GlobalDescriptor, LocalLimit, RateLimitConfig } from './config.ts'
+import { definePolicy } from '../define.ts'
 
 const localRateLimit = object(
   'LocalRateLimit',
@@ -74,51 +72,32 @@ const rateLimitSchema = object(
 )
 type RateLimitSpec = Infer<typeof rateLimitSchema>
 
-const rateLimitField = sectionField({
+/** A reference to a server that does not exist is treated like a failure of that server. */
+function compile({ local = [], global }: RateLimitSpec, references: References) {
+  const limits = local.map(({ requests, tokens, unit, burst = 0 }) => {
+    const counts = tokens === undefined ? ('requests' as const) : ('tokens' as const)
+    return { counts, rate: requests ?? tokens ?? 1, unit, burst }
+  })
+  if (global === undefined) return { config: { local: limits }, problems: [] }
+  const target = calledBackend(references, global.backendRef)
+  if (typeof target === 'string') {
+    return { problems: [{ path: 'global.backendRef', message: target }] }
+  }
+  const descriptors = global.descriptors.map(({ entries, unit }) => {
+    const counts = unit === 'Tokens' ? ('tokens' as const) : ('requests' as const)
+    return { counts, entries }
+  })
+  const { domain } = global
+  return { config: { local: limits, global: { target, domain, descriptors } }, problems: [] }
+}
+
+/** Limits requests and LLM tokens. */
+export const rateLimit = definePolicy({
   section: 'traffic',
   field: 'rateLimit',
   schema: rateLimitSchema,
   doc: 'Limits requests or LLM tokens; what exceeds a limit is answered 429.',
-})
-
-/** A server that cannot be reached refuses what the policy covers, as one that fails does. */
-function compile(
-  { local = [], global }: RateLimitSpec,
-  references: References,
-): Compiled<RateLimitConfig> {
-  const limits = local.map(localLimit)
-  if (global === undefined) return { config: { local: limits }, problems: [] }
-  const target = references.backend(global.backendRef)
-  if (typeof target === 'string' || target.type === 'invalid') {
-    const message = typeof target === 'string' ? target : target.message
-    return { problems: [{ path: 'global.backendRef', message }] }
-  }
-  const { domain } = global
-  const descriptors = global.descriptors.map(descriptor)
-  return { config: { local: limits, global: { target, domain, descriptors } }, problems: [] }
-}
-
-type LocalSpec = NonNullable<RateLimitSpec['local']>[number]
-type DescriptorSpec = NonNullable<RateLimitSpec['global']>['descriptors'][number]
-
-function localLimit({ requests, tokens, unit, burst = 0 }: LocalSpec): LocalLimit {
-  const counts = tokens === undefined ? 'requests' : 'tokens'
-  return { counts, rate: requests ?? tokens ?? 1, unit, burst }
-}
-
-function descriptor({ entries, unit = 'Requests' }: DescriptorSpec): GlobalDescriptor {
-  return {
-    counts: unit === 'Tokens' ? 'tokens' : 'requests',
-    entries: entries.map(({ name, expression }) => ({ name, expression })),
-  }
-}
-
-/** Limits requests and LLM tokens. */
-export const rateLimit = definePolicy(rateLimitField, {
   security: true,
-  preRouting: false,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

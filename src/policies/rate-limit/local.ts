@@ -1,12 +1,12 @@
-/** Limits that this proxy keeps by itself, all its threads together. */
 import type { Exchange, RespondVerdict } from '../../exchange/exchange.ts'
 import type { PolicyHost, RateBucket, TokenLimits } from '../../exchange/rate-limits.ts'
 import type { LocalLimit } from './config.ts'
-import { figuresOf, type LimitFigures, limited } from './figures.ts'
+import { limited, type RateLimitStatus, statusOf } from './status.ts'
 
-/** `refused`, or the figures of the limit that has the least left; undefined without limits. */
-type Admission = RespondVerdict | LimitFigures | undefined
+/** A refusal, or the status of the limit with the fewest remaining units; undefined without limits. */
+type Admission = RespondVerdict | RateLimitStatus | undefined
 
+/** Limits that this proxy counts itself; its threads share the counts. */
 export class LocalLimits implements TokenLimits {
   readonly #requests: readonly RateBucket[]
   readonly #tokens: readonly RateBucket[]
@@ -23,25 +23,25 @@ export class LocalLimits implements TokenLimits {
     return this.#tokens.length > 0
   }
 
-  /** Takes one request from each limit, in order; those before one that refuses have paid. */
+  /** Charges one request to each limit, in order. If one refuses, those before it stay charged. */
   admit(): Admission {
-    let least: LimitFigures | undefined
+    let least: RateLimitStatus | undefined
     for (const bucket of this.#requests) {
-      if (!bucket.take(1)) return limited(figuresOf(bucket), bucket.waitMs)
+      if (!bucket.take(1)) return limited(statusOf(bucket), bucket.waitMs)
       const remaining = Math.floor(bucket.remaining)
-      if (least === undefined || remaining < least.remaining) least = figuresOf(bucket)
+      if (least === undefined || remaining < least.remaining) least = statusOf(bucket)
     }
     return least
   }
 
   note(): void {
-    // These limits do not depend on the request.
+    // Local limits do not depend on the request.
   }
 
-  /** A request is never refused for its own tokens, only where earlier ones have left nothing. */
+  /** Refuses a request only if earlier requests have used all tokens; its own tokens are not counted. */
   check(_exchange: Exchange): RespondVerdict | undefined {
     for (const bucket of this.#tokens) {
-      if (!bucket.hasSome()) return limited(figuresOf(bucket), bucket.waitMs)
+      if (!bucket.hasSome()) return limited(statusOf(bucket), bucket.waitMs)
     }
     return undefined
   }
@@ -52,8 +52,8 @@ export class LocalLimits implements TokenLimits {
 }
 
 /**
- * A bucket goes by what it limits, so that one which stays as it is keeps its count when others
- * come and go; equal ones are told apart by their order.
+ * Bucket names consist of the limit's settings, so that an unchanged limit keeps its count when other
+ * limits are added or removed. Equal limits are numbered.
  */
 function bucketsOf(limits: readonly LocalLimit[], host: PolicyHost): RateBucket[] {
   const seen = new Map<string, number>()

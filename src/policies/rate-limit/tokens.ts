@@ -1,9 +1,9 @@
-/** Limits of LLM tokens, of both kinds, for whoever speaks to a model. */
 import type { Exchange, RespondVerdict } from '../../exchange/exchange.ts'
 import type { TokenLimits } from '../../exchange/rate-limits.ts'
 import type { GlobalLimits } from './global.ts'
 import type { LocalLimits } from './local.ts'
 
+/** Combines the local and global limits of LLM tokens. */
 export class AllTokenLimits implements TokenLimits {
   readonly #local: LocalLimits
   readonly #global: GlobalLimits
@@ -17,7 +17,7 @@ export class AllTokenLimits implements TokenLimits {
     this.#global.note(exchange)
   }
 
-  /** Costs nothing yet, since nobody knows how many tokens there will be. */
+  /** Charges nothing, since the number of tokens is not known yet. */
   async check(exchange: Exchange): Promise<RespondVerdict | undefined> {
     const refused = this.#local.check(exchange)
     if (refused !== undefined) return refused
@@ -25,7 +25,7 @@ export class AllTokenLimits implements TokenLimits {
     return answer !== undefined && 'kind' in answer ? answer : undefined
   }
 
-  /** Nobody waits for the server: it refuses later requests, not this one. */
+  /** Does not wait for the server: its answer can only affect later requests. */
   charge(exchange: Exchange, tokens: number): void {
     this.#local.charge(exchange, tokens)
     this.#global.ask(exchange, 'tokens', tokens).catch(() => undefined)

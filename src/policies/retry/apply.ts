@@ -1,24 +1,22 @@
-import { count, integer, list, record, type Shape } from '../../base/shape.ts'
+import { count, integer, list, record } from '../../base/shape.ts'
 import { next } from '../../exchange/exchange.ts'
-import { forwardingFacts, type RetryPlan } from '../../exchange/forwarding.ts'
+import { forwardingExtensions, type RetryPlan } from '../../exchange/forwarding.ts'
 import { milliseconds } from '../../model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** Version 1. */
-export type RetryConfig = RetryPlan
-
-const shape: Shape<RetryConfig> = record({
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+const shape = record<RetryPlan>({
   codes: list(integer(100, 599)),
   attempts: count,
   backoffMs: milliseconds,
 })
 
-const apply: PolicyApply<RetryConfig> = {
+const apply: PolicyApply<RetryPlan> = {
   shape,
-  bind: (config) => ({
-    // Only tells the forwarding step, which knows what becomes of an attempt.
+  bind: (plan) => ({
+    // The forwarding step retries, because it knows the result of each attempt.
     onRequest(exchange) {
-      exchange.facts.set(forwardingFacts.retry, config)
+      exchange.extensions.set(forwardingExtensions.retry, plan)
       return next
     },
   }),

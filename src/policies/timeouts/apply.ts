@@ -1,25 +1,23 @@
-import { optional, record, type Shape } from '../../base/shape.ts'
+import { type Infer, optional, record } from '../../base/shape.ts'
 import { next } from '../../exchange/exchange.ts'
-import { forwardingFacts } from '../../exchange/forwarding.ts'
+import { forwardingExtensions } from '../../exchange/forwarding.ts'
 import { milliseconds } from '../../model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
 
-/** Version 1. */
-export interface TimeoutsConfig {
-  /** Milliseconds from the first attempt to the last byte of the response; 0 = no limit. */
-  readonly requestMs?: number
-}
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+const shape = record({
+  /** Time from the first attempt to the last byte of the response; 0 means no limit. */
+  requestMs: optional(milliseconds),
+})
 
-const shape: Shape<TimeoutsConfig> = record({ requestMs: optional(milliseconds) })
-
-const apply: PolicyApply<TimeoutsConfig> = {
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ requestMs }) {
     if (requestMs === undefined) return {}
     return {
-      // The clock starts with the first attempt, so this only tells the forwarding step.
+      // The forwarding step starts the timer with the first attempt.
       onRequest(exchange) {
-        exchange.facts.set(forwardingFacts.requestTimeoutMs, requestMs)
+        exchange.extensions.set(forwardingExtensions.requestTimeoutMs, requestMs)
         return next
       },
     }

@@ -1,11 +1,8 @@
-import type { References } from '../../model/references.ts'
-import { choice, type Infer, list, object, optional, required } from '../../schema/field.ts'
-import { sectionField } from '../../schema/section-field.ts'
+import { choice, list, object, optional, required } from '../../schema/field.ts'
 import { backendObjectReference } from '../../schema/shapes/references.ts'
 import { logTracingAttributes } from '../../schema/shapes/telemetry.ts'
 import { celExpression, shortString } from '../../schema/strings.ts'
-import { type Compiled, definePolicy } from '../define.ts'
-import type { TracingConfig } from './apply.ts'
+import { definePolicy } from '../define.ts'
 
 const resourceAdd = object('ResourceAdd', {
   name: required(shortString, 'Name of the resource attribute.'),
@@ -29,38 +26,18 @@ const tracingSchema = object('Tracing', {
     default: 'true',
   }),
 })
-type TracingSpec = Infer<typeof tracingSchema>
 
-const tracingField = sectionField({
+/** Sends spans to an OpenTelemetry collector. If the collector cannot be resolved, it has no effect. */
+export const tracing = definePolicy({
   section: 'frontend',
   field: 'tracing',
   schema: tracingSchema,
   doc: 'Sends spans to an OpenTelemetry collector.',
-})
-
-/** Without a collector there is nowhere to send spans to, and the policy has no effect. */
-function compile(spec: TracingSpec, references: References): Compiled<TracingConfig> {
-  const { backendRef, protocol = 'HTTP', attributes, resources = [] } = spec
-  const { randomSampling, clientSampling } = spec
-  const target = references.backend(backendRef)
-  if (typeof target === 'string') return { problems: [{ path: 'backendRef', message: target }] }
-  const config = {
-    target,
-    protocol,
-    resources,
-    ...(attributes !== undefined && { attributes }),
-    ...(randomSampling !== undefined && { randomSampling }),
-    ...(clientSampling !== undefined && { clientSampling }),
-  }
-  return { config, problems: [] }
-}
-
-/** Sends spans of requests to an OpenTelemetry collector. */
-export const tracing = definePolicy(tracingField, {
   security: false,
-  preRouting: false,
-  merge: 'replace',
-  configVersion: 1,
-  compile,
+  compile({ backendRef, protocol = 'HTTP', resources = [], ...rest }, references) {
+    const target = references.backend(backendRef)
+    if (typeof target === 'string') return { problems: [{ path: 'backendRef', message: target }] }
+    return { config: { target, protocol, resources, ...rest }, problems: [] }
+  },
   apply: () => import('./apply.ts'),
 })

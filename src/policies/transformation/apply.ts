@@ -1,32 +1,32 @@
-import { next } from '../../exchange/exchange.ts'
+import { type Infer, optional, record } from '../../base/shape.ts'
+import { type Exchange, next, type Verdict } from '../../exchange/exchange.ts'
 import { type BodyNeeds, bufferBodies } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
-import { shape, type TransformationConfig } from './config.ts'
-import { Transform } from './transform.ts'
+import { Transform, transformShape } from './transform.ts'
 
-const apply: PolicyApply<TransformationConfig> = {
+/** The compiled form that proxies receive. If the changes of a message are omitted, it is not changed. */
+const shape = record({ request: optional(transformShape), response: optional(transformShape) })
+
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind(config) {
     const request = config.request && new Transform(config.request)
     const response = config.response && new Transform(config.response)
-    // Once the request is on its way its body is gone, so it is kept for the response half now.
+    // Changes to the response may read the request's body, which must be buffered before it is sent.
     const early: BodyNeeds = {
       request: request?.request === true || response?.request === true,
       response: false,
+    }
+    const change = (exchange: Exchange): Verdict => {
+      request?.changeRequest(exchange)
+      return next
     }
     const isEarly = request !== undefined || early.request
     return {
       ...(isEarly && {
         onRequest: (exchange) => {
           const pending = bufferBodies(exchange, early)
-          if (pending === undefined) {
-            request?.changeRequest(exchange)
-            return next
-          }
-          return pending.then(() => {
-            request?.changeRequest(exchange)
-            return next
-          })
+          return pending === undefined ? change(exchange) : pending.then(() => change(exchange))
         },
       }),
       ...(response !== undefined && {

@@ -1,9 +1,7 @@
 import { type Infer, list, object, optional, required } from '../../schema/field.ts'
 import { atLeastOneOf } from '../../schema/rules.ts'
-import { sectionField } from '../../schema/section-field.ts'
 import { celExpression, headerName } from '../../schema/strings.ts'
-import { type Compiled, definePolicy, type PolicyProblem } from '../define.ts'
-import type { HeaderExpression, TransformationConfig, TransformConfig } from './config.ts'
+import { definePolicy, type PolicyProblem } from '../define.ts'
 
 const headerTransformation = object('HeaderTransformation', {
   name: required(headerName, 'Field name, or a pseudo-header.'),
@@ -31,60 +29,51 @@ const transformationSchema = object(
   },
   { rules: [atLeastOneOf('request', 'response')] },
 )
-type TransformationSpec = Infer<typeof transformationSchema>
+type Message = 'request' | 'response'
 
-const transformationField = sectionField({
-  section: 'traffic',
-  field: 'transformation',
-  schema: transformationSchema,
-  doc: 'Changes headers and bodies by expressions.',
-})
-
-type TransformSpec = NonNullable<TransformationSpec['request']>
-type Half = 'request' | 'response'
-
-const pseudoHeaders: Readonly<Record<Half, readonly string[]>> = {
+const pseudoHeaders: Readonly<Record<Message, readonly string[]>> = {
   request: [':method', ':scheme', ':authority', ':path'],
   response: [':status'],
 }
 
-/** Pseudo-headers that a half does not have, and removals of any, are left out with a message. */
-function compile(spec: TransformationSpec): Compiled<TransformationConfig> {
-  const problems: PolicyProblem[] = []
-  const request = spec.request && compileHalf('request', spec.request, problems)
-  const response = spec.response && compileHalf('response', spec.response, problems)
-  return { config: { ...(request && { request }), ...(response && { response }) }, problems }
-}
-
-function compileHalf(half: Half, spec: TransformSpec, problems: PolicyProblem[]): TransformConfig {
-  const leaveOut = (path: string, message: string): [] => {
-    problems.push({ path: `${half}.${path}`, message, partial: true })
+/** Reports and ignores pseudo-headers that the message does not have, and removals of pseudo-headers. */
+function compileTransform(
+  message: Message,
+  spec: Infer<typeof transform>,
+  problems: PolicyProblem[],
+) {
+  const ignore = (path: string, text: string): [] => {
+    problems.push({ path: `${message}.${path}`, message: `${text}; it is ignored`, partial: true })
     return []
   }
-  const headers = (list: 'set' | 'add'): HeaderExpression[] =>
+  const headers = (list: 'set' | 'add') =>
     (spec[list] ?? []).flatMap(({ name, value }, at) => {
-      const isKnown = !name.startsWith(':') || pseudoHeaders[half].includes(name)
+      const isKnown = !name.startsWith(':') || pseudoHeaders[message].includes(name)
       if (isKnown) return [{ name, expression: value }]
-      return leaveOut(`${list}[${at}].name`, `a ${half} has no ${name}; it is ignored`)
+      return ignore(`${list}[${at}].name`, `a ${message} has no ${name}`)
     })
   const remove = (spec.remove ?? []).flatMap((name, at) => {
     if (!name.startsWith(':')) return [name]
-    return leaveOut(`remove[${at}]`, `${name} cannot be removed; it is ignored`)
+    return ignore(`remove[${at}]`, `${name} cannot be removed`)
   })
-  return {
-    add: headers('add'),
-    set: headers('set'),
-    remove,
-    ...(spec.body !== undefined && { body: spec.body }),
-  }
+  return { add: headers('add'), set: headers('set'), remove, body: spec.body }
 }
 
-/** Changes heads and bodies of requests and responses by expressions. */
-export const transformation = definePolicy(transformationField, {
+/** Changes headers and bodies of requests and responses with expressions. */
+export const transformation = definePolicy({
+  section: 'traffic',
+  field: 'transformation',
+  schema: transformationSchema,
+  doc: 'Changes headers and bodies by expressions.',
   security: true,
   preRouting: true,
-  merge: 'replace',
-  configVersion: 1,
-  compile,
+  compile({ request, response }) {
+    const problems: PolicyProblem[] = []
+    const config = {
+      request: request && compileTransform('request', request, problems),
+      response: response && compileTransform('response', response, problems),
+    }
+    return { config, problems }
+  },
   apply: () => import('./apply.ts'),
 })

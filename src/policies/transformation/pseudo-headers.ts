@@ -1,9 +1,8 @@
-/** Parts of a message that are no fields (RFC 9113 8.3). What cannot be one changes nothing. */
 import type { CelResult } from '../../cel/index.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { Exchange } from '../../exchange/exchange.ts'
 
-/** Sets `:method`, `:scheme`, `:authority` or `:path`. */
+/** Sets `:method`, `:scheme`, `:authority` or `:path` (RFC 9113 8.3). Invalid values are ignored. */
 export function setRequestPart({ request }: Exchange, name: string, text: string): void {
   try {
     if (name === ':method') request.method = text
@@ -21,7 +20,7 @@ export function setRequestPart({ request }: Exchange, name: string, text: string
   }
 }
 
-/** Both or neither: the path of one target with the query of another is nobody's. */
+/** Sets path and query together, or neither, so that parts of two targets are never combined. */
 function setTarget(request: Exchange['request'], path: string, query: string | undefined): void {
   const before = request.query
   request.query = query
@@ -33,7 +32,7 @@ function setTarget(request: Exchange['request'], path: string, query: string | u
   }
 }
 
-/** `:status`: an int or its digits, 200 to 599. */
+/** Sets `:status` to a number or its digits, from 200 to 599. Other values are ignored. */
 export function setStatus({ response }: Exchange, result: CelResult): void {
   const digits = typeof result === 'string' && /^[0-9]{3}$/.test(result)
   const status =

@@ -1,23 +1,33 @@
-/** One half of a transformation, bound: edits one message of an exchange. */
+import { type Infer, list, optional, record, text } from '../../base/shape.ts'
 import type { Body, Exchange, HeaderFields } from '../../exchange/exchange.ts'
 import { isFieldValue } from '../../model/header-changes.ts'
+import { namedExpression } from '../../model/shapes.ts'
 import { type BodyNeeds, Expression, toBytes, toFieldValue } from '../../variables/index.ts'
-import type { HeaderExpression, TransformConfig } from './config.ts'
 import { setRequestPart, setStatus } from './pseudo-headers.ts'
+
+/** Changes to one message, applied in this order. Each expression sees the result of earlier changes. */
+export const transformShape = record({
+  /** Names are header fields, or pseudo-headers that the message has. */
+  add: list(namedExpression),
+  set: list(namedExpression),
+  remove: list(text),
+  body: optional(text),
+})
 
 interface BoundHeader {
   readonly name: string
   readonly value: Expression
 }
 
-const bind = ({ name, expression }: HeaderExpression): BoundHeader => ({
+const bind = ({ name, expression }: Infer<typeof namedExpression>): BoundHeader => ({
   name,
   value: new Expression(expression),
 })
 
-/** Fields that describe the bytes of a body, which another body does not have. */
+/** Header fields that describe the body's bytes and become wrong if the body is replaced. */
 const ofBody = ['content-encoding', 'content-md5', 'digest', 'content-digest', 'repr-digest']
 
+/** Applies the changes to one message of an exchange. */
 export class Transform implements BodyNeeds {
   readonly request: boolean
   readonly response: boolean
@@ -25,10 +35,10 @@ export class Transform implements BodyNeeds {
   readonly #set: readonly BoundHeader[]
   readonly #remove: readonly string[]
   readonly #body: Expression | undefined
-  /** Fields of the old body that the policy does not write itself. */
+  /** Fields of `ofBody` that the policy does not set itself; removed when the body is replaced. */
   readonly #stale: readonly string[]
 
-  constructor({ add, set, remove, body }: TransformConfig) {
+  constructor({ add, set, remove, body }: Infer<typeof transformShape>) {
     this.#add = add.map(bind)
     this.#set = set.map(bind)
     this.#remove = remove
@@ -50,13 +60,13 @@ export class Transform implements BodyNeeds {
     if (response !== undefined) this.#change(exchange, response.headers, responseBody)
   }
 
-  /** Bodies that the expressions read must be in memory. */
+  /** Bodies that the expressions read must already be buffered. */
   #change(exchange: Exchange, headers: HeaderFields, body: Body | undefined): void {
     for (const header of this.#add) changeHeader(exchange, headers, header, 'add')
     for (const header of this.#set) changeHeader(exchange, headers, header, 'set')
     for (const name of this.#remove) headers.remove(name)
     if (this.#body === undefined || body === undefined) return
-    // No body rather than the old one: what was to be taken out of it must not get through.
+    // If the expression fails, the body becomes empty, since it may contain what had to be removed.
     body.replace(toBytes(this.#body.evaluate(exchange)) ?? empty)
     for (const name of this.#stale) headers.remove(name)
   }
@@ -65,9 +75,9 @@ export class Transform implements BodyNeeds {
 const empty = new Uint8Array()
 
 /**
- * A field whose expression fails, or gives something that no field can carry, is removed: a client
- * must not get through what the gateway was to set. An `add` that fails removes the values that are
- * there, too: nobody could tell them from the one that is missing.
+ * Adds or sets a field. If its expression fails or has a value that is not valid in a field, the field is
+ * removed, so that clients cannot provide a value in its place. A failed `add` removes existing values,
+ * too, since they may come from the client.
  */
 function changeHeader(
   exchange: Exchange,

@@ -1,12 +1,12 @@
-/** What the proxy has been told, for people. */
+/** The received configuration in a readable form. */
+import { isCredentialName, redacted } from '../../base/credential-names.ts'
 import type { PolicyResource, Resource, ResourceType } from '../../model/resources.ts'
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../../wire/channel.ts'
 import { decodeDelta } from '../../wire/decode.ts'
-import { redact } from './redact.ts'
 
-interface DumpFacts {
+interface DumpState {
   readonly version: string
-  /** Position up to which the configuration is in force; -1 before the first. */
+  /** Sequence of the last change set that every worker applied; -1 before the first. */
   readonly sequence: number
   readonly rejected: readonly Rejection[]
   readonly workers: readonly { readonly index: number; readonly sequence: number }[]
@@ -20,7 +20,7 @@ function currentState(channel: ConfigChannel): ConfigUpdate | undefined {
   return full
 }
 
-/** Policies keep their compiled form as JSON text; a dump shows it open. */
+/** Parses the compiled config of a policy, which is JSON text. */
 function readable(policy: PolicyResource): unknown {
   try {
     return { ...policy, config: JSON.parse(policy.config) }
@@ -29,7 +29,7 @@ function readable(policy: PolicyResource): unknown {
   }
 }
 
-/** The value of a secret does not even show its length. */
+/** Hides the value of a secret, including its length. */
 function withoutValue(resource: Resource): unknown {
   return resource.type === 'secret' ? { ...resource, value: '<redacted>' } : resource
 }
@@ -42,8 +42,49 @@ function dumpResource(version: string, resource: Resource): unknown {
 
 const asRecord = (value: unknown) => value as Record<string, unknown>
 
-/** Everything as pretty JSON: resources by type, in order of their keys, credentials hidden. */
-export function configDump(channel: ConfigChannel, facts: DumpFacts): string {
+/** Names of members that contain credentials written by users. Values of Secrets never reach the dump. */
+const secretMembers = new Set([
+  'apikey',
+  'authorization',
+  'clientsecret',
+  'key',
+  'password',
+  'privatekey',
+  'secret',
+  'token',
+])
+
+/** Is this the `{ name, value }` of a header that carries a credential? */
+function isSecretHeader(value: Readonly<Record<string, unknown>>): boolean {
+  return (
+    typeof value.name === 'string' &&
+    typeof value.value === 'string' &&
+    (isCredentialName(value.name) || value.name.toLowerCase() === 'set-cookie')
+  )
+}
+
+/** A SecretRef is kept, because its `key` is only the name of an entry. */
+function isSecretRef(value: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(value).sort().join() === 'digest,key,name,namespace'
+}
+
+/** Copies a JSON value with credentials redacted. */
+function redact(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(redact)
+  if (value === null || typeof value !== 'object') return value
+  const record = value as Readonly<Record<string, unknown>>
+  if (isSecretRef(record)) return record
+  const copy: Record<string, unknown> = {}
+  for (const [name, member] of Object.entries(record)) {
+    const isSecret = secretMembers.has(name.toLowerCase()) && typeof member === 'string'
+    copy[name] = isSecret ? redacted : redact(member)
+  }
+  if (isSecretHeader(record)) copy.value = redacted
+  return copy
+}
+
+/** Formatted JSON: resources by type, sorted by key, with credentials redacted. */
+export function configDump(channel: ConfigChannel, state: DumpState): string {
   const update = currentState(channel)
   const resources: Partial<Record<ResourceType, unknown[]>> = {}
   if (update !== undefined) {
@@ -59,7 +100,7 @@ export function configDump(channel: ConfigChannel, facts: DumpFacts): string {
       resources[resource.type] = list
     }
   }
-  const { version, sequence, rejected, workers } = facts
+  const { version, sequence, rejected, workers } = state
   const published = update?.sequence ?? -1
   const dump = { version, published, sequence, workers, rejected, resources }
   return `${JSON.stringify(dump, undefined, 2)}\n`

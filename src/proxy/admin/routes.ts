@@ -1,4 +1,4 @@
-/** Paths of the readiness, stats and admin servers. */
+/** Routes of the readiness, stats and admin servers. */
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { prometheusContentType } from '../../base/prometheus.ts'
@@ -12,9 +12,9 @@ export interface LevelControl {
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 interface ReadinessParts {
-  /** Names what is waited for; empty when ready. */
+  /** What the proxy waits for; empty if it is ready. */
   pending(): readonly string[]
-  /** Names what is not served although all else is. */
+  /** Parts that are not served although the proxy is ready. */
   unserved(): readonly string[]
 }
 
@@ -29,7 +29,7 @@ export function readinessRoutes({ pending, unserved }: ReadinessParts): Routes {
   return { '/healthz/ready': { GET: ready } }
 }
 
-/** `scrape` gives the text of all metrics. */
+/** Routes for metrics. `scrape` returns the text of all metrics. */
 export function statsRoutes(scrape: () => Promise<string>): Routes {
   const metrics: Respond = async (_request, response) => {
     sendText(response, 200, await scrape(), prometheusContentType)
@@ -39,17 +39,17 @@ export function statsRoutes(scrape: () => Promise<string>): Routes {
 
 interface AdminParts {
   dump(): string
-  /** Absent where the process has no operational log. */
+  /** Undefined if the process has no operational log. */
   readonly log?: LevelControl
-  /** Changes the keys of TLS session tickets at once. */
+  /** Replaces the keys of TLS session tickets. */
   rotateTickets(): void
-  /** Somebody asked the process to stop. */
+  /** Stops the process. */
   quit(): void
 }
 
 /**
- * Is it a web page that asks, in the browser of somebody who can reach the address? It may post to
- * any address without being asked back, and read answers under a name that it lets lead there.
+ * Does the request come from a web page in the browser of a user who can reach the address? Pages can post
+ * to any address, and can read responses by DNS rebinding.
  */
 function isPage({ headers, socket }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site']
@@ -59,7 +59,7 @@ function isPage({ headers, socket }: IncomingMessage): boolean {
 
 const isLoopback = (address = ''): boolean => /^(?:::ffff:)?127\.|^::1$/.test(address)
 
-/** Without a name there is nothing that somebody else could have given an address. */
+/** Is the host an IP address or localhost? An attacker may rebind any other name. */
 function namesAddress(host = ''): boolean {
   const bare = host.replace(/:\d*$/, '').replace(/^\[|\]$/g, '')
   return bare === '' || bare === 'localhost' || isIP(bare) !== 0

@@ -1,21 +1,21 @@
-/** What the three small servers share: addresses, routes, and an orderly end. */
+/** The HTTP server for readiness, stats and admin requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from '../../base/node-http.ts'
 import { cannotListen } from '../../errors/listening.ts'
 
-/** Answers one request; what it throws becomes a 500 without details. */
+/** Answers one request. If it throws, the response is 500 without details. */
 export type Respond = (
   request: IncomingMessage,
   response: ServerResponse,
   url: URL,
 ) => void | Promise<void>
 
-/** Path -> method -> answer. A known path with another method is 405. */
+/** Handlers by path and method. Other methods of a path get 405. */
 export type Routes = Readonly<Record<string, Readonly<Record<string, Respond>>>>
 
 export interface SmallServer {
-  /** `host:port` that was bound. */
+  /** The bound `host:port`. */
   readonly address: string
   close(): Promise<void>
 }
@@ -29,7 +29,7 @@ export function sendText(
   response.writeHead(status, { 'content-type': type }).end(body)
 }
 
-/** Host and port of `host:port`, `[v6]:port` or `:port`; an empty host is every address. */
+/** Splits `host:port`, `[v6]:port` or `:port`. Without a host, the server binds all addresses. */
 function splitAddress(address: string): { host: string | undefined; port: number } {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
@@ -41,7 +41,7 @@ async function route(routes: Routes, request: IncomingMessage, response: ServerR
   const methods = Object.hasOwn(routes, url.pathname) ? routes[url.pathname] : undefined
   if (methods === undefined) return sendText(response, 404, 'not found\n')
   const method = request.method ?? ''
-  // HEAD is GET without the body (RFC 9110, 9.3.2), which Node leaves out by itself.
+  // HEAD is handled as GET. Node omits the body (RFC 9110 9.3.2).
   const asked = method === 'HEAD' ? 'GET' : method
   const respond = Object.hasOwn(methods, asked) ? methods[asked] : undefined
   if (respond === undefined) {
@@ -52,8 +52,8 @@ async function route(routes: Routes, request: IncomingMessage, response: ServerR
 }
 
 /**
- * Serves the routes on an address; undefined where the address is `off`. Rejects with `port_in_use`
- * or `address_unusable` where it cannot be bound; `name` says which of the servers that is.
+ * Serves the routes on an address. Returns undefined if the address is `off`. Rejects with `port_in_use` or
+ * `address_unusable` if the address cannot be bound. `name` is the name of the server in errors.
  */
 export async function serve(
   name: string,
@@ -79,7 +79,7 @@ export async function serve(
       new Promise((resolve) => {
         server.close(() => resolve())
         server.closeIdleConnections()
-        // A client that keeps its request open must not keep the process.
+        // An open request must not keep the process alive.
         setTimeout(() => server.closeAllConnections(), 200).unref()
       }),
   }

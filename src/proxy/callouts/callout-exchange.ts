@@ -1,18 +1,31 @@
-/** A call of a policy as backend policies see it: they sign it, or add a credential, as to any request. */
-import type { Exchange, Peer, RequestHead, RoutePlace } from '../../exchange/exchange.ts'
+/** A call of a policy, as the policies of its backend see it, which may sign it or add credentials. */
+import type {
+  CalloutSubtype,
+  Exchange,
+  GrpcStreamCallout,
+  HttpCallout,
+  Peer,
+  RequestHead,
+  RoutePlace,
+} from '../../exchange/exchange.ts'
 import { Learned } from '../../exchange/learned.ts'
 import { FieldPairs, MemoryBody } from '../../exchange/memory-message.ts'
 import { type RequestTrace, traceOf } from '../request/request-trace.ts'
 
-const nobody: Peer = { address: '', port: 0 }
-const nowhere: RoutePlace = { gateway: '', listener: '' }
+const noPeer: Peer = { address: '', port: 0 }
+const noPlace: RoutePlace = { gateway: '', listener: '' }
 
-export interface CalloutHead {
+export interface CalloutRequest extends Pick<GrpcStreamCallout, 'defaultTls'> {
+  readonly target: HttpCallout['target']
+  readonly isGrpc: boolean
+  readonly subtype?: CalloutSubtype
   readonly method: string
   /** Path and query. */
   readonly path: string
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Uint8Array | undefined
+  /** The exchange on whose behalf the call is made. */
+  readonly cause: Exchange | undefined
 }
 
 class CalloutRequestHead implements RequestHead {
@@ -24,21 +37,22 @@ class CalloutRequestHead implements RequestHead {
   path: string
   query: string | undefined
 
-  constructor({ method, path, headers }: CalloutHead, scheme: 'http' | 'https', authority: string) {
-    const mark = path.indexOf('?')
+  constructor(
+    { method, path, headers }: CalloutRequest,
+    scheme: 'http' | 'https',
+    authority: string,
+  ) {
+    const queryStart = path.indexOf('?')
     this.method = method
     this.scheme = scheme
-    this.path = mark < 0 ? path : path.slice(0, mark)
-    this.query = mark < 0 ? undefined : path.slice(mark + 1)
+    this.path = queryStart < 0 ? path : path.slice(0, queryStart)
+    this.query = queryStart < 0 ? undefined : path.slice(queryStart + 1)
     this.headers = new FieldPairs(headers.filter(([name]) => name.toLowerCase() !== 'host'))
     this.authority = headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? authority
   }
 }
 
-/**
- * What is known of the exchange that a call is made for, as far as backend policies ask. Taken when the
- * call is asked for: the exchange may be over, and another one in its place, before the call leaves.
- */
+/** The data of the exchange that caused the call, copied because the exchange may end first. */
 interface CalloutCause {
   readonly source: Peer
   readonly place: RoutePlace
@@ -61,7 +75,7 @@ export class CalloutExchange implements Exchange {
   readonly responseBody = undefined
   readonly source: Peer
   readonly rawSource: Peer
-  readonly local = nobody
+  readonly local = noPeer
   readonly peerCertificate = undefined
   readonly place: RoutePlace
   readonly backend = undefined
@@ -69,24 +83,24 @@ export class CalloutExchange implements Exchange {
   readonly startedAt: number
   readonly isOver = false
   readonly learned: Learned
-  readonly facts = new Map<string, unknown>()
+  readonly extensions = new Map<string, unknown>()
 
   constructor(
-    head: CalloutHead,
+    head: CalloutRequest,
     scheme: 'http' | 'https',
     authority: string,
     cause: CalloutCause | undefined,
   ) {
     this.request = new CalloutRequestHead(head, scheme, authority)
     this.requestBody = new MemoryBody(head.body)
-    this.source = cause?.source ?? nobody
+    this.source = cause?.source ?? noPeer
     this.rawSource = this.source
-    this.place = cause?.place ?? nowhere
+    this.place = cause?.place ?? noPlace
     this.startedAt = performance.now()
     this.learned = cause?.learned ?? new Learned()
   }
 
-  /** As HTTP/1.1 has it, with its empty line. Fields that frame a message are ours to write. */
+  /** Returns the head in HTTP/1.1, including the empty line at its end. Sets the framing headers. */
   headText(): string {
     const { method, path, query, authority, headers } = this.request
     let text = `${method} ${query === undefined ? path : `${path}?${query}`} HTTP/1.1\r\nhost: ${authority}\r\n`

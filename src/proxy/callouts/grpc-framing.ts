@@ -1,12 +1,11 @@
-/** Messages of gRPC on HTTP/2: length-prefixed, with a status behind them (gRPC over HTTP/2). */
-
+/** gRPC over HTTP/2: length-prefixed messages, then a status in the trailers. */
 import { GrowingBytes } from '../../base/growing-bytes.ts'
 
 const prefixLength = 5
-/** Larger messages are refused. */
+/** Maximum size of a received message. */
 const messageLimit = 16 * 1024 * 1024
 
-/** A message with its prefix, uncompressed. */
+/** Adds the prefix of an uncompressed message. */
 export function frameMessage(message: Uint8Array): Buffer {
   const framed = Buffer.allocUnsafe(prefixLength + message.length)
   framed[0] = 0
@@ -15,16 +14,16 @@ export function frameMessage(message: Uint8Array): Buffer {
   return framed
 }
 
-/** Cuts a stream of bytes into messages. */
+/** Splits a stream of bytes into messages. */
 export class MessageReader {
-  /** The beginning of a message whose end has not arrived. */
+  /** The bytes of an incomplete message, including its prefix. */
   #held = new GrowingBytes()
 
   get isInside(): boolean {
     return this.#held.length > 0
   }
 
-  /** The messages that are complete now; a text says what is wrong with the stream. */
+  /** Returns the messages that are now complete. If the stream is malformed, returns the reason as text. */
   read(bytes: Buffer): readonly Uint8Array[] | string {
     const found: Uint8Array[] = []
     let at = 0
@@ -38,13 +37,13 @@ export class MessageReader {
       at = this.#take(bytes, at, prefixLength + length)
       if (this.#held.length < prefixLength + length) break
       found.push(this.#held.content.subarray(prefixLength))
-      // The message keeps its memory.
+      // The returned message uses the old buffer.
       this.#held = new GrowingBytes()
     }
     return found
   }
 
-  /** Adds bytes until so many are held; gives where the others begin. */
+  /** Appends bytes until `wanted` bytes are buffered. Returns the position of the next byte. */
   #take(bytes: Buffer, at: number, wanted: number): number {
     const end = Math.min(bytes.length, at + Math.max(0, wanted - this.#held.length))
     this.#held.add(bytes, at, end)
@@ -52,7 +51,7 @@ export class MessageReader {
   }
 }
 
-/** `grpc-status` and `grpc-message`; undefined where there is no status. */
+/** Reads `grpc-status` and `grpc-message`. Returns undefined if there is no valid status. */
 export function readStatus(
   get: (name: string) => string | undefined,
 ): { readonly code: number; readonly message: string } | undefined {
@@ -70,7 +69,7 @@ function decoded(message: string): string {
   }
 }
 
-/** Field lines as HTTP/1.1 has them. */
+/** Returns the value of a field in the lines of an HTTP/1.1 head. */
 export function fieldOf(lines: string, wanted: string): string | undefined {
   for (const line of lines.split('\r\n')) {
     const colon = line.indexOf(':')

@@ -1,5 +1,4 @@
-/** gRPC calls of policies to backends: unary ones, and streams of messages both ways. */
-
+/** gRPC calls of policies to backends: unary calls and bidirectional streams. */
 import type { CallListener } from '../../engine/contracts/calls.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type {
@@ -9,6 +8,7 @@ import type {
   GrpcStreamListener,
   HeaderFields,
 } from '../../exchange/exchange.ts'
+import { toGatewayError } from '../request/error-response.ts'
 import { fieldOf, frameMessage, MessageReader, readStatus } from './grpc-framing.ts'
 import type { CalloutOpener, OpenCallout } from './opener.ts'
 
@@ -17,61 +17,48 @@ const headers = [
   ['te', 'trailers'],
 ] as const
 
-export class GrpcCallouts {
-  readonly #opener: CalloutOpener
-
-  constructor(opener: CalloutOpener) {
-    this.#opener = opener
-  }
-
-  /** Rejects with `callout_failed`, or with what keeps the backend from being reached. */
-  call({ target, path, message, timeoutMs, exchange, subtype }: GrpcCallout): Promise<Uint8Array> {
-    return new Promise((resolve, reject) => {
-      let answer: Uint8Array | undefined
-      const stream = new CalloutStream({
-        timeoutMs,
-        listener: {
-          onMessage: (bytes) => {
-            answer ??= bytes
-          },
-          onDrain: () => {},
-          onEnd: (error) => {
-            if (error !== undefined) reject(error)
-            else if (answer === undefined) reject(new GatewayError('callout_failed', 'no answer'))
-            else resolve(answer)
-          },
-        },
-      })
-      stream.expect(true)
-      const body = frameMessage(message)
-      const request = { target, method: 'POST', path, headers, body, cause: exchange }
-      this.#start({ ...request, isGrpc: true, subtype: subtype ?? 'Http' }, stream)
-    })
-  }
-
-  stream(callout: GrpcStreamCallout): GrpcStream {
-    const { target, path, exchange, subtype, timeoutMs, isPicker, listener } = callout
-    const stream = new CalloutStream({ timeoutMs, listener })
-    const called = { target, method: 'POST', path, headers, body: undefined, cause: exchange }
-    const request = { ...called, ...(isPicker && { isPicker }) }
-    this.#start({ ...request, isGrpc: true, subtype: subtype ?? 'Http' }, stream)
-    return stream
-  }
-
-  #start(request: Parameters<CalloutOpener['open']>[0], stream: CalloutStream): void {
-    this.#opener.open(request, stream).then(
-      (open) => stream.opened(open),
-      (error: unknown) => {
-        const bug = new GatewayError('bug', undefined, error)
-        stream.failedToOpen(error instanceof GatewayError ? error : bug)
+/**
+ * Makes a unary call. Rejects with `callout_failed`, or with the reason why the backend cannot be reached.
+ */
+export function callGrpc(opener: CalloutOpener, callout: GrpcCallout): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    let answer: Uint8Array | undefined
+    const stream = new CalloutStream(callout.timeoutMs, {
+      onMessage: (bytes) => {
+        answer ??= bytes
       },
-    )
-  }
+      onDrain: () => {},
+      onEnd: (error) => {
+        if (error !== undefined) reject(error)
+        else if (answer === undefined) reject(new GatewayError('callout_failed', 'no answer'))
+        else resolve(answer)
+      },
+    })
+    stream.expect(true)
+    open(opener, callout, frameMessage(callout.message), stream)
+  })
 }
 
-interface StreamOptions {
-  readonly timeoutMs: number
-  readonly listener: GrpcStreamListener
+export function streamGrpc(opener: CalloutOpener, callout: GrpcStreamCallout): GrpcStream {
+  const stream = new CalloutStream(callout.timeoutMs, callout.listener)
+  open(opener, callout, undefined, stream)
+  return stream
+}
+
+/** Opens a call. Without a body, it stays open for messages. */
+function open(
+  opener: CalloutOpener,
+  call: Pick<GrpcStreamCallout, 'target' | 'path' | 'subtype' | 'defaultTls'> &
+    Pick<GrpcCallout, 'exchange'>,
+  body: Uint8Array | undefined,
+  stream: CalloutStream,
+): void {
+  const { target, path, subtype, defaultTls, exchange: cause } = call
+  const request = { target, method: 'POST', path, headers, body, subtype, defaultTls, cause }
+  opener.open({ ...request, isGrpc: true }, stream).then(
+    (opened) => stream.opened(opened),
+    (error: unknown) => stream.onFailure(toGatewayError(error)),
+  )
 }
 
 class CalloutStream implements GrpcStream, CallListener {
@@ -79,16 +66,16 @@ class CalloutStream implements GrpcStream, CallListener {
   readonly #reader = new MessageReader()
   #timeoutMs: number
   #open: OpenCallout | undefined
-  /** Messages from before the call was open. */
+  /** Messages that were sent before the call was open. */
   #waiting: Buffer[] = []
   #isExpecting = false
   #isPaused = false
   #isOver = false
   #status = 0
-  /** Trailers that came as a head, because nothing else did. */
+  /** The status of a trailers-only response. */
   #early: ReturnType<typeof readStatus>
 
-  constructor({ timeoutMs, listener }: StreamOptions) {
+  constructor(timeoutMs: number, listener: GrpcStreamListener) {
     this.#timeoutMs = timeoutMs
     this.#listener = listener
   }
@@ -107,12 +94,8 @@ class CalloutStream implements GrpcStream, CallListener {
     for (const message of waiting) hasRoom = open.call.write(message)
     if (this.#isPaused) open.call.pause()
     this.#watch()
-    // Whoever was told to wait for the connection goes on; one that has still to be made tells so.
+    // `send` has returned false until now, so tell the sender to continue.
     if (hasRoom) this.#listener.onDrain()
-  }
-
-  failedToOpen(error: GatewayError): void {
-    this.#end(error)
   }
 
   send(message: Uint8Array): boolean {
@@ -129,7 +112,7 @@ class CalloutStream implements GrpcStream, CallListener {
     this.#watch()
   }
 
-  /** Something has moved: the time of silence begins anew. */
+  /** Restarts the timeout. Called after any activity. */
   #watch(): void {
     this.#open?.call.limit(this.#isExpecting && !this.#isPaused ? this.#timeoutMs : 0)
   }
@@ -206,10 +189,9 @@ class CalloutStream implements GrpcStream, CallListener {
     this.#isOver = true
     this.#open?.call.limit(0)
     this.#open?.end(this.#status || undefined, error)
-    const isTold = error === undefined || !isOfUpstream(error)
-    this.#listener.onEnd(isTold ? error : new GatewayError('callout_failed', error.message, error))
+    const isWrapped = error?.row.source === 'upstream' && error.code !== 'callout_failed'
+    this.#listener.onEnd(
+      isWrapped ? new GatewayError('callout_failed', error.message, error) : error,
+    )
   }
 }
-
-const isOfUpstream = ({ row, code }: GatewayError): boolean =>
-  row.source === 'upstream' && code !== 'callout_failed'

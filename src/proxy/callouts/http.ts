@@ -1,32 +1,21 @@
-/** HTTP calls of policies to backends, written once and answered once. */
+/** HTTP calls of policies to backends: one request and one response. */
 import { GrowingBytes } from '../../base/growing-bytes.ts'
 import type { CallListener } from '../../engine/contracts/calls.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields, HttpCallout, HttpCalloutAnswer } from '../../exchange/exchange.ts'
 import type { CalloutOpener, OpenCallout } from './opener.ts'
 
-export class HttpCallouts {
-  readonly #opener: CalloutOpener
-
-  constructor(opener: CalloutOpener) {
-    this.#opener = opener
-  }
-
-  /** Rejects with `callout_failed`, or with what keeps the backend from being reached. */
-  call(call: HttpCallout): Promise<HttpCalloutAnswer> {
-    return new Promise((resolve, reject) => {
-      const answer = new AnswerReader(call, resolve, reject)
-      const { target, method, path, headers, body, exchange, subtype = 'Http' } = call
-      const request = { target, method, path, headers, body, subtype, cause: exchange }
-      this.#opener.open({ ...request, isGrpc: false }, answer).then(
-        (open) => answer.opened(open),
-        (error: unknown) => reject(error),
-      )
-    })
-  }
+/** Makes one call. Rejects with `callout_failed`, or with the reason why the backend cannot be reached. */
+export function callHttp(opener: CalloutOpener, call: HttpCallout): Promise<HttpCalloutAnswer> {
+  return new Promise((resolve, reject) => {
+    const answer = new AnswerReader(call, resolve, reject)
+    const { target, method, path, headers, body, exchange, subtype } = call
+    const request = { target, method, path, headers, body, subtype, cause: exchange, isGrpc: false }
+    opener.open(request, answer).then((open) => answer.opened(open), reject)
+  })
 }
 
-/** Reads one answer whole. */
+/** Buffers one whole response. */
 class AnswerReader implements CallListener {
   readonly #limits: HttpCallout
   readonly #resolve: (answer: HttpCalloutAnswer) => void
@@ -35,7 +24,7 @@ class AnswerReader implements CallListener {
   #status = 0
   #headers: [string, string][] = []
   readonly #body = new GrowingBytes()
-  /** How it ended before `opened` was called. */
+  /** Set once the call is over, which may be before `opened` is called. */
   #ended: { readonly error: GatewayError | undefined } | undefined
 
   constructor(
@@ -80,7 +69,7 @@ class AnswerReader implements CallListener {
   }
 
   onDrain(): void {
-    // The body was handed over whole.
+    // Nothing to do: the call already has the whole request body.
   }
 
   #end(error: GatewayError | undefined): void {

@@ -1,109 +1,151 @@
-/**
- * How calls of policies leave: to an endpoint of the backend that they name, in the version of HTTP
- * and with the TLS, the credentials and the time limits that policies of that backend settle.
- */
+/** Sends the calls of policies to backends. Policies that target those backends apply to the calls. */
+import { performance } from 'node:perf_hooks'
 import type { CallListener, OpenCall } from '../../engine/contracts/calls.ts'
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import { GatewayError } from '../../errors/index.ts'
-import type {
-  CalloutSubtype,
-  CalloutTarget,
-  Exchange,
-  HostTarget,
-  VendorTarget,
-} from '../../exchange/exchange.ts'
+import type { Attribute } from '../../exchange/observe.ts'
+import { type OpenSpan, openSpan, type RequestTrace } from '../request/request-trace.ts'
 import type { GatewayRuntime } from '../request/runtime.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
 import { type Destination, movedTo } from '../upstream/destination.ts'
-import { CalloutExchange, type CalloutHead, causeOf } from './callout-exchange.ts'
-import { CalloutSpan } from './callout-span.ts'
+import { CalloutExchange, type CalloutRequest, causeOf } from './callout-exchange.ts'
 import { resolveCallout } from './destination.ts'
 
-interface CalloutRequest extends CalloutHead {
-  readonly target: CalloutTarget | HostTarget | VendorTarget
-  readonly isGrpc: boolean
-  readonly subtype: CalloutSubtype
-  readonly isPicker?: true
-  /** The exchange that it is made for. */
-  readonly cause: Exchange | undefined
-}
-
-/** A call whose request is on its way; `end` is told what came of it. */
+/** A call that is being sent. */
 export interface OpenCallout {
   readonly call: OpenCall
-  /** Milliseconds that policies of the backend give an answer; absent: they do not say. */
+  /** Timeout of the response in milliseconds; undefined if policies of the backend set none. */
   readonly timeoutMs: number | undefined
-  /** The call is over, with a status of HTTP, or because of an error. */
+  /** Ends the call, with the HTTP status of the response or with an error. Later ends have no effect. */
   end(status?: number, error?: GatewayError): void
 }
 
 export class CalloutOpener {
-  readonly #runtime: GatewayRuntime
+  readonly #runtime: () => GatewayRuntime
   readonly #telemetry: Telemetry
 
-  constructor(runtime: GatewayRuntime, telemetry: Telemetry) {
+  /** `runtime` is not called before the first call is opened. */
+  constructor(runtime: () => GatewayRuntime, telemetry: Telemetry) {
     this.#runtime = runtime
     this.#telemetry = telemetry
   }
 
-  /** Rejects with a GatewayError where the backend cannot be called at all. */
+  /** Opens a call. Rejects with a GatewayError if the backend cannot be called. */
   async open(request: CalloutRequest, listener: CallListener): Promise<OpenCallout> {
-    const { isGrpc, subtype, target } = request
+    const runtime = this.#runtime()
+    const { isGrpc, body } = request
     const cause = request.cause && causeOf(request.cause)
-    const destination = await resolveCallout(this.#runtime, target, isGrpc, request.isPicker)
+    const destination = await resolveCallout(runtime, request)
     const { address, race, authority, settings, steps } = destination
     if (isGrpc && address.isHttp2 !== true) {
       throw new GatewayError('callout_failed', 'gRPC needs HTTP/2, which backend.http excludes')
     }
     const scheme = address.tls === undefined ? 'http' : 'https'
     const exchange = new CalloutExchange(request, scheme, authority, cause)
-    const to = `${address.host}:${address.port}`
-    const span = new CalloutSpan(this.#telemetry, { subtype, isGrpc, to }, exchange, cause?.trace)
+    const running = new RunningCallout(this.#telemetry, request, exchange, address, cause?.trace)
     try {
       for (const step of steps) {
         const verdict = await step.onRequest?.(exchange)
         if (verdict?.kind === 'respond') throw new GatewayError('callout_failed', 'it was refused')
       }
     } catch (error) {
-      span.end(undefined, error instanceof Error ? error.message : 'failed')
+      running.end(undefined, error instanceof Error ? error : new Error('failed'))
       throw error
     }
-    const { connectTimeoutMs = 0 } = settings
+    const { connectTimeoutMs = 0, requestTimeoutMs } = settings
     const head = exchange.headText()
-    const startedAt = now()
-    const { body } = request
-    const isOpen = isGrpc && body === undefined
-    destination.endpoint?.begin(this.#runtime.cap)
-    let at = destination
-    const onAlternateAddress = (address: UpstreamAddress): void => {
-      at = movedTo(at, address, this.#runtime.cap)
-    }
-    const options = { address, race, onAlternateAddress, connectTimeoutMs, timeoutMs: 0 }
-    const call = this.#runtime.call({ ...options, head, body, isOpen }, listener)
-    return {
-      call,
-      timeoutMs: settings.requestTimeoutMs,
-      end: this.#ending(() => at, startedAt, span),
+    running.send(destination, runtime)
+    const call = runtime.call(
+      {
+        address,
+        race,
+        onAlternateAddress: (other) => running.move(other, runtime),
+        connectTimeoutMs,
+        timeoutMs: 0,
+        head,
+        body,
+        isOpen: isGrpc && body === undefined,
+      },
+      listener,
+    )
+    const end = (status?: number, error?: GatewayError) => running.end(status, error)
+    return { call, timeoutMs: requestTimeoutMs, end }
+  }
+}
+
+/** A call with a resolved destination. Records its span, its duration, and its outcome at the endpoint. */
+class RunningCallout {
+  readonly #telemetry: Telemetry
+  readonly #request: CalloutRequest
+  readonly #exchange: CalloutExchange
+  readonly #address: UpstreamAddress
+  readonly #trace: RequestTrace | undefined
+  readonly #startedAt = performance.now()
+  readonly #span: OpenSpan | undefined
+  /** Set while the call counts as a request of the endpoint. */
+  #destination: Destination | undefined
+  #sentAt = 0
+  #isOver = false
+
+  constructor(
+    telemetry: Telemetry,
+    request: CalloutRequest,
+    exchange: CalloutExchange,
+    address: UpstreamAddress,
+    trace: RequestTrace | undefined,
+  ) {
+    this.#telemetry = telemetry
+    this.#request = request
+    this.#exchange = exchange
+    this.#address = address
+    this.#trace = trace
+    if (trace === undefined) return
+    this.#span = openSpan()
+    exchange.request.headers.set('traceparent', trace.header(this.#span.spanId))
+  }
+
+  /** @throws GatewayError `overloaded` */
+  send(destination: Destination, { cap }: GatewayRuntime): void {
+    this.#sentAt = now()
+    destination.endpoint?.begin(cap)
+    this.#destination = destination
+  }
+
+  move(address: UpstreamAddress, { cap }: GatewayRuntime): void {
+    this.#destination = this.#destination && movedTo(this.#destination, address, cap)
+  }
+
+  end(status: number | undefined, error: Error | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#finishSpan(status, error?.message)
+    const endpoint = this.#destination?.endpoint
+    if (endpoint === undefined) return
+    endpoint.end()
+    if (error === undefined) {
+      endpoint.record({ kind: 'answered', latencyMs: now() - this.#sentAt }, now)
+    } else if (error instanceof GatewayError && error.row.source === 'upstream') {
+      const isSlow = error.code === 'upstream_timeout'
+      endpoint.record(isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }, now)
     }
   }
 
-  /** What the endpoint learns, once. */
-  #ending(where: () => Destination, startedAt: number, span: CalloutSpan): OpenCallout['end'] {
-    let isOver = false
-    return (status, error) => {
-      if (isOver) return
-      isOver = true
-      span.end(status, error?.message)
-      const { endpoint } = where()
-      if (endpoint === undefined) return
-      endpoint.end()
-      const isDown = error !== undefined && error.row.source === 'upstream'
-      const latencyMs = now() - startedAt
-      const isSlow = error?.code === 'upstream_timeout'
-      if (isSlow) endpoint.record({ kind: 'failed', retryAfterMs: 0 }, now)
-      else if (isDown) endpoint.record({ kind: 'unreachable' }, now)
-      else if (error === undefined) endpoint.record({ kind: 'answered', latencyMs }, now)
-    }
+  #finishSpan(status: number | undefined, error: string | undefined): void {
+    const { subtype = 'Http', isGrpc } = this.#request
+    this.#telemetry.onCallout(subtype, (performance.now() - this.#startedAt) / 1_000)
+    if (this.#trace === undefined || this.#span === undefined) return
+    const { method, authority, path } = this.#exchange.request
+    const attributes: Attribute[] = [
+      ['sluice.outbound.kind', 'Policy'],
+      ['sluice.outbound.subtype', subtype],
+      ['http.method', method],
+      ['http.host', authority],
+      ['http.path', path],
+    ]
+    if (status !== undefined) attributes.push(['http.status', BigInt(status)])
+    const { host, port } = this.#address
+    const name = isGrpc ? path.slice(1) : `${method} ${host}:${port}`
+    this.#trace.finishCall(this.#span, { name, attributes, error })
   }
 }

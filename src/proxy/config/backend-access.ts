@@ -1,4 +1,4 @@
-/** What holds for a destination that a route leads to. */
+/** The merged policies of a destination, and how they apply to connections. */
 import type { ErrorCode } from '../../errors/index.ts'
 import type { TlsSettings } from '../../exchange/connection.ts'
 import type { Step } from '../../policies/define.ts'
@@ -8,22 +8,22 @@ import { UpstreamProfiles } from '../upstream/profile.ts'
 import { type BoundPolicies, noPolicies } from './policies.ts'
 import type { NamedTarget } from './rules.ts'
 
-/** The part of a backend that a route leads to. */
+/** The part of a backend that a route refers to. */
 export interface BackendPart {
-  /** What policies may call it. */
+  /** Section names by which policies may target it. */
   readonly sections: readonly string[]
-  /** The object that stands behind the backend, which policies may name as well. */
+  /** The object that serves the backend, which policies may also target. */
   readonly behind?: BackendPlace
-  /** Requests must never be sent to it in clear. */
+  /** If true, requests must not be sent in plaintext. */
   readonly needsTls: boolean
-  /** Settings of the TLS that requests are sent by unless a policy settles it; made when asked for. */
+  /** TLS settings that are used unless a policy sets others. */
   readonly defaultTls?: () => TlsSettings
-  /** Adds credentials where no policy does. */
+  /** Step that adds credentials, unless a policy does so. */
   readonly credentials?: Step
 }
 
-/** The destinations of a backend at one address, by the version that is spoken. */
-interface KeptDestinations {
+/** The destinations of a backend at one address, by HTTP version. */
+interface CachedDestinations {
   readonly of: unknown
   '1.1'?: Destination
   '2'?: Destination
@@ -33,15 +33,15 @@ interface KeptDestinations {
 export interface BackendAccess {
   readonly policies: BoundPolicies
   readonly profiles: UpstreamProfiles
-  /** Of the policies, those that look at requests. */
+  /** Steps of the policies, which run for every attempt. */
   readonly steps: readonly Step[]
-  /** What resolving has made of it; it stays as long as policies and backend do. */
-  destinations?: KeptDestinations
-  /** Why nothing may be sent there; undefined where it may. */
+  /** Cached destinations; valid as long as the policies and the backend do not change. */
+  destinations?: CachedDestinations
+  /** Why requests must not be sent to the destination; undefined if they may. */
   readonly problem: { readonly code: ErrorCode; readonly detail?: string } | undefined
 }
 
-/** For requests. */
+/** Makes the access for HTTP requests. */
 export function httpAccess(
   found: BoundPolicies,
   { needsTls, defaultTls, credentials }: Omit<BackendPart, 'sections'>,
@@ -53,9 +53,9 @@ export function httpAccess(
     : access
 }
 
-const withoutPolicies = new WeakMap<NamedTarget, BackendAccess>()
+const accessWithoutPolicies = new WeakMap<NamedTarget, BackendAccess>()
 
-/** The same for a target that many rules share: where nothing is said of it, all have one. */
+/** Like `httpAccess`, but all rules share one object for a target without policies. */
 export function sharedAccess(
   target: NamedTarget,
   policies: BoundPolicies,
@@ -63,15 +63,15 @@ export function sharedAccess(
 ): BackendAccess {
   const isSpecial = part.needsTls || part.defaultTls !== undefined || part.credentials !== undefined
   if (policies !== noPolicies || isSpecial) return httpAccess(policies, part)
-  let access = withoutPolicies.get(target)
+  let access = accessWithoutPolicies.get(target)
   if (access === undefined) {
     access = httpAccess(policies, part)
-    withoutPolicies.set(target, access)
+    accessWithoutPolicies.set(target, access)
   }
   return access
 }
 
-/** For connections that are forwarded unread. */
+/** Makes the access for connections that are forwarded without being read. */
 export function streamAccess(found: BoundPolicies): BackendAccess {
   const policies = withGatewayCertificate(found)
   const { closed, connection } = policies
@@ -81,12 +81,12 @@ export function streamAccess(found: BoundPolicies): BackendAccess {
     steps: policies.steps.filter(
       ({ onRequest, mcp }) => onRequest !== undefined && mcp === undefined,
     ),
-    // A policy that cannot be enforced (TLS, credentials) closes the way to its backend.
+    // If a policy for TLS or credentials cannot be enforced, nothing is sent to the backend.
     problem: closed === undefined ? undefined : { code: 'policy_unenforceable', detail: closed },
   }
 }
 
-/** TLS that asks for the certificate of the Gateway gets it, where the Gateway has one. */
+/** Adds the client certificate of the Gateway, if there is one, to TLS settings that ask for it. */
 function withGatewayCertificate(policies: BoundPolicies): BoundPolicies {
   const { tls, gatewayCertificate } = policies.connection
   if (gatewayCertificate === undefined || tls?.presenting === undefined) return policies
@@ -99,13 +99,17 @@ function withGatewayCertificate(policies: BoundPolicies): BoundPolicies {
   }
 }
 
-function withTls(policies: BoundPolicies, defaultTls: () => TlsSettings): BoundPolicies {
+/** Adds default TLS settings, unless policies set TLS. */
+export function withTls(
+  policies: BoundPolicies,
+  defaultTls: () => TlsSettings | undefined,
+): BoundPolicies {
   const { connection } = policies
   if (connection.tls !== undefined) return policies
   return { ...policies, connection: { ...connection, tls: defaultTls() } }
 }
 
-/** Last of all, as those of a policy would be: signatures cover what the others have made. */
+/** Appends the step that adds credentials. It runs last, because signatures cover all other changes. */
 function withCredentials(access: BackendAccess, credentials: Step | undefined): BackendAccess {
   const isSettled = access.policies.connection.credentials !== undefined
   if (credentials === undefined || isSettled) return access

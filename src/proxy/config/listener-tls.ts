@@ -1,15 +1,68 @@
 import { canonicalJson } from '../../base/canonical.ts'
-import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
+import { TicketKeyring } from '../../engine/tls/session-tickets.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
-import { ListenerContexts, type ListenerIdentity } from '../../engine/tls/tls-context.ts'
+import {
+  ListenerContexts,
+  type ListenerIdentity,
+  type TrustedClients,
+} from '../../engine/tls/tls-context.ts'
 import type { ClientTlsSettings } from '../../exchange/connection.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
-import type { ListenerResource } from '../../model/resources.ts'
-import type { Certificates } from './certificates.ts'
+import type { ClientValidation, ListenerResource, SecretRef } from '../../model/resources.ts'
+import type { ReceivedSecrets } from './received-secrets.ts'
+
+/** Certificates of listeners, from received secrets. */
+export class Certificates {
+  readonly #secrets: ReceivedSecrets
+  readonly tickets: TicketKeyring
+
+  constructor(secrets: ReceivedSecrets, tickets = new TicketKeyring()) {
+    this.#secrets = secrets
+    this.tickets = tickets
+  }
+
+  /**
+   * Returns the certificates of a listener; undefined if it has none, or a text that says why they are
+   * unusable.
+   */
+  identityOf({ key, tls }: ListenerResource): ListenerIdentity | string | undefined {
+    const references = tls?.certificates ?? []
+    if (references.length === 0) return undefined
+    try {
+      return {
+        key,
+        pairs: references.map(({ certificate, privateKey }) => ({
+          certificate: this.#valueOf(certificate),
+          privateKey: this.#valueOf(privateKey),
+        })),
+        ...(tls?.clients && { clients: this.#trusted(tls.clients) }),
+      }
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  #trusted({ authorities, required }: ClientValidation): TrustedClients {
+    return {
+      authorities: authorities.map((authority) =>
+        'pem' in authority ? authority.pem : this.#valueOf(authority.secret),
+      ),
+      required,
+    }
+  }
+
+  #valueOf({ namespace, name, key, digest }: SecretRef): Uint8Array {
+    const value = this.#secrets.find(digest)
+    if (value === undefined) {
+      throw new Error(`the value of ${key} of Secret ${namespace}/${name} is not known`)
+    }
+    return value
+  }
+}
 
 /**
- * What TLS connections of one listener get: certificates from its resource, and what handshakes may
- * agree on from policies. Made anew when either has changed, at the next handshake.
+ * The TLS settings of one listener: certificates from its resource, and handshake settings from policies.
+ * After a change of either, the settings are made again at the next handshake.
  */
 export class ListenerTls {
   readonly #place: RoutePlace
@@ -24,8 +77,8 @@ export class ListenerTls {
   }
 
   /**
-   * Takes the certificates of a listener. Returns what is wrong with them: then those from before
-   * stay in use, unless clients are to be asked for other proof than before.
+   * Sets the certificates of a listener. If they are unusable, returns the reason. The previous certificates
+   * then stay in use, unless the validation of client certificates has changed.
    */
   renew(
     resource: ListenerResource,
@@ -48,7 +101,9 @@ export class ListenerTls {
     }
   }
 
-  /** Nobody gets in under rules for clients that do not hold any more. */
+  /**
+   * Drops the previous settings if they validate client certificates by outdated rules. Returns `problem`.
+   */
   #refused({ tls }: ListenerResource, problem: string): string {
     const before = this.#resource?.tls?.clients ?? null
     if (canonicalJson(tls?.clients ?? null) !== canonicalJson(before)) {
@@ -58,12 +113,12 @@ export class ListenerTls {
     return problem
   }
 
-  /** Undefined where handshakes fail: no certificate is left. */
+  /** Returns the settings for a handshake; undefined if it must fail because there is no certificate. */
   choice(settings: ClientTlsSettings | undefined): TlsChoice | undefined {
     const before = this.#settings
     if (settings === before || this.#resource === undefined) return this.#choice
     this.#settings = settings
-    // Policies are merged anew with every change of any of them; mostly nothing has changed here.
+    // Every policy change creates a new object, which is mostly equal to the previous one.
     if (canonicalJson(settings ?? null) !== canonicalJson(before ?? null)) {
       this.#choice = this.#choose(contextsOf(this.#identity, settings, this.#tickets))
     }
@@ -88,7 +143,7 @@ export class ListenerTls {
   }
 }
 
-/** Undefined where OpenSSL refuses the settings: then handshakes fail rather than ignore them. */
+/** Makes the TLS contexts. Returns undefined if OpenSSL refuses the settings, so that handshakes fail. */
 function contextsOf(
   identity: ListenerIdentity | undefined,
   settings: ClientTlsSettings | undefined,

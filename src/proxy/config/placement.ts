@@ -1,32 +1,68 @@
-/**
- * Where requests land: a listener, or a rule on a listener. Policies are merged here, on the first
- * request after a change, and kept until the next one.
- */
-
+/** Listeners and rules with their merged policies. After a change, the next request merges them again. */
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
 import type { RoutePlace } from '../../exchange/exchange.ts'
-import { targetObject } from '../../model/inference-pools.ts'
+import type { AccessLogRules, ObservedParts, TracingRules } from '../../exchange/observe.ts'
+import { targetObject } from '../../model/destinations.ts'
 import type { ObjectRef } from '../../model/names.ts'
 import type { ListenerResource } from '../../model/resources.ts'
+import type { Step } from '../../policies/define.ts'
 import {
   backendLevels,
   gatewayLevels,
+  type Levels,
   type ListenerPlace,
   listenerLevels,
   ruleLevels,
 } from '../../policies/merge.ts'
 import { type BackendAccess, type BackendPart, httpAccess, sharedAccess } from './backend-access.ts'
-import type { Certificates } from './certificates.ts'
-import { ListenerTls } from './listener-tls.ts'
-import { type Observers, observersOf } from './observers.ts'
+import { type Certificates, ListenerTls } from './listener-tls.ts'
 import type { BoundPolicies, PolicyIndex } from './policies.ts'
 import type { CompiledRule, NamedTarget } from './rules.ts'
 
-/** A listener that serves. */
+/** The access log and tracing settings of one Gateway's frontend policies. */
+export interface Observers {
+  readonly accessLog: AccessLogRules | undefined
+  readonly tracing: TracingRules | undefined
+  /** The parts of messages that the access log and spans contain. */
+  readonly parts: ObservedParts
+  /** Must any part of the response be kept for them? */
+  readonly keepsResponse: boolean
+}
+
+const noParts: ObservedParts = {
+  requestBody: false,
+  responseBody: false,
+  responseHead: false,
+  modelTexts: false,
+}
+
+export const noObservers: Observers = {
+  accessLog: undefined,
+  tracing: undefined,
+  parts: noParts,
+  keepsResponse: false,
+}
+
+function observersOf(steps: readonly Step[]): Observers {
+  const accessLog = steps.find((step) => step.accessLog !== undefined)?.accessLog
+  const tracing = steps.find((step) => step.tracing !== undefined)?.tracing
+  if (accessLog === undefined && tracing === undefined) return noObservers
+  const both = [accessLog?.parts ?? noParts, tracing?.parts ?? noParts]
+  const parts: ObservedParts = {
+    requestBody: both.some(({ requestBody }) => requestBody),
+    responseBody: both.some(({ responseBody }) => responseBody),
+    responseHead: both.some(({ responseHead }) => responseHead),
+    modelTexts: both.some(({ modelTexts }) => modelTexts),
+  }
+  const keepsResponse = parts.responseBody || parts.responseHead
+  return { accessLog, tracing, parts, keepsResponse }
+}
+
+/** A listener that is served, with its merged policies. */
 export class ListenerPlacement {
-  /** Replaced where certificates are renewed; nothing else of it ever changes. */
+  /** Replaced when only the certificates change. Other changes make a new placement. */
   resource: ListenerResource
-  /** Handle of the listener in the route table of its port. */
+  /** Id of the listener in the route table of its port. */
   readonly scope: number
   readonly place: RoutePlace
   readonly levels: ListenerPlace
@@ -44,35 +80,33 @@ export class ListenerPlacement {
     this.#tls = new ListenerTls(this.place)
   }
 
-  /** What TLS connections get; undefined where they fail. */
+  /** The TLS settings for a handshake; undefined if it must fail. */
   get tls(): TlsChoice | undefined {
     return this.#tls.choice(this.frontend().client.tls)
   }
 
-  /** Takes the certificates of its resource; returns what is wrong with them. */
+  /** Loads the certificates of the listener. Returns a text that says why they are unusable, if they are. */
   secure(certificates: Certificates): string | undefined {
     return this.#tls.renew(this.resource, certificates, this.frontend().client.tls)
   }
 
-  /** PreRouting policies; closed as well where a frontend policy cannot be enforced. */
+  /** Returns the PreRouting policies. They are also closed if a frontend policy cannot be enforced. */
   preRouting(): BoundPolicies {
     return this.#current().preRouting
   }
 
-  /** Policies of connections. */
+  /** Returns the policies of client connections. */
   frontend(): BoundPolicies {
     return this.#current().frontend
   }
 
-  /** Backend policies of a destination that the Gateway itself sends to, such as a collector. */
+  /** Returns the access to a destination that the Gateway itself uses, such as a span collector. */
   backend(target: NamedTarget, part: () => BackendPart): BackendAccess {
     const found = part()
-    const place = { backend: targetRef(target), sections: found.sections }
-    const levels = backendLevels(gatewayLevels(this.levels.gateway), place)
-    return httpAccess(this.#policies.merge('backend', 'PostRouting', levels), found)
+    const levels = gatewayLevels(this.levels.gateway)
+    return httpAccess(backendPolicies(this.#policies, levels, target, found), found)
   }
 
-  /** What frontend policies want to be told of exchanges. */
   observers(): Observers {
     return this.#current().observers
   }
@@ -97,7 +131,7 @@ interface MergedListener {
   readonly observers: Observers
 }
 
-/** What holds for the destinations of one rule: mostly one, for which a Map would be large. */
+/** Access objects by target. The first is not in the Map, because most rules have only one target. */
 class AccessByTarget {
   #target: NamedTarget | undefined
   #access: BackendAccess | undefined
@@ -124,7 +158,7 @@ interface MergedRule {
   readonly byBackend: AccessByTarget
 }
 
-/** A rule as it is served on one listener. */
+/** A rule on one listener, with its merged policies. */
 export class RulePlacement {
   readonly listener: ListenerPlacement
   readonly rule: CompiledRule
@@ -138,7 +172,7 @@ export class RulePlacement {
     this.#policies = policies
   }
 
-  /** Made by the first request: many a rule never gets one. */
+  /** Names of listener, route and rule. Made by the first request, because many rules never get one. */
   get place(): RoutePlace {
     if (this.#place === undefined) {
       const { route, ruleName } = this.rule.resource
@@ -153,20 +187,18 @@ export class RulePlacement {
     return this.#place
   }
 
-  /** PostRouting policies. */
+  /** Returns the PostRouting policies. */
   postRouting(): BoundPolicies {
     return this.#current().policies
   }
 
-  /** What holds for a destination; `part` is asked once for each configuration. */
+  /** Returns the access to a destination. `part` is called once after each configuration change. */
   backend(target: NamedTarget, part: () => BackendPart): BackendAccess {
     const { byBackend } = this.#current()
     let access = byBackend.get(target)
     if (access === undefined) {
       const found = part()
-      const place = { backend: targetRef(target), sections: found.sections }
-      const levels = backendLevels(this.#levels(), place, found.behind)
-      const policies = this.#policies.merge('backend', 'PostRouting', levels)
+      const policies = backendPolicies(this.#policies, this.#levels(), target, found)
       access = sharedAccess(target, policies, found)
       byBackend.add(target, access)
     }
@@ -186,8 +218,16 @@ export class RulePlacement {
   }
 }
 
-/** The object that a reference leads to; one without a name where it is invalid. */
-export function targetRef({ target }: NamedTarget): ObjectRef {
-  if (target.type === 'invalid') return { kind: '', namespace: '', name: '' }
-  return targetObject(target)
+/** Merges the backend policies of a target with those of the rule, route, listener and Gateway above it. */
+export function backendPolicies(
+  policies: PolicyIndex,
+  levels: Levels,
+  { target }: NamedTarget,
+  { sections, behind }: Pick<BackendPart, 'sections' | 'behind'>,
+): BoundPolicies {
+  const backend = target.type === 'invalid' ? unnamed : targetObject(target)
+  const all = backendLevels(levels, { backend, sections }, behind)
+  return policies.merge('backend', 'PostRouting', all)
 }
+
+const unnamed: ObjectRef = { kind: '', namespace: '', name: '' }

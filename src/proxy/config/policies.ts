@@ -1,4 +1,4 @@
-/** Policies as they arrived, bound to their configs once, and merged on demand. */
+/** Received policies. Each config is read once. The policies that apply at one place are merged on demand. */
 import { problemOf } from '../../base/shape.ts'
 import type { ClientSettings, ConnectionSettings } from '../../exchange/connection.ts'
 import type { Callouts, SecretValues } from '../../exchange/exchange.ts'
@@ -8,43 +8,40 @@ import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.
 import { type Levels, mergePolicies, targetKey } from '../../policies/merge.ts'
 import { findPolicy, policyName, policyRegistry } from '../../policies/registry.ts'
 
-/** What policies may use besides their configs and secrets. */
+/** Services that policies may use. */
 export interface PolicyServices {
   readonly callouts: Callouts
-  /** A bucket by a name that is unique in the proxy. */
+  /** Returns the rate-limit bucket of a name. Names are unique in the process. */
   readonly bucket: (name: string, spec: RateLimitSpec) => RateBucket
 }
 
-/** What every `apply.ts` exports, by `section.field`; loaded once at start. */
+/** The default exports of every `apply.ts`, by `section.field`. */
 export type PolicyAppliers = ReadonlyMap<string, PolicyApply<unknown>>
 
 export async function loadPolicyAppliers(): Promise<PolicyAppliers> {
   const loaded = new Map<string, PolicyApply<unknown>>()
   for (const { section, field, apply } of policyRegistry) {
-    if (apply === undefined) continue
-    const { default: applier } = await apply()
-    loaded.set(policyName(section, field), applier)
+    loaded.set(policyName(section, field), (await apply()).default)
   }
   return loaded
 }
 
-/** What holds at one place, ready to run. */
+/** The merged policies of one place, ready to run. */
 export interface BoundPolicies {
-  /** In order of execution, without those that answer. */
+  /** Steps that do not respond, in order of execution. */
   readonly steps: readonly Step[]
-  /** Those that answer instead of a backend. */
+  /** Steps that respond in place of a backend. */
   readonly answers: readonly Step[]
-  /** What backend policies settle for connections. */
+  /** Connection settings of backend policies. */
   readonly connection: ConnectionSettings
-  /** What frontend policies settle for connections of clients. */
+  /** Settings of frontend policies for client connections. */
   readonly client: ClientSettings
-  /** Why nothing may pass here; absent where all is enforced. */
+  /** Why all requests are refused; undefined if all policies can be enforced. */
   readonly closed?: string
 }
 
 const noSettings: ConnectionSettings = {}
 const noClientSettings: ClientSettings = {}
-/** Where no policy says anything. */
 export const noPolicies: BoundPolicies = {
   steps: [],
   answers: [],
@@ -52,17 +49,16 @@ export const noPolicies: BoundPolicies = {
   client: noClientSettings,
 }
 
-/** A policy with what became of its config. */
+/** A policy with the result of reading its config. */
 interface BoundPolicy {
   readonly resource: PolicyResource
-  readonly config: unknown
-  readonly step: Step | undefined
-  readonly closed: string | undefined
-  /** Why it is left out, where that opens nothing. */
-  readonly leftOut?: string
+  readonly config?: unknown
+  readonly step?: Step
+  readonly closed?: string
+  /** Why the policy is ignored; only set if ignoring it is safe. */
+  readonly ignoredBecause?: string
 }
 
-/** What becomes of a policy that cannot be applied as it is. */
 interface PolicyRefusal {
   readonly code: 'policy_unenforceable' | 'resource_partly_known'
   readonly message: string
@@ -74,9 +70,9 @@ export class PolicyIndex {
   readonly #secrets: SecretValues
   readonly #byKey = new Map<string, BoundPolicy>()
   readonly #byTarget = new Map<string, PolicyResource[]>()
-  /** Keys of policies that no definition is for: from a newer controller, and nobody can tell what they protect. */
+  /** Keys of policies from a newer controller that this version does not know. They may protect something. */
   readonly #unknown = new Set<string>()
-  /** Rises with every change; what was merged under another generation is merged again. */
+  /** Incremented by every change. Merged policies of an older generation are merged again. */
   generation = 0
 
   constructor(appliers: PolicyAppliers, services: PolicyServices, secrets: SecretValues) {
@@ -86,23 +82,23 @@ export class PolicyIndex {
   }
 
   /**
-   * Takes a policy in. Returns why it cannot be applied: then it fails closed, because its last good
-   * version may allow what the new one forbids. One that can be left out is left out.
+   * Stores a policy. Returns why it cannot be applied, if so. Requests are then refused rather than served
+   * by its last good version, which may allow what the new version forbids. A policy that protects nothing
+   * is ignored instead.
    */
   set(resource: PolicyResource): PolicyRefusal | undefined {
     this.remove(resource.key)
     const bound = this.#bind(resource)
     this.#byKey.set(resource.key, bound)
     const isKnown = findPolicy(resource.section, resource.field) !== undefined
-    if (!isKnown && bound.leftOut === undefined) this.#unknown.add(resource.key)
+    if (!isKnown && bound.ignoredBecause === undefined) this.#unknown.add(resource.key)
     const target = targetKey(resource.target)
     const siblings = this.#byTarget.get(target)
     if (siblings === undefined) this.#byTarget.set(target, [resource])
     else siblings.push(resource)
     this.generation++
-    if (bound.leftOut !== undefined) {
-      return { code: 'resource_partly_known', message: bound.leftOut }
-    }
+    if (bound.ignoredBecause !== undefined)
+      return { code: 'resource_partly_known', message: bound.ignoredBecause }
     if (resource.unenforceable !== undefined || bound.closed === undefined) return undefined
     return { code: 'policy_unenforceable', message: bound.closed }
   }
@@ -121,17 +117,13 @@ export class PolicyIndex {
   }
 
   /**
-   * Merges one section at one place. A winning policy that cannot be enforced, or a pending
-   * security policy, closes the place: every request it covers is answered 500.
+   * Merges the policies of one section that apply at one place. If one of them cannot be enforced, the
+   * result is closed.
    */
   merge(section: PolicySection, phase: PolicyPhase, levels: Levels): BoundPolicies {
     if (this.#byKey.size === 0) return noPolicies
-    const found = mergePolicies(
-      bySection[section],
-      phase,
-      levels,
-      (target) => this.#byTarget.get(target) ?? [],
-    )
+    const policiesOf = (target: string) => this.#byTarget.get(target) ?? []
+    const found = mergePolicies(bySection[section], phase, levels, policiesOf)
     const unknown = this.#closedByUnknown(section, phase, levels)
     if (found.length === 0 && unknown === undefined) return noPolicies
     const steps: Step[] = []
@@ -143,7 +135,7 @@ export class PolicyIndex {
       const bound = policies.flatMap(({ key }) => this.#byKey.get(key) ?? [])
       const why = bound.find((policy) => policy.closed !== undefined)?.closed
       closed ??= why
-      // Nothing of what cannot be enforced as a whole is run.
+      // If any part of a policy cannot be enforced, none of its parts is run.
       const step = why === undefined ? this.#stepOf(definition, bound) : undefined
       if (step === undefined) continue
       if (step.connection !== undefined) connection = { ...connection, ...step.connection }
@@ -153,7 +145,10 @@ export class PolicyIndex {
     return { steps, answers, connection, client, closed }
   }
 
-  /** A policy that this version does not know closes what it covers: it may protect something. */
+  /**
+   * Returns why the place is closed, if it has a policy that this version does not know. Such a policy may
+   * protect something.
+   */
   #closedByUnknown(section: PolicySection, phase: PolicyPhase, levels: Levels): string | undefined {
     if (this.#unknown.size === 0) return undefined
     for (const target of levels.flat()) {
@@ -174,35 +169,28 @@ export class PolicyIndex {
 
   #run(applier: PolicyApply<unknown>, config: unknown, key: string): Step {
     const { callouts, bucket } = this.#services
-    const host = {
-      key,
-      bucket: (name: string, spec: RateLimitSpec) => bucket(`${key} ${name}`, spec),
-    }
-    return applier.bind(config, callouts, this.#secrets, host)
+    const ownBucket = (name: string, spec: RateLimitSpec) => bucket(`${key} ${name}`, spec)
+    return applier.bind(config, callouts, this.#secrets, { bucket: ownBucket })
   }
 
-  /** Binds once per policy and version, so that state in a step (a bucket) outlives other changes. */
+  /**
+   * Reads the config of a policy version once, so that the state of its step survives changes of other
+   * policies.
+   */
   #bind(resource: PolicyResource): BoundPolicy {
     const name = policyName(resource.section, resource.field)
-    const closed = (why: string): BoundPolicy => ({
-      resource,
-      config: undefined,
-      step: undefined,
-      closed: `${name} of ${resource.policy.namespace}/${resource.policy.name}: ${why}`,
-    })
+    const { namespace, name: policy } = resource.policy
+    const explain = (why: string) => `${name} of ${namespace}/${policy}: ${why}`
+    const closed = (why: string): BoundPolicy => ({ resource, closed: explain(why) })
+    const unknown = (why: string): BoundPolicy =>
+      resource.dispensable === true
+        ? { resource, ignoredBecause: `${explain(why)}; it goes on without it` }
+        : closed(why)
     if (resource.unenforceable !== undefined) return closed(resource.unenforceable)
     const definition = findPolicy(resource.section, resource.field)
-    const unknown = (why: string): BoundPolicy => {
-      const bound = closed(why)
-      if (resource.dispensable !== true) return bound
-      return { ...bound, closed: undefined, leftOut: `${bound.closed}; it goes on without it` }
-    }
-    if (definition === undefined) return unknown('this proxy does not know the policy')
     const applier = this.#appliers.get(name)
-    if (applier === undefined) {
-      // Pending: accepted by the schema, not enforced yet. Whatever protects must not be skipped.
-      if (definition.security) return closed('is not supported yet')
-      return { resource, config: undefined, step: undefined, closed: undefined }
+    if (definition === undefined || applier === undefined) {
+      return unknown('this proxy does not know the policy')
     }
     if (resource.configVersion !== definition.configVersion) {
       return unknown(`this proxy does not know version ${resource.configVersion} of its form`)
@@ -212,12 +200,12 @@ export class PolicyIndex {
       const problem = problemOf(applier.shape, config)
       if (problem !== undefined) return closed(`its compiled form is not valid: ${problem}`)
       if (definition.merge === 'replace') {
-        const step = this.#run(applier, config, resource.key)
-        return { resource, config, step, closed: undefined }
+        return { resource, config, step: this.#run(applier, config, resource.key) }
       }
-      // Bound together with others when they are merged; alone, to learn now if it can be.
+      // The policy is bound together with others when they are merged. It is bound alone here to find errors
+      // now.
       this.#run(applier, [config], resource.key).dispose?.()
-      return { resource, config, step: undefined, closed: undefined }
+      return { resource, config }
     } catch (error) {
       return closed(`its compiled form cannot be used: ${String(error)}`)
     }

@@ -1,29 +1,32 @@
 /**
- * What is served on one port: listeners as scopes of a route table in the core, and for every
- * match of every rule on a listener one entry there. Ids of the core lead back to entries here.
+ * The listeners and routes of one port. In the route table of the core, each listener is a scope, and each
+ * match of each rule on a listener is an entry. The ids in the core refer to the entries here.
  */
 import type { Outcome } from '../../base/outcome.ts'
 import { exactList } from '../../base/repeated.ts'
 import type { RouteSpec } from '../../core/route-spec.ts'
 import type { RouteTable } from '../../core/route-table.ts'
 import { compareText } from '../../model/names.ts'
-import type { ListenerResource, NamedMatch, PathMatch, RouteMatch } from '../../model/resources.ts'
-import { cookiePathOf } from './cookie-path.ts'
+import type {
+  ListenerResource,
+  NamedMatch,
+  PathMatch,
+  ResourceKey,
+  RouteMatch,
+} from '../../model/resources.ts'
 import { ListenerPlacement, RulePlacement } from './placement.ts'
 import type { PolicyIndex } from './policies.ts'
 import type { CompiledRule } from './rules.ts'
-import { hostnamesFor } from './server-names.ts'
 
-/** What a match in the core stands for. */
-interface RouteEntry {
+export interface RouteEntry {
   readonly placement: RulePlacement
-  /** The PathPrefix that matched; undefined where the path is matched in another way. */
+  /** The matched PathPrefix; undefined if the path is matched in another way. */
   readonly prefix: string | undefined
-  /** Where a cookie of a session counts; undefined where the rule keeps no sessions. */
+  /** Path of the session cookie; undefined if the rule has no session persistence. */
   readonly cookiePath: string | undefined
 }
 
-/** Slots that are reused, so that ids stay small however long the gateway lives. */
+/** Values by id. Freed ids are reused, so that ids stay small. */
 class Slots<Value> {
   readonly #values: (Value | undefined)[] = []
   readonly #free: number[] = []
@@ -48,16 +51,16 @@ class Slots<Value> {
 }
 
 /** Ids of the entries of one rule on one listener. */
-export type EntryIds = readonly number[]
+type EntryIds = readonly number[]
 
 export class PortTable {
   readonly routes: RouteTable
   readonly #policies: PolicyIndex
   readonly #listeners = new Slots<ListenerPlacement>()
   readonly #entries = new Slots<RouteEntry>()
-  /** By hostname: who claims it, smallest key first; the first one serves. */
+  /** All listeners with a hostname, sorted by key. Only the first one is served. */
   readonly #claims = new Map<string, ListenerResource[]>()
-  /** By hostname. */
+  /** The served listener of each hostname. */
   readonly #serving = new Map<string, ListenerPlacement>()
 
   constructor(routes: RouteTable, policies: PolicyIndex) {
@@ -77,7 +80,7 @@ export class PortTable {
     return this.#entries.get(id)
   }
 
-  /** The placement of a listener, or undefined where another one has its hostname. */
+  /** Returns the placement of a listener; undefined if another listener has its hostname. */
   servingOf({ key, hostname }: ListenerResource): ListenerPlacement | undefined {
     const serving = this.#serving.get(hostname)
     return serving?.resource.key === key ? serving : undefined
@@ -99,12 +102,12 @@ export class PortTable {
     return this.#claims.get(listener.hostname)?.includes(listener) ?? false
   }
 
-  /** Who should serve a hostname, and who does. */
+  /** Returns the listener that should be served for a hostname, and the placement that is served now. */
   contest(hostname: string): { first?: ListenerResource; serving?: ListenerPlacement } {
     return { first: this.#claims.get(hostname)?.[0], serving: this.#serving.get(hostname) }
   }
 
-  /** The one with the smallest key of those that serve. */
+  /** Returns the served listener with the smallest key. */
   first(): ListenerPlacement | undefined {
     let first: ListenerPlacement | undefined
     for (const serving of this.#serving.values()) {
@@ -115,7 +118,7 @@ export class PortTable {
     return first
   }
 
-  /** Who serves a name of a TLS handshake; undefined names are those of clients that send none. */
+  /** Returns the listener for a server name. `name` is undefined for clients that send none. */
   byServerName(name: string | undefined): ListenerPlacement | undefined {
     for (const hostname of hostnamesFor(name)) {
       const serving = this.#serving.get(hostname)
@@ -124,12 +127,15 @@ export class PortTable {
     return undefined
   }
 
-  /** Does any listener forward what TLS carries, rather than serve HTTP? */
+  /** Does any listener forward TLS connections rather than serve HTTP? */
   hasStreams(): boolean {
     return [...this.#serving.values()].some(({ resource }) => resource.protocol === 'TLS')
   }
 
-  /** Takes a listener in place of one from which it differs in its certificates only. */
+  /**
+   * Replaces a listener by a version that differs only in its certificates. Returns its placement if it is
+   * served.
+   */
   renew(before: ListenerResource, after: ListenerResource): ListenerPlacement | undefined {
     const claims = this.#claims.get(after.hostname) ?? []
     this.#claims.set(
@@ -141,7 +147,7 @@ export class PortTable {
     return serving
   }
 
-  /** Lets a listener serve; a message where the core refuses it. */
+  /** Starts to serve a listener. Returns the reason as text if the core refuses it. */
   open(resource: ListenerResource): ListenerPlacement | string {
     const { hostname } = resource
     const scope = this.#listeners.reserve()
@@ -156,7 +162,7 @@ export class PortTable {
     return placement
   }
 
-  /** Stops a listener, whose entries must be gone. */
+  /** Stops serving a listener. Its routes must have been removed. */
   close({ resource, scope }: ListenerPlacement): void {
     this.routes.removeListener(resource.hostname)
     this.#serving.delete(resource.hostname)
@@ -164,8 +170,8 @@ export class PortTable {
   }
 
   /**
-   * Enters a rule for every host and match on a listener. What the core refuses (a regular
-   * expression) is added to `refused` and left out.
+   * Adds a rule to a listener, with one entry for every host and match. Matches that the core refuses, such
+   * as invalid regular expressions, are skipped, and the reason is added to `refused`.
    */
   add(listener: ListenerPlacement, rule: CompiledRule, refused: string[]): EntryIds {
     const placement = new RulePlacement(listener, rule, this.#policies)
@@ -199,10 +205,40 @@ export class PortTable {
     }
   }
 
-  /** Gives the core its memory back. */
+  /** Frees the memory in the core. */
   free(): void {
     this.routes.free()
   }
+}
+
+/** The entries of a route rule on one listener. */
+interface InstalledEntries {
+  readonly listener: ResourceKey
+  readonly table: PortTable
+  readonly ids: EntryIds
+}
+
+export interface InstalledRoute {
+  readonly rule: CompiledRule
+  /** An array, because there may be tens of thousands of rules and most are on one listener. */
+  entries: readonly InstalledEntries[]
+}
+
+export const noEntries: readonly InstalledEntries[] = []
+
+export const isOn = ({ entries }: InstalledRoute, listener: ResourceKey): boolean =>
+  entries.some((entry) => entry.listener === listener)
+
+/** Adds the entries of a rule on one more listener. */
+export function enter(route: InstalledRoute, entries: InstalledEntries): void {
+  route.entries = route.entries.length === 0 ? [entries] : [...route.entries, entries]
+}
+
+/** Removes the entries of a rule from a listener, or from all listeners. */
+export function leave(route: InstalledRoute, listener?: ResourceKey): void {
+  const leaving = (entry: InstalledEntries) => (listener ?? entry.listener) === entry.listener
+  for (const { table, ids } of route.entries.filter(leaving)) table.remove(ids)
+  route.entries = listener === undefined ? noEntries : route.entries.filter((one) => !leaving(one))
 }
 
 function prefixOf({ path }: RouteMatch): string | undefined {
@@ -214,10 +250,9 @@ function refusalOf(outcome: Outcome<unknown, { message: string }>): string | und
 }
 
 /**
- * What the core decides by. Ties of specificity go to the older route, then to the smaller
- * `namespace/name`, then to the order of rules (Gateway API, HTTPRouteRule). The core compares
- * creation times and then text, so the order of first sight, which decides between routes without
- * a creation time, leads the text.
+ * Converts a match to a route of the core. Among equally specific routes the oldest one wins, then the
+ * smallest `namespace/name`, then the first rule (Gateway API, HTTPRouteRule). The core compares creation
+ * times and then names. So names begin with the order of arrival, for routes without a creation time.
  */
 function specOf(
   { resource }: CompiledRule,
@@ -246,3 +281,55 @@ const namedMatch = ({ name, type, value }: NamedMatch) => ({
   type: type === 'Exact' ? ('exact' as const) : ('regex' as const),
   value,
 })
+
+/**
+ * Returns the `Path` of a session cookie: the prefix of all paths that the match accepts (GEP-1619, Path).
+ */
+function cookiePathOf({ path: { type, value } }: RouteMatch): string {
+  if (type === 'RegularExpression') return printable(literalPrefix(value))
+  const path = printable(value)
+  return type === 'PathPrefix' ? withoutSlash(path) : path
+}
+
+/** Removes a trailing slash, because the prefix `/a/` also matches `/a`. */
+function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
+}
+
+/** Cuts a path before the first segment with a character that cookie paths cannot have (RFC 6265 4.1.1). */
+function printable(path: string): string {
+  const end = path.search(/[^!-:<-~]/)
+  return end < 0 ? path : segmentsBefore(path, end)
+}
+
+/** Returns the path segments of a pattern that precede its first special character. */
+function literalPrefix(pattern: string): string {
+  const text = pattern.startsWith('^') ? pattern.slice(1) : pattern
+  if (text.includes('|')) return '/'
+  const special = text.search(/[\\.[\](){}*+?$^]/)
+  if (special < 0) return text
+  // The repeated character may occur zero times, so it is not part of the prefix.
+  const isRepeat = '*+?{'.includes(text.charAt(special))
+  return segmentsBefore(text, isRepeat ? special - 1 : special)
+}
+
+function segmentsBefore(path: string, end: number): string {
+  const slash = path.slice(0, Math.max(end, 0)).lastIndexOf('/')
+  return slash <= 0 ? '/' : path.slice(0, slash)
+}
+
+/**
+ * Yields the hostnames that match a server name, most specific first: the exact name, then wildcards from
+ * the longest to the shortest, then the empty hostname (Gateway API, Listener hostname). For clients without
+ * a server name, only the empty hostname matches.
+ */
+export function* hostnamesFor(name: string | undefined): Generator<string> {
+  if (name !== undefined) {
+    const host = name.toLowerCase()
+    yield host
+    for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
+      yield `*${host.slice(dot)}`
+    }
+  }
+  yield ''
+}

@@ -1,7 +1,7 @@
 import type { SecretValues } from '../../exchange/exchange.ts'
 import type { SecretResource } from '../../model/resources.ts'
 
-/** Values of secrets that have been received, by digest. */
+/** Values of received secrets, by digest. */
 export class ReceivedSecrets implements SecretValues {
   readonly #values = new Map<string, Uint8Array>()
 

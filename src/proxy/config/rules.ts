@@ -1,23 +1,20 @@
-/** Route rules in the form that requests need: immutable, replaced as a whole by a change. */
+/** Route rules, compiled for requests. They are immutable; a change replaces a rule as a whole. */
 import { exactList, Repeated } from '../../base/repeated.ts'
 import type { BackendTarget, RouteResource, WeightedBackend } from '../../model/resources.ts'
 import type { CompiledFilters, MirrorFilter } from '../filters/compile.ts'
 import { compileFilters } from '../filters/compile.ts'
 
-/** A target with the names that it is looked up and logged by. */
+/** A target, with its names for lookups and for logs. */
 export interface NamedTarget {
   readonly target: BackendTarget
-  /** `namespace/name`; empty for an invalid one. */
+  /** `namespace/name`; empty if the target is invalid. */
   readonly name: string
-  /**
-   * For the log: `namespace/name` of a GatewayBackend, `service/namespace/name:port`,
-   * `inferencepool/namespace/name`.
-   */
+  /** Name in the log and in metrics, such as `namespace/name` or `service/namespace/name:port`. */
   readonly label: string | undefined
 }
 
 export interface CompiledBackend extends NamedTarget {
-  /** 0 where only a session leads there. */
+  /** Share of the requests. With weight 0, the backend only serves existing sessions. */
   readonly weight: number
   readonly filters: CompiledFilters
 }
@@ -30,18 +27,18 @@ export interface CompiledRule {
   readonly resource: RouteResource
   readonly filters: CompiledFilters
   readonly mirrors: readonly CompiledMirror[]
-  /** Those with a weight; an invalid one keeps its share. */
+  /** Backends with a weight above 0. Requests for an invalid backend fail and are not sent to the others. */
   readonly backends: readonly CompiledBackend[]
   readonly totalWeight: number
-  /** Those that a session can belong to, of no weight too; empty where the rule keeps none. */
+  /** Backends to which sessions can belong, including those of weight 0. Empty if there are no sessions. */
   readonly sessionBackends: readonly CompiledBackend[]
-  /** Why every request that the rule matches is answered 500. */
+  /** Why every request of the rule gets 500; undefined if the rule is usable. */
   readonly unusable: string | undefined
 }
 
 const noBackends: readonly CompiledBackend[] = []
 
-/** Thousands of rules lead to the same backends. */
+/** Shares equal lists, because thousands of rules may have the same backends. */
 const shared = new Repeated<readonly CompiledBackend[]>()
 
 export function compileRule(resource: RouteResource): CompiledRule {
@@ -71,12 +68,9 @@ function compileBackends(all: readonly WeightedBackend[]): readonly CompiledBack
   return shared.share(JSON.stringify(all), backends)
 }
 
-/** The same rule, failing closed. */
-export function closeRule(rule: CompiledRule, why: string): CompiledRule {
-  return { ...rule, unusable: rule.unusable ?? why }
-}
-
-/** Filters of a backendRef come after the choice of a backend, too late to answer or to mirror. */
+/**
+ * Returns the problem of filters that a backendRef cannot have. They run too late to redirect or to mirror.
+ */
 function backendProblem(backends: readonly CompiledBackend[]): string | undefined {
   for (const { filters } of backends) {
     if (filters.problem !== undefined) return filters.problem
@@ -98,7 +92,7 @@ export function nameTarget(target: BackendTarget): NamedTarget {
   return { target, name, label }
 }
 
-/** Weighted choice: `draw` is uniform in [0, 1); undefined where no backend has a weight. */
+/** Chooses a backend by weight. `draw` is uniform in [0, 1). Returns undefined if no backend has a weight. */
 export function pickBackend<Backend extends { readonly weight: number }>(
   rule: { readonly backends: readonly Backend[]; readonly totalWeight: number },
   draw: number,

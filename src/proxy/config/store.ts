@@ -1,8 +1,7 @@
 /**
- * The configuration that is in force. Change sets are applied one resource at a time: a changed
- * route costs its own entries, a changed listener those of its routes, a changed policy a new merge
- * where it is next used. What requests have picked up are immutable objects, so a change never
- * reaches a request that is under way.
+ * The configuration in force. Change sets are applied one resource at a time. A changed route replaces its
+ * own entries, and a changed listener the entries of its routes. Changed policies are merged again when they
+ * are next used. Requests hold immutable objects, so a change never affects a request that has begun.
  *
  *   policy ----target----> gateway, listener, route, rule, service, backend   (by name)
  *   route --attachments--> listener     --backends--> service | backend | pool (by key, by name)
@@ -17,25 +16,24 @@ import type { ClientSettings } from '../../exchange/connection.ts'
 import type {
   DesiredDelta,
   ListenerResource,
+  PolicyResource,
   Resource,
   ResourceKey,
   ResourceType,
   RouteResource,
   VersionedResource,
 } from '../../model/resources.ts'
-import type { Locality } from '../upstream/locality.ts'
-import { ServiceTable } from '../upstream/services.ts'
-import { Certificates } from './certificates.ts'
-import { enter, type InstalledRoute, isOn, leave, nowhere } from './installed-route.ts'
+import { type Locality, ServiceTable } from '../upstream/services.ts'
 import { differsInCertificates, ListenerTables, type PortUse } from './listener-tables.ts'
+import { Certificates } from './listener-tls.ts'
 import type { ListenerPlacement } from './placement.ts'
 import { type PolicyAppliers, PolicyIndex, type PolicyServices } from './policies.ts'
-import { PortTable } from './port-table.ts'
+import { enter, type InstalledRoute, isOn, leave, noEntries, PortTable } from './port-table.ts'
 import { ReceivedSecrets } from './received-secrets.ts'
-import { closeRule, compileRule } from './rules.ts'
+import { compileRule } from './rules.ts'
 import { StreamTable } from './streams.ts'
 
-/** A resource that is not in force as it was sent. */
+/** A resource that could not be applied. */
 interface RejectedResource {
   readonly key: ResourceKey
   readonly code: ErrorCode
@@ -44,37 +42,38 @@ interface RejectedResource {
 
 export interface ApplyResult {
   readonly rejected: readonly RejectedResource[]
-  /** Every port that has a listener to serve, ascending. */
+  /** Ports with at least one listener, ascending. */
   readonly ports: readonly number[]
 }
 
-/** Later types lead to earlier ones, so that a change set is complete before routes go live. */
-const applyOrder: readonly ResourceType[] = [
-  'secret',
-  'service',
-  'workload',
-  'backend',
-  'pool',
-  'pod',
-  'policy',
-  'listener',
-  'route',
-  'stream',
-]
+/** The order in which the types of a change set are applied. Later types refer to earlier ones. */
+const applyOrder: { readonly [type: string]: number } = {
+  secret: 0,
+  service: 1,
+  workload: 2,
+  policy: 4,
+  listener: 5,
+  route: 6,
+  stream: 7,
+}
+const backendOrder = 3
 
-/** Keeps resources that only some kinds of backends are made of. */
-interface ResourceTable {
-  /** `old`: what the resource was until now. */
-  set(resource: Resource, old: Resource | undefined): void
-  remove(resource: Resource): void
+const orderOf = ({ resource }: VersionedResource): number =>
+  applyOrder[resource.type] ?? backendOrder
+
+/** Stores one type of resource. */
+interface ResourceStore<Stored extends Resource = Resource> {
+  /** Stores a resource. Returns false if its previous version, `old`, stays in force. */
+  set(resource: Stored, old: Resource | undefined): unknown
+  remove(resource: Stored): void
 }
 
 interface StoreOptions {
-  /** If omitted, such resources are ignored. */
-  readonly backends?: ResourceTable
-  /** Where the process runs; unknown where absent. */
+  /** Stores the resources of backend kinds. If omitted, such resources are ignored. */
+  readonly backends?: ResourceStore
+  /** Zone and node of the process, if known. */
   readonly locality?: Locality | undefined
-  /** With which TLS sessions are taken up again. */
+  /** Session-ticket keys shared by all listeners. If omitted, the store makes its own. */
   readonly tickets?: TicketKeyring
 }
 
@@ -82,19 +81,20 @@ export class ConfigStore {
   readonly services: ServiceTable
   readonly policies: PolicyIndex
   readonly streams: StreamTable
-  /** Rises with every change set. */
+  /** Incremented by every change set. */
   generation = 0
   readonly #core: IoCore
-  readonly #backends: ResourceTable | undefined
+  readonly #backends: ResourceStore | undefined
+  readonly #stores = new Map<ResourceType, ResourceStore>()
   readonly #secrets = new ReceivedSecrets()
   readonly #certificates: Certificates
   readonly #tables = new ListenerTables()
   readonly #resources = new Map<ResourceKey, Resource>()
   readonly #routes = new Map<ResourceKey, InstalledRoute>()
   readonly #routesByListener = new Map<ResourceKey, Set<ResourceKey>>()
-  /** Of what is in force as it was sent; the same version again is nothing to do. */
+  /** Versions by key. A resource that is received again with the same version changes nothing. */
   readonly #versions = new Map<ResourceKey, string>()
-  /** Of the change set that is being applied. */
+  /** Rejected resources of the change set that is being applied. */
   readonly #rejected = new Map<ResourceKey, RejectedResource>()
 
   constructor(
@@ -109,19 +109,60 @@ export class ConfigStore {
     this.services = new ServiceTable(locality)
     this.policies = new PolicyIndex(appliers, services, this.#secrets)
     this.streams = new StreamTable(this.policies)
+    this.#addStores()
   }
 
-  /** The value of a secret that was received; undefined where it has not been. */
+  #addStores(): void {
+    const { services, policies, streams } = this
+    this.#add('secret', this.#secrets)
+    this.#add('stream', streams)
+    this.#add('service', {
+      set(resource) {
+        services.setService(resource)
+        // Policies may target its ports by name, so they must be merged again.
+        policies.generation++
+      },
+      remove(resource) {
+        services.removeService(resource)
+        policies.generation++
+      },
+    })
+    this.#add('workload', {
+      set: (resource, old) => services.setSlice(resource, old),
+      remove: (resource) => services.removeSlice(resource),
+    })
+    this.#add('policy', {
+      set: (resource) => this.#setPolicy(resource),
+      remove: ({ key }) => policies.remove(key),
+    })
+    this.#add('listener', {
+      set: (resource, old) => this.#setListener(resource, old),
+      remove: (resource) => this.#dropListener(resource),
+    })
+    this.#add('route', {
+      set: (resource) => this.#setRoute(resource),
+      remove: ({ key }) => this.#dropRoute(key),
+    })
+  }
+
+  #add<Type extends ResourceType>(
+    type: Type,
+    store: ResourceStore<Extract<Resource, { readonly type: Type }>>,
+  ): void {
+    this.#stores.set(type, store)
+  }
+
+  /** Returns the value of a secret; undefined if it has not been received. */
   secret(digest: string): Uint8Array | undefined {
     return this.#secrets.find(digest)
   }
 
-  /** What is served on a port, in plaintext or over TLS; undefined where nothing is. */
+  /** Returns the listeners and routes of a port, for plaintext or TLS; undefined if there are none. */
   port(number: number, scheme: 'http' | 'https'): PortTable | undefined {
     return this.#tables.forRequests(number, scheme)
   }
 
-  /** Which listener a TLS handshake is for; undefined where it must fail. */
+  /** Finds the listener of a TLS handshake; undefined if the handshake must fail. */
   chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined {
     const table = this.#tables.forStreams(port, 'tls')
     const listener = table?.byServerName(serverName)
@@ -131,12 +172,15 @@ export class ConfigStore {
     return isRouted && choice ? choice : table?.hasStreams() ? 'close' : undefined
   }
 
-  /** What policies settle for connections on a port; several Gateways may share it, one decides. */
+  /**
+   * Settings of client connections. If Gateways share a port, the one with the smallest listener key
+   * decides.
+   */
   clientSettings(port: number, use: PortUse): ClientSettings {
     return this.#tables.deciding(port, use)?.frontend().client ?? {}
   }
 
-  /** Which listener a connection or session that is forwarded unread is for. */
+  /** Finds the listener of a connection or UDP session that is forwarded without being read. */
   streamListener(
     port: number,
     protocol: StreamProtocol,
@@ -146,20 +190,19 @@ export class ConfigStore {
   }
 
   /**
-   * Takes a change set in. A resource that cannot be applied is named in the result: its last good
-   * version stays in force, or what it covers is answered 500; the others are applied.
+   * Applies a change set. The result names the resources that cannot be applied. Their last good version
+   * stays in force or, if there is none, their requests get 500.
    */
   apply(delta: DesiredDelta): ApplyResult {
     this.#rejected.clear()
     this.generation++
     for (const key of delta.removed) this.#remove(key)
-    for (const type of applyOrder) {
-      for (const one of delta.upserted) if (one.resource.type === type) this.#upsert(one)
-    }
+    const ordered = delta.upserted.toSorted((a, b) => orderOf(a) - orderOf(b))
+    for (const one of ordered) this.#upsert(one)
     return { rejected: [...this.#rejected.values()], ports: this.#tables.ports() }
   }
 
-  /** A full state after a lost connection mostly repeats what is there. */
+  /** Skips versions that are in force: after a reconnect, the full state mostly repeats them. */
   #upsert({ resource, version }: VersionedResource): void {
     const { key } = resource
     if (this.#versions.get(key) === version) return
@@ -173,39 +216,9 @@ export class ConfigStore {
   }
 
   #set(resource: Resource): void {
-    switch (resource.type) {
-      case 'service':
-        this.services.setService(resource)
-        // Policies may name its ports.
-        this.policies.generation++
-        break
-      case 'workload':
-        this.services.setSlice(resource, this.#resources.get(resource.key))
-        break
-      case 'policy': {
-        const problem = this.policies.set(resource)
-        if (problem !== undefined) this.#reject(resource.key, problem.code, problem.message)
-        break
-      }
-      case 'listener':
-        this.#setListener(resource)
-        break
-      case 'secret':
-        this.#secrets.set(resource)
-        break
-      case 'route':
-        if (!this.#setRoute(resource)) return
-        break
-      case 'stream': {
-        const old = this.#resources.get(resource.key)
-        if (old?.type === 'stream') this.streams.remove(old)
-        this.streams.set(resource)
-        break
-      }
-      default:
-        this.#backends?.set(resource, this.#resources.get(resource.key))
-    }
-    this.#resources.set(resource.key, resource)
+    const store = this.#storeOf(resource)
+    const isKept = store?.set(resource, this.#resources.get(resource.key)) === false
+    if (!isKept) this.#resources.set(resource.key, resource)
   }
 
   #remove(key: ResourceKey): void {
@@ -213,38 +226,21 @@ export class ConfigStore {
     if (resource === undefined) return
     this.#resources.delete(key)
     this.#versions.delete(key)
-    switch (resource.type) {
-      case 'service':
-        this.services.removeService(resource)
-        this.policies.generation++
-        break
-      case 'workload':
-        this.services.removeSlice(resource)
-        break
-      case 'policy':
-        this.policies.remove(key)
-        break
-      case 'listener':
-        this.#dropListener(resource)
-        break
-      case 'secret':
-        this.#secrets.remove(resource)
-        break
-      case 'route':
-        this.#dropRoute(key)
-        break
-      case 'stream':
-        this.streams.remove(resource)
-        break
-      default:
-        this.#backends?.remove(resource)
-    }
+    this.#storeOf(resource)?.remove(resource)
+  }
+
+  #storeOf({ type }: Resource): ResourceStore | undefined {
+    return this.#stores.get(type) ?? this.#backends
+  }
+
+  #setPolicy(resource: PolicyResource): void {
+    const problem = this.policies.set(resource)
+    if (problem !== undefined) this.#reject(resource.key, problem.code, problem.message)
   }
 
   // Listeners ------------------------------------------------------------------------------------
 
-  #setListener(listener: ListenerResource): void {
-    const old = this.#resources.get(listener.key)
+  #setListener(listener: ListenerResource, old: Resource | undefined): void {
     this.#resources.set(listener.key, listener)
     if (old?.type === 'listener') {
       if (differsInCertificates(old, listener)) {
@@ -264,7 +260,7 @@ export class ConfigStore {
     if (table.contest(listener.hostname).first !== listener) this.#displace(listener)
   }
 
-  /** New certificates cost new handshakes only: routes and open connections stay as they are. */
+  /** Replaces the certificates of a listener. Its routes and open connections stay. */
   #renewListener(old: ListenerResource, listener: ListenerResource): void {
     const table = this.#tables.of(listener).get(listener.port)
     const serving = table?.renew(old, listener)
@@ -272,7 +268,7 @@ export class ConfigStore {
     else this.#displace(listener)
   }
 
-  /** A certificate that cannot be used leaves the one before it in use, where there is one. */
+  /** Loads the certificates of a listener. If they are unusable, the previous ones stay in use. */
   #secureWith(placement: ListenerPlacement): void {
     const { resource } = placement
     if (resource.protocol !== 'HTTPS' && resource.protocol !== 'TLS') return
@@ -291,7 +287,7 @@ export class ConfigStore {
     table.free()
   }
 
-  /** Brings who serves a hostname in line with who may. */
+  /** Serves the first listener that has a hostname, and stops the one that was served before. */
   #settle(table: PortTable, hostname: string): void {
     const { first, serving } = table.contest(hostname)
     if (serving?.resource === first) return
@@ -322,10 +318,10 @@ export class ConfigStore {
 
   // Routes ---------------------------------------------------------------------------------------
 
-  /** False where the old version stays in force. */
+  /** Stores a route rule. Returns false if the old version stays in force. */
   #setRoute(resource: RouteResource): boolean {
     const old = this.#routes.get(resource.key)
-    const route: InstalledRoute = { rule: compileRule(resource), entries: nowhere }
+    const route: InstalledRoute = { rule: compileRule(resource), entries: noEntries }
     const refused = this.#enterAll(route)
     if (refused.length > 0) {
       leave(route)
@@ -339,12 +335,12 @@ export class ConfigStore {
   }
 
   /**
-   * A rule that the core refuses in part, with no last good version: what can be matched is
-   * answered 500 rather than left to other, perhaps more open, rules.
+   * Closes a rule that the core refuses in part and that has no last good version. Its requests get 500.
+   * Otherwise they could match other rules, which may allow more.
    */
   #closeRoute({ rule }: InstalledRoute, refused: readonly string[]): void {
     const why = refused.join('; ')
-    const closed = { rule: closeRule(rule, why), entries: nowhere }
+    const closed = { rule: { ...rule, unusable: rule.unusable ?? why }, entries: noEntries }
     this.#enterAll(closed)
     this.#keepRoute(closed)
     this.#reject(rule.resource.key, 'rule_unusable', why)
@@ -371,7 +367,7 @@ export class ConfigStore {
     }
   }
 
-  /** Enters a route on every listener that serves now; the others find it when they open. */
+  /** Adds a route to every listener that is served now, and returns why matches were refused, if any. */
   #enterAll(route: InstalledRoute): string[] {
     const refused: string[] = []
     for (const { listener: key } of route.rule.resource.attachments) {
@@ -385,7 +381,7 @@ export class ConfigStore {
     return refused
   }
 
-  /** Enters a route on a listener that has just opened. */
+  /** Adds a route to a listener that has just been opened. */
   #enter(route: InstalledRoute, table: PortTable, listener: ListenerPlacement): void {
     const refused: string[] = []
     const ids = table.add(listener, route.rule, refused)

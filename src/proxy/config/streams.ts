@@ -1,29 +1,29 @@
-/** Routes of what is forwarded unread: which one takes a connection on a listener, and where to. */
+/** Routes of connections that are forwarded without being read. */
 import type { RoutePlace } from '../../exchange/exchange.ts'
 import { compareAge } from '../../model/names.ts'
-import type { ResourceKey, StreamResource } from '../../model/resources.ts'
-import { backendLevels, ruleLevels } from '../../policies/merge.ts'
+import type { Resource, ResourceKey, StreamResource } from '../../model/resources.ts'
+import { ruleLevels } from '../../policies/merge.ts'
 import { type BackendAccess, type BackendPart, streamAccess } from './backend-access.ts'
-import { type ListenerPlacement, targetRef } from './placement.ts'
+import { backendPolicies, type ListenerPlacement } from './placement.ts'
 import type { PolicyIndex } from './policies.ts'
+import { hostnamesFor } from './port-table.ts'
 import { type NamedTarget, nameTarget } from './rules.ts'
-import { hostnamesFor } from './server-names.ts'
 
 export interface CompiledStreamBackend extends NamedTarget {
-  /** > 0. */
+  /** Share of the connections; always above 0. */
   readonly weight: number
 }
 
 interface CompiledStream {
   readonly resource: StreamResource
-  /** Those with a weight; an invalid one keeps its share. */
+  /** Backends with a weight above 0. Connections for an invalid backend fail and do not go to the others. */
   readonly backends: readonly CompiledStreamBackend[]
   readonly totalWeight: number
-  /** One for each listener that has served it. */
+  /** Placements by the listener that serves the route. */
   readonly placements: WeakMap<ListenerPlacement, StreamPlacement>
 }
 
-/** A stream route as it is served on one listener. */
+/** A stream route on one listener, with its merged policies. */
 export class StreamPlacement {
   readonly listener: ListenerPlacement
   readonly backends: readonly CompiledStreamBackend[]
@@ -44,7 +44,7 @@ export class StreamPlacement {
     this.place = { ...listener.place, route: `${route.namespace}/${route.name}`, rule: ruleName }
   }
 
-  /** What holds for a destination; `part` is asked once for each configuration. */
+  /** Returns the access to a destination. `part` is called once after each configuration change. */
   backend(target: NamedTarget, part: () => BackendPart): BackendAccess {
     const { generation } = this.#policies
     if (this.#generation !== generation) this.#byBackend.clear()
@@ -52,9 +52,8 @@ export class StreamPlacement {
     let access = this.#byBackend.get(target)
     if (access === undefined) {
       const levels = ruleLevels(this.listener.levels, { ...this.#resource, ruleIndex: 0 })
-      const place = { backend: targetRef(target), sections: part().sections }
-      const merged = this.#policies.merge('backend', 'PostRouting', backendLevels(levels, place))
-      access = streamAccess(merged)
+      const { sections } = part()
+      access = streamAccess(backendPolicies(this.#policies, levels, target, { sections }))
       this.#byBackend.set(target, access)
     }
     return access
@@ -63,14 +62,16 @@ export class StreamPlacement {
 
 export class StreamTable {
   readonly #policies: PolicyIndex
-  /** By listener, then by hostname: the oldest first, which serves. */
+  /** Routes by listener and hostname. The oldest comes first and is the one that is used. */
   readonly #byListener = new Map<ResourceKey, Map<string, CompiledStream[]>>()
 
   constructor(policies: PolicyIndex) {
     this.#policies = policies
   }
 
-  set(resource: StreamResource): void {
+  /** Stores a route. `old` is its previous version. */
+  set(resource: StreamResource, old: Resource | undefined): void {
+    if (old?.type === 'stream') this.remove(old)
     const backends = resource.backends
       .filter(({ weight }) => weight > 0)
       .map(({ weight, target }) => ({ ...nameTarget(target), weight }))
@@ -100,7 +101,7 @@ export class StreamTable {
     }
   }
 
-  /** Who takes a connection: the best hostname, among equals the oldest route. */
+  /** Returns the route of a connection: of the most specific hostname, the oldest route. */
   find(listener: ListenerPlacement, serverName: string | undefined): StreamPlacement | undefined {
     const byHostname = this.#byListener.get(listener.resource.key)
     if (byHostname === undefined) return undefined

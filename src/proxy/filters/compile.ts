@@ -1,25 +1,24 @@
-/** The filters of a rule or of a backendRef, sorted by the phase that needs them. */
+/** The filters of a rule or of a backendRef, grouped by the phase that applies them. */
 import { filterProblem } from '../../model/filter-problems.ts'
 import type { HeaderChanges, RouteFilter } from '../../model/resources.ts'
-import type { RedirectFilter } from './redirect.ts'
 
 export type RewriteFilter = Extract<RouteFilter, { type: 'rewrite' }>
+export type RedirectFilter = Extract<RouteFilter, { type: 'redirect' }>
 export type MirrorFilter = Extract<RouteFilter, { type: 'mirror' }>
 type RequestHeadersFilter = Extract<RouteFilter, { type: 'requestHeaders' }>
 
 export interface CompiledFilters {
-  /** Changes of the request, in the order in which they are written. */
+  /** Header changes and rewrites of the request, in order. */
   readonly edits: readonly (RequestHeadersFilter | RewriteFilter)[]
   readonly responseHeaders: readonly HeaderChanges[]
   readonly redirect: RedirectFilter | undefined
   readonly mirrors: readonly MirrorFilter[]
-  /** A rewrite gives the host, so that no other host rewrite applies. */
+  /** Does a rewrite set the host? Then no other rewrite of the host applies. */
   readonly setsHost: boolean
-  /** What cannot be sent; a rule with it fails closed. */
+  /** Why the filters are invalid, if they are. Requests of the rule are then refused. */
   readonly problem: string | undefined
 }
 
-/** Most rules and backends have none. */
 const noFilters: CompiledFilters = {
   edits: [],
   responseHeaders: [],
@@ -29,7 +28,7 @@ const noFilters: CompiledFilters = {
   problem: undefined,
 }
 
-/** Sorts filters, and checks once what would otherwise have to be checked on every request. */
+/** Groups and checks the filters, so that this is not done for every request. */
 export function compileFilters(filters: readonly RouteFilter[]): CompiledFilters {
   if (filters.length === 0) return noFilters
   const edits = filters.filter(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type RedirectFilter, redirectLocation } from './redirect.ts'
+import type { RedirectFilter } from './compile.ts'
+import { redirectLocation } from './redirect.ts'
 
 const request = { scheme: 'http', authority: 'a.test:8080', path: '/p/q', query: 'x=1' } as const
 
@@ -9,22 +10,22 @@ function location(fields: Partial<RedirectFilter>, listenerPort = 8080, prefix?:
 }
 
 describe('redirectLocation', () => {
-  it('goes to the listener port where neither scheme nor port is given', () =>
+  it('uses the listener port if neither scheme nor port is set', () =>
     expect(location({ hostname: 'b.test' })).toBe('http://b.test:8080/p/q?x=1'))
 
-  it('goes to the well-known port of a given scheme', () => {
+  it('uses the default port of a configured scheme', () => {
     expect(location({ scheme: 'https' })).toBe('https://a.test/p/q?x=1')
     expect(location({ scheme: 'http' })).toBe('http://a.test/p/q?x=1')
   })
 
-  it('prints a given port unless the scheme implies it', () => {
+  it('includes a configured port unless it is the default port of the scheme', () => {
     expect(location({ port: 9000 })).toBe('http://a.test:9000/p/q?x=1')
     expect(location({ port: 80 })).toBe('http://a.test/p/q?x=1')
     expect(location({ scheme: 'https', port: 443 })).toBe('https://a.test/p/q?x=1')
     expect(location({ scheme: 'https', port: 8443 })).toBe('https://a.test:8443/p/q?x=1')
   })
 
-  it('omits the listener port where it is 80', () =>
+  it('omits the listener port if it is 80', () =>
     expect(location({ hostname: 'b.test' }, 80)).toBe('http://b.test/p/q?x=1'))
 
   it('changes the path and keeps the query', () => {

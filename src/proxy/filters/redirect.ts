@@ -1,10 +1,7 @@
-import type { RouteFilter } from '../../model/resources.ts'
 import { defaultPort, joinAuthority, splitAuthority } from '../upstream/authority.ts'
-import { modifyPath } from './path.ts'
+import type { RedirectFilter } from './compile.ts'
+import { modifyPath } from './edit.ts'
 
-export type RedirectFilter = Extract<RouteFilter, { type: 'redirect' }>
-
-/** What a redirect needs to know of the request. */
 interface RedirectedRequest {
   readonly scheme: 'http' | 'https'
   readonly authority: string
@@ -13,9 +10,9 @@ interface RedirectedRequest {
 }
 
 /**
- * Location of a Gateway API HTTPRequestRedirectFilter; undefined where the path cannot be made or
- * the request has no host to go back to. The port is the filter's, else the well-known port of the
- * filter's scheme, else the listener's; it is not printed where the scheme implies it.
+ * Returns the Location of a Gateway API HTTPRequestRedirectFilter; undefined if there is no valid path or
+ * host. The port is the filter's or, if it has none, the default port of the filter's scheme. If the filter
+ * sets neither, it is the listener's port. The default port of the scheme is omitted.
  */
 export function redirectLocation(
   redirect: RedirectFilter,

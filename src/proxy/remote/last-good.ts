@@ -1,10 +1,10 @@
 /**
- * The last good configuration on disk, so that a proxy serves after a restart with no controller at
- * all. One file, written beside and renamed; it holds values of secrets, so only its owner reads it.
+ * The last good configuration on disk, with which a proxy can start without a controller. The
+ * file is replaced atomically. It contains secrets, so only its owner can read it.
  *
  * ```
- *   one line of JSON: format, gateway, when, lengths, SHA-256 of what follows
- *   Delta message: what is in force
+ *   one line of JSON: format, gateway, time, lengths, SHA-256 of the rest
+ *   Delta message: resources in force
  *   Delta message: newer versions that were refused
  * ```
  */
@@ -24,7 +24,7 @@ import { splitDelta, type VersionedPiece } from '../../wire/pieces.ts'
 import type { StoredPieces } from './received-state.ts'
 
 const fileName = 'last-good'
-/** Changes with every change of the file's form; a file of another form counts as none. */
+/** Version of the file format. Files of other versions are ignored. */
 const format = 1
 
 interface Header {
@@ -36,31 +36,31 @@ interface Header {
   readonly digest: string
 }
 
-interface Loaded {
+interface LoadedConfig {
   readonly inForce: readonly VersionedPiece[]
   readonly refused: readonly VersionedPiece[]
-  /** RFC 3339. */
+  /** When the file was saved, in RFC 3339 format. */
   readonly saved: string
 }
 
-/** Why a file is not used. */
-class Unusable extends Error {}
+class UnusableFile extends Error {}
 
 function readHeader(bytes: Buffer): { header: Header; rest: Buffer } {
   const end = bytes.indexOf('\n')
-  if (end < 0) throw new Unusable('it has no header')
+  if (end < 0) throw new UnusableFile('it has no header')
   const header = JSON.parse(bytes.toString('utf8', 0, end)) as Header
-  if (header.format !== format) throw new Unusable(`its format is ${header.format}, not ${format}`)
+  if (header.format !== format)
+    throw new UnusableFile(`its format is ${header.format}, not ${format}`)
   return { header, rest: bytes.subarray(end + 1) }
 }
 
-function parse(bytes: Buffer, gateway: string): Loaded {
+function parse(bytes: Buffer, gateway: string): LoadedConfig {
   const { header, rest } = readHeader(bytes)
   const { inForce, refused, digest, saved } = header
   if (rest.length !== inForce + refused || hash('sha256', rest) !== digest) {
-    throw new Unusable('its digest does not fit its content')
+    throw new UnusableFile('its digest does not fit its content')
   }
-  if (header.gateway !== gateway) throw new Unusable(`it is of Gateway ${header.gateway}`)
+  if (header.gateway !== gateway) throw new UnusableFile(`it is of Gateway ${header.gateway}`)
   return {
     inForce: splitDelta(rest.subarray(0, inForce)),
     refused: splitDelta(rest.subarray(inForce)),
@@ -70,11 +70,7 @@ function parse(bytes: Buffer, gateway: string): Loaded {
 
 const partBytes = 64 * 1024
 
-/**
- * A Delta message part by part: one after the other they are the message. Each is good until the
- * next is asked for; a file as large as the configuration, written again and again, is to leave no
- * garbage.
- */
+/** Yields a Delta message in parts. All parts use the same buffer, so a part is valid until the next one. */
 function* deltaParts(pieces: readonly EncodedResource[]): Iterable<Uint8Array> {
   const scratch = new Uint8Array(partBytes)
   const writer = new FieldWriter(scratch)
@@ -95,10 +91,7 @@ export class LastGood {
   readonly #path: string
   readonly #gateway: string
 
-  /**
-   * `gateway` is `namespace/name`. Makes the folder, mode 0700.
-   * @throws the system's error where that cannot be done.
-   */
+  /** `gateway` is `namespace/name`. Creates the folder with mode 0700. @throws the error of the system */
   constructor(folder: string, gateway: string) {
     makeFolder(folder, 0o700)
     this.#folder = folder
@@ -106,11 +99,8 @@ export class LastGood {
     this.#gateway = gateway
   }
 
-  /**
-   * What was kept, or undefined where nothing was. A file that cannot be used is moved aside and
-   * told to `onNotice`.
-   */
-  load(onNotice: (text: string) => void): Loaded | undefined {
+  /** Loads the file, if there is one. An unusable file is renamed and reported to `onNotice`. */
+  load(onNotice: (text: string) => void): LoadedConfig | undefined {
     if (!existsSync(this.#path)) return undefined
     try {
       return parse(readFileSync(this.#path), this.#gateway)
@@ -130,9 +120,11 @@ export class LastGood {
     }
   }
 
-  /** Replaces the file in one step. Rejects with the system's error; the old file then stands. */
+  /**
+   * Replaces the file atomically. If that fails, the old file stays; rejects with the error of the system.
+   */
   async save({ inForce, refused }: StoredPieces, saved: string): Promise<void> {
-    // Taken twice, rather than held in memory whole: it may be as large as the configuration.
+    // The messages are encoded twice instead of being kept in memory, because they may be large.
     const digest = createHash('sha256')
     const lengths = [inForce, refused].map((pieces) => {
       let length = 0
@@ -151,7 +143,7 @@ export class LastGood {
       digest: digest.digest('hex'),
     }
     const fresh = join(this.#folder, `${fileName}.new`)
-    // An older one of a process that was killed may have any mode.
+    // A process that was killed may have left a file with another mode.
     await rm(fresh, { force: true })
     const file = await open(fresh, 'wx', 0o600)
     try {

@@ -13,7 +13,7 @@ function received(n: number, size = 700) {
 }
 const always = () => false
 
-it('keeps every resource as it came, however many others come and go', () => {
+it('the received state keeps every resource unchanged while others are added and removed', () => {
   const state = new ReceivedState()
   const left = new Map<string, Uint8Array>()
   for (let round = 1; round <= 40; round++) {
@@ -29,7 +29,7 @@ it('keeps every resource as it came, however many others come and go', () => {
   )
 })
 
-it('gives back from disk what was in force and what was refused, also what is larger than a part of the file', async () => {
+it('the received state restores accepted and rejected resources from disk, including large ones', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-last-good-'))
   try {
     const state = new ReceivedState()

@@ -1,6 +1,6 @@
 /**
- * What a controller has sent, resource by resource: the latest version, and beside it the last good
- * one for as long as it is not known that the latest is in force.
+ * The resources that a controller has sent: the latest version of each and, until that is in force,
+ * the last good one.
  *
  * ```
  *             received                    in force in every worker
@@ -8,38 +8,81 @@
  *                          │    ▲                                        │
  *                 refused  ▼    └────────────── received ────────────────┤
  *                        refused ◄───────────────────────────────────────┘
- *                          └── the last good version stays beside it
+ *                          └── the last good version is kept as well
  * ```
  */
 import type { ResourceKey } from '../../model/resources.ts'
 import type { ReceivedResource } from '../../wire/discovery.ts'
 import { assembleVersioned, type EncodedResource } from '../../wire/encode.ts'
 import type { VersionedPiece } from '../../wire/pieces.ts'
-import { PieceStore } from './pieces.ts'
 
-interface Held {
+/** Size of a block. It is large enough that the system allocates and frees each block separately. */
+const blockBytes = 256 * 1024
+
+/** Memory for many small byte strings, which need half as much memory here as in separate allocations. */
+class PieceStore {
+  #block = new Uint8Array(0)
+  #used = 0
+  #blocks = 0
+  #alive = 0
+
+  /** Copies bytes into the store and returns the copy. */
+  keep(bytes: Uint8Array): Uint8Array {
+    const kept = this.room(bytes.length)
+    kept.set(bytes)
+    return kept
+  }
+
+  /** Allocates memory that the caller fills. */
+  room(length: number): Uint8Array {
+    this.#alive += length
+    if (length > blockBytes / 4) {
+      this.#blocks += length
+      return new Uint8Array(length)
+    }
+    if (this.#used + length > this.#block.length) {
+      this.#block = new Uint8Array(blockBytes)
+      this.#blocks += blockBytes
+      this.#used = 0
+    }
+    const from = this.#used
+    this.#used += length
+    return this.#block.subarray(from, this.#used)
+  }
+
+  release(piece: Uint8Array): void {
+    this.#alive -= piece.length
+  }
+
+  /** Is most of the memory unused? Then all strings should be copied to a new store. */
+  get isWasteful(): boolean {
+    return this.#blocks > 2 * this.#alive + 4 * blockBytes
+  }
+}
+
+interface StoredVersion {
   readonly version: string
   piece: EncodedResource
 }
 
 interface Entry {
-  latest: Held
+  latest: StoredVersion
   state: 'pending' | 'in force' | 'refused'
-  /** The change set that brought the latest version. */
+  /** Sequence of the change set that contained the latest version. */
   sequence: number
-  good: Held | undefined
+  good: StoredVersion | undefined
 }
 
-/** Encoded resources, as they are kept on disk. */
+/** The encoded resources to be stored on disk. */
 export interface StoredPieces {
   readonly inForce: readonly EncodedResource[]
-  /** Latest versions that are not in force; what they replace is in `inForce`. */
+  /** Latest versions that were refused. The good versions that they should replace are in `inForce`. */
   readonly refused: readonly EncodedResource[]
 }
 
 export class ReceivedState {
   readonly #entries = new Map<ResourceKey, Entry>()
-  /** Keys of entries that are not in force. */
+  /** Keys of resources whose latest version is not in force. */
   readonly #unsettled = new Set<ResourceKey>()
   #pieces = new PieceStore()
 
@@ -47,7 +90,7 @@ export class ReceivedState {
     return this.#entries.size
   }
 
-  /** Takes a change set in; returns the pieces that workers get. */
+  /** Stores a change set. Returns the encoded resources for the workers. */
   receive(
     sequence: number,
     upserted: readonly ReceivedResource[],
@@ -64,16 +107,16 @@ export class ReceivedState {
       this.#put(key, { version, piece }, sequence)
       return piece
     })
-    if (this.#pieces.isWasteful) this.#gather()
+    if (this.#pieces.isWasteful) this.#compact()
     return pieces
   }
 
-  #release(...all: readonly (Held | undefined)[]): void {
+  #release(...all: readonly (StoredVersion | undefined)[]): void {
     for (const held of all) if (held !== undefined) this.#pieces.release(held.piece)
   }
 
-  /** Moves everything that is needed close together; pieces that were handed out stay as they are. */
-  #gather(): void {
+  /** Copies all pieces to a new store. Pieces that were returned earlier stay valid. */
+  #compact(): void {
     this.#pieces = new PieceStore()
     for (const { latest, good } of this.#entries.values()) {
       latest.piece = this.#pieces.keep(latest.piece)
@@ -81,7 +124,7 @@ export class ReceivedState {
     }
   }
 
-  #put(key: ResourceKey, latest: Held, sequence: number): void {
+  #put(key: ResourceKey, latest: StoredVersion, sequence: number): void {
     const known = this.#entries.get(key)
     const isInForce = known?.state === 'in force'
     const good = isInForce ? known.latest : known?.good
@@ -90,9 +133,9 @@ export class ReceivedState {
     this.#unsettled.add(key)
   }
 
-  /** Takes back what was kept on disk. */
+  /** Restores the state from disk. */
   restore(inForce: readonly VersionedPiece[], refused: readonly VersionedPiece[]): void {
-    const keep = ({ version, piece }: VersionedPiece): Held => ({
+    const keep = ({ version, piece }: VersionedPiece): StoredVersion => ({
       version,
       piece: this.#pieces.keep(piece),
     })
@@ -108,7 +151,10 @@ export class ReceivedState {
     }
   }
 
-  /** Every worker has change sets up to a sequence, except what is refused; has anything changed? */
+  /**
+   * Called when all workers have applied the change sets up to `sequence`. Returns true if any state has
+   * changed.
+   */
   settle(sequence: number, isRefused: (key: ResourceKey) => boolean): boolean {
     let hasChanged = false
     for (const key of this.#unsettled) {
@@ -129,8 +175,8 @@ export class ReceivedState {
   }
 
   /**
-   * What the proxy has, for the first request of a stream. A version that is not in force goes as an
-   * empty text, which no version equals: it is sent again, or taken away.
+   * Returns the versions for the first request of a stream. For a resource whose latest version is not in
+   * force, the version is empty, so that the controller sends the resource again or removes it.
    */
   versions(): Map<ResourceKey, string> {
     const versions = new Map<ResourceKey, string>()
@@ -140,7 +186,7 @@ export class ReceivedState {
     return versions
   }
 
-  /** What is in force, or was before what came since. */
+  /** Yields the version of each resource that is in force, or else its last good version. */
   *base(): Iterable<EncodedResource> {
     for (const { state, latest, good } of this.#entries.values()) {
       if (state === 'in force') yield latest.piece
@@ -148,7 +194,7 @@ export class ReceivedState {
     }
   }
 
-  /** What has come since and is not in force. */
+  /** Returns the latest versions that are not in force. */
   newer(): EncodedResource[] {
     return [...this.#unsettled].flatMap((key) => this.#entries.get(key)?.latest.piece ?? [])
   }

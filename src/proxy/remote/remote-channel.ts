@@ -1,13 +1,13 @@
 /**
- * The configuration of a controller elsewhere, as workers get it, and their answers on the way back.
- * Change sets have numbers of this process's own: positions of the log belong to the controller, and
- * another replica after a lost log may begin anew.
+ * Passes the configuration of a remote controller to the workers, and their answers back. Change
+ * sets are numbered by this process, because the controller's log positions start again after the
+ * loss of its log and differ between replicas with logs of their own.
  *
  * ```
  *   disk ──last good──┐
  *   controller ───────┴──► received state ──change sets──► workers
  *        ▲                      │   ▲                         │
- *        └── in force, except … ┘   └──── acks, rejections ───┘
+ *        └── applied, rejected ─┘   └──── acks, rejections ───┘
  * ```
  */
 import type { ResourceKey } from '../../model/resources.ts'
@@ -23,22 +23,23 @@ type NoticeLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error'
 
 interface RemoteChannelOptions
   extends Pick<StreamOptions, 'addresses' | 'node' | 'tokenFile' | 'caFile'> {
-  /** Absent: nothing is kept on disk. */
+  /** If omitted, nothing is stored on disk. */
   readonly lastGood?: LastGood
-  /** What operators should know. */
+  /** Called with messages for the operational log. */
   readonly onNotice: (severity: NoticeLevel, text: string) => void
 }
 
-/** A change set that workers have not all answered. */
-interface Owed {
+/** A change set that has not been answered yet, because not all workers have applied it. */
+interface UnansweredChange {
   readonly nonce: string
   readonly position: number
-  /** Of which connection; answers to an older one are of no use to anybody. */
+  /** Number of the connection that it came from. The answer must be sent on the same one. */
   readonly connection: number
 }
 
-/** How long changes are gathered before they are written to disk. */
+/** Minimum delay before a write to disk. */
 const firstSaveMs = 100
+/** Minimum time between two writes to disk. */
 const nextSaveMs = 2_000
 
 export class RemoteChannel implements ConfigChannel {
@@ -47,17 +48,17 @@ export class RemoteChannel implements ConfigChannel {
   readonly #stream: ControllerStream
   readonly #subscribers = new Set<(update: ConfigUpdate) => void>()
   readonly #rejected = new Map<ResourceKey, Rejection>()
-  readonly #owed = new Map<number, Owed>()
-  /** Number of the last change set; 0 before the first. */
+  readonly #unanswered = new Map<number, UnansweredChange>()
+  /** Sequence of the last change set; 0 before the first one. */
   #sequence = 0
   #connection = 0
   #connects = 0
   #failures = 0
-  /** Position of the controller's log that is in force; -1 before the first. */
+  /** Position in the controller's log up to which changes are in force; -1 before the first one. */
   #position = -1
   #lastNonce: string | undefined
   #isAnswerDue = false
-  /** Address -> what was last told of it since there was a controller. */
+  /** The last failure that was reported for each address. Cleared by every connection. */
   readonly #lastFailures = new Map<string, string>()
   #saveTimer: NodeJS.Timeout | undefined
   #saving: Promise<void> = Promise.resolve()
@@ -76,12 +77,11 @@ export class RemoteChannel implements ConfigChannel {
     })
   }
 
-  /** Changes with whatever is received and kept. */
+  /** A number that changes with all activity. */
   get activity(): number {
     return this.#sequence + this.#saves + this.#connects
   }
 
-  /** What metrics tell of the connection. */
   metrics(): MetricsSnapshot {
     const one = (value: number) => [{ labels: [], values: [value] }]
     return {
@@ -94,7 +94,7 @@ export class RemoteChannel implements ConfigChannel {
     }
   }
 
-  /** Publishes what was kept on disk, where there is any, and begins to connect. */
+  /** Publishes the configuration on disk, if there is any, and connects to a controller. */
   start(): void {
     const { lastGood, onNotice } = this.#options
     const kept = lastGood?.load((text) => onNotice('warn', text))
@@ -116,7 +116,7 @@ export class RemoteChannel implements ConfigChannel {
     this.#options.onNotice('info', `connected to the controller at ${address}`)
   }
 
-  /** The same failure of an address again and again is told once. */
+  /** Called when a connection has ended or failed. Reports repeated failures of an address only once. */
   #ended(address: string, why: string, wasOpen: boolean): void {
     this.#failures++
     const text = wasOpen
@@ -128,15 +128,15 @@ export class RemoteChannel implements ConfigChannel {
 
   #receive({ nonce, position, upserted, removed }: ReceivedChange): void {
     const sequence = ++this.#sequence
-    this.#tellChange({ nonce, position, upserted, removed })
-    this.#owed.set(sequence, { nonce, position, connection: this.#connection })
+    this.#logChange({ nonce, position, upserted, removed })
+    this.#unanswered.set(sequence, { nonce, position, connection: this.#connection })
     const pieces = this.#state.receive(sequence, upserted, removed)
     const update = { sequence, bytes: assembleSharedDelta(sequence, pieces, removed) }
     for (const receive of [...this.#subscribers]) receive(update)
     if (removed.length > 0) this.#saveSoon()
   }
 
-  #tellChange({ position, upserted, removed }: ReceivedChange): void {
+  #logChange({ position, upserted, removed }: ReceivedChange): void {
     const { onNotice } = this.#options
     const counts = `${upserted.length} resources changed, ${removed.length} removed`
     onNotice('debug', `received position ${position}: ${counts}`)
@@ -154,7 +154,10 @@ export class RemoteChannel implements ConfigChannel {
     return () => this.#subscribers.delete(subscriber)
   }
 
-  /** First what is good, then what is newer: who starts with a bad version has no good one. */
+  /**
+   * Returns the full configuration for a new worker. It has the last good versions as well, because a new
+   * worker may refuse the newer ones too.
+   */
   #current(): ConfigUpdate | undefined {
     const sequence = this.#sequence
     if (sequence === 0) return undefined
@@ -167,9 +170,9 @@ export class RemoteChannel implements ConfigChannel {
   ack(_proxy: string, sequence: number): void {
     const hasChanged = this.#state.settle(sequence, (key) => this.#rejected.has(key))
     if (hasChanged) this.#saveSoon()
-    for (const [number, { nonce, position, connection }] of this.#owed) {
+    for (const [number, { nonce, position, connection }] of this.#unanswered) {
       if (number > sequence) continue
-      this.#owed.delete(number)
+      this.#unanswered.delete(number)
       if (connection !== this.#connection) continue
       this.#lastNonce = nonce
       this.#position = position
@@ -190,7 +193,7 @@ export class RemoteChannel implements ConfigChannel {
     this.#answerLater()
   }
 
-  /** Workers tell rejections and the watermark that passes them in one turn: one answer for all. */
+  /** Sends one answer for all acks and rejections of this event-loop turn. */
   #answerLater(): void {
     if (this.#isAnswerDue) return
     this.#isAnswerDue = true
@@ -236,12 +239,12 @@ export class RemoteChannel implements ConfigChannel {
     }
   }
 
-  /** Tells the controller that this proxy goes. */
+  /** Disconnects from the controller. */
   leave(): void {
     this.#stream.close()
   }
 
-  /** Leaves, and writes what is not written yet. */
+  /** Disconnects, and completes a write to disk that is due. */
   async close(): Promise<void> {
     this.leave()
     if (this.#saveTimer !== undefined) {

@@ -32,7 +32,7 @@ describe('the connection to a controller', () => {
   it.each([
     ['tokenFile', 'no token', '\n'],
     ['caFile', 'no certificate', 'hello'],
-  ])('reports that the file of %s holds %s', async (option, what, text) => {
+  ])('reports that the %s contains %s', async (option, what, text) => {
     const path = join(folder, option)
     writeFileSync(path, text)
     expect(await firstEnd({ [option]: path })).toBe(`${path} holds ${what}`)

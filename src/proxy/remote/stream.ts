@@ -1,6 +1,6 @@
 /**
- * The connection to a controller: one stream at a time, opened again whenever it ends. Parts of a
- * change set are gathered here, so that whoever receives sees whole change sets only.
+ * The connection to a controller: one stream at a time, opened again whenever it ends. Joins the
+ * parts of a change set, so that only whole change sets are passed on.
  *
  * ```
  *   waiting ── time is up ──► opening ── first part ──► open
@@ -30,50 +30,85 @@ import {
   type Refusal,
   resourceTypeUrl,
 } from '../../wire/discovery.ts'
-import { Endpoints } from './endpoints.ts'
 
-/** A whole change set. */
 export interface ReceivedChange {
   readonly nonce: string
-  /** Position of the controller's log; -1 where it says none. */
+  /** Position in the controller's log; -1 if the controller sends none. */
   readonly position: number
   readonly upserted: readonly ReceivedResource[]
   readonly removed: readonly ResourceKey[]
 }
 
 export interface StreamOptions {
-  /** Controllers, `host:port`; tried in turn. */
+  /** Addresses of controllers as `host:port`, which are tried in turn. */
   readonly addresses: readonly string[]
   readonly node: ProxyNode
-  /** File with the bearer token; read for each stream. */
+  /** File with the bearer token. It is read again for each stream. */
   readonly tokenFile?: string
-  /** File with the authorities (PEM) that controllers' certificates must come from; absent: plaintext. */
+  /** File with the certificate authorities (PEM) for controllers. If omitted, connections are plaintext. */
   readonly caFile?: string
-  /** What the proxy has, told to each controller. */
+  /** Returns the versions that the proxy has. They are sent at the start of each stream. */
   versions(): ReadonlyMap<ResourceKey, string>
   onChange(change: ReceivedChange): void
   onOpen(address: string): void
-  /** `wasOpen`: had the controller answered on this stream? */
+  /** Called when a stream has ended. `wasOpen` is true if the controller had answered on it. */
   onEnd(address: string, why: string, wasOpen: boolean): void
+}
+
+const firstDelayMs = 200
+const maxDelayMs = 15_000
+
+/**
+ * Addresses of controllers, which are tried in turn. The delay between rounds is partly random and doubles
+ * up to 15 s.
+ */
+class ControllerAddresses {
+  readonly #addresses: readonly string[]
+  #next = 0
+  #failures = 0
+
+  /** `addresses` has at least one `host:port`. */
+  constructor(addresses: readonly string[]) {
+    this.#addresses = addresses
+  }
+
+  get current(): string {
+    return this.#addresses[this.#next % this.#addresses.length] ?? ''
+  }
+
+  /** Resets the delay. Called when the current address works. */
+  worked(): void {
+    this.#failures = 0
+  }
+
+  /** Switches to the next address. Returns the milliseconds to wait before it is tried. */
+  failed(): number {
+    this.#next++
+    const round = Math.floor(this.#failures / this.#addresses.length)
+    const isRoundOver = ++this.#failures % this.#addresses.length === 0
+    if (!isRoundOver) return 0
+    const limit = Math.min(firstDelayMs * 2 ** round, maxDelayMs)
+    return limit / 2 + (limit / 2) * Math.random()
+  }
 }
 
 type Duplex = ClientDuplexStream<Uint8Array, Uint8Array>
 
-/** @throws where there is none: without it nobody is believed, and nothing would say why */
+/** Reads the token. @throws Error if there is none, because the controller would not say why it refuses */
 function readToken(file: string): string {
   const token = readFileSync(file, 'utf8').trim()
   if (token === '') throw new Error(`${file} holds no token`)
   return token
 }
 
-/** @throws where there are none, which would look like a certificate that nobody vouches for */
+/** Reads the authorities. @throws Error if there are none, because connections would fail without a reason */
 function readAuthorities(file: string): Buffer {
   const authorities = readFileSync(file)
   if (!authorities.includes('-----BEGIN ')) throw new Error(`${file} holds no certificate`)
   return authorities
 }
 
-/** How long a controller may take to answer the first request. */
+/** Maximum time for a controller to answer the first request. */
 const firstAnswerMs = 15_000
 
 const channelOptions = {
@@ -81,7 +116,7 @@ const channelOptions = {
   'grpc.keepalive_timeout_ms': 10_000,
   'grpc.max_receive_message_length': -1,
   'grpc.max_send_message_length': -1,
-  // Tries are paced here, once; the library's own pace would come on top.
+  // The delay of the library is short, because this class adds its own delay.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.use_local_subchannel_pool': 1,
 } as const
@@ -91,7 +126,7 @@ const same = (bytes: Buffer): Uint8Array => bytes
 
 export class ControllerStream {
   readonly #options: StreamOptions
-  readonly #endpoints: Endpoints
+  readonly #addresses: ControllerAddresses
   #client: Client | undefined
   #stream: Duplex | undefined
   #retry: NodeJS.Timeout | undefined
@@ -102,21 +137,21 @@ export class ControllerStream {
 
   constructor(options: StreamOptions) {
     this.#options = options
-    this.#endpoints = new Endpoints(options.addresses)
+    this.#addresses = new ControllerAddresses(options.addresses)
   }
 
   get isOpen(): boolean {
     return this.#isOpen
   }
 
-  /** Begins to connect; never ends by itself. */
+  /** Connects, and keeps reconnecting until `close`. */
   start(): void {
     if (this.#isClosed) return
-    const address = this.#endpoints.current
+    const address = this.#addresses.current
     try {
       this.#open(address)
     } catch (error) {
-      // Files of token or authority that cannot be read now may be there at the next try.
+      // Files that cannot be read now may exist at the next attempt.
       this.#ended(address, error instanceof Error ? error.message : String(error))
     }
   }
@@ -139,7 +174,7 @@ export class ControllerStream {
       if (isMine()) this.#ended(address, `${status[code]}: ${details}`)
     })
     this.#patience = setTimeout(() => stream.cancel(), firstAnswerMs)
-    this.#say({ node, versions: versions() })
+    this.#send({ node, versions: versions() })
   }
 
   #credentials(): ChannelCredentials {
@@ -148,14 +183,14 @@ export class ControllerStream {
     return credentials.createSsl(readAuthorities(caFile))
   }
 
-  #say(request: Partial<DeltaRequest>): void {
+  #send(request: Partial<DeltaRequest>): void {
     const whole = { typeUrl: resourceTypeUrl, versions: new Map(), nonce: '', ...request }
     this.#stream?.write(encodeRequest(whole))
   }
 
-  /** Answers a change set, or says again what is in force of the last one. */
+  /** Answers a change set, or changes the answer to the last one. */
   answer(nonce: string, rejected?: Refusal): void {
-    if (this.#isOpen) this.#say({ nonce, ...(rejected && { rejected }) })
+    if (this.#isOpen) this.#send({ nonce, ...(rejected && { rejected }) })
   }
 
   #receive(bytes: Uint8Array): void {
@@ -163,13 +198,13 @@ export class ControllerStream {
     try {
       part = decodeResponse(bytes)
     } catch (error) {
-      this.#ended(this.#endpoints.current, `a response cannot be read: ${String(error)}`)
+      this.#ended(this.#addresses.current, `a response cannot be read: ${String(error)}`)
       return
     }
     if (!this.#isOpen) this.#opened()
     this.#parts.push(part)
     if (part.isPartial) {
-      this.#say({ nonce: part.nonce })
+      this.#send({ nonce: part.nonce })
       return
     }
     const parts = this.#parts
@@ -186,8 +221,8 @@ export class ControllerStream {
   #opened(): void {
     this.#isOpen = true
     clearTimeout(this.#patience)
-    this.#endpoints.worked()
-    this.#options.onOpen(this.#endpoints.current)
+    this.#addresses.worked()
+    this.#options.onOpen(this.#addresses.current)
   }
 
   #ended(address: string, why: string): void {
@@ -195,7 +230,7 @@ export class ControllerStream {
     this.#drop()
     if (this.#isClosed) return
     this.#options.onEnd(address, why, wasOpen)
-    this.#retry = setTimeout(() => this.start(), this.#endpoints.failed())
+    this.#retry = setTimeout(() => this.start(), this.#addresses.failed())
   }
 
   #drop(): void {
@@ -210,7 +245,7 @@ export class ControllerStream {
     client?.close()
   }
 
-  /** Ends the stream in good order and tries no more. */
+  /** Ends the stream and stops reconnecting. */
   close(): void {
     this.#isClosed = true
     this.#stream?.end()

@@ -7,43 +7,39 @@ import type { ErrorWriter } from './error-response.ts'
 
 type Answer = RespondVerdict | undefined
 
-/**
- * One request to a backend that does more than take it at an endpoint. It is made when the backend is
- * first resolved and kept for every attempt. A kind of backends implements the steps that it needs;
- * all but `resolve` are optional. Requests to other backends have no call at all.
- */
+/** One request with all its attempts, for kinds of backends that do more than resolve a destination. */
 export interface BackendCall {
-  /** Sets the destination of the next attempt, unless the call serves the request itself. */
+  /** Sets the destination of the next attempt, or leaves it unset if the call serves the request itself. */
   resolve(): Answer | Promise<Answer>
-  /** Decides who the client is, before anything else learns of the request. */
+  /** Authenticates the client before the request is mirrored or changed. */
   authenticate?(): Answer | Promise<Answer>
   /**
-   * Writes the request as the backend wants it, before credentials are added. A call that prepares
-   * has read the whole body, and `resolve` restores the head: every attempt begins anew. Returns
-   * `askAnother` if the chosen destination cannot carry the request and another one may.
+   * Rewrites the request for the backend, before credentials are added. A call with this method buffers the
+   * whole body. Its `resolve` restores the head, because every attempt starts from the original request.
+   * Returns `askAnother` if the destination cannot carry the request but another destination may.
    */
   prepare?(): Answer | 'askAnother' | Promise<Answer | 'askAnother'>
   /** Changes headers after credentials were added. */
   adaptHeaders?(): void
-  /** Serves a request for which `resolve` has set no destination. */
+  /** Serves a request for which `resolve` has not set a destination. */
   serve?(): Promise<Answer>
-  /** Is there another destination to ask after a failure (a status or an error)? */
+  /** Can another destination be tried after a failure? `failure` is a status or an error. */
   hasAnother?(failure: number | GatewayError): boolean
-  /** What a response or an error says of the endpoint, if it differs from what it says of others. */
+  /** Returns the outcome to record for the endpoint. If omitted, the usual rules apply. */
   outcomeOf?(result: ResponseHead | GatewayError, latencyMs: number): AttemptOutcome
   /** Describes the endpoint that was just ejected, for metrics. */
   ejection?(reason: string): Ejection | undefined
-  /** Reads the response of the backend before anything else sees it; may answer instead. */
+  /** Reads the response of the backend first. May return another response to send instead. */
   receive?(): Answer | Promise<Answer>
-  /** Changes a response before policies do, the gateway's own ones too. */
+  /** Changes a response before policies do. Also called for responses of the gateway itself. */
   changeResponse?(exchange: Exchange): Promise<void> | undefined
-  /** How the client expects errors; undefined: as plain text. */
+  /** Returns a function that writes errors in the client's format; undefined for plain text. */
   errorWriter?(): ErrorWriter | undefined
-  /** Name and attributes of the span of an attempt, besides those of every request. */
+  /** Returns the name and additional attributes of the span of an attempt. */
   describeAttempt?(): AttemptDescription | undefined
-  /** The exchange is over. */
+  /** Called when the exchange is over. */
   finish?(): void
-  /** What telemetry is told once the exchange is over. */
+  /** Data for the access log and metrics. Read once the exchange is over. */
   readonly record?: BackendRecord
 }
 

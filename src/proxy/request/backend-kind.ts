@@ -1,4 +1,5 @@
-/** What the proxy needs to know of a kind of backends. */
+/** The contract between the proxy and a kind of backends. */
+import { GatewayError } from '../../errors/index.ts'
 import type { ChosenBackend } from '../../exchange/exchange.ts'
 import type {
   BackendResource,
@@ -8,63 +9,70 @@ import type {
   ResourceType,
 } from '../../model/resources.ts'
 import type { RulePlacement } from '../config/placement.ts'
-import type { NamedTarget } from '../config/rules.ts'
+import type { CompiledRule, NamedTarget } from '../config/rules.ts'
 import type { Destination } from '../upstream/destination.ts'
-import type { Asked } from '../upstream/http-version.ts'
+import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import type { RequestTraits } from '../upstream/http-version.ts'
 import type { BackendCall } from './backend-call.ts'
 import type { DestinationOptions, PolicyPlace } from './destinations.ts'
 import type { ErrorWriter } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
 
 /**
- * One kind of backends: what its requests are called, and where they go. A kind either has
- * `destination`, if anything may be sent to its backends (requests, mirrors, callouts, streams), or
- * begins a call for each request, which may do more. Everything else is optional.
+ * One kind of backends. If requests, mirrors, callouts and streams can all be sent to its backends, it has
+ * `destination`. Otherwise it has `begin`, which makes a call for each request. All other members are
+ * optional.
  */
 export interface BackendKind {
-  /** What expressions call `backend.type` and `backend.protocol`. */
+  /** Values of `backend.type` and `backend.protocol` in expressions. */
   readonly type: ChosenBackend['type']
   readonly protocol: ChosenBackend['protocol']
-  /** Throws or rejects with a GatewayError if there is nowhere to send anything. */
+  /** Resolves a backend. Throws or rejects with a GatewayError if nothing can be sent to it. */
   destination?(
     placement: PolicyPlace,
     backend: NamedTarget,
-    request: Asked,
+    request: RequestTraits,
     options: DestinationOptions,
   ): Destination | Promise<Destination>
+  /** Does the backend still have the endpoint of a UDP session? If omitted, it always does. */
+  hasEndpoint?(backend: NamedTarget, endpoint: UpstreamEndpoint): boolean
   begin?(context: RequestContext, backend: NamedTarget): BackendCall
-  /** Why nothing but requests of its clients can be sent to a kind without `destination`. */
+  /** What backends without `destination` can be used for. Part of error messages. */
   readonly onlyFor?: string
-  /** Clients may send credentials as the SDKs of model vendors do, `?key=` among them. */
+  /**
+   * If true, clients may send credentials in the way of the SDKs of model vendors, for example in `?key=`.
+   */
   readonly takesVendorKeys?: true
-  /** How clients expect errors of requests that no call was begun for. */
+  /** Returns a function that writes errors for requests without a call. */
   errorWriter?(
     context: RequestContext,
     placement: RulePlacement | undefined,
     backend: NamedTarget,
   ): ErrorWriter | undefined
-  /** Changes the route of requests that belong to a backend of the kind wherever they point. */
+  /**
+   * Changes the route of requests that belong to a backend of this kind although their path does not match.
+   */
   reroute?(context: RequestContext): void
-  /** Types of resources that the kind keeps besides its GatewayBackends. */
+  /** Types of resources that the kind stores, besides its GatewayBackends. */
   readonly resources?: readonly ResourceType[]
-  /** Takes in a resource of the kind; `old` is what it was until now. */
+  /** Stores a resource of the kind; `old` is its previous version. */
   set?(resource: Resource, old: Resource | undefined): void
   remove?(resource: Resource): void
-  /** Looks up what a new backend will need, before it is first called. */
+  /** Prepares a new backend for its first request, for example by resolving its host. */
   warmUp?(resource: BackendResource): void
-  /** A change set was applied. */
+  /** Called after each change set. */
   onConfigChange?(): void
-  /** The process stops: streams to clients end. */
+  /** Ends streams to clients. Called when the process is about to stop. */
   stop?(): void
 }
 
-/** The kinds of backends of one data plane, by the type of their configuration. */
+/** The kinds of backends of one data plane, by the type in their configuration. */
 export class BackendKinds {
   readonly #kinds = new Map<string, BackendKind>()
   readonly #byResource = new Map<ResourceType, BackendKind>()
   /** GatewayBackends by `namespace/name`. */
   readonly #backends = new Map<string, BackendSettings>()
-  /** Those that change routes. */
+  /** Kinds that may change the route of a request. */
   readonly rerouting: BackendKind[] = []
 
   add(type: string, kind: BackendKind): void {
@@ -77,46 +85,73 @@ export class BackendKinds {
     return this.#kinds.values()
   }
 
-  /** Undefined if the backend does not exist or is of no known kind. */
+  /** Returns the kind of a backend; undefined if the backend does not exist or its kind is unknown. */
   of({ target, name }: NamedTarget): BackendKind | undefined {
     if (target.type !== 'backend') return this.#kinds.get(target.type)
     const found = this.#backends.get(name)
     return found && this.#kinds.get(found.type)
   }
 
-  /** What a GatewayBackend is configured to be. */
-  find(name: string): BackendSettings | undefined {
-    return this.#backends.get(name)
+  /**
+   * Resolves a backendRef to a destination. Throws or rejects with `backend_invalid`,
+   * `service_not_found`, `policy_unenforceable`, `no_endpoints`, `backend_unsupported`,
+   * `destination_refused`, `overloaded` or `dns_failed`.
+   */
+  resolve(
+    placement: PolicyPlace,
+    named: NamedTarget,
+    request: RequestTraits,
+    options: DestinationOptions = noOptions,
+    kind: BackendKind | undefined = this.of(named),
+  ): Destination | Promise<Destination> {
+    if (kind?.destination !== undefined) return kind.destination(placement, named, request, options)
+    const { target, name } = named
+    if (target.type === 'invalid') {
+      const isMissing = target.reason === 'BackendNotFound'
+      throw new GatewayError(isMissing ? 'service_not_found' : 'backend_invalid', target.message)
+    }
+    if (kind !== undefined) throw new GatewayError('backend_unsupported', kind.onlyFor)
+    const backend = this.#backends.get(name)
+    if (backend === undefined) throw new GatewayError('service_not_found', name)
+    const detail = backend.type === 'unsupported' ? backend.message : name
+    throw new GatewayError('backend_unsupported', detail)
   }
 
-  /** Takes in a resource that destinations are made of. */
+  /** Does any backend of the rule accept credentials in the way of model vendors? */
+  takesVendorKeys({ backends }: CompiledRule): boolean {
+    return backends.some((backend) => this.of(backend)?.takesVendorKeys === true)
+  }
+
+  /** Stores a resource in the kind that uses it. */
   set(resource: Resource, old: Resource | undefined): void {
-    const kind = this.#keeperOf(resource)
-    const before = old && this.#keeperOf(old)
+    const kind = this.#ownerOf(resource)
+    const before = old && this.#ownerOf(old)
     if (old !== undefined && before !== kind) before?.remove?.(old)
     kind?.set?.(resource, before === kind ? old : undefined)
     if (resource.type === 'backend') this.#backends.set(nameOf(resource), resource.destination)
   }
 
   remove(resource: Resource): void {
-    this.#keeperOf(resource)?.remove?.(resource)
+    this.#ownerOf(resource)?.remove?.(resource)
     if (resource.type === 'backend') this.#backends.delete(nameOf(resource))
   }
 
-  /** A change set is in force: kinds prepare their new backends before the first request. */
+  /** Called after each change set. Lets kinds prepare new backends before their first request. */
   applied({ upserted }: DesiredDelta): void {
     for (const { resource } of upserted) {
-      if (resource.type === 'backend') this.#keeperOf(resource)?.warmUp?.(resource)
+      if (resource.type === 'backend') this.#ownerOf(resource)?.warmUp?.(resource)
     }
     for (const kind of this.all()) kind.onConfigChange?.()
   }
 
-  #keeperOf(resource: Resource): BackendKind | undefined {
+  #ownerOf(resource: Resource): BackendKind | undefined {
     return resource.type === 'backend'
       ? this.#kinds.get(resource.destination.type)
       : this.#byResource.get(resource.type)
   }
 }
+
+const noOptions: DestinationOptions = {}
 
 const nameOf = ({ namespace, name }: BackendName): string => `${namespace}/${name}`
 
@@ -125,7 +160,7 @@ export interface BackendName {
   readonly name: string
 }
 
-/** The GatewayBackends of one type as requests need them, by `namespace/name`. */
+/** The GatewayBackends of one type in compiled form, by `namespace/name`. */
 export class CompiledBackends<Type extends BackendSettings['type'], Compiled> {
   readonly #type: Type
   readonly #compile: Compile<Type, Compiled>
@@ -155,7 +190,10 @@ export class CompiledBackends<Type extends BackendSettings['type'], Compiled> {
   }
 }
 
-/** `before`: what the backend was; what has not changed keeps what was learned of it. */
+/**
+ * Compiles the settings of a backend. `before` is the previous version, whose unchanged parts keep their
+ * state.
+ */
 type Compile<Type, Compiled> = (
   name: BackendName,
   settings: Extract<BackendSettings, { readonly type: Type }>,

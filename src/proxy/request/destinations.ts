@@ -1,4 +1,4 @@
-/** From endpoints of a backend to the destination of one attempt. */
+/** Makes the destination of one attempt from the endpoints of a backend. */
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { UpstreamVersion } from '../../exchange/connection.ts'
@@ -11,51 +11,52 @@ import { chooseEndpoint, type EndpointSet, endpointAt, now } from '../upstream/c
 import type { Destination } from '../upstream/destination.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { HostResolver } from '../upstream/host-resolver.ts'
-import type { NameEndpoints } from '../upstream/name-endpoints.ts'
+import type { NameEndpoints, NameRace } from '../upstream/name-endpoints.ts'
 import type { RequestCap } from '../upstream/request-cap.ts'
 
-/** What is needed besides the configuration. */
-export interface DestinationResolver {
+interface DestinationResolver {
   readonly hosts: HostResolver
-  /** May a dynamic forward proxy reach this address? */
+  /** May a dynamic forward proxy connect to this address? */
   readonly isAllowed: (address: string) => boolean
-  /** Such as `cluster.local`: the last part of the name of a Service. */
+  /** The last part of the host names of Services, such as `cluster.local`. */
   readonly clusterDomain: string
 }
 
 export interface ResolveContext {
   readonly config: ConfigStore
   readonly resolver: DestinationResolver
+  /** Returns random numbers, uniform in [0, 1). */
   readonly random: () => number
-  /** Most requests that one address of a backend may have under way; no limit where absent. */
+  /** Maximum number of concurrent requests to one address of a backend; no limit if omitted. */
   readonly cap?: RequestCap
 }
 
-/** Where policies of destinations are merged: a rule or a stream route on a listener. */
+/** The part of a rule or stream route on a listener that merges the policies of destinations. */
 export type PolicyPlace = Pick<RulePlacement, 'backend'>
 
 export interface DestinationOptions {
   /** TCP if omitted. */
   readonly transport?: 'TCP' | 'UDP'
-  /** An endpoint that has just failed: another one is chosen if there is one. */
+  /** An endpoint that has just failed. Other endpoints are preferred to it. */
   readonly avoid?: UpstreamEndpoint | undefined
-  /** The address that a session belongs to: it is chosen if it is still in use. */
+  /** Host of the endpoint of a persistent session, which is chosen if it is still in use. */
   readonly host?: string
+  /** Port of that endpoint. */
   readonly port?: number
 }
 
-/** The endpoint of a session if it still has one, else the better of two. */
+/** Returns the endpoint of the session if it is still in use, otherwise the better of two random ones. */
 export function choose(
   { random, cap }: ResolveContext,
   endpoints: EndpointSet,
   { avoid, host, port }: DestinationOptions,
 ): UpstreamEndpoint | undefined {
-  const chance = { random, now, most: cap?.most ?? Number.POSITIVE_INFINITY }
+  const chance = { random, now, most: cap?.most }
   const kept = host === undefined ? undefined : endpointAt(endpoints, host, port, chance)
   return kept ?? chooseEndpoint(endpoints, chance, avoid)
 }
 
-/** A destination by name or address, with what holds for it. */
+/** A host and port, with the policies and the HTTP version for it. */
 interface HostPlace {
   readonly host: string
   readonly port: number
@@ -67,18 +68,22 @@ export function atAddress(
   { host, port, access, version }: HostPlace,
   address: UpstreamAddress,
   isHostname: boolean,
+  endpoint?: UpstreamEndpoint,
+  race?: NameRace,
 ): Destination {
   const profile = access.profiles.of(host)
   return {
     address: profile.address(address, version),
+    race,
     authority: joinAuthority(host, port, profile.scheme),
     isHostname,
     settings: access.policies.connection,
     steps: access.steps,
+    endpoint,
   }
 }
 
-/** More requests would only wait, here and there; refusing leaves clients a choice. */
+/** Refuses a request if the endpoint has reached its limit. @throws GatewayError `overloaded` */
 export function requireRoom(
   { cap }: Pick<ResolveContext, 'cap'>,
   endpoint: UpstreamEndpoint,
@@ -96,49 +101,37 @@ export function atHost(
   if (endpoint === undefined) throw new GatewayError('dns_failed', place.host)
   requireRoom(context, endpoint)
   const profile = place.access.profiles.of(place.host)
-  // A session stays where it is for as long as that can be reached.
+  // A session stays at its address as long as the address can be reached.
   const isKept = options.host !== undefined && endpoint.address.host === options.host
   const race = profile.race(endpoints, place.version, isKept)
-  return { ...atAddress(place, endpoint.address, true), ...(race && { race }), endpoint }
+  return atAddress(place, endpoint.address, true, endpoint, race)
 }
 
-/** An endpoint with the name of what it is a member of. */
-interface Member {
-  readonly host: string
-  readonly port: number
-  readonly endpoint: UpstreamEndpoint
-  readonly version: UpstreamVersion
-}
-
-/** The destination at a member of a Service or an InferencePool. Throws `overloaded`. */
+/** Makes the destination for an endpoint of a Service or an InferencePool. Throws `overloaded`. */
 export function atMember(
   context: Pick<ResolveContext, 'cap'>,
-  { profiles, policies, steps }: BackendAccess,
-  { host, port, endpoint, version }: Member,
+  place: HostPlace,
+  endpoint: UpstreamEndpoint,
 ): Destination {
   requireRoom(context, endpoint)
-  const profile = profiles.of(host)
-  return {
-    address: profile.address(endpoint.address, version),
-    authority: joinAuthority(host, port, profile.scheme),
-    isHostname: false,
-    settings: policies.connection,
-    steps,
-    endpoint,
-  }
+  return atAddress(place, endpoint.address, false, endpoint)
 }
 
-/** Throws `policy_unenforceable` or `backend_needs_tls`. */
+/** Returns the access to a backend. Throws `policy_unenforceable` or `backend_needs_tls`. */
 export function usableAccess(
   placement: PolicyPlace,
   named: NamedTarget,
-  part: () => BackendPart = whole,
+  part = wholeBackend,
 ): BackendAccess {
   const access = placement.backend(named, part)
-  const { problem } = access
-  if (problem !== undefined) throw new GatewayError(problem.code, problem.detail)
+  requireUsable(access)
   return access
 }
 
-const wholeBackend: BackendPart = { sections: [], needsTls: false }
-const whole = (): BackendPart => wholeBackend
+/** Throws `policy_unenforceable` or `backend_needs_tls`. */
+export function requireUsable({ problem }: BackendAccess): void {
+  if (problem !== undefined) throw new GatewayError(problem.code, problem.detail)
+}
+
+const whole: BackendPart = { sections: [], needsTls: false }
+export const wholeBackend = (): BackendPart => whole

@@ -7,7 +7,7 @@ import { errorResponse, toGatewayError, verdictResponse } from './error-response
 const plain = new FieldPairs([])
 
 describe('errorResponse', () => {
-  it('sends the text of the catalogue and keeps the detail inside', () => {
+  it('sends the text of the error catalogue and hides the details', () => {
     const error = new GatewayError('connect_failed', '10.0.0.7:8080').at('endpoint 10.0.0.7:8080')
     expect(errorResponse(error, plain)).toEqual({
       status: 503,
@@ -16,7 +16,7 @@ describe('errorResponse', () => {
     })
   })
 
-  it('takes what is no GatewayError for a bug, and a trap for a trap', () => {
+  it('maps an unknown error to bug, and a trap of the core to core_trapped', () => {
     expect(toGatewayError(new TypeError('secret')).code).toBe('bug')
     expect(errorResponse(toGatewayError(new TypeError('secret')), plain).body).toBe(
       'internal error',
@@ -34,7 +34,7 @@ describe('errorResponse', () => {
     ['no_backends', '14'],
     ['backend_invalid', '2'],
     ['misdirected', '2'],
-  ] as const)('tells a gRPC client %s as status %s', (code, status) => {
+  ] as const)('gives a gRPC client %s as grpc-status %s', (code, status) => {
     const grpc = new FieldPairs([['Content-Type', 'application/grpc']])
     const { headers, body, status: http } = errorResponse(new GatewayError(code), grpc)
     expect(http).toBe(200)
@@ -53,7 +53,7 @@ describe('verdictResponse', () => {
   } as const
   const grpc = new FieldPairs([['content-type', 'application/grpc+proto']])
 
-  it('turns a refusal into what gRPC clients read, and keeps its headers', () => {
+  it('turns a refusal into a gRPC status, and keeps its headers', () => {
     const { status, headers, body } = verdictResponse({ ...refused, refusal: true }, grpc)
     expect([status, body]).toEqual([200, undefined])
     expect(Object.fromEntries(headers)).toEqual({
@@ -64,7 +64,7 @@ describe('verdictResponse', () => {
     })
   })
 
-  it('leaves answers that somebody configured as they are', () => {
+  it('does not change configured direct responses', () => {
     expect(verdictResponse(refused, grpc).status).toBe(401)
   })
 })

@@ -1,36 +1,36 @@
-/** The only place that turns errors and verdicts into responses of requests that have a route. */
+/** Makes responses from errors and verdicts. Responses to requests with a route are made only here. */
 import { CoreTrap } from '../../core/errors.ts'
 import { type ErrorCode, GatewayError } from '../../errors/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
 import { isGrpc } from '../../exchange/grpc.ts'
 
-/** A response that the gateway makes itself. */
+/** A response of the gateway itself. */
 export interface LocalResponse {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
   readonly body: string | Uint8Array | undefined
 }
 
-/** What is thrown and is no GatewayError is a bug; its text stays inside. */
+/** Converts any thrown value. Values other than a GatewayError are bugs, whose text clients never get. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   if (thrown instanceof CoreTrap) return new GatewayError('core_trapped', undefined, thrown)
   return new GatewayError('bug', undefined, thrown)
 }
 
-/** Writes a JSON error in the format that the client of a backend understands. */
+/** Writes a JSON error in the format of a backend's clients. */
 export type ErrorWriter = (status: number, message: string) => string
 
 interface ErrorFormat {
   /** If omitted, errors are plain text. */
   readonly write?: ErrorWriter | undefined
-  /** A GRPCRoute was chosen. */
+  /** True if a GRPCRoute was chosen. */
   readonly isGrpcRoute?: boolean
 }
 
 /**
- * The answer to a request that met an error: the catalogue's status and text, never the detail,
- * which may name internals. gRPC clients cannot read HTTP statuses and get 200 with a grpc-status.
+ * Makes the response to an error. It has the status and text from the error catalogue, but never the detail,
+ * which may name internals. gRPC clients get status 200 with a grpc-status.
  */
 export function errorResponse(
   error: GatewayError,
@@ -45,7 +45,7 @@ export function errorResponse(
   return { status, headers: [plainText], body: text }
 }
 
-/** The answer of a policy or of a backend; a refusal in the way that the client understands. */
+/** Makes the response of a policy or a backend. Refusals are written in the client's format. */
 export function verdictResponse(
   verdict: RespondVerdict,
   requestHeaders: HeaderFields,
@@ -61,7 +61,7 @@ export function verdictResponse(
   return { status, headers: [plainText, ...headers], body }
 }
 
-/** What a refusal says; empty where its body is no text. */
+/** Returns the text of a refusal; empty if the body is not text. */
 export function refusalText({ body }: RespondVerdict): string {
   return typeof body === 'string' ? body : ''
 }
@@ -94,7 +94,7 @@ const grpcByStatus: Readonly<Record<number, number>> = {
   504: 14,
 }
 
-/** What is wrong with the references of a rule. */
+/** Codes of errors about the references of a rule. */
 const brokenReferences: readonly ErrorCode[] = [
   'backend_invalid',
   'backend_unsupported',
@@ -103,8 +103,8 @@ const brokenReferences: readonly ErrorCode[] = [
 ]
 
 /**
- * gRPC's mapping of HTTP statuses; a rule without backends is unavailable, not unknown, and where a
- * GRPCRoute leads nowhere, so is that (Gateway API, GRPCRouteRule.backendRefs).
+ * Maps an error to a gRPC status, as gRPC maps HTTP statuses. A rule without backends gives UNAVAILABLE. So
+ * does a GRPCRoute whose references are broken (Gateway API, GRPCRouteRule.backendRefs).
  */
 function grpcStatus(code: ErrorCode, status: number, isGrpcRoute: boolean): number {
   if (code === 'no_backends' || (isGrpcRoute && brokenReferences.includes(code))) return 14

@@ -1,15 +1,19 @@
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../../errors/index.ts'
-import { noObservers, type Observers } from '../config/observers.ts'
-import type { ListenerPlacement, RulePlacement } from '../config/placement.ts'
+import {
+  type ListenerPlacement,
+  noObservers,
+  type Observers,
+  type RulePlacement,
+} from '../config/placement.ts'
 import type { BoundPolicies } from '../config/policies.ts'
 import type { CompiledBackend } from '../config/rules.ts'
 import type { Destination } from '../upstream/destination.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { BackendCall } from './backend-call.ts'
 import type { RequestTrace } from './request-trace.ts'
-import type { RequestSession } from './session/tokens.ts'
+import type { RequestSession } from './session-tokens.ts'
 
 /** The request as the client sent it, for the log. */
 interface OriginalRequest {
@@ -18,73 +22,73 @@ interface OriginalRequest {
   readonly path: string
 }
 
-/**
- * What the data plane knows of one exchange. The parts of the configuration that a request has met
- * are kept here, so that a swap in the middle changes nothing for it.
- */
+/** The state of one exchange. Each part keeps the configuration that was in force when it was set. */
 export class RequestContext {
   readonly exchange: ServerExchange
   listener: ListenerPlacement | undefined
   placement: RulePlacement | undefined
-  /** The matched PathPrefix; undefined where the path matched in another way. */
+  /** The matched PathPrefix; undefined if the path was matched in another way. */
   prefix: string | undefined
-  /** Of a session's cookie; undefined where the rule keeps no sessions. */
+  /** Path of the session cookie; undefined if the rule has no session persistence. */
   cookiePath: string | undefined
   session: RequestSession | undefined
-  /** Id of the route that was found together with the listener; negative where there is none. */
+  /** Id of the route that was found together with the listener; negative if no route matched. */
   routeId = -1
-  /** False once the head may have changed. */
+  /** Is `routeId` still valid? False if the head may have changed since the route was found. */
   isRouteKnown = false
-  /** Who else is told of the exchange. */
+  /** Access log and tracing settings of the Gateway. */
   observers: Observers = noObservers
   preRouting: BoundPolicies | undefined
   postRouting: BoundPolicies | undefined
-  /** How many steps of each phase have run: those see the response. */
+  /** Number of PreRouting and PostRouting steps that have run. Only these steps see the response. */
   preRoutingDone = 0
   postRoutingDone = 0
   backend: CompiledBackend | undefined
   destination: Destination | undefined
-  /** Where the last attempt went; undefined before the first. */
+  /** The address of the last attempt; undefined before the first attempt. */
   address: UpstreamAddress | undefined
-  /** The endpoint that counts the attempt under way. */
+  /** The endpoint that counts the running attempt. */
   endpoint: UpstreamEndpoint | undefined
-  /** Set once the backend is resolved, if its kind does more than to name a destination. */
+  /** Set once the backend is resolved, if its kind makes a call for each request. */
   call: BackendCall | undefined
-  /** In milliseconds of `performance.now()`. */
+  /** When the last attempt started, in milliseconds of `performance.now()`. */
   attemptStartedAt = 0
-  /** How often the request was sent again. */
+  /** Number of retries that were sent. */
   retries = 0
-  /** Rises with every further attempt, whatever the reason. */
+  /** Number of the attempt. Retries and attempts at other destinations both increment it. */
   attempt = 0
-  /** Set while the next attempt waits for its time. */
+  /** Timer of the next attempt, set during its backoff. */
   backoff: NodeJS.Timeout | undefined
-  /** Filters that have taken effect, and so change the response as well. */
+  /**
+   * Were filters of the rule, or of the backendRef, applied to the request? They then also change the
+   * response.
+   */
   ruleFilters = false
   backendFilters = false
   original: OriginalRequest | undefined
-  /** Why the gateway answered; undefined where the upstream did. */
+  /** Why the gateway responded; undefined if the upstream did. */
   reason: string | undefined
   error: GatewayError | undefined
-  /** What a policy said when it refused the request. */
+  /** The text of a refusal, for the log. */
   refusal: string | undefined
-  /** The response is one of gRPC. */
+  /** Is the response a gRPC response? */
   isGrpc = false
-  /** Undefined where the request gets no span. */
+  /** The trace of the request; undefined if it gets no spans. */
   trace: RequestTrace | undefined
-  /** The exchange is gone: its object may serve another request already. */
+  /** Has the exchange ended? Its object may already serve another request. */
   over = false
 
   constructor(exchange: ServerExchange) {
     this.exchange = exchange
   }
 
-  /** Remembers the request before something may change it. */
+  /** Keeps the original request. Called before any change of the head. */
   keepOriginal(): void {
     this.original ??= originalOf(this.exchange)
   }
 }
 
-/** A new one where the exchange ended before it had begun. */
+/** Returns the context of an exchange. Makes a new one if the exchange ended before its first phase. */
 export function contextOf(exchange: ServerExchange): RequestContext {
   if (exchange.state instanceof RequestContext) return exchange.state
   const context = new RequestContext(exchange)
@@ -97,7 +101,7 @@ export function originalOf({ request }: ServerExchange): OriginalRequest {
   return { method, host: authority, path: query === undefined ? path : `${path}?${query}` }
 }
 
-/** Tells the upstream which retry of a request this is. */
+/** Sets the header that tells the upstream which retry this is. */
 export function nameRetry({ exchange, retries }: RequestContext): void {
   if (retries > 0) exchange.request.headers.set('x-retry-attempt', `${retries}`)
 }

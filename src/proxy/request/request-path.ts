@@ -1,16 +1,16 @@
 /**
- * Paths that several servers read in different ways. Routes and expressions compare paths as they are
- * sent; a setting brings them into a normal form (RFC 3986 6.2.2) before, or refuses them.
+ * Handles paths that servers may interpret in different ways. Routes and expressions compare paths as they
+ * are sent. By a setting, such paths are normalized first (RFC 3986 6.2.2) or refused.
  */
 import { GatewayError } from '../../errors/index.ts'
 import type { RequestContext } from './request-context.ts'
 
 export type AmbiguousPaths = 'keep' | 'normalize' | 'refuse'
 
-/** Nearly every path has none of these. */
-const suspect = /[%\\]|\/[/.]/
+/** Matches every path that may be ambiguous. Most paths do not match and need no further check. */
+const maybeAmbiguous = /[%\\]|\/[/.]/
 
-/** @throws GatewayError ambiguous_path */
+/** Applies the setting to the path of a request. @throws GatewayError ambiguous_path */
 export function settlePath(context: RequestContext, rule: AmbiguousPaths): void {
   const { request } = context.exchange
   const settled = settledPath(request.path, rule)
@@ -20,24 +20,21 @@ export function settlePath(context: RequestContext, rule: AmbiguousPaths): void 
   request.path = settled
 }
 
-/**
- * The path that routes and policies see; undefined if the request is refused.
- * @param path without the query
- */
+/** Returns the path that routes and policies see, without the query; undefined if it is refused. */
 export function settledPath(path: string, rule: AmbiguousPaths): string | undefined {
-  if (rule === 'keep' || !path.startsWith('/') || !suspect.test(path)) return path
+  if (rule === 'keep' || !path.startsWith('/') || !maybeAmbiguous.test(path)) return path
   const normal = normalPath(path)
   if (rule === 'normalize') return normal
-  return normal === path && !undecided.test(path) ? path : undefined
+  return normal === path && !ambiguousEscape.test(path) ? path : undefined
 }
 
-/** Escaped separators, also twice, and escaped control characters. */
-const undecided = /%(?:2f|5c|[01][0-9a-f]|7f|25(?:2e|2f|5c))/i
+/** Matches escaped separators, also if they are escaped twice, and escaped control characters. */
+const ambiguousEscape = /%(?:2f|5c|[01][0-9a-f]|7f|25(?:2e|2f|5c))/i
 
 /**
- * Without dot segments, empty segments and escapes of unreserved characters, and with `/` for `\`.
- * Undefined if none of that settles the path: a dot segment has parameters (`..;a`), or is one to
- * servers that decode `%2F`, or there is an escaped NUL, or a `%` that begins no escape.
+ * Normalizes a path: removes dot segments, empty segments and escapes of unreserved characters, and replaces
+ * `\` by `/`. Returns undefined if the path stays ambiguous. That is so if a dot segment has parameters
+ * (`..;a`) or appears only when `%2F` is decoded, if there is an escaped NUL, or if a `%` begins no escape.
  */
 function normalPath(path: string): string | undefined {
   if (/%(?![0-9a-f]{2})/i.test(path)) return undefined

@@ -1,17 +1,20 @@
 /**
- * The way back: what has taken effect on the request changes the response too. Steps in reverse
- * order of the registry, PostRouting before PreRouting, then the header filters of the rule and of
- * the backendRef, so that on responses, too, the most specific has the last word.
+ * Changes responses. First come the policies that have run on the request, in reverse order: PostRouting,
+ * then PreRouting. Then come the header filters of the rule and of the backendRef. As for requests, the most
+ * specific change is the last one.
  */
-import type { Exchange } from '../../exchange/exchange.ts'
+import { FollowingExchange } from '../../exchange/derived.ts'
+import type { Exchange, ResponseHead } from '../../exchange/exchange.ts'
+import { FieldPairs, MemoryBody } from '../../exchange/memory-message.ts'
 import { changeHeaders } from '../../model/header-changes.ts'
 import type { Step } from '../../policies/define.ts'
+import type { LocalResponse } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
-import { keepSession } from './session/persistence.ts'
+import { keepSession } from './session-persistence.ts'
 
 const noSteps: readonly Step[] = []
 
-/** Does anything change this response? Most have nothing to do. */
+/** Does any policy, filter or call change this response? For most responses, none does. */
 export function changesResponse(context: RequestContext): boolean {
   return (
     context.postRoutingDone > 0 ||
@@ -23,9 +26,9 @@ export function changesResponse(context: RequestContext): boolean {
   )
 }
 
-/** Changes `exchange.response`; a promise only where a step needs time. */
+/** Changes `exchange.response`. Returns a promise only if a step returns one. */
 export function changeResponse(context: RequestContext, exchange: Exchange): void | Promise<void> {
-  // The backend's own part comes first: it stands next to the endpoint.
+  // The backend's call comes first because it is closest to the endpoint.
   const pending = context.call?.changeResponse?.(exchange)
   if (pending === undefined) return changeBySteps(context, exchange)
   return pending.then(() => (context.over ? undefined : changeBySteps(context, exchange)))
@@ -55,7 +58,7 @@ async function finishSteps(
   if (!context.over) changeByFilters(context, exchange)
 }
 
-/** Steps that let the request pass, in the order in which they did. */
+/** Returns the steps that have run on the request, in order. */
 function passedSteps(context: RequestContext): readonly Step[] {
   const post = context.postRouting?.steps.slice(0, context.postRoutingDone) ?? []
   if (context.preRoutingDone === 0) return post
@@ -65,7 +68,7 @@ function passedSteps(context: RequestContext): readonly Step[] {
 function changeByFilters(context: RequestContext, exchange: Exchange): void {
   const { response } = exchange
   if (response === undefined) return
-  // An answer of the gateway itself comes from no endpoint.
+  // A response of the gateway itself comes from no endpoint, so it begins no session.
   if (context.session !== undefined && exchange === context.exchange) keepSession(context)
   if (context.ruleFilters) {
     for (const changes of context.placement?.rule.filters.responseHeaders ?? []) {
@@ -79,11 +82,44 @@ function changeByFilters(context: RequestContext, exchange: Exchange): void {
   }
 }
 
-/** After a response step has failed, none is run again: the same one would fail again. */
+/**
+ * Prevents further changes of the response. Called after a response step failed, because it would fail
+ * again.
+ */
 export function forgetResponseChanges(context: RequestContext): void {
   context.preRoutingDone = 0
   context.postRoutingDone = 0
   context.ruleFilters = false
   context.backendFilters = false
   context.session = undefined
+}
+
+/** An exchange whose response is made by the gateway, for response steps. */
+export class LocalExchange extends FollowingExchange {
+  readonly #fields: FieldPairs
+  readonly responseBody: MemoryBody
+  readonly response: ResponseHead
+
+  constructor(exchange: Exchange, { status, headers, body }: LocalResponse) {
+    super(exchange)
+    this.#fields = new FieldPairs(headers)
+    this.responseBody = new MemoryBody(body)
+    this.response = { status, headers: this.#fields }
+  }
+
+  /** Returns the response after the steps have run. */
+  finished(): LocalResponse {
+    return {
+      status: this.response.status,
+      headers: this.#fields.pairs,
+      body: this.responseBody.content,
+    }
+  }
+
+  get request() {
+    return this.origin.request
+  }
+  get requestBody() {
+    return this.origin.requestBody
+  }
 }

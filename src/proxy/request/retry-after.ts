@@ -1,12 +1,11 @@
-/** Seconds as a decimal number; undefined where the text is none. */
+/** Parses a decimal number of seconds. Returns undefined for other texts. */
 export function decimal(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,12}(\.\d{1,9})?$/.test(text.trim()) ? Number(text) : undefined
 }
 
 /**
- * What Retry-After says: seconds (with a fraction, as some servers send them) or a date (RFC 9110
- * 10.2.3), as milliseconds from `now`, which is in milliseconds of the wall clock. Undefined where it
- * is neither.
+ * Parses Retry-After: seconds, possibly with a fraction, or a date (RFC 9110 10.2.3). Returns the
+ * milliseconds from `now` (wall clock), or undefined if the text is neither.
  */
 export function retryAfterMs(text: string | undefined, now: number): number | undefined {
   const seconds = decimal(text)

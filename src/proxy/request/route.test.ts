@@ -34,7 +34,7 @@ describe('MatchableHeads', () => {
   })
   const heads = new MatchableHeads(core, core.createHead())
 
-  it('lets edited heads be matched: host, path, header and query', () => {
+  it('makes the host, path, header and query of an edited head matchable', () => {
     expect(table.match(heads.current(edited('/x/y')))).toBe(1)
     expect(table.matchInScope(3, heads.written(edited('/y', [['X-V', '1']])))).toBe(2)
     expect(table.matchInScope(3, heads.written(edited('/y')))).toBe(NO_ROUTE)
@@ -42,7 +42,7 @@ describe('MatchableHeads', () => {
     expect(table.match(heads.current(edited('/x')))).toBe(NO_LISTENER)
   })
 
-  it('refuses a head that has outgrown its room', () => {
+  it('rejects an edited head that is too large for the core', () => {
     const large = edited('/x', [['x', 'v'.repeat(300_000)]])
     expect(() => heads.written(large)).toThrow('request header fields too large')
   })

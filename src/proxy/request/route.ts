@@ -1,14 +1,15 @@
-/** Which listener and which rule a request belongs to: the WASM core decides, this asks it. */
+/** Finds the listener and the rule of a request in the route table of the WASM core. */
 import { NO_LISTENER } from '../../core/abi.ts'
 import type { HeadRecord } from '../../core/head-record.ts'
 import type { IoCore } from '../../core/io-core.ts'
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { RulePlacement } from '../config/placement.ts'
+import type { PortTable, RouteEntry } from '../config/port-table.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** Room for a head that is written into the core by hand: what the engine admits at most. */
+/** Capacity for heads that are written into the core. It fits the largest head that the engine accepts. */
 const maxFields = 4096
 const textBytes = 256 * 1024
 
@@ -17,7 +18,7 @@ interface StartLine {
   readonly path: string
 }
 
-/** Heads in the form that the core can match. */
+/** Request heads in the memory of the core, where routes are matched. */
 export class MatchableHeads {
   readonly #read: HeadRecord
   readonly #core: IoCore
@@ -29,40 +30,40 @@ export class MatchableHeads {
     this.#read = read
   }
 
-  /** The head as the engine has just read it, without a copy; else written anew. */
+  /**
+   * Returns the head as the engine has just read it, without a copy. If that was overwritten, writes the
+   * head again.
+   */
   current(exchange: ServerExchange): HeadRecord {
     return exchange.headIsFresh ? this.#read : this.written(exchange)
   }
 
-  /** The head with all edits, or as if it had another method and path. Throws `headers_too_large` where it has outgrown its room. */
+  /**
+   * Writes the head of a request, or one with another start line. @throws GatewayError `headers_too_large`
+   */
   written({ request }: ServerExchange, { method, path }: StartLine = request): HeadRecord {
     this.#written ??= this.#core.createHead({ maxFields, textBytes })
     const { authority, query, headers } = request
-    const fits = this.#written.assign({
-      method,
-      authority,
-      path,
-      query,
-      headers: headers.entries(),
-    })
-    if (!fits) throw new GatewayError('headers_too_large')
+    const head = { method, authority, path, query, headers: headers.entries() }
+    if (!this.#written.assign(head)) throw new GatewayError('headers_too_large')
     return this.#written
   }
 }
 
 /**
- * Sets the listener of the request, if one takes the host, and remembers the route for `findRoute`. Throws
- * `misdirected` where the TLS connection was made for another listener (RFC 9110 15.5.20).
+ * Sets the listener of the request, if one matches the host, and remembers the route for
+ * `findRoute`. Throws `misdirected` if the TLS connection was made for another listener (RFC 9110
+ * 15.5.20).
  */
 export function findListener(
   context: RequestContext,
   config: ConfigStore,
   heads: MatchableHeads,
 ): void {
-  const { port, tls } = context.exchange
-  const table = config.port(port, schemeOf(context))
+  const { tls } = context.exchange
+  const table = tableOf(context, config)
   if (table === undefined) return
-  // After an edit the record of the engine no longer is the head.
+  // If the head was changed, the record of the engine is outdated.
   const isEdited = context.original !== undefined
   const head = isEdited ? heads.written(context.exchange) : heads.current(context.exchange)
   const id = table.routes.match(head)
@@ -76,57 +77,62 @@ export function findListener(
   context.isRouteKnown = true
 }
 
-/** Where the request lands as its head came; undefined if no rule matches. */
+/** Returns the rule that matches the head as it was received; undefined if there is none. */
 export function placementAhead(
   context: RequestContext,
   config: ConfigStore,
 ): RulePlacement | undefined {
-  const table = config.port(context.exchange.port, schemeOf(context))
+  const table = tableOf(context, config)
   return context.routeId < 0 ? undefined : table?.entry(context.routeId)?.placement
 }
 
-/** Sets the rule of the request, if one matches, and the prefix by which it did. */
+/** Sets the rule that matches the request, if there is one, and the matched prefix. */
 export function findRoute(
   context: RequestContext,
   config: ConfigStore,
   heads: MatchableHeads,
 ): void {
-  const { port } = context.exchange
-  const table = config.port(port, schemeOf(context))
+  const table = tableOf(context, config)
   if (table === undefined || context.listener === undefined) return
-  // Steps may have taken time, and the listener may have been changed or removed meanwhile.
-  if (table.listener(context.listener.scope) !== context.listener)
+  // The listener may have been changed or removed while steps ran.
+  if (table.listener(context.listener.scope) !== context.listener) {
     findListener(context, config, heads)
+  }
   const id = context.isRouteKnown
     ? context.routeId
     : table.routes.matchInScope(context.listener.scope, heads.written(context.exchange))
-  const entry = id < 0 ? undefined : table.entry(id)
-  context.placement = entry?.placement
-  context.prefix = entry?.prefix
-  context.cookiePath = entry?.cookiePath
+  setEntry(context, id < 0 ? undefined : table.entry(id))
 }
 
-/** Replaces the rule of the request by the one that would match another method and path, if it will do. */
+/**
+ * Finds the rule for another method and path. If `accepts` returns true for it, it replaces the rule of the
+ * request.
+ */
 export function rerouteTo(
   context: RequestContext,
   { config, heads }: { readonly config: ConfigStore; readonly heads: MatchableHeads },
   head: StartLine,
-  willDo: (placement: RulePlacement) => boolean,
+  accepts: (placement: RulePlacement) => boolean,
 ): void {
-  const table = config.port(context.exchange.port, schemeOf(context))
+  const table = tableOf(context, config)
   if (table === undefined || context.listener === undefined) return
   const id = table.routes.matchInScope(
     context.listener.scope,
     heads.written(context.exchange, head),
   )
   const entry = id < 0 ? undefined : table.entry(id)
-  if (entry === undefined || !willDo(entry.placement)) return
-  context.placement = entry.placement
-  context.prefix = entry.prefix
-  context.cookiePath = entry.cookiePath
+  if (entry !== undefined && accepts(entry.placement)) setEntry(context, entry)
 }
 
-/** Of the connection, whatever the request now says. */
-function schemeOf({ exchange }: RequestContext): 'http' | 'https' {
-  return exchange.tls === undefined ? 'http' : 'https'
+function setEntry(context: RequestContext, entry: RouteEntry | undefined): void {
+  context.placement = entry?.placement
+  context.prefix = entry?.prefix
+  context.cookiePath = entry?.cookiePath
+}
+
+/**
+ * Returns the table for the port and scheme of the connection. The authority of the request does not matter.
+ */
+function tableOf({ exchange }: RequestContext, config: ConfigStore): PortTable | undefined {
+  return config.port(exchange.port, exchange.tls === undefined ? 'http' : 'https')
 }

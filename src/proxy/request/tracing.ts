@@ -1,21 +1,17 @@
-/**
- * Spans of requests (W3C Trace Context): one for the request, one for each attempt to send it on. A
- * request that is not sampled costs one look at its headers, and without a policy nothing at all.
- */
-import { performance } from 'node:perf_hooks'
+/** Spans of requests (W3C Trace Context): one for the request and one for each attempt. */
 import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import type { Attribute } from '../../exchange/observe.ts'
 import { eachField } from '../telemetry/access-fields.ts'
-import type { FinishedSpan } from '../telemetry/otlp/span.ts'
-import type { RequestFacts } from '../telemetry/types.ts'
+import type { FinishedSpan } from '../telemetry/otlp/encode.ts'
+import type { AccessRecord } from '../telemetry/types.ts'
 import type { RequestContext } from './request-context.ts'
-import { newSpanId, RequestTrace, rememberTrace } from './request-trace.ts'
+import { openSpan, RequestTrace, rememberTrace } from './request-trace.ts'
 
-const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+const traceParentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/** A header that breaks the rules counts as absent (W3C Trace Context 3.2.2). */
+/** Parses `traceparent`. A malformed header is ignored (W3C Trace Context 3.2.2). */
 function parseTraceParent(text: string | readonly string[] | undefined) {
-  const found = typeof text === 'string' ? form.exec(text) : null
+  const found = typeof text === 'string' ? traceParentPattern.exec(text) : null
   if (found === null) return undefined
   const [, version = '', traceId = '', spanId = '', flags = '', rest] = found
   const isKnown = version !== 'ff' && (version !== '00' || rest === undefined)
@@ -23,7 +19,9 @@ function parseTraceParent(text: string | readonly string[] | undefined) {
   return { traceId, spanId, flags: Number.parseInt(flags, 16) & 0xff }
 }
 
-/** Decides whether the request gets spans; before any policy, which may then see its header. */
+/**
+ * Starts the trace of a request, if it gets spans. Runs before any policy, so that policies see the header.
+ */
 export function startTrace(context: RequestContext, random: () => number): void {
   const { tracing } = context.observers
   if (tracing === undefined) return
@@ -36,24 +34,23 @@ export function startTrace(context: RequestContext, random: () => number): void 
   headers.set('traceparent', trace.header(trace.spanId))
 }
 
-/** The request is about to be sent to an address. */
+/** Starts the span of an attempt. Called before the request is sent to an address. */
 export function startAttemptSpan(context: RequestContext, address: UpstreamAddress): void {
   const { trace } = context
   if (trace === undefined) return
   endAttemptSpan(context)
-  const to = `${address.host}:${address.port}`
-  trace.attempt = { spanId: newSpanId(), startedAt: performance.now(), to }
+  trace.attempt = { ...openSpan(), to: `${address.host}:${address.port}` }
   context.exchange.request.headers.set('traceparent', trace.header(trace.attempt.spanId))
 }
 
-/** Another address of the name is connected to. */
+/** Called when the attempt has connected to another address of the same host name. */
 export function moveAttemptSpan({ trace }: RequestContext, { host, port }: UpstreamAddress): void {
   const attempt = trace?.attempt
   if (trace !== undefined && attempt !== undefined)
     trace.attempt = { ...attempt, to: `${host}:${port}` }
 }
 
-/** A response has come, or will not come. */
+/** Ends the span of an attempt, with or without a response. */
 export function endAttemptSpan(context: RequestContext, status?: number, error?: string): void {
   const { trace, exchange } = context
   const attempt = trace?.attempt
@@ -70,29 +67,19 @@ export function endAttemptSpan(context: RequestContext, status?: number, error?:
   if (status !== undefined) attributes.push(['http.status', BigInt(status)])
   const described = context.call?.describeAttempt?.()
   if (described !== undefined) attributes.push(...described.attributes)
-  trace.finished.push({
-    traceId: trace.traceId,
-    spanId: attempt.spanId,
-    parentId: trace.spanId,
-    name: described?.name ?? `${method} ${attempt.to}`,
-    kind: 'client',
-    startedAt: attempt.startedAt,
-    endedAt: performance.now(),
-    attributes,
-    error,
-    flags: trace.flags,
-  })
+  const name = described?.name ?? `${method} ${attempt.to}`
+  trace.finishCall(attempt, { name, attributes, error })
 }
 
-/** A call that is made for a request, beside others perhaps. */
+/** The span of a call that is made for a request. Several calls may run at the same time. */
 interface CallSpan {
-  /** `traceparent` for whoever is called. */
+  /** The `traceparent` header of the call. */
   readonly header: string
-  /** The call is over; nothing is noted once the request is. */
+  /** Ends the span. Has no effect once the request is over. */
   end(error?: string): void
 }
 
-/** Undefined where the request gets no span. */
+/** Starts the span of a call. Returns undefined if the request gets no spans. */
 export function startCallSpan(
   context: RequestContext,
   name: string,
@@ -100,46 +87,36 @@ export function startCallSpan(
 ): CallSpan | undefined {
   const { trace } = context
   if (trace === undefined) return undefined
-  const spanId = newSpanId()
-  const startedAt = performance.now()
+  const span = openSpan()
   return {
-    header: trace.header(spanId),
+    header: trace.header(span.spanId),
     end: (error) => {
-      if (context.over) return
-      trace.finished.push({
-        traceId: trace.traceId,
-        spanId,
-        parentId: trace.spanId,
-        name,
-        kind: 'client',
-        startedAt,
-        endedAt: performance.now(),
-        attributes: [...attributes],
-        error,
-        flags: trace.flags,
-      })
+      if (!context.over) trace.finishCall(span, { name, attributes, error })
     },
   }
 }
 
-/** All spans of a request that is over; none where the caller wants none kept. */
-export function finishTrace(context: RequestContext, facts: RequestFacts): readonly FinishedSpan[] {
+/** Returns all spans of a finished request; empty if the caller does not sample the trace. */
+export function finishTrace(
+  context: RequestContext,
+  access: AccessRecord,
+): readonly FinishedSpan[] {
   const { trace, exchange } = context
   if (trace === undefined) return []
-  endAttemptSpan(context, undefined, facts.error)
+  endAttemptSpan(context, undefined, access.error)
   if (!trace.isExported) return []
-  const attributes = attributesOf(context, facts)
+  const attributes = attributesOf(context, access)
   const given = attributes.find(([name]) => name === 'span.name')?.[1]
   trace.finished.push({
     traceId: trace.traceId,
     spanId: trace.spanId,
     parentId: trace.parentId,
-    name: typeof given === 'string' && given !== '' ? given : spanName(context, facts),
+    name: typeof given === 'string' && given !== '' ? given : spanName(context, access),
     kind: 'server',
     startedAt: exchange.startedAt,
-    endedAt: exchange.startedAt + facts.durationMs,
+    endedAt: exchange.startedAt + access.durationMs,
     attributes: attributes.filter(([name]) => name !== 'span.name'),
-    error: facts.error,
+    error: access.error,
     flags: trace.flags,
   })
   return trace.finished
@@ -147,15 +124,17 @@ export function finishTrace(context: RequestContext, facts: RequestFacts): reado
 
 const notOfSpans = new Set(['error', 'trace.id', 'span.id'])
 
-/** The fields of the access log, what spans have besides, and what the policy changes. */
-function attributesOf(context: RequestContext, facts: RequestFacts): Attribute[] {
+/**
+ * Returns the fields of the access log and two fields that only spans have, with the changes of the policy.
+ */
+function attributesOf(context: RequestContext, access: AccessRecord): Attribute[] {
   const { exchange, observers } = context
   const attributes: Attribute[] = []
-  eachField(facts, exchange, (name, value) => {
+  eachField(access, exchange, (name, value) => {
     if (value === undefined || value === '' || notOfSpans.has(name)) return
     attributes.push([name, Number.isInteger(value) ? BigInt(value) : value])
   })
-  attributes.push(['url.scheme', facts.protocol])
+  attributes.push(['url.scheme', access.protocol])
   attributes.push(['network.protocol.version', exchange.request.version])
   const changes = observers.tracing?.changes
   if (changes === undefined) return attributes
@@ -166,14 +145,17 @@ function attributesOf(context: RequestContext, facts: RequestFacts): Attribute[]
   return [...kept, ...added]
 }
 
-/** Low in cardinality: the pattern that the path matched, never the path. */
-function spanName({ exchange, prefix, placement }: RequestContext, facts: RequestFacts): string {
+/**
+ * Returns the name of the request's span. It has the path pattern of the route and not the path itself,
+ * because there must be few span names.
+ */
+function spanName({ exchange, prefix, placement }: RequestContext, access: AccessRecord): string {
   if (placement === undefined) return 'unknown'
   const type = exchange.request.headers.get('content-type')
   if (type !== undefined && /^application\/grpc(?:\+|;|$)/i.test(type)) {
     return exchange.request.path.slice(1)
   }
-  return `${facts.method} ${matchedPath(prefix, placement, exchange.request.path)}`
+  return `${access.method} ${matchedPath(prefix, placement, exchange.request.path)}`
 }
 
 function matchedPath(

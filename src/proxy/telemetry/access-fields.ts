@@ -1,129 +1,100 @@
 /**
- * The fields of a line one by one, for lines that a policy shapes. Lines that nobody shapes are put
- * together in `access-line.ts` in one go; a test holds both to the same text.
+ * Visits the fields of an access log line one by one, for spans and for lines that a policy changes. Other
+ * lines are written in one go by `access-line.ts`. A test checks that both give the same text.
  */
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
-import type { AttributeChanges, AttributeValue } from '../../exchange/observe.ts'
-import { addressText, quote, statusOf, word } from './access-text.ts'
-import type { RequestFacts } from './types.ts'
+import type { ServerStream } from '../../engine/contracts/streams.ts'
+import { SocketPeer } from '../../engine/sockets/connection-ends.ts'
+import type { AccessRecord, StreamRecord, VisitField } from './types.ts'
 
-interface Field {
-  readonly name: string
-  readonly read: (facts: RequestFacts, exchange: ServerExchange) => string | number | undefined
-  /** Free text, which stands in quotes whatever it is. */
-  readonly isFree?: true
-}
-
-const field = (name: string, read: Field['read']): Field => ({ name, read })
-
-/** What is spoken, as far as the gateway understands it. */
-export function protocolOf({ protocol, record }: RequestFacts): string {
+/** Returns the protocol that the gateway reads: that of the backend's kind, or else `http` or `https`. */
+export function protocolOf({ protocol, record }: AccessRecord): string {
   return record?.protocol ?? protocol
 }
 
-const fieldsBefore: readonly Field[] = [
-  field('gateway', ({ gateway }) => gateway),
-  field('listener', ({ listener }) => listener),
-  field('route_rule', ({ rule }) => rule),
-  field('route', ({ route }) => route),
-  field('endpoint', ({ endpoint }) => endpoint),
-  field('src.addr', (_, { source }) => addressText(source)),
-  field('src.identity', ({ identity }) => identity),
-  field('http.method', ({ method }) => method),
-  field('http.host', ({ host }) => host),
-  field('http.path', ({ path }) => path),
-  field('http.version', (_, { request }) => `HTTP/${request.version}`),
-  field('http.status', (facts, exchange) => statusOf(exchange, facts) || undefined),
-  field('grpc.status', ({ grpcStatus }) => grpcStatus),
-  field('trace.id', ({ traceId }) => traceId),
-  field('span.id', ({ spanId }) => spanId),
-  field('jwt.sub', ({ subject }) => subject),
-  field('protocol', (facts) => protocolOf(facts)),
-]
+function visitPlace(record: StreamRecord, source: Address, visit: VisitField): void {
+  visit('gateway', record.gateway, false)
+  visit('listener', record.listener, false)
+  visit('route_rule', record.rule, false)
+  visit('route', record.route, false)
+  visit('endpoint', record.endpoint, false)
+  visit('src.addr', addressText(source), false)
+}
 
-const fieldsAfter: readonly Field[] = [
-  field('retry.attempt', ({ retries }) => retries || undefined),
-  { name: 'error', read: ({ error }) => error, isFree: true },
-  field('reason', ({ reason }) => (reason === 'Upstream' ? undefined : reason)),
-  field('duration', ({ durationMs }) => `${Math.trunc(durationMs)}ms`),
-]
+function visitOutcome(record: StreamRecord, visit: VisitField): void {
+  visit('error', record.error, true)
+  visit('reason', record.reason === 'Upstream' ? undefined : record.reason, false)
+  visit('duration', `${Math.trunc(record.durationMs)}ms`, false)
+}
 
-/** Visits every field in order, the backend's own among them; values may be absent or empty. */
-export function eachField(
-  facts: RequestFacts,
-  exchange: ServerExchange,
-  visit: (name: string, value: string | number | undefined, isFree: boolean) => void,
+/**
+ * Visits every field of a request in order, including those of the backend. Values may be undefined or
+ * empty.
+ */
+export function eachField(access: AccessRecord, exchange: ServerExchange, visit: VisitField): void {
+  visitPlace(access, exchange.source, visit)
+  visit('src.identity', access.identity, false)
+  visit('http.method', access.method, false)
+  visit('http.host', access.host, false)
+  visit('http.path', access.path, false)
+  visit('http.version', `HTTP/${exchange.request.version}`, false)
+  visit('http.status', statusOf(exchange, access) || undefined, false)
+  visit('grpc.status', access.grpcStatus, false)
+  visit('trace.id', access.traceId, false)
+  visit('span.id', access.spanId, false)
+  visit('jwt.sub', access.subject, false)
+  visit('protocol', protocolOf(access), false)
+  access.record?.eachField(visit)
+  visit('retry.attempt', access.retries || undefined, false)
+  visitOutcome(access, visit)
+}
+
+/** Visits every field of a connection or UDP session that was forwarded without being read. */
+export function eachStreamField(
+  access: StreamRecord,
+  stream: ServerStream,
+  visit: VisitField,
 ): void {
-  for (const { name, read, isFree = false } of fieldsBefore) {
-    visit(name, read(facts, exchange), isFree)
-  }
-  facts.record?.eachField(visit)
-  for (const { name, read, isFree = false } of fieldsAfter) {
-    visit(name, read(facts, exchange), isFree)
-  }
+  visitPlace(access, stream.source, visit)
+  visit('tls.sni', stream.serverName, false)
+  visit('protocol', stream.protocol, false)
+  visit('bytes.received', stream.receivedBytes, false)
+  visit('bytes.sent', stream.sentBytes, false)
+  visitOutcome(access, visit)
 }
 
-export type Write = (name: string, value: string | number, isFree: boolean) => string
-
-/** Defaults that are neither removed nor replaced, then what is added. */
-function shape(
-  exchange: ServerExchange,
-  facts: RequestFacts,
-  changes: AttributeChanges,
-  write: Write,
-  writeAdded: (name: string, value: AttributeValue) => string,
-): string {
-  const added = changes.added(exchange)
-  let line = ''
-  eachField(facts, exchange, (name, value, isFree) => {
-    if (changes.removed.has(name) || added.some(([replaced]) => replaced === name)) return
-    if (value !== undefined && value !== '') line += write(name, value, isFree)
-  })
-  for (const [name, value] of added) line += writeAdded(name, value)
-  return line
+export interface Address {
+  readonly address: string
+  readonly port: number
 }
 
-/** The JSON text of a value; integers keep all their digits. */
-function jsonText(value: AttributeValue): string {
-  if (typeof value === 'bigint') return value.toString()
-  if (typeof value === 'string') return quote(value)
-  if (typeof value === 'number') return Number.isFinite(value) ? `${value}` : `"${value}"`
-  if (typeof value === 'boolean') return `${value}`
-  if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`
-  const members = Object.entries(value).map(([name, item]) => `${quote(name)}:${jsonText(item)}`)
-  return `{${members.join(',')}}`
+/** Writes `address:port`, with brackets around IPv6 addresses. */
+export function addressText(of: Address): string {
+  if (of instanceof SocketPeer) return of.text
+  const { address, port } = of
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 }
 
-export const writeWord: Write = (name, value, isFree) => {
-  if (typeof value === 'number') return ` ${name}=${value}`
-  return isFree ? ` ${name}=${quote(value)}` : word(name, value)
+/** Returns the status for log and metrics: the status that was sent or, if none was, that of the error. */
+export function statusOf(exchange: ServerExchange, access: AccessRecord): number {
+  return access.status || exchange.error?.row.status || 0
 }
 
-/** A name or a value of a user: what would end it early, or looks quoted, stands in quotes. */
-const addedWord = (text: string): string =>
-  /[\s"=]/.test(text) ? quote(text) : word('', text).slice(2)
+// Matches characters that could be mistaken for the end of a value or of a line.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters must be quoted
+const unsafe = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029]/
 
-const writeAddedWord = (name: string, value: AttributeValue): string => {
-  const text = typeof value === 'string' ? value : jsonText(value)
-  const isData = typeof value === 'object'
-  return ` ${addedWord(name)}=${isData ? quote(text) : text === '' ? '""' : addedWord(text)}`
-}
+/** Matches control characters that JSON.stringify does not escape. */
+const unsafeInJson = /[\u007f-\u009f\u2028\u2029]/g
 
-export function shapedText(
-  exchange: ServerExchange,
-  facts: RequestFacts,
-  changes: AttributeChanges,
-): string {
-  return shape(exchange, facts, changes, writeWord, writeAddedWord)
-}
+export const quote = (value: string): string =>
+  JSON.stringify(value).replace(
+    unsafeInJson,
+    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
-export const writeMember = (name: string, value: AttributeValue): string =>
-  `,${quote(name)}:${jsonText(value)}`
-
-export function shapedJson(
-  exchange: ServerExchange,
-  facts: RequestFacts,
-  changes: AttributeChanges,
-): string {
-  return shape(exchange, facts, changes, writeMember, writeMember)
+/** Writes ` name=value`, quoted if necessary. Returns an empty text if there is no value. */
+export const word = (name: string, value: string | undefined): string => {
+  if (value === undefined || value === '') return ''
+  return unsafe.test(value) ? ` ${name}=${quote(value)}` : ` ${name}=${value}`
 }

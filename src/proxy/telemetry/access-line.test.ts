@@ -3,14 +3,14 @@ import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { AttributeChanges } from '../../exchange/observe.ts'
 import { type AccessLogFormat, lineFormats } from './access-line.ts'
-import type { RequestFacts } from './types.ts'
+import type { AccessRecord } from './types.ts'
 
 const time = '2026-01-02T03:04:05.678901Z'
 const source = { address: '10.0.0.9', port: 40_000 }
 const exchange = (error?: GatewayError) =>
   ({ source, request: { version: '1.1' }, error }) as unknown as ServerExchange
 
-const full: RequestFacts = {
+const full: AccessRecord = {
   gateway: 'default/public',
   listener: 'web',
   route: 'default/shop',
@@ -27,7 +27,7 @@ const full: RequestFacts = {
   path: '/carts?id=1',
 }
 
-const failed: RequestFacts = {
+const failed: AccessRecord = {
   reason: 'NotFound',
   error: 'route_not_found: "a" and\nb',
   status: 404,
@@ -39,10 +39,10 @@ const failed: RequestFacts = {
   path: '/',
 }
 
-describe('a line of the access log as text', () => {
+describe('an access log line as text', () => {
   const text = lineFormats.text
 
-  it('has the fields in their order, tabs before them and spaces between', () =>
+  it('has its fields in order, separated by tabs and spaces', () =>
     expect(text.request(time, exchange(), full)).toBe(
       `${time}\tinfo\trequest gateway=default/public listener=web route_rule=carts` +
         ' route=default/shop endpoint=10.1.2.3:8080 src.addr=10.0.0.9:40000 http.method=GET' +
@@ -50,7 +50,7 @@ describe('a line of the access log as text', () => {
         ' http.status=200 protocol=http duration=12ms\n',
     ))
 
-  it('leaves out what is absent, quotes the error and gives the reason of a refusal', () =>
+  it('omits missing fields, quotes the error and includes the reason of a refusal', () =>
     expect(text.request(time, exchange(), failed)).toBe(
       `${time}\tinfo\trequest src.addr=10.0.0.9:40000 http.method=GET http.host=x http.path=/` +
         ' http.version=HTTP/1.1 http.status=404 protocol=http' +
@@ -58,7 +58,7 @@ describe('a line of the access log as text', () => {
     ))
 
   it.each(['a b', 'a\nb', 'a\u001b[31mb', 'a\u0085b', 'a\u2028b'])(
-    'keeps %j in one value on one line',
+    'keeps the value %j on one line',
     (path) => {
       const line = text.request(time, exchange(), { ...failed, path })
       const value = / http\.path=("(?:[^"\\]|\\.)*") http\.version=/.exec(line)?.[1]
@@ -69,7 +69,7 @@ describe('a line of the access log as text', () => {
     },
   )
 
-  it('takes the status of the error where the client got none', () => {
+  it('has the status of the error if the client got no status', () => {
     const gone = { ...failed, status: 0 }
     expect(text.request(time, exchange(new GatewayError('client_closed')), gone)).toContain(
       ' http.status=499 ',
@@ -82,17 +82,17 @@ describe('a line of the access log as text', () => {
     expect(text.request(time, v6, failed)).toContain(' src.addr=[::1]:5 ')
   })
 
-  it('has a line for a head that could not be read', () =>
+  it('is written for a head that cannot be parsed', () =>
     expect(text.badHead(time, source, new GatewayError('bad_request', 'bare LF'), 'http')).toBe(
       `${time}\tinfo\trequest src.addr=10.0.0.9:40000 http.status=400 protocol=http` +
         ' error="invalid request: bare LF" reason=InvalidRequest duration=0ms\n',
     ))
 })
 
-describe('a line of the access log as JSON', () => {
+describe('an access log line as JSON', () => {
   const json = lineFormats.json
 
-  it('is one object with the same fields at the top, in the same order', () => {
+  it('is one flat object with the same fields in the same order', () => {
     const line = json.request(time, exchange(), full)
     expect(line.endsWith('}\n')).toBe(true)
     expect(Object.entries(JSON.parse(line))).toEqual([
@@ -115,31 +115,31 @@ describe('a line of the access log as JSON', () => {
     ])
   })
 
-  it('stays one line and valid whatever a client sends', () => {
+  it('is always one valid line, whatever a client sends', () => {
     const path = '/"\\\n\u0001\u2028é'
     const line = json.request(time, exchange(), { ...failed, path })
     expect(line.indexOf('\n')).toBe(line.length - 1)
     expect(JSON.parse(line)).toMatchObject({ 'http.path': path, error: failed.error })
   })
 
-  it('has a line for a head that could not be read', () =>
+  it('is written for a head that cannot be parsed', () =>
     expect(
       JSON.parse(json.badHead(time, source, new GatewayError('headers_too_large'), 'https')),
     ).toMatchObject({ 'http.status': 431, reason: 'InvalidRequest', protocol: 'https' }))
 })
 
-describe('a line that a policy shapes', () => {
+describe('an access log line that a policy changes', () => {
   const shaped = (
     format: AccessLogFormat,
-    facts: RequestFacts,
+    access: AccessRecord,
     changes: Partial<AttributeChanges>,
   ) =>
-    lineFormats[format].shaped(time, exchange(), facts, {
+    lineFormats[format].shaped(time, exchange(), access, {
       removed: new Set(),
       added: () => [],
       ...changes,
     })
-  const rich: RequestFacts = {
+  const rich: AccessRecord = {
     ...full,
     ...failed,
     identity: 'spiffe://a/ns/b/sa/c d',
@@ -150,13 +150,18 @@ describe('a line that a policy shapes', () => {
     retries: 2,
   }
 
-  it.each(['text', 'json'] as const)('is the same in %s where nothing is changed', (format) => {
-    for (const facts of [full, failed, rich, { ...rich, status: 0, host: '' }]) {
-      expect(shaped(format, facts, {})).toBe(lineFormats[format].request(time, exchange(), facts))
-    }
-  })
+  it.each(['text', 'json'] as const)(
+    'is the same in %s if the policy changes nothing',
+    (format) => {
+      for (const access of [full, failed, rich, { ...rich, status: 0, host: '' }]) {
+        expect(shaped(format, access, {})).toBe(
+          lineFormats[format].request(time, exchange(), access),
+        )
+      }
+    },
+  )
 
-  it('leaves out what is removed, and ends with what is added', () => {
+  it('omits removed attributes and ends with added ones', () => {
     const changes: Partial<AttributeChanges> = {
       removed: new Set(['http.path', 'gateway', 'unknown']),
       added: () => [

@@ -1,40 +1,97 @@
 /**
- * One line of the access log, as text or as JSON. The fields and their order are fixed; absent
- * values are left out. Lines are put together by hand: no object and no generic serialiser on the
- * path of every request.
+ * Writes lines of the access log, as text or as JSON. Fields and their order are fixed. Fields without a
+ * value are omitted. Lines without changes of a policy are built by hand, without an object or serializer
+ * per request.
  */
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
+import type { ServerStream } from '../../engine/contracts/streams.ts'
 import type { GatewayError } from '../../errors/index.ts'
-import type { AttributeChanges } from '../../exchange/observe.ts'
+import type { AttributeChanges, AttributeValue } from '../../exchange/observe.ts'
 import {
+  type Address,
+  addressText,
+  eachField,
+  eachStreamField,
   protocolOf,
-  shapedJson,
-  shapedText,
-  type Write,
-  writeMember,
-  writeWord,
+  quote,
+  statusOf,
+  word,
 } from './access-fields.ts'
-import { type Address, addressText, quote, statusOf, word } from './access-text.ts'
-import type { RequestFacts } from './types.ts'
+import type { AccessRecord, StreamRecord, VisitField } from './types.ts'
 
 export type AccessLogFormat = 'text' | 'json'
 
-/** Makes one line, with its line feed. */
-interface LineFormat {
-  request(time: string, exchange: ServerExchange, facts: RequestFacts): string
-  /** As `request`, shaped by a policy. */
+type Write = (name: string, value: string | number, isFree: boolean) => string
+
+interface LineParts {
+  /** Returns the start of a line, before its fields. */
+  begin(time: string): string
+  readonly end: string
+  readonly write: Write
+  /** Writes a field that a policy adds. */
+  readonly writeAdded: (name: string, value: AttributeValue) => string
+  /** Writes all fields of a request, if no policy changes them. */
+  fields(exchange: ServerExchange, access: AccessRecord): string
+}
+
+/** Writes whole lines, including their line feed. */
+class LineFormat {
+  readonly #parts: LineParts
+
+  constructor(parts: LineParts) {
+    this.#parts = parts
+  }
+
+  request(time: string, exchange: ServerExchange, access: AccessRecord): string {
+    const { fields, end } = this.#parts
+    return this.#parts.begin(time) + fields(exchange, access) + end
+  }
+
+  /** Writes a line without the fields that the policy removes or replaces, and with those that it adds. */
   shaped(
     time: string,
     exchange: ServerExchange,
-    facts: RequestFacts,
+    access: AccessRecord,
     changes: AttributeChanges,
-  ): string
-  /** A connection whose request head could not be read. */
-  badHead(time: string, source: Address, error: GatewayError, protocol: 'http' | 'https'): string
+  ): string {
+    const { write, writeAdded, end } = this.#parts
+    const added = changes.added(exchange)
+    let line = this.#parts.begin(time)
+    eachField(access, exchange, (name, value, isFree) => {
+      if (changes.removed.has(name) || added.some(([replaced]) => replaced === name)) return
+      if (value !== undefined && value !== '') line += write(name, value, isFree)
+    })
+    for (const [name, value] of added) line += writeAdded(name, value)
+    return line + end
+  }
+
+  /** Writes the line of a connection whose request head could not be read. */
+  badHead(time: string, source: Address, error: GatewayError, protocol: 'http' | 'https'): string {
+    return this.#line(time, (visit) => {
+      visit('src.addr', addressText(source), false)
+      visit('http.status', error.row.status, false)
+      visit('protocol', protocol, false)
+      visit('error', error.message, true)
+      visit('reason', error.row.reason, false)
+      visit('duration', '0ms', false)
+    })
+  }
+
+  stream(time: string, stream: ServerStream, access: StreamRecord): string {
+    return this.#line(time, (visit) => eachStreamField(access, stream, visit))
+  }
+
+  #line(time: string, visitAll: (visit: VisitField) => void): string {
+    let line = this.#parts.begin(time)
+    visitAll((name, value, isFree) => {
+      if (value !== undefined && value !== '') line += this.#parts.write(name, value, isFree)
+    })
+    return line + this.#parts.end
+  }
 }
 
-/** A word whose values are few and come again: the last one is kept. */
-function repeatedWord(name: string): (value: string | undefined) => string {
+/** Returns a function that caches the text of the last value, because few values occur and they repeat. */
+function cachedWord(name: string): (value: string | undefined) => string {
   let last: string | undefined
   let text = ''
   return (value) => {
@@ -46,21 +103,23 @@ function repeatedWord(name: string): (value: string | undefined) => string {
   }
 }
 
-/** The place and the destination of a request: as for words, they come again together. */
-function repeatedPlace(): (facts: RequestFacts) => string {
-  let last: RequestFacts | undefined
+/**
+ * Returns a function that caches the text of the last listener, route and endpoint, which repeat together.
+ */
+function cachedPlaceWords(): (access: AccessRecord) => string {
+  let last: AccessRecord | undefined
   let text = ''
-  return (facts) => {
+  return (access) => {
     const isSame =
       last !== undefined &&
-      facts.endpoint === last.endpoint &&
-      facts.rule === last.rule &&
-      facts.route === last.route &&
-      facts.listener === last.listener &&
-      facts.gateway === last.gateway
+      access.endpoint === last.endpoint &&
+      access.rule === last.rule &&
+      access.route === last.route &&
+      access.listener === last.listener &&
+      access.gateway === last.gateway
     if (isSame) return text
-    last = facts
-    const { gateway, listener, rule, route, endpoint } = facts
+    last = access
+    const { gateway, listener, rule, route, endpoint } = access
     text =
       word('gateway', gateway) +
       word('listener', listener) +
@@ -72,16 +131,13 @@ function repeatedPlace(): (facts: RequestFacts) => string {
 }
 
 const words = {
-  place: repeatedPlace(),
-  method: repeatedWord('http.method'),
-  host: repeatedWord('http.host'),
+  place: cachedPlaceWords(),
+  method: cachedWord('http.method'),
+  host: cachedWord('http.host'),
 }
 
-export const quoted = (name: string, value: string | undefined): string =>
-  value === undefined ? '' : ` ${name}=${quote(value)}`
-
-/** The fields of the backend's kind; most requests have none. */
-function recordText({ record }: RequestFacts, write: Write): string {
+/** Writes the fields of the backend's kind. Most requests have none. */
+function recordText({ record }: AccessRecord, write: Write): string {
   if (record === undefined) return ''
   let text = ''
   record.eachField((name, value, isFree) => {
@@ -90,105 +146,119 @@ function recordText({ record }: RequestFacts, write: Write): string {
   return text
 }
 
-const textFormat: LineFormat = {
-  request(time, exchange, facts) {
-    const status = statusOf(exchange, facts)
+const writeWord: Write = (name, value, isFree) => {
+  if (typeof value === 'number') return ` ${name}=${value}`
+  return isFree ? ` ${name}=${quote(value)}` : word(name, value)
+}
+
+/** Writes a name or value from a policy. It is quoted if it contains white space, `"` or `=`. */
+const addedWord = (text: string): string =>
+  /[\s"=]/.test(text) ? quote(text) : word('', text).slice(2)
+
+const textFormat = new LineFormat({
+  begin: (time) => `${time}\tinfo\trequest`,
+  end: '\n',
+  write: writeWord,
+  writeAdded(name, value) {
+    const text = typeof value === 'string' ? value : jsonText(value)
+    const isData = typeof value === 'object'
+    return ` ${addedWord(name)}=${isData ? quote(text) : text === '' ? '""' : addedWord(text)}`
+  },
+  fields(exchange, access) {
+    const status = statusOf(exchange, access)
     return (
-      `${time}\tinfo\trequest` +
-      words.place(facts) +
+      words.place(access) +
       ` src.addr=${addressText(exchange.source)}` +
-      word('src.identity', facts.identity) +
-      words.method(facts.method) +
-      words.host(facts.host) +
-      word('http.path', facts.path) +
+      word('src.identity', access.identity) +
+      words.method(access.method) +
+      words.host(access.host) +
+      word('http.path', access.path) +
       ` http.version=HTTP/${exchange.request.version}` +
       (status === 0 ? '' : ` http.status=${status}`) +
-      (facts.grpcStatus === undefined ? '' : ` grpc.status=${facts.grpcStatus}`) +
-      word('trace.id', facts.traceId) +
-      word('span.id', facts.spanId) +
-      word('jwt.sub', facts.subject) +
-      ` protocol=${protocolOf(facts)}` +
-      recordText(facts, writeWord) +
-      (facts.retries === 0 ? '' : ` retry.attempt=${facts.retries}`) +
-      quoted('error', facts.error) +
-      (facts.reason === 'Upstream' ? '' : word('reason', facts.reason)) +
-      ` duration=${Math.trunc(facts.durationMs)}ms\n`
+      (access.grpcStatus === undefined ? '' : ` grpc.status=${access.grpcStatus}`) +
+      word('trace.id', access.traceId) +
+      word('span.id', access.spanId) +
+      word('jwt.sub', access.subject) +
+      ` protocol=${protocolOf(access)}` +
+      recordText(access, writeWord) +
+      (access.retries === 0 ? '' : ` retry.attempt=${access.retries}`) +
+      (access.error === undefined ? '' : ` error=${quote(access.error)}`) +
+      (access.reason === 'Upstream' ? '' : word('reason', access.reason)) +
+      ` duration=${Math.trunc(access.durationMs)}ms`
     )
   },
-  shaped(time, exchange, facts, changes) {
-    return `${time}\tinfo\trequest${shapedText(exchange, facts, changes)}\n`
-  },
-  badHead(time, source, error, protocol) {
-    return (
-      `${time}\tinfo\trequest src.addr=${addressText(source)} http.status=${error.row.status}` +
-      ` protocol=${protocol} error=${quote(error.message)} reason=${error.row.reason}` +
-      ' duration=0ms\n'
-    )
-  },
+})
+
+/** Returns the JSON text of a value. Integers keep all their digits. */
+function jsonText(value: AttributeValue): string {
+  if (typeof value === 'bigint') return value.toString()
+  if (typeof value === 'string') return quote(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? `${value}` : `"${value}"`
+  if (typeof value === 'boolean') return `${value}`
+  if (Array.isArray(value)) return `[${value.map(jsonText).join(',')}]`
+  const members = Object.entries(value).map(([name, item]) => `${quote(name)}:${jsonText(item)}`)
+  return `{${members.join(',')}}`
 }
 
-export const member = (name: string, value: string | undefined): string =>
+const writeMember = (name: string, value: AttributeValue): string =>
+  `,${quote(name)}:${jsonText(value)}`
+
+const member = (name: string, value: string | undefined): string =>
   value === undefined || value === '' ? '' : `,"${name}":${quote(value)}`
 
-const jsonFormat: LineFormat = {
-  request(time, exchange, facts) {
-    const status = statusOf(exchange, facts)
+const jsonFormat = new LineFormat({
+  begin: (time) => `{"level":"info","time":"${time}","scope":"request"`,
+  end: '}\n',
+  write: writeMember,
+  writeAdded: writeMember,
+  fields(exchange, access) {
+    const status = statusOf(exchange, access)
     return (
-      `{"level":"info","time":"${time}","scope":"request"` +
-      member('gateway', facts.gateway) +
-      member('listener', facts.listener) +
-      member('route_rule', facts.rule) +
-      member('route', facts.route) +
-      member('endpoint', facts.endpoint) +
+      member('gateway', access.gateway) +
+      member('listener', access.listener) +
+      member('route_rule', access.rule) +
+      member('route', access.route) +
+      member('endpoint', access.endpoint) +
       `,"src.addr":"${addressText(exchange.source)}"` +
-      member('src.identity', facts.identity) +
-      member('http.method', facts.method) +
-      member('http.host', facts.host) +
-      member('http.path', facts.path) +
+      member('src.identity', access.identity) +
+      member('http.method', access.method) +
+      member('http.host', access.host) +
+      member('http.path', access.path) +
       `,"http.version":"HTTP/${exchange.request.version}"` +
       (status === 0 ? '' : `,"http.status":${status}`) +
-      (facts.grpcStatus === undefined ? '' : `,"grpc.status":${facts.grpcStatus}`) +
-      member('trace.id', facts.traceId) +
-      member('span.id', facts.spanId) +
-      member('jwt.sub', facts.subject) +
-      `,"protocol":"${protocolOf(facts)}"` +
-      recordText(facts, writeMember) +
-      (facts.retries === 0 ? '' : `,"retry.attempt":${facts.retries}`) +
-      member('error', facts.error) +
-      (facts.reason === 'Upstream' ? '' : member('reason', facts.reason)) +
-      `,"duration":"${Math.trunc(facts.durationMs)}ms"}\n`
+      (access.grpcStatus === undefined ? '' : `,"grpc.status":${access.grpcStatus}`) +
+      member('trace.id', access.traceId) +
+      member('span.id', access.spanId) +
+      member('jwt.sub', access.subject) +
+      `,"protocol":"${protocolOf(access)}"` +
+      recordText(access, writeMember) +
+      (access.retries === 0 ? '' : `,"retry.attempt":${access.retries}`) +
+      member('error', access.error) +
+      (access.reason === 'Upstream' ? '' : member('reason', access.reason)) +
+      `,"duration":"${Math.trunc(access.durationMs)}ms"`
     )
   },
-  shaped(time, exchange, facts, changes) {
-    const fields = shapedJson(exchange, facts, changes)
-    return `{"level":"info","time":"${time}","scope":"request"${fields}}\n`
-  },
-  badHead(time, source, error, protocol) {
-    return (
-      `{"level":"info","time":"${time}","scope":"request","src.addr":"${addressText(source)}"` +
-      `,"http.status":${error.row.status},"protocol":"${protocol}"` +
-      `,"error":${quote(error.message)},"reason":"${error.row.reason}"` +
-      ',"duration":"0ms"}\n'
-    )
-  },
-}
+})
 
 export const lineFormats: Readonly<Record<AccessLogFormat, LineFormat>> = {
   text: textFormat,
   json: jsonFormat,
 }
 
-/** The line of an exchange as its policy wants it; undefined where that wants none. */
+/**
+ * Returns the line of an exchange with the changes of the policy; undefined if the policy skips the
+ * exchange.
+ */
 export function requestLine(
   format: LineFormat,
   clock: { at(monotonicMs: number): string },
   exchange: ServerExchange,
-  facts: RequestFacts,
+  access: AccessRecord,
 ): string | undefined {
-  const { accessLog } = facts
-  if (accessLog === undefined) return format.request(clock.at(exchange.endedAt), exchange, facts)
-  if (!accessLog.accepts(exchange)) return undefined
-  return accessLog.changes === undefined
-    ? format.request(clock.at(exchange.endedAt), exchange, facts)
-    : format.shaped(clock.at(exchange.endedAt), exchange, facts, accessLog.changes)
+  const { accessLog } = access
+  if (accessLog?.accepts(exchange) === false) return undefined
+  const time = clock.at(exchange.endedAt)
+  return accessLog?.changes === undefined
+    ? format.request(time, exchange, access)
+    : format.shaped(time, exchange, access, accessLog.changes)
 }

@@ -20,14 +20,14 @@ describe('AccessLog', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('writes a lone line within a short time, without being asked to', async () => {
+  it('writes a single line after a short time without a flush', async () => {
     const log = new AccessLog({ fd, isShared: false })
     log.write('one\n')
     await eventually(() => expect(read()).toBe('one\n'))
     await log.close()
   })
 
-  it('keeps order and loses nothing over many batches', async () => {
+  it('keeps the order and loses no line over many batches', async () => {
     const log = new AccessLog({ fd, isShared: false })
     const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at} ${'x'.repeat(at % 300)}\n`)
     for (const line of lines) log.write(line)
@@ -36,7 +36,7 @@ describe('AccessLog', () => {
     expect(log.droppedLines).toBe(0)
   })
 
-  it('writes what is left when the thread is about to end', async () => {
+  it('writes remaining lines synchronously on flushSync', async () => {
     const log = new AccessLog({ fd, isShared: false })
     log.write('last\n')
     log.flushSync()
@@ -44,7 +44,7 @@ describe('AccessLog', () => {
     await log.close()
   })
 
-  it('writes to a shared pipe in pieces that stay whole', async () => {
+  it('writes complete lines to a pipe that several writers share', async () => {
     const fifo = join(folder, 'pipe')
     await new Promise((resolve) => spawn('mkfifo', [fifo]).once('exit', resolve))
     const reader = spawn('cat', [fifo], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -69,7 +69,7 @@ describe('AccessLog', () => {
     }
   })
 
-  it('counts what it cannot write once the reader has gone, and lives on', async () => {
+  it('counts dropped lines once the reader has gone, and does not fail', async () => {
     const fifo = join(folder, 'pipe')
     await new Promise((resolve) => spawn('mkfifo', [fifo]).once('exit', resolve))
     const reader = spawn('head', ['-c', '1', fifo], { stdio: 'ignore' })

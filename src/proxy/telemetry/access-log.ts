@@ -1,38 +1,41 @@
 /**
- * The access log's way out. Lines are gathered and handed to the file descriptor in batches, when
- * enough have come together or after 100 ms; only a kill -9 or a reader that never reads loses any.
+ * Writes the access log to a file descriptor in batches. A batch is written when it is full, or after 100
+ * ms. Lines are lost only if the process is killed or the reader does not read.
  */
 import { fstatSync } from 'node:fs'
-// The package is CommonJS: Node finds no named export in it.
+// The package is CommonJS, so Node finds no named exports.
 import sonicBoom from 'sonic-boom'
 
 const { SonicBoom } = sonicBoom
 
-/** Batches below PIPE_BUF are written whole even where several threads share one pipe. */
+/** PIPE_BUF: maximum size that is written atomically to a pipe that threads share. */
 const atomicBytes = 4_096
 const batchBytes = 64 * 1_024
-/** A batch below this is copied, so that its buffer can be filled again. */
+/**
+ * Maximum size of a batch that is copied, so that its buffer can be reused. Larger batches are passed as
+ * they are.
+ */
 const copiedBytes = 16 * 1_024
-/** UTF-8 needs at most so many bytes for a unit of a string. */
-const mostBytesPerUnit = 3
+/** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
+const maxBytesPerUnit = 3
 const lineFeed = 0x0a
 const flushEveryMs = 100
-/** A reader that does not read may cost this much memory; what comes after is dropped and counted. */
-const mostPendingBytes = 64 * 1_048_576
+/** Maximum size of lines that wait for a slow reader. Further lines are dropped and counted. */
+const maxPendingBytes = 64 * 1_048_576
 
 interface AccessLogOptions {
   readonly fd: number
-  /** Do other threads write to the same descriptor? */
+  /** Do other threads write to the same file descriptor? */
   readonly isShared: boolean
 }
 
 export class AccessLog {
-  /** Lines that were lost: the reader is gone, or does not read. */
+  /** Number of lines that were dropped because the reader is gone or does not read. */
   droppedLines = 0
   readonly #fd: number
   readonly #sink: InstanceType<typeof SonicBoom>
   readonly #timer: NodeJS.Timeout
-  /** Lines that are not handed over yet, as bytes: a string of many parts is slow to grow. */
+  /** Lines of the next batch. They are stored as bytes, because appending to long strings is slow. */
   #pending: Buffer
   #pendingBytes = 0
   #pendingLines = 0
@@ -42,7 +45,7 @@ export class AccessLog {
     this.#fd = fd
     const maxWrite = isShared && fstatSync(fd).isFIFO() ? atomicBytes : batchBytes
     this.#pending = Buffer.allocUnsafeSlow(Math.min(batchBytes, maxWrite))
-    this.#sink = new SonicBoom({ fd, maxWrite, maxLength: mostPendingBytes, contentMode: 'buffer' })
+    this.#sink = new SonicBoom({ fd, maxWrite, maxLength: maxPendingBytes, contentMode: 'buffer' })
     this.#sink.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE' || error.code === 'EBADF') this.#isOpen = false
     })
@@ -53,12 +56,12 @@ export class AccessLog {
     this.#timer.unref()
   }
 
-  /** Takes one line with its line feed. */
+  /** Writes one line, which includes its line feed. */
   write(line: string): void {
-    const most = line.length * mostBytesPerUnit
-    if (this.#pending.length - this.#pendingBytes < most) this.#handOver()
+    const maxBytes = line.length * maxBytesPerUnit
+    if (this.#pending.length - this.#pendingBytes < maxBytes) this.#handOver()
     this.#pendingLines++
-    if (most <= this.#pending.length) {
+    if (maxBytes <= this.#pending.length) {
       this.#pendingBytes += this.#pending.write(line, this.#pendingBytes)
     } else this.#send(Buffer.from(line))
   }
@@ -75,21 +78,21 @@ export class AccessLog {
   }
 
   #send(batch: Buffer): void {
-    // Its types know of text alone.
+    // The types of the package allow only text, but it accepts bytes.
     if (this.#isOpen) this.#sink.write(batch as Uint8Array as never)
     else this.droppedLines += this.#pendingLines
     this.#pendingLines = 0
   }
 
-  /** Resolves when everything so far is with the operating system. */
+  /** Resolves when all lines that were written before are flushed. */
   flush(): Promise<void> {
     this.#handOver()
     if (!this.#isOpen) return Promise.resolve()
-    // An error has been counted already; whoever flushes wants to go on.
+    // Errors were already counted, so a flush never fails.
     return new Promise((resolve) => this.#sink.flush(() => resolve()))
   }
 
-  /** For the moment before the process or the thread ends; blocks. */
+  /** Writes all waiting lines synchronously. Called before the process or thread ends. */
   flushSync(): void {
     if (!this.#isOpen) return
     const rest = this.#pending.subarray(0, this.#pendingBytes)
@@ -98,16 +101,16 @@ export class AccessLog {
     try {
       this.#sink.flushSync()
       if (rest.length === 0) return
-      // Handed to the sink it would go to another thread, for which nobody waits any more.
+      // The sink writes asynchronously, which would not finish before the end.
       const last = new SonicBoom({ fd: this.#fd, sync: true, contentMode: 'buffer' })
       last.write(rest as Uint8Array as never)
       last.flushSync()
     } catch {
-      // Nobody is left to tell.
+      // The process ends, so the error cannot be reported.
     }
   }
 
-  /** Flushes and takes no more timers; the descriptor stays open, others may use it. */
+  /** Flushes all lines and stops the timer. The file descriptor stays open for other users. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.flush()

@@ -1,12 +1,12 @@
 /**
- * Every metric, as data: the writer, the sums over workers and the docs follow from it. Names get
- * the prefix `sluice_`.
+ * All metrics, for the workers, the Prometheus writer and the docs. Exported names have the prefix
+ * `sluice_`.
  */
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels: readonly string[]
-  /** Upper bounds in ascending order, `+Inf` left out; only for histograms. */
+  /** Upper bounds of a histogram in ascending order, without `+Inf`. */
   readonly buckets?: readonly number[]
 }
 
@@ -24,7 +24,7 @@ const connects = [
   0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.5, 1, 2, 4, 8,
 ]
 
-/** `gen_ai_system` is the former name of the provider's label. */
+/** `gen_ai_system` is the old name of the provider label. */
 const modelLabels = [
   'gen_ai_operation_name',
   'gen_ai_provider_name',
@@ -234,13 +234,13 @@ export const metricDefinitions = {
 export type MetricName = keyof typeof metricDefinitions
 
 /**
- * One label combination. `values` is the number of a counter or gauge; of a histogram the count of
- * each bucket (not cumulative, the last one beyond all bounds) and then the sum.
+ * The values of one label combination. A counter or gauge has one value. A histogram has the count of each
+ * bucket (not cumulative; the last count is for values beyond all bounds), followed by the sum.
  */
 export interface Series {
   readonly labels: readonly string[]
   readonly values: readonly number[]
 }
 
-/** What a worker answers to a scrape. */
+/** All series of a worker or of the main thread. */
 export type MetricsSnapshot = Partial<Record<MetricName, readonly Series[]>>

@@ -31,7 +31,7 @@ describe('TimedCounters', () => {
     ])
   })
 
-  it('counts everything beyond its bound as one series', () => {
+  it('counts label combinations above the limit as one overflow series', () => {
     const counters = new TimedCounters([1], describeLabels, 2)
     for (const label of ['a', 'b', 'c', 'd', 'a']) counters.record([label, 'x'], 0, 0)
     expect(counters.snapshot().map(({ count }) => [count.labels, count.values[0]])).toEqual([
@@ -68,7 +68,7 @@ describe('writePrometheus', () => {
         'sluice_build_info{tag="a\\"\\\\\\nb"} 1\n',
     ))
 
-  it('writes metrics without labels, and leaves out those without a series', () =>
+  it('writes metrics without labels, and omits metrics without a series', () =>
     expect(writePrometheus({ workers: [{ labels: [], values: [2] }], requests_total: [] })).toBe(
       '# HELP sluice_workers Worker threads that serve traffic.\n' +
         '# TYPE sluice_workers gauge\nsluice_workers 2\n',

@@ -1,4 +1,4 @@
-/** Sums over workers, and their text for Prometheus. */
+/** Adds up the snapshots of workers, and writes them in the text format of Prometheus. */
 import { labelText, metricHead } from '../../base/prometheus.ts'
 import {
   type MetricDefinition,
@@ -10,7 +10,7 @@ import {
 
 const names = Object.keys(metricDefinitions) as MetricName[]
 
-/** Adds up snapshots, series by series. */
+/** Adds up snapshots series by series. */
 export function sumSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
   const sums: Partial<Record<MetricName, readonly Series[]>> = {}
   for (const name of names) {
@@ -50,7 +50,7 @@ function histogramLines(name: string, definition: MetricDefinition, series: Seri
   return `${lines}${name}_sum${own} ${sum}\n${name}_count${own} ${total}\n`
 }
 
-/** The text of a scrape; metrics without a series are left out. */
+/** Writes a snapshot as text. Metrics without series are omitted. */
 export function writePrometheus(snapshot: MetricsSnapshot): string {
   let text = ''
   for (const short of names) {

@@ -1,14 +1,19 @@
 /**
- * Counts, times and bytes of what has ended, such as requests. The label combination is found by walking a tree of the values, so
- * that no key string is built per request; every node remembers its last child, because traffic
- * repeats itself.
+ * Counts, durations and bytes of finished requests and other events, by label combination. A combination is
+ * found in a tree of label values, so that no key is built for each request. Every node caches its last
+ * child, because traffic repeats itself.
  */
-import type { Series } from './metric-definitions.ts'
+import {
+  type MetricDefinition,
+  type MetricName,
+  metricDefinitions,
+  type Series,
+} from './metric-definitions.ts'
 
 export type Label = string | number
 
 class Node {
-  /** Absent as long as the last child is the only one, as it is for most of thousands of routes. */
+  /** Undefined while there is only one child, which is cached below. That is so for most routes. */
   #children: Map<Label, Node> | undefined
   #lastLabel: Label | undefined
   #lastChild: Node | undefined
@@ -37,12 +42,12 @@ class Node {
   }
 }
 
-/** Slots of a leaf before its buckets. */
+/** Positions in the memory of a leaf: count, bytes, seconds, then one count for each bucket. */
 const countAt = 0
 const bytesAt = 1
 const secondsAt = 2
 const bucketsAt = 3
-/** Leaves whose numbers stand in one block of memory; each block has a price of its own. */
+/** Number of leaves that share one block of memory, because each block has an overhead. */
 const leavesAtOnce = 64
 
 /** The counters of one label combination. */
@@ -91,7 +96,7 @@ interface TimedSnapshot {
   readonly duration: Series
 }
 
-/** Stands for every combination beyond the bound. */
+/** Value of all labels of the combinations beyond the limit. */
 const overflow = 'overflow'
 
 export class TimedCounters {
@@ -99,29 +104,29 @@ export class TimedCounters {
   readonly #leaves: Leaf[] = []
   readonly #bounds: readonly number[]
   readonly #describe: (labels: readonly Label[]) => readonly string[]
-  readonly #most: number
+  readonly #maxCombinations: number
   #overflow: Leaf | undefined
-  /** Of the leaves that were made last. */
+  /** Memory of the newest leaves. */
   #block = new Float64Array(0)
 
   /**
-   * `bounds`: upper bounds of the duration's buckets, in seconds. `describe`: the texts of a label
-   * combination, asked for once. `most`: how many combinations are kept apart.
+   * `bounds` are the upper bounds of the duration buckets, in seconds. `describe` is called once for each
+   * label combination and returns the texts of its labels. `maxCombinations` limits the combinations;
+   * further ones are counted together.
    */
   constructor(
     bounds: readonly number[],
     describe: (labels: readonly Label[]) => readonly string[],
-    most = 10_000,
+    maxCombinations = 10_000,
   ) {
     this.#bounds = bounds
     this.#describe = describe
-    this.#most = most
+    this.#maxCombinations = maxCombinations
   }
 
-  /** Counts one. */
   record(labels: readonly Label[], seconds: number, bytes: number): void {
     let node: Node | undefined = this.#root
-    // By index: an iterator would be the larger part of the work.
+    // Loop by index, because an iterator would take most of the time.
     for (let at = 0; at < labels.length && node !== undefined; at++) {
       node = node.find(labels[at] ?? '')
     }
@@ -130,7 +135,7 @@ export class TimedCounters {
   }
 
   #leafFor(labels: readonly Label[]): Leaf {
-    if (this.#leaves.length >= this.#most) {
+    if (this.#leaves.length >= this.#maxCombinations) {
       this.#overflow ??= this.#newLeaf(this.#describe(labels).map(() => overflow))
       return this.#overflow
     }
@@ -158,4 +163,25 @@ export class TimedCounters {
   snapshot(): readonly TimedSnapshot[] {
     return this.#leaves.map((leaf) => leaf.snapshot())
   }
+
+  counts(): readonly Series[] {
+    return this.snapshot().map(({ count }) => count)
+  }
+
+  durations(): readonly Series[] {
+    return this.snapshot().map(({ duration }) => duration)
+  }
+
+  /** Returns the sums of the bytes, or of the values that were recorded instead of bytes. */
+  sums(): readonly Series[] {
+    return this.snapshot().map(({ bytes }) => bytes)
+  }
+}
+
+const plainTexts = (labels: readonly Label[]): readonly string[] => labels.map(String)
+
+/** Makes counters with the duration buckets of a metric. */
+export function timedCounters(metric: MetricName, describe = plainTexts): TimedCounters {
+  const { buckets = [] }: MetricDefinition = metricDefinitions[metric]
+  return new TimedCounters(buckets, describe)
 }

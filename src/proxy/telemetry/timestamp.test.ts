@@ -17,8 +17,8 @@ function clocks() {
   }
 }
 
-describe('time stamps of the access log', () => {
-  it('are RFC 3339 in UTC with six digits', () => {
+describe('timestamps of the access log', () => {
+  it('have the format of RFC 3339 in UTC with microseconds', () => {
     const { timestamps, advance } = clocks()
     expect(timestamps.now()).toBe('2026-01-02T03:04:05.000000Z')
     advance(0.25)
@@ -29,7 +29,7 @@ describe('time stamps of the access log', () => {
     expect(timestamps.now()).toBe('2026-01-02T03:04:06.000250Z')
   })
 
-  it('follow a wall clock that was set', () => {
+  it('follow the wall clock if it is changed', () => {
     const { timestamps, advance } = clocks()
     timestamps.now()
     advance(1_000, 3_600_000)

@@ -1,12 +1,12 @@
-// The global is looked up by an accessor each time.
+// The global `performance` is a getter, which is slower.
 import { performance } from 'node:perf_hooks'
 
-/** Every number below 1,000 in three digits: writing a number takes longer than looking it up. */
+/** All numbers below 1,000 with three digits, because a lookup is faster than formatting. */
 const threeDigits = Array.from({ length: 1_000 }, (_, number) => `${number}`.padStart(3, '0'))
 
 /**
- * RFC 3339 UTC with microseconds, as the access log writes it. The part up to the second is made
- * once a second; the finer part comes from the monotonic clock, set by the wall clock each second.
+ * Writes RFC 3339 timestamps in UTC with microseconds. The part up to the second is cached until the second
+ * ends. The fraction comes from the monotonic clock, which is set by the wall clock once per second.
  */
 export class Timestamps {
   readonly #wallMs: () => number
@@ -25,7 +25,7 @@ export class Timestamps {
     return this.at(this.#monotonicMs())
   }
 
-  /** The same for a moment of the monotonic clock that has just been. */
+  /** Returns the timestamp for a recent time of the monotonic clock. */
   at(monotonicMs: number): string {
     let micros = Math.floor((this.#offsetMs + monotonicMs) * 1_000)
     let second = Math.floor(micros / 1_000_000)

@@ -1,5 +1,4 @@
-/** What the data plane tells access log and metrics; implemented beside this file, or by a test. */
-
+/** The data that the data plane reports to the access log and metrics. */
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { ServerStream } from '../../engine/contracts/streams.ts'
 import type { GatewayError } from '../../errors/index.ts'
@@ -8,117 +7,101 @@ import type { AccessLogRules } from '../../exchange/observe.ts'
 import type { MetricsSnapshot } from './metric-definitions.ts'
 import type { Label } from './timed-counters.ts'
 
-/** What the call of a backend tells of one finished request. */
+/** Called with each field of the access log. If `isFree`, the value is free text, which is always quoted. */
+export type VisitField = (name: string, value: string | number | undefined, isFree: boolean) => void
+
+/** Data of one finished request that depends on the kind of its backend. */
 export interface BackendRecord {
-  /** What is spoken, for the access log; that of the connection if omitted. */
+  /** Protocol for the access log. If omitted, it is the protocol of the connection. */
   readonly protocol?: string
-  /** The fields of the access log and of spans, in order. */
-  eachField(
-    visit: (name: string, value: string | number | undefined, isFree: boolean) => void,
-  ): void
+  /** Visits the fields for the access log and spans, in order. */
+  eachField(visit: VisitField): void
 }
 
-/** What a worker counts for one kind of backends. */
+/** The metrics of one kind of backends. */
 export interface BackendTelemetry {
-  /** `labels`: those of the request, in the order of `requests_total`. */
+  /** Counts a finished request. `labels` has the labels of `requests_total`, in order. */
   count(
     record: BackendRecord,
     exchange: ServerExchange,
-    facts: RequestFacts,
+    access: AccessRecord,
     labels: readonly Label[],
   ): void
   ejected?(ejection: Ejection): void
-  addTo(snapshot: MetricsSnapshot): MetricsSnapshot
+  snapshot(): MetricsSnapshot
 }
 
-/** An endpoint of a named provider is ejected. */
+/** Describes the ejection of an endpoint with a named provider. */
 export interface Ejection {
   /** `namespace/name` of the backend. */
   readonly backend: string
-  /** Name of the provider, or host and port where it has none. */
+  /** Name of the provider, or host and port if it has none. */
   readonly provider: string
   /** `status 429`, or the code of the error. */
   readonly reason: string
-  /** Is it in use again? */
+  /** Can the endpoint be used again? */
   readonly isOver: () => boolean
 }
 
-/** One finished request. Absent values were never known. */
-export interface RequestFacts {
+/** One connection or UDP session that was forwarded. Unknown values are undefined. */
+export interface StreamRecord {
   /** `namespace/name` of the Gateway. */
   readonly gateway?: string
   /** Name of the listener. */
   readonly listener?: string
   /** `namespace/name` of the route. */
   readonly route?: string
-  /** Name of the rule; absent where it has none. */
+  /** Name of the rule, if it has one. */
   readonly rule?: string
   /** `address:port` that the last attempt went to. */
   readonly endpoint?: string
-  /**
-   * `namespace/name` of a GatewayBackend, `service/namespace/name:port` of a Service,
-   * `inferencepool/namespace/name` of an InferencePool.
-   */
+  /** Label of the backend, such as `namespace/name` or `service/namespace/name:port`. */
   readonly backend?: string
-  /** `Upstream`, the reason of the error's catalogue row, or that of the policy that answered. */
+  /** `Upstream`, the reason of the error in the catalogue, or the reason of the policy that responded. */
   readonly reason: string
-  /** Code and detail of the error that decided the answer. */
+  /** Code and detail of the error that decided the response. */
   readonly error?: string
-  /** The error where it is a bug: clients learn nothing of its cause, so somebody else must. */
+  /** The error if it is a bug, for the operational log. */
   readonly bug?: GatewayError
-  /** As sent; 0 where the client got nothing. */
-  readonly status: number
   readonly durationMs: number
-  /** How often it was sent again. */
+}
+
+/** One finished request. */
+export interface AccessRecord extends StreamRecord {
+  /** Status that was sent; 0 if none was sent. */
+  readonly status: number
   readonly retries: number
   readonly protocol: 'http' | 'https'
-  /** Who the client's certificate says it is: its SPIFFE id, else its common name. */
+  /** SPIFFE id or common name of the client's certificate. */
   readonly identity?: string
-  /** `sub` of a token that was verified. */
+  /** `sub` of a verified token. */
   readonly subject?: string
   readonly grpcStatus?: number
-  /** Of the span that was made for the request. */
   readonly traceId?: string
   readonly spanId?: string
-  /** What a policy asks of the line; absent where none does. */
+  /** Settings of the access log policy, if there is one. */
   readonly accessLog?: AccessLogRules
-  /** What the kind of the backend tells besides. */
   readonly record?: BackendRecord
-  /** The request as the client sent it, before any rewrite. */
+  /** Method, host and path are as the client sent them. */
   readonly method: string
   readonly host: string
-  /** With the query. */
+  /** Path with the query. */
   readonly path: string
 }
 
-/** One connection that was forwarded unread, or one session of datagrams. */
-export type StreamFacts = Pick<
-  RequestFacts,
-  | 'gateway'
-  | 'listener'
-  | 'route'
-  | 'rule'
-  | 'endpoint'
-  | 'backend'
-  | 'reason'
-  | 'error'
-  | 'bug'
-  | 'durationMs'
->
-
 export interface Telemetry {
-  /** Called once per exchange, before it is reused: take what is needed, keep nothing of it. */
-  onDone(exchange: ServerExchange, facts: RequestFacts): void
-  /** An endpoint is left out for a while; of a named provider if an ejection is given. */
+  /** Called once for each exchange. Keep no reference to it: the object is reused. */
+  onDone(exchange: ServerExchange, access: AccessRecord): void
+  /** Called when an endpoint was ejected. `ejection` describes an endpoint with a named provider. */
   onEjected(ejection?: Ejection): void
-  /** Spans that a collector has taken, and that none will get. */
+  /** Called when spans were sent to a collector or were dropped. */
   onSpans(exported: number, dropped: number): void
-  /** A policy has asked another service, which took so many seconds. */
+  /** Called when a call of a policy to another service has ended, with its duration. */
   onCallout(subtype: CalloutSubtype, seconds: number): void
-  /** A host name was looked up. */
+  /** Called after each lookup of a host name. */
   onLookup(result: 'ok' | 'failed'): void
-  /** Called once per stream. */
-  onStreamDone(stream: ServerStream, facts: StreamFacts): void
-  /** A head that could not be read: there was no exchange. */
+  /** Called once for each stream. */
+  onStreamDone(stream: ServerStream, access: StreamRecord): void
+  /** Called when a request head could not be read, so that there is no exchange. */
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void
 }

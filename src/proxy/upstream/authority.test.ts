@@ -17,7 +17,7 @@ describe('splitAuthority', () => {
 })
 
 describe('joinAuthority', () => {
-  it('prints a port only where the scheme does not imply it', () => {
+  it('omits the port if it is the default of the scheme', () => {
     expect(joinAuthority('a.test', 80, 'http')).toBe('a.test')
     expect(joinAuthority('a.test', 443, 'https')).toBe('a.test')
     expect(joinAuthority('a.test', 443, 'http')).toBe('a.test:443')

@@ -16,21 +16,21 @@ const chance = (pair: readonly number[], now = 0) => {
   return { random: () => pair[count++ % 2] ?? 0, now: () => now }
 }
 
-/** Who is chosen over all pairs of draws, in order. */
+/** The chosen endpoints for all pairs of random numbers, in order. */
 const choices = (set: Parameters<typeof chooseEndpoint>[0], now = 0, avoid?: UpstreamEndpoint) =>
   pairs.map((pair) => chooseEndpoint(set, chance(pair, now), avoid))
 const chosen = (...args: Parameters<typeof choices>) => new Set(choices(...args))
-/** How much of all an endpoint gets. */
+/** The share of choices that an endpoint gets. */
 const share = (of: UpstreamEndpoint, ...args: Parameters<typeof choices>) =>
   choices(...args).filter((one) => one === of).length / pairs.length
 
 describe('chooseEndpoint', () => {
-  it('takes the less busy of two', () => {
+  it('prefers the less busy of two endpoints', () => {
     const idle = endpoint(2)
     expect(share(idle, setOf(endpoint(1, 5), idle))).toBe(0.75)
   })
 
-  it('takes the quicker and the healthier of two', () => {
+  it('prefers the faster and the healthier of two endpoints', () => {
     const [slow, ill, good] = [endpoint(1), endpoint(2), endpoint(3)]
     slow.record({ kind: 'answered', latencyMs: 500 }, () => 0)
     ill.record({ kind: 'failed', retryAfterMs: 0 }, () => 0)
@@ -38,7 +38,7 @@ describe('chooseEndpoint', () => {
     expect(share(good, setOf(ill, good))).toBe(0.75)
   })
 
-  it('asks the worst one now and then, which may have become better', () => {
+  it('tries the worst endpoint occasionally, in case it has recovered', () => {
     const slow = endpoint(1)
     slow.record({ kind: 'answered', latencyMs: 500 }, () => 0)
     const set = setOf(slow, endpoint(2), endpoint(3))
@@ -46,13 +46,13 @@ describe('chooseEndpoint', () => {
     expect(share(slow, set)).toBeLessThan(0.2)
   })
 
-  it('takes the only one, or none', () => {
+  it('returns the only endpoint, or undefined if there is none', () => {
     const only = endpoint(1, 9)
     expect(chosen(setOf(only))).toEqual(new Set([only]))
     expect(chosen(setOf())).toEqual(new Set([undefined]))
   })
 
-  it('leaves out for 3 s who cannot be reached, longer each time, and takes all where all are out', () => {
+  it('ejects an unreachable endpoint for 3 s, then longer, but uses ejected ones if there is no other', () => {
     const [down, up] = [endpoint(1), endpoint(2)]
     expect(down.record({ kind: 'unreachable' }, () => 0)).toBe(true)
     expect(chosen(setOf(down, up), 2_999)).toEqual(new Set([up]))
@@ -63,7 +63,7 @@ describe('chooseEndpoint', () => {
     expect(chosen(setOf(down, up), 3_500).has(undefined)).toBe(false)
   })
 
-  it('leaves out who answers badly five times in a row, and no one for less', () => {
+  it('ejects an endpoint after five failures in a row, and not before', () => {
     const bad = endpoint(1)
     const fail = () => bad.record({ kind: 'failed', retryAfterMs: 0 }, () => 0)
     expect([fail(), fail(), fail(), fail()]).toEqual([false, false, false, false])
@@ -71,7 +71,7 @@ describe('chooseEndpoint', () => {
     expect([fail(), fail(), fail(), fail(), fail()]).toEqual([false, false, false, false, true])
   })
 
-  it('leaves out for as long as Retry-After asks, five minutes at most', () => {
+  it('ejects an endpoint for as long as Retry-After says, at most five minutes', () => {
     const busy = endpoint(1)
     busy.record({ kind: 'failed', retryAfterMs: 20_000 }, () => 0)
     expect(busy.isEjected(() => 19_999)).toBe(true)
@@ -80,7 +80,7 @@ describe('chooseEndpoint', () => {
     expect(busy.isEjected(() => 320_000)).toBe(false)
   })
 
-  it('stays in the zone while an endpoint of it is usable, and avoids failed endpoints', () => {
+  it('prefers endpoints in the zone while one is usable, and avoids failed endpoints', () => {
     const [near, nearToo, far] = [endpoint(1), endpoint(2), endpoint(3)]
     const set = { preferred: [near, nearToo], all: [near, nearToo, far] }
     expect(chosen(set).has(far)).toBe(false)

@@ -1,31 +1,31 @@
-/** Which endpoint a request goes to. */
-// The global is looked up by an accessor each time.
+/** Chooses the endpoint of a request. */
+// The global `performance` is a getter, which is slower.
 import { performance } from 'node:perf_hooks'
 import type { UpstreamEndpoint } from './endpoint.ts'
 
-/** Milliseconds of a clock that never goes back. */
+/** Returns the time of the monotonic clock, in milliseconds. */
 export const now = (): number => performance.now()
 
 export interface Chance {
-  /** Uniform in [0, 1). */
+  /** Returns random numbers, uniform in [0, 1). */
   readonly random: () => number
-  /** Milliseconds of a clock that never goes back. */
+  /** Returns the time of a monotonic clock, in milliseconds. */
   readonly now: () => number
-  /** Most requests that one endpoint may have under way; no limit where absent. */
+  /** Maximum number of concurrent requests to one endpoint; no limit if omitted. */
   readonly most?: number
 }
 
-/** Endpoints of one port. */
+/** The endpoints of one port of a backend. */
 export interface EndpointSet {
-  /** Those that are near, or all where nobody knows or none is. */
+  /** Endpoints near the proxy; all endpoints if none is near or if the locality is unknown. */
   readonly preferred: readonly UpstreamEndpoint[]
   readonly all: readonly UpstreamEndpoint[]
 }
 
 /**
- * The better of two random endpoints that are in use, near ones first; where all are left out, any
- * of them, since trying is better than refusing. Undefined where there is none. `avoid`: failed just
- * now; taken only where there is no other.
+ * Chooses the better of two random usable endpoints. Near endpoints come first. If no endpoint is usable, it
+ * chooses any, because trying is better than refusing. `avoid` is an endpoint that has just failed. It is
+ * only chosen if there is no other.
  */
 export function chooseEndpoint(
   { preferred, all }: EndpointSet,
@@ -42,7 +42,7 @@ export function chooseEndpoint(
   return betterOfTwo(others.length > 0 ? others : all, chance)
 }
 
-/** The endpoint at an address, where it is there and in use. */
+/** Returns the endpoint at an address, if it exists and is usable. */
 export function endpointAt(
   { all }: EndpointSet,
   host: string,
@@ -60,12 +60,12 @@ function isUsable(
   return one.load < most && !one.isEjected(now)
 }
 
-const drawn = (endpoints: readonly UpstreamEndpoint[], random: () => number) =>
+const randomOf = (endpoints: readonly UpstreamEndpoint[], random: () => number) =>
   endpoints[Math.floor(random() * endpoints.length)]
 
 /**
- * Power of two choices: nearly as even as asking all endpoints, at a constant cost, and workers that
- * cannot see each other's counts do not herd.
+ * Chooses by the power of two choices. The result is nearly as even as comparing all endpoints, and workers
+ * do not all choose the same endpoint.
  */
 export function betterOfTwo(
   endpoints: readonly UpstreamEndpoint[],
@@ -73,9 +73,8 @@ export function betterOfTwo(
 ): UpstreamEndpoint | undefined {
   const count = endpoints.length
   if (count < 2) return endpoints[0]
-  // Both are drawn from all: now and then even the worst meets itself, is asked, and may show that it
-  // has become better. Otherwise one slow answer, such as its first, would keep it idle for good.
-  const [a, b] = [drawn(endpoints, random), drawn(endpoints, random)]
+  // Both may be the same endpoint. So even the worst endpoint is tried now and then, and can recover.
+  const [a, b] = [randomOf(endpoints, random), randomOf(endpoints, random)]
   if (a === undefined || b === undefined) return a ?? b
   if (a.isEjected(now) !== b.isEjected(now)) return a.isEjected(now) ? b : a
   return b.score > a.score ? b : a

@@ -19,7 +19,7 @@ describe('destinationFilter', () => {
     'fe80::1%eth0',
     'fd00:ec2::254',
     '100.100.100.200',
-  ])('refuses %s, link-local or a metadata service', (address) =>
+  ])('refuses %s as link-local or metadata service', (address) =>
     expect(isAllowed(address)).toBe(false),
   )
 
@@ -29,12 +29,12 @@ describe('destinationFilter', () => {
   )
 
   it.each(['127.0.0.1', '127.9.9.9', '::1', '0.0.0.0', '::', '::ffff:127.0.0.1'])(
-    'refuses %s where loopback is refused',
+    'refuses %s if loopback is refused',
     (address) => expect(destinationFilter({ ...none, loopback: false })(address)).toBe(false),
   )
 
   it.each(['0.0.0.0', '::', '::ffff:0.0.0.0'])(
-    'refuses %s where a rule refuses loopback',
+    'refuses %s if a rule refuses loopback addresses',
     (address) => {
       const refusing = (refuse: string[]) =>
         destinationFilter({ allow: [], refuse, loopback: true })
@@ -44,7 +44,7 @@ describe('destinationFilter', () => {
     },
   )
 
-  it('lets the lists of the setting add and lift', () => {
+  it('allows and refuses additional ranges by configuration', () => {
     const rules = { allow: ['169.254.1.0/24'], refuse: ['10.0.0.0/8', 'fd00::/8'], loopback: true }
     const isAllowed = destinationFilter(rules)
     expect(isAllowed('169.254.1.7')).toBe(true)
@@ -53,7 +53,7 @@ describe('destinationFilter', () => {
     expect(isAllowed('fd00::1')).toBe(false)
   })
 
-  it('names a rule that is no address', () =>
+  it('rejects a rule that is not an IP address or CIDR', () =>
     expect(() => destinationFilter({ ...none, refuse: ['10.0.0/8'], loopback: true })).toThrow(
       '10.0.0/8 is not an IP address or CIDR',
     ))

@@ -1,19 +1,19 @@
 /**
- * Which resolved addresses a dynamic forward proxy may reach. Checked after resolution, because a
- * name or an odd spelling of a number (`2852039166`) may lead anywhere.
+ * Decides which addresses a dynamic forward proxy may connect to. Addresses are checked after resolution,
+ * because a name or an unusual spelling of an address (`2852039166`) may stand for any address.
  */
 import { BlockList, isIP } from 'node:net'
 
 export interface DestinationRules {
-  /** CIDRs or addresses that are allowed although a default would refuse them. */
+  /** Addresses and CIDRs that are allowed although a default would refuse them. */
   readonly allow: readonly string[]
-  /** CIDRs or addresses that are refused as well. */
+  /** Addresses and CIDRs that are refused besides the defaults. */
   readonly refuse: readonly string[]
-  /** Loopback may be reached: right for a gateway on one's own machine, wrong inside a pod. */
+  /** Allows loopback addresses. That is right for a gateway on a developer's machine, but wrong in a pod. */
   readonly loopback: boolean
 }
 
-/** Link-local, and where cloud providers serve credentials to whoever asks from inside. */
+/** Link-local addresses, and addresses of cloud metadata services, which hand out credentials. */
 const alwaysRefused = [
   '169.254.0.0/16',
   'fe80::/10',
@@ -24,10 +24,10 @@ const alwaysRefused = [
   'fd20:ce::254',
 ]
 const loopbackRanges = ['127.0.0.0/8', '::1']
-/** These connect to the own machine as well, and so may not be reached where loopback may not. */
+/** Connections to these addresses reach the machine itself, so they are refused if loopback is. */
 const unspecified = ['0.0.0.0/8', '::']
 
-/** A predicate over IP literals; throws a RangeError where a rule is not an address or CIDR. */
+/** Returns a predicate over IP addresses. @throws RangeError if a rule is not an address or CIDR */
 export function destinationFilter(rules: DestinationRules): (address: string) => boolean {
   const allowed = blockList(rules.allow)
   const refused = blockList([
@@ -39,9 +39,25 @@ export function destinationFilter(rules: DestinationRules): (address: string) =>
   return (address) => holds(allowed, address) || !holds(refused, address)
 }
 
+/** Returns a predicate that is true for IP addresses in the given ranges. @throws RangeError */
+export function addressRanges(entries: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const entry of entries) addRange(list, entry)
+  return (address) => isIP(address.split('%', 1)[0] ?? '') !== 0 && holds(list, address)
+}
+
 function holds(list: BlockList, address: string): boolean {
-  const bare = address.split('%')[0] ?? address
+  const [bare = ''] = address.split('%', 1)
   return list.check(bare, isIP(bare) === 4 ? 'ipv4' : 'ipv6')
+}
+
+function addRange(list: BlockList, entry: string) {
+  const [address = '', bits] = entry.split('/')
+  const family = isIP(address)
+  if (family === 0) throw new RangeError(`${entry} is not an IP address or CIDR`)
+  const length = bits === undefined ? (family === 4 ? 32 : 128) : Number(bits)
+  list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6')
+  return { address, family, length }
 }
 
 function blockList(entries: readonly string[]): BlockList {
@@ -51,20 +67,19 @@ function blockList(entries: readonly string[]): BlockList {
 /** Prefixes of NAT64 (RFC 6052, RFC 8215): the last 32 bits are an IPv4 destination. */
 const nat64 = ['64:ff9b::', '64:ff9b:1::']
 
-/** The 6to4 prefix (RFC 3056) of an IPv4 address. */
+/** Returns the 6to4 prefix (RFC 3056) of an IPv4 address. */
 function sixToFour(address: string): string {
   const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
   return `2002:${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}::`
 }
 
-/** IPv4 entries cover their IPv6 spellings: BlockList knows the mapped ones, others are added. */
+/**
+ * Adds entries to a list. IPv4 entries also cover the IPv6 forms of their addresses. BlockList handles
+ * IPv4-mapped addresses itself; NAT64 and 6to4 addresses are added here.
+ */
 function addTo(list: BlockList, entries: readonly string[]): BlockList {
   for (const entry of entries) {
-    const [address = '', bits] = entry.split('/')
-    const family = isIP(address)
-    if (family === 0) throw new RangeError(`${entry} is not an IP address or CIDR`)
-    const length = bits === undefined ? (family === 4 ? 32 : 128) : Number(bits)
-    list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6')
+    const { address, family, length } = addRange(list, entry)
     if (family !== 4) continue
     for (const prefix of nat64) list.addSubnet(`${prefix}${address}`, 96 + length, 'ipv6')
     list.addSubnet(sixToFour(address), 16 + length, 'ipv6')

@@ -5,26 +5,28 @@ import type { UpstreamEndpoint } from './endpoint.ts'
 import type { NameRace } from './name-endpoints.ts'
 import type { RequestCap } from './request-cap.ts'
 
-/** The place where a backend's requests go. */
+/** The address of a backend for one attempt, and how to connect to it. */
 export interface Destination {
   readonly address: UpstreamAddress
-  /** Set where the address is one of a name: connections may be made to the others of that. */
+  /** Set if the address belongs to a host name. Its other addresses may be tried as well. */
   readonly race?: NameRace
-  /** What `hostRewrite: Auto` sends: the host, and the port unless it is the scheme's default. */
+  /** Value of Host for `hostRewrite: Auto`: the host, and the port unless it is the default port. */
   readonly authority: string
-  /** A host name that the user wrote, rather than a Service or an address: Auto by default. */
+  /**
+   * Did the user write a host name, instead of a Service or an address? Then `hostRewrite` is Auto by
+   * default.
+   */
   readonly isHostname: boolean
   readonly endpoint?: UpstreamEndpoint
-  /** What backend policies settle. */
+  /** Connection settings of backend policies. */
   readonly settings: ConnectionSettings
-  /** Backend policies that look at requests; run for every attempt. */
+  /** Steps of backend policies, which run for every attempt. */
   readonly steps: readonly Step[]
 }
 
 /**
- * The same destination at another address of its name, which is connected to: what was begun at one
- * endpoint goes on at the other. An endpoint that has enough to do gets no more: what is under way
- * stays counted where it was.
+ * Returns the destination for another address of the same host name. The endpoint of that address then
+ * counts the request.
  */
 export function movedTo(
   destination: Destination,
@@ -33,9 +35,9 @@ export function movedTo(
 ): Destination {
   const { endpoint, race } = destination
   const other = race?.endpointAt(address)
-  // Providers of models are endpoints themselves, whatever their addresses.
-  const isOurs = race?.endpointAt(destination.address) === endpoint
-  if (endpoint === undefined || other === undefined || other === endpoint || !isOurs) {
+  // A model provider is one endpoint for all its addresses, so that the endpoint stays the same.
+  const isPerAddress = race?.endpointAt(destination.address) === endpoint
+  if (endpoint === undefined || other === undefined || other === endpoint || !isPerAddress) {
     return destination
   }
   if (cap !== undefined && other.load >= cap.most) return destination

@@ -2,51 +2,51 @@ import type { UpstreamAddress } from '../../engine/sockets/upstream-address.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { RequestCap, RequestShare } from './request-cap.ts'
 
-/** Weight of the latest observation in averages. */
+/** Weight of the latest observation in moving averages. */
 const smoothing = 0.3
-/** Failed answers in a row after which an endpoint is left out for a while. */
+/** Number of consecutive failed responses after which an endpoint is ejected. */
 const failureLimit = 5
-/** Milliseconds that an endpoint is left out, times how often in a row it was. */
+/** Duration of the first ejection. It is multiplied by the number of consecutive ejections. */
 const baseEjectionMs = 3_000
-const longestEjectionMs = 60_000
-/** What an endpoint may ask for in Retry-After. */
-const longestRetryAfterMs = 300_000
+const maxEjectionMs = 60_000
+/** Maximum Retry-After of an endpoint. Longer times are cut to it. */
+const maxRetryAfterMs = 300_000
 
-/** What became of one attempt. */
+/** The result of one attempt for the health of an endpoint. */
 export type AttemptOutcome =
   | { readonly kind: 'answered'; readonly latencyMs: number }
-  /** It answered, and the answer says that it could not serve. */
+  /** The response was an error. */
   | { readonly kind: 'failed'; readonly retryAfterMs: number }
-  /** No connection, or none that lasted until a response. */
+  /** There was no connection, or it broke before the response. */
   | { readonly kind: 'unreachable' }
 
-/** One address of a Service port, with what decides between it and others. */
+/** One address of a backend, with its load and health. */
 export class UpstreamEndpoint {
   readonly address: UpstreamAddress
-  /** Requests that this thread has sent to it and that are not over. */
+  /** Number of concurrent requests of this thread. */
   outstanding = 0
-  /** Of all workers, where they have a limit together; absent before the first request. */
+  /** Counter of all workers, if requests are limited; undefined before the first request. */
   #share: RequestShare | undefined
   #hasLooked = false
-  /** Average of successes (1) and failures (0). */
+  /** Moving average of successes (1) and failures (0). */
   #health = 1
-  /** Average over successes. */
+  /** Moving average of the latency of successful responses. */
   #latencyMs = 0
   #failuresInARow = 0
   #ejectionsInARow = 0
-  /** In milliseconds of the clock that `isEjected` is asked with; 0: it is in use. */
+  /** When the ejection ends, by the clock that is passed to `isEjected`; 0 if the endpoint is not ejected. */
   #ejectedUntil = 0
 
   constructor(address: UpstreamAddress) {
     this.address = address
   }
 
-  /** Requests that are under way, as far as this thread can see. */
+  /** Number of concurrent requests: of all workers if requests are limited, otherwise of this thread. */
   get load(): number {
     return this.#share?.total ?? this.outstanding
   }
 
-  /** A request is about to be sent. @throws GatewayError `overloaded` where that is one too many */
+  /** Counts a request that is about to be sent. @throws GatewayError `overloaded` */
   begin(cap: RequestCap | undefined): void {
     if (cap !== undefined && !this.#takeShare(cap)) throw this.overload()
     this.outstanding++
@@ -58,7 +58,7 @@ export class UpstreamEndpoint {
     return this.#share?.take(cap.most) ?? this.outstanding < cap.most
   }
 
-  /** A request that `begin` let through is over. */
+  /** Ends a request that `begin` has counted. */
   end(): void {
     this.outstanding--
     this.#share?.giveBack()
@@ -69,12 +69,15 @@ export class UpstreamEndpoint {
     return new GatewayError('overloaded', `${label} has ${this.load} requests under way`)
   }
 
-  /** Higher is better: healthy, quick, and with little to do. */
+  /**
+   * The score for choosing between endpoints. Healthy and fast endpoints with few requests have a high
+   * score.
+   */
   get score(): number {
     return this.#health / (1 + this.#latencyMs * (1 + 0.1 * this.outstanding))
   }
 
-  /** Is it left out for now? Cheap where it never was. */
+  /** Is the endpoint ejected? The clock is not read for endpoints that were never ejected. */
   isEjected(now: () => number): boolean {
     if (this.#ejectedUntil === 0) return false
     if (this.#ejectedUntil > now()) return true
@@ -82,7 +85,7 @@ export class UpstreamEndpoint {
     return false
   }
 
-  /** Learns from an attempt. True where that puts the endpoint out of use. */
+  /** Records the outcome of an attempt. Returns true if that ejects the endpoint. */
   record(outcome: AttemptOutcome, now: () => number): boolean {
     if (outcome.kind === 'answered') {
       this.#health += smoothing * (1 - this.#health)
@@ -96,16 +99,16 @@ export class UpstreamEndpoint {
     this.#health -= smoothing * this.#health
     this.#failuresInARow++
     if (outcome.kind === 'failed' && outcome.retryAfterMs > 0) {
-      return this.#eject(Math.min(outcome.retryAfterMs, longestRetryAfterMs), now)
+      return this.#eject(Math.min(outcome.retryAfterMs, maxRetryAfterMs), now)
     }
     const isDown = outcome.kind === 'unreachable' || this.#failuresInARow >= failureLimit
     if (!isDown) return false
-    const ms = Math.min(baseEjectionMs * (this.#ejectionsInARow + 1), longestEjectionMs)
+    const ms = Math.min(baseEjectionMs * (this.#ejectionsInARow + 1), maxEjectionMs)
     return this.#eject(ms, now)
   }
 
   #eject(ms: number, now: () => number): boolean {
-    // Requests that were under way together fail together: that is one reason, not many.
+    // If concurrent requests fail together, only the first one ejects the endpoint.
     if (this.isEjected(now)) return false
     this.#ejectionsInARow++
     this.#ejectedUntil = now() + ms
@@ -113,13 +116,13 @@ export class UpstreamEndpoint {
   }
 }
 
-/** The address of a plain connection; everything that goes there can share one pool. */
+/** Makes the address of plaintext connections, which share one connection pool. */
 export function plainAddress(host: string, port: number): UpstreamAddress {
   const label = addressText(host, port)
   return { host, port, pool: label, label }
 }
 
-/** `host:port`, with brackets around an IPv6 address. */
+/** Writes `host:port`, with brackets around an IPv6 address. */
 export function addressText(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

@@ -30,7 +30,7 @@ function rig() {
   }
 }
 
-it('asks once for many requests, and not again while the answer holds', async () => {
+it('the resolver looks up a name once for concurrent requests, and caches the answer', async () => {
   const { resolver, waiting, answer, at } = rig()
   const both = Promise.all([resolver.addresses('a.org'), resolver.addresses('a.org')])
   expect(waiting).toHaveLength(1)
@@ -41,7 +41,7 @@ it('asks once for many requests, and not again while the answer holds', async ()
   expect(waiting).toHaveLength(0)
 })
 
-it('looks up again beside requests once the answer is old', async () => {
+it('the resolver refreshes an expired answer in the background', async () => {
   const { resolver, waiting, answer, at } = rig()
   resolver.warm('a.org')
   await answer(10_000, '192.0.2.1')
@@ -52,7 +52,7 @@ it('looks up again beside requests once the answer is old', async () => {
   expect(resolver.addresses('a.org')).toEqual(['192.0.2.2'])
 })
 
-it('waits for an answer where the last one is long gone', async () => {
+it('the resolver waits for a new answer if the cached one expired long ago', async () => {
   const { resolver, answer, at } = rig()
   resolver.warm('a.org')
   await answer(10_000, '192.0.2.1')
@@ -62,7 +62,7 @@ it('waits for an answer where the last one is long gone', async () => {
   expect(await found).toEqual(['192.0.2.2'])
 })
 
-it('uses old addresses on where DNS fails, and asks again later and later', async () => {
+it('the resolver keeps using old addresses while DNS fails, and retries with backoff', async () => {
   const { resolver, waiting, answer, fail, at } = rig()
   resolver.warm('a.org')
   await answer(10_000, '192.0.2.1')
@@ -84,7 +84,7 @@ it('uses old addresses on where DNS fails, and asks again later and later', asyn
   expect(await last).toMatchObject({ code: 'dns_failed' })
 })
 
-it('fails with dns_failed where nothing was ever known', async () => {
+it('the resolver fails with dns_failed if it never had an answer', async () => {
   const { resolver, fail } = rig()
   const found = Promise.resolve(resolver.addresses('a.org')).catch((error: Error) => error)
   await fail()
@@ -92,7 +92,7 @@ it('fails with dns_failed where nothing was ever known', async () => {
   expect(() => resolver.addresses('a.org')).toThrow('a.org')
 })
 
-it('keeps to bounds of its own where DNS gives no time, or a very long one', async () => {
+it('the resolver limits very short and very long TTLs', async () => {
   const { resolver, waiting, answer, at } = rig()
   resolver.warm('short.org')
   await answer(0, '192.0.2.1')
@@ -106,7 +106,7 @@ it('keeps to bounds of its own where DNS gives no time, or a very long one', asy
   expect(waiting).toHaveLength(1)
 })
 
-it('keeps what was learned of an endpoint over a change of addresses', async () => {
+it('the resolver keeps the statistics of an endpoint if the addresses change', async () => {
   const { resolver, answer, at } = rig()
   resolver.warm('a.org')
   await answer(10_000, '192.0.2.1', '2001:db8::1')

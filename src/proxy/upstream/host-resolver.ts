@@ -1,11 +1,11 @@
 /**
- * Addresses behind host names, kept for as long as DNS says, within bounds:
+ * Resolves host names and caches their addresses for the TTL of DNS, within bounds:
  *
- *   fresh     used as they are
- *   just old  used once more, while they are looked up again beside the request
- *   old       the request waits for the lookup; where that fails the old addresses are used on
+ *   within the TTL   addresses are used
+ *   grace period     addresses are used while they are looked up again
+ *   later            requests wait for the lookup; if it fails, the old addresses are used
  *
- * So a request waits for DNS when a name is new, and hardly ever again.
+ * So requests rarely wait for DNS, unless the name is new.
  */
 import { isIP } from 'node:net'
 import { bareHost } from '../../base/bare-host.ts'
@@ -13,24 +13,24 @@ import { GatewayError } from '../../errors/index.ts'
 import type { Lookup, Resolution } from './lookup.ts'
 import { NameEndpoints } from './name-endpoints.ts'
 
-const shortestMs = 1_000
-const longestMs = 300_000
-/** After its time an answer serves so much longer, while the next one is fetched. */
+const minTtlMs = 1_000
+const maxTtlMs = 300_000
+/** Grace period after the TTL, in which addresses are used while they are looked up again. */
 const graceMs = 30_000
-/** How long old addresses stand in for a resolver that fails. */
-const longestStaleMs = 3_600_000
+/** How long after the TTL the old addresses are used if lookups fail. */
+const maxStaleMs = 3_600_000
 const firstBackoffMs = 200
-const longestBackoffMs = 5_000
-/** Clients choose names of dynamic destinations. */
-const mostHosts = 10_000
+const maxBackoffMs = 5_000
+/** Maximum number of cached names, because clients choose the names of dynamic destinations. */
+const maxHosts = 10_000
 
 interface HostEntry {
   addresses: readonly string[]
   freshUntil: number
-  /** Set while a lookup is under way. */
+  /** The running lookup, if there is one. */
   pending: Promise<readonly string[]> | undefined
   failures: number
-  /** Not asked again before; 0 where the last lookup went well. */
+  /** Earliest time of the next lookup; 0 after a successful one. */
   retryAt: number
   error: GatewayError | undefined
   readonly byPort: Map<number, NameEndpoints>
@@ -38,7 +38,7 @@ interface HostEntry {
 
 interface HostResolverOptions {
   readonly lookup: Lookup
-  /** Milliseconds of a clock that never goes back. */
+  /** Returns the time of a monotonic clock, in milliseconds. */
   readonly now: () => number
   readonly onLookup?: (result: 'ok' | 'failed') => void
 }
@@ -51,20 +51,22 @@ export class HostResolver {
     this.#options = options
   }
 
-  /** In the order in which they are to be tried. Throws or rejects with `dns_failed`. */
+  /**
+   * Returns the addresses of a host in the order in which to try them. Throws or rejects with `dns_failed`.
+   */
   addresses(host: string): readonly string[] | Promise<readonly string[]> {
     const entry = this.#entry(host)
     const now = this.#options.now()
     const age = now - entry.freshUntil
     if (entry.addresses.length > 0 && age < graceMs) {
-      if (age >= 0 && now >= entry.retryAt) this.#look(host, entry).catch(() => {})
+      if (age >= 0 && now >= entry.retryAt) this.#lookUp(host, entry).catch(() => {})
       return entry.addresses
     }
     if (entry.pending === undefined && now < entry.retryAt) return this.#stale(host, entry, age)
-    return this.#look(host, entry).catch(() => this.#stale(host, entry, age))
+    return this.#lookUp(host, entry).catch(() => this.#stale(host, entry, age))
   }
 
-  /** The same as endpoints, which keep what was learned of them while addresses come and go. */
+  /** Like `addresses`, but returns endpoints, which keep their state when addresses change. */
   endpoints(host: string, port: number): NameEndpoints | Promise<NameEndpoints> {
     const addresses = this.addresses(host)
     if (addresses instanceof Promise) {
@@ -73,11 +75,11 @@ export class HostResolver {
     return this.#endpointsOf(host, port, addresses)
   }
 
-  /** Resolves a host that will be needed soon. IP addresses need no lookup. */
+  /** Looks up a host that will be needed soon. IP addresses need no lookup. */
   warm(host: string): void {
     if (isIP(bareHost(host)) !== 0) return
     const entry = this.#entry(host)
-    if (entry.addresses.length === 0) this.#look(host, entry).catch(() => {})
+    if (entry.addresses.length === 0) this.#lookUp(host, entry).catch(() => {})
   }
 
   #entry(host: string): HostEntry {
@@ -92,15 +94,15 @@ export class HostResolver {
         error: undefined,
         byPort: new Map(),
       }
-      // The one that was asked for first, in a Map's order, is as good as any to forget.
-      const [oldest] = this.#hosts.size >= mostHosts ? this.#hosts.keys() : []
+      // Drops the oldest entry of the Map to make room. Which entry is dropped does not matter.
+      const [oldest] = this.#hosts.size >= maxHosts ? this.#hosts.keys() : []
       if (oldest !== undefined) this.#hosts.delete(oldest)
       this.#hosts.set(host, entry)
     }
     return entry
   }
 
-  #look(host: string, entry: HostEntry): Promise<readonly string[]> {
+  #lookUp(host: string, entry: HostEntry): Promise<readonly string[]> {
     entry.pending ??= this.#options
       .lookup(host)
       .then(
@@ -117,7 +119,7 @@ export class HostResolver {
     if (addresses.length === 0) throw new Error('no addresses')
     const isSame = addresses.join() === entry.addresses.join()
     if (!isSame) entry.addresses = addresses
-    entry.freshUntil = this.#options.now() + Math.min(Math.max(ttlMs, shortestMs), longestMs)
+    entry.freshUntil = this.#options.now() + Math.min(Math.max(ttlMs, minTtlMs), maxTtlMs)
     entry.failures = 0
     entry.retryAt = 0
     entry.error = undefined
@@ -126,7 +128,7 @@ export class HostResolver {
   }
 
   #fail(host: string, entry: HostEntry, cause: unknown): never {
-    const backoff = Math.min(firstBackoffMs * 2 ** entry.failures, longestBackoffMs)
+    const backoff = Math.min(firstBackoffMs * 2 ** entry.failures, maxBackoffMs)
     entry.failures++
     entry.retryAt = this.#options.now() + backoff
     entry.error = new GatewayError('dns_failed', host, cause)
@@ -135,7 +137,7 @@ export class HostResolver {
   }
 
   #stale(host: string, entry: HostEntry, age: number): readonly string[] {
-    if (entry.addresses.length > 0 && age < longestStaleMs) return entry.addresses
+    if (entry.addresses.length > 0 && age < maxStaleMs) return entry.addresses
     throw new GatewayError('dns_failed', host, entry.error?.cause)
   }
 

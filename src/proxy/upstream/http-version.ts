@@ -1,24 +1,17 @@
 import type { ConnectionSettings, HttpVersion, UpstreamVersion } from '../../exchange/connection.ts'
 import type { RequestHead } from '../../exchange/exchange.ts'
 import { isGrpc } from '../../exchange/grpc.ts'
-import { appProtocolOf } from '../../model/app-protocols.ts'
 
-/** What of a request decides how its backend is spoken to; streams that are no requests have less. */
-export type Asked = Pick<RequestHead, 'authority' | 'scheme'> &
+/** The parts of a request that select its destination and HTTP version. Streams have only some of them. */
+export type RequestTraits = Pick<RequestHead, 'authority' | 'scheme'> &
   Partial<Pick<RequestHead, 'version' | 'method' | 'headers' | 'upgrade'>> & {
-    /** A call of gRPC, whatever its head says. */
+    /** Is this a gRPC call? */
     readonly isGrpc?: boolean
   }
 
-/** The version that the appProtocol of a Service port names (GEP-1911); undefined where it names none. */
-export function versionOfAppProtocol(appProtocol: string | undefined): HttpVersion | undefined {
-  return appProtocolOf(appProtocol)?.version
-}
-
 /**
- * The version for any request: what a policy says; else what the server selects, if the protocols of
- * its TLS (`alpnProtocols`) include HTTP/2, and HTTP/1.1 if they do not; else what the port of the
- * Service says.
+ * Returns the version that is set for all requests, if any: by a policy, by the protocols of its TLS
+ * (negotiated if they include HTTP/2), or by the appProtocol of the Service port (GEP-1911).
  */
 export function statedVersion(
   { version, tls }: ConnectionSettings,
@@ -30,13 +23,13 @@ export function statedVersion(
 }
 
 /**
- * The version in which a request goes to the backend: what is stated for all requests; else gRPC
- * asks for HTTP/2; else a client in plaintext is passed on in its own version, and one over TLS in
- * HTTP/1.1. An upgrade needs HTTP/1.1 unless a policy or the port says otherwise.
+ * Returns the version for a request to a backend. It is the first that applies of: the version that is set
+ * for all requests, HTTP/2 for gRPC, the client's version in plaintext, HTTP/1.1. An upgrade uses HTTP/1.1
+ * unless a policy or the port sets another version.
  */
 export function upstreamVersion(
   settings: ConnectionSettings,
-  request: Asked,
+  request: RequestTraits,
   ofPort?: HttpVersion,
 ): UpstreamVersion {
   if (request.version === undefined) return '1.1'
@@ -47,7 +40,7 @@ export function upstreamVersion(
   return stated ?? (request.version === '2' && request.scheme === 'http' ? '2' : '1.1')
 }
 
-/** A server that selects h2 takes an upgrade as an extended CONNECT, or not at all. */
+/** Returns the version for an upgrade. If only h2 can be negotiated, it becomes an extended CONNECT. */
 function upgradeVersion(
   { tls }: ConnectionSettings,
   stated: UpstreamVersion | undefined,
@@ -55,8 +48,8 @@ function upgradeVersion(
   return stated === undefined || tls?.alpn?.includes('http/1.1') === true ? '1.1' : '2'
 }
 
-/** Every call of gRPC is a POST: other requests need not be asked. */
-function isGrpcCall({ isGrpc: isKnown, method, headers }: Asked): boolean {
+/** Is this a gRPC call? Every gRPC call is a POST, so other requests need no check of their headers. */
+function isGrpcCall({ isGrpc: isKnown, method, headers }: RequestTraits): boolean {
   if (isKnown === true) return true
   return method === 'POST' && isGrpc(headers?.get('content-type'))
 }

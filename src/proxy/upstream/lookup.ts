@@ -1,4 +1,4 @@
-/** How host names are looked up: as the machine is told to, with times from DNS where that answers. */
+/** Looks up host names as the machine is configured. Results of DNS have its TTL. */
 import { Resolver, lookup as systemLookup } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
@@ -6,22 +6,21 @@ import { networkInterfaces } from 'node:os'
 import { interleave } from './name-endpoints.ts'
 
 export interface Resolution {
-  /** In the order in which they are to be tried. */
+  /** Addresses in the order in which to try them. */
   readonly addresses: readonly string[]
-  /** Milliseconds for which they hold. */
   readonly ttlMs: number
 }
 
-/** Rejects, or gives no addresses, where the name has none. */
+/** Looks up a host name. If it has no address, rejects or returns an empty list. */
 export type Lookup = (host: string) => Promise<Resolution>
 
-/** What the system's resolver says holds for so long: it tells no times. */
+/** TTL of results of the system's resolver, which reports none. */
 const systemTtlMs = 30_000
 
 /**
- * The lookup of this machine. Names of the hosts file and names without a dot are the system's
- * resolver's, as are those that DNS does not know as they stand: search domains may make something
- * of them. `servers`: asked in place of the machine's, and then of the system's resolver, too.
+ * Makes the lookup of this machine. The system's resolver is used for names in the hosts file, names without
+ * a dot, and names that DNS does not know, because search domains may apply. `servers` are DNS servers that
+ * replace those of the machine and the system's resolver.
  */
 export function machineLookup(servers?: readonly string[]): Lookup {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
@@ -36,7 +35,7 @@ export function machineLookup(servers?: readonly string[]): Lookup {
     ])
     const ofSix = six.status === 'fulfilled' ? six.value : []
     const ofFour = four.status === 'fulfilled' ? four.value : []
-    // The family that is to be tried first comes first (RFC 6724, RFC 8305 4).
+    // Addresses of the preferred family come first (RFC 6724, RFC 8305 4).
     const isSixUsable = hasIpv6() || ofSix.every(({ address }) => address === '::1')
     const records = isSixUsable ? interleave(ofSix, ofFour) : interleave(ofFour, ofSix)
     if (records.length === 0) {
@@ -53,7 +52,7 @@ async function bySystem(host: string): Promise<Resolution> {
   return { addresses: [...new Set(found.map(({ address }) => address))], ttlMs: systemTtlMs }
 }
 
-/** Has the machine an IPv6 address that leads anywhere? */
+/** Does the machine have a routable IPv6 address? */
 function hasIpv6(): boolean {
   return Object.values(networkInterfaces()).some((entries) =>
     entries?.some(
@@ -65,7 +64,10 @@ function hasIpv6(): boolean {
 
 const hostsPath = process.platform === 'win32' ? '' : '/etc/hosts'
 
-/** Names of the hosts file, in lower case; it is small, and kubelets rewrite it. */
+/**
+ * Returns the names in the hosts file in lower case. The file is read each time, because kubelets rewrite
+ * it.
+ */
 async function hostsFile(): Promise<ReadonlySet<string>> {
   const text = hostsPath === '' ? '' : await readFile(hostsPath, 'utf8').catch(() => '')
   const names = text.split('\n').flatMap((line) => {

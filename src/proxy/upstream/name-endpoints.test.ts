@@ -18,13 +18,13 @@ function rig(addresses: readonly string[], before?: NameEndpoints) {
   }
 }
 
-it('begins with the family of the first address, and tries the families in turn', () => {
+it('the address family of the first address is preferred, and the families alternate', () => {
   const { preferred, rivals } = rig([...six, ...four])
   expect(preferred()).toEqual(six)
   expect(rivals('2001:db8::2')).toEqual(['192.0.2.1', '2001:db8::1', '192.0.2.2'])
 })
 
-it('prefers the family that has won for ten minutes, and keeps off the beaten address for one', () => {
+it('the winning family is preferred for ten minutes, and the losing address is avoided for one', () => {
   const { endpoints, preferred, rivals, at } = rig([...six, ...four])
   endpoints.won('192.0.2.1', ['2001:db8::1'], [])
   expect(preferred()).toEqual(four)
@@ -35,7 +35,7 @@ it('prefers the family that has won for ten minutes, and keeps off the beaten ad
   expect(preferred()).toEqual(six)
 })
 
-it('keeps off one address of a family that works otherwise', () => {
+it('a losing address is avoided even if its family works otherwise', () => {
   const { endpoints, preferred, at } = rig(four)
   endpoints.won('192.0.2.2', ['192.0.2.1'], [])
   expect(preferred()).toEqual(['192.0.2.2'])
@@ -43,7 +43,7 @@ it('keeps off one address of a family that works otherwise', () => {
   expect(preferred()).toEqual(four)
 })
 
-it('comes back soon to one that refused', () => {
+it('an address that refused is tried again after five seconds', () => {
   const { endpoints, preferred, at } = rig(four)
   endpoints.won('192.0.2.2', [], ['192.0.2.1'])
   expect(preferred()).toEqual(['192.0.2.2'])
@@ -51,21 +51,21 @@ it('comes back soon to one that refused', () => {
   expect(preferred()).toEqual(four)
 })
 
-it('takes any address where the last of a family was beaten by one of its own', () => {
+it('the winner of the latest race is preferred, even if it lost an earlier one', () => {
   const { endpoints, preferred } = rig(['2001:db8::1', '192.0.2.1'])
   endpoints.won('192.0.2.1', ['2001:db8::1'], [])
   endpoints.won('2001:db8::1', ['192.0.2.1'], [])
   expect(preferred()).toEqual(['2001:db8::1'])
 })
 
-it('remembers over a change of addresses', () => {
+it('race results are kept if the addresses change', () => {
   const before = rig([...six, ...four])
   before.endpoints.won('192.0.2.1', six, [])
   const { preferred } = rig(['2001:db8::3', '192.0.2.3'], before.endpoints)
   expect(preferred()).toEqual(['192.0.2.3'])
 })
 
-it('races endpoints that are left out last', () => {
+it('ejected endpoints are raced last', () => {
   const { endpoints, rivals } = rig([...four, '192.0.2.3'])
   endpoints.endpointAt('192.0.2.2')?.record({ kind: 'unreachable' }, () => 0)
   expect(rivals('192.0.2.1')).toEqual(['192.0.2.3', '192.0.2.2'])

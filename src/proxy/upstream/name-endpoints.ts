@@ -1,14 +1,13 @@
 /**
- * The addresses of a host name, as endpoints between which requests are spread, and as addresses to
- * which a connection is raced (RFC 8305). What connections have shown is remembered for a while, so
- * that an address or a family that leads nowhere is not waited for each time:
+ * The addresses of a host name, as endpoints for requests and as competitors in a connection race (RFC 8305,
+ * Happy Eyeballs). Results of races are remembered, so that connections do not wait for unreachable addresses
+ * each time:
  *
- *   a race was lost ----> the slower address is no first choice for a minute, one that refused for
- *                   |     five seconds: to ask that one again costs nothing
- *                   `---> the family of the winner is first for ten minutes
+ *   a race was lost ----> a slow address is not preferred for a minute, one that refused for five
+ *                   |     seconds, because trying that again costs nothing
+ *                   `---> the family of the winner is preferred for ten minutes
  *
- * None of it is health: an endpoint to which connections are slow is still used where the better
- * ones are not.
+ * These results do not affect health: addresses that are not preferred are used if the others cannot be.
  */
 import { isIPv6 } from 'node:net'
 import type {
@@ -19,35 +18,37 @@ import type {
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
-/** Milliseconds; RFC 6555 4.2 remembers a family for "the order of 10 minutes". */
+/** How long a family is preferred. RFC 6555 4.2 suggests "the order of 10 minutes". */
 const familyMemoryMs = 600_000
+/** How long an address that was too slow is not preferred. */
 const slowMemoryMs = 60_000
+/** How long an address that refused connections is not preferred. */
 const failedMemoryMs = 5_000
-/** Addresses that one connection is tried with beside the first. */
-const mostRivals = 7
+/** Maximum number of other addresses that one connection tries. */
+const maxRivals = 7
 
-/** What races for one name and port have shown. */
-interface RaceMemory {
-  /** The family that is first until `familyUntil`, whatever DNS says. */
+/** Results of races for one name and port. */
+interface HappyEyeballsCache {
+  /** The family that is preferred until `familyUntil`. */
   family: 4 | 6
   familyUntil: number
-  /** Address -> until when it is no first choice. */
-  readonly beaten: Map<string, number>
+  /** Addresses that lost a race, and until when they are not preferred. */
+  readonly losersUntil: Map<string, number>
 }
 
 export class NameEndpoints implements EndpointSet {
   readonly addresses: readonly string[]
   readonly all: readonly UpstreamEndpoint[]
   readonly #byHost = new Map<string, UpstreamEndpoint>()
-  readonly #memory: RaceMemory
+  readonly #cache: HappyEyeballsCache
   readonly #now: () => number
   #preferred: readonly UpstreamEndpoint[]
-  /** When `#preferred` may be another; Infinity where nothing is remembered. */
+  /** When `#preferred` must be computed again; Infinity if no race result is remembered. */
   #preferredUntil = 0
 
   /**
-   * `addresses`: the first one says which family is tried first (RFC 6724); `before`: the set that
-   * this one replaces, whose endpoints and memory go on. `now`: milliseconds that only go up.
+   * The family of the first of `addresses` is preferred (RFC 6724). `before` is the previous set, whose
+   * endpoints and race results are kept. `now` is a monotonic clock, in milliseconds.
    */
   constructor(
     addresses: readonly string[],
@@ -57,7 +58,7 @@ export class NameEndpoints implements EndpointSet {
   ) {
     this.addresses = addresses
     this.#now = now
-    this.#memory = before === undefined ? emptyMemory() : before.#memory
+    this.#cache = before === undefined ? emptyCache() : before.#cache
     const known = new Map(before?.all.map((endpoint) => [endpoint.address.pool, endpoint]))
     this.all = addresses.map(
       (address) =>
@@ -67,7 +68,7 @@ export class NameEndpoints implements EndpointSet {
     this.#preferred = this.all
   }
 
-  /** Those of the better family to which connections were made at once. */
+  /** Endpoints of the preferred family that did not lose a race recently. */
   get preferred(): readonly UpstreamEndpoint[] {
     if (this.#preferredUntil === Number.POSITIVE_INFINITY) return this.#preferred
     const now = this.#now()
@@ -80,50 +81,51 @@ export class NameEndpoints implements EndpointSet {
   }
 
   #prefer(now: number): void {
-    const { familyUntil, family, beaten } = this.#memory
+    const { familyUntil, family, losersUntil } = this.#cache
     const isRemembered = now < familyUntil
-    for (const [host, until] of beaten) if (until <= now) beaten.delete(host)
+    for (const [host, until] of losersUntil) if (until <= now) losersUntil.delete(host)
     const first = isRemembered ? family : familyOf(this.addresses[0] ?? '')
     const isFirst = ({ address }: UpstreamEndpoint) => familyOf(address.host) === first
-    const isQuick = ({ address }: UpstreamEndpoint) => !beaten.has(address.host)
+    const isQuick = ({ address }: UpstreamEndpoint) => !losersUntil.has(address.host)
     const groups = [
       this.all.filter((one) => isFirst(one) && isQuick(one)),
       this.all.filter(isQuick),
       this.all.filter(isFirst),
     ]
     this.#preferred = groups.find(({ length }) => length > 0) ?? this.all
-    const ends = isRemembered ? [familyUntil, ...beaten.values()] : [...beaten.values()]
+    const ends = isRemembered ? [familyUntil, ...losersUntil.values()] : [...losersUntil.values()]
     this.#preferredUntil = Math.min(...ends)
   }
 
   /**
-   * Families in turn, beginning with the other one (RFC 8305 4), and those last that are left out or
-   * were beaten.
+   * Returns the other addresses to try after `host`. Families alternate, beginning with the other one (RFC
+   * 8305 4). Ejected addresses and losers of races come last.
    */
   rivalsOf(host: string): readonly UpstreamEndpoint[] {
     if (this.all.length < 2) return noEndpoints
     const now = this.#now()
-    const { beaten } = this.#memory
+    const { losersUntil } = this.#cache
     const isLate = (one: UpstreamEndpoint) =>
-      one.isEjected(this.#now) || (beaten.get(one.address.host) ?? 0) > now
+      one.isEjected(this.#now) || (losersUntil.get(one.address.host) ?? 0) > now
     const others = this.all.filter(({ address }) => address.host !== host)
     const [late, good] = [others.filter(isLate), others.filter((one) => !isLate(one))]
-    return [...inTurns(good, familyOf(host)), ...inTurns(late, familyOf(host))].slice(0, mostRivals)
+    return [...inTurns(good, familyOf(host)), ...inTurns(late, familyOf(host))].slice(0, maxRivals)
   }
 
-  /** Addresses: who won against whom. */
+  /** Remembers the result of a race. All parameters are addresses. */
   won(winner: string, slow: readonly string[], failed: readonly string[]): void {
     const now = this.#now()
     const family = familyOf(winner)
-    const memory = this.#memory
-    memory.beaten.delete(winner)
-    for (const host of slow) memory.beaten.set(host, now + slowMemoryMs)
-    for (const host of failed) memory.beaten.set(host, now + failedMemoryMs)
-    // Addresses may change and be no longer forgotten one by one.
-    for (const host of memory.beaten.keys()) if (!this.#byHost.has(host)) memory.beaten.delete(host)
+    const cache = this.#cache
+    cache.losersUntil.delete(winner)
+    for (const host of slow) cache.losersUntil.set(host, now + slowMemoryMs)
+    for (const host of failed) cache.losersUntil.set(host, now + failedMemoryMs)
+    // Removes addresses that the name no longer has.
+    for (const host of cache.losersUntil.keys())
+      if (!this.#byHost.has(host)) cache.losersUntil.delete(host)
     if ([...slow, ...failed].some((host) => familyOf(host) !== family)) {
-      memory.family = family
-      memory.familyUntil = now + familyMemoryMs
+      cache.family = family
+      cache.familyUntil = now + familyMemoryMs
     }
     this.#preferredUntil = 0
   }
@@ -131,8 +133,8 @@ export class NameEndpoints implements EndpointSet {
 
 const noEndpoints: readonly UpstreamEndpoint[] = []
 
-function emptyMemory(): RaceMemory {
-  return { family: 6, familyUntil: Number.NEGATIVE_INFINITY, beaten: new Map() }
+function emptyCache(): HappyEyeballsCache {
+  return { family: 6, familyUntil: Number.NEGATIVE_INFINITY, losersUntil: new Map() }
 }
 
 function familyOf(address: string): 4 | 6 {
@@ -146,7 +148,7 @@ function inTurns(endpoints: readonly UpstreamEndpoint[], after: 4 | 6): Upstream
   return interleave(other, same)
 }
 
-/** One of each in turn, as long as there are both. */
+/** Joins two lists by taking an item of each in turn. */
 export function interleave<Item>(first: readonly Item[], second: readonly Item[]): Item[] {
   const mixed: Item[] = []
   for (let at = 0; at < Math.max(first.length, second.length); at++) {
@@ -155,24 +157,26 @@ export function interleave<Item>(first: readonly Item[], second: readonly Item[]
   return mixed
 }
 
-/** How an endpoint's plain address is connected to. */
-type Reach = (plain: UpstreamAddress) => UpstreamAddress
+/** Adds connection settings to a plain address. */
+type ApplySettings = (plain: UpstreamAddress) => UpstreamAddress
 
-/** A race between the addresses of a name, as they stood when it was resolved. */
+/** A race between the addresses that a name had when it was resolved. */
 export class NameRace implements AddressRace {
   readonly isPatient: boolean
   readonly #endpoints: NameEndpoints
-  readonly #reach: Reach
+  readonly #applySettings: ApplySettings
 
-  constructor(endpoints: NameEndpoints, reach: Reach, isPatient: boolean) {
+  constructor(endpoints: NameEndpoints, applySettings: ApplySettings, isPatient: boolean) {
     this.#endpoints = endpoints
-    this.#reach = reach
+    this.#applySettings = applySettings
     this.isPatient = isPatient
   }
 
   rivalsOf({ host }: UpstreamAddress): readonly UpstreamAddress[] {
     const rivals = this.#endpoints.rivalsOf(host)
-    return rivals === noEndpoints ? noAddresses : rivals.map(({ address }) => this.#reach(address))
+    return rivals === noEndpoints
+      ? noAddresses
+      : rivals.map(({ address }) => this.#applySettings(address))
   }
 
   won(winner: UpstreamAddress, { slow, failed }: LosingAddresses): void {

@@ -1,7 +1,4 @@
-/**
- * How a destination of one name is reached: what its policies settle, applied to addresses. A plain
- * address stays as it is; another one is made once for each address and kept.
- */
+/** Applies the connection settings of policies to addresses. Each resulting address is made once. */
 import type { UpstreamAddress, UpstreamTls } from '../../engine/sockets/upstream-address.ts'
 import type {
   ConnectionSettings,
@@ -16,7 +13,7 @@ class UpstreamProfile {
   readonly scheme: 'http' | 'https'
   readonly #tls: UpstreamTls | undefined
   readonly #keepalive: KeepaliveSettings | undefined
-  /** Appended to the identity of pools; empty where connections are plain. */
+  /** Appended to the key of connection pools; empty for plaintext connections. */
   readonly #suffix: string
   readonly #known: Readonly<Record<UpstreamVersion, KnownAddresses>> = {
     '1.1': noAddresses(),
@@ -24,7 +21,7 @@ class UpstreamProfile {
     negotiated: noAddresses(),
   }
 
-  /** `host`: what the destination is called, which TLS sends and verifies by default. */
+  /** `host` is the name of the destination, which TLS sends and verifies by default. */
   constructor({ tls, keepalive }: ConnectionSettings, host: string) {
     this.scheme = tls === undefined ? 'http' : 'https'
     this.#tls = tls && upstreamTls(tls, host)
@@ -35,25 +32,31 @@ class UpstreamProfile {
     this.#suffix = parts.map((part) => `|${part}`).join('')
   }
 
-  /** The address as it is connected to; the same object for the same plain address and version. */
+  /** Returns an address with the settings. It is the same object for the same plain address and version. */
   address(plain: UpstreamAddress, version: UpstreamVersion = '1.1'): UpstreamAddress {
     if (this.#suffix === '' && version === '1.1') return plain
     const known = this.#known[version].addresses
     let address = known.get(plain)
     if (address === undefined) {
-      const tls = this.#tls && { ...this.#tls, alpn: offered(this.#tls.statedAlpn, version) }
+      const tls = this.#tls && { ...this.#tls, alpn: alpnFor(this.#tls.statedAlpn, version) }
       const keepalive = this.#keepalive
-      const { suffix, ...speaks } = ways[version]
+      const { suffix, ...properties } = byVersion[version]
       const pool = `${plain.pool}${this.#suffix}${suffix}`
-      address = { ...plain, pool, ...(tls && { tls }), ...(keepalive && { keepalive }), ...speaks }
+      address = {
+        ...plain,
+        pool,
+        ...(tls && { tls }),
+        ...(keepalive && { keepalive }),
+        ...properties,
+      }
       known.set(plain, address)
     }
     return address
   }
 
   /**
-   * The race between addresses of a name; the same object for the same set and version. `isPatient`:
-   * the first address is wanted as long as it can be reached.
+   * Returns the race between the addresses of a host name. It is the same object for the same addresses and
+   * version. If `isPatient`, another address is only used if the first one cannot be reached.
    */
   race(
     endpoints: NameEndpoints,
@@ -71,7 +74,7 @@ class UpstreamProfile {
   }
 }
 
-/** The addresses that are reached in one version, and the races between them. */
+/** The addresses and races of one version. */
 interface KnownAddresses {
   readonly addresses: WeakMap<UpstreamAddress, UpstreamAddress>
   readonly eager: WeakMap<NameEndpoints, NameRace>
@@ -84,19 +87,19 @@ const noAddresses = (): KnownAddresses => ({
   patient: new WeakMap(),
 })
 
-/** What an address says of its version. `suffix`: of the identity of its pool. */
-const ways = {
+/** Properties of addresses, and the suffix of their pool keys, by version. */
+const byVersion = {
   '1.1': { suffix: '' },
   '2': { suffix: '|h2', isHttp2: true },
   negotiated: { suffix: '|alpn', negotiates: true },
 }
 
 /**
- * The application protocols that a connection offers: those that the user lists, in that order. If
- * the version is settled before the handshake, a list that contradicts it is changed: HTTP/1.1 never
- * offers h2, which the server would select, and HTTP/2 always offers it.
+ * Returns the ALPN protocols that a connection offers: those that the policy sets, in order. If the version
+ * is fixed to HTTP/1.1, h2 is never offered, because the server would select it. For HTTP/2, h2 is always
+ * offered.
  */
-function offered(stated: readonly string[], version: UpstreamVersion): readonly string[] {
+function alpnFor(stated: readonly string[], version: UpstreamVersion): readonly string[] {
   if (version === 'negotiated') return stated
   if (version === '2') return stated.includes('h2') ? stated : ['h2']
   return stated.length === 0 ? ['http/1.1'] : stated.filter((protocol) => protocol !== 'h2')
@@ -110,10 +113,10 @@ function upstreamTls(settings: TlsSettings, host: string): UpstreamTls {
 const plain: ConnectionSettings = {}
 const plainProfile = new UpstreamProfile(plain, '')
 
-/** Names that one set of policies keeps profiles of; clients choose names of dynamic destinations. */
-const keptNames = 1_000
+/** Maximum number of cached profiles, because clients choose the names of dynamic destinations. */
+const maxProfiles = 1_000
 
-/** Profiles of what one merged set of backend policies covers. */
+/** The connection profiles of one set of merged backend policies, by host. */
 export class UpstreamProfiles {
   readonly #settings: ConnectionSettings
   #byHost: Map<string, UpstreamProfile> | undefined
@@ -130,7 +133,7 @@ export class UpstreamProfiles {
     let profile = this.#byHost.get(host)
     if (profile === undefined) {
       profile = new UpstreamProfile(this.#settings, host)
-      if (this.#byHost.size >= keptNames) this.#byHost.clear()
+      if (this.#byHost.size >= maxProfiles) this.#byHost.clear()
       this.#byHost.set(host, profile)
     }
     return profile

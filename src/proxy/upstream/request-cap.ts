@@ -1,64 +1,63 @@
 /**
- * How many requests may be under way to one address of a backend, exactly, over all workers of a
- * proxy and whichever backends have the address. In the memory that workers share each address has
- * a place: a count of all, and one of each worker, so that what a worker held can be taken off when
- * it dies.
+ * Limits the concurrent requests to one address over all workers and backends. The limit is exact. In shared
+ * memory, each address has a slot with a total and one count for each worker, which is subtracted from the
+ * total if the worker dies.
  */
 
-/** Places for so many addresses in the life of a process; more of them are counted by each worker. */
-const mostAddresses = 16_384
+/** Number of slots, which are never freed. Requests to further addresses are counted by each worker alone. */
+const maxAddresses = 16_384
 
 export interface RequestCounts {
-  /** Hash of the address that has the place; 0 where it is free. */
+  /** Hash of the address of each slot; 0 if the slot is free. */
   readonly keys: BigInt64Array<SharedArrayBuffer>
   readonly totals: Int32Array<SharedArrayBuffer>
-  /** One row for each worker. */
+  /** One row of counts for each worker; a row has one count for each slot. */
   readonly own: Int32Array<SharedArrayBuffer>
 }
 
-const words = (count: number) =>
+const sharedInts = (count: number) =>
   new Int32Array(new SharedArrayBuffer(count * Int32Array.BYTES_PER_ELEMENT))
 
-export function createRequestCounts(workers: number, addresses = mostAddresses): RequestCounts {
+export function createRequestCounts(workers: number, addresses = maxAddresses): RequestCounts {
   const keys = new SharedArrayBuffer(addresses * BigInt64Array.BYTES_PER_ELEMENT)
   return {
     keys: new BigInt64Array(keys),
-    totals: words(addresses),
-    own: words(addresses * workers),
+    totals: sharedInts(addresses),
+    own: sharedInts(addresses * workers),
   }
 }
 
-/** The worker at this place has died, and its requests with it. */
+/** Subtracts the requests of a worker that died. */
 export function forgetRequests({ totals, own }: RequestCounts, worker: number): void {
-  for (let place = 0; place < totals.length; place++) {
-    const left = Atomics.exchange(own, worker * totals.length + place, 0)
-    if (left !== 0) Atomics.sub(totals, place, left)
+  for (let slot = 0; slot < totals.length; slot++) {
+    const left = Atomics.exchange(own, worker * totals.length + slot, 0)
+    if (left !== 0) Atomics.sub(totals, slot, left)
   }
 }
 
-/** What one worker knows of one address. */
+/** The slot of one address, as used by one worker. */
 export class RequestShare {
   readonly #totals: Int32Array
   readonly #own: Int32Array
-  readonly #place: number
+  readonly #slot: number
   readonly #row: number
 
-  constructor({ totals, own }: RequestCounts, place: number, worker: number) {
+  constructor({ totals, own }: RequestCounts, slot: number, worker: number) {
     this.#totals = totals
     this.#own = own
-    this.#place = place
-    this.#row = worker * totals.length + place
+    this.#slot = slot
+    this.#row = worker * totals.length + slot
   }
 
-  /** Requests under way, of all workers. */
+  /** Number of concurrent requests of all workers. */
   get total(): number {
-    return Atomics.load(this.#totals, this.#place)
+    return Atomics.load(this.#totals, this.#slot)
   }
 
-  /** Counts one more, unless there are `most`. */
+  /** Counts a request. Returns false if there are already `most` requests. */
   take(most: number): boolean {
     for (let all = this.total; all < most; ) {
-      const found = Atomics.compareExchange(this.#totals, this.#place, all, all + 1)
+      const found = Atomics.compareExchange(this.#totals, this.#slot, all, all + 1)
       if (found === all) {
         Atomics.add(this.#own, this.#row, 1)
         return true
@@ -70,39 +69,39 @@ export class RequestShare {
 
   giveBack(): void {
     Atomics.sub(this.#own, this.#row, 1)
-    Atomics.sub(this.#totals, this.#place, 1)
+    Atomics.sub(this.#totals, this.#slot, 1)
   }
 }
 
-/** The limit as one worker keeps it. */
+/** The limit, as used by one worker. */
 export class RequestCap {
   readonly most: number
   readonly #counts: RequestCounts | undefined
   readonly #worker: number
 
-  /** Without `counts` each address is counted by this thread alone. */
+  /** Without `counts`, this thread counts only its own requests. */
   constructor(most: number, counts?: RequestCounts, worker = 0) {
     this.most = most
     this.#counts = counts
     this.#worker = worker
   }
 
-  /** The place of an address; undefined where there is no room for it. */
+  /** Returns the slot of an address; undefined if all slots are used. */
   shareOf(address: string): RequestShare | undefined {
     if (this.#counts === undefined) return undefined
     const { keys } = this.#counts
     const key = hashOf(address)
     const first = Number(BigInt.asUintN(32, key)) % keys.length
     for (let step = 0; step < keys.length; step++) {
-      const place = (first + step) % keys.length
-      const found = Atomics.compareExchange(keys, place, 0n, key)
-      if (found === 0n || found === key) return new RequestShare(this.#counts, place, this.#worker)
+      const slot = (first + step) % keys.length
+      const found = Atomics.compareExchange(keys, slot, 0n, key)
+      if (found === 0n || found === key) return new RequestShare(this.#counts, slot, this.#worker)
     }
     return undefined
   }
 }
 
-/** FNV-1a, 64 bits, never 0. */
+/** Returns the 64-bit FNV-1a hash of a text. It is never 0. */
 function hashOf(text: string): bigint {
   let hash = 0xcbf29ce484222325n
   for (let at = 0; at < text.length; at++) {

@@ -44,7 +44,7 @@ const pools = (endpoints: readonly UpstreamEndpoint[]) =>
   endpoints.map(({ address }) => address.pool)
 
 describe('ServiceTable', () => {
-  it('joins slices and Service by the name of the port, whichever comes first', () => {
+  it('joins EndpointSlices and Service by port name, in any order of arrival', () => {
     const slices = [slice('a', { '10.0.0.1': true }), slice('b', { '10.0.0.2': true })]
     const expected = ['10.0.0.1:8080', '10.0.0.2:8080']
     expect(pools(tableOf(service, ...slices).endpoints('ns/web', 80).all)).toEqual(expected)
@@ -53,14 +53,14 @@ describe('ServiceTable', () => {
     expect(tableOf(service, ...slices).endpoints('ns/web', 82).all).toEqual([])
   })
 
-  it('serves endpoints that are not ready only where the Service publishes them', () => {
+  it('includes endpoints that are not ready only if the Service publishes them', () => {
     const slices = slice('a', { '10.0.0.1': true, '10.0.0.2': false })
     expect(pools(tableOf(service, slices).endpoints('ns/web', 80).all)).toEqual(['10.0.0.1:8080'])
     const published = { ...service, publishNotReady: true }
     expect(tableOf(published, slices).endpoints('ns/web', 80).all).toHaveLength(2)
   })
 
-  it('counts an address once, and keeps its count over changes', () => {
+  it('merges endpoints with the same address, and keeps their request count across changes', () => {
     const table = tableOf(
       service,
       slice('a', { '10.0.0.1': true }),
@@ -73,7 +73,7 @@ describe('ServiceTable', () => {
     expect(table.endpoints('ns/web', 80).all[0]?.outstanding).toBe(3)
   })
 
-  it('knows no Service without its object, and forgets what is gone', () => {
+  it('has no endpoints without the Service object, and removes those of a deleted one', () => {
     const table = tableOf(slice('a', { '10.0.0.1': true }))
     expect(table.find('ns/web')).toBe(undefined)
     expect(table.endpoints('ns/web', 80).all).toEqual([])
@@ -83,7 +83,7 @@ describe('ServiceTable', () => {
     expect(table.endpoints('ns/web', 80).all).toEqual([])
   })
 
-  it('names a port for policies by name and number', () => {
+  it('identifies a port for policies by name and number', () => {
     expect(portPart(service.ports, 80).sections).toEqual(['http', '80'])
     expect(portPart([{ name: '', port: 80 }], 80).sections).toEqual(['80'])
   })

@@ -1,8 +1,4 @@
-/**
- * Services and their endpoints. EndpointSlices name their Service; a Service port and the ports of
- * its slices meet by name. Endpoints of one port are put together when first asked for, and again
- * after a change of that Service only.
- */
+/** Services and their endpoints. Endpoints are collected when they are first used after a change. */
 import type { HttpVersion } from '../../exchange/connection.ts'
 import { appProtocolOf } from '../../model/app-protocols.ts'
 import type {
@@ -13,8 +9,6 @@ import type {
 } from '../../model/resources.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
-import { versionOfAppProtocol } from './http-version.ts'
-import { type HintedEndpoint, type Locality, nearEndpoints } from './locality.ts'
 
 /** `namespace/name` of a Service. */
 type ServiceName = string
@@ -22,12 +16,18 @@ type ServiceName = string
 interface ServiceEntry {
   service: ServiceResource | undefined
   readonly slices: Map<string, WorkloadResource>
-  /** By transport and port number of the Service; cleared by a change. */
+  /** Endpoints by transport and port number; cleared by a change. */
   readonly byPort: Map<string | number, EndpointSet>
-  /** By port number; cleared by a change. */
+  /** HTTP versions by port number; cleared by a change. */
   readonly versions: Map<number, HttpVersion | undefined>
-  /** By address, so that counts survive a change of the slices. */
+  /** Endpoints by address. Kept when the slices change, so that request counts survive. */
   known: Map<string, UpstreamEndpoint>
+}
+
+/** Zone and node of this process, if known. */
+export interface Locality {
+  readonly zone?: string
+  readonly node?: string
 }
 
 const noEndpoints: EndpointSet = { preferred: [], all: [] }
@@ -36,7 +36,6 @@ export class ServiceTable {
   readonly #entries = new Map<ServiceName, ServiceEntry>()
   readonly #locality: Locality
 
-  /** `locality`: where the process runs, as far as that is known. */
   constructor(locality: Locality = {}) {
     this.#locality = locality
   }
@@ -54,7 +53,7 @@ export class ServiceTable {
     })
   }
 
-  /** `old`: what the slice was until now; it may have moved to another Service. */
+  /** Stores a slice. `old` is its previous version, which may belong to another Service. */
   setSlice(slice: WorkloadResource, old?: Resource): void {
     if (old?.type === 'workload') this.removeSlice(old)
     const entry = this.#entry(`${slice.namespace}/${slice.service}`)
@@ -68,23 +67,22 @@ export class ServiceTable {
     })
   }
 
-  /** The Service itself, or undefined where there is none. */
   find(name: ServiceName): ServiceResource | undefined {
     return this.#entries.get(name)?.service
   }
 
-  /** The version of HTTP that a port says it speaks; undefined where it says none. */
+  /** Returns the HTTP version that the appProtocol of a port sets, if any. */
   version(name: ServiceName, port: number): HttpVersion | undefined {
     const entry = this.#entries.get(name)
     if (entry?.service === undefined) return undefined
     if (!entry.versions.has(port)) {
       const found = findPort(entry.service.ports, port, 'TCP')
-      entry.versions.set(port, versionOfAppProtocol(found?.appProtocol))
+      entry.versions.set(port, appProtocolOf(found?.appProtocol)?.version)
     }
     return entry.versions.get(port)
   }
 
-  /** Endpoints of a port that may be used; empty where there are none, or no such port. */
+  /** Returns the ready endpoints of a port; empty if there is no such port. */
   endpoints(name: ServiceName, port: number, transport: 'TCP' | 'UDP' = 'TCP'): EndpointSet {
     const entry = this.#entries.get(name)
     if (entry?.service === undefined) return noEndpoints
@@ -122,7 +120,10 @@ export class ServiceTable {
   }
 }
 
-/** Every ready address once, although several slices may name it while endpoints move. */
+/**
+ * Collects every ready address once. While endpoints move between slices, several slices may contain an
+ * address.
+ */
 function collectEndpoints(
   entry: ServiceEntry,
   service: ServiceResource,
@@ -149,7 +150,7 @@ function collectEndpoints(
   return [...found.values()]
 }
 
-/** Drops counts of addresses that have left and have nothing under way. */
+/** Drops endpoints that were removed and have no outstanding requests. */
 function forgetIdle(entry: ServiceEntry, current: ReadonlyMap<string, unknown>): void {
   if (entry.known.size <= current.size * 2 + 16) return
   entry.known = new Map(
@@ -165,7 +166,7 @@ function findPort(
   return ports.find(({ port, protocol = 'TCP' }) => port === number && protocol === transport)
 }
 
-/** A Service port as policies may name it, by name and by number, and whether it speaks TLS. */
+/** Returns the section names of a Service port, by which policies may target it, and whether it needs TLS. */
 export function portPart(
   ports: readonly ServicePort[],
   portNumber: number,
@@ -177,4 +178,33 @@ export function portPart(
     sections: name === '' ? [`${portNumber}`] : [name, `${portNumber}`],
     needsTls: appProtocolOf(found?.appProtocol)?.isTls === true,
   }
+}
+
+interface HintedEndpoint {
+  readonly endpoint: UpstreamEndpoint
+  readonly forZones: readonly string[] | undefined
+  readonly forNodes: readonly string[] | undefined
+}
+
+/**
+ * Finds the endpoints that EndpointSlice hints assign to this node or zone, as kube-proxy does. Hints are
+ * only used if every endpoint has some and at least one endpoint is near. Otherwise all traffic would go to
+ * the few endpoints with hints.
+ */
+function nearEndpoints(found: readonly HintedEndpoint[], { zone, node }: Locality): EndpointSet {
+  const all = found.map(({ endpoint }) => endpoint)
+  const near =
+    hinted(found, node, ({ forNodes }) => forNodes) ??
+    hinted(found, zone, ({ forZones }) => forZones)
+  return { preferred: near ?? all, all }
+}
+
+function hinted(
+  found: readonly HintedEndpoint[],
+  here: string | undefined,
+  hints: (endpoint: HintedEndpoint) => readonly string[] | undefined,
+): readonly UpstreamEndpoint[] | undefined {
+  if (here === undefined || !found.every((one) => hints(one) !== undefined)) return undefined
+  const near = found.filter((one) => hints(one)?.includes(here) === true)
+  return near.length === 0 ? undefined : near.map(({ endpoint }) => endpoint)
 }

@@ -1,7 +1,7 @@
 /**
- * Turns what each worker has in force into what the proxy answers: the lowest position of all, and
- * the resources that any of them does not have. Told once per change, rejections before the ack
- * that passes them, so that nobody takes a refused resource for a programmed one in between.
+ * Combines the states of the workers into the answers of the proxy: the lowest sequence of all workers, and
+ * the resources that any worker rejects. Each change is sent once. Rejections are sent before the ack of
+ * their sequence, so that a rejected resource never counts as programmed.
  */
 import type { ResourceKey } from '../../model/resources.ts'
 import type { ConfigChannel } from '../../wire/channel.ts'
@@ -18,7 +18,7 @@ export class Answers {
     this.#channel = channel
   }
 
-  /** Position up to which every worker has the configuration in force; -1 before the first. */
+  /** Sequence of the last change set that is in force in every worker; -1 before the first one. */
   get watermark(): number {
     return this.#watermark
   }
@@ -27,9 +27,9 @@ export class Answers {
     return [...this.#rejected.values()]
   }
 
-  /** Takes in the states of all workers; undefined for one that has none yet. */
+  /** Sends what has changed. `states` has one state per worker, undefined for a worker that is starting. */
   update(states: readonly (WorkerState | undefined)[]): void {
-    // A worker that starts knows nothing yet: what was told still stands.
+    // While a worker is starting, the previous answers stay valid.
     const known = states
       .filter((state) => state !== undefined)
       .filter((state) => state.sequence >= 0)
@@ -42,7 +42,7 @@ export class Answers {
     }
   }
 
-  /** Tells what is new and what has gone; has anything gone? */
+  /** Sends new rejections and recoveries. Returns true if any resource has recovered. */
   #settleRejections(states: readonly WorkerState[], sequence: number): boolean {
     const now = new Map<ResourceKey, WorkerRejection>()
     for (const rejection of states.flatMap(({ rejected }) => rejected)) {

@@ -1,50 +1,45 @@
 /**
- * Which ports a worker holds, driven by the listeners that it was sent. A port that cannot be bound
- * stops no other; its listeners are rejected, and it is tried again until it works or nobody wants
- * it any more.
+ * Binds the ports of a worker's listeners. If a port cannot be bound, its listeners are rejected
+ * and it is retried until it works or no listener needs it; other ports are not affected.
  *
  *   wanted  ---bind---> bound        bound, no listener left ---unlisten---> gone
  *     |  ^                |  ^
- *   fails |  after a      +--+ what is spoken on it changes: unlisten, bind
+ *   fails |  after a      +--+ its protocol changes: unlisten, bind
  *     v  |   second
  *    waiting
  *
- * A TCP port carries plaintext HTTP, TLS (of HTTPS and TLS listeners), or bytes that are forwarded;
- * UDP ports are numbered by themselves. Where listeners of several Gateways disagree, the one with
- * the smallest key decides, and those of the other protocols are rejected.
+ * A TCP port carries plaintext HTTP, TLS (of HTTPS and TLS listeners), or forwarded bytes; UDP ports are
+ * separate. If listeners of several Gateways disagree, the one with the smallest key decides, and those
+ * of other protocols are rejected.
  */
-import type { Engine, PortChange } from '../../engine/contracts/engine.ts'
+import type { PortChange } from '../../engine/contracts/engine.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
 import { GatewayError } from '../../errors/index.ts'
 import { compareText } from '../../model/names.ts'
 import type { DesiredDelta, ListenerResource, ResourceKey } from '../../model/resources.ts'
-import type { PortUse } from '../config/listener-tables.ts'
+import { type PortUse, useOf } from '../config/listener-tables.ts'
 import type { PortName, WorkerRejection } from './worker-messages.ts'
 
 const retryMs = 1_000
 
-function useOf(protocol: ListenerResource['protocol']): PortUse {
-  return protocol === 'HTTPS' ? 'TLS' : protocol
-}
-
 interface WantedListener {
   readonly port: PortName
-  /** Position of the change set that brought it. */
+  /** Sequence of the change set that contained the listener. */
   readonly sequence: number
   readonly protocol: ListenerResource['protocol']
 }
 
 interface Port {
   readonly name: PortName
-  /** Without the word. */
   readonly number: number
-  /** Undefined while it is not bound. */
-  bound: PortUse | undefined
-  /** Why the last attempt failed. */
-  problem: string | undefined
-  retry: NodeJS.Timeout | undefined
-  /** The attempt that is under way. */
-  running: Promise<void> | undefined
+  /** What the port carries; undefined while the port is not bound. */
+  bound?: PortUse | undefined
+  /** Why the last attempt to bind the port failed, if it did. */
+  problem?: string | undefined
+  retry?: NodeJS.Timeout | undefined
+  /** The running attempt to bind or unbind the port. */
+  running?: Promise<void> | undefined
 }
 
 type PortEngine = Pick<
@@ -54,18 +49,18 @@ type PortEngine = Pick<
 
 interface PortOptions {
   readonly engine: PortEngine
-  /** What policies settle for connections on a port. */
+  /** Returns the settings of connections on a port, from policies. */
   settings(port: number, use: PortUse): PortChange
-  /** Asked at each handshake on a TLS port. */
+  /** Called at each handshake on a TLS port. Returns the settings for the handshake. */
   chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined
-  /** Rejects where the port belongs to another process. */
+  /** Claims a port before it is bound. Rejects if the port belongs to another process. */
   claim(port: PortName): Promise<void>
   release(port: PortName): void
-  /** A port was bound, or failed in another way, without a change of configuration. */
+  /** Called if a retry has bound the port or has failed in another way. */
   onChange(): void
 }
 
-/** The innermost message: what the system said. */
+/** Returns the message of the operating system for an error. */
 function problemOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? error.cause.message : error.message
@@ -81,7 +76,7 @@ export class ListenerPorts {
     this.#options = options
   }
 
-  /** Takes in a change set; resolves when every wanted port is bound or has failed. */
+  /** Applies a change set. Resolves when every wanted port is bound or has failed. */
   async update(delta: DesiredDelta): Promise<void> {
     for (const key of delta.removed) this.#listeners.delete(key)
     for (const { resource } of delta.upserted) {
@@ -90,14 +85,16 @@ export class ListenerPorts {
       const port: PortName = protocol === 'UDP' ? `${resource.port}/udp` : resource.port
       this.#listeners.set(resource.key, { port, protocol, sequence: delta.sequence })
     }
-    // While draining, ports close when the engine says so.
+    // While the worker drains, the engine closes the ports.
     if (this.#isStopped) return
     const wanted = this.#wanted()
-    for (const name of wanted.keys())
-      if (!this.#ports.has(name)) this.#ports.set(name, newPort(name))
+    for (const name of wanted.keys()) {
+      if (!this.#ports.has(name))
+        this.#ports.set(name, { name, number: Number.parseInt(`${name}`, 10) })
+    }
     const settled: Promise<void>[] = []
     for (const port of this.#ports.values()) {
-      // A port that waits for its next attempt has failed already: its listeners are rejected.
+      // A port that waits for a retry has already failed, so do not wait for it.
       if (wanted.has(port.name) && port.retry !== undefined) continue
       const driven = this.#drive(port)
       if (wanted.has(port.name)) settled.push(driven)
@@ -122,7 +119,7 @@ export class ListenerPorts {
     return this.#isStopped ? undefined : this.#wanted().get(port)
   }
 
-  /** One attempt at a time: brings the port to what is wanted, however often that changes. */
+  /** Binds or unbinds a port as wanted, with one attempt at a time. */
   #drive(port: Port): Promise<void> {
     port.running ??= this.#bring(port).finally(() => {
       port.running = undefined
@@ -202,13 +199,12 @@ export class ListenerPorts {
     return [...this.#ports.values()].filter((port) => port.bound).map((port) => port.name)
   }
 
-  /** Wanted and not bound. */
+  /** Returns the ports that are wanted but not bound. */
   unbound(): PortName[] {
     const bound = new Set(this.bound())
     return [...this.#wanted().keys()].filter((port) => !bound.has(port))
   }
 
-  /** Listeners that are not served, with the reason. */
   rejections(): WorkerRejection[] {
     const rejected: WorkerRejection[] = []
     const wanted = this.#wanted()
@@ -226,21 +222,9 @@ export class ListenerPorts {
     return rejected
   }
 
-  /** Tries no more; ports stay as they are. */
+  /** Stops retrying. Ports stay as they are. */
   stop(): void {
     this.#isStopped = true
     for (const port of this.#ports.values()) clearTimeout(port.retry)
-  }
-}
-
-function newPort(name: PortName): Port {
-  const number = Number.parseInt(String(name), 10)
-  return {
-    name,
-    number,
-    bound: undefined,
-    problem: undefined,
-    retry: undefined,
-    running: undefined,
   }
 }

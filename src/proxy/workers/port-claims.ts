@@ -1,7 +1,7 @@
 /**
- * Keeps workers from sharing a port with a stranger. Where several workers bind one port, the
- * system lets any other process of the same user join in; so the first worker to want a port waits
- * until a bind without sharing has shown that the port is free.
+ * Prevents workers from sharing a port with another process. If several workers bind one port, the system
+ * lets any process of the same user bind it as well. So before the first worker binds the port, an exclusive
+ * bind must show that it is free.
  */
 import { createSocket } from 'node:dgram'
 import { createServer, isIPv6 } from 'node:net'
@@ -17,13 +17,15 @@ export class PortClaims {
   readonly #isShared: boolean
   readonly #claims = new Map<PortName, Claim>()
 
-  /** `isShared`: do several workers bind each port? Where not, binding itself finds strangers. */
+  /**
+   * If not `isShared`, only one worker binds each port, and its bind fails if another process has the port.
+   */
   constructor(host: string, isShared: boolean) {
     this.#host = host
     this.#isShared = isShared
   }
 
-  /** Why the worker must not bind the port; undefined where it may. */
+  /** Returns why the worker must not bind the port; undefined if it may. */
   async claim(port: PortName, worker: number): Promise<string | undefined> {
     if (!this.#isShared || port === 0) return undefined
     let claim = this.#claims.get(port)
@@ -43,13 +45,13 @@ export class PortClaims {
     if (claim?.holders.size === 0) this.#claims.delete(port)
   }
 
-  /** A worker that is gone holds nothing. */
+  /** Releases the ports of a worker that has died. */
   releaseAll(worker: number): void {
     for (const port of [...this.#claims.keys()]) this.release(port, worker)
   }
 }
 
-/** Binds the port and lets it go again; gives what the system said where that fails. */
+/** Binds the port and releases it again. Resolves to the error of the system if that fails. */
 function probe(host: string, port: PortName): Promise<string | undefined> {
   if (typeof port === 'string') return probeDatagrams(host, Number.parseInt(port, 10))
   return new Promise((resolve) => {

@@ -1,19 +1,18 @@
 /**
- * What readiness says, from the states of the workers. Until everything is served for the first
- * time, whatever is missing holds readiness back. Later, a port that cannot be had must not take the
- * other ports out of service: readiness stays, and names it. Where no port is left that could be
- * served, nothing is ready.
+ * Readiness of the proxy, computed from the states of the workers. At first the proxy is not ready until
+ * every port is served. Later it stays ready while any port is served, so that the loss of one port does not
+ * take the others out of service. The response names the missing ports.
  */
 import type { PortName, WorkerState } from './worker-messages.ts'
 
 interface WorkerView {
   readonly index: number
-  /** Undefined while a thread starts. */
+  /** State of the worker; undefined while the thread starts. */
   readonly state: WorkerState | undefined
   readonly isAlive: boolean
 }
 
-/** What the first readiness waits for; empty when there is nothing. */
+/** Returns what the proxy still waits for before it is ready for the first time. */
 export function startupPending(workers: readonly WorkerView[]): string[] {
   if (workers.length === 0) return ['workers']
   const waiting = workers
@@ -22,13 +21,13 @@ export function startupPending(workers: readonly WorkerView[]): string[] {
   return [...waiting, ...unservedPorts(workers)]
 }
 
-/** Ports that listeners want and that some worker could not bind, as `port 80` or `port 53/udp`. */
+/** Returns the ports that some worker could not bind, as `port 80` or `port 53/udp`. */
 export function unservedPorts(workers: readonly WorkerView[]): string[] {
   const unbound = new Set<PortName>(workers.flatMap(({ state }) => state?.unbound ?? []))
   return [...unbound].map((port) => `port ${port}`)
 }
 
-/** What keeps a proxy from serving anything that was ready before. */
+/** Returns why a proxy that was ready can no longer serve anything; empty if it can. */
 export function laterPending(workers: readonly WorkerView[]): string[] {
   if (!workers.some(({ isAlive }) => isAlive)) return ['workers']
   const serves = workers.some(({ state }) => state === undefined || state.bound.length > 0)

@@ -1,4 +1,4 @@
-/** What all workers of a proxy count together. */
+/** Counts that all workers of a proxy share. */
 import {
   type ConnectionCounts,
   createConnectionCounts,
@@ -7,18 +7,18 @@ import {
 import { createRequestCounts, forgetRequests, type RequestCounts } from '../upstream/request-cap.ts'
 
 export interface SharedCounts {
-  /** Client connections that are open. */
+  /** Open client connections. */
   readonly connections: ConnectionCounts
-  /** Requests to addresses of backends; absent where they have no limit. */
+  /** Requests to addresses of backends; undefined if they are not limited. */
   readonly requests?: RequestCounts
 }
 
 export function createSharedCounts(workers: number, limitsRequests: boolean): SharedCounts {
-  const connections = createConnectionCounts()
-  return { connections, ...(limitsRequests && { requests: createRequestCounts(workers) }) }
+  const requests = limitsRequests ? createRequestCounts(workers) : undefined
+  return { connections: createConnectionCounts(), requests }
 }
 
-/** The worker at this place has died, with what it held. */
+/** Subtracts the counts of a worker that has died. */
 export function forgetWorker({ connections, requests }: SharedCounts, worker: number): void {
   forgetConnections(connections, worker)
   if (requests !== undefined) forgetRequests(requests, worker)

@@ -1,33 +1,29 @@
 /**
- * The proxy as the rest of the process sees it. The main thread holds no traffic: it starts the
- * workers, replaces those that die, hands configuration to them and their answers back, and serves
- * readiness, metrics and admin.
+ * Runs a proxy. The main thread carries no traffic: it starts the workers, replaces those that die,
+ * sends configuration to them and their answers back, and serves readiness, metrics and admin
+ * requests.
  *
  *   channel --config--> workers --state--> answers --ack, reject--> channel
  */
 import { availableParallelism } from 'node:os'
 import { createRateLimiter, createRateMemory } from '../../core/rate.ts'
-import type { EngineLimits, StreamLimits } from '../../engine/limits/engine-limits.ts'
 import { TicketRotation } from '../../engine/tls/session-tickets.ts'
 import type { ConfigChannel } from '../../wire/channel.ts'
 import { configDump } from '../admin/config-dump.ts'
 import { adminRoutes, type LevelControl, readinessRoutes, statsRoutes } from '../admin/routes.ts'
 import { type SmallServer, serve } from '../admin/server.ts'
 import { rateTableKeys } from '../rate-buckets.ts'
-import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
-import type { DestinationRules } from '../upstream/destination-rules.ts'
-import type { Locality } from '../upstream/locality.ts'
 import { Answers } from './answers.ts'
 import { PortClaims } from './port-claims.ts'
 import { laterPending, startupPending, unservedPorts } from './readiness.ts'
 import { createSharedCounts, forgetWorker, type SharedCounts } from './shared-counts.ts'
-import type { EdgeSettings, FromWorker, PortName, WorkerRejection } from './worker-messages.ts'
-import { workerSettings } from './worker-settings.ts'
+import type { FromWorker, PortName, WorkerRejection } from './worker-messages.ts'
+import { type TrafficSettings, trafficSettings } from './worker-settings.ts'
 import { WorkerThread } from './worker-thread.ts'
 
-/** What happens in the proxy, for the operational log. */
+/** Events for the operational log. */
 export type ProxyEvent =
   | { readonly type: 'ready' }
   | { readonly type: 'listening'; readonly port: PortName }
@@ -39,78 +35,36 @@ export type ProxyEvent =
       readonly error: Error
       readonly restartMs: number
     }
-  /** A bug that the worker survived. */
+  /** A worker met a bug, but still runs. */
   | { readonly type: 'fault'; readonly worker: number; readonly message: string }
-  /** POST /quitquitquit: whoever started the proxy should drain it and end. */
+  /** POST /quitquitquit was received: the process should drain the proxy and end. */
   | { readonly type: 'quit-requested' }
 
-export interface ProxyOptions {
-  /** Stable name in acks and rejections. */
+export interface ProxyOptions extends TrafficSettings {
+  /** Stable name of the proxy in acks and rejections. */
   readonly name?: string
-  /** Version of the product, for the build metric and the dump. */
-  readonly version?: string
-  /** Threads; `auto` is one per processor where they can share ports, else one. */
+  /** Number of worker threads. `auto` means one per processor if workers can share ports, otherwise one. */
   readonly workers?: number | 'auto'
-  /** IP address of listener ports. */
-  readonly bindAddress: string
-  /** `host:port`, `:port` or `off`; port 0 takes a free one. */
+  /** Addresses are `host:port`, `:port` or `off`. Port 0 selects a free port. */
   readonly adminAddress: string
   readonly statsAddress: string
   readonly readinessAddress: string
-  readonly accessLogFd?: number
-  readonly accessLogFormat?: AccessLogFormat
   readonly drain?: { readonly minMs: number; readonly maxMs: number }
-  readonly destinations: DestinationRules
-  readonly clusterDomain?: string
-  /** DNS servers that are asked in place of the machine's. */
-  readonly nameServers?: readonly string[] | undefined
-  readonly locality?: Locality
-  /** Most requests under way to one address of a backend; no limit where absent. */
-  readonly maxBackendRequests?: number
-  /** Limits of what is forwarded unread; the engine's own where absent. */
-  readonly streamLimits?: Partial<StreamLimits>
-  /** Limits of requests, unless a policy sets them; the engine's own if omitted. */
-  readonly limits?: Partial<EngineLimits>
-  /** Nobody is believed, and everybody let in, where absent. */
-  readonly edge?: EdgeSettings
-  /** How long TLS sessions can be resumed, and how often the keys of their tickets change. */
-  readonly tlsSessionSeconds?: number
   readonly channel: ConfigChannel
   readonly log?: LevelControl
-  /** Metrics of whoever started the proxy, beside its own. */
+  /** Additional metrics of the process. */
   readonly moreMetrics?: () => MetricsSnapshot
-  /** What readiness names as absent although the proxy serves. */
+  /** Returns names of missing parts without which the proxy still serves, for the readiness response. */
   readonly without?: () => readonly string[]
   readonly onEvent?: (event: ProxyEvent) => void
 }
 
-export interface RunningProxy {
-  /** What was bound; absent where off. */
-  readonly addresses: {
-    readonly admin?: string
-    readonly stats?: string
-    readonly readiness?: string
-  }
-  /** Threads that carry traffic. */
-  readonly workers: number
-  /** Resolves when `pending` is empty for the first time. */
-  readonly ready: Promise<void>
-  /** What readiness waits for; empty when ready. */
-  pending(): string[]
-  /** TCP ports of listeners that every worker has bound. */
-  ports(): number[]
-  /** The text of a scrape. */
-  metrics(): Promise<string>
-  /** Ends in-flight work within the deadlines, flushes the access log, then closes everything. */
-  drain(): Promise<void>
-  /** Closes everything now. */
-  close(): Promise<void>
-}
+export type RunningProxy = Omit<Supervisor, 'start'>
 
-/** How long the end of the process may be held up for the access log. */
+/** Maximum time that the end of the process waits for the flush of the access log. */
 const lastFlushMs = 500
 
-/** Only there the system spreads connections over sockets that share a port. */
+/** Only Linux distributes connections among sockets that share a port. */
 const canShare = process.platform === 'linux'
 
 function workerCount(asked: number | 'auto' | undefined): number {
@@ -118,8 +72,7 @@ function workerCount(asked: number | 'auto' | undefined): number {
   return asked === 'auto' ? availableParallelism() : (asked ?? 1)
 }
 
-class Supervisor implements RunningProxy {
-  readonly ready: Promise<void>
+class Supervisor {
   readonly #options: ProxyOptions
   readonly #threads: WorkerThread[] = []
   readonly #rateMemory = createRateMemory({ keys: rateTableKeys })
@@ -129,23 +82,16 @@ class Supervisor implements RunningProxy {
   readonly #claims: PortClaims
   readonly #answers: Answers
   readonly #tickets: TicketRotation
-  readonly #servers: Record<'admin' | 'stats' | 'readiness', SmallServer | undefined> = {
-    admin: undefined,
-    stats: undefined,
-    readiness: undefined,
-  }
+  readonly #servers: { [Name in 'admin' | 'stats' | 'readiness']?: SmallServer } = {}
   #listening = new Set<PortName>()
-  #told = new Set<string>()
+  #reported = new Set<string>()
   #wasReady = false
   #isDraining = false
   #drained: Promise<void> | undefined
-  #becomeReady: () => void
+  readonly #ready = Promise.withResolvers<void>()
 
   constructor(options: ProxyOptions) {
     this.#options = options
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.ready = promise
-    this.#becomeReady = resolve
     this.#answers = new Answers(options.name ?? 'local', options.channel)
     this.#tickets = new TicketRotation((secrets) => {
       for (const thread of this.#threads) thread.send({ type: 'tickets', secrets })
@@ -155,15 +101,22 @@ class Supervisor implements RunningProxy {
     this.#counts = createSharedCounts(workers, options.maxBackendRequests !== undefined)
   }
 
+  /** Resolves when the proxy is ready for the first time. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  /** Bound addresses of the admin, stats and readiness servers; undefined for servers that are off. */
   get addresses() {
     const { admin, stats, readiness } = this.#servers
     return {
-      ...(admin && { admin: admin.address }),
-      ...(stats && { stats: stats.address }),
-      ...(readiness && { readiness: readiness.address }),
+      admin: admin?.address,
+      stats: stats?.address,
+      readiness: readiness?.address,
     }
   }
 
+  /** Number of worker threads. */
   get workers(): number {
     return this.#threads.length
   }
@@ -181,19 +134,16 @@ class Supervisor implements RunningProxy {
     const admin = adminRoutes({
       dump: () => this.#dump(),
       rotateTickets: () => this.#tickets.rotate(),
-      quit: () => this.#tell({ type: 'quit-requested' }),
-      ...(log && { log }),
+      quit: () => this.#emit({ type: 'quit-requested' }),
+      log,
     })
     const readiness = readinessRoutes({
       pending: () => this.pending(),
       unserved: () => [...unservedPorts(this.#threads), ...(this.#options.without?.() ?? [])],
     })
     this.#servers.readiness = await serve('readiness', readinessAddress, readiness)
-    this.#servers.stats = await serve(
-      'stats',
-      statsAddress,
-      statsRoutes(() => this.metrics()),
-    )
+    const stats = statsRoutes(() => this.metrics())
+    this.#servers.stats = await serve('stats', statsAddress, stats)
     this.#servers.admin = await serve('admin', adminAddress, admin)
   }
 
@@ -203,26 +153,26 @@ class Supervisor implements RunningProxy {
     return new WorkerThread({
       index,
       channel: this.#options.channel,
-      settings: { index, ...shared, ...workerSettings(this.#options) },
+      settings: { index, ...shared, ...trafficSettings(this.#options) },
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {
         this.#releaseRates(index)
         forgetWorker(this.#counts, index)
         this.#claims.releaseAll(index)
-        this.#tell({ type: 'worker-died', worker: index, error, restartMs })
+        this.#emit({ type: 'worker-died', worker: index, error, restartMs })
         this.#settle()
       },
     })
   }
 
-  /** A thread that died in the middle of a limit must not make the others wait for it. */
+  /** Releases the rate-limit locks of a thread that died. */
   #releaseRates(index: number): void {
     const owner = this.#rateOwners.get(index)
     this.#rateOwners.delete(index)
     if (owner !== undefined) this.#rates.release(owner)
   }
 
-  #tell(event: ProxyEvent): void {
+  #emit(event: ProxyEvent): void {
     this.#options.onEvent?.(event)
   }
 
@@ -239,7 +189,7 @@ class Supervisor implements RunningProxy {
         this.#claims.release(message.port, worker)
         break
       case 'fault':
-        this.#tell({ type: 'fault', worker, message: message.message })
+        this.#emit({ type: 'fault', worker, message: message.message })
         break
       case 'state':
         this.#settle()
@@ -253,55 +203,58 @@ class Supervisor implements RunningProxy {
     this.#threads[worker]?.send(problem === undefined ? answer : { ...answer, problem })
   }
 
-  /** Brings acks, rejections, readiness and the log in step with the states of the workers. */
+  /** Updates acks, rejections, readiness and the log after a change of a worker's state. */
   #settle(): void {
     if (this.#isDraining) return
     this.#answers.update(this.#threads.map(({ state }) => state))
-    this.#tellRejections()
-    this.#tellPorts()
+    this.#emitRejections()
+    this.#emitPorts()
     if (this.#wasReady || startupPending(this.#threads).length > 0) return
     this.#wasReady = true
-    this.#becomeReady()
-    this.#tell({ type: 'ready' })
+    this.#ready.resolve()
+    this.#emit({ type: 'ready' })
   }
 
-  #tellRejections(): void {
+  #emitRejections(): void {
     const now = new Set<string>()
     for (const rejection of this.#answers.rejected) {
       const text = `${rejection.key}\0${rejection.message}`
       now.add(text)
-      if (!this.#told.has(text)) this.#tell({ type: 'rejected', rejection })
+      if (!this.#reported.has(text)) this.#emit({ type: 'rejected', rejection })
     }
-    this.#told = now
+    this.#reported = now
   }
 
-  #tellPorts(): void {
-    // While a worker starts again the ports are served by the others, or will be in a moment.
+  #emitPorts(): void {
+    // While a worker restarts, its ports are not lost: other workers serve them, or it will bind them soon.
     if (this.#threads.some(({ state }) => state === undefined)) return
     const now = new Set(this.#bound())
-    for (const port of now) if (!this.#listening.has(port)) this.#tell({ type: 'listening', port })
-    for (const port of this.#listening) if (!now.has(port)) this.#tell({ type: 'port-lost', port })
+    for (const port of now) if (!this.#listening.has(port)) this.#emit({ type: 'listening', port })
+    for (const port of this.#listening) if (!now.has(port)) this.#emit({ type: 'port-lost', port })
     this.#listening = now
   }
 
+  /** Returns the TCP ports of listeners that every worker has bound. */
   ports(): number[] {
     return this.#bound()
       .filter((port) => typeof port === 'number')
       .sort((a, b) => a - b)
   }
 
-  /** What every worker has bound. */
+  /** Returns the ports that every worker has bound. */
   #bound(): PortName[] {
     const [first, ...others] = this.#threads.map(({ state }) => new Set(state?.bound))
     if (first === undefined) return []
     return [...first].filter((port) => others.every((bound) => bound.has(port)))
   }
 
+  /** Returns what the proxy waits for; empty if it is ready. */
   pending(): string[] {
     if (this.#isDraining) return ['shutdown']
     return this.#wasReady ? laterPending(this.#threads) : startupPending(this.#threads)
   }
 
+  /** Returns all metrics in the Prometheus format. */
   async metrics(): Promise<string> {
     const workers = await Promise.all(this.#threads.map((thread) => thread.metrics()))
     return writePrometheus({
@@ -340,6 +293,9 @@ class Supervisor implements RunningProxy {
     })
   }
 
+  /**
+   * Finishes open requests within the drain deadlines, flushes the access log, and then closes everything.
+   */
   drain(): Promise<void> {
     this.#drained ??= this.#drain()
     return this.#drained
@@ -352,13 +308,14 @@ class Supervisor implements RunningProxy {
     await this.#closeServers()
   }
 
+  /** Closes everything at once. */
   async close(): Promise<void> {
     this.#isDraining = true
     await Promise.all(this.#threads.map((thread) => thread.stop()))
     await this.#closeServers()
   }
 
-  /** Threads end with the process, without a last word: they are given the time for one here. */
+  /** Waits synchronously until the threads have flushed the access log, because they end with the process. */
   readonly #flushLogs = (): void => {
     const gate = new Int32Array(new SharedArrayBuffer(4))
     const alive = this.#threads.filter(({ isAlive }) => isAlive)
@@ -378,9 +335,8 @@ class Supervisor implements RunningProxy {
 }
 
 /**
- * Starts the proxy; resolves when its workers run, which is before it is ready. Rejects with
- * `port_in_use` where one of its own three addresses is taken, or with what kept a worker from
- * starting.
+ * Starts the proxy. Resolves when its workers run, which is before it is ready. Rejects with `port_in_use`
+ * if the admin, stats or readiness address is taken, or with the error of a worker that did not start.
  */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const supervisor = new Supervisor(options)

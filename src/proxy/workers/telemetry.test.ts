@@ -7,8 +7,8 @@ import { startStreamCounters } from '../../engine/engine-counters.ts'
 import { startFloodCounters } from '../../engine/limits/http2-floods.ts'
 import { GatewayError } from '../../errors/index.ts'
 import { AccessLog } from '../telemetry/access-log.ts'
-import type { RequestFacts } from '../telemetry/types.ts'
-import { createTelemetry } from './telemetry.ts'
+import type { AccessRecord } from '../telemetry/types.ts'
+import { WorkerTelemetry } from './telemetry.ts'
 
 const counters = {
   connectionsTotal: 3,
@@ -45,7 +45,7 @@ const exchange = {
   responseBytes: 7,
 } as unknown as ServerExchange
 
-const facts: RequestFacts = {
+const access: AccessRecord = {
   gateway: 'ns/gw',
   reason: 'Internal',
   status: 500,
@@ -61,14 +61,14 @@ describe('the telemetry of a worker', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-telemetry-'))
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  it('bounds labels that clients choose, logs an internal error once, and writes every line', async () => {
+  it('limits client-chosen labels, logs an internal error once, and writes every access log line', async () => {
     const path = join(folder, 'log')
     const log = new AccessLog({ fd: openSync(path, 'a'), isShared: false })
     const bugs: string[] = []
-    const telemetry = createTelemetry({ log, format: 'text', onBug: (text) => bugs.push(text) })
+    const telemetry = new WorkerTelemetry({ log, format: 'text', onBug: (text) => bugs.push(text) })
     const bug = new GatewayError('bug', undefined, new TypeError('inner'))
-    telemetry.onDone(exchange, { ...facts, bug })
-    telemetry.onDone(exchange, { ...facts, method: 'STEEP', bug })
+    telemetry.onDone(exchange, { ...access, bug })
+    telemetry.onDone(exchange, { ...access, method: 'STEEP', bug })
     telemetry.onBadHead(8080, new GatewayError('bad_request'), exchange.source, 'http')
     await log.close()
 

@@ -1,29 +1,27 @@
-/** Access log and counters of one worker. */
-
-import { backendTelemetry } from '../../backends/telemetry.ts'
+/** Access log and metrics of one worker. */
+import { backendTelemetry } from '../../backends/registry.ts'
 import { sharedText } from '../../base/repeated.ts'
 import { patternMemoryBytes } from '../../core/index.ts'
-import type { EngineCounters } from '../../engine/contracts/engine.ts'
+import type { EngineCounters, PoolState } from '../../engine/contracts/engine.ts'
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
-import type { StreamCounters } from '../../engine/contracts/streams.ts'
+import type { ServerStream, StreamCounters } from '../../engine/contracts/streams.ts'
 import { floodKindNames } from '../../engine/limits/http2-floods.ts'
 import type { GatewayError } from '../../errors/index.ts'
-import type { RoutePlace } from '../../exchange/exchange.ts'
+import type { Peer, RoutePlace } from '../../exchange/exchange.ts'
+import { statusOf } from '../telemetry/access-fields.ts'
 import { type AccessLogFormat, lineFormats, requestLine } from '../telemetry/access-line.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
-import { statusOf } from '../telemetry/access-text.ts'
 import {
   type MetricsSnapshot,
   metricDefinitions,
   type Series,
 } from '../telemetry/metric-definitions.ts'
 import { StreamTelemetry } from '../telemetry/stream-telemetry.ts'
-import { type Label, TimedCounters } from '../telemetry/timed-counters.ts'
+import { type Label, timedCounters } from '../telemetry/timed-counters.ts'
 import { Timestamps } from '../telemetry/timestamp.ts'
-import type { RequestFacts, Telemetry } from '../telemetry/types.ts'
-import { UpstreamTelemetry } from '../telemetry/upstream-telemetry.ts'
+import type { AccessRecord, Ejection, StreamRecord, Telemetry } from '../telemetry/types.ts'
 
-/** Methods that get a label of their own; a client may send any other word. */
+/** Methods that are label values. Clients may send others, which are counted as OTHER. */
 const methods = new Set([
   'GET',
   'HEAD',
@@ -39,26 +37,18 @@ const methods = new Set([
 interface TelemetryOptions {
   readonly log: AccessLog
   readonly format: AccessLogFormat
-  /** Told of each bug once, with its stack. */
+  /** Called once for each bug, with its stack. */
   readonly onBug: (text: string) => void
-}
-
-export interface WorkerTelemetry extends Telemetry {
-  /** A connection to a backend was made, in so many seconds. */
-  onUpstreamConnected(seconds: number): void
-  /** A TLS handshake for a listener was finished, in so many seconds. */
-  onTlsHandshake(port: number, place: RoutePlace, seconds: number): void
-  snapshot(engine: Readonly<EngineCounters>, streams: StreamCounters): MetricsSnapshot
 }
 
 const number = (value: number, labels: readonly string[] = []): Series[] => [
   { labels, values: [value] },
 ]
 
-/** Connections are counted by the engine, which knows no listeners. */
+/** Labels of connections. The engine counts connections without knowing their listeners. */
 const connectionLabels = (protocol: string) => ['unknown', 'unknown', 'unknown', protocol]
 
-/** Plaintext, and TLS where there ever was any. */
+/** Returns a series for plaintext connections and, after the first TLS connection, one for TLS. */
 function byProtocol(all: number, tls: number, everTls: number): Series[] {
   const plain = number(all - tls, connectionLabels('http'))
   return everTls === 0 ? plain : [...plain, ...number(tls, connectionLabels('https'))]
@@ -102,10 +92,10 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
   }
 }
 
-/** Position of `bind` among the labels; the engine knows its port, the rest is the Gateway. */
+/** Position of the label `bind`. It is recorded as a port, to which `labelTexts` adds the Gateway. */
 const bindAt = 5
 
-/** The texts of labels: absent is `unknown`, a bind is `port/namespace/gateway`. */
+/** Returns the texts of labels: `unknown` if empty, and `port/namespace/gateway` for a bind. */
 function labelTexts(labels: readonly Label[]): readonly string[] {
   const texts = labels.map((label) => String(label) || 'unknown')
   const gateway = labels[bindAt + 1]
@@ -113,114 +103,168 @@ function labelTexts(labels: readonly Label[]): readonly string[] {
   return texts
 }
 
-/** A bug may be met by every request: each is told once, and not more than a bounded number. */
-class BugReports {
-  readonly #tell: (text: string) => void
-  readonly #told = new Set<string>()
+/** Sets the labels in the order of `requests_total`. */
+function fillLabels(labels: Label[], exchange: ServerExchange, access: AccessRecord): void {
+  labels[0] = access.backend ?? ''
+  labels[1] = access.protocol
+  const { method } = access
+  labels[2] = method === 'GET' || methods.has(method) ? method : 'OTHER'
+  labels[3] = statusOf(exchange, access) || ''
+  labels[4] = access.reason
+  labels[bindAt] = exchange.port
+  labels[6] = access.gateway ?? ''
+  labels[7] = access.listener ?? ''
+  labels[8] = access.route ?? ''
+  labels[9] = access.rule ?? ''
+}
 
-  constructor(tell: (text: string) => void) {
-    this.#tell = tell
+export class WorkerTelemetry implements Telemetry {
+  readonly #log: AccessLog
+  readonly #lines: (typeof lineFormats)[AccessLogFormat]
+  readonly #onBug: (text: string) => void
+  readonly #reportedBugs = new Set<string>()
+  readonly #timestamps = new Timestamps()
+  readonly #streams: StreamTelemetry
+  readonly #requests = timedCounters('request_duration_seconds', labelTexts)
+  /** Records retries in place of bytes. */
+  readonly #retries = timedCounters('retries_total', labelTexts)
+  readonly #handshakes = timedCounters('tls_handshake_duration_seconds')
+  readonly #connects = timedCounters('upstream_connect_duration_seconds')
+  readonly #callouts = timedCounters('upstream_call_duration_seconds')
+  readonly #backends = backendTelemetry(labelTexts)
+  readonly #lookups = { ok: 0, failed: 0 }
+  #ejections = 0
+  #spansExported = 0
+  #spansDropped = 0
+  /** Labels of the current request. The array is reused for each request. */
+  readonly #labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
+
+  constructor({ log, format, onBug }: TelemetryOptions) {
+    this.#log = log
+    this.#lines = lineFormats[format]
+    this.#onBug = onBug
+    this.#streams = new StreamTelemetry(log, format, this.#timestamps)
   }
 
-  report(error: GatewayError): void {
+  onDone(exchange: ServerExchange, access: AccessRecord): void {
+    const line = requestLine(this.#lines, this.#timestamps, exchange, access)
+    if (line !== undefined) this.#log.write(line)
+    if (access.bug !== undefined) this.#reportBug(access.bug)
+    const labels = this.#labels
+    fillLabels(labels, exchange, access)
+    this.#requests.record(labels, access.durationMs / 1_000, exchange.responseBytes)
+    if (access.retries > 0) this.#retries.record(labels, 0, access.retries)
+    if (access.record === undefined) return
+    for (const part of this.#backends) part.count(access.record, exchange, access, labels)
+  }
+
+  /** Reports each bug once, and only a limited number of bugs, because every request may meet one. */
+  #reportBug(error: GatewayError): void {
     const cause = error.cause instanceof Error ? error.cause : error
     const text = cause.stack ?? cause.message
-    if (this.#told.has(text) || this.#told.size >= 100) return
-    this.#told.add(text)
-    this.#tell(text)
+    if (this.#reportedBugs.has(text) || this.#reportedBugs.size >= 100) return
+    this.#reportedBugs.add(text)
+    this.#onBug(text)
+  }
+
+  onSpans(exported: number, dropped: number): void {
+    this.#spansExported += exported
+    this.#spansDropped += dropped
+  }
+
+  onLookup(result: 'ok' | 'failed'): void {
+    this.#lookups[result]++
+  }
+
+  onCallout(subtype: string, seconds: number): void {
+    this.#callouts.record(['Policy', subtype], seconds, 0)
+  }
+
+  onEjected(ejection: Ejection | undefined): void {
+    this.#ejections++
+    if (ejection === undefined) return
+    for (const part of this.#backends) part.ejected?.(ejection)
+  }
+
+  onStreamDone(stream: ServerStream, access: StreamRecord): void {
+    if (access.bug !== undefined) this.#reportBug(access.bug)
+    this.#streams.onStreamDone(stream, access)
+  }
+
+  onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void {
+    this.#log.write(this.#lines.badHead(this.#timestamps.now(), peer, error, scheme))
+    const { status, reason } = error.row
+    this.#requests.record(['', scheme, '', status, reason, port, '', '', '', ''], 0, 0)
+  }
+
+  /** Called when a connection to a backend was made. */
+  onUpstreamConnected(seconds: number): void {
+    this.#connects.record(plaintext, seconds, 0)
+  }
+
+  /** Called when a TLS handshake for a listener has finished. */
+  onTlsHandshake(port: number, { gateway, listener }: RoutePlace, seconds: number): void {
+    this.#handshakes.record([`${port}/${gateway}`, gateway, listener, 'https'], seconds, 0)
+  }
+
+  snapshot(
+    engine: Readonly<EngineCounters>,
+    streams: StreamCounters,
+    pools: readonly PoolState[] = [],
+  ): MetricsSnapshot {
+    const all = this.#requests.snapshot()
+    const requests = engineSeries(engine)
+    const snapshot: MetricsSnapshot = {
+      ...requests,
+      requests_total: all.map(({ count }) => count),
+      request_duration_seconds: all.map(({ duration }) => duration),
+      response_bytes_total: all.map(({ bytes }) => bytes),
+      retries_total: this.#retries.sums(),
+      tls_handshake_duration_seconds: this.#handshakes.durations(),
+      trace_spans_exported_total: number(this.#spansExported),
+      trace_spans_dropped_total: number(this.#spansDropped),
+      access_log_dropped_lines_total: number(this.#log.droppedLines),
+      upstream_connect_duration_seconds: this.#connects.durations(),
+      upstream_call_duration_seconds: this.#callouts.durations(),
+      upstream_ejections_total: number(this.#ejections),
+      dns_lookups_total: [
+        ...number(this.#lookups.ok, ['ok']),
+        ...number(this.#lookups.failed, ['failed']),
+      ],
+      ...poolSeries(pools),
+      ...this.#streams.snapshot(requests, streams),
+    }
+    for (const part of this.#backends) Object.assign(snapshot, part.snapshot())
+    return snapshot
   }
 }
 
-/** In the order of the definition. */
-function fillLabels(labels: Label[], exchange: ServerExchange, facts: RequestFacts): void {
-  labels[0] = facts.backend ?? ''
-  labels[1] = facts.protocol
-  const { method } = facts
-  labels[2] = method === 'GET' || methods.has(method) ? method : 'OTHER'
-  labels[3] = statusOf(exchange, facts) || ''
-  labels[4] = facts.reason
-  labels[bindAt] = exchange.port
-  labels[6] = facts.gateway ?? ''
-  labels[7] = facts.listener ?? ''
-  labels[8] = facts.route ?? ''
-  labels[9] = facts.rule ?? ''
-}
+/** Labels of connections to backends, which all have the same value so far. */
+const plaintext: readonly Label[] = ['plaintext']
 
-/** The telemetry of a worker. */
-export function createTelemetry({ log, format, onBug }: TelemetryOptions): WorkerTelemetry {
-  const lines = lineFormats[format]
-  const bugs = new BugReports(onBug)
-  const timestamps = new Timestamps()
-  const streams = new StreamTelemetry(log, format, timestamps)
-  const buckets = metricDefinitions.request_duration_seconds.buckets ?? []
-  const requests = new TimedCounters(buckets, labelTexts)
-  const handshakes = new TimedCounters(
-    metricDefinitions.tls_handshake_duration_seconds.buckets ?? [],
-    (labels) => labels.map(String),
-  )
-  const upstream = new UpstreamTelemetry(labelTexts)
-  const backends = backendTelemetry(labelTexts)
-  const spans = { exported: 0, dropped: 0 }
-  // Filled anew for each request, read before the next.
-  const labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
-  return {
-    onDone(exchange: ServerExchange, facts: RequestFacts): void {
-      const line = requestLine(lines, timestamps, exchange, facts)
-      if (line !== undefined) log.write(line)
-      if (facts.bug !== undefined) bugs.report(facts.bug)
-      fillLabels(labels, exchange, facts)
-      requests.record(labels, facts.durationMs / 1_000, exchange.responseBytes)
-      if (facts.retries > 0) upstream.retried(labels, facts.retries)
-      if (facts.record === undefined) return
-      for (const part of backends) part.count(facts.record, exchange, facts, labels)
-    },
+/** Maximum number of addresses with their own series, because clients choose dynamic destinations. */
+const maxEndpoints = 1_000
+/** Label of all further addresses. */
+const overflow = 'overflow'
 
-    onSpans(exported: number, dropped: number): void {
-      spans.exported += exported
-      spans.dropped += dropped
-    },
-
-    onLookup: (result) => upstream.lookedUp(result),
-
-    onCallout: (subtype, seconds) => upstream.called(subtype, seconds),
-
-    onEjected(ejection): void {
-      upstream.ejected()
-      if (ejection === undefined) return
-      for (const part of backends) part.ejected?.(ejection)
-    },
-
-    onStreamDone(stream, facts): void {
-      if (facts.bug !== undefined) bugs.report(facts.bug)
-      streams.onStreamDone(stream, facts)
-    },
-
-    onBadHead(port: number, error: GatewayError, peer, scheme): void {
-      log.write(lines.badHead(timestamps.now(), peer, error, scheme))
-      const { status, reason } = error.row
-      requests.record(['', scheme, '', status, reason, port, '', '', '', ''], 0, 0)
-    },
-
-    onUpstreamConnected: (seconds) => upstream.connected(seconds),
-
-    onTlsHandshake(port: number, { gateway, listener }: RoutePlace, seconds: number): void {
-      handshakes.record([`${port}/${gateway}`, gateway, listener, 'https'], seconds, 0)
-    },
-
-    snapshot(engine, streamCounters) {
-      const all = requests.snapshot()
-      const ofRequests = {
-        requests_total: all.map(({ count }) => count),
-        request_duration_seconds: all.map(({ duration }) => duration),
-        tls_handshake_duration_seconds: handshakes.snapshot().map(({ duration }) => duration),
-        trace_spans_exported_total: number(spans.exported),
-        trace_spans_dropped_total: number(spans.dropped),
-        response_bytes_total: all.map(({ bytes }) => bytes),
-        access_log_dropped_lines_total: number(log.droppedLines),
-        ...engineSeries(engine),
-      }
-      const ofStreams = streams.addTo(ofRequests, streamCounters)
-      return backends.reduce((all, part) => part.addTo(all), upstream.addTo(ofStreams))
-    },
+function poolSeries(states: readonly PoolState[]): MetricsSnapshot {
+  // An address may have several pools, for example for plaintext and for each TLS server name.
+  const byEndpoint = new Map<string, PoolState>()
+  for (const { endpoint, idle, busy, streams } of states) {
+    const isKnown = byEndpoint.has(endpoint)
+    const name = isKnown || byEndpoint.size < maxEndpoints ? endpoint : overflow
+    const sum = byEndpoint.get(name) ?? { endpoint: name, idle: 0, busy: 0, streams: 0 }
+    sum.idle += idle
+    sum.busy += busy
+    sum.streams += streams
+    byEndpoint.set(name, sum)
   }
+  const connections: Series[] = []
+  const streams: Series[] = []
+  for (const { endpoint, ...sum } of byEndpoint.values()) {
+    connections.push({ labels: [endpoint, 'idle'], values: [sum.idle] })
+    connections.push({ labels: [endpoint, 'busy'], values: [sum.busy] })
+    if (sum.streams > 0) streams.push({ labels: [endpoint], values: [sum.streams] })
+  }
+  return { upstream_pool_connections: connections, upstream_pool_streams: streams }
 }

@@ -1,59 +1,41 @@
 /**
- * What a worker does with its messages, in order, one at a time: a change set is read, applied,
- * its ports are bound, and the state that follows is told. Whatever is wrong with a change set, the
- * worker lives on and names what it does not have in force.
+ * Handles the messages to a worker. Change sets are handled one at a time: each is decoded and applied, its
+ * ports are bound, and the new state is reported. An invalid change set never ends the worker. It reports
+ * the resources that it could not apply.
  */
-import type { Engine, PortChange } from '../../engine/contracts/engine.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { TicketKeyring } from '../../engine/tls/session-tickets.ts'
-import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { DesiredDelta, ResourceKey } from '../../model/resources.ts'
 import type { ConfigUpdate, Rejection } from '../../wire/channel.ts'
 import { type DecodedDelta, decodeDelta } from '../../wire/decode.ts'
-import type { PortUse } from '../config/listener-tables.ts'
+import type { DataPlane } from '../data-plane.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
-import { poolSeries } from '../telemetry/pool-series.ts'
 import { ListenerPorts } from './listener-ports.ts'
 import type { WorkerTelemetry } from './telemetry.ts'
-import type { PortName } from './worker-messages.ts'
 import {
   type FromWorker,
   lastMetrics,
+  type PortName,
   type ToWorker,
   type WorkerRejection,
 } from './worker-messages.ts'
 
-/** The part of the data plane that takes configuration; names what it refuses. */
-interface ConfigReceiver {
-  apply(delta: DesiredDelta): { readonly rejected: readonly Rejection[] }
-  chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined
-  portSettings(port: number, use: PortUse): PortChange
-  /** Sends what waits to be sent elsewhere. */
-  flush?(): Promise<void>
-  /** Ends streams that would never end by themselves. */
-  stop?(): void
-}
-
 interface WorkerParts {
   readonly engine: Engine
-  readonly plane: ConfigReceiver
+  readonly plane: DataPlane
   readonly telemetry: WorkerTelemetry
   readonly tickets: TicketKeyring
   readonly log: AccessLog
   readonly send: (message: FromWorker) => void
 }
 
-interface Waiter {
-  resolve(): void
-  reject(error: GatewayError): void
-}
-
 export class WorkerSession {
   readonly #parts: WorkerParts
   readonly #ports: ListenerPorts
   readonly #rejected = new Map<ResourceKey, WorkerRejection>()
-  readonly #claims = new Map<PortName, Waiter>()
+  readonly #claims = new Map<PortName, PromiseWithResolvers<void>>()
   #sequence: number | undefined
   #queue: Promise<void> = Promise.resolve()
 
@@ -61,11 +43,11 @@ export class WorkerSession {
     this.#parts = parts
     this.#ports = new ListenerPorts({
       engine: parts.engine,
-      settings: (port, use) => parts.plane.portSettings(port, use),
-      chooseTls: (port, serverName) => parts.plane.chooseTls(port, serverName),
+      settings: parts.plane.portSettings,
+      chooseTls: parts.plane.chooseTls,
       claim: (port) => this.#claim(port),
       release: (port) => parts.send({ type: 'released', port }),
-      onChange: () => this.#tell(),
+      onChange: () => this.#report(),
     })
   }
 
@@ -98,15 +80,14 @@ export class WorkerSession {
 
   #snapshot(): MetricsSnapshot {
     const { telemetry, engine } = this.#parts
-    const snapshot = telemetry.snapshot(engine.counters, engine.streamCounters)
-    return { ...snapshot, ...poolSeries(engine.poolStates()) }
+    return telemetry.snapshot(engine.counters, engine.streamCounters, engine.poolStates())
   }
 
   #enqueue(work: () => Promise<void>): void {
     this.#queue = this.#queue.then(work).catch((error) => this.#fault('configuration', error))
   }
 
-  /** The core is lost, and this worker with it: says why, and what was counted until now. */
+  /** Reports a trap of the core and the last metrics. Called before the worker ends. */
   trapped(trap: Error): void {
     this.#fault('core', trap)
     const { telemetry, engine, send } = this.#parts
@@ -123,10 +104,10 @@ export class WorkerSession {
   async #configure({ sequence, bytes, base }: ConfigUpdate): Promise<void> {
     if (base !== undefined) await this.#take(sequence, base)
     if (await this.#take(sequence, bytes)) this.#sequence = sequence
-    this.#tell()
+    this.#report()
   }
 
-  /** False where the bytes are no change set. */
+  /** Applies a change set. Returns false if the bytes are not a change set. */
   async #take(sequence: number, bytes: Uint8Array): Promise<boolean> {
     const delta = this.#read(sequence, bytes)
     if (delta === undefined) return false
@@ -153,7 +134,7 @@ export class WorkerSession {
     }
   }
 
-  /** Where a change set as a whole throws, each of its parts is tried alone, to find the bad one. */
+  /** Applies a change set. If that throws, applies its resources one by one to find the invalid one. */
   #apply(delta: DesiredDelta): readonly Rejection[] {
     const { plane } = this.#parts
     try {
@@ -166,7 +147,7 @@ export class WorkerSession {
       { sequence, upserted: [], removed: delta.removed },
       ...delta.upserted.map((one) => ({ sequence, upserted: [one], removed: [] })),
     ]
-    return parts.flatMap((part) => {
+    return parts.flatMap((part): readonly Rejection[] => {
       try {
         return plane.apply(part).rejected
       } catch (error) {
@@ -177,7 +158,7 @@ export class WorkerSession {
     })
   }
 
-  #tell(): void {
+  #report(): void {
     const rejected = new Map<ResourceKey, WorkerRejection>(this.#rejected)
     for (const rejection of this.#ports.rejections()) rejected.set(rejection.key, rejection)
     const state = {
@@ -190,10 +171,10 @@ export class WorkerSession {
   }
 
   #claim(port: PortName): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#claims.set(port, { resolve, reject })
-      this.#parts.send({ type: 'claim', port })
-    })
+    const claim = Promise.withResolvers<void>()
+    this.#claims.set(port, claim)
+    this.#parts.send({ type: 'claim', port })
+    return claim.promise
   }
 
   #claimed(port: PortName, problem: string | undefined): void {
@@ -206,9 +187,9 @@ export class WorkerSession {
   async #drain(minMs: number, maxMs: number): Promise<void> {
     this.#ports.stop()
     try {
-      this.#parts.plane.stop?.()
+      this.#parts.plane.stop()
       await this.#parts.engine.drain(minMs, maxMs)
-      await this.#parts.plane.flush?.()
+      await this.#parts.plane.flush()
     } finally {
       await this.#parts.log.close()
       this.#parts.send({ type: 'drained' })

@@ -1,31 +1,72 @@
-/** What every worker of a proxy is told alike when it starts. */
+import type { EngineLimits, StreamLimits } from '../../engine/limits/engine-limits.ts'
+import type { DataPlaneSettings } from '../data-plane.ts'
+import type { AmbiguousPaths } from '../request/request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
-import type { WorkerSettings } from './worker-messages.ts'
+import type { SharedCounts } from './shared-counts.ts'
 
-type Alike = Omit<WorkerSettings, 'index' | 'rateMemory' | 'counts' | 'reusePort'>
-
-interface Options extends Omit<Alike, 'accessLog'> {
-  readonly accessLogFd?: number
-  readonly accessLogFormat?: AccessLogFormat
+/** Settings for client connections: which proxies are trusted, and how many connections are accepted. */
+interface EdgeSettings {
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For is trusted. */
+  readonly trustedProxies: readonly string[]
+  readonly ambiguousPaths?: AmbiguousPaths
+  /** Addresses and CIDRs of clients whose connections begin with a PROXY protocol header. */
+  readonly proxyProtocolFrom: readonly string[]
+  /** Maximum number of client connections of all workers together. */
+  readonly maxConnections?: number
+  /** Key that encrypts sessions. If omitted, the control plane's key is used. */
+  readonly sessionKey?: Uint8Array
 }
 
-/** Of the options of a proxy; what they leave open stays so. */
-export function workerSettings(options: Options): Alike {
-  const { bindAddress, accessLogFd = 1, accessLogFormat = 'text', destinations } = options
-  const { clusterDomain, locality, maxBackendRequests, streamLimits, version, edge } = options
-  const { nameServers, tlsSessionSeconds, limits } = options
+type PlaneSettings = 'destinations' | 'clusterDomain' | 'nameServers' | 'version' | 'locality'
+
+/** Settings that all workers of a proxy share. */
+export interface TrafficSettings extends Pick<DataPlaneSettings, PlaneSettings> {
+  /** IP address that listener ports are bound to. */
+  readonly bindAddress: string
+  /** File descriptor of the access log; standard output if omitted. */
+  readonly accessLogFd?: number
+  /** Format of the access log; text if omitted. */
+  readonly accessLogFormat?: AccessLogFormat
+  /** Maximum number of concurrent requests to one address of a backend; no limit if omitted. */
+  readonly maxBackendRequests?: number
+  /** Limits of connections that are forwarded without being read; the engine's defaults if omitted. */
+  readonly streamLimits?: Partial<StreamLimits>
+  /** Limits of requests unless a policy sets them; the engine's defaults if omitted. */
+  readonly limits?: Partial<EngineLimits>
+  /** How long TLS sessions can be resumed. The keys of session tickets are rotated accordingly. */
+  readonly tlsSessionSeconds?: number
+  /** If omitted, no proxy is trusted and connections are not limited. */
+  readonly edge?: EdgeSettings
+}
+
+/** Passed to a worker when it starts. */
+export interface WorkerSettings extends TrafficSettings {
+  readonly index: number
+  /** Do several workers share each port? */
+  readonly reusePort: boolean
+  /** Shared memory of the rate limits of all workers. */
+  readonly rateMemory: WebAssembly.Memory
+  readonly counts: SharedCounts
+}
+
+/** Returns the settings that are sent to threads. Other options cannot be cloned, for example functions. */
+export function trafficSettings(options: TrafficSettings): TrafficSettings {
+  const { bindAddress, accessLogFd, accessLogFormat, destinations, clusterDomain } = options
+  const { nameServers, version, locality, maxBackendRequests } = options
+  const { streamLimits, limits, tlsSessionSeconds, edge } = options
   return {
     bindAddress,
-    accessLog: { fd: accessLogFd, format: accessLogFormat },
+    accessLogFd,
+    accessLogFormat,
     destinations,
-    ...(clusterDomain !== undefined && { clusterDomain }),
-    ...(nameServers !== undefined && { nameServers }),
-    ...(locality !== undefined && { locality }),
-    ...(maxBackendRequests !== undefined && { maxBackendRequests }),
-    ...(streamLimits !== undefined && { streamLimits }),
-    ...(limits !== undefined && { limits }),
-    ...(version !== undefined && { version }),
-    ...(tlsSessionSeconds !== undefined && { tlsSessionSeconds }),
-    ...(edge !== undefined && { edge }),
+    clusterDomain,
+    nameServers,
+    version,
+    locality,
+    maxBackendRequests,
+    streamLimits,
+    limits,
+    tlsSessionSeconds,
+    edge,
   }
 }

@@ -1,47 +1,39 @@
-/**
- * One place in the row of workers: the thread that holds it now, and the next one when it dies.
- * Each thread gets the full configuration first, whenever it starts.
- */
+/** Manages one worker. If its thread dies, a new thread replaces it and gets the full configuration. */
 import { Worker } from 'node:worker_threads'
 import { timerDelay } from '../../base/timer-delay.ts'
 import type { ConfigChannel } from '../../wire/channel.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { sumSnapshots } from '../telemetry/prometheus.ts'
 import { keepYoungRoom } from './idle-trim.ts'
-import {
-  type FromWorker,
-  lastMetrics,
-  type ToWorker,
-  type WorkerSettings,
-  type WorkerState,
-} from './worker-messages.ts'
+import { type FromWorker, lastMetrics, type ToWorker, type WorkerState } from './worker-messages.ts'
+import type { WorkerSettings } from './worker-settings.ts'
 
-/** Beside this file when run from source, one file of the flat build folder when bundled. */
+/**
+ * The entry of the thread: a file beside this one in the source, but a file of its own in the build folder.
+ */
 const entry = import.meta.url.endsWith('.ts')
   ? new URL('./worker.ts', import.meta.url)
   : new URL('./proxy-worker.js', import.meta.url)
 
 const scrapeTimeoutMs = 1_000
-/** A thread that lived this long had a reason of its own to die; the next one starts at once. */
+/** If a thread has lived this long, the next thread starts at once after its death. */
 const healthyMs = 10_000
-const longestRestartMs = 5_000
+const maxRestartMs = 5_000
 
 interface WorkerThreadOptions {
   readonly index: number
   readonly settings: WorkerSettings
   readonly channel: ConfigChannel
   readonly onMessage: (message: FromWorker) => void
-  /** The thread has ended without being told to; `restartMs` until the next one. */
+  /** Called when the thread has died. The next thread starts after `restartMs`. */
   readonly onDeath: (error: Error, restartMs: number) => void
 }
 
 export class WorkerThread {
   readonly index: number
   restarts = 0
-  /** Undefined until the current thread has answered its first change set. */
+  /** State of the worker; undefined until the current thread has reported it. */
   state: WorkerState | undefined
-  /** Resolves when the first thread has started, rejects when it died before. */
-  readonly started: Promise<void>
   readonly #options: WorkerThreadOptions
   readonly #scrapes = new Map<number, (snapshot: MetricsSnapshot) => void>()
   #worker: Worker | undefined
@@ -52,19 +44,21 @@ export class WorkerThread {
   #bornAt = 0
   #quickDeaths = 0
   #scrapeId = 0
-  /** What threads that are gone had counted, as far as it was ever read. */
-  #buried: MetricsSnapshot = {}
+  /** The sums of the last known counters of dead threads. */
+  #past: MetricsSnapshot = {}
   #latest: MetricsSnapshot = {}
-  #settleStarted: { resolve(): void; reject(error: Error): void }
+  readonly #started = Promise.withResolvers<void>()
   #onDrained: (() => void) | undefined
 
   constructor(options: WorkerThreadOptions) {
     this.#options = options
     this.index = options.index
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.started = promise
-    this.#settleStarted = { resolve, reject }
     this.#start()
+  }
+
+  /** Resolves when the first thread has started. Rejects if it dies before. */
+  get started(): Promise<void> {
+    return this.#started.promise
   }
 
   get isAlive(): boolean {
@@ -91,7 +85,7 @@ export class WorkerThread {
     switch (message.type) {
       case 'started':
         this.#hasStarted = true
-        this.#settleStarted.resolve()
+        this.#started.resolve()
         this.#unsubscribe = this.#options.channel.subscribe((update) =>
           this.send({ type: 'config', ...update }),
         )
@@ -117,23 +111,23 @@ export class WorkerThread {
     this.state = undefined
     this.#onDrained?.()
     if (this.#isStopping) return
-    this.#bury()
+    this.#keepCounters()
     if (!this.#hasStarted) {
-      // The first thread could not even start: whoever asked for the proxy is told instead.
+      // The first thread could not start, so `started` rejects and there is no restart.
       this.#isStopping = true
-      this.#settleStarted.reject(error)
+      this.#started.reject(error)
       return
     }
     this.#quickDeaths = Date.now() - this.#bornAt < healthyMs ? this.#quickDeaths + 1 : 0
     const restartMs =
-      this.#quickDeaths <= 1 ? 0 : Math.min(100 * 2 ** this.#quickDeaths, longestRestartMs)
+      this.#quickDeaths <= 1 ? 0 : Math.min(100 * 2 ** this.#quickDeaths, maxRestartMs)
     this.restarts++
     this.#restart = setTimeout(() => this.#start(), restartMs)
     this.#options.onDeath(error, restartMs)
   }
 
-  /** Counters must not fall when a thread is replaced; what is open now is gone with it. */
-  #bury(): void {
+  /** Adds the counters of a dead thread to the past, because counters must not fall. Drops its gauges. */
+  #keepCounters(): void {
     const {
       downstream_connections,
       upstream_connections,
@@ -141,7 +135,7 @@ export class WorkerThread {
       upstream_pool_streams,
       ...counters
     } = this.#latest
-    this.#buried = sumSnapshots([this.#buried, counters])
+    this.#past = sumSnapshots([this.#past, counters])
     this.#latest = {}
   }
 
@@ -149,11 +143,13 @@ export class WorkerThread {
     this.#worker?.postMessage(message)
   }
 
-  /** What this place has counted; the last known where the thread does not answer in time. */
+  /**
+   * Returns the metrics of the worker. If the thread does not respond in time, they are the last known ones.
+   */
   async metrics(): Promise<MetricsSnapshot> {
     const worker = this.#worker
     if (worker !== undefined && this.#hasStarted) await this.#scrape()
-    return sumSnapshots([this.#buried, this.#latest])
+    return sumSnapshots([this.#past, this.#latest])
   }
 
   #scrape(): Promise<void> {
@@ -173,7 +169,7 @@ export class WorkerThread {
     })
   }
 
-  /** Ends in-flight work as told, then the thread; never takes longer than `maxMs` and a second. */
+  /** Finishes open requests, then ends the thread. Takes at most `maxMs` and a second. */
   async drain(minMs: number, maxMs: number): Promise<void> {
     this.#isStopping = true
     clearTimeout(this.#restart)
@@ -190,7 +186,7 @@ export class WorkerThread {
     await this.stop()
   }
 
-  /** Ends the thread now. */
+  /** Ends the thread at once. */
   async stop(): Promise<void> {
     this.#isStopping = true
     clearTimeout(this.#restart)

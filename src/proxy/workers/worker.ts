@@ -1,44 +1,42 @@
-/**
- * The entry of a worker thread. Everything that carries traffic is made here, once a thread: the
- * WASM core, the engine on its sockets, the data plane on its configuration, the telemetry.
- */
+/** The entry of a worker thread. Makes its WASM core, engine, data plane and telemetry. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { createIoCore } from '../../core/index.ts'
-import type { Engine } from '../../engine/contracts/engine.ts'
-import { createEngine } from '../../engine/engine.ts'
+import { createIoCore, type IoCore } from '../../core/index.ts'
+import { Engine } from '../../engine/engine.ts'
 import { ConnectionCap } from '../../engine/sockets/connection-cap.ts'
 import { TicketKeyring } from '../../engine/tls/session-tickets.ts'
-import { addressRanges } from '../address-ranges.ts'
 import { createDataPlane } from '../data-plane.ts'
 import { RateBuckets } from '../rate-buckets.ts'
 import { AccessLog } from '../telemetry/access-log.ts'
+import { addressRanges } from '../upstream/destination-rules.ts'
 import { RequestCap } from '../upstream/request-cap.ts'
 import { trimWhenIdle } from './idle-trim.ts'
-import { createTelemetry } from './telemetry.ts'
-import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts'
+import { WorkerTelemetry } from './telemetry.ts'
+import type { FromWorker, ToWorker } from './worker-messages.ts'
 import { WorkerSession } from './worker-session.ts'
+import type { WorkerSettings } from './worker-settings.ts'
 
-/** Memory of the core, which never grows: 64 MiB of routes, heads and read buffers. */
+/** Memory pages of the core: 64 MiB for routes, heads and read buffers. The memory does not grow. */
 const memoryPages = 1_024
-/** Fields of a head, the most that Gateway configuration can ask for, and bytes to assign one. */
-const mostFields = 4_096
+/** Maximum number of fields in a head that can be configured. */
+const maxFields = 4_096
+/** Maximum size of the text of a head. */
 const headTextBytes = 65_536
-/** Of the thread, not the process: an internal software error (sysexits.h). */
+/** Exit code of the thread after a trap of the core: internal software error (sysexits.h). */
 const trapExitCode = 70
 
 async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
-  const { bindAddress, reusePort, accessLog, streamLimits, counts, index } = settings
-  const { maxBackendRequests: most, limits } = settings
+  const { bindAddress, reusePort, streamLimits, limits, counts, index } = settings
+  const { accessLogFd = 1, accessLogFormat = 'text', maxBackendRequests: most } = settings
   const { maxConnections, sessionKey } = settings.edge ?? {}
   const { trustedProxies = [], proxyProtocolFrom = [], ambiguousPaths } = settings.edge ?? {}
   const send = (message: FromWorker) => port.postMessage(message)
-  const log = new AccessLog({ fd: accessLog.fd, isShared: reusePort })
-  // Runs even when an uncaught error ends the thread; nothing asynchronous gets a turn any more.
+  const log = new AccessLog({ fd: accessLogFd, isShared: reusePort })
+  // This runs even if an uncaught error ends the thread. Asynchronous work would not complete.
   process.on('exit', () => log.flushSync())
   const onBug = (text: string) => send({ type: 'fault', message: `request: ${text}` })
-  const telemetry = createTelemetry({ log, format: accessLog.format, onBug })
+  const telemetry = new WorkerTelemetry({ log, format: accessLogFormat, onBug })
   const core = createIoCore({ memoryPages })
-  const head = core.createHead({ maxFields: mostFields, textBytes: headTextBytes })
+  const head = core.createHead({ maxFields, textBytes: headTextBytes })
   const buckets = new RateBuckets(settings.rateMemory)
   const tickets = new TicketKeyring([], settings.tlsSessionSeconds)
   const plane = await createDataPlane({
@@ -50,22 +48,23 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
       ...settings,
       tickets,
       trustedProxies,
-      ...(ambiguousPaths && { ambiguousPaths }),
-      ...(sessionKey && { sessionKey }),
-      ...(most !== undefined && { requestCap: new RequestCap(most, counts.requests, index) }),
+      ambiguousPaths,
+      sessionKey,
+      requestCap: most === undefined ? undefined : new RequestCap(most, counts.requests, index),
     },
   })
-  const engine = createEngine({
+  const engine = new Engine({
     core,
     head,
     handler: plane.handler,
     streamHandler: plane.streamHandler,
-    ...(streamLimits !== undefined && { streamLimits }),
-    ...(limits !== undefined && { limits }),
-    ...(maxConnections !== undefined && {
-      connectionCap: new ConnectionCap(maxConnections, counts.connections, index),
-    }),
-    ...(proxyProtocolFrom.length > 0 && { expectsProxyHeader: addressRanges(proxyProtocolFrom) }),
+    streamLimits,
+    limits,
+    connectionCap:
+      maxConnections === undefined
+        ? undefined
+        : new ConnectionCap(maxConnections, counts.connections, index),
+    expectsProxyHeader: proxyProtocolFrom.length > 0 ? addressRanges(proxyProtocolFrom) : undefined,
     bindAddress,
     reusePort,
     onUpstreamConnected: (seconds) => telemetry.onUpstreamConnected(seconds),
@@ -73,13 +72,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
   })
   plane.useEngine(engine)
   const session = new WorkerSession({ engine, plane, telemetry, tickets, log, send })
-  // Without its core a worker can only refuse. Requests of this turn still get their answers.
-  core.onTrap = (trap) => {
-    setImmediate(() => {
-      session.trapped(trap)
-      process.exit(trapExitCode)
-    })
-  }
+  exitOnTrap(core, session)
   let changeSets = 0
   port.on('message', (message: ToWorker) => {
     if (message.type === 'config') changeSets++
@@ -89,7 +82,17 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
   send({ type: 'started', rateOwner: buckets.owner })
 }
 
-/** Changes with everything that is sent or received. */
+/** A worker cannot serve without its core. Requests of this event-loop turn still get their responses. */
+function exitOnTrap(core: IoCore, session: WorkerSession): void {
+  core.onTrap = (trap) => {
+    setImmediate(() => {
+      session.trapped(trap)
+      process.exit(trapExitCode)
+    })
+  }
+}
+
+/** Returns a number that changes with all traffic. */
 function carriedBytes({ counters, streamCounters }: Engine): number {
   const { received, sent } = streamCounters
   const streams = [received, sent].flatMap((bytes) => Object.values(bytes))

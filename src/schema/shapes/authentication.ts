@@ -1,17 +1,17 @@
-/** Token validation and authorization shapes, shared by HTTP and MCP. */
+/** Schemas for token validation and authorization, which HTTP and MCP policies share. */
 import { choice, type Infer, list, object, optional, required, text } from '../field.ts'
 import { celExpression, duration } from '../strings.ts'
 import { backendObjectReference } from './references.ts'
 
 export const jwtMode = choice('JWTAuthenticationMode', {
   Strict: 'a valid token of a configured issuer must be present',
-  Optional: 'a token is validated where one is present; requests without one pass',
+  Optional: 'a token is validated if present; requests without one pass',
   Permissive: 'no request is refused; the claims of a valid token stay visible to later steps',
 })
 
 export const credentialMode = choice('AuthenticationMode', {
   Strict: 'valid credentials must be present',
-  Optional: 'credentials are validated where present; requests without them pass',
+  Optional: 'credentials are validated if present; requests without them pass',
 })
 
 export const audiences = list(text({ max: 2048 }), { min: 1, max: 64 })

@@ -1,6 +1,6 @@
 import { choice, integer, list, object, optional, required, text } from '../field.ts'
 
-/** metav1.Condition. */
+/** Kubernetes metav1.Condition. */
 const condition = object('Condition', {
   type: required(text({ min: 1, max: 316 }), 'What the condition is about, such as Accepted.'),
   status: required(
@@ -16,5 +16,5 @@ const condition = object('Condition', {
   lastTransitionTime: required(text({ max: 64 }), 'When status last changed (RFC 3339).'),
 })
 
-/** Conditions keyed by type. */
+/** A list of conditions, at most one of each type. */
 export const conditions = (max: number) => list(condition, { max, unique: { by: ['type'] } })

@@ -1,7 +1,7 @@
 import { integer, object, optional } from '../field.ts'
 import { duration } from '../strings.ts'
 
-/** TCP keepalive. */
+/** TCP keepalive settings. */
 export const keepalive = object('Keepalive', {
   retries: optional(integer({ min: 1, max: 64 }), {
     doc: 'Unanswered probes after which the connection is dropped.',

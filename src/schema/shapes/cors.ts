@@ -19,7 +19,8 @@ const origin = text({
   expects: '*, or an http or https origin whose first label may be *',
 })
 
-const method = choice('CORSMethod', {
+/** HTTP methods of the Gateway API, with empty explanations: they need none. */
+export const httpMethods = {
   GET: '',
   HEAD: '',
   POST: '',
@@ -29,8 +30,9 @@ const method = choice('CORSMethod', {
   OPTIONS: '',
   TRACE: '',
   PATCH: '',
-  '*': 'every method',
-})
+} as const
+
+const method = choice('CORSMethod', { ...httpMethods, '*': 'every method' })
 
 export const corsFields = {
   allowOrigins: optional(

@@ -1,4 +1,4 @@
-/** Header shapes of the Gateway API, used by routes and policies alike. */
+/** Header schemas of the Gateway API, which routes and policies share. */
 import { choice, list, object, optional, required, text } from '../field.ts'
 import { plainHeaderName } from '../strings.ts'
 

@@ -5,10 +5,10 @@ import { groupName, kindName, namespaceName, sectionName } from '../strings.ts'
 
 export const portNumber = integer({ name: 'Port', min: 1, max: 65_535 })
 
-/** Names of foreign objects: length only, since kinds differ in their grammar. */
+/** Names of referenced objects. Only the length is checked, because each kind has its own rules for names. */
 export const referenceName = text({ name: 'ObjectName', min: 1, max: 253 })
 
-/** An object in the same namespace whose kind the field decides. */
+/** A reference to an object in the same namespace; its kind follows from the field. */
 export const localObjectReference = object('LocalObjectReference', {
   name: required(referenceName, 'Name of the object, in the namespace of the referring object.'),
 })
@@ -19,7 +19,7 @@ interface PortedReference {
   readonly port?: number
 }
 
-/** A reference to a core Service says which port it means. */
+/** A reference to a core Service must have a port. */
 const servicePortRule = rule<PortedReference>({
   message: 'must have port for Service reference',
   cel: "((!has(self.group) || self.group == '') && (!has(self.kind) || self.kind == 'Service')) ? has(self.port) : true",
@@ -38,13 +38,13 @@ const backendReferenceFields = {
   port: optional(portNumber, 'Port of the destination; required for a Service.'),
 } as const
 
-/** A Service or a GatewayBackend. */
+/** A reference to a Service or a GatewayBackend. */
 export const backendObjectReference = object('BackendObjectReference', backendReferenceFields, {
   rules: [servicePortRule],
 })
 export type BackendObjectReference = Infer<typeof backendObjectReference>
 
-/** Gateway API ParentReference, as it stands in status; a name may be that of no object (GEP-713). */
+/** Gateway API ParentReference in a status; the parent need not exist (GEP-713). */
 export const parentReference = object('ParentReference', {
   group: optional(groupName, {
     doc: 'API group of the parent.',

@@ -19,7 +19,7 @@ const selectorRequirement = object('LabelSelectorRequirement', {
   values: optional(list(labelValue, { max: 64 }), 'Values for In and NotIn.'),
 })
 
-/** metav1.LabelSelector: all conditions must hold; an empty one selects everything. */
+/** Kubernetes metav1.LabelSelector. All conditions must hold; an empty selector matches everything. */
 export const labelSelector = object('LabelSelector', {
   matchLabels: optional(labels, 'Labels that must be present with these values.'),
   matchExpressions: optional(list(selectorRequirement, { max: 64 }), 'Further conditions.'),

@@ -10,7 +10,7 @@ const attributeAdd = object('AttributeAdd', {
   ),
 })
 
-/** Changes to the attributes of log lines and spans. Of equal names in `add` the last counts. */
+/** Changes to the attributes of log lines and spans. If `add` repeats a name, the last entry counts. */
 export const logTracingAttributes = object(
   'LogTracingAttributes',
   {

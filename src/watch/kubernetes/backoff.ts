@@ -1,23 +1,20 @@
-/** Waiting times that double from try to try, each spread at random so that clients do not march. */
+/** Delays that double with each attempt, with jitter so that clients do not retry together. */
 export class Backoff {
   readonly #firstMs: number
-  readonly #mostMs: number
-  readonly #random: () => number
+  readonly #maxMs: number
   #nextMs: number
 
-  /** `random` gives numbers from 0 to 1. */
-  constructor(firstMs: number, mostMs: number, random: () => number = Math.random) {
+  constructor(firstMs: number, maxMs: number) {
     this.#firstMs = firstMs
-    this.#mostMs = mostMs
-    this.#random = random
+    this.#maxMs = maxMs
     this.#nextMs = firstMs
   }
 
-  /** Milliseconds to wait before the next try: between half of the step and the whole. */
+  /** Milliseconds to wait before the next try: 50 to 100 percent of the current step. */
   next(atLeastMs = 0): number {
     const step = this.#nextMs
-    this.#nextMs = Math.min(step * 2, this.#mostMs)
-    return Math.max(step * (0.5 + this.#random() / 2), atLeastMs)
+    this.#nextMs = Math.min(step * 2, this.#maxMs)
+    return Math.max(step * (0.5 + Math.random() / 2), atLeastMs)
   }
 
   reset(): void {

@@ -1,4 +1,5 @@
-/** What the watches have seen: the newest version of every object, by kind, namespace and name. */
+/** Keeps the newest observed version of every object, by kind, namespace and name. */
+import { SetMap } from '../../base/set-map.ts'
 import type { KubeObject, LiveObject } from '../../kube/index.ts'
 import type { ObserveOptions } from '../observed.ts'
 import { keyOf } from '../resource-index.ts'
@@ -16,29 +17,29 @@ export interface Entry {
   readonly uid: string
   readonly revision: string
   readonly labels: Readonly<Record<string, string>>
-  /** Absent where only metadata was seen. */
+  /** Undefined if only metadata was observed. */
   claim: ClusterClaim | undefined
-  /** Present for kinds whose status is ours to write. */
+  /** Set for kinds whose status this controller writes. */
   readonly live: LiveObject | undefined
-  /** Everything but status and bookkeeping, as far as that tells whether anything else changed. */
+  /** Versions with equal stamps differ only in their status. Empty if that cannot be known. */
   readonly stamp: string
 }
 
 interface CollectionOptions extends ObserveOptions {
-  /** An entry has come, changed, or gone (then the entry is the last one). */
+  /** Called when an entry was added, changed or removed. If `isGone`, `entry` is the last version. */
   onEntry(entry: Entry, isGone: boolean, mentions: Mentions | undefined): void
   onLive(key: string): void
-  /** Does an object count at present? */
-  counts(entry: Entry): boolean
+  /** Whether an object is relevant now. */
+  isRelevant(entry: Entry): boolean
 }
 
-/** Uids of objects that are gone, as many as a late event may speak of. */
-const keptTombstones = 20_000
+/** Maximum number of uids of deleted objects that are kept, to ignore late events about them. */
+const maxTombstones = 20_000
 
 export class Collection {
   readonly #options: CollectionOptions
   readonly #entries = new Map<string, Entry>()
-  readonly #byKind = new Map<string, Set<string>>()
+  readonly #byKind = new SetMap<string, string>()
   readonly #tombstones = new Set<string>()
 
   constructor(options: CollectionOptions) {
@@ -55,14 +56,14 @@ export class Collection {
 
   /** Keys of the objects of a kind. */
   keysOf(kind: string): ReadonlySet<string> {
-    return this.#byKind.get(kind) ?? new Set()
+    return this.#byKind.get(kind)
   }
 
   get size(): number {
     return this.#entries.size
   }
 
-  /** Takes an object as a watch or a listing has it, unless something newer is known. */
+  /** Stores an observed object, unless a newer version is known. */
   put(kind: WatchedKind, version: string, object: KubeObject, isListed = false): void {
     const name = nameOf(kind, object)
     const key = keyOf(name)
@@ -70,7 +71,7 @@ export class Collection {
     const before = this.#entries.get(key)
     if (!isListed && this.#tombstones.has(uid)) return
     if (before?.uid === uid && !isNewer(resourceVersion, before.revision)) {
-      // A listing is the truth even where versions went back, as after a restored backup.
+      // A listing is authoritative even if versions went back, as after a restored backup.
       if (!isListed || before.revision === resourceVersion) return
     }
     const entry: Entry = {
@@ -89,18 +90,18 @@ export class Collection {
     this.#store(entry, before, object)
   }
 
-  /** Takes the end of an object. */
+  /** Removes an object that the watch has reported as deleted. */
   remove(kind: WatchedKind, object: KubeObject): void {
     const { uid = '' } = object.metadata
     const key = keyOf(nameOf(kind, object))
     this.#bury(uid)
     const entry = this.#entries.get(key)
-    // Made again before its end was told.
+    // The object was created again before its deletion was observed.
     if (entry === undefined || entry.uid !== uid) return
     this.#forget(entry)
   }
 
-  /** What a status writer has got back for its write: newer than what the watch has told so far. */
+  /** Stores the result of a status write, unless the watch has reported a newer version. */
   noteWrite(key: string, object: KubeObject): void {
     const entry = this.#entries.get(key)
     const { uid, resourceVersion = '' } = object.metadata
@@ -134,30 +135,29 @@ export class Collection {
     const { key, kind, version } = entry
     const isSame = before?.uid === entry.uid && before.stamp === entry.stamp && entry.stamp !== ''
     if (isSame && before.claim !== undefined) {
-      // Only its status is other: what is recorded of it stands.
+      // Only the status changed: the claim stays.
       this.#entries.set(key, { ...entry, claim: before.claim })
       if (entry.live !== undefined) this.#options.onLive(key)
       return
     }
-    if (!kind.isNarrowed || (!kind.isMetadataOnly && this.#options.counts(entry)))
+    if (!kind.isNarrowed || (!kind.isMetadataOnly && this.#options.isRelevant(entry)))
       entry.claim = observeObject(kind, version, object, this.#options)
     this.#entries.set(key, entry)
-    const keys = this.#byKind.get(kind.kind) ?? new Set()
-    this.#byKind.set(kind.kind, keys.add(key))
+    this.#byKind.add(kind.kind, key)
     this.#options.onEntry(entry, false, mentionsOf(kind.kind, object.spec))
     if (entry.live !== undefined) this.#options.onLive(key)
   }
 
   #forget(entry: Entry): void {
     this.#entries.delete(entry.key)
-    this.#byKind.get(entry.kind.kind)?.delete(entry.key)
+    this.#byKind.delete(entry.kind.kind, entry.key)
     this.#options.onEntry(entry, true, undefined)
     if (entry.live !== undefined) this.#options.onLive(entry.key)
   }
 
   #bury(uid: string): void {
     this.#tombstones.add(uid)
-    if (this.#tombstones.size <= keptTombstones) return
+    if (this.#tombstones.size <= maxTombstones) return
     const [oldest] = this.#tombstones
     if (oldest !== undefined) this.#tombstones.delete(oldest)
   }
@@ -178,28 +178,22 @@ function liveOf(kind: WatchedKind, version: string, object: KubeObject): LiveObj
   }
 }
 
-/** What a write of ours gave back may be newer than what the watch tells. */
+/** Returns the newer object: the result of our last write may be newer than what the watch reports. */
 function newestLive(
   before: Entry | undefined,
-  seen: LiveObject | undefined,
+  observed: LiveObject | undefined,
 ): LiveObject | undefined {
   const known = before?.live
-  if (known === undefined || seen === undefined || known.uid !== seen.uid) return seen
-  return isNewer(known.resourceVersion, seen.resourceVersion) ? known : seen
+  if (known === undefined || known.uid !== observed?.uid) return observed
+  return isNewer(known.resourceVersion, observed.resourceVersion) ? known : observed
 }
 
 /**
- * Equal stamps: nothing that is recorded differs. Where the API server counts generations, metadata
- * and generation tell; elsewhere nothing but the whole object does, and there is no stamp.
+ * Returns the stamp of a version: all metadata that is recorded, including the generation. Returns an empty
+ * stamp for kinds without status or generations.
  */
 function stampOf({ hasStatus }: WatchedKind, version: string, { metadata }: KubeObject): string {
   if (!hasStatus || metadata.generation === undefined) return ''
-  const {
-    resourceVersion: _,
-    managedFields: __,
-    ...rest
-  } = metadata as unknown as {
-    readonly [field: string]: unknown
-  }
+  const { resourceVersion: _, managedFields: __, ...rest } = metadata
   return JSON.stringify([version, rest])
 }

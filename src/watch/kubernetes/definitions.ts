@@ -1,13 +1,13 @@
-/** The custom resource definitions of a cluster: which kinds exist, and of which Gateway API. */
+/** Watches the CRDs of a cluster: which kinds it has, and which versions of the Gateway API. */
 import type { KubeClient, KubeObject } from '../../kube/index.ts'
 import { KindWatch } from './kind-watch.ts'
 import { definitionKind } from './kinds.ts'
 
 interface DefinitionsOptions {
   readonly client: KubeClient
-  /** A definition has come, changed or gone; its name is `plural.group`. */
+  /** Called when a CRD was created, changed or deleted. `name` is `plural.group`. */
   onDefinition(name: string): void
-  /** Versions that the definitions of the Gateway API state, each once, sorted. */
+  /** Called with the bundle versions of the Gateway API's CRDs, sorted and without duplicates. */
   onVersions(versions: readonly string[]): void
 }
 
@@ -26,7 +26,7 @@ export class Definitions {
       changed: (_kind, _version, type, object) => {
         this.#note(this.#versions, object, type === 'delete')
         options.onDefinition(object.metadata.name)
-        this.#tell()
+        this.#report()
       },
       state: () => undefined,
     })
@@ -52,7 +52,7 @@ export class Definitions {
       finish: () => {
         this.#versions = found
         this.#isListed = true
-        this.#tell()
+        this.#report()
       },
     }
   }
@@ -63,7 +63,7 @@ export class Definitions {
     else versions.set(metadata.name, metadata.annotations?.[versionAnnotation] ?? '')
   }
 
-  #tell(): void {
+  #report(): void {
     if (this.#isListed) this.#options.onVersions([...new Set(this.#versions.values())].sort())
   }
 }

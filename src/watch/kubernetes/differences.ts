@@ -1,6 +1,6 @@
-/** What must be appended so that the log knows of a cluster what the watches have seen. */
-import type { ResourceEvent } from '../../../events/index.ts'
-import { deletedEvent, parseVersion, upsertEvent, type WriterContext } from '../difference.ts'
+/** Computes the events that record the observed changes of a cluster. */
+import type { EventContext, ResourceEvent } from '../../../events/index.ts'
+import { deletedEvent, parseVersion, upsertEvent } from '../difference.ts'
 import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
 import { rankOf } from './kinds.ts'
 import { type ClusterClaim, isNewer } from './observe.ts'
@@ -12,14 +12,14 @@ interface ClusterChange {
 }
 
 /**
- * The events that make the index equal to the cluster: none for what the log knows, nor for changes
- * of status and bookkeeping. Pure: the same index and change give the same events and ids, so that
- * an append whose answer was lost can be repeated.
+ * Returns the events that make the index equal to the cluster. Objects that the log has already, and changes
+ * of status or bookkeeping metadata, cause no event. Pure: the same index and change give the same events and
+ * ids, so an append can be repeated.
  */
 export function clusterDifferences(
   index: ResourceIndex,
   { claims, gone, cause }: ClusterChange,
-  context: WriterContext,
+  context: EventContext,
 ): ResourceEvent[] {
   const deleted = [...gone]
     .sort((a, b) => rankOf(b.kind) - rankOf(a.kind))
@@ -34,37 +34,37 @@ function eventsOf(
   index: ResourceIndex,
   claim: ClusterClaim,
   cause: 'watch' | 'relist',
-  context: WriterContext,
+  context: EventContext,
 ): ResourceEvent[] {
   const { uid, content } = claim
   const before = index.get(claim.key)
   if (before === undefined || before.uid !== uid) {
-    // It was deleted and made again while nobody looked.
+    // If the log has another uid, the object was deleted and created again while nothing was observed.
     const end = before === undefined ? [] : [deletedEvent(before, cause, context)]
     return [...end, upsertEvent(firstVersionOf(claim, index.incarnations + 1), claim, context)]
   }
   const known = parseVersion(before.resourceVersion)
-  // A watch may repeat itself or come late. A listing is the truth, even where versions went back.
+  // A watch may repeat an older version. A listing is authoritative, even if versions went back.
   if (cause === 'watch' && isNewer(String(known.revision), claim.revision)) return []
   const isKnown =
     before.isRefused === (content.state === 'refused') &&
     known.spec === content.version.spec &&
     known.metadata === content.version.metadata
-  // Of what the log knows, the log knows better what proxies have in force.
-  const { programmed: _, ...said } = claim
-  return isKnown ? [] : [upsertEvent(versionOf(before, claim), said, context)]
+  // `programmed` is omitted for an object in the log, which has the later answers of proxies.
+  const { programmed: _, ...observed } = claim
+  return isKnown ? [] : [upsertEvent(versionOf(before, claim), observed, context)]
 }
 
 /**
- * An object may count, not count and count again without any change of its own. The number makes
- * that a version of its own, which the log must not take for a repetition.
+ * The first version of an object in the log. An object may become relevant again without a change of its own.
+ * The incarnation makes its version new, so the log does not take the event for a repetition.
  */
 function firstVersionOf(claim: ClusterClaim, incarnation: number) {
   const version = versionOf(undefined, claim)
   return { ...version, resourceVersion: `${version.resourceVersion}-${incarnation}` }
 }
 
-/** `<resourceVersion>-<digest of the desired part>-<digest of the metadata>`. */
+/** Its version is `<resourceVersion>-<digest of the desired part>-<digest of the metadata>`. */
 function versionOf(
   before: IndexEntry | undefined,
   { uid, revision, generation, content }: ClusterClaim,

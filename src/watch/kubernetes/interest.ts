@@ -1,41 +1,37 @@
 /**
- * Which Secrets, ConfigMaps, Services and EndpointSlices matter: those that a Gateway, a route, a
- * policy or a backend may refer to. A cluster has thousands of others, and none of them needs to be
- * fetched, recorded or derived from.
+ * Decides which Secrets, ConfigMaps, Services and EndpointSlices are relevant: those that a Gateway, a
+ * route, a policy or a backend may refer to. A cluster has thousands of others.
  *
- * What an object refers to is read generously: every `name` anywhere in its spec, and for policies
- * and backends every label selector. So no reference is missed when a field is added to the
- * interface, and at worst an object of the same name elsewhere is recorded in vain.
+ * References are read generously: every `name` in a spec, and for policies and backends every label
+ * selector. So no reference is missed when the API gets a new field; at worst an object of the same
+ * name elsewhere is recorded needlessly.
  */
+import { routeKinds } from '../../api/kinds.ts'
 import { type LabelSelector, matchesSelector } from '../../base/label-selector.ts'
 
-/** What one object may refer to. */
+/** Names and selectors by which an object may refer to others. */
 export interface Mentions {
   readonly names: ReadonlySet<string>
   readonly selectors: readonly LabelSelector[]
 }
 
-const selecting = new Set(['GatewayPolicy', 'GatewayBackend'])
-const referring = new Set([
-  ...selecting,
+const kindsWithSelectors = new Set(['GatewayPolicy', 'GatewayBackend'])
+const kindsWithReferences = new Set([
+  ...kindsWithSelectors,
   'GatewayClass',
   'Gateway',
   'ListenerSet',
-  'HTTPRoute',
-  'GRPCRoute',
-  'TLSRoute',
-  'TCPRoute',
-  'UDPRoute',
+  ...routeKinds.map(({ kind }) => kind),
   'BackendTLSPolicy',
   'InferencePool',
 ])
 
-/** What an object of a kind mentions; undefined for kinds that refer to nothing. */
+/** Returns the names and selectors in an object, or undefined for kinds that refer to nothing. */
 export function mentionsOf(kind: string, spec: unknown): Mentions | undefined {
-  if (!referring.has(kind)) return undefined
+  if (!kindsWithReferences.has(kind)) return undefined
   const names = new Set<string>()
   const selectors: LabelSelector[] = []
-  collect(spec, names, selecting.has(kind) ? selectors : undefined)
+  collect(spec, names, kindsWithSelectors.has(kind) ? selectors : undefined)
   return { names, selectors }
 }
 
@@ -61,20 +57,20 @@ export class Interest {
   /** Text of a selector -> the selector, and how many objects have it. */
   readonly #selectors = new Map<string, { readonly selector: LabelSelector; count: number }>()
 
-  /** Takes what an object mentions now; returns what that changed. */
+  /** Replaces the mentions of an object. Returns the names that became mentioned or unmentioned. */
   set(
     key: string,
     mentions: Mentions | undefined,
-  ): { readonly names: readonly string[]; readonly isSelecting: boolean } {
+  ): { readonly names: readonly string[]; readonly selectorsChanged: boolean } {
     const before = this.#mentions.get(key)
     if (mentions === undefined) this.#mentions.delete(key)
     else this.#mentions.set(key, mentions)
     const names = [...(mentions?.names ?? [])].filter((name) => this.#count(name, 1) === 1)
     for (const name of before?.names ?? []) if (this.#count(name, -1) === 0) names.push(name)
-    let isSelecting = false
-    for (const one of mentions?.selectors ?? []) isSelecting = this.#select(one, 1) || isSelecting
-    for (const one of before?.selectors ?? []) isSelecting = this.#select(one, -1) || isSelecting
-    return { names, isSelecting }
+    let changed = false
+    for (const one of mentions?.selectors ?? []) changed = this.#select(one, 1) || changed
+    for (const one of before?.selectors ?? []) changed = this.#select(one, -1) || changed
+    return { names, selectorsChanged: changed }
   }
 
   isMentioned(name: string): boolean {
@@ -95,7 +91,7 @@ export class Interest {
     return total
   }
 
-  /** Has the set of selectors changed? */
+  /** Adds or subtracts a use of a selector. Returns whether the set of selectors changed. */
   #select(selector: LabelSelector, by: number): boolean {
     const text = JSON.stringify(selector)
     const entry = this.#selectors.get(text) ?? { selector, count: 0 }

@@ -5,14 +5,14 @@
  *            404, no CRD                    the CRD comes
  *   absent ◄───────────── listing ◄────────────────────── absent
  *                          │    ▲
- *              last page   ▼    │ 410: what comes next is not known any more
- *                        following ──┐ the stream ends, breaks: go on from the last version
+ *              last page   ▼    │ 410: the next changes are lost
+ *                        following ──┐ the stream ends or breaks: continue from the last version
  *                          ▲         │
  *                          └─────────┘
- *   any ── refused, no answer ──► failing ── after a while ──► what was tried
+ *   any ── refused, no answer ──► failing ── after a while ──► retry
  * ```
  */
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as after } from 'node:timers/promises'
 import {
   collectionPath,
   type KubeClient,
@@ -26,11 +26,11 @@ import { pathOf, type WatchedKind } from './kinds.ts'
 
 export type KindState =
   | { readonly state: 'listing' | 'following' }
-  /** No CRD defines the kind, or none in a version that is read. */
+  /** No CRD defines the kind in a supported version. */
   | { readonly state: 'absent' }
   | { readonly state: 'failing'; readonly error: KubeError }
 
-/** Takes the pages of one listing; nothing counts before `finish`. */
+/** Receives the pages of one listing. `finish` is called after the last page. */
 export interface Listing {
   page(objects: readonly KubeObject[]): void
   finish(): void
@@ -52,12 +52,12 @@ export class KindWatch {
   readonly #stop = new AbortController()
   readonly #backoff = new Backoff(200, 5_000)
   #version: string
-  /** Version to go on from; undefined where a listing is due. */
+  /** Version to continue from; undefined if a listing is due. */
   #resume: string | undefined
   #running: Promise<void> = Promise.resolve()
-  #wake: (() => void) | undefined
-  /** When something was last heard, by `performance.now()`; 0 before. */
-  heardAt = 0
+  #pause = new AbortController()
+  /** Time of the last message, by `performance.now()`; 0 before the first. */
+  lastEventAt = 0
 
   constructor(client: KubeClient, kind: WatchedKind, sink: KindSink) {
     this.kind = kind
@@ -72,14 +72,13 @@ export class KindWatch {
 
   async stop(): Promise<void> {
     this.#stop.abort()
-    this.#wake?.()
     await this.#running
   }
 
-  /** The CRD has come or changed: look again now. */
+  /** Retries now. Called when the CRD was created or changed. */
   poke(): void {
     this.#backoff.reset()
-    this.#wake?.()
+    this.#pause.abort()
   }
 
   async #run(): Promise<void> {
@@ -101,14 +100,14 @@ export class KindWatch {
     let resourceVersion: string | undefined
     do {
       const list = await this.#page(from)
-      // An empty list of metadata has null here.
+      // `items` is null in an empty list of metadata.
       listing.page(list.items ?? [])
       from = list.metadata.continue || undefined
       resourceVersion = list.metadata.resourceVersion
     } while (from !== undefined)
     listing.finish()
     this.#resume = resourceVersion ?? '0'
-    this.#heard()
+    this.#noteEvent()
     this.#sink.state(this.kind, { state: 'following' })
   }
 
@@ -126,7 +125,7 @@ export class KindWatch {
     const query = {
       ...this.#filter,
       resourceVersion: this.#resume,
-      // Apart from each other, so that not all streams of all replicas end at one time.
+      // Random, so that not all streams of all replicas end at the same time.
       timeoutSeconds: Math.round(300 + Math.random() * 300),
     }
     const accept = this.kind.isMetadataOnly ? metadataOf('PartialObjectMetadata') : undefined
@@ -135,19 +134,19 @@ export class KindWatch {
       onOpen: () => this.#sink.state(this.kind, { state: 'following' }),
     })
     for await (const { type, object } of stream) {
-      this.#heard()
+      this.#noteEvent()
       if (type !== 'BOOKMARK') {
         const change = type === 'DELETED' ? 'delete' : 'put'
         this.#sink.changed(this.kind, this.#version, change, object)
       }
       this.#resume = object.metadata.resourceVersion ?? this.#resume
     }
-    // A server that ends every stream at once must not be asked without pause.
+    // Waits, in case the server ends every stream right after it begins.
     if (performance.now() - began < 1_000) await this.#wait(this.#backoff.next())
   }
 
-  #heard(): void {
-    this.heardAt = performance.now()
+  #noteEvent(): void {
+    this.lastEventAt = performance.now()
     this.#backoff.reset()
   }
 
@@ -163,7 +162,7 @@ export class KindWatch {
     await this.#wait(this.#backoff.next(error.retryAfterMs))
   }
 
-  /** After a 404: is the kind gone, or served in another version? Waits where it is gone. */
+  /** After a 404: switches to another served version, or waits if there is none. False if it did neither. */
   async #isAbsent(): Promise<boolean> {
     const { group, plural, versions } = this.kind
     const served = await servedVersions(this.#client, `${plural}.${group}`)
@@ -174,7 +173,7 @@ export class KindWatch {
       this.#version = version
       return true
     }
-    // Established, but not served yet.
+    // The CRD serves this version, but the API server does not yet.
     if (version !== undefined) return false
     this.#sink.listing(this.kind, this.#version).finish()
     this.#sink.state(this.kind, { state: 'absent' })
@@ -192,13 +191,9 @@ export class KindWatch {
   }
 
   async #wait(waitMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#wake = resolve
-    const timer = new AbortController()
-    const elapsed = pause(waitMs, undefined, { signal: timer.signal }).catch(() => undefined)
-    if (!this.#stop.signal.aborted) await Promise.race([promise, elapsed])
-    timer.abort()
-    this.#wake = undefined
+    this.#pause = new AbortController()
+    const signal = AbortSignal.any([this.#stop.signal, this.#pause.signal])
+    await after(waitMs, undefined, { signal }).catch(() => undefined)
   }
 }
 
@@ -210,7 +205,7 @@ interface Definition {
 
 const definitionsPath = 'apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-/** Versions that a CRD serves, none where there is no such CRD; undefined where that is not known. */
+/** Returns the versions that a CRD serves: none if it does not exist, undefined if the request fails. */
 async function servedVersions(
   client: KubeClient,
   name: string,

@@ -6,24 +6,24 @@ import type { ApiPath } from '../../kube/index.ts'
 export interface WatchedKind {
   readonly kind: string
   readonly group: string
-  /** Versions that are read, the preferred one first. */
+  /** Supported versions, the preferred one first. */
   readonly versions: readonly string[]
   readonly plural: string
   readonly namespaced: boolean
-  /** Defined by a CRD, which may come and go. */
-  readonly isOptional: boolean
-  /** Kept only where something refers to it. */
-  readonly isNarrowed: boolean
-  /** Only metadata is watched; what counts is fetched. */
-  readonly isMetadataOnly: boolean
-  /** Does this controller write its status? */
-  readonly hasStatus: boolean
-  /** Chosen by the server, so that the others never travel. */
+  /** Whether a CRD defines the kind, so it may be missing now and be created or deleted later. */
+  readonly isOptional?: boolean
+  /** Whether objects are kept only if something refers to them. */
+  readonly isNarrowed?: boolean
+  /** Whether only metadata is watched; relevant objects are fetched separately. */
+  readonly isMetadataOnly?: boolean
+  /** Whether this controller writes the status of the objects. */
+  readonly hasStatus?: boolean
+  /** The API server sends only objects that match these two selectors. */
   readonly fieldSelector?: string
   readonly labelSelector?: string
 }
 
-/** Kinds without a status of ours. */
+/** Kinds whose status this controller does not write. */
 const withoutStatus = new Set([
   'ReferenceGrant',
   'GatewayParameters',
@@ -35,13 +35,13 @@ const withoutStatus = new Set([
   'Pod',
 ])
 
-/** Kinds that are read only where `inferenceExtension.enabled` says so. */
+/** Kinds that are read only if `inferenceExtension.enabled` is set. */
 export const inferenceKinds: ReadonlySet<string> = new Set(['InferencePool', 'Pod'])
 
-/** Pods that have run to their end are many where jobs run, and serve nobody. */
+/** Excludes Pods that have finished, which may be many. */
 const podFields = 'status.phase!=Succeeded,status.phase!=Failed'
 
-/** Releases of Helm and tokens of service accounts are many, large and never ours. */
+/** Excludes Helm releases and service account tokens, which are many, large and irrelevant. */
 const secretFields = 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token'
 
 function watched(row: ApiKind): WatchedKind {
@@ -63,8 +63,8 @@ function watched(row: ApiKind): WatchedKind {
 }
 
 /**
- * In the order in which a batch is appended: what others refer to comes first, so that a route and
- * its Service that come together are never seen apart.
+ * Order of kinds in a batch: referenced kinds come first, so that a new route is never observed before
+ * its Service.
  */
 const order = [
   'Namespace',
@@ -84,7 +84,7 @@ const order = [
   'ListenerSet',
 ]
 
-/** Place of a kind in a batch. */
+/** Position of a kind in a batch. */
 export function rankOf(kind: string): number {
   const at = order.indexOf(kind)
   return at < 0 ? order.length : at
@@ -94,22 +94,19 @@ export const watchedKinds: readonly WatchedKind[] = kinds
   .map(watched)
   .sort((a, b) => rankOf(a.kind) - rankOf(b.kind))
 
-/** Where the objects of a kind are, in a version. */
+/** API path of the objects of a kind, in a version. */
 export const pathOf = ({ group, plural }: WatchedKind, version: string): ApiPath => ({
   group,
   version,
   plural,
 })
 
-/** Kinds that tell which others exist: a CRD that comes or goes. */
+/** The kind of CRDs, which define other kinds. */
 export const definitionKind: WatchedKind = {
   kind: 'CustomResourceDefinition',
   group: 'apiextensions.k8s.io',
   versions: ['v1'],
   plural: 'customresourcedefinitions',
   namespaced: false,
-  isOptional: false,
-  isNarrowed: true,
   isMetadataOnly: true,
-  hasStatus: false,
 }

@@ -1,22 +1,22 @@
-/** Which objects of the cluster count: by namespace, and by whether anything refers to them. */
+/** Which objects of the cluster are relevant, by namespace and by references to them. */
 import { type LabelSelector, matchesSelector } from '../../base/label-selector.ts'
+import { SetMap } from '../../base/set-map.ts'
 import type { Collection, Entry } from './collection.ts'
 import { Interest, type Mentions } from './interest.ts'
-import { PodInterest } from './pod-interest.ts'
 
 export interface ScopeOptions {
-  /** A namespace counts where any of them matches its labels; none: all namespaces count. */
+  /** A namespace is relevant if any of these selectors matches its labels. If empty, every namespace is. */
   readonly namespaceSelectors: readonly LabelSelector[]
-  /** Always read, or a selector could hide what the controller itself needs. */
+  /** The controller's own namespace, which is always relevant. */
   readonly ownNamespace: string
 }
 
-/** Kinds of which only those matter that something refers to. */
+/** Kinds whose objects are relevant only if something refers to them. */
 const narrowedKinds = ['Secret', 'ConfigMap', 'Service', 'EndpointSlice'] as const
 const narrowed: ReadonlySet<string> = new Set(narrowedKinds)
 const nameLabel = 'kubernetes.io/metadata.name'
 const serviceLabel = 'kubernetes.io/service-name'
-/** Marks what belongs to a Gateway; its Service tells the Gateway's addresses. */
+/** Label of the Service of a Gateway, whose status has the Gateway's addresses. */
 const gatewayLabel = 'gateway.networking.k8s.io/gateway-name'
 
 export class Scope {
@@ -24,11 +24,11 @@ export class Scope {
   readonly #collection: Collection
   readonly #interest = new Interest()
   readonly #pods = new PodInterest()
-  /** Name that something may refer to -> keys of the narrowed objects behind it. */
-  readonly #named = new Map<string, Set<string>>()
-  /** Namespace -> does it count? As it was when last looked at. */
+  /** Name -> keys of the narrowed objects that a reference to this name may mean. */
+  readonly #named = new SetMap<string, string>()
+  /** Namespace -> whether it is relevant, as last computed. */
   readonly #selected = new Map<string, boolean>()
-  /** `namespace/name` of the parameters that GatewayClasses name, by class. */
+  /** Class -> `namespace/name` of its parameters. */
   readonly #parameters = new Map<string, string>()
 
   constructor(options: ScopeOptions, collection: Collection) {
@@ -36,20 +36,20 @@ export class Scope {
     this.#collection = collection
   }
 
-  /** Does an object count at present? */
+  /** Whether an object is relevant now. */
   includes(entry: Entry): boolean {
     const { kind, namespace, name } = entry
-    if (kind.namespaced && !this.#countsNamespace(namespace)) {
+    if (kind.namespaced && !this.#includesNamespace(namespace)) {
       const isOfClass =
         kind.kind === 'GatewayParameters' &&
         [...this.#parameters.values()].includes(`${namespace}/${name}`)
       if (!isOfClass) return false
     }
     if (kind.kind === 'Pod') return this.#pods.selects(namespace, entry.labels)
-    return !narrowed.has(kind.kind) || this.#matters(entry)
+    return !narrowed.has(kind.kind) || this.#isReferenced(entry)
   }
 
-  /** Takes a change of an object; returns the keys of others for which the answer may differ now. */
+  /** Records a change of an object. Returns the keys of objects whose relevance may have changed. */
   note(entry: Entry, isGone: boolean, mentions: Mentions | undefined): Iterable<string> {
     const touched = new Set<string>()
     const { kind, key } = entry
@@ -59,16 +59,16 @@ export class Scope {
     if (narrowed.has(kind.kind)) this.#noteNarrowed(entry, isGone, touched)
     const changed = this.#interest.set(key, isGone ? undefined : mentions)
     for (const name of changed.names) this.#touchNamed(name, touched)
-    if (changed.isSelecting) this.#touchKinds(narrowedKinds, touched)
+    if (changed.selectorsChanged) this.#touchKinds(narrowedKinds, touched)
     return touched
   }
 
-  #matters({ kind, name, namespace, labels }: Entry): boolean {
+  #isReferenced({ kind, name, namespace, labels }: Entry): boolean {
     if (kind.kind === 'EndpointSlice') {
       const service = labels[serviceLabel]
       if (service === undefined) return false
       const owner = this.#collection.get(`Service/${namespace}/${service}`)
-      return owner === undefined ? this.#interest.isMentioned(service) : this.#matters(owner)
+      return owner === undefined ? this.#interest.isMentioned(service) : this.#isReferenced(owner)
     }
     return (
       this.#interest.isMentioned(name) ||
@@ -77,13 +77,13 @@ export class Scope {
     )
   }
 
-  #countsNamespace(namespace: string): boolean {
+  #includesNamespace(namespace: string): boolean {
     const known = this.#selected.get(namespace)
     if (known !== undefined) return known
     const labels = this.#collection.get(`Namespace//${namespace}`)?.labels ?? {}
-    const counts = this.#selects(namespace, labels)
-    this.#selected.set(namespace, counts)
-    return counts
+    const isSelected = this.#selects(namespace, labels)
+    this.#selected.set(namespace, isSelected)
+    return isSelected
   }
 
   #selects(namespace: string, labels: Readonly<Record<string, string>>): boolean {
@@ -95,9 +95,9 @@ export class Scope {
 
   #noteNamespace({ name, labels }: Entry, isGone: boolean, touched: Set<string>): void {
     const before = this.#selected.get(name)
-    const counts = this.#selects(name, isGone ? {} : labels)
-    this.#selected.set(name, counts)
-    if (before === undefined || before === counts) return
+    const isSelected = this.#selects(name, isGone ? {} : labels)
+    this.#selected.set(name, isSelected)
+    if (before === undefined || before === isSelected) return
     for (const entry of this.#collection.entries()) {
       if (entry.kind.namespaced && entry.namespace === name) touched.add(entry.key)
     }
@@ -119,7 +119,7 @@ export class Scope {
   }
 
   #notePool({ key, namespace, claim }: Entry, isGone: boolean, touched: Set<string>): void {
-    // A version that is refused changes nothing: the one before it stays in force.
+    // A refused version changes nothing: the one before it stays in force.
     if (!isGone && claim?.content.state !== 'valid') return
     const object = claim?.content.state === 'valid' ? claim.content.object : undefined
     const spec = object?.spec as { readonly selector?: LabelSelector } | undefined
@@ -134,25 +134,50 @@ export class Scope {
     const isSlice = kind.kind === 'EndpointSlice'
     const target = isSlice ? labels[serviceLabel] : name
     if (target === undefined) return
-    const keys = this.#named.get(target) ?? new Set()
-    if (isGone) keys.delete(key)
-    else keys.add(key)
-    if (keys.size === 0) this.#named.delete(target)
-    else this.#named.set(target, keys)
-    // Its labels may decide about the slices of a Service.
+    if (isGone) this.#named.delete(target, key)
+    else this.#named.add(target, key)
+    // EndpointSlices are relevant if their Service is, which may depend on its labels.
     if (kind.kind !== 'Service') return
-    for (const other of keys) {
+    for (const other of this.#named.get(target)) {
       if (other.startsWith(`EndpointSlice/${namespace}/`)) touched.add(other)
     }
   }
 
   #touchNamed(name: string, touched: Set<string>): void {
-    for (const key of this.#named.get(name) ?? []) touched.add(key)
+    for (const key of this.#named.get(name)) touched.add(key)
   }
 
   #touchKinds(kinds: readonly string[], touched: Set<string>): void {
     for (const kind of kinds) {
       for (const key of this.#collection.keysOf(kind)) touched.add(key)
     }
+  }
+}
+
+interface PoolSelection {
+  readonly namespace: string
+  readonly selector: LabelSelector
+  readonly text: string
+}
+
+/** Decides which Pods are relevant: those that an InferencePool of their namespace selects. */
+class PodInterest {
+  readonly #byPool = new Map<string, PoolSelection>()
+
+  /** Sets the selector of a pool, or removes it if it is undefined. Returns whether it changed. */
+  set(key: string, namespace: string, selector: LabelSelector | undefined): boolean {
+    const before = this.#byPool.get(key)
+    const text = selector === undefined ? undefined : JSON.stringify(selector)
+    if (before?.text === text) return false
+    if (selector === undefined || text === undefined) this.#byPool.delete(key)
+    else this.#byPool.set(key, { namespace, selector, text })
+    return true
+  }
+
+  selects(namespace: string, labels: Readonly<Record<string, string>>): boolean {
+    for (const pool of this.#byPool.values()) {
+      if (pool.namespace === namespace && matchesSelector(pool.selector, labels)) return true
+    }
+    return false
   }
 }

@@ -2,35 +2,57 @@
  * A cluster as a source of events.
  *
  * ```
- *   watches ──► collection ──► scope: does it count? ──► differences to the log's index ──► append
+ *   watches ──► collection ──► scope: is it relevant? ──► differences to the log's index ──► append
  *                   │                  │                            only while leading
- *                   │                  └──► fetch Secrets and ConfigMaps that count
+ *                   │                  └──► fetch relevant Secrets and ConfigMaps
  *                   └──► live statuses, for the status writer
  * ```
  *
  * Every replica watches, so that each has the values of Secrets and can take over at once. Only the
- * one that leads appends, and it begins with a comparison of everything that it knows.
+ * leader appends, and it begins with a comparison of all objects.
  */
-import { KubeError, type KubeObject, type LiveObject, objectPath } from '../../kube/index.ts'
-import { asRelist, type Listing, type WriterContext } from '../difference.ts'
-import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
+import type { EventContext, ResourceEvent } from '../../../events/index.ts'
+import { systemClock } from '../../base/clock.ts'
+import {
+  type KubeClient,
+  KubeError,
+  type KubeObject,
+  type LiveObject,
+  objectPath,
+} from '../../kube/index.ts'
+import { asRelist, type Listing } from '../difference.ts'
+import type { ObserveOptions } from '../observed.ts'
+import { type IndexEntry, keyOf, type ResourceIndex } from '../resource-index.ts'
 import { Collection, type Entry } from './collection.ts'
 import { Definitions } from './definitions.ts'
 import { clusterDifferences } from './differences.ts'
-import { type KindState, KindWatch } from './kind-watch.ts'
+import { type KindSink, type KindState, KindWatch } from './kind-watch.ts'
 import { inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
-import { type ClusterClaim, observeObject } from './observe.ts'
-import { wasProgrammed } from './programmed.ts'
-import { Scope } from './scope.ts'
-import type { KubernetesSourceOptions } from './source-options.ts'
+import { type ClusterClaim, observeObject, wasProgrammed } from './observe.ts'
+import { Scope, type ScopeOptions } from './scope.ts'
 
-/** Source attribute of the events; the same for every replica, since all see one cluster. */
+/** Source attribute of the events, the same for every replica of a cluster. */
 export const kubernetesSource = '/sluice/kubernetes'
 
 const retryMs = 1_000
-/** Events of one append; a first listing may have many. */
+/** Maximum number of events in one append; a first listing may have more. */
 const batchSize = 1_000
-const fetchesAtOnce = 8
+const maxParallelFetches = 8
+
+interface KubernetesSourceOptions extends ObserveOptions, ScopeOptions {
+  readonly client: KubeClient
+  /** Whether InferencePools are read, and the Pods that they select. */
+  readonly readsPools: boolean
+  /** Called with events to append, in order and all or none. Resolves once they are in the log. */
+  onChange(events: readonly ResourceEvent[]): Promise<void>
+  /** Called when the state of the watch of a kind changes. */
+  onState(kind: WatchedKind, state: KindState): void
+  onProblem(message: string): void
+  /** Called when an object whose status this controller writes was observed or removed. */
+  onLive(key: string): void
+  /** Called with the Gateway API versions of the cluster's CRDs, sorted and without duplicates. */
+  onVersions(versions: readonly string[]): void
+}
 
 interface Leadership {
   readonly index: ResourceIndex
@@ -43,18 +65,18 @@ export class KubernetesSource {
   readonly #scope: Scope
   readonly #watches: readonly KindWatch[]
   readonly #definitions: Definitions
-  /** Kinds that a setting leaves out: what the log has of them from before is gone. */
+  /** Kinds that a setting excludes; their objects in the log are deleted. */
   readonly #unread: readonly string[]
   readonly #states = new Map<string, KindState>()
-  /** Kinds that were listed, or found to be absent. */
+  /** Kinds that were listed, or that the cluster does not define. */
   readonly #settled = new Set<string>()
-  /** Objects whose last change is not in the log yet; each change has a note of its own. */
+  /** Objects whose last change is not in the log yet. Each change sets a new value object. */
   readonly #pending = new Map<string, { readonly cause: 'watch' | 'relist' }>()
-  /** Kinds that are being listed: what is found then was not seen by a watch. */
+  /** Kinds that are being listed. */
   readonly #listing = new Set<string>()
   #leading: Leadership | undefined
-  /** Counts beginnings and ends of leading: one that was overtaken must not take effect. */
-  #turn = 0
+  /** Leadership generation. Stale async work compares it and gives up. */
+  #generation = 0
   #running: Promise<void> = Promise.resolve()
   #isScheduled = false
   #timer: NodeJS.Timeout | undefined
@@ -70,21 +92,16 @@ export class KubernetesSource {
         for (const key of this.#scope.note(entry, isGone, mentions)) this.#touch(key)
       },
       onLive: options.onLive,
-      counts: (entry) => this.#scope.includes(entry),
+      isRelevant: (entry) => this.#scope.includes(entry),
     })
     this.#scope = new Scope(options, this.#collection)
-    const sink = {
-      listing: (kind: WatchedKind, version: string) => this.#beginListing(kind, version),
-      changed: (
-        kind: WatchedKind,
-        version: string,
-        type: 'put' | 'delete',
-        object: KubeObject,
-      ): void => {
+    const sink: KindSink = {
+      listing: (kind, version) => this.#beginListing(kind, version),
+      changed: (kind, version, type, object) => {
         if (type === 'delete') this.#collection.remove(kind, object)
         else this.#collection.put(kind, version, object)
       },
-      state: (kind: WatchedKind, state: KindState) => this.#note(kind, state),
+      state: (kind, state) => this.#note(kind, state),
     }
     this.#unread = options.readsPools ? [] : [...inferenceKinds].sort()
     this.#watches = watchedKinds
@@ -97,7 +114,7 @@ export class KubernetesSource {
     })
   }
 
-  /** Resolves when every kind that exists was listed once and what is relevant was fetched. */
+  /** Resolves when every kind was listed once and relevant objects were fetched. */
   async start(): Promise<void> {
     for (const watch of this.#watches) watch.start()
     this.#definitions.start()
@@ -109,7 +126,7 @@ export class KubernetesSource {
     return this.#settled.size === this.#watches.length
   }
 
-  /** Which kinds were not listed yet, and why; undefined once all were. */
+  /** Returns which kinds are not listed yet and why, or undefined once all are listed. */
   listingProblem(): string | undefined {
     const missing = this.#watches.filter(({ kind }) => !this.#settled.has(kind.kind))
     if (missing.length === 0) return undefined
@@ -120,52 +137,51 @@ export class KubernetesSource {
     return texts.join('; ')
   }
 
-  /** Undefined while any watch works. */
+  /** Returns undefined while at least one watch works. */
   watchProblem(): string | undefined {
     const works = this.states().some(({ state }) => state === 'following' || state === 'listing')
     return works ? undefined : 'no watch of the API server works'
   }
 
-  /** State of every kind, and how long ago its watch has last told something, in milliseconds. */
+  /** State of every kind, and milliseconds since the last message of its watch. */
   states(): readonly { kind: string; state: KindState['state']; silentMs: number }[] {
-    return this.#watches.map(({ kind, heardAt }) => ({
+    return this.#watches.map(({ kind, lastEventAt }) => ({
       kind: kind.kind,
       state: this.#states.get(kind.kind)?.state ?? 'listing',
-      silentMs: heardAt === 0 ? 0 : performance.now() - heardAt,
+      silentMs: lastEventAt === 0 ? 0 : performance.now() - lastEventAt,
     }))
   }
 
   /**
-   * Appends from now on: first every difference to what the log knows, as a listing. The index is
-   * kept up to date with what is appended. Resolves when the listing is in the log.
+   * Begins to append: first every difference from `index` as a listing, then later changes. Updates `index`
+   * with every append. Resolves when the listing is in the log.
    */
   lead(index: ResourceIndex, epoch: number): Promise<void> {
-    const turn = ++this.#turn
-    // In turn with everything else: what changes meanwhile must stay pending.
-    const begun = this.#running.then(() => this.#beginToLead({ index, epoch }, turn))
+    const generation = ++this.#generation
+    // Waits for work under way, which may still discard pending changes.
+    const begun = this.#running.then(() => this.#beginToLead({ index, epoch }, generation))
     this.#running = begun.catch(() => undefined)
     return begun
   }
 
-  async #beginToLead(leading: Leadership, turn: number): Promise<void> {
+  async #beginToLead(leading: Leadership, generation: number): Promise<void> {
     const cause = 'relist'
     for (const entry of this.#collection.entries()) this.#pending.set(entry.key, { cause })
-    for (const { kind, namespace, name } of leading.index.entries()) {
-      if (this.#settled.has(kind) || this.#unread.includes(kind)) {
-        this.#pending.set(`${kind}/${namespace}/${name}`, { cause })
-      }
+    for (const entry of leading.index.entries()) {
+      const isDecided = this.#settled.has(entry.kind) || this.#unread.includes(entry.kind)
+      if (isDecided) this.#pending.set(keyOf(entry), { cause })
     }
     const unfetched = await this.#hydrate()
     await this.#append(leading, true)
-    if (turn !== this.#turn) return
+    if (generation !== this.#generation) return
     this.#leading = leading
     if (unfetched > 0) this.#later()
     this.#schedule()
   }
 
-  /** Appends no more; an append under way may still arrive, and counts for nothing. */
+  /** Stops appending. Events of an append under way may still reach the log, where they are ignored. */
   follow(): void {
-    this.#turn++
+    this.#generation++
     this.#leading = undefined
   }
 
@@ -182,17 +198,17 @@ export class KubernetesSource {
     return this.#collection.get(key)?.live
   }
 
-  /** Keys of all objects whose status is ours to write. */
+  /** Keys of all objects whose status this controller writes. */
   *liveKeys(): Iterable<string> {
     for (const { key, live } of this.#collection.entries()) if (live !== undefined) yield key
   }
 
-  /** What a write of a status gave back. */
+  /** Stores the object that a write of its status has returned. */
   noteWrite(key: string, object: KubeObject): void {
     this.#collection.noteWrite(key, object)
   }
 
-  /** Digests of all secret values that counting objects hold at present. */
+  /** Digests of all secret values of relevant objects. */
   secretDigests(): Set<string> {
     const digests = new Set<string>()
     for (const { claim } of this.#collection.entries()) {
@@ -232,7 +248,7 @@ export class KubernetesSource {
   #note(kind: WatchedKind, state: KindState): void {
     const before = this.#states.get(kind.kind)
     this.#states.set(kind.kind, state)
-    // A server that is away says so in many ways; one line for each way of refusing is enough.
+    // An unreachable server causes various errors; one report for each HTTP status is enough.
     const isSame =
       before?.state === state.state &&
       (state.state !== 'failing' ||
@@ -245,12 +261,11 @@ export class KubernetesSource {
   }
 
   #touch(key: string): void {
-    const kind = key.slice(0, key.indexOf('/'))
-    this.#pending.set(key, { cause: this.#listing.has(kind) ? 'relist' : 'watch' })
+    this.#pending.set(key, { cause: this.#listing.has(kindOf(key)) ? 'relist' : 'watch' })
     this.#schedule()
   }
 
-  /** Once per turn of the event loop: a burst becomes one batch. */
+  /** Runs at most once per turn of the event loop, so that a burst of changes becomes one batch. */
   #schedule(): void {
     if (this.#isScheduled || this.#isClosed || this.#pending.size === 0) return
     this.#isScheduled = true
@@ -271,14 +286,14 @@ export class KubernetesSource {
     if (unfetched > 0) this.#later()
     const leading = this.#leading
     if (leading === undefined) {
-      // Whoever leads appends it; whoever comes to lead compares everything.
+      // The leader appends these changes, and a new leader compares everything.
       if (unfetched === 0) this.#pending.clear()
       return
     }
     try {
       await this.#append(leading, false)
     } catch (error) {
-      this.#options.onProblem(`changes could not be recorded, and will be again: ${String(error)}`)
+      this.#options.onProblem(`failed to record changes; retrying: ${String(error)}`)
       this.#later()
     }
   }
@@ -288,7 +303,7 @@ export class KubernetesSource {
     this.#timer = setTimeout(() => this.#schedule(), retryMs)
   }
 
-  /** Fetches what counts and of which only metadata was seen; returns how many are still missing. */
+  /** Fetches relevant objects of which only metadata is known. Returns how many are still missing. */
   async #hydrate(): Promise<number> {
     const wanted: Entry[] = []
     for (const key of this.#pending.keys()) {
@@ -303,7 +318,7 @@ export class KubernetesSource {
         if (!(await this.#fetch(entry))) missing++
       }
     }
-    await Promise.all(Array.from({ length: fetchesAtOnce }, next))
+    await Promise.all(Array.from({ length: maxParallelFetches }, next))
     return missing
   }
 
@@ -313,18 +328,18 @@ export class KubernetesSource {
       const path = objectPath(pathOf(kind, version), namespace, name)
       const object = await this.#options.client.get(path)
       const claim = observeObject(kind, version, object, this.#options)
-      // Made again meanwhile: the watch will tell.
+      // If the object was recreated in the meantime, the watch reports it.
       if (claim.uid === entry.uid) entry.claim = claim
       return true
     } catch (error) {
-      // Its end is about to be told.
+      // The object is deleted, which the watch will report.
       if (error instanceof KubeError && error.isNotFound) return false
       this.#options.onProblem(`${kind.kind} ${namespace}/${name} cannot be read: ${String(error)}`)
       return false
     }
   }
 
-  /** Appends everything that is pending, as a listing where one has found it. */
+  /** Appends all pending changes. Those that a listing has found are appended as a listing. */
   async #append(leading: Leadership, isRelist: boolean): Promise<void> {
     const { index } = leading
     const context = this.#context(leading)
@@ -342,8 +357,7 @@ export class KubernetesSource {
       }
       for (const [key, before] of noticed) {
         const entry = this.#collection.get(key)
-        // What changed meanwhile stays pending, be it only that it counts again, and what has still
-        // to be fetched.
+        // Objects that changed in the meantime or are still to be fetched stay pending.
         const isUnfetched = entry?.kind.isNarrowed && entry.claim === undefined
         const isDone = this.#pending.get(key) === before
         if (isDone && !(isUnfetched && this.#scope.includes(entry))) this.#pending.delete(key)
@@ -354,7 +368,7 @@ export class KubernetesSource {
   #listingOf(isEverything: boolean, keys: readonly string[]): Listing {
     const source = 'kubernetes'
     if (isEverything) return { source, scope: [...this.#settled].sort(), unread: this.#unread }
-    return { source, scope: [...new Set(keys.map((key) => key.slice(0, key.indexOf('/'))))].sort() }
+    return { source, scope: [...new Set(keys.map(kindOf))].sort() }
   }
 
   #changeOf(keys: readonly string[], index: ResourceIndex, cause: 'watch' | 'relist') {
@@ -363,22 +377,22 @@ export class KubernetesSource {
     for (const key of keys) {
       const entry = this.#collection.get(key)
       const known = index.get(key)
-      const counts = entry !== undefined && this.#scope.includes(entry)
-      if (counts && entry.claim !== undefined) claims.push(claimNow(entry.claim, entry.live))
-      // Counts and could not be fetched yet: what the log has of it stays.
-      else if (!counts && known !== undefined) gone.push(known)
+      const isRelevant = entry !== undefined && this.#scope.includes(entry)
+      if (isRelevant && entry.claim !== undefined) claims.push(claimNow(entry.claim, entry.live))
+      // A relevant object that could not be fetched yet stays as it is in the log.
+      else if (!isRelevant && known !== undefined) gone.push(known)
     }
     return { claims, gone, cause }
   }
 
-  #context({ index, epoch }: Leadership): WriterContext {
-    const { clock, cluster } = this.#options
-    const time = new Date(clock.now()).toISOString()
-    return { source: index.source, time, epoch, cluster }
+  #context({ index, epoch }: Leadership): EventContext {
+    return { source: index.source, time: new Date(systemClock.now()).toISOString(), epoch }
   }
 }
 
-/** With what the status says by now: it changes without the object. */
+const kindOf = (key: string) => key.slice(0, key.indexOf('/'))
+
+/** Adds what the status now says is programmed, since the status changes without the rest of the object. */
 function claimNow(claim: ClusterClaim, live: LiveObject | undefined): ClusterClaim {
   const programmed = wasProgrammed(live)
   return programmed === undefined ? claim : { ...claim, programmed }

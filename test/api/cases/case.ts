@@ -1,24 +1,24 @@
 /** One example of a spec, valid or not; run offline and against a real API server. */
 export interface SchemaCase {
-  /** Completes "GatewayBackend …" or "GatewayPolicy …": what is written. */
+  /** Describes the spec, such as "spec.static without host". */
   readonly written: string
   readonly kind: 'GatewayBackend' | 'GatewayPolicy' | 'GatewayParameters'
   readonly spec: unknown
-  /** Where it is refused, as `spec.a.b[0]`; absent where it is accepted. */
+  /** The path of the problem, such as `spec.a.b[0]`; omitted if the spec is accepted. */
   readonly refusedAt?: string
-  /** The message, where both sides must say the same; only rules of ours have one. */
+  /** The message, if both sides must report the same; only custom rules have one. */
   readonly message?: string
 }
 
 /** A row of the coverage table, and the examples that show it. */
 export interface CaseGroup {
   readonly id: string
-  /** Further rows that the same examples show. */
+  /** Other rows that the same examples cover. */
   readonly shows?: readonly string[]
   readonly cases: readonly SchemaCase[]
 }
 
-/** Where a value of some type stands in an object. */
+/** The position of a value in an object. */
 export interface Place {
   readonly kind: SchemaCase['kind']
   readonly path: string
@@ -26,8 +26,8 @@ export interface Place {
 }
 
 /**
- * The place that a path names, such as `spec.ai.groups[0].providers[0]`. What else must stand
- * beside the path is merged in at the prefix that names it.
+ * The place for a path such as `spec.ai.groups[0].providers[0]`. The fields in `beside` are merged
+ * into the object at their path.
  */
 export function place(
   kind: SchemaCase['kind'],
@@ -61,7 +61,15 @@ export function backendPlace(path: string, beside: Readonly<Record<string, objec
   return place('GatewayBackend', path, beside)
 }
 
-/** Rows for `it.each`, whose `%s` is the title in full. */
+/** What a test of one example checks. */
+export function caseTitle({
+  written,
+  refusedAt,
+}: Pick<SchemaCase, 'written' | 'refusedAt'>): string {
+  return `${refusedAt === undefined ? 'accepts' : 'refuses'} ${written}`
+}
+
+/** Rows for `it.each`, whose `%s` is the whole title. */
 export function byTitle(cases: readonly SchemaCase[]): (readonly [string, SchemaCase])[] {
-  return cases.map((example) => [example.written, example])
+  return cases.map((example) => [caseTitle(example), example])
 }

@@ -1,4 +1,4 @@
-/** What is refused beyond bounds and groups, and what is accepted although others refuse it. */
+/** Cases other than bounds and groups, and specs that are accepted although they have no effect. */
 import {
   backendPlace,
   type CaseGroup,
@@ -51,7 +51,7 @@ const targets = backendPlace('spec.mcp.targets')
 const target = (name: string) => ({ name, static: { host: 'a.example', port: 80 } })
 
 const targetNames: CaseGroup = {
-  id: 'names of MCP targets',
+  id: 'unique names of MCP targets',
   cases: [
     accepted(targets, 'with different names', [target('a'), target('b')]),
     refused(targets, 'with a name twice', [target('a'), target('b'), target('a')], '[2]'),
@@ -63,7 +63,7 @@ const jwks = { jwksPath: '/keys' }
 const descriptors = [{ entries: [{ name: 'a', expression: 'true' }] }]
 const jwtProvider = 'spec.traffic.jwtAuthentication.providers[0]'
 
-/** Every reference to a Service or backend, and what must stand beside it. */
+/** Every reference to a Service or backend, with the required fields next to it. */
 const references: readonly Place[] = [
   policyPlace('spec.traffic.extAuth.backendRef', { 'spec.traffic.extAuth': { http: {} } }),
   policyPlace('spec.traffic.extProc.backendRef'),
@@ -102,7 +102,7 @@ const shutdown = place('GatewayParameters', 'spec.shutdown')
 const cpu = place('GatewayParameters', 'spec.resources.limits.cpu')
 
 const amounts: CaseGroup = {
-  id: 'amounts of resources',
+  id: 'resource quantities',
   cases: [
     ...[2, 0, '500m', '1.5', '.5', '1e3', '+1Gi'].map((value) =>
       accepted(cpu, `of ${value}`, value),
@@ -119,14 +119,23 @@ const vendorB = backendPlace('spec.ai.provider.vendorB')
 const region = backendPlace('spec.ai.provider.vendorF.region')
 
 const pairs: CaseGroup = {
-  id: 'fields that must fit together',
+  id: 'fields that depend on each other',
   cases: [
     accepted(shutdown, 'with equal bounds', { min: 5, max: 5 }),
-    refused(shutdown, 'upside down', { min: 6, max: 5 }, 'min', 'min must not be greater than max'),
-    accepted(tls, 'of one version', { minProtocolVersion: '1.3', maxProtocolVersion: '1.3' }),
+    refused(
+      shutdown,
+      'with min above max',
+      { min: 6, max: 5 },
+      'min',
+      'min must not be greater than max',
+    ),
+    accepted(tls, 'with one version as minimum and maximum', {
+      minProtocolVersion: '1.3',
+      maxProtocolVersion: '1.3',
+    }),
     refused(
       tls,
-      'upside down',
+      'with the minimum above the maximum',
       { minProtocolVersion: '1.3', maxProtocolVersion: '1.2' },
       'minProtocolVersion',
       'minProtocolVersion must not be higher than maxProtocolVersion',
@@ -140,7 +149,7 @@ const pairs: CaseGroup = {
     }),
     refused(
       vendorB,
-      'with another version alone',
+      'with another version and no deployment',
       { endpoint: 'a.example', apiVersion: '2025-01-01' },
       'deploymentName',
       "deploymentName is required unless apiVersion is 'v1'",
@@ -154,7 +163,7 @@ const cors = policyPlace('spec.traffic.cors')
 const star = (what: string) => `${what} cannot contain '*' alongside other values`
 
 const forms: CaseGroup = {
-  id: 'forms of strings',
+  id: 'formats of strings',
   cases: [
     accepted(header, 'of every pseudo-header', [
       ':authority',
@@ -178,21 +187,21 @@ const forms: CaseGroup = {
     accepted(cors, 'with wildcard hosts', { allowOrigins: ['https://*.a.example', 'http://a:80'] }),
     refused(
       cors,
-      'with a star beside an origin',
+      'with a star and an origin',
       { allowOrigins: ['*', 'https://a.example'] },
       'allowOrigins',
       star('allowOrigins'),
     ),
     refused(
       cors,
-      'with a star beside a method',
+      'with a star and a method',
       { allowMethods: ['GET', '*'] },
       'allowMethods',
       star('allowMethods'),
     ),
     refused(
       cors,
-      'with a star beside a header',
+      'with a star and a header',
       { allowHeaders: ['x-a', '*'] },
       'allowHeaders',
       star('allowHeaders'),
@@ -216,13 +225,13 @@ const request = policyPlace('spec.traffic.timeouts.request')
 const zeroDurations: CaseGroup = {
   id: 'durations of zero',
   cases: [
-    accepted(request, 'of zero, which is no limit', '0s'),
+    accepted(request, 'of zero, which means unlimited', '0s'),
     refused(frontendTls, 'of zero', '0s', '', never),
     refused(connect, 'of zero', '0h0m', '', never),
-    refused(keepalive, 'without idle time', { time: '0s' }, 'time', never),
-    accepted(frontendTls, 'of a moment', '1ms'),
-    accepted(connect, 'of a moment', '1ms'),
-    accepted(keepalive, 'of a moment', { time: '1ms', interval: '1ms' }),
+    refused(keepalive, 'with a time of zero', { time: '0s' }, 'time', never),
+    accepted(frontendTls, 'of 1ms', '1ms'),
+    accepted(connect, 'of 1ms', '1ms'),
+    accepted(keepalive, 'with times of 1ms', { time: '1ms', interval: '1ms' }),
   ],
 }
 
@@ -248,22 +257,22 @@ const action = policyPlace('spec.traffic.authorization', {
 })
 
 const choices: CaseGroup = {
-  id: 'fixed sets of values',
+  id: 'enumerations',
   cases: [
     accepted(
       aiRoutes,
-      'of every type',
+      'with every route type',
       Object.fromEntries(routeTypes.map((type) => [`/${type}`, type])),
     ),
-    refused(aiRoutes, 'of no type', { models: 'Chat' }, 'models'),
+    refused(aiRoutes, 'with an unknown route type', { models: 'Chat' }, 'models'),
     ...[basic, apiKey].flatMap((at) => [
-      accepted(at, 'that is optional', { mode: 'Optional' }),
-      refused(at, 'that is permissive', { mode: 'Permissive' }, 'mode'),
+      accepted(at, 'with mode Optional', { mode: 'Optional' }),
+      refused(at, 'with mode Permissive', { mode: 'Permissive' }, 'mode'),
     ]),
     ...['Allow', 'Deny', 'Require'].map((value) =>
-      accepted(action, `that means ${value}`, { action: value }),
+      accepted(action, `with action ${value}`, { action: value }),
     ),
-    refused(action, 'that means Audit', { action: 'Audit' }, 'action'),
+    refused(action, 'with action Audit', { action: 'Audit' }, 'action'),
   ],
 }
 
@@ -276,7 +285,7 @@ const overlay = place('GatewayParameters', 'spec.deployment')
 const remoteJwks = policyPlace(`${jwtProvider}.jwks.remote`, { [jwtProvider]: { issuer: 'i' } })
 
 const leniency: CaseGroup = {
-  id: 'useless but harmless',
+  id: 'settings without effect',
   cases: [
     accepted(policy, 'without any setting', { targetRefs: [service] }),
     accepted(policy, 'with targets of several kinds', {
@@ -288,11 +297,11 @@ const leniency: CaseGroup = {
         { name: 'a', expression: '2' },
       ],
     }),
-    accepted(backendTls, 'without verification beside authorities', {
+    accepted(backendTls, 'with authorities that insecureSkipVerify ignores', {
       insecureSkipVerify: 'All',
       caCertificateRefs: [{ name: 'a' }],
     }),
-    accepted(policy, 'with JWT beside MCP authentication', {
+    accepted(policy, 'with JWT and MCP authentication', {
       targetRefs: [service],
       traffic: {
         jwtAuthentication: { providers: [{ issuer: 'i', jwks: { inline: '{}' } }] },

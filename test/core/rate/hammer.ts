@@ -1,4 +1,4 @@
-// A thread of the tests with workers: takes from common buckets until it is told to stop.
+// A worker thread of the tests that takes from shared buckets until it is stopped.
 import { parentPort, workerData } from 'node:worker_threads'
 import { createRateLimiter, type RateLimit, rateClock } from '../../../src/core/rate.ts'
 

@@ -20,7 +20,7 @@ const step = fc.record({
   ),
   key: fc.constantFrom(undefined, 'a', 'b', 'c'.repeat(60)),
   action: fc.constantFrom('take', 'take', 'take', 'peek', 'charge', 'refund', 'resize', 'reap'),
-  // Of the capacity, so that small and large buckets both run out.
+  // A share of the capacity, so that small and large buckets both run out.
   share: fc.constantFrom(0, 0.01, 0.2, 0.5, 1, 1.5),
 })
 
@@ -54,15 +54,15 @@ function agree(shared: boolean) {
 }
 
 describe('rate buckets', () => {
-  it('do what exact integers say, in one thread', () => {
+  it('match a model with exact integers, in one thread', () => {
     fc.assert(agree(false), { numRuns: 300, seed: 20263 })
   })
 
-  it('do what exact integers say, in shared memory', () => {
+  it('match a model with exact integers, in shared memory', () => {
     fc.assert(agree(true), { numRuns: 150, seed: 20264 })
   })
 
-  it('never admit more than capacity and elapsed time allow, whatever the amounts', () => {
+  it('never admit more than the capacity and the elapsed time allow, for random amounts', () => {
     const demands = fc.array(fc.tuple(fc.nat(40), fc.nat(50)), { minLength: 1, maxLength: 300 })
     fc.assert(
       fc.property(limit, demands, ({ rate, unit, burst }, steps) => {

@@ -65,7 +65,7 @@ for (const [place, make] of Object.entries(limiters)) {
       }
     })
 
-    it('are told apart by id and by every byte of the key', () => {
+    it('are separate for each limit id and for each key, which differ in any byte', () => {
       const limiter = make()
       const keys = ['', 'a', 'b', 'a\0', 'é', 'a'.repeat(48), 'a'.repeat(49), 'a'.repeat(50)]
       for (const id of [0, 1, -1, 2 ** 31 - 1]) {
@@ -77,7 +77,7 @@ for (const [place, make] of Object.entries(limiters)) {
       expect(limiter.count()).toBe(4 * keys.length)
     })
 
-    it('take a long key for no other that has its digest', () => {
+    it('do not confuse a long key with another key that equals its digest', () => {
       const buckets = make().limit(1, { rate: 1, unit: 'Hours' })
       const digest = new Uint8Array(33).fill(7)
       digest[0] = 0xff
@@ -85,7 +85,7 @@ for (const [place, make] of Object.entries(limiters)) {
       expect(buckets.take(1, 0, 'x'.repeat(60))).toBe(true)
     })
 
-    it('that are full are forgotten, and begin full again', () => {
+    it('are removed once they are full again, while those in debt stay', () => {
       const limiter = make()
       const buckets = limiter.limit(1, second)
       for (let n = 0; n < 100; n++) buckets.take(5, 0, `key ${n}`)
@@ -100,7 +100,7 @@ for (const [place, make] of Object.entries(limiters)) {
       ])
     })
 
-    it('make room by themselves for as many keys as come one after another', () => {
+    it('are evicted automatically, so that any number of keys can follow each other', () => {
       const limiter = createRateLimiter({ keys: 16 })
       const buckets = limiter.limit(1, second)
       for (let n = 0; n < 5000; n++) {
@@ -109,7 +109,7 @@ for (const [place, make] of Object.entries(limiters)) {
       expect(limiter.fullCount).toBe(0)
     })
 
-    it('refuse a key for which there is no room, and count it', () => {
+    it('refuse a key if the table is full, and count the refusal', () => {
       const limiter = createRateLimiter({ keys: 16 })
       const buckets = limiter.limit(1, second)
       const admitted = Array.from({ length: 40 }, (_, n) => buckets.take(1, 0, `client ${n}`))
@@ -123,7 +123,7 @@ for (const [place, make] of Object.entries(limiters)) {
       expect(buckets.take(10, 0, 'client 0')).toBe(false)
     })
 
-    it('keep their state when the table grows, and when their limit changes', () => {
+    it('keep their state if the table grows or their limit changes', () => {
       const limiter = make()
       const buckets = limiter.limit(1, { rate: 60, unit: 'Minutes' })
       for (const key of [undefined, 'a']) buckets.take(40, 0, key)
@@ -140,7 +140,7 @@ for (const [place, make] of Object.entries(limiters)) {
       expect([changed.take(1, 0, 'a'), changed.remaining]).toEqual([true, 58])
     })
 
-    it('refuse limits and demands that cannot be', () => {
+    it('reject invalid amounts, times and limits', () => {
       const limiter = make()
       const buckets = limiter.limit(1, second)
       for (const amount of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
@@ -161,8 +161,8 @@ for (const [place, make] of Object.entries(limiters)) {
   })
 }
 
-describe('the limiter', () => {
-  it('lives through a trap: shared buckets are as they were', () => {
+describe('the rate limiter', () => {
+  it('keeps the state of shared buckets after a trap', () => {
     const limiter = createRateLimiter({ shared: createRateMemory() })
     const buckets = limiter.limit(1, second)
     buckets.take(10, 0)
@@ -175,7 +175,7 @@ describe('the limiter', () => {
     expect([buckets.take(1, 0), buckets.take(1, 100)]).toEqual([false, true])
   })
 
-  it('goes on where a dead worker has left a lock', () => {
+  it('continues once the lock of a dead worker is released', () => {
     const memory = createRateMemory({ keys: 16 })
     const limiter = createRateLimiter({ shared: memory })
     const buckets = limiter.limit(1, second)
@@ -190,7 +190,7 @@ describe('the limiter', () => {
     expect(buckets.take(1, 0, 'a')).toBe(true)
   })
 
-  it('finishes a move that a dead worker held up, and loses nothing', () => {
+  it('completes a resize that the lock of a dead worker blocked, without losing a bucket', () => {
     const memory = createRateMemory({ keys: 64 })
     const limiter = createRateLimiter({ shared: memory })
     const buckets = limiter.limit(1, second)
@@ -211,16 +211,16 @@ describe('the limiter', () => {
     expect(limiter.count()).toBe(60)
   })
 
-  it('takes no memory that createRateMemory has not made', () => {
+  it('rejects shared memory that createRateMemory did not make', () => {
     const shared = new WebAssembly.Memory({ initial: 1, maximum: 2, shared: true })
     expect(() => createRateLimiter({ shared })).toThrow(TypeError)
   })
 
-  it('says so when shared memory cannot grow any more', () => {
+  it('throws ERROR_MEMORY if shared memory cannot grow', () => {
     expect(() => createRateMemory({ keys: 100_000, maximumPages: 2 })).toThrow('ERROR_MEMORY')
   })
 
-  it('reads a clock that does not go back', () => {
+  it('reads a clock that never goes back', () => {
     let last = rateClock()
     for (let n = 0; n < 1000; n++) {
       const now = rateClock()
@@ -241,7 +241,7 @@ describe('core-rate-shared.wasm', () => {
     expect(WebAssembly.Module.imports(loadSharedRate())).toHaveLength(1)
   })
 
-  it('exports exactly the functions that core.abi.json names', () => {
+  it('exports exactly the functions that core.abi.json lists', () => {
     const exported = WebAssembly.Module.exports(loadSharedRate())
     expect(exported.map(({ kind, name }) => `${kind} ${name}`).sort()).toEqual(
       rateShared.exports.map((name: string) => `function ${name}`).sort(),

@@ -57,8 +57,8 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-describe('two threads on one bucket', () => {
-  it('admit exactly the capacity while nothing comes back', async () => {
+describe('two threads that share a rate bucket', () => {
+  it('admit exactly the capacity while nothing is refilled', async () => {
     // One unit comes back in 3.6 s: the threads take 50,000 long before that, or a few more.
     const limit = { rate: 1000, unit: 'Hours', burst: 49_000 } as const
     const { reports, elapsed } = await hammer(limit, [undefined], async (limiter) => {
@@ -72,7 +72,7 @@ describe('two threads on one bucket', () => {
     for (const report of reports) expect(report.tries).toBeGreaterThan(0)
   })
 
-  it('admit never more than capacity and elapsed time allow, on a fast bucket', async () => {
+  it('never admit more than the capacity and the elapsed time allow, if the bucket refills fast', async () => {
     const limit = { rate: 50_000, unit: 'Seconds', burst: 0 } as const
     const { reports, elapsed } = await hammer(limit, [undefined], async (limiter) => {
       const buckets = limiter.limit(1, limit)
@@ -84,7 +84,7 @@ describe('two threads on one bucket', () => {
     expect(admitted).toBeLessThanOrEqual(50_000 + 50 * elapsed)
   })
 
-  it('admit exactly the capacity of each key, while the table is resized again and again', async () => {
+  it('admit exactly the capacity of each key while the table is resized repeatedly', async () => {
     const keys = Array.from({ length: 60 }, (_, n) => (n === 0 ? undefined : `client ${n}`))
     const limit = { rate: 1, unit: 'Hours', burst: 2999 } as const
     const { reports } = await hammer(limit, keys, async (limiter) => {
@@ -99,7 +99,7 @@ describe('two threads on one bucket', () => {
     expect(totals).toEqual(keys.map(() => 3000))
   })
 
-  it('never hold two buckets for one key when keys come and go all the time', async () => {
+  it('never hold two buckets for one key while keys are added and removed continuously', async () => {
     // A bucket of one unit is full a second after it was emptied. By then a reaper whose clock is as
     // far ahead as it may be forgets it, while both threads are about to make it again.
     const keys = Array.from({ length: 20_000 }, (_, n) => `client ${n}`)

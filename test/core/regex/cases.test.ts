@@ -37,14 +37,14 @@ for (const file of readdirSync(folder).filter((name) => name !== 'refused.json')
   })
 }
 
-describe('regex patterns that are refused', () => {
+describe('patterns that the regex compiler refuses', () => {
   it.each(read<RefusedCase>('refused.json'))('$pattern is $code at $offset', (example) => {
     const code = raw.compile(Buffer.from(example.pattern))
     const offset = raw.core.exports.last_error_offset()
     expect({ code, offset }).toEqual({ code: codeOf(example.code), offset: example.offset })
   })
 
-  it('names a pattern that is too long, nests too deep or is not UTF-8', () => {
+  it('reports a pattern that is too long, nested too deeply or not UTF-8', () => {
     expect(raw.compile(Buffer.from('a'.repeat(8193)))).toBe(codeOf('REGEX_PATTERN_TOO_LONG'))
     expect(raw.compile(Buffer.from('a'.repeat(8192)))).toBeGreaterThan(0)
     const nested = (depth: number) => Buffer.from(`${'('.repeat(depth)}a${')'.repeat(depth)}`)

@@ -3,8 +3,8 @@ import { REGEX_PROGRAM_TOO_LARGE } from '../../../src/core/abi.ts'
 import { Random, type RandomPattern, randomPattern, randomText } from './random-pattern.ts'
 import { codeOf, type Pair, RawRegex } from './raw-regex.ts'
 
-// A fixed number of patterns by default; SLUICE_FUZZ_SECONDS=600 goes on for that long from a seed of
-// its own, and SLUICE_FUZZ_SEED repeats a run.
+// A fixed number of patterns by default. SLUICE_FUZZ_SECONDS=600 runs for that long from a random
+// seed, and SLUICE_FUZZ_SEED repeats a run.
 const seconds = Number(process.env.SLUICE_FUZZ_SECONDS ?? 0)
 const seed = Number(
   process.env.SLUICE_FUZZ_SEED ?? (seconds > 0 ? Date.now() % 1_000_000 : 20261120),
@@ -20,7 +20,7 @@ function* rounds(count: number): Generator<number> {
 
 const raw = new RawRegex()
 
-/** JavaScript's matches as byte spans; undefined where it matches inside a surrogate pair. */
+/** JavaScript's matches as byte spans; undefined if a match splits a surrogate pair. */
 function expectedSpans(regex: RegExp, text: string): Pair[] | undefined {
   const offsets = new Map<number, number>()
   let index = 0
@@ -50,7 +50,7 @@ function flagsOf({ flags }: RandomPattern): number {
 }
 
 describe(`regex against JavaScript's RegExp, seed ${seed}`, () => {
-  it('finds the same spans, searches and full matches alike', { timeout }, () => {
+  it('finds the same spans, matches and full matches for random patterns', { timeout }, () => {
     const random = new Random(seed)
     let compared = 0
     for (const _ of rounds(patterns)) {
@@ -77,7 +77,7 @@ describe(`regex against JavaScript's RegExp, seed ${seed}`, () => {
     expect(compared).toBeGreaterThan(patterns)
   })
 
-  it('skips to a beginning wherever in a vector it lies', { timeout }, () => {
+  it('finds matches at any offset within a vector', { timeout }, () => {
     const random = new Random(seed)
     const pieces = ['a', 'b', 'k', '-', '[ab]', '[-k]', '[^a]', '(?:a|b-)', '\\b', 'é', '[aé]']
     const letters = [...'aaabbk--xé☃']
@@ -96,7 +96,9 @@ describe(`regex against JavaScript's RegExp, seed ${seed}`, () => {
     }
   })
 
-  it('agrees where an automaton has more states than its cache holds', { timeout }, () => {
+  it('finds the same spans if an automaton has more states than its cache holds', {
+    timeout,
+  }, () => {
     const random = new Random(seed)
     const sources = [
       '[ab]*?a[ab]{12}c',
@@ -118,7 +120,9 @@ describe(`regex against JavaScript's RegExp, seed ${seed}`, () => {
     }
   })
 
-  it('has the categories, scripts and letter cases of every code point', { timeout }, () => {
+  it('agrees on the categories, scripts and letter cases of the first 12288 code points', {
+    timeout,
+  }, () => {
     // The host's Unicode may be newer than our frozen one: unassigned code points are left aside.
     const points = Array.from({ length: 0x3000 }, (_, point) => String.fromCodePoint(point))
     const assigned = points.filter((point) => !/\p{Cn}/u.test(point))
@@ -151,8 +155,8 @@ function compare(source: string, flags: string, text: string): void {
   raw.free(handle)
 }
 
-describe(`regex on any bytes, seed ${seed}`, () => {
-  it('refuses or matches, and never traps', { timeout }, () => {
+describe(`the regex engine with random bytes, seed ${seed}`, () => {
+  it('refuses or matches them, and never traps', { timeout }, () => {
     const random = new Random(seed)
     const syntax = Buffer.from('ab01\\[](){}?*+|^$.-,:=!<>PpuxdwsbBAzQE^iUms\n\u00e9')
     for (const round of rounds(6000)) {
@@ -173,7 +177,7 @@ describe(`regex on any bytes, seed ${seed}`, () => {
     }
   })
 
-  it('answers an error for handles and spans that cannot be', () => {
+  it('returns an error for invalid handles and spans', () => {
     const { exports } = raw.core
     const argument = codeOf('ERROR_ARGUMENT')
     const handle = raw.compile(Buffer.from('a'))

@@ -27,7 +27,7 @@ const adversaries: readonly Adversary[] = [
   { name: 'adjacent repetitions', pattern: '(x+x+)+y', text: (n) => 'x'.repeat(n) },
   { name: 'many optional letters', pattern: '(?:a?){30}a{30}', text: (n) => 'a'.repeat(n) },
   {
-    name: 'nested repetitions of nothing',
+    name: 'nested empty repetitions',
     pattern: '(?:(?:(?:a*)*|b?)*)*c',
     text: (n) => 'ab'.repeat(n / 2),
   },
@@ -39,7 +39,7 @@ const adversaries: readonly Adversary[] = [
   { name: 'words of other scripts', pattern: '\\pL+\\d', text: (n) => 'é日'.repeat(n / 5) },
 ]
 
-describe('regex work grows with the text, not faster', () => {
+describe('the work of regex matching grows linearly with the text', () => {
   it.each(adversaries)('$name: $pattern', ({ pattern, text }) => {
     const handle = raw.compile(Buffer.from(pattern))
     expect(handle).toBeGreaterThan(0)
@@ -59,7 +59,7 @@ describe('regex work grows with the text, not faster', () => {
     raw.free(handle)
   })
 
-  it('matches without a cache as with one', () => {
+  it('finds the same matches without a cache as with one', () => {
     // More regexes than caches, each on a short text: the last ones are simulated.
     const handles = Array.from({ length: 60 }, (_, i) => raw.compile(Buffer.from(`x{${i}}y|z+`)))
     for (const [i, handle] of handles.entries()) {
@@ -72,14 +72,14 @@ describe('regex work grows with the text, not faster', () => {
   })
 })
 
-describe('a pattern that looks far ahead of each of many matches', () => {
+describe('a pattern that scans to the end of the text after each of many matches', () => {
   const handle = raw.compile(Buffer.from('a.*b|a'))
 
-  it('finds all of them in a text of moderate length', () => {
+  it('finds all matches in a text of moderate length', () => {
     expect(raw.spans(handle, Buffer.from('a'.repeat(2000)))).toHaveLength(2000)
   })
 
-  it('gives up with a code before the work grows with the square of the text', () => {
+  it('fails with REGEX_TOO_MUCH_WORK before the work grows with the square of the text', () => {
     const before = raw.work()
     const text = Buffer.from('a'.repeat(200_000))
     expect(() => raw.spans(handle, text)).toThrow(String(codeOf('REGEX_TOO_MUCH_WORK')))
@@ -87,7 +87,7 @@ describe('a pattern that looks far ahead of each of many matches', () => {
     expect(raw.isMatch(handle, text)).toBe(true)
   })
 
-  it('makes a mask fail, so that nothing passes unmasked', () => {
+  it('makes a mask fail, so that no text passes unmasked', () => {
     const outcome = compileMask([{ pattern: 'a.*b|a', replacement: 'x' }])
     if (!outcome.ok) throw new Error(outcome.message)
     expect(outcome.mask.apply('a'.repeat(1000)).text).toBe('x'.repeat(1000))
@@ -96,8 +96,8 @@ describe('a pattern that looks far ahead of each of many matches', () => {
   })
 })
 
-describe('regex in memory that cannot grow', () => {
-  it('compiles until memory is full, says so, and goes on matching', () => {
+describe('a regex engine whose memory cannot grow', () => {
+  it('reports an error once its memory is full, and continues to match compiled patterns', () => {
     const sealed = new RawRegex(1 << 12)
     sealed.core.run('reserve', (exports) => exports.reserve(40))
     sealed.core.exports.seal()

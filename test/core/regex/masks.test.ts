@@ -52,7 +52,7 @@ function streamed(mask: Mask, bytes: Uint8Array, cuts: readonly number[]) {
   return { text: out.toString(), bytes: out, count: stream.count, held }
 }
 
-describe('builtins', () => {
+describe('builtin mask rules', () => {
   const file = join(import.meta.dirname, 'masks', 'builtins.json')
   const cases: BuiltinCase[] = JSON.parse(readFileSync(file, 'utf8'))
   const mask = maskOf(builtinRules)
@@ -61,7 +61,7 @@ describe('builtins', () => {
     expect(mask.apply(text).text).toBe(masked)
   })
 
-  it.each(cases)('mask the same cut anywhere: $name', ({ text, masked }) => {
+  it.each(cases)('mask the same text wherever a stream is split: $name', ({ text, masked }) => {
     const bytes = Buffer.from(text)
     for (let cut = 0; cut <= bytes.length; cut++) {
       expect(streamed(mask, bytes, [cut]).text, `cut at ${cut}`).toBe(masked)
@@ -70,7 +70,7 @@ describe('builtins', () => {
     expect(streamed(mask, bytes, everywhere).text).toBe(masked)
   })
 
-  it('hold back no more than they say', () => {
+  it('hold back no more bytes of a stream than holdBytes', () => {
     expect(mask.holdBytes).toBe(323)
     const longest = `${'a'.repeat(64)}@${'b.'.repeat(126)}`
     const bytes = Buffer.from(`${longest}${longest} +1${' 2'.repeat(14)} x`)
@@ -86,7 +86,7 @@ interface StreamCase extends CaseText {
   readonly title: string
   /** Default: the five builtins. */
   readonly rules?: readonly { pattern?: string; builtin?: string; replacement: string }[]
-  /** Bytes a stream may hold back at most; -1: no bound. */
+  /** The maximum number of bytes that a stream may hold back; -1: unlimited. */
   readonly hold?: number
   readonly masked?: string
   readonly maskedHex?: string
@@ -126,10 +126,10 @@ for (const { name, about, cases } of streamFiles) {
   })
 }
 
-describe('patterns in a mask', () => {
-  it('say how much text they can need to hold back', () => {
+describe('patterns of a mask', () => {
+  it('report how many bytes of a stream they may hold back', () => {
     const holdOf = (pattern: string) => maskOf([{ pattern, replacement: '' }]).holdBytes
-    // Undecided bytes, one that shows the end, and at most three of a cut character.
+    // The undecided bytes, one that decides, and up to three bytes of a truncated character.
     expect(holdOf('abc')).toBe(3 + 4)
     expect(holdOf('é{2,5}')).toBe(10 + 4)
     expect(holdOf('sk-[a-z]{20,}')).toBe(24 + 4)
@@ -140,7 +140,7 @@ describe('patterns in a mask', () => {
     expect(holdOf('.*')).toBe(4 + 4)
   })
 
-  it('swallow a long match once its beginning is settled', () => {
+  it('match a long text without holding it back once its start has matched', () => {
     const mask = maskOf([{ pattern: 'sk-[a-z]{4,}', replacement: '<masked>' }])
     using stream = mask.stream()
     let held = 0
@@ -155,7 +155,7 @@ describe('patterns in a mask', () => {
     expect(stream.count).toBe(1)
   })
 
-  it('work independently, and overlapping spans take the name of the first', () => {
+  it('match independently; of overlapping matches, the first one sets the replacement', () => {
     const mask = maskOf([
       { pattern: 'bcd', replacement: '<1>' },
       { pattern: 'ab', replacement: '<2>' },
@@ -165,7 +165,7 @@ describe('patterns in a mask', () => {
     expect(mask.apply('abcdefxx bc')).toEqual({ text: '<2><3>f<4> <3>c', count: 4 })
   })
 
-  it('name the rule whose pattern is refused', () => {
+  it('report the rule whose pattern is invalid', () => {
     const outcome = compileMask([
       { builtin: 'Email', replacement: '' },
       { pattern: 'é(?=a)', replacement: '' },
@@ -173,13 +173,13 @@ describe('patterns in a mask', () => {
     expect(outcome).toMatchObject({ ok: false, rule: 1, offset: 1 })
   })
 
-  it('keep a surrogate pair together that strings cut', () => {
+  it('match a surrogate pair that is split between two strings', () => {
     using stream = maskOf([{ pattern: '😀', replacement: '<smile>' }]).stream()
     expect(stream.push('a\ud83d') + stream.push('\ude00b') + stream.end()).toBe('a<smile>b')
   })
 })
 
-/** What the rules mean, said with JavaScript's engine. */
+/** A reference for mask rules with JavaScript's regex engine. */
 function expectedMask(patterns: readonly string[], text: string): string {
   const spans = patterns.flatMap((pattern, rule) =>
     [...text.matchAll(new RegExp(pattern, 'gu'))]
@@ -224,7 +224,9 @@ describe(`masks of random texts, seed ${seed}`, () => {
     ['é☃', 'ab\\.'],
   ]
 
-  it('are what the rules mean, and the same however the text is cut', { timeout }, () => {
+  it('match a reference in JavaScript, and are the same wherever a stream is split', {
+    timeout,
+  }, () => {
     const random = new Random(seed)
     const end = Date.now() + seconds * 1000
     for (let round = 0; round < 400 || Date.now() < end; round++) {
@@ -255,7 +257,7 @@ describe(`masks of random texts, seed ${seed}`, () => {
     }
   })
 
-  it('are the same in pieces as long as the engine takes at once', { timeout }, () => {
+  it('are the same in pieces of the maximum length of one call', { timeout }, () => {
     const random = new Random(seed)
     const mask = maskOf([...builtinRules, { pattern: 'ab*1', replacement: '<own>' }])
     const text = Array.from(

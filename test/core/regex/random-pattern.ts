@@ -159,7 +159,7 @@ class Generator {
   }
 }
 
-/** For comparisons with RE2 (`isLinear`), also what it shares with us and JavaScript does not. */
+/** For comparisons with RE2 (`isLinear`), also syntax that JavaScript does not have. */
 export function randomPattern(random: Random, isLinear = false): RandomPattern {
   const alphabet = random.pick(alphabets)
   const { source } = new Generator(random, alphabet, isLinear).alternatives(3)

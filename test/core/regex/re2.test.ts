@@ -31,7 +31,7 @@ function nativeSpans(regex: InstanceType<Native>, text: Buffer): Pair[] {
     const end = match.index + match[0].length
     spans.push([match.index, end])
     if (end > match.index) continue
-    // After an empty match the search goes on behind the next character.
+    // After an empty match the search continues after the next character.
     let next = end + 1
     while (next < text.length && ((text[next] ?? 0) & 0xc0) === 0x80) next++
     if (next > text.length) return spans
@@ -40,7 +40,7 @@ function nativeSpans(regex: InstanceType<Native>, text: Buffer): Pair[] {
 }
 
 describe(`regex against native RE2, seed ${seed}`, absent, () => {
-  it('finds the same spans in texts of every alphabet', { timeout }, () => {
+  it('finds the same spans in random texts of every alphabet', { timeout }, () => {
     const path = part.found ? part.path : ''
     const RE2: Native = createRequire(join(path, 'package.json'))('re2')
     const raw = new RawRegex()

@@ -44,7 +44,6 @@ const context = {
   source: '/sluice/files',
   time: '2026-01-01T00:00:00.000Z',
   epoch: 0,
-  cluster: 'fuzz',
 }
 
 /** One control plane for many inputs: what an input adds is taken away again. */

@@ -114,7 +114,7 @@ function runThread(
   })
 }
 
-/** Tries one target for its time. A thread that dies or hangs is replaced, and goes on behind that input. */
+/** Runs one target for its time. If a thread dies or hangs, a new one continues after that input. */
 export async function runTarget(
   name: string,
   { seed, seconds, hangSeconds }: FuzzOptions,

@@ -15,7 +15,7 @@ function generate(random: Random): Buffer {
 
 interface Reading {
   readonly messages: readonly string[]
-  /** What is wrong, or whether a message has begun. */
+  /** The error, or whether a message has begun. */
   readonly end: string | boolean
 }
 

@@ -34,7 +34,7 @@ function generate(random: Random): Buffer {
   return random.oneIn(4) ? all.subarray(0, random.below(all.length)) : all
 }
 
-/** What was told, one call after the other; data that comes in pieces is one. */
+/** Records the calls of the frame reader in order; joins data that arrives in pieces. */
 class Told implements FrameHandler {
   readonly calls: unknown[] = []
   #data = ''

@@ -40,7 +40,7 @@ class Sha256 {
 const form =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/
 
-/** What is wrong with the signature of a call; undefined where it is that of the keys. */
+/** The error in the signature of a call; undefined if it matches the keys. */
 export async function signatureProblem(
   { method, path, headers, text }: VendorCall,
   keys: SigningKeys,

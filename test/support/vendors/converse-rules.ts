@@ -208,7 +208,7 @@ class Rules {
   }
 }
 
-/** What is wrong with the body; undefined where nothing is. */
+/** The error in the body; undefined if it is valid. */
 export function checkConverse(body: Fields): string | undefined {
   try {
     new Rules().check(body)

@@ -77,7 +77,7 @@ export function useFleet(...options: Parameters<typeof startFleet>): Fleet {
   return useFixture(() => startFleet(...options))
 }
 
-/** `objects`: lists of manifests, beside the Gateway and the Secret `aws`. */
+/** `objects`: lists of manifests in addition to the Gateway and the Secret `aws`. */
 export async function startFleet(
   objects: (places: FleetPlaces) => readonly (readonly Fields[])[],
   env: Readonly<Record<string, string>> = {},

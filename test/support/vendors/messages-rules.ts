@@ -32,7 +32,7 @@ function checkBlock(block: Fields, role: unknown, where: string): string | undef
     case 'server_tool_use':
     case 'web_search_tool_result':
     case 'code_execution_tool_result':
-    // What a test sends that has no type is none of the vendor's.
+    // Content without a type is no part of the vendor's interface.
     case 'null':
       return undefined
     case 'thinking':

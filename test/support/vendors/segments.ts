@@ -217,7 +217,7 @@ export function conversesSegments(segments: readonly Segment[]): Answer {
   }
 }
 
-/** Responses: texts are parts of messages, of which a segment of another kind ends one. */
+/** Responses: texts are parts of a message, which a segment of another kind ends. */
 export function respondsSegments(segments: readonly Segment[]): Answer {
   return ({ body }, response) => {
     const items = itemsOf(segments)

@@ -13,7 +13,7 @@ interface Place {
   readonly what: string
 }
 
-/** Which resource a path names; a text where it names none. */
+/** The resource that a path names; a text if it names none. */
 function placeOf(path: string): Place | string {
   const { pathname, searchParams } = new URL(path, 'http://vendor')
   const version = searchParams.get('api-version')

@@ -56,7 +56,7 @@ export function checkMessages(
   return checkConversation(body)
 }
 
-/** What comes in front of a call: a thought that is signed, and one that nobody can read. */
+/** The blocks in front of a call: a signed thought and an encrypted one. */
 export const thoughtsC = [
   { type: 'thinking', thinking: 'Hm, so.', signature: 'c2ln' },
   { type: 'redacted_thinking', data: 'cmVkYWN0ZWQ=' },

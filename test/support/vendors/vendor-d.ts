@@ -116,7 +116,7 @@ function checkSchema(schema: Fields | undefined, where: string): string | undefi
   return undefined
 }
 
-/** Signatures that the simulator takes: its own, and what it takes in place of one. */
+/** Signatures that the simulator accepts: its own, and the stand-in for one. */
 const signatures = ['c2ln', 'skip_thought_signature_validator']
 
 /** Models of the third generation want the first call of each of their contents signed. */
@@ -160,7 +160,7 @@ export function checkGenerate(body: Fields, path: string): string | undefined {
   return checkSchema(config.responseSchema as Fields | undefined, 'response_schema')
 }
 
-/** The verb of a path of a model; undefined where it names none. */
+/** The verb of a path of a model; undefined without one. */
 export const verbOf = (path: string): string | undefined =>
   /:(generateContent|streamGenerateContent|countTokens)(\?|$)/.exec(path)?.[1]
 

@@ -28,7 +28,7 @@ export function placeOf(path: string): Place | undefined {
 }
 
 export interface VendorFOptions {
-  /** Whose signatures are taken; bearer keys are taken from anybody. */
+  /** The access keys whose signatures are accepted; any bearer key is accepted. */
   readonly keys: SigningKeys
   readonly region: string
 }
@@ -82,7 +82,7 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, 'utf8'),
 )
 
-/** One frame; `kind` is that of the message: `event` or `exception`. */
+/** One frame; `kind` is the message type: `event` or `exception`. */
 export function frame(type: string, payload: object, kind = 'event'): Uint8Array {
   const text = (value: string) => ({ type: 'string' as const, value })
   return codec.encode({
@@ -104,7 +104,7 @@ export function openFrames(response: ServerResponse): void {
 export interface Conversed {
   readonly texts?: readonly string[]
   readonly thoughts?: readonly string[]
-  /** A thought that nobody can read, in base64. */
+  /** An encrypted thought, in base64. */
   readonly redacted?: string
   readonly call?: ToolCall
   readonly stopReason?: string
@@ -177,7 +177,7 @@ function invoked(
   } else json(response, 200, { embedding: [0.75, 0.5], inputTextTokenCount: 5 })
 }
 
-/** Answers as told, whole or in frames that arrive cut in the middle. */
+/** Sends the given answer, whole or in frames that are split in the middle. */
 export function converses(answer: Conversed) {
   return ({ path, body }: VendorCall, response: ServerResponse): void => {
     const { model = '', verb } = placeOf(path) ?? {}

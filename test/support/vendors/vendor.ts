@@ -1,4 +1,4 @@
-/** What simulators of model vendors share: a server that checks calls strictly and answers as told. */
+/** The base of the vendor simulators: a server that checks requests and sends given answers. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -26,10 +26,10 @@ export interface Vendor {
   close(): Promise<void>
 }
 
-/** What the documented interface would refuse, with 400 where no status is told. */
+/** An error by the documented interface; its status is 400 if not set. */
 export type Refusal = string | { readonly status: number; readonly message: string } | undefined
 
-/** `check` says what the documented interface would refuse; undefined where nothing is wrong. */
+/** `check` returns the error by the documented interface; undefined if the request is valid. */
 export async function startVendor(
   check: (call: VendorCall) => Refusal | Promise<Refusal>,
   answer: Answer,

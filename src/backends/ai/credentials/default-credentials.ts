@@ -1,14 +1,14 @@
 /**
- * Credentials of the cloud that the gateway runs in, for vendors whose backends have no `auth`.
- * A signature is valid for one host only, so it may be sent to any. A token could be reused by its
+ * Credentials of the cloud that the gateway runs in, for backends without `auth`. A signature is
+ * valid for one host only, so signed requests may be sent to any host. A token could be reused by its
  * receiver, so it is sent only to hosts of its vendor and to this machine.
  */
 import type { AccessToken } from '../../../auth/access-token.ts'
 import type { Renewed } from '../../../auth/renewed.ts'
 import { type Exchange, next, type Verdict } from '../../../exchange/exchange.ts'
-import { signingPlace } from '../../../policies/backend-simple/auth/apply.ts'
+import { signingContext } from '../../../policies/backend-simple/auth/apply.ts'
 import {
-  look,
+  prefetch,
   prepareDefaults,
   signWithDefaults,
   withValue,
@@ -17,45 +17,44 @@ import type { Step } from '../../../policies/define.ts'
 
 export interface DefaultCredentials {
   readonly step: Step
-  /** Begins to look for them, so that the first request need not wait. */
+  /** Fetches the credentials in advance, so that the first request does not wait. */
   prepare(): void
 }
 
 /**
- * Credentials for requests to a host; undefined if they may not go there. `isOwnHost`: the vendor's,
- * which refuses requests without credentials.
+ * Returns the credentials for requests to a host, or undefined if the host must not get any.
+ * `isOwnHost` is true if the host is the vendor's, which rejects requests without credentials.
  */
 export type CloudCredentials = (host: string, isOwnHost: boolean) => DefaultCredentials | undefined
 
 interface CloudTokens {
-  /** Called once for the whole process: tokens belong to it, not to a backend. */
+  /** Called once per process, because all backends share its tokens. */
   readonly source: () => Renewed<AccessToken>
-  /** Domains whose hosts may see a token. */
+  /** Domains to whose hosts a token may be sent. */
   readonly domains: readonly string[]
-  /** Why a request without a token fails. */
+  /** Error message of a request to the vendor if there is no token. */
   readonly missing: string
 }
 
-/** Bearer tokens. */
+/** Credentials that send a bearer token. */
 export function cloudTokens({ source, domains, missing }: CloudTokens): CloudCredentials {
   let made: Renewed<AccessToken> | undefined
-  const tokens = () => {
-    made ??= source()
-    return made
-  }
+  const tokens = () => (made ??= source())
   return (host, isOwnHost) => {
     const name = host.toLowerCase()
     if (!loopback.test(name) && !domains.some((domain) => isWithin(name, domain))) return undefined
     const onRequest = (exchange: Exchange) =>
-      withValue(tokens().get(), isOwnHost ? missing : undefined, (found) => send(exchange, found))
-    return { step: { onRequest }, prepare: () => look(tokens()) }
+      withValue(tokens().get(), isOwnHost ? missing : undefined, (found) =>
+        addToken(exchange, found),
+      )
+    return { step: { onRequest }, prepare: () => prefetch(tokens()) }
   }
 }
 
-/** AWS Signature Version 4. */
+/** Credentials that sign requests with AWS Signature Version 4. */
 export const cloudSignature: CloudCredentials = (_host, isOwnHost) => {
   const onRequest = (exchange: Exchange) =>
-    signWithDefaults(exchange, signingPlace, isOwnHost ? 'required' : 'optional')
+    signWithDefaults(exchange, signingContext, isOwnHost ? 'required' : 'optional')
   return { step: { onRequest }, prepare: prepareDefaults }
 }
 
@@ -64,7 +63,7 @@ const loopback = /^(?:localhost|127(?:\.\d+){3}|::1)$/
 const isWithin = (host: string, domain: string): boolean =>
   host === domain || host.endsWith(`.${domain}`)
 
-function send(
+function addToken(
   { request: { headers } }: Exchange,
   { token, headers: more = [] }: AccessToken,
 ): Verdict {

@@ -1,7 +1,7 @@
-/** Arguments of calls of tools. */
+/** Arguments of tool calls. */
 import { isObject, type JsonObject, parseJson } from '../json.ts'
 
-/** Text that should be JSON; nothing at all stands for no arguments. */
+/** Parses arguments; a blank text means no arguments, and text that is not JSON stays text. */
 export function readArguments(text: string | undefined): unknown {
   if (text === undefined || text.trim() === '') return {}
   return parseJson(text) ?? text
@@ -11,7 +11,7 @@ export function writeArguments(input: unknown): string {
   return typeof input === 'string' ? input : JSON.stringify(input ?? {})
 }
 
-/** For providers that take an object only; what a model has written instead goes into one. */
+/** Arguments as an object, for providers that accept nothing else. */
 export function argumentsObject(input: unknown): JsonObject {
   return isObject(input) ? input : { input }
 }

@@ -1,7 +1,4 @@
-/**
- * Calls of tools in answers, as the client knows the tools: by its own names, and with plain text for
- * those that take that.
- */
+/** Converts tool calls in answers: restores the client's tool names, and the plain text of custom tools. */
 import type { Answer, AnswerEvent, AnswerReader, Choice, StreamEvent, Tool } from '../chat.ts'
 import { parseJson, stringAt } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
@@ -20,7 +17,7 @@ export class ClientTools {
     return this.#labels.clientName(name)
   }
 
-  /** `name`: the client's. */
+  /** `name` is the client's name of the tool. */
   isCustom(name: string): boolean {
     return this.#custom.has(name)
   }
@@ -43,20 +40,20 @@ export class ClientTools {
   }
 }
 
-/** Models may forget the object around the text. */
+/** Returns the text for a custom tool; models may omit the object around it. */
 function textOfInput(input: unknown): string {
   return stringAt(input, 'input') ?? (typeof input === 'string' ? input : JSON.stringify(input))
 }
 
-/** Characters of the text that a tool gets. */
-const longestText = 16 << 20
+/** Maximum total length of the inputs of custom tools in an answer, in characters. */
+const maxTextLength = 16 << 20
 
-/** The same for streamed answers. The text of a tool is held until it is whole. */
+/** Converts tool calls in streamed answers. The input of a custom tool is held until it is complete. */
 export class ClientToolReader implements AnswerReader {
   readonly #reader: AnswerReader
   readonly #tools: ClientTools
-  readonly #held = new Map<number, string>()
-  #size = 0
+  readonly #heldInputs = new Map<number, string>()
+  #heldLength = 0
 
   constructor(reader: AnswerReader, tools: ClientTools) {
     this.#reader = reader
@@ -72,7 +69,7 @@ export class ClientToolReader implements AnswerReader {
   }
 
   #clientEvents(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
-    const isTouched = this.#held.size > 0 || events.some(({ type }) => type === 'tool-start')
+    const isTouched = this.#heldInputs.size > 0 || events.some(({ type }) => type === 'tool-start')
     return isTouched ? events.flatMap((event) => this.#clientEvent(event)) : events
   }
 
@@ -81,30 +78,31 @@ export class ClientToolReader implements AnswerReader {
       case 'tool-start': {
         const name = this.#tools.nameOf(event.name)
         if (!this.#tools.isCustom(name)) return [{ ...event, name }]
-        this.#held.set(event.index, '')
+        this.#heldInputs.set(event.index, '')
         return [{ ...event, name, custom: true }]
       }
       case 'tool-input': {
-        const held = this.#held.get(event.index)
+        const held = this.#heldInputs.get(event.index)
         if (held === undefined) return [event]
-        this.#size += event.json.length
-        if (this.#size > longestText) throw new LlmError(502, 'the input of a tool is too long')
-        this.#held.set(event.index, held + event.json)
+        this.#heldLength += event.json.length
+        if (this.#heldLength > maxTextLength)
+          throw new LlmError(502, 'the input of a tool is too long')
+        this.#heldInputs.set(event.index, held + event.json)
         return []
       }
       case 'block-stop':
         return [...this.#release(event.index), event]
       case 'stop':
-        return [...[...this.#held.keys()].flatMap((index) => this.#release(index)), event]
+        return [...[...this.#heldInputs.keys()].flatMap((index) => this.#release(index)), event]
       default:
         return [event]
     }
   }
 
   #release(index: number): readonly AnswerEvent[] {
-    const held = this.#held.get(index)
+    const held = this.#heldInputs.get(index)
     if (held === undefined) return []
-    this.#held.delete(index)
+    this.#heldInputs.delete(index)
     return [{ type: 'tool-input', index, json: textOfInput(parseJson(held) ?? held) }]
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `application/vnd.amazon.eventstream`: binary frames with two checksums.
+ * Decodes `application/vnd.amazon.eventstream`, whose frames are binary and have two checksums:
  *
  *   u32 total length | u32 length of headers | u32 CRC-32 of those 8 bytes
  *   headers | payload | u32 CRC-32 of everything before
@@ -13,44 +13,35 @@ import { eventTooLarge, LlmError } from '../llm-error.ts'
 import { exceptionPrefix } from './converse/stream.ts'
 
 const preludeLength = 12
-/** Prelude and the checksum at the end. */
+/** Length of the prelude and the final checksum. */
 const overhead = preludeLength + 4
 
-/** Lengths of header values by their type; strings and bytes have a length of their own. */
-const fixedLengths: Readonly<Record<number, number>> = {
-  0: 0,
-  1: 0,
-  2: 1,
-  3: 2,
-  4: 4,
-  5: 8,
-  8: 8,
-  9: 16,
-}
+/** Length of a header value, by type. Values of type string or bytes have a length field instead. */
+const fixedLengths = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16]
 const bytesType = 6
 const stringType = 7
 
-/** Where the value of a header begins and ends; `at` is behind the type. */
+/** Returns the start and end of a header value; `at` is the position after the type byte. */
 function valueSpan(bytes: Buffer, type: number, at: number): readonly [start: number, end: number] {
   if (type !== stringType && type !== bytesType) {
     const length = fixedLengths[type]
-    if (length === undefined) throw broken()
+    if (length === undefined) throw invalidStream()
     return [at, at + length]
   }
-  if (at + 2 > bytes.length) throw broken()
+  if (at + 2 > bytes.length) throw invalidStream()
   return [at + 2, at + 2 + bytes.readUInt16BE(at)]
 }
 
-/** @throws LlmError 502 where the headers do not fit their length. */
+/** Reads the headers with string values. @throws LlmError 502 if the headers are not valid. */
 function readHeaders(bytes: Buffer): Map<string, string> {
   const headers = new Map<string, string>()
   let at = 0
   while (at < bytes.length) {
     const nameEnd = at + 1 + (bytes[at] ?? 0)
     const type = bytes[nameEnd]
-    if (type === undefined) throw broken()
+    if (type === undefined) throw invalidStream()
     const [start, end] = valueSpan(bytes, type, nameEnd + 1)
-    if (end > bytes.length) throw broken()
+    if (end > bytes.length) throw invalidStream()
     const name = bytes.toString('utf8', at + 1, nameEnd)
     if (type === stringType) headers.set(name, bytes.toString('utf8', start, end))
     at = end
@@ -58,22 +49,15 @@ function readHeaders(bytes: Buffer): Map<string, string> {
   return headers
 }
 
-const broken = () => new LlmError(502, 'the answer is not a valid event stream')
+const invalidStream = () => new LlmError(502, 'the answer is not a valid event stream')
 
-function eventOf(headers: ReadonlyMap<string, string>, data: string): StreamEvent {
-  const type = headers.get(':message-type') ?? 'event'
-  if (type === 'event') return { event: headers.get(':event-type') ?? '', data }
-  const kind = headers.get(':exception-type') ?? headers.get(':error-code') ?? type
-  return { event: `${exceptionPrefix}${kind}`, data }
-}
-
-/** Takes frames out of a stream of bytes, however it is cut. */
+/** Decodes frames from a stream of bytes, whose chunks may end anywhere. */
 export class EventStreamDecoder implements EventDecoder {
   readonly #maxFrame: number
-  /** A frame whose end has not arrived. */
+  /** The bytes of a frame whose end has not arrived. */
   readonly #frame = new GrowingBytes()
 
-  /** `maxFrame`: bytes that one frame may have. */
+  /** `maxFrame` is the maximum size of a frame in bytes. */
   constructor(maxFrame: number) {
     this.#maxFrame = maxFrame
   }
@@ -86,7 +70,7 @@ export class EventStreamDecoder implements EventDecoder {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
     let at = 0
     while (at < bytes.length) {
-      // The prelude tells how long the frame is; only then is more of it taken.
+      // The prelude contains the length of the frame.
       at = this.#take(bytes, at, preludeLength)
       if (this.#frame.length < preludeLength) return
       const total = this.#lengthOf(this.#frame.content)
@@ -98,7 +82,7 @@ export class EventStreamDecoder implements EventDecoder {
     }
   }
 
-  /** Adds bytes until the frame has so many; gives where the others begin. */
+  /** Adds bytes until the frame has the wanted length. Returns the position after the added bytes. */
   #take(bytes: Buffer, at: number, wanted: number): number {
     const end = Math.min(bytes.length, at + Math.max(0, wanted - this.#frame.length))
     this.#frame.add(bytes, at, end)
@@ -108,8 +92,8 @@ export class EventStreamDecoder implements EventDecoder {
   #lengthOf(prelude: Buffer): number {
     if (this.#frame.length > preludeLength) return prelude.readUInt32BE(0)
     const total = prelude.readUInt32BE(0)
-    if (crc32(prelude.subarray(0, 8)) !== prelude.readUInt32BE(8)) throw broken()
-    if (total < overhead || prelude.readUInt32BE(4) > total - overhead) throw broken()
+    if (crc32(prelude.subarray(0, 8)) !== prelude.readUInt32BE(8)) throw invalidStream()
+    if (total < overhead || prelude.readUInt32BE(4) > total - overhead) throw invalidStream()
     if (total > this.#maxFrame) throw eventTooLarge()
     return total
   }
@@ -118,7 +102,11 @@ export class EventStreamDecoder implements EventDecoder {
 function readFrame(bytes: Buffer): StreamEvent {
   const payloadStart = preludeLength + bytes.readUInt32BE(4)
   const payloadEnd = bytes.length - 4
-  if (crc32(bytes.subarray(0, payloadEnd)) !== bytes.readUInt32BE(payloadEnd)) throw broken()
+  if (crc32(bytes.subarray(0, payloadEnd)) !== bytes.readUInt32BE(payloadEnd)) throw invalidStream()
   const headers = readHeaders(bytes.subarray(preludeLength, payloadStart))
-  return eventOf(headers, bytes.toString('utf8', payloadStart, payloadEnd))
+  const data = bytes.toString('utf8', payloadStart, payloadEnd)
+  const type = headers.get(':message-type') ?? 'event'
+  if (type === 'event') return { event: headers.get(':event-type') ?? '', data }
+  const kind = headers.get(':exception-type') ?? headers.get(':error-code') ?? type
+  return { event: `${exceptionPrefix}${kind}`, data }
 }

@@ -1,16 +1,12 @@
-/** Counting tokens of what a model would be invoked with (Bedrock CountTokens). */
+/** Converts requests and answers of the CountTokens API of vendor F. */
 import { type JsonObject, numberAt } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import { defaultMaxTokens } from './messages/write-request.ts'
 
-/** A count in the messages format -> the provider's. */
+/** Converts a token count request in the messages format to the provider's format. */
 export function writeInvokeCount({ model: _model, ...body }: JsonObject): JsonObject {
-  const invoked = {
-    anthropic_version: 'bedrock-2023-05-31',
-    max_tokens: defaultMaxTokens,
-    ...body,
-  }
-  const encoded = Buffer.from(JSON.stringify(invoked)).toString('base64')
+  const defaults = { anthropic_version: 'bedrock-2023-05-31', max_tokens: defaultMaxTokens }
+  const encoded = Buffer.from(JSON.stringify({ ...defaults, ...body })).toString('base64')
   return { input: { invokeModel: { body: encoded } } }
 }
 

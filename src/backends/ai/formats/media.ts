@@ -1,9 +1,17 @@
-/** Images, documents and audio in requests: where they are, and what they are. */
-import type { DocumentBlock, MediaSource, SearchResultBlock } from '../chat.ts'
+/** Converts parts of requests that several formats share: texts, images, documents and audio. */
+import type {
+  AudioBlock,
+  DocumentBlock,
+  MediaSource,
+  SearchResultBlock,
+  TextBlock,
+} from '../chat.ts'
+import { objectAt, stringAt } from '../json.ts'
+import { LlmError } from '../llm-error.ts'
 
 const dataUrl = /^data:([^;,]+)(?:;[^;,]+)*;base64,(.*)$/s
 
-/** Data URLs are taken apart (RFC 2397, base64 only). */
+/** Decodes data URLs (RFC 2397, base64 only); other URLs stay locations. */
 export function sourceOfUrl(url: string): MediaSource {
   const [, mediaType, data] = dataUrl.exec(url) ?? []
   return mediaType !== undefined && data !== undefined
@@ -15,10 +23,10 @@ export function urlOfSource(source: MediaSource): string {
   return source.type === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`
 }
 
-/** Nothing is known of such a type. */
+/** Media type of files of an unknown type. */
 const anyType = 'application/octet-stream'
 
-const typesByExtension: Readonly<Record<string, string>> = {
+export const typesByExtension: Readonly<Record<string, string>> = {
   pdf: 'application/pdf',
   txt: 'text/plain',
   md: 'text/markdown',
@@ -32,13 +40,13 @@ const typesByExtension: Readonly<Record<string, string>> = {
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 }
 
-/** A name with an extension, by which some providers tell what a file is. */
+/** Returns the name of a document. PDFs get an extension, because some providers detect the type by it. */
 export function fileNameOf({ name = 'document', source }: DocumentBlock): string {
   const isPdf = source.type === 'data' && source.mediaType === 'application/pdf'
   return isPdf && !/\.pdf$/i.test(name) ? `${name}.pdf` : name
 }
 
-/** The media type of a file that says nothing else than its name; that of PDFs by their first bytes. */
+/** Detects the media type of a file by the extension of its name, or a PDF by its first bytes. */
 export function typeOfFile(name: string | undefined, data: string): string {
   const extension = /\.([a-z0-9]+)$/i.exec(name ?? '')?.[1]?.toLowerCase() ?? ''
   const byName = Object.hasOwn(typesByExtension, extension)
@@ -47,10 +55,10 @@ export function typeOfFile(name: string | undefined, data: string): string {
   return byName ?? (data.startsWith(base64OfPdf) ? 'application/pdf' : anyType)
 }
 
-/** `%PDF-` */
+/** The beginning of `%PDF-` in base64. */
 const base64OfPdf = 'JVBERi'
 
-/** A file's data: a data URL, or base64 alone. */
+/** Reads a file whose data is a data URL or plain base64. */
 export function sourceOfFile(data: string, name: string | undefined): MediaSource {
   const source = data.startsWith('data:')
     ? sourceOfUrl(data)
@@ -61,18 +69,30 @@ export function sourceOfFile(data: string, name: string | undefined): MediaSourc
 
 const textTypes = /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)(?:;|$))/
 
-/** The text of a document that is plain text of some kind; undefined for others. */
+/** Returns the text of a document with a text media type; undefined for other documents. */
 export function textOfDocument({ source }: DocumentBlock): string | undefined {
   if (source.type !== 'data' || !textTypes.test(source.mediaType)) return undefined
   return Buffer.from(source.data, 'base64').toString('utf8')
 }
 
-/** A document that is text, for providers that take nothing but PDFs. */
+/** Writes a text document as plain text, for providers that accept only PDFs as documents. */
 export function documentAsText({ name, context }: DocumentBlock, text: string): string {
   return [name, context, text].filter((part) => part !== undefined).join('\n\n')
 }
 
-/** A search result for providers that have no such thing. */
+/** Writes a search result as plain text, for providers that have no block for it. */
 export function searchResultAsText({ title, source, texts }: SearchResultBlock): string {
   return [title, source, ...texts].join('\n')
+}
+
+/** Reads a text of the completions or responses format; blank text makes no block. */
+export const textBlock = (text: string | undefined): TextBlock[] =>
+  text === undefined || text.trim() === '' ? [] : [{ type: 'text', text }]
+
+/** Reads an audio part of the completions or responses format. */
+export function audioBlock(part: unknown, path: string): AudioBlock {
+  const audio = objectAt(part, 'input_audio')
+  const data = stringAt(audio, 'data')
+  if (data === undefined) throw new LlmError(400, `${path}.input_audio.data must be a string`)
+  return { type: 'audio', data, format: stringAt(audio, 'format') ?? 'wav', path }
 }

@@ -1,4 +1,4 @@
-/** Server-sent events of models: read as their format wants them, and written. */
+/** Reads and writes server-sent events. */
 import { SseEventTooLarge, SseReader } from '../../../base/sse-reader.ts'
 import type { EventDecoder, StreamEvent } from '../chat.ts'
 import { eventTooLarge } from '../llm-error.ts'
@@ -6,7 +6,7 @@ import { eventTooLarge } from '../llm-error.ts'
 export class SseDecoder implements EventDecoder {
   readonly #reader: SseReader
 
-  /** `maxEvent`: bytes that one event may have; larger ones fail, or are left out. */
+  /** `maxEvent` is the maximum size of an event in bytes; `tooLarge` says what happens to larger events. */
   constructor(maxEvent: number, tooLarge: 'fail' | 'skip' = 'fail') {
     this.#reader = new SseReader(maxEvent, tooLarge)
   }
@@ -30,13 +30,8 @@ export class SseDecoder implements EventDecoder {
   }
 }
 
-/** One event as text; data with line breaks becomes several lines. */
+/** Writes an event as text; data with line breaks becomes several `data` lines. */
 export function writeSse({ event, data }: StreamEvent): string {
-  const lines = data.includes('\n')
-    ? data
-        .split('\n')
-        .map((line) => `data: ${line}\n`)
-        .join('')
-    : `data: ${data}\n`
+  const lines = `data: ${data.replaceAll('\n', '\ndata: ')}\n`
   return event === undefined ? `${lines}\n` : `event: ${event}\n${lines}\n`
 }

@@ -1,23 +1,23 @@
 /**
- * Signatures that vendorD gives with calls of tools and wants back with them. They travel inside the
- * ids of the calls, the only thing that every client sends back. Other providers get the bare ids.
+ * Signatures that vendor D sends with tool calls and requires back. They are appended to the ids of
+ * calls, which every client sends back. Other providers get the ids without signatures.
  */
-const mark = '__thought__'
+const separator = '__thought__'
 
-/** What vendorD takes in place of a signature for calls that its models have not made. */
+/** The signature that vendor D accepts for calls of other vendors' models. */
 export const standInSignature = 'skip_thought_signature_validator'
 
 export function idWithSignature(id: string, signature: string | undefined): string {
-  return signature === undefined ? id : `${id}${mark}${signature}`
+  return signature === undefined ? id : `${id}${separator}${signature}`
 }
 
-/** The id without the signature in it. */
+/** Returns the id without its signature. */
 export function bareId(id: string): string {
-  const at = id.indexOf(mark)
+  const at = id.indexOf(separator)
   return at < 0 ? id : id.slice(0, at)
 }
 
 export function signatureOf(id: string): string | undefined {
-  const at = id.indexOf(mark)
-  return at < 0 ? undefined : id.slice(at + mark.length)
+  const at = id.indexOf(separator)
+  return at < 0 ? undefined : id.slice(at + separator.length)
 }

@@ -28,7 +28,7 @@ function read(bytes: Buffer, cut: number, limit = 100_000): string[] {
   return texts
 }
 
-describe('texts of a WebSocket', () => {
+describe('text messages of a WebSocket', () => {
   const long = 'ä'.repeat(40_000)
   const all = Buffer.concat([
     frame(1, text('')),
@@ -44,12 +44,12 @@ describe('texts of a WebSocket', () => {
     frame(1, text('x'.repeat(300))),
   ])
 
-  it.each([1, 2, 7, 1_000, 1_000_000])('are whole where bytes come %i at a time', (cut) => {
+  it.each([1, 2, 7, 1_000, 1_000_000])('are complete if bytes arrive %i at a time', (cut) => {
     const expected = ['', 'one', 'two, in parts', 'masked', long, 'x'.repeat(300)]
     expect(read(all, cut)).toEqual(expected)
   })
 
-  it('that are too long pass unread', () => {
+  it('are skipped if they are too long', () => {
     expect(read(all, 64, 200)).toEqual(['', 'one', 'two, in parts', 'masked'])
   })
 })

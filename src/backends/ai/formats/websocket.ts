@@ -1,36 +1,35 @@
 /**
- * Text messages of a WebSocket as they pass (RFC 6455 5.2), read without being touched:
+ * Reads the text messages of a WebSocket without changing its bytes. Layout of a frame (RFC 6455 5.2):
  *
- *   fin, opcode | mask, length 0..125, 126 = u16, 127 = u64 | key where masked | payload
+ *   fin, opcode | mask, length 0..125, 126 = u16, 127 = u64 | key if masked | payload
  *
- * Without extensions; control frames may stand between the parts of a message.
+ * Extensions are not supported. Control frames may occur between the fragments of a message.
  */
-
 import { GrowingBytes } from '../../../base/growing-bytes.ts'
 
 const textFrame = 1
 const continuation = 0
-const longestHead = 14
+const maxHeadLength = 14
 
 export class WebSocketTexts {
   readonly #onText: (text: string) => void
-  /** Bytes of a message that is read; longer ones pass unread. */
-  readonly #limit: number
-  #head: Buffer = Buffer.alloc(longestHead)
+  /** Maximum size of a message in bytes; longer messages are skipped. */
+  readonly #maxMessage: number
+  #head: Buffer = Buffer.alloc(maxHeadLength)
   #headLength = 0
   #payloadLeft = 0
   #mask: Buffer | undefined
   #maskAt = 0
-  /** Of the frame under way: its payload belongs to a text. */
+  /** True if the current frame is a text or continuation frame. */
   #isText = false
   #isFinal = false
-  /** Of the message under way. */
+  /** Payload of the current text message so far. */
   readonly #message = new GrowingBytes()
   #isReading = false
 
-  constructor(onText: (text: string) => void, limit: number) {
+  constructor(onText: (text: string) => void, maxMessage: number) {
     this.#onText = onText
-    this.#limit = limit
+    this.#maxMessage = maxMessage
   }
 
   push(bytes: Buffer, start: number, end: number): void {
@@ -91,7 +90,7 @@ export class WebSocketTexts {
 
   #keep(part: Buffer): void {
     const start = this.#message.length
-    if (start + part.length > this.#limit) {
+    if (start + part.length > this.#maxMessage) {
       this.#isReading = false
       this.#message.clear()
       return

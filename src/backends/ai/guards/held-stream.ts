@@ -1,7 +1,7 @@
 /**
- * A streamed answer that is kept back until guards have judged all of it: its texts as a whole answer
- * would have them, and its events again with the texts that are left. The order of events is kept; the
- * first event of a text tells all of it.
+ * A streamed answer that is held until guards have checked all of it. Guards can replace its texts; its
+ * events are then released with the current texts. Events keep their order; the first event of a
+ * changed text contains the whole text.
  */
 import type { Mask } from '../../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
@@ -10,7 +10,7 @@ import { type JsonObject, listAt, numberAt } from '../json.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slots.ts'
 import { StreamMasker } from './stream-mask.ts'
-import { eventReaders, type Reading, readGuarded } from './stream-texts.ts'
+import { type EventTexts, eventReaders, readGuarded } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
 interface HeldEvent extends StreamEvent {
@@ -22,24 +22,24 @@ function mapHeld(held: HeldEvent, map: TextsMap): HeldEvent {
   return parsed === held.parsed ? held : { ...held, parsed, data: JSON.stringify(parsed) }
 }
 
-/** Texts that a guard is shown as one: those of a choice, of a message. */
+/** Texts that guards see as one text: all texts of a choice or of a message. */
 interface Group {
-  /** Identities of streamed texts, in order. */
+  /** Keys of the streamed texts, in order. */
   readonly keys: string[]
-  /** A text that events repeat and that was not streamed in this form. */
+  /** Original of a text that an event repeats, but that was not streamed in this form. */
   readonly repeated?: string
 }
 
 export class HeldStream {
   readonly #format: ChatFormat
   #events: readonly HeldEvent[] = []
-  /** What is left of each text, by its identity. */
+  /** Current streamed texts, by key. */
   #texts = new Map<string, string>()
   #original: ReadonlyMap<string, string> = new Map()
-  /** The first identity of each text that was streamed. */
+  /** Key of each original text; if several texts are equal, the key of the first one. */
   #keyOf: ReadonlyMap<string, string> = new Map()
   #groups = new Map<string, Group>()
-  /** Repeated texts that are no streamed ones, and what is left of them. */
+  /** Current texts by their originals, for repeated texts that were not streamed. */
   #repeated = new Map<string, string>()
 
   constructor(format: ChatFormat, events: readonly StreamEvent[]) {
@@ -47,12 +47,12 @@ export class HeldStream {
     this.#load(events)
   }
 
-  /** Characters of all texts. */
+  /** Number of characters of all streamed texts. */
   get length(): number {
     return [...this.#texts.values()].reduce((sum, text) => sum + text.length, 0)
   }
 
-  /** As guards outside are shown them. */
+  /** The texts that are sent to webhooks, one for each group. */
   get texts(): RoleText[] {
     return [...this.#groups.values()].map((group) => ({
       role: 'assistant',
@@ -60,7 +60,7 @@ export class HeldStream {
     }))
   }
 
-  /** Masks the texts as in a stream that is not held; was anything masked? */
+  /** Masks the texts like a stream that is not held. Returns whether anything was masked. */
   mask(mask: Mask): boolean {
     const masker = new StreamMasker([mask], this.#format, Number.POSITIVE_INFINITY)
     try {
@@ -72,7 +72,7 @@ export class HeldStream {
     }
   }
 
-  /** Texts for those that were shown; false where there are not as many. */
+  /** Replaces the texts of all groups; returns false if the number of texts differs. */
   replace(texts: readonly RoleText[]): boolean {
     if (texts.length !== this.#groups.size) return false
     let at = 0
@@ -83,17 +83,17 @@ export class HeldStream {
       this.#put(group, text)
       isChanged = true
     }
-    // The guard was not shown the texts of citations.
+    // Citations are emptied, because the guard did not see their texts.
     if (isChanged) this.#events = this.#events.map((event) => mapHeld(event, emptyTexts))
     return true
   }
 
-  /** The events as they may go on. */
+  /** Returns the events with the current texts. */
   release(): StreamEvent[] {
-    const told = new Set<string>()
+    const written = new Set<string>()
     return this.#events.map(({ event, data, parsed }) => {
       if (parsed === undefined) return { event, data }
-      const changed = this.#changed(parsed, told)
+      const changed = this.#withTexts(parsed, written)
       return { event, data: changed === parsed ? data : JSON.stringify(changed) }
     })
   }
@@ -108,12 +108,12 @@ export class HeldStream {
     })
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
     this.#original = new Map(this.#texts)
-    // The first of equal texts is set last.
+    // Reversed, so that equal texts get the key of the first one.
     this.#keyOf = new Map([...this.#original].reverse().map(([key, text]) => [text, key]))
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collectRepeated(parsed)
   }
 
-  #read(event: JsonObject): Reading {
+  #read(event: JsonObject): EventTexts {
     return eventReaders[this.#format](event, undefined)
   }
 
@@ -122,14 +122,14 @@ export class HeldStream {
       for (const choice of listAt(event, 'choices'))
         this.#group(`${numberAt(choice, 'index') ?? 0}`)
     } else if (this.#format === 'Messages') this.#group('')
-    for (const { part: key, text } of this.#read(event).pieces) {
+    for (const { part: key, text } of this.#read(event).pieces ?? []) {
       const before = this.#texts.get(key)
       if (before === undefined) this.#group(this.#groupOf(key)).keys.push(key)
       this.#texts.set(key, (before ?? '') + text)
     }
   }
 
-  /** A provider that repeats something else than it has streamed must not slip through. */
+  /** Collects texts that the provider repeats in another form than it streamed: guards must see them too. */
   #collectRepeated(event: JsonObject): void {
     this.#read(event).repeat?.((texts) => {
       for (const text of texts) {
@@ -162,7 +162,7 @@ export class HeldStream {
       .join(' ')
   }
 
-  /** Of several texts the last one that has any takes it all. */
+  /** Replaces the text of a group: the last non-empty text becomes `text`, and the others become empty. */
   #put({ keys, repeated }: Group, text: string): void {
     if (repeated !== undefined) {
       this.#repeated.set(repeated, text)
@@ -172,21 +172,22 @@ export class HeldStream {
     for (const key of keys) this.#texts.set(key, key === last ? text : '')
   }
 
-  #changed(event: JsonObject, told: Set<string>): JsonObject {
-    const { pieces, put, repeat } = this.#read(event)
+  #withTexts(event: JsonObject, written: Set<string>): JsonObject {
+    const { pieces = [], put, repeat } = this.#read(event)
     const texts = pieces.map(({ part, text }) => {
-      const left = this.#texts.get(part) ?? ''
-      if (left === this.#original.get(part)) return text
-      const isTold = told.has(part)
-      told.add(part)
-      return isTold ? '' : left
+      const current = this.#texts.get(part) ?? ''
+      if (current === this.#original.get(part)) return text
+      const isWritten = written.has(part)
+      written.add(part)
+      return isWritten ? '' : current
     })
-    if (repeat !== undefined) return repeat((all) => all.map((text) => this.#left(text)))
-    return texts.every((text, at) => text === pieces[at]?.text) ? event : put(texts)
+    if (repeat !== undefined) return repeat((all) => all.map((text) => this.#currentOf(text)))
+    const isSame = texts.every((text, at) => text === pieces[at]?.text)
+    return isSame || put === undefined ? event : put(texts)
   }
 
-  /** What is left of a text that an event repeats. */
-  #left(text: string): string {
+  /** Returns the current text in place of a text that an event repeats. */
+  #currentOf(text: string): string {
     const repeated = this.#repeated.get(text)
     if (repeated !== undefined) return repeated
     const key = this.#keyOf.get(text)

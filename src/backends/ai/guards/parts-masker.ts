@@ -1,20 +1,20 @@
 /**
- * Masks a text that comes in parts: blocks of a message, parts of a content. A match may lie within one
- * part or reach over several, so the parts are read in three ways: each by itself, one directly after
- * the other, and with a space between them. Matches that overlap become one, whichever way found them;
- * its replacement stands where it begins. What comes out does not depend on how a part is cut.
+ * Masks a text that consists of parts, such as the blocks of a message. A match may lie within one
+ * part or span several, so the parts are read in three ways: each alone, joined, and joined with a
+ * space. Overlapping matches become one, whose replacement is put where the first match begins. The
+ * result does not depend on how a part was cut into pieces.
  */
 import { Fifo } from '../../../base/fifo.ts'
 import type { Mask, MaskStream } from '../../../core/index.ts'
 
-/** Takes masked text. */
+/** Receives masked text. */
 export interface PartSink {
   text(text: string): void
-  /** Everything of a part has been given out; what follows belongs to the next one. */
+  /** Called at the end of a part; the text that follows belongs to the next part. */
   endPart(): void
 }
 
-/** A match in the text of all parts, in bytes; `rule` is -1 for what belongs to the match before. */
+/** A match, with byte offsets in the joined text; `rule` is -1 if it continues the previous match. */
 interface Match {
   readonly start: number
   readonly end: number
@@ -24,25 +24,26 @@ interface Match {
 type ReadingKind = 'joined' | 'alone' | 'spaced'
 
 const space = Buffer.from(' ')
-const nothing = new Uint8Array()
+const noBytes = new Uint8Array()
 
-/** One way to read the parts. Offsets are those of the text with nothing between its parts. */
+/** One way to read the parts. Offsets refer to the joined text. */
 class Reading {
   readonly kind: ReadingKind
   readonly stream: MaskStream
-  /** Found and not yet applied, in order. */
+  /** Matches that are not applied yet, in order. */
   readonly matches = new Fifo<Match>()
   /** All matches that begin before this offset are known. */
   settled = 0
-  /** Bytes of the stream that are settled, with those of spaces. */
+  /** Number of settled bytes of the stream, including added spaces. */
   #at = 0
   #pushed = 0
-  /** Where the stream has spaces that the text has not, and how many lie behind. */
+  /** Positions in the stream of added spaces that `#offsetOf` has not passed yet. */
   readonly #spaces = new Fifo<number>()
+  /** Number of added spaces that `#offsetOf` has passed. */
   #passed = 0
   #wantsSpace = false
-  /** The rule of a match that so far covers nothing but a space. */
-  #begun = -1
+  /** The rule of a match that covers only an added space so far; otherwise -1. */
+  #begunRule = -1
 
   constructor(kind: ReadingKind, mask: Mask) {
     this.kind = kind
@@ -61,12 +62,12 @@ class Reading {
   endPart(): void {
     if (this.kind === 'spaced') this.#wantsSpace = this.#pushed > 0
     if (this.kind !== 'alone') return
-    this.#take(nothing, true)
+    this.#take(noBytes, true)
     this.stream.restart()
   }
 
   end(): void {
-    this.#take(nothing, true)
+    this.#take(noBytes, true)
   }
 
   #take(bytes: Uint8Array, isEnd: boolean): void {
@@ -76,17 +77,17 @@ class Reading {
   }
 
   readonly #edit = (plain: number, masked: number, rule: number): void => {
-    if (plain > 0) this.#begun = -1
+    if (plain > 0) this.#begunRule = -1
     const start = this.#offsetOf(this.#at + plain)
     this.#at += plain + masked
     if (masked === 0) return
     const end = this.#offsetOf(this.#at)
-    const found = rule < 0 ? this.#begun : rule
-    this.#begun = end === start ? found : -1
+    const found = rule < 0 ? this.#begunRule : rule
+    this.#begunRule = end === start ? found : -1
     if (end > start) this.matches.push({ start, end, rule: found })
   }
 
-  /** Offsets are asked for in rising order. */
+  /** Converts a stream position to an offset in the joined text. Positions must not fall between calls. */
   #offsetOf(position: number): number {
     while ((this.#spaces.first ?? position) < position) {
       this.#spaces.take()
@@ -96,18 +97,19 @@ class Reading {
   }
 }
 
-/** The bytes of a text from an offset on. */
+/** A buffer of the last bytes of a text; offsets are counted from the start of the text. */
 class ByteWindow {
   #bytes = Buffer.alloc(256)
-  /** Of the text: the first byte that is kept, and the one behind the last. */
+  /** Offset of the first kept byte. */
   #start = 0
+  /** Offset of the end of the text. */
   #end = 0
 
   get end(): number {
     return this.#end
   }
 
-  /** The bytes that were appended; valid until the next call. */
+  /** Returns the appended bytes, which are valid until the next call. */
   append(text: string): Uint8Array {
     const used = this.#end - this.#start
     const needed = used + text.length * 3
@@ -125,7 +127,7 @@ class ByteWindow {
     return this.#bytes.toString('utf8', from - this.#start, to - this.#start)
   }
 
-  /** Forgets what lies before an offset, once that is at least half of what is kept. */
+  /** Drops the bytes before an offset if they are at least half of the kept ones. */
   drop(before: number): void {
     const gone = before - this.#start
     const used = this.#end - this.#start
@@ -140,21 +142,21 @@ export class PartsMasker {
   readonly #sink: PartSink
   readonly #readings: readonly Reading[]
   readonly #window = new ByteWindow()
-  /** Ends of parts that have not been given out. */
-  readonly #borders = new Fifo<number>()
-  /** Everything before this offset was given out. */
+  /** Offsets of the ends of parts that were not passed on yet. */
+  readonly #partEnds = new Fifo<number>()
+  /** The offset up to which everything was passed on. */
   #at = 0
-  /** The match under way covers the text up to here. */
+  /** End offset of the last match. */
   #maskedUntil = 0
-  /** First half of a surrogate pair whose second half has not come. */
+  /** The first half of a surrogate pair whose second half has not arrived. */
   #half = ''
-  /** Replacements so far. */
+  /** Number of replacements. */
   count = 0
 
   constructor(mask: Mask, sink: PartSink) {
     this.#mask = mask
     this.#sink = sink
-    // Where several begin at one place, the first one says what stands there.
+    // Among matches that begin at the same offset, the first reading selects the replacement.
     this.#readings = (['joined', 'alone', 'spaced'] as const).map((kind) => new Reading(kind, mask))
   }
 
@@ -174,7 +176,7 @@ export class PartsMasker {
   endPart(): void {
     this.#readHalf()
     for (const reading of this.#readings) reading.endPart()
-    this.#borders.push(this.#window.end)
+    this.#partEnds.push(this.#window.end)
     this.#settle()
   }
 
@@ -184,7 +186,7 @@ export class PartsMasker {
     this.#settle()
   }
 
-  /** Gives the core its memory back. Idempotent. */
+  /** Releases memory of the core. Idempotent. */
   dispose(): void {
     for (const { stream } of this.#readings) stream.dispose()
   }
@@ -201,7 +203,7 @@ export class PartsMasker {
     for (const reading of this.#readings) reading.push(bytes)
   }
 
-  /** Gives out what all readings have settled. */
+  /** Passes on the text that all readings have settled. */
   #settle(): void {
     const limit = Math.min(...this.#readings.map(({ settled }) => settled))
     for (;;) {
@@ -220,7 +222,7 @@ export class PartsMasker {
     this.#window.drop(this.#at)
   }
 
-  /** The next match that begins before the limit; what goes on with a match comes before others. */
+  /** Takes the next match before the limit. Among matches at one offset, a continuation comes first. */
   #nextMatch(limit: number): Match | undefined {
     let from: Reading | undefined
     let best: Match | undefined
@@ -237,10 +239,10 @@ export class PartsMasker {
     return best
   }
 
-  /** Moves on to an offset: text on the way is given out, unless it is masked; ends of parts always. */
+  /** Advances to an offset: passes on ends of parts, and the text unless it is masked. */
   #advance(to: number, isMasked: boolean): void {
-    while ((this.#borders.first ?? Number.POSITIVE_INFINITY) <= to) {
-      this.#pass(this.#borders.take() ?? to, isMasked)
+    while ((this.#partEnds.first ?? Number.POSITIVE_INFINITY) <= to) {
+      this.#pass(this.#partEnds.take() ?? to, isMasked)
       this.#sink.endPart()
     }
     this.#pass(to, isMasked)
@@ -255,11 +257,11 @@ export class PartsMasker {
 
 interface MaskedTexts {
   readonly texts: readonly string[]
-  /** Replacements made. */
+  /** Number of replacements. */
   readonly count: number
 }
 
-/** Masks a text of several parts that has come whole; as many texts as there were. */
+/** Masks the parts of a whole text; the result has the same number of parts. */
 export function maskTexts(mask: Mask, texts: readonly string[]): MaskedTexts {
   const [only = ''] = texts
   if (texts.length === 1) {
@@ -286,7 +288,7 @@ export function maskTexts(mask: Mask, texts: readonly string[]): MaskedTexts {
   }
 }
 
-/** The same through several masks, one after the other. */
+/** Applies several masks in turn. */
 export function maskThrough(masks: readonly Mask[], texts: readonly string[]): MaskedTexts {
   let current: MaskedTexts = { texts, count: 0 }
   for (const mask of masks) {

@@ -1,15 +1,8 @@
-/** The regex guard: one mask of the core for all patterns and builtins of a guard. */
-import { compileMask, type Mask, type MaskRule } from '../../../core/index.ts'
+/** The regex guard, which compiles all patterns and builtins of a guard to one mask of the core. */
+import { compileMask, type Mask } from '../../../core/index.ts'
+import type { Refusal, RegexConfig } from '../policy/config.ts'
 
-export interface RegexGuardConfig {
-  readonly matches: readonly string[]
-  readonly builtins: readonly ('Ssn' | 'CreditCard' | 'PhoneNumber' | 'Email' | 'CaSin')[]
-  readonly action: 'Mask' | 'Reject'
-}
-
-/** What a match of a pattern becomes. */
-const masked = '<masked>'
-
+/** Replacements for matches of builtins; matches of patterns are replaced by `<masked>`. */
 const placeholders = {
   Ssn: '<SSN>',
   CreditCard: '<CREDIT_CARD>',
@@ -18,16 +11,41 @@ const placeholders = {
   CaSin: '<CA_SIN>',
 } as const
 
-export function rulesOf({ matches, builtins }: RegexGuardConfig): MaskRule[] {
-  return [
-    ...matches.map((pattern) => ({ pattern, replacement: masked })),
+/** @throws Error if a pattern cannot be compiled; the control plane rejects such patterns. */
+export function compileGuardMask({
+  matches,
+  builtins,
+}: Pick<RegexConfig, 'matches' | 'builtins'>): Mask {
+  const outcome = compileMask([
+    ...matches.map((pattern) => ({ pattern, replacement: '<masked>' })),
     ...builtins.map((builtin) => ({ builtin, replacement: placeholders[builtin] })),
-  ]
-}
-
-/** @throws Error where a pattern cannot be compiled, which the control plane has ruled out. */
-export function compileGuardMask(config: RegexGuardConfig): Mask {
-  const outcome = compileMask(rulesOf(config))
+  ])
   if (!outcome.ok) throw new Error(`matches[${outcome.rule}]: ${outcome.message}`)
   return outcome.mask
+}
+
+export class RegexGuard {
+  readonly type = 'regex'
+  readonly refusal: Refusal
+  readonly action: 'Mask' | 'Reject'
+  readonly #config: RegexConfig
+  #mask: Mask | undefined
+
+  constructor(config: RegexConfig) {
+    this.refusal = config.refusal
+    this.action = config.action
+    this.#config = config
+    this.#mask = compileGuardMask(config)
+  }
+
+  /** The mask, which is compiled again if a request still needs it after `dispose`. */
+  get mask(): Mask {
+    this.#mask ??= compileGuardMask(this.#config)
+    return this.#mask
+  }
+
+  dispose(): void {
+    this.#mask?.dispose()
+    this.#mask = undefined
+  }
 }

@@ -3,12 +3,12 @@
  * so they are removed from guarded answers. Citations and annotations quote their sources, so their
  * texts are masked one by one.
  */
-import { isObject, type JsonObject } from '../json.ts'
+import { isObject, type JsonObject, mapList } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { TextsMap } from './texts.ts'
 
 /** Fields of answers and events that lead to messages, parts and choices. */
-const containers = new Set([
+const containerFields = new Set([
   'choices',
   'content',
   'content_block',
@@ -19,8 +19,8 @@ const containers = new Set([
   'part',
   'response',
 ])
-/** Fields whose texts quote or name sources. `context` is where vendorB puts citations. */
-const citing = new Set([
+/** Fields whose texts quote or name sources. Vendor B puts citations into `context`. */
+const citationFields = new Set([
   'annotation',
   'annotations',
   'citation',
@@ -28,48 +28,49 @@ const citing = new Set([
   'context',
   'search_results',
 ])
-/** Fields that hold the tokens of an answer. */
-const tokens = new Set(['logprobs', 'token_ids'])
-/** Fields of citations that are no text. */
-const notText = /^(?:type|ur[il]|encrypted_.*|(?:.*_)?id)$/
-const deepest = 100
+/** Fields that list the tokens of an answer. */
+const tokenFields = new Set(['logprobs', 'token_ids'])
+/** Fields of citations that are not texts. */
+const nonTextFields = /^(?:type|ur[il]|encrypted_.*|(?:.*_)?id)$/
+const maxDepth = 100
 
 /**
- * An answer, or an event of a streamed one, in any client format: without log probabilities, and with
- * the texts of citations changed by `map`. An unchanged answer is the same object.
+ * Removes log probabilities from an answer, or from an event of a streamed answer, in any client format,
+ * and maps the texts of citations. Returns the same object if nothing changes.
  * @throws LlmError 502 if the answer is nested too deeply to be read.
  */
 export function mapRepeatedTexts(answer: JsonObject, map: TextsMap): JsonObject {
   return withoutRepeated(answer, map, 0) as JsonObject
 }
 
-/** Leaves the texts of citations as they are. */
+/** Keeps the texts of citations. */
 export const keepTexts: TextsMap = (texts) => texts
-/** For guards that change texts without being shown those of citations. */
+/** Empties the texts of citations, for guards that change texts without seeing citations. */
 export const emptyTexts: TextsMap = (texts) => texts.map(() => '')
 
 function withoutRepeated(value: unknown, map: TextsMap, depth: number): unknown {
   checkDepth(depth)
   if (Array.isArray(value)) {
-    return mapItems(value, (item) => withoutRepeated(item, map, depth + 1))
+    return mapList(value, (item) => withoutRepeated(item, map, depth + 1))
   }
   if (!isObject(value)) return value
   return mapEntries(withoutOutputText(value), (name, item) => {
-    if (tokens.has(name)) return withoutTokens(item)
-    // The context of a document is a text, which is masked with it.
-    if (citing.has(name)) return typeof item === 'string' ? item : mapTexts(item, map, depth + 1)
-    return containers.has(name) ? withoutRepeated(item, map, depth + 1) : item
+    if (tokenFields.has(name)) return withoutTokens(item)
+    // A `context` that is a string belongs to a document and is masked with it.
+    if (citationFields.has(name))
+      return typeof item === 'string' ? item : mapTexts(item, map, depth + 1)
+    return containerFields.has(name) ? withoutRepeated(item, map, depth + 1) : item
   })
 }
 
-/** The field repeats all output; SDKs put it together themselves. */
+/** Removes a field that repeats all output; SDKs assemble it themselves. */
 function withoutOutputText(value: JsonObject): JsonObject {
   if (typeof value.output_text !== 'string') return value
   const { output_text: _repeated, ...rest } = value
   return rest
 }
 
-/** Empty in the form that SDKs expect. */
+/** Returns an empty value of the type that SDKs expect. */
 function withoutTokens(value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? value : []
   return isObject(value) ? null : value
@@ -78,26 +79,16 @@ function withoutTokens(value: unknown): unknown {
 function mapTexts(value: unknown, map: TextsMap, depth: number): unknown {
   checkDepth(depth)
   if (typeof value === 'string') return map([value])[0] ?? ''
-  if (Array.isArray(value)) return mapItems(value, (item) => mapTexts(item, map, depth + 1))
+  if (Array.isArray(value)) return mapList(value, (item) => mapTexts(item, map, depth + 1))
   if (!isObject(value)) return value
   return mapEntries(value, (name, item) =>
-    notText.test(name) && typeof item === 'string' ? item : mapTexts(item, map, depth + 1),
+    nonTextFields.test(name) && typeof item === 'string' ? item : mapTexts(item, map, depth + 1),
   )
 }
 
 function checkDepth(depth: number): void {
-  if (depth > deepest) throw new LlmError(502, `an answer deeper than ${deepest} cannot be guarded`)
-}
-
-function mapItems(list: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
-  let changed: unknown[] | undefined
-  for (const [at, item] of list.entries()) {
-    const mapped = map(item)
-    if (mapped === item) continue
-    changed ??= [...list]
-    changed[at] = mapped
-  }
-  return changed ?? list
+  if (depth > maxDepth)
+    throw new LlmError(502, `an answer deeper than ${maxDepth} cannot be guarded`)
 }
 
 function mapEntries(

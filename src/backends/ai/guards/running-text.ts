@@ -1,26 +1,27 @@
-/** A text of a streamed answer on its way through the masks, part by part. */
+/** Passes a text of a streamed answer through the masks, part by part. */
 import { Fifo } from '../../../base/fifo.ts'
 import { PathMap } from '../../../base/path-map.ts'
 import type { Mask, MaskStream } from '../../../core/index.ts'
 import { type PartSink, PartsMasker } from './parts-masker.ts'
 import type { Piece } from './stream-texts.ts'
 
-/** A part of a text: a block, or a part of a content. */
+/** A part of a text: a content block or a content part. */
 export class TextPart {
-  /** The whole text so far, as it came and as it was masked; empty where nobody asks. */
+  /** The whole text so far; empty unless texts are kept. */
   original = ''
+  /** Masked form of `original`. */
   masked = ''
   hasText = false
   hasMaskedText = false
-  /** Masked text that no event has taken yet. */
+  /** Masked text for the next event. */
   ready = ''
-  /** Came before an earlier part had ended. */
+  /** Text that waits because an earlier part has not ended. */
   waiting = ''
-  /** The provider has ended it. */
+  /** True if the provider ended the part. */
   isEnded = false
-  /** All of it is masked. */
+  /** True if the whole part has passed the masks. */
   isDone = false
-  /** The last piece of it. */
+  /** The last piece that arrived. */
   last: Piece | undefined
 
   takeReady(): string {
@@ -30,103 +31,55 @@ export class TextPart {
   }
 }
 
-/** Text through one mask or several, one after the other. */
-interface MaskChain {
-  readonly heldBytes: number
-  readonly count: number
-  push(text: string): void
-  endPart(): void
-  end(): void
-  dispose(): void
-}
+type Masker = Pick<PartsMasker, 'heldBytes' | 'count' | 'push' | 'endPart' | 'end' | 'dispose'>
 
-/** Masks of a text without parts. */
-class PlainChain implements MaskChain {
-  readonly #streams: readonly MaskStream[]
+/** A masker for texts that have only one part. */
+class PlainMasker implements Masker {
+  readonly #stream: MaskStream
   readonly #sink: PartSink
 
-  constructor(masks: readonly Mask[], sink: PartSink) {
-    this.#streams = masks.map((mask) => mask.stream())
+  constructor(mask: Mask, sink: PartSink) {
+    this.#stream = mask.stream()
     this.#sink = sink
   }
 
   get heldBytes(): number {
-    return Math.max(...this.#streams.map((stream) => stream.heldBytes))
+    return this.#stream.heldBytes
   }
 
   get count(): number {
-    return this.#streams.reduce((sum, stream) => sum + stream.count, 0)
+    return this.#stream.count
   }
 
   push(text: string): void {
-    this.#sink.text(this.#streams.reduce((current, stream) => stream.push(current), text))
+    this.#sink.text(this.#stream.push(text))
   }
 
-  endPart(): void {
-    // There is only one.
-  }
+  endPart(): void {}
 
   end(): void {
-    this.#sink.text(this.#streams.reduce((current, stream) => stream.end(current), ''))
+    this.#sink.text(this.#stream.end(''))
   }
 
   dispose(): void {
-    for (const stream of this.#streams) stream.dispose()
-  }
-}
-
-/** Masks of a text with parts; each gets what the one before gives out. */
-class PartsChain implements MaskChain {
-  readonly #maskers: readonly PartsMasker[]
-
-  constructor(masks: readonly Mask[], sink: PartSink) {
-    const maskers: PartsMasker[] = []
-    let next = sink
-    for (const mask of masks.toReversed()) {
-      const masker = new PartsMasker(mask, next)
-      maskers.unshift(masker)
-      next = { text: (text) => masker.push(text), endPart: () => masker.endPart() }
-    }
-    this.#maskers = maskers
-  }
-
-  get heldBytes(): number {
-    return Math.max(...this.#maskers.map((masker) => masker.heldBytes))
-  }
-
-  get count(): number {
-    return this.#maskers.reduce((sum, masker) => sum + masker.count, 0)
-  }
-
-  push(text: string): void {
-    this.#maskers[0]?.push(text)
-  }
-
-  endPart(): void {
-    this.#maskers[0]?.endPart()
-  }
-
-  end(): void {
-    for (const masker of this.#maskers) masker.end()
-  }
-
-  dispose(): void {
-    for (const masker of this.#maskers) masker.dispose()
+    this.#stream.dispose()
   }
 }
 
 export class RunningText {
-  readonly #chain: MaskChain
-  /** Parts that have not gone into the masks as a whole, and those that have not come out of them. */
+  /** Maskers in order; each one passes its text to the next one. */
+  readonly #maskers: readonly Masker[]
+  /** Parts whose text has not entered the masks completely. */
   readonly #incoming = new Fifo<TextPart>()
+  /** Parts whose text has not left the masks completely. */
   readonly #outgoing = new Fifo<TextPart>()
-  /** Parts that have not ended, by their names. */
+  /** Parts that have not ended, by name. */
   readonly #open = new PathMap<TextPart>()
-  /** Characters that wait for a part before them to end. */
+  /** Number of characters that wait for the end of an earlier part. */
   #waiting = 0
   readonly #keepsTexts: boolean
 
-  /** `hasParts`: events show where parts end. `keepsTexts`: of parts, because events repeat them. */
+  /** `hasParts` is set if events show where parts end, `keepsTexts` if later events repeat the texts. */
   constructor(masks: readonly Mask[], hasParts: boolean, keepsTexts: boolean) {
     this.#keepsTexts = keepsTexts
     const sink: PartSink = {
@@ -139,17 +92,24 @@ export class RunningText {
       },
       endPart: () => this.#finishPart(),
     }
-    this.#chain = hasParts ? new PartsChain(masks, sink) : new PlainChain(masks, sink)
+    const maskers: Masker[] = []
+    let next = sink
+    for (const mask of masks.toReversed()) {
+      const masker = hasParts ? new PartsMasker(mask, next) : new PlainMasker(mask, next)
+      maskers.unshift(masker)
+      next = { text: (text) => masker.push(text), endPart: () => masker.endPart() }
+    }
+    this.#maskers = maskers
   }
 
-  /** Bytes that are undecided, or wait for a part before them to end. */
+  /** Number of bytes that are undecided or wait for the end of an earlier part. */
   get heldBytes(): number {
-    return this.#chain.heldBytes + this.#waiting
+    return Math.max(...this.#maskers.map((masker) => masker.heldBytes)) + this.#waiting
   }
 
-  /** Replacements so far. */
+  /** Number of replacements. */
   get count(): number {
-    return this.#chain.count
+    return this.#maskers.reduce((sum, masker) => sum + masker.count, 0)
   }
 
   push(piece: Piece): TextPart {
@@ -157,7 +117,7 @@ export class RunningText {
     part.last = piece
     part.hasText ||= piece.text !== ''
     if (this.#keepsTexts) part.original += piece.text
-    if (part === this.#incoming.first) this.#chain.push(piece.text)
+    if (part === this.#incoming.first) this.#maskers[0]?.push(piece.text)
     else {
       part.waiting += piece.text
       this.#waiting += piece.text.length
@@ -165,24 +125,24 @@ export class RunningText {
     return part
   }
 
-  /** Ends the parts whose names begin so; answers them. */
-  endParts(start: string): TextPart[] {
-    const ended = this.#open.takeAll(start)
+  /** Ends the parts whose names begin with `prefix`, and returns them. */
+  endParts(prefix: string): TextPart[] {
+    const ended = this.#open.takeAll(prefix)
     for (const part of ended) part.isEnded = true
     this.#feed()
     return ended
   }
 
-  /** No more text comes; answers the parts that had not ended. */
+  /** Ends the text and returns the parts that had not ended. */
   complete(): TextPart[] {
     const ended = this.endParts('')
-    this.#chain.end()
+    for (const masker of this.#maskers) masker.end()
     while (this.#outgoing.length > 0) this.#finishPart()
     return ended
   }
 
   dispose(): void {
-    this.#chain.dispose()
+    for (const masker of this.#maskers) masker.dispose()
   }
 
   #partOf(name: string): TextPart {
@@ -195,14 +155,14 @@ export class RunningText {
     return part
   }
 
-  /** A part that has ended makes room for the one behind it. */
+  /** After each part that has ended, passes the waiting text of the next part to the masks. */
   #feed(): void {
     while (this.#incoming.first?.isEnded === true) {
       this.#incoming.take()
-      this.#chain.endPart()
+      this.#maskers[0]?.endPart()
       const next = this.#incoming.first
       if (next === undefined) return
-      this.#chain.push(next.waiting)
+      this.#maskers[0]?.push(next.waiting)
       this.#waiting -= next.waiting.length
       next.waiting = ''
     }

@@ -1,6 +1,6 @@
 /**
- * Requests and answers as guards outside are shown them: a flat text for each message. A slot knows
- * where its text came from, so that a changed text goes back there and what is no text stays.
+ * Requests and answers as webhooks and moderation see them: one flat text for each message. A slot
+ * contains the location of its text, so that a changed text can be put back there.
  */
 import type { ChatFormat } from '../client-formats.ts'
 import { field, isObject, type JsonObject, listAt, objectAt, parseJson } from '../json.ts'
@@ -16,47 +16,47 @@ import {
   textOfPart,
 } from './texts.ts'
 
-/** A text with the role of who says it. */
+/** A text with the role of its author. */
 export interface RoleText {
   readonly role: string
   readonly content: string
 }
 
-/** Where a text stands: in a field of an object, or at a place of a list. */
+/** The location of a text: a field of an object, or an index of a list. */
 interface Slot extends RoleText {
   readonly holder: object
   readonly key: string | number
 }
 
-/** All texts of a request, those of the system first. */
+/** Returns all texts of a request; a separate system prompt comes first. */
 export function requestTexts(body: JsonObject, route: ReadRouteType): RoleText[] {
   return requestSlots(body, route).map(({ role, content }) => ({ role, content }))
 }
 
-/** The texts of an answer, one for each choice, content or message. */
+/** Returns the texts of an answer: one for each choice, content or message, depending on the format. */
 export function answerTexts(body: JsonObject, format: ChatFormat): RoleText[] {
   return answerSlots(body, format).map(({ role, content }) => ({ role, content }))
 }
 
 /**
- * The request with other texts. As many messages of the same roles as were shown: each takes its new
- * text, and its images and tool calls stay. Otherwise the list replaces the conversation, as plain
- * texts. Undefined where the format cannot hold that.
+ * Returns the request with other texts. If the number and roles of the texts are the original ones, each
+ * message gets its new text and keeps its images and tool calls. Otherwise the texts replace the whole
+ * conversation. Returns undefined if the format does not support that.
  */
 export function withRequestTexts(
   body: JsonObject,
   route: ReadRouteType,
   texts: readonly RoleText[],
 ): JsonObject | undefined {
-  const shown = requestSlots(body, route)
+  const slots = requestSlots(body, route)
   const isSame =
-    shown.length === texts.length &&
-    shown.every(({ role }, at) => texts[at]?.role === role || texts[at]?.role === '')
+    slots.length === texts.length &&
+    slots.every(({ role }, at) => texts[at]?.role === role || texts[at]?.role === '')
   if (isSame) return withSlots(body, (copy) => requestSlots(copy, route), texts)
-  return rebuilt(body, route, texts)
+  return rebuildRequest(body, route, texts)
 }
 
-/** The answer with other texts; undefined where there are not as many as were shown. */
+/** Returns the answer with other texts; undefined if the number of texts differs. */
 export function withAnswerTexts(
   body: JsonObject,
   format: ChatFormat,
@@ -119,7 +119,7 @@ function answerSlots(body: JsonObject, format: ChatFormat): Slot[] {
   }
 }
 
-/** The text of a choice: its content, else its refusal, else what its audio says. */
+/** Returns the slot of a choice: its content, otherwise its refusal or the transcript of its audio. */
 function choiceSlot(choice: unknown, slot: (holder: object, key: string) => Slot): Slot {
   const message = objectAt(choice, 'message')
   if (isObject(choice) && message === undefined) return slot(choice, 'text')
@@ -135,7 +135,7 @@ function flatText(content: unknown): string {
     .join(' ')
 }
 
-/** Texts of a content, those of documents and of parts inside parts too. */
+/** Returns all texts of a content, including those of documents and nested parts. */
 function leavesOf(content: unknown): string[] {
   if (typeof content === 'string') return [content]
   if (isObject(content)) return leavesOf([content])
@@ -146,7 +146,7 @@ function leavesOf(content: unknown): string[] {
   })
 }
 
-/** Texts of a part that is none itself. */
+/** Returns the texts inside a part that is not a text part. */
 function leavesBelow(part: unknown): string[] {
   const plain = plainFields.map((name) => field(part, name)).filter(isText)
   const nested = nestedFields.flatMap((name) => leavesOf(field(part, name)))
@@ -157,7 +157,7 @@ function leavesBelow(part: unknown): string[] {
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-/** The content with one text: the last part that has a text takes it, and the others go. */
+/** Replaces all texts of a content by one: the last text part gets it, and other text parts are removed. */
 function withText(content: unknown, text: string): unknown {
   const last = leavesOf(content).length - 1
   let at = -1
@@ -198,7 +198,7 @@ const plainMessage = ({ role, content }: RoleText): RoleText => ({
 
 const isSystem = ({ role }: RoleText): boolean => role === 'system' || role === 'developer'
 
-function rebuilt(
+function rebuildRequest(
   body: JsonObject,
   route: ReadRouteType,
   texts: readonly RoleText[],
@@ -220,8 +220,8 @@ function rebuilt(
         .filter(isSystem)
         .map(({ content }) => content)
         .join('\n')
-      const others = messages.filter((message) => !isSystem(message))
-      return { ...rest, ...(system !== '' && { system }), messages: others }
+      const conversation = messages.filter((message) => !isSystem(message))
+      return { ...rest, ...(system !== '' && { system }), messages: conversation }
     }
     case 'Embeddings':
       return undefined

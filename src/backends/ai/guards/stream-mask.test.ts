@@ -9,10 +9,9 @@ const text =
 const config = {
   matches: ['sécret-[0-9]+'],
   builtins: ['Email', 'CreditCard', 'PhoneNumber'],
-  action: 'Mask',
 } as const
 
-/** What a client puts together from a stream, and what it is told at the end. */
+/** The text that a client joins from a stream, and the text that the last event repeats. */
 function received(format: ChatFormat, events: readonly StreamEvent[]) {
   let streamed = ''
   let repeated: string | undefined
@@ -60,9 +59,9 @@ const whole = (() => {
 })()
 
 describe.each(['Completions', 'Messages', 'Responses'] as const)(
-  'masks in a %s stream',
+  'masking a %s stream',
   (format) => {
-    it('are those of the whole text, wherever it is cut', () => {
+    it('gives the text that is masked as a whole, wherever it is split', () => {
       expect(whole).toContain('<EMAIL_ADDRESS>')
       expect(whole).toContain('<CREDIT_CARD>')
       expect(whole).toContain('<masked>')
@@ -76,7 +75,7 @@ describe.each(['Completions', 'Messages', 'Responses'] as const)(
       }
     })
 
-    it('come before the event that ends the text, and events stay in order', () => {
+    it('emits all text before the event that ends it, and keeps the order of events', () => {
       const events = maskedStream(format, [...text])
       const untouched = streamOf(format, [...text])
       const kinds = (list: readonly StreamEvent[]) =>
@@ -90,15 +89,15 @@ describe.each(['Completions', 'Messages', 'Responses'] as const)(
   },
 )
 
-it('refuses to hold back more than it may', () => {
-  const mask = compileGuardMask({ matches: ['a+b'], builtins: [], action: 'Mask' })
+it('a stream masker fails if it must hold back more bytes than its limit', () => {
+  const mask = compileGuardMask({ matches: ['a+b'], builtins: [] })
   const masker = new StreamMasker([mask], 'Completions', 1000)
   const push = () =>
     streamOf('Completions', ['a'.repeat(2000)]).flatMap((event) => masker.push(event))
   expect(push).toThrow('undecided')
 })
 
-it('does not tell one choice again when the rest of another comes', () => {
+it('a stream masker does not repeat one choice while it holds back another', () => {
   const mask = compileGuardMask(config)
   const masker = new StreamMasker([mask], 'Completions', 1 << 16)
   const choice = (index: number, content: string) => ({ index, delta: { content } })
@@ -119,15 +118,18 @@ it('does not tell one choice again when the rest of another comes', () => {
 it.each([
   ['Completions', { choices: [{ index: 0, delta: { content: [{ type: 'text', text }] } }] }],
   ['Messages', { type: 'message_start', message: { content: [{ type: 'text', text }] } }],
-] as const)('reads texts that come as parts in a %s stream', (format, event) => {
-  const mask = compileGuardMask(config)
-  const masker = new StreamMasker([mask], format, 1 << 16)
-  const pushed = masker.push({ event: undefined, data: JSON.stringify(event) })
-  const told = JSON.stringify([...pushed, ...masker.finish()])
-  masker.dispose()
-  mask.dispose()
-  expect(told).not.toMatch(/bob@|sécret|4111/)
-})
+] as const)(
+  'a stream masker masks text that comes as content parts in a %s stream',
+  (format, event) => {
+    const mask = compileGuardMask(config)
+    const masker = new StreamMasker([mask], format, 1 << 16)
+    const pushed = masker.push({ event: undefined, data: JSON.stringify(event) })
+    const told = JSON.stringify([...pushed, ...masker.finish()])
+    masker.dispose()
+    mask.dispose()
+    expect(told).not.toMatch(/bob@|sécret|4111/)
+  },
+)
 
 /** Events through a masker, as parsed data. */
 function maskedEvents(format: ChatFormat, events: readonly object[]) {
@@ -142,7 +144,7 @@ function maskedEvents(format: ChatFormat, events: readonly object[]) {
   return pushed.map(({ data }) => JSON.parse(data))
 }
 
-it('adds the rest of a text without anything else that its last event said', () => {
+it('a stream masker adds held text without repeating tool calls or usage', () => {
   const call = { index: 0, function: { name: 'f', arguments: '{}' } }
   const delta = { role: 'assistant', content: 'see bob', tool_calls: [call] }
   const usage = { prompt_tokens: 1 }
@@ -156,7 +158,7 @@ it('adds the rest of a text without anything else that its last event said', () 
   expect(events.at(-1).choices[0].finish_reason).toBe('stop')
 })
 
-it('reads what blocks of other kinds say, as in a whole message', () => {
+it('a stream masker masks content blocks of other kinds, as in a whole message', () => {
   const found = { type: 'web_search_result', title: 'bob@example.com', url: 'https://a.example' }
   const block = { type: 'web_search_tool_result', tool_use_id: 't', content: [found] }
   const [event] = maskedEvents('Messages', [
@@ -165,7 +167,7 @@ it('reads what blocks of other kinds say, as in a whole message', () => {
   expect(event.content_block.content[0]).toEqual({ ...found, title: '<EMAIL_ADDRESS>' })
 })
 
-it('keeps blocks apart whose pieces take turns', () => {
+it('a stream masker keeps interleaved content blocks separate', () => {
   const start = (index: number) => ({
     type: 'content_block_start',
     index,
@@ -198,7 +200,7 @@ it('keeps blocks apart whose pieces take turns', () => {
   expect(kinds.at(-1)).toBe('message_stop undefined')
 })
 
-it('does not wait for more events than it may hold', () => {
+it('a stream masker fails if it must hold back more events than its limit', () => {
   const mask = compileGuardMask(config)
   const masker = new StreamMasker([mask], 'Messages', 1000)
   const event = (data: object) => ({ event: undefined, data: JSON.stringify(data) })

@@ -1,7 +1,7 @@
 /**
- * Masks in streamed answers, in the client's format. What comes out in all is what masking the whole
- * answer gives, however the provider cut it into events, blocks and parts. The order of events is kept:
- * where the end of a part is undecided, the events behind it wait until it is not.
+ * Masks streamed answers in the client's format. The result is the same as for the whole answer,
+ * however the provider cut it into events, blocks and parts. Events keep their order: if the end of
+ * a part is undecided, the events after it wait.
  */
 import { Fifo } from '../../../base/fifo.ts'
 import { PathMap } from '../../../base/path-map.ts'
@@ -15,20 +15,21 @@ import { mapRepeatedTexts } from './repeated-texts.ts'
 import { RunningText, type TextPart } from './running-text.ts'
 import {
   answer,
+  type EventTexts,
   eventReaders,
+  everything,
   type Piece,
   type ReadEvent,
-  type Reading,
   readGuarded,
 } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
-/** An event that waits for its turn. */
+/** An event that is held until its masked text, or that of an earlier event, is known. */
 interface WaitingEvent {
   readonly event: StreamEvent
   readonly parsed: JsonObject | undefined
-  readonly reading: Reading | undefined
-  /** The part of each piece. */
+  readonly content: EventTexts | undefined
+  /** The part that each piece of `content` belongs to. */
   readonly parts: readonly TextPart[]
   readonly begins: TextPart | undefined
   /** Parts that end with this event. */
@@ -44,19 +45,19 @@ export class StreamMasker {
   readonly #maxHeld: number
   readonly #texts = new PathMap<RunningText>()
   readonly #waiting = new Fifo<WaitingEvent>()
-  /** Characters of the events that wait. */
+  /** Number of characters of all waiting events. */
   #waitingSize = 0
-  /** Parts that have ended, as they came and as they are masked; events repeat them. */
+  /** Masked texts by their originals, for later events that repeat the text of an ended part. */
   readonly #repeated = new Map<string, string>()
   #repeatedSize = 0
-  /** Events that were added so far. */
+  /** Number of events that were added to the stream. */
   #added = 0
-  /** Positions of blocks that were left without a text, and were taken out; they rise. */
-  readonly #dropped: number[] = []
-  /** Something was masked. */
+  /** Indexes of removed blocks, whose text became empty, in ascending order. */
+  readonly #removedBlocks: number[] = []
+  /** True if something was masked. */
   hasMasked = false
 
-  /** `masks` in their order. `maxHeld`: bytes that may be held back for want of a decision. */
+  /** `maxHeld` is the maximum number of bytes to hold back while a match is undecided. */
   constructor(masks: readonly Mask[], format: ChatFormat, maxHeld: number) {
     this.#masks = masks
     this.#format = format
@@ -64,43 +65,30 @@ export class StreamMasker {
     this.#maxHeld = maxHeld
   }
 
-  /** @throws LlmError 502 where more would have to be held back than is allowed, or nobody can read it. */
+  /** @throws LlmError 502 if too much would be held back, or if the event cannot be read. */
   push(given: StreamEvent): StreamEvent[] {
     const whole = readGuarded(given.data)
     const parsed = whole && mapRepeatedTexts(whole, this.#mask)
     const event = parsed === whole ? given : { ...given, data: JSON.stringify(parsed) }
-    if (parsed === undefined) {
-      const completed = this.#complete([''])
-      this.#wait({
-        event,
-        parsed,
-        reading: undefined,
-        parts: [],
-        begins: undefined,
-        ends: [],
-        completed,
-      })
-      return this.#release()
-    }
-    const reading = this.#read(parsed, event.event)
-    const { begins, completes = [] } = reading
-    const parts = reading.pieces.map((piece) => this.#take(piece))
-    const ends =
-      reading.ends === undefined ? [] : (this.#texts.get(answer)?.endParts(reading.ends) ?? [])
-    const completed = this.#complete(completes)
-    const first = begins === undefined ? undefined : parts[0]
-    this.#wait({ event, parsed, reading, parts, begins: first, ends, completed })
+    const content = parsed && this.#read(parsed, event.event)
+    const parts = content?.pieces?.map((piece) => this.#take(piece)) ?? []
+    const ended = content?.ends
+    const ends = ended === undefined ? [] : (this.#texts.get(answer)?.endParts(ended) ?? [])
+    const completed = this.#complete(content === undefined ? everything : content.completes)
+    const begins = content?.begins === undefined ? undefined : parts[0]
+    this.#waiting.push({ event, parsed, content, parts, begins, ends, completed })
+    this.#waitingSize += event.data.length
     return this.#release()
   }
 
-  /** What is still held back, when no more events come. */
+  /** Called at the end of the stream; releases everything that is held back. */
   finish(): StreamEvent[] {
-    const ends = this.#complete([''])
+    const ends = this.#complete(everything)
     const released = this.#release()
     return [...released, ...ends.flatMap((part) => this.#restOf(part))]
   }
 
-  /** Gives the core its memory back. Idempotent. */
+  /** Releases memory of the core. Idempotent. */
   dispose(): void {
     for (const text of this.#texts.takeAll('')) text.dispose()
   }
@@ -117,10 +105,10 @@ export class StreamMasker {
     return part
   }
 
-  /** Ends texts; answers their parts. */
-  #complete(starts: readonly string[]): TextPart[] {
+  /** Ends the texts whose names begin with one of the prefixes; returns their parts that had not ended. */
+  #complete(prefixes: readonly string[] = []): TextPart[] {
     const parts: TextPart[] = []
-    for (const text of starts.flatMap((start) => this.#texts.takeAll(start))) {
+    for (const text of prefixes.flatMap((prefix) => this.#texts.takeAll(prefix))) {
       parts.push(...text.complete())
       this.hasMasked ||= text.count > 0
       text.dispose()
@@ -128,12 +116,7 @@ export class StreamMasker {
     return parts
   }
 
-  #wait(waiting: WaitingEvent): void {
-    this.#waiting.push(waiting)
-    this.#waitingSize += waiting.event.data.length
-  }
-
-  /** The events that nothing undecided stands before. */
+  /** Releases the events before the first undecided one. */
   #release(): StreamEvent[] {
     const released: StreamEvent[] = []
     for (let next = this.#waiting.first; next !== undefined; next = this.#waiting.first) {
@@ -149,67 +132,67 @@ export class StreamMasker {
   }
 
   #write(waiting: WaitingEvent): StreamEvent[] {
-    const { event, parsed, reading, parts, begins, ends, completed } = waiting
+    const { event, parsed, content, parts, begins, ends, completed } = waiting
     const complete = [...ends, ...completed]
     const own = new Set(complete.length === 0 ? [] : parts)
     const rest = complete.filter((part) => !own.has(part)).flatMap((part) => this.#restOf(part))
-    if (parsed === undefined || reading === undefined) return [...rest, event]
+    if (parsed === undefined || content === undefined) return [...rest, event]
     if (begins !== undefined && isEmptied(begins) && this.#format === 'Messages') {
       const index = numberAt(parsed, 'index') ?? 0
-      this.#dropped.splice(this.#droppedBefore(index), 0, index)
+      this.#removedBlocks.splice(this.#removedBefore(index), 0, index)
     }
     for (const part of complete) this.#remember(part)
-    if (this.#isDropped(parsed)) return rest
+    if (this.#isRemoved(parsed)) return rest
     let changed = this.#placed(parsed)
-    if (reading.repeat !== undefined) {
-      const repeated = reading.repeat(reading.isWhole === true ? this.#mask : this.#repeat)
+    if (content.repeat !== undefined) {
+      const repeated = content.repeat(content.isWhole === true ? this.#mask : this.#repeat)
       changed = repeated === parsed ? changed : this.#placed(repeated)
     }
-    // A block begins empty: its text follows.
+    // A block begins empty; its text follows in deltas.
     const texts = parts.map((part) => (part === begins ? '' : part.takeReady()))
-    if (reading.pieces.some(({ text }, at) => texts[at] !== text)) {
-      changed = this.#placed(reading.put(texts))
+    if (content.put && content.pieces?.some(({ text }, at) => texts[at] !== text)) {
+      changed = this.#placed(content.put(texts))
     }
     const written = changed === parsed ? event : { ...event, data: JSON.stringify(changed) }
     return this.#numbered([...rest, written], parsed)
   }
 
-  /** What of a part has not found a place in its events. */
+  /** Returns an event with the masked text of a part that is left after the part's last event. */
   #restOf(part: TextPart): StreamEvent[] {
     const rest = part.takeReady()
     if (rest === '' || part.last === undefined) return []
     const { event, data } = part.last.more(rest)
-    if (this.#dropped.length === 0) return [{ event, data }]
+    if (this.#removedBlocks.length === 0) return [{ event, data }]
     return [{ event, data: JSON.stringify(this.#placed(parseJson(data) as JsonObject)) }]
   }
 
-  /** Is the event one of a block that the client does not see? */
-  #isDropped(parsed: JsonObject): boolean {
-    if (this.#dropped.length === 0) return false
+  /** Returns true if the event belongs to a removed block. */
+  #isRemoved(parsed: JsonObject): boolean {
+    if (this.#removedBlocks.length === 0) return false
     const isOfBlock = stringAt(parsed, 'type')?.startsWith('content_block_') === true
     const index = numberAt(parsed, 'index') ?? 0
-    return isOfBlock && this.#dropped[this.#droppedBefore(index)] === index
+    return isOfBlock && this.#removedBlocks[this.#removedBefore(index)] === index
   }
 
-  /** The event with the position that its block has for the client. */
+  /** Returns the event with the block index for the client, which does not count removed blocks. */
   #placed(parsed: JsonObject): JsonObject {
     const index = numberAt(parsed, 'index')
-    if (index === undefined || this.#dropped.length === 0) return parsed
-    const before = this.#droppedBefore(index)
+    if (index === undefined || this.#removedBlocks.length === 0) return parsed
+    const before = this.#removedBefore(index)
     return before === 0 ? parsed : { ...parsed, index: index - before }
   }
 
-  #droppedBefore(index: number): number {
+  #removedBefore(index: number): number {
     let low = 0
-    for (let high = this.#dropped.length; low < high; ) {
+    for (let high = this.#removedBlocks.length; low < high; ) {
       const middle = (low + high) >> 1
-      if ((this.#dropped[middle] ?? 0) < index) low = middle + 1
+      if ((this.#removedBlocks[middle] ?? 0) < index) low = middle + 1
       else high = middle
     }
     return low
   }
 
-  /** Events of the responses format are numbered; those that are added shift all after them. */
+  /** Renumbers events of the responses format, because added events shift later ones. */
   #numbered(events: StreamEvent[], original: JsonObject): StreamEvent[] {
     const number = numberAt(original, 'sequence_number')
     if (number === undefined || (this.#added === 0 && events.length === 1)) return events
@@ -232,7 +215,7 @@ export class StreamMasker {
     }
   }
 
-  /** Texts that were streamed are repeated as they were masked then; others are masked by themselves. */
+  /** Returns the masked forms of texts that were streamed; masks texts that were not. */
   readonly #repeat: TextsMap = (texts) => {
     const known = texts.flatMap((text) => this.#repeated.get(text) ?? [])
     return known.length === texts.length ? known : this.#mask(texts)

@@ -1,4 +1,4 @@
-/** Where the texts of a streamed answer stand in its events, in the client's format. */
+/** Finds the texts in the events of a streamed answer, in the client's format. */
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import {
@@ -9,44 +9,45 @@ import {
   objectAt,
   parseJson,
   stringAt,
+  withFields,
 } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import { mapAnswerTexts, mapNested, putText, type TextsMap, textOfPart } from './texts.ts'
 
 /** A piece of text in an event. */
 export interface Piece {
-  /** The text that the piece belongs to: all texts of a message or choice are one. */
+  /** Name of the text that the piece belongs to: a whole message, or a field of a choice. */
   readonly run: string
-  /** The part of that text: a block, or a part of a content. */
+  /** Name of the part that the piece belongs to: a content block or a content part. */
   readonly part: string
   readonly text: string
-  /** An event that continues the part, and says nothing else. */
+  /** Returns an event that continues the part with `text` and contains nothing else. */
   more(text: string): StreamEvent
 }
 
-/** What an event means for the texts of the answer. */
-export interface Reading {
-  readonly pieces: readonly Piece[]
-  /** The event with other texts, as many as there are pieces. */
-  put(texts: readonly string[]): JsonObject
-  /** The part that begins with this event, where it is not to be seen before it has a text. */
+/** The texts of an event, and the names of the texts and parts that the event ends. */
+export interface EventTexts {
+  readonly pieces?: readonly Piece[]
+  /** Returns the event with other texts, one for each piece. */
+  readonly put?: (texts: readonly string[]) => JsonObject
+  /** Name of the part that begins with this event, which is held until the part has a text. */
   readonly begins?: string
-  /** Parts that end with this event, by the beginnings of their names. */
+  /** Prefix of the names of the parts that end with this event. */
   readonly ends?: string
-  /** Texts that are complete with this event, by the beginnings of their names. */
+  /** Prefixes of the names of the texts that are complete with this event. */
   readonly completes?: readonly string[]
-  /** The event with its whole texts changed; for events that repeat what was streamed. */
+  /** Maps the texts that the event repeats after they were streamed. */
   readonly repeat?: (map: TextsMap) => JsonObject
-  /** It repeats the whole answer. */
+  /** True if the event repeats the whole answer. */
   readonly isWhole?: boolean
 }
 
-/** `name`: of the event. */
-export type ReadEvent = (event: JsonObject, name: string | undefined) => Reading
+/** Finds the texts in an event; `name` is the name of the event. */
+export type ReadEvent = (event: JsonObject, name: string | undefined) => EventTexts
 
 /**
- * An event of an answer that is guarded; undefined where it says nothing. What nobody can read might
- * hold anything, so it does not pass. @throws LlmError 502
+ * Parses an event of a guarded answer; undefined if it is empty. An event that cannot be read could
+ * contain anything, so it is rejected. @throws LlmError 502
  */
 export function readGuarded(data: string): JsonObject | undefined {
   const parsed = parseJson(data)
@@ -55,22 +56,15 @@ export function readGuarded(data: string): JsonObject | undefined {
   throw new LlmError(502, 'an event of the answer is not JSON')
 }
 
-/** All texts of the answer. */
-const everything = ['']
-
-function reading(event: JsonObject, more: Partial<Reading> = {}): Reading {
-  return { pieces: [], put: () => event, ...more }
-}
-
-const withField = (event: JsonObject, name: string, value: unknown): JsonObject =>
-  event[name] === value ? event : { ...event, [name]: value }
+/** A prefix that all names begin with. */
+export const everything = ['']
 
 const eventOf = (name: string | undefined, body: JsonObject): StreamEvent => ({
   event: name,
   data: JSON.stringify(body),
 })
 
-/** Texts of a delta by the field that holds them; refusals and transcripts are texts of their own. */
+/** Maps the texts of a delta together with their fields; refusals and transcripts are separate texts. */
 function mapDelta(delta: JsonObject, map: (text: string, field: string) => string): JsonObject {
   const changed: Record<string, unknown> = { ...delta }
   for (const name of ['content', 'refusal']) {
@@ -90,13 +84,13 @@ function mapDelta(delta: JsonObject, map: (text: string, field: string) => strin
   return changed
 }
 
-/** The fields of a choice that continue one of its texts. */
+/** Returns the fields of a choice that continue the text in `field`. */
 function choiceText(field: string, text: string): JsonObject {
   if (field === 'text') return { text }
   return { delta: field === 'transcript' ? { audio: { transcript: text } } : { [field]: text } }
 }
 
-/** Texts of choices, of which some vendors send one without a delta; a finish reason ends a choice. */
+/** Reads an event. Some vendors send `text` instead of a delta. A finish reason completes a choice. */
 const readCompletionsEvent: ReadEvent = (event, name) => {
   const pieces: Piece[] = []
   const choices = listAt(event, 'choices')
@@ -135,7 +129,7 @@ const readCompletionsEvent: ReadEvent = (event, name) => {
   return { pieces, put, completes }
 }
 
-/** The one text of formats whose texts have parts that end. */
+/** The name of the only text in formats whose events show where parts end. */
 export const answer = 'answer'
 
 const readMessagesEvent: ReadEvent = (event, name) => {
@@ -146,7 +140,7 @@ const readMessagesEvent: ReadEvent = (event, name) => {
     const delta = { type: 'text_delta', text }
     return eventOf(name === undefined ? undefined : type, { type, index, delta })
   }
-  const one = (text: string, put: (text: string) => JsonObject): Reading => ({
+  const one = (text: string, put: (text: string) => JsonObject): EventTexts => ({
     pieces: [{ run: answer, part, text, more }],
     put: ([replaced = '']) => put(replaced),
   })
@@ -154,17 +148,17 @@ const readMessagesEvent: ReadEvent = (event, name) => {
     case 'message_start': {
       const message = objectAt(event, 'message') ?? {}
       const repeat = (map: TextsMap) =>
-        withField(event, 'message', mapAnswerTexts(message, 'Messages', map))
-      return reading(event, listAt(message, 'content').length === 0 ? {} : { repeat })
+        withFields(event, { message: mapAnswerTexts(message, 'Messages', map) })
+      return listAt(message, 'content').length === 0 ? {} : { repeat }
     }
     case 'content_block_start': {
       const block = objectAt(event, 'content_block')
       if (stringAt(block, 'type') !== 'text') {
-        return reading(event, {
-          repeat: (map) => withField(event, 'content_block', mapNested(block, map)),
-        })
+        return {
+          repeat: (map) => withFields(event, { content_block: mapNested(block, map) }),
+        }
       }
-      // Empty as a rule; a text that is there belongs to what follows.
+      // The text is usually empty; otherwise the client gets it in the deltas that follow.
       const text = stringAt(block, 'text') ?? ''
       const put = (replaced: string) => ({ ...event, content_block: { ...block, text: replaced } })
       return { ...one(text, put), begins: part }
@@ -173,23 +167,23 @@ const readMessagesEvent: ReadEvent = (event, name) => {
       const delta = objectAt(event, 'delta')
       const text = stringAt(delta, 'text')
       if (stringAt(delta, 'type') !== 'text_delta' || text === undefined) {
-        return reading(event, {
-          repeat: (map) => withField(event, 'delta', mapNested(delta, map)),
-        })
+        return {
+          repeat: (map) => withFields(event, { delta: mapNested(delta, map) }),
+        }
       }
       return one(text, (replaced) => ({ ...event, delta: { ...delta, text: replaced } }))
     }
     case 'content_block_stop':
-      return reading(event, { ends: part })
+      return { ends: part }
     case 'message_delta': {
       const isLast = objectAt(event, 'delta')?.stop_reason != null
-      return reading(event, isLast ? { completes: everything } : {})
+      return isLast ? { completes: everything } : {}
     }
     case 'message_stop':
     case 'error':
-      return reading(event, { completes: everything })
+      return { completes: everything }
     default:
-      return reading(event)
+      return {}
   }
 }
 
@@ -201,7 +195,7 @@ const readResponsesEvent: ReadEvent = (event, name) => {
     case 'response.audio.transcript.delta':
     case 'response.refusal.delta': {
       const text = stringAt(event, 'delta')
-      if (text === undefined) return reading(event)
+      if (text === undefined) return {}
       const put = (delta: string) => ({ ...event, delta })
       const more = (rest: string) => eventOf(name, put(rest))
       return {
@@ -210,56 +204,56 @@ const readResponsesEvent: ReadEvent = (event, name) => {
       }
     }
     case 'response.output_text.done':
-      return readDone(event, 'text', part)
+      return readPartEnd(event, 'text', part)
     case 'response.audio.transcript.done':
-      return readDone(event, 'transcript', part)
+      return readPartEnd(event, 'transcript', part)
     case 'response.refusal.done':
-      return readDone(event, 'refusal', part)
+      return readPartEnd(event, 'refusal', part)
     case 'response.content_part.added':
-      return reading(event, { repeat: (map) => mapPart(event, 'part', map) })
+      return { repeat: (map) => mapPart(event, 'part', map) }
     case 'response.content_part.done':
-      return reading(event, { ends: part, repeat: (map) => mapPart(event, 'part', map) })
+      return { ends: part, repeat: (map) => mapPart(event, 'part', map) }
     case 'response.output_item.added':
-      return reading(event, { repeat: (map) => mapPart(event, 'item', map) })
+      return { repeat: (map) => mapPart(event, 'item', map) }
     case 'response.output_item.done':
-      return reading(event, { ends: output, repeat: (map) => mapPart(event, 'item', map) })
+      return { ends: output, repeat: (map) => mapPart(event, 'item', map) }
     case 'error':
-      return reading(event, { completes: everything })
+      return { completes: everything }
     default:
       return readWhole(event)
   }
 }
 
-/** The end of a part, with the whole text of it. */
-function readDone(event: JsonObject, name: string, part: string): Reading {
+/** Reads the end of a part, which repeats the part's whole text. */
+function readPartEnd(event: JsonObject, name: string, part: string): EventTexts {
   const whole = stringAt(event, name)
-  if (whole === undefined) return reading(event, { ends: part })
-  const repeat = (map: TextsMap) => withField(event, name, map([whole])[0] ?? '')
-  return reading(event, { ends: part, repeat })
+  if (whole === undefined) return { ends: part }
+  const repeat = (map: TextsMap) => withFields(event, { [name]: map([whole])[0] ?? '' })
+  return { ends: part, repeat }
 }
 
-const last = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])
+const lastTypes = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])
 
-/** Events that carry the response as a whole. */
-function readWhole(event: JsonObject): Reading {
+/** Reads an event that contains the whole response. */
+function readWhole(event: JsonObject): EventTexts {
   const response = objectAt(event, 'response')
-  if (response === undefined) return reading(event)
+  if (response === undefined) return {}
   const repeat = (map: TextsMap) =>
-    withField(event, 'response', mapAnswerTexts(response, 'Responses', map))
-  return reading(event, {
+    withFields(event, { response: mapAnswerTexts(response, 'Responses', map) })
+  return {
     repeat,
     isWhole: true,
-    ...(last.has(event.type) && { completes: everything }),
-  })
+    ...(lastTypes.has(event.type) && { completes: everything }),
+  }
 }
 
-/** An item or a part, mapped as the one item of an answer. */
+/** Maps an item or a part as if it were the only one of an answer. */
 function mapPart(event: JsonObject, name: 'item' | 'part', map: TextsMap): JsonObject {
   const value = event[name]
   const item = name === 'item' ? value : { content: [value] }
   const [mapped] = listAt(mapAnswerTexts({ output: [item] }, 'Responses', map), 'output')
   const found = name === 'item' ? mapped : listAt(mapped, 'content')[0]
-  return withField(event, name, found)
+  return withFields(event, { [name]: found })
 }
 
 export const eventReaders: Readonly<Record<ChatFormat, ReadEvent>> = {

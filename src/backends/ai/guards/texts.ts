@@ -1,37 +1,23 @@
 /**
- * The texts of requests and answers that guards look at, in the format of the client: found in the
- * parsed JSON, so that no escape hides anything, and put back where they were. Everything else stays
- * as it is; an unchanged body is the same object.
+ * Maps the texts of requests and answers that guards read, in the format of the client. It works on
+ * parsed JSON, so that escapes cannot hide text. Everything else is kept; if no text changes, the
+ * result is the same object.
  */
 import type { ChatFormat } from '../client-formats.ts'
-import { isObject, type JsonObject, listAt } from '../json.ts'
+import { isObject, type JsonObject, listAt, mapField, mapList, withFields } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 
-/**
- * The parts of one text -> what becomes of each. A text may be spread over several parts, which models
- * and people read as one; most texts have a single part.
- */
+/** Maps the parts of one text, which guards read as a whole. Most texts have a single part. */
 export type TextsMap = (texts: readonly string[]) => readonly string[]
 
 const mapOne = (text: string, map: TextsMap): string => map([text])[0] ?? ''
 
-/** Replaces fields whose value has changed; the same object where none has. */
-function withFields(object: JsonObject, fields: Readonly<Record<string, unknown>>): JsonObject {
-  const isChanged = Object.entries(fields).some(([name, value]) => object[name] !== value)
-  return isChanged ? { ...object, ...fields } : object
-}
-
-function mapList(list: readonly unknown[], map: (item: unknown) => unknown): readonly unknown[] {
-  const mapped = list.map(map)
-  return mapped.every((item, at) => item === list[at]) ? list : mapped
-}
-
-/** Nobody looks at reasoning: it may be signed. */
+/** Guards do not read reasoning, because it may be signed. */
 const reasoningTypes = new Set<unknown>(['reasoning_text', 'summary_text'])
 
 /**
- * The field of a part that holds its text; undefined for parts of other kinds. Of a type that nobody
- * knows a text is taken for one: a provider may read it where this does not.
+ * Returns the name of the field with the text of a part; undefined if the part has no text. In a part of
+ * an unknown type, `text` counts as its text, because the provider may read it.
  */
 function textField(part: unknown): 'text' | 'refusal' | 'transcript' | undefined {
   if (!isObject(part)) return undefined
@@ -40,14 +26,14 @@ function textField(part: unknown): 'text' | 'refusal' | 'transcript' | undefined
   return part.type === 'refusal' && typeof part.refusal === 'string' ? 'refusal' : undefined
 }
 
-/** The text of a part, and undefined for parts of other kinds. */
+/** Returns the text of a part; undefined if the part has no text. */
 export function textOfPart(part: unknown): string | undefined {
   if (typeof part === 'string') return part
   const name = textField(part)
   return isObject(part) && name !== undefined ? String(part[name]) : undefined
 }
 
-/** The part with another text; the same object where that is the same text. */
+/** Returns the part with another text; the same object if the text is the same. */
 export function putText(part: unknown, text: string): unknown {
   if (typeof part === 'string') return text
   const name = textField(part)
@@ -56,26 +42,30 @@ export function putText(part: unknown, text: string): unknown {
     : part
 }
 
-/** Positions of the parts that make one text each. */
-function runsOf(parts: readonly unknown[], areOne: boolean): number[][] {
+/** Returns the positions of the parts of each text. If `areOneText`, all text parts are one text. */
+function runsOf(parts: readonly unknown[], areOneText: boolean): number[][] {
   const runs: number[][] = []
   let isOpen = false
   for (const [at, part] of parts.entries()) {
     const isText = textOfPart(part) !== undefined
     if (isText && isOpen) runs.at(-1)?.push(at)
     else if (isText) runs.push([at])
-    isOpen = isText || (isOpen && areOne)
+    isOpen = isText || (isOpen && areOneText)
   }
   return runs
 }
 
 /**
- * Neighbouring text parts are one text; in answers (`areOne`) all of them are, whatever stands between.
- * Parts that are left without a text go: vendors refuse empty ones.
+ * Maps the text parts of a content. Adjacent text parts are one text; in answers (`areOneText`), all text
+ * parts are. Parts whose text becomes empty are removed, because vendors reject empty parts.
  */
-function mapParts(parts: readonly unknown[], map: TextsMap, areOne = false): readonly unknown[] {
+function mapParts(
+  parts: readonly unknown[],
+  map: TextsMap,
+  areOneText = false,
+): readonly unknown[] {
   const texts = new Map<number, string>()
-  for (const run of runsOf(parts, areOne)) {
+  for (const run of runsOf(parts, areOneText)) {
     const mapped = map(run.map((at) => textOfPart(parts[at]) ?? ''))
     for (const [index, at] of run.entries()) texts.set(at, mapped[index] ?? '')
   }
@@ -88,12 +78,12 @@ function mapParts(parts: readonly unknown[], map: TextsMap, areOne = false): rea
   return isSame ? parts : changed
 }
 
-/** Fields of messages and parts that hold texts or parts of their own. */
+/** Fields of messages and parts that contain texts or parts. */
 export const nestedFields = ['content', 'output', 'outputs', 'results'] as const
-/** Fields of parts that are a text each: of documents, and of what commands have written. */
+/** Fields of parts that contain plain text, in documents and in the output of commands. */
 export const plainFields = ['title', 'context', 'stdout', 'stderr', 'logs'] as const
 
-/** Parts with a content of their own: results of tools, documents, search results. */
+/** Maps the texts inside a part: tool results, documents, search results. */
 export function mapNested(part: unknown, map: TextsMap): unknown {
   if (!isObject(part)) return part
   const data = sourceText(part)
@@ -115,32 +105,32 @@ function mapFields(holder: JsonObject, map: TextsMap): JsonObject {
   return Object.fromEntries(present.map((name) => [name, mapContent(holder[name], map)]))
 }
 
-/** The text of a document that is sent as it is. */
+/** Returns the text of a document that is sent as plain text. */
 export function sourceText(part: unknown): string | undefined {
   const source = isObject(part) ? part.source : undefined
   const isText = isObject(source) && source.type !== 'base64'
   return isText && typeof source.data === 'string' ? source.data : undefined
 }
 
-/** The parts, or the text, that a document is made of. */
+/** Returns the content of a document that consists of parts or of a text. */
 export function sourceContent(part: unknown): unknown {
   const source = isObject(part) ? part.source : undefined
   return isObject(source) ? source.content : undefined
 }
 
-/** The source of such a document with other fields. */
+/** Returns the source of a document with `fields` replaced. */
 export function putSource(part: JsonObject, fields: JsonObject): { readonly source: unknown } {
   return { source: isObject(part.source) ? withFields(part.source, fields) : part.source }
 }
 
-/** A text, a list of parts, or one part that stands alone. */
-function mapContent(content: unknown, map: TextsMap, areOne = false): unknown {
+/** Maps a content: a text, a list of parts, or a single part. */
+function mapContent(content: unknown, map: TextsMap, areOneText = false): unknown {
   if (typeof content === 'string') return mapOne(content, map)
   if (isObject(content)) return mapParts([content], map)[0]
-  return Array.isArray(content) ? mapParts(content, map, areOne) : content
+  return Array.isArray(content) ? mapParts(content, map, areOneText) : content
 }
 
-/** A string in the place of a message is a text of its own: an input of embeddings. */
+/** Maps a message. A string in place of a message is an input of embeddings. */
 function mapMessage(message: unknown, map: TextsMap): unknown {
   if (typeof message === 'string') return mapOne(message, map)
   if (!isObject(message)) return message
@@ -153,7 +143,7 @@ function mapMessage(message: unknown, map: TextsMap): unknown {
 const mapMessages = (list: unknown, map: TextsMap): unknown =>
   Array.isArray(list) ? mapList(list, (message) => mapMessage(message, map)) : mapContent(list, map)
 
-/** Fields of a request whose texts are looked at, by its format. */
+/** Fields of a request whose texts guards read, by its format. */
 export const requestFields: Readonly<Record<ReadRouteType, readonly string[]>> = {
   Completions: ['messages', 'prediction'],
   Messages: ['system', 'messages'],
@@ -171,11 +161,11 @@ export function mapRequestTexts(body: JsonObject, route: ReadRouteType, map: Tex
 
 function mapRequestField(name: string, value: unknown, map: TextsMap): unknown {
   if (name === 'prompt') return mapVariables(value, map)
-  const isPlain = name === 'system' || name === 'instructions'
-  return isPlain || isListOfTexts(value) ? mapContent(value, map) : mapMessages(value, map)
+  const isContent = name === 'system' || name === 'instructions' || typeof value === 'string'
+  return isContent ? mapContent(value, map) : mapMessages(value, map)
 }
 
-/** What a template that the vendor keeps is filled with. */
+/** Maps the variables of a template that the vendor stores. */
 function mapVariables(prompt: unknown, map: TextsMap): unknown {
   if (!isObject(prompt) || !isObject(prompt.variables)) return prompt
   const { variables } = prompt
@@ -183,16 +173,13 @@ function mapVariables(prompt: unknown, map: TextsMap): unknown {
   return withFields(prompt, { variables: withFields(variables, Object.fromEntries(mapped)) })
 }
 
-/** Inputs of embeddings: each text stands for itself, so they are no parts of one text. */
-const isListOfTexts = (value: unknown): boolean => typeof value === 'string'
-
-/** Texts of a whole answer, in the client's format: all texts of a message or choice are one. */
+/** Maps the texts of a whole answer: all texts of a message or choice are one text. */
 export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextsMap): JsonObject {
   switch (format) {
     case 'Completions':
-      return mapField(body, 'choices', (choice) =>
+      return mapFieldIn(body, 'choices', (choice) =>
         mapText(
-          mapField(choice, 'message', (message) => mapChoice(message, map)),
+          mapFieldIn(choice, 'message', (message) => mapChoice(message, map)),
           'text',
           map,
         ),
@@ -204,12 +191,12 @@ export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextsM
   }
 }
 
-/** A field that is a text of its own. */
+/** Maps a field that is a text. */
 const mapText = (value: unknown, name: string, map: TextsMap): JsonObject =>
-  mapField(value, name, (text) => (typeof text === 'string' ? mapOne(text, map) : text))
+  mapFieldIn(value, name, (text) => (typeof text === 'string' ? mapOne(text, map) : text))
 
 function mapChoice(whole: unknown, map: TextsMap): unknown {
-  const message = mapField(whole, 'audio', (audio) => mapText(audio, 'transcript', map))
+  const message = mapFieldIn(whole, 'audio', (audio) => mapText(audio, 'transcript', map))
   if (!isObject(message) || !Array.isArray(message.content)) return mapMessage(message, map)
   const { content, ...rest } = message
   const mapped = mapMessage(rest, map)
@@ -219,7 +206,7 @@ function mapChoice(whole: unknown, map: TextsMap): unknown {
   })
 }
 
-/** The text parts of all items are one text; parts and items stay, since events count them. */
+/** Maps the text parts of all items as one text. Keeps empty parts, because events refer to positions. */
 function mapOutput(body: JsonObject, map: TextsMap): JsonObject {
   const output = listAt(body, 'output')
   const partsOf = (item: unknown) => listAt(item, 'content')
@@ -228,19 +215,18 @@ function mapOutput(body: JsonObject, map: TextsMap): JsonObject {
   let next = 0
   const mapPart = (part: unknown) =>
     textOfPart(part) === undefined ? mapNested(part, map) : putText(part, mapped[next++] ?? '')
-  return mapField(body, 'output', (item) => {
+  return mapFieldIn(body, 'output', (item) => {
     if (!isObject(item) || !Array.isArray(item.content)) return mapMessage(item, map)
     const { content, ...rest } = item
-    const others = mapMessage(rest, map)
+    const mappedFields = mapMessage(rest, map)
     return withFields(item, {
-      ...(isObject(others) && others),
+      ...(isObject(mappedFields) && mappedFields),
       content: mapList(content, mapPart),
     })
   })
 }
 
-function mapField(value: unknown, name: string, map: (item: unknown) => unknown): JsonObject {
-  if (!isObject(value) || !Object.hasOwn(value, name)) return value as JsonObject
-  const part = value[name]
-  return withFields(value, { [name]: Array.isArray(part) ? mapList(part, map) : map(part) })
+/** Maps a field of a value that may be no object. */
+function mapFieldIn(value: unknown, name: string, map: (item: unknown) => unknown): JsonObject {
+  return isObject(value) ? mapField(value, name, map) : (value as JsonObject)
 }

@@ -3,6 +3,7 @@ import {
   choice,
   count,
   flag,
+  type Infer,
   integer,
   list,
   map,
@@ -12,20 +13,17 @@ import {
   text,
   union,
 } from '../../../base/shape.ts'
-import type { DirectTarget } from '../../../model/resources.ts'
 import { directTarget } from '../../../model/shapes.ts'
-import { shape as auth } from '../../../policies/backend-simple/auth/config.ts'
-import { shape as http } from '../../../policies/backend-simple/http/config.ts'
-import { shape as tcp } from '../../../policies/backend-simple/tcp/config.ts'
-import { shape as tls } from '../../../policies/backend-simple/tls/config.ts'
+import { shape as auth } from '../../../policies/backend-simple/auth/apply.ts'
+import { shape as http } from '../../../policies/backend-simple/http/apply.ts'
+import { shape as tcp } from '../../../policies/backend-simple/tcp/apply.ts'
+import { shape as tls } from '../../../policies/backend-simple/tls/apply.ts'
 import type { CachingPolicy } from '../formats/converse/caching.ts'
-import type { RegexGuardConfig } from '../guards/regex-guard.ts'
-import type { Aliases } from '../request/aliases.ts'
-import type { FieldValue } from '../request/body.ts'
+import type { Aliases, FieldValue } from '../request/body.ts'
 import type { Enrichment } from '../request/enrichment.ts'
 import type { Routes } from '../request/route-type.ts'
 
-/** Version 1. `backend.ai` in the form that the proxy receives. */
+/** `backend.ai` in the form that the proxy receives (version 1). */
 export interface BackendAiConfig {
   readonly prompt?: Enrichment
   readonly requestGuards: readonly GuardConfig[]
@@ -37,84 +35,70 @@ export interface BackendAiConfig {
   readonly routes?: Routes
 }
 
-/** How a refusal is answered. */
-export interface Refusal {
-  readonly status: number
-  readonly message: string
-}
+export type GuardConfig = RegexConfig | WebhookConfig | ModerationConfig
 
-export type GuardConfig = { readonly refusal: Refusal } & (
-  | ({ readonly type: 'regex' } & RegexGuardConfig)
-  | WebhookConfig
-  | ModerationConfig
-)
+/** The response to the client if a guard rejects a message. */
+const refusal = record({ status: integer(200, 599), message: text })
+export type Refusal = Infer<typeof refusal>
 
-export interface WebhookConfig {
-  readonly type: 'webhook'
-  readonly target: DirectTarget
-  readonly forward: readonly HeaderForward[]
-}
+const regex = record({
+  type: choice('regex'),
+  refusal,
+  matches: list(text),
+  builtins: list(choice('Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin')),
+  action: choice('Mask', 'Reject'),
+})
+export type RegexConfig = Infer<typeof regex>
 
-/** Headers of the name are sent along where one of their values matches. */
-export interface HeaderForward {
-  readonly name: string
-  readonly type: 'Exact' | 'RegularExpression'
-  readonly value: string
-}
+/** Forwards all values of a header if one of them matches. */
+const headerForward = record({
+  name: text,
+  type: choice('Exact', 'RegularExpression'),
+  value: text,
+})
+export type HeaderForward = Infer<typeof headerForward>
+
+const webhook = record({
+  type: choice('webhook'),
+  refusal,
+  target: directTarget,
+  forward: list(headerForward),
+})
+export type WebhookConfig = Infer<typeof webhook>
 
 export interface ModerationConfig {
   readonly type: 'moderation'
+  readonly refusal: Refusal
   readonly model?: string
-  /** Compiled settings of the connection, by the fields of `backend`. */
-  readonly policies: readonly { readonly field: string; readonly config: unknown }[]
+  /** Compiled policies of the connection, by their fields in `backend`. */
+  readonly policies: readonly Connection[]
 }
 
-const refusal: Shape<Refusal> = record({ status: integer(200, 599), message: text })
-
-type GuardOf<Type> = Extract<GuardConfig, { readonly type: Type }>
-type Connection = ModerationConfig['policies'][number]
+interface Connection {
+  readonly field: string
+  readonly config: unknown
+}
 
 const connection = (field: string, config: Shape<unknown>): Shape<Connection> =>
   record({ field: choice(field), config })
 
-const guard: Shape<GuardConfig> = union<'type', GuardConfig>('type', {
-  regex: record<GuardOf<'regex'>>({
-    type: choice('regex'),
-    refusal,
-    matches: list(text),
-    builtins: list(choice('Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin')),
-    action: choice('Mask', 'Reject'),
-  }),
-  webhook: record<GuardOf<'webhook'>>({
-    type: choice('webhook'),
-    refusal,
-    target: directTarget,
-    forward: list(
-      record<HeaderForward>({
-        name: text,
-        type: choice('Exact', 'RegularExpression'),
-        value: text,
-      }),
-    ),
-  }),
-  moderation: record<GuardOf<'moderation'>>({
-    type: choice('moderation'),
-    refusal,
-    model: optional(text),
-    policies: list(
-      union<'field', Connection>('field', {
-        auth: connection('auth', auth),
-        http: connection('http', http),
-        tcp: connection('tcp', tcp),
-        tls: connection('tls', tls),
-      }),
-    ),
-  }),
+const moderation = record<ModerationConfig>({
+  type: choice('moderation'),
+  refusal,
+  model: optional(text),
+  policies: list(
+    union<'field', Connection>('field', {
+      auth: connection('auth', auth),
+      http: connection('http', http),
+      tcp: connection('tcp', tcp),
+      tls: connection('tls', tls),
+    }),
+  ),
 })
 
-const messages = list(
-  record<NonNullable<Enrichment['prepend']>[number]>({ role: text, content: text }),
-)
+const guard: Shape<GuardConfig> = union('type', { regex, webhook, moderation })
+
+const messages = list(record({ role: text, content: text }))
 const values = list(record<FieldValue>({ field: text, value: anything }))
 const routeTypes = [
   'Completions',
@@ -127,7 +111,7 @@ const routeTypes = [
   'Realtime',
 ] as const
 
-export const shape: Shape<BackendAiConfig> = record({
+export const shape = record<BackendAiConfig>({
   prompt: optional(record<Enrichment>({ prepend: optional(messages), append: optional(messages) })),
   requestGuards: list(guard),
   responseGuards: list(guard),

@@ -1,4 +1,5 @@
-/** `backend.ai`: what happens to requests and answers of language models. */
+/** Schema of `backend.ai`, the settings for requests to language models and their answers. */
+import { backendSimple } from '../../../policies/backend-simple/schema.ts'
 import {
   boolean,
   choice,
@@ -12,10 +13,10 @@ import {
   required,
   text,
 } from '../../../schema/field.ts'
-import { atLeastOneOf } from '../../../schema/rules.ts'
-import { sectionField } from '../../../schema/section-field.ts'
-import { shortString } from '../../../schema/strings.ts'
-import { promptGuard } from './guards.ts'
+import { atLeastOneOf, exactlyOneOf } from '../../../schema/rules.ts'
+import { httpHeaderMatch } from '../../../schema/shapes/headers.ts'
+import { backendObjectReference } from '../../../schema/shapes/references.ts'
+import { longString, shortString } from '../../../schema/strings.ts'
 
 const message = object('Message', {
   role: required(
@@ -59,6 +60,90 @@ const promptCaching = object('PromptCachingConfig', {
   }),
 })
 
+const customResponse = object(
+  'CustomResponse',
+  {
+    message: optional(
+      text({ max: 65_536 }),
+      'Body. Default: The request was rejected due to inappropriate content; for response guards, The response was rejected due to inappropriate content.',
+    ),
+    statusCode: optional(integer({ min: 200, max: 599 }), { doc: 'Status code.', default: 403 }),
+  },
+  { rules: [atLeastOneOf('message', 'statusCode')] },
+)
+
+const regex = object('Regex', {
+  matches: optional(
+    list(longString, { max: 256 }),
+    'Patterns that are looked for, beside builtins.',
+  ),
+  builtins: optional(
+    list(
+      choice('BuiltIn', {
+        Ssn: 'social security numbers',
+        CreditCard: 'credit card numbers',
+        PhoneNumber: 'phone numbers',
+        Email: 'email addresses',
+        CaSin: 'Canadian social insurance numbers',
+      }),
+      { max: 64 },
+    ),
+    'Kinds of data that are looked for, beside matches.',
+  ),
+  action: optional(
+    choice('Action', {
+      Mask: 'what matches is masked',
+      Reject: 'a request that matches is refused; a response is masked in any case',
+    }),
+    { doc: 'What happens to a match.', default: 'Mask' },
+  ),
+})
+
+const webhook = object('Webhook', {
+  backendRef: required(backendObjectReference, 'Service or GatewayBackend that judges.'),
+  forwardHeaderMatches: optional(
+    list(httpHeaderMatch, { max: 64 }),
+    'Headers that are sent along: of the request for request guards, of the response for response guards. None if not set.',
+  ),
+})
+
+const moderation = object('VendorAModeration', {
+  model: optional(text({ max: 1024 }), 'Moderation model.'),
+  policies: optional(backendSimple, 'Settings of the connection to the moderation endpoint.'),
+})
+
+const response = optional(customResponse, 'Answer to what is refused.')
+
+const requestGuard = object(
+  'PromptguardRequest',
+  {
+    response,
+    regex: optional(regex, 'Looks for patterns.'),
+    webhook: optional(webhook, 'Asks a service.'),
+    vendorAModeration: optional(moderation, 'Asks the moderation endpoint of vendorA.'),
+  },
+  { rules: [exactlyOneOf('regex', 'webhook', 'vendorAModeration')] },
+)
+
+const responseGuard = object(
+  'PromptguardResponse',
+  {
+    response,
+    regex: optional(regex, 'Looks for patterns; what matches is masked.'),
+    webhook: optional(webhook, 'Asks a service.'),
+  },
+  { rules: [exactlyOneOf('regex', 'webhook')] },
+)
+
+const promptGuard = object(
+  'AIPromptGuard',
+  {
+    request: optional(list(requestGuard, { min: 1, max: 8 }), 'Guards of client requests.'),
+    response: optional(list(responseGuard, { min: 1, max: 8 }), 'Guards of provider responses.'),
+  },
+  { rules: [atLeastOneOf('request', 'response')] },
+)
+
 /** Format of the requests on a path. */
 const routeType = choice('RouteType', {
   Completions: 'chat completions (/v1/chat/completions)',
@@ -72,7 +157,7 @@ const routeType = choice('RouteType', {
 })
 export type RouteType = Infer<typeof routeType>
 
-const backendAi = object(
+export const backendAiSchema = object(
   'BackendAI',
   {
     prompt: optional(promptEnrichment, 'Messages added to every chat request.'),
@@ -92,7 +177,7 @@ const backendAi = object(
     ),
     routes: optional(
       map(routeType, { max: 256 }),
-      'Endings of URL paths (* for any) and the format of their requests; the longest that fits counts. All are Completions where unset.',
+      'Endings of URL paths (* for any) and the format of their requests; the longest that fits counts. All are Completions if not set.',
     ),
   },
   {
@@ -109,11 +194,4 @@ const backendAi = object(
     ],
   },
 )
-export type BackendAiSpec = Infer<typeof backendAi>
-
-export const backendAiField = sectionField({
-  section: 'backend',
-  field: 'ai',
-  schema: backendAi,
-  doc: 'Settings for language models; in force on backends of type ai only.',
-})
+export type BackendAiSpec = Infer<typeof backendAiSchema>

@@ -1,17 +1,14 @@
-/** Every vendor of language models, by its neutral name. One line here turns a vendor on. */
-import type { Vendor } from './vendor.ts'
-import { vendorA } from './vendor-a/index.ts'
+/** Every vendor of language models, by its neutral name. A line here enables a vendor. */
+import { modelOnly, type Vendor } from './vendor.ts'
 import { vendorB } from './vendor-b/index.ts'
-import { vendorC } from './vendor-c/index.ts'
-import { vendorD } from './vendor-d/index.ts'
 import { vendorE } from './vendor-e/index.ts'
 import { vendorF } from './vendor-f/index.ts'
 
 export const vendors = {
-  vendorA,
+  vendorA: modelOnly('VendorAConfig', 'Vendor A.', () => import('./vendor-a/provider.ts')),
   vendorB,
-  vendorC,
-  vendorD,
+  vendorC: modelOnly('VendorCConfig', 'Vendor C.', () => import('./vendor-c/provider.ts')),
+  vendorD: modelOnly('VendorDConfig', 'Vendor D.', () => import('./vendor-d/provider.ts')),
   vendorE,
   vendorF,
 } as const satisfies Readonly<Record<string, Vendor>>

@@ -1,83 +1,74 @@
-/** What a provider is: where it listens, which formats it takes on which paths, what its calls need. */
+/** The contract of a provider: its host, the formats and paths of its API, and its headers. */
 import { credentialsOf } from '../../../auth/authorization-header.ts'
+import type { KeyPlaces } from '../../../auth/vendor-keys.ts'
 import type { HeaderFields } from '../../../exchange/exchange.ts'
 import type { SigningScope } from '../../../exchange/forwarding.ts'
 import type { ProviderConfig } from '../../../model/model-providers.ts'
+import type { ProviderFormat } from '../chat.ts'
 import type { CloudCredentials } from '../credentials/default-credentials.ts'
 import type { CachingPolicy } from '../formats/converse/caching.ts'
 import type { ConverseOptions } from '../formats/converse/write-request.ts'
 import type { JsonObject } from '../json.ts'
 import type { RouteType } from '../policy/schema.ts'
-import type { ProviderFormat } from '../provider-formats.ts'
 
 export type { ProviderConfig } from '../../../model/model-providers.ts'
 
-/** Route types whose requests are looked into. */
+/** Route types whose requests the gateway reads. */
 export type ReadRouteType = Exclude<RouteType, 'Models' | 'Passthrough' | 'Realtime'>
 
-/** How one request is served by one provider. */
+/** How one provider serves one request. */
 export type Plan =
-  /** The provider speaks the client's format: the body goes out as it is, but for `change`. */
+  /** The provider has the client's format, so the body is not translated; `change` may modify it. */
   | { readonly kind: 'native'; readonly path: string; change?(body: JsonObject): JsonObject }
-  /** A conversation is translated. */
+  /** The conversation is translated to `format`. */
   | {
       readonly kind: 'translated'
       readonly path: string
       readonly format: ProviderFormat
       change?(body: JsonObject): JsonObject
     }
-  /** Embeddings in a format of the provider's own. */
+  /** Embeddings in the provider's own format. */
   | { readonly kind: 'embeddings'; readonly path: string; readonly format: 'predict' | 'invoke' }
-  /** Tokens are counted by the provider, in a format of its own. */
+  /** The provider counts the tokens; request and answer are in its own format. */
   | { readonly kind: 'invoke-count'; readonly path: string }
-  /** Tokens are counted here. */
+  /** The gateway counts tokens. */
   | { readonly kind: 'local-count' }
 
-/** Where SDKs of the vendor put the key of a client. */
-interface KeyPlaces {
-  /** In lower case. */
-  readonly header: string
-  /** A query parameter that carries the same. */
-  readonly parameter?: string
-  /** Realtime sessions from browsers offer it as a subprotocol. */
-  readonly isSubprotocol?: true
-}
-
 export interface Provider {
+  /** Header and query parameter in which SDKs of the vendor send the client's key. */
   readonly keyPlaces: KeyPlaces
-  /** Does the token have the form of the vendor's own keys? Absent if they have none. */
+  /** Set if browsers may send the key as a subprotocol of realtime sessions. */
+  readonly takesSubprotocolKey?: true
+  /** Returns true if a token has the form of the vendor's keys. Omitted if the keys have no special form. */
   isOwnKey?(token: string): boolean
-  /** `gen_ai.provider.name`, of OpenTelemetry's semantic conventions. */
+  /** Value of `gen_ai.provider.name` in OpenTelemetry's conventions. */
   readonly systemName: string
-  /** Where the provider itself listens, with TLS, on port 443. */
+  /** The provider's own host, which serves TLS on port 443. */
   defaultHost(config: ProviderConfig): string
   /**
-   * `model`: the one that will be asked, after aliases.
-   * @throws LlmError 400 where the provider has no such thing.
+   * Decides how the provider serves a request; `model` is the model after aliases are resolved.
+   * @throws LlmError 400 if the provider does not support the request.
    */
   plan(route: ReadRouteType, model: string, config: ProviderConfig, isStream: boolean): Plan
-  /** Path and query of realtime sessions; absent where the provider has none. */
+  /** Path and query of realtime sessions; omitted if the provider has no such sessions. */
   realtimePath?(config: ProviderConfig): string
-  /** Where the provider lists its models in vendorA's format, or its own; absent where it does not. */
+  /** The path of the provider's list of models, in vendor A's format or its own. */
   modelsPath?(config: ProviderConfig): string | undefined
-  /** What requests are signed for, where the provider wants signatures. */
+  /** The signing scope; omitted if the provider does not require signed requests. */
   signingScope?(config: ProviderConfig): SigningScope
-  /**
-   * Puts credentials where the provider looks for them, and adds what every call needs. `path`: as
-   * it will be sent.
-   */
+  /** Moves credentials to the provider's header and adds required headers; `path` is the path as sent. */
   adaptHeaders(headers: HeaderFields, path: string): void
-  /** What translated requests say besides the conversation. `headers`: of the client. */
+  /** Settings for translated requests in addition to the conversation; `headers` are those of the client. */
   requestOptions?(
     config: ProviderConfig,
     caching: CachingPolicy | undefined,
     headers: HeaderFields,
   ): ConverseOptions
-  /** For backends without `auth`. If omitted, the vendor only takes keys of its own. */
+  /** Credentials for backends without `auth`. Omitted if the vendor accepts only its own keys. */
   readonly cloudCredentials?: CloudCredentials
 }
 
-/** The token of `Authorization: Bearer`; undefined where there is none, or no telling which. */
+/** Returns the token of `Authorization: Bearer`; undefined if there is none or more than one. */
 export function bearerToken(headers: HeaderFields): string | undefined {
   const token = credentialsOf(headers, 'bearer')
   return typeof token === 'string' ? token : undefined

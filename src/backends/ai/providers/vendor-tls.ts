@@ -1,15 +1,15 @@
-/** TLS as vendors' own endpoints are spoken to: by the authorities that the machine trusts. */
+/** TLS settings for the vendors' own hosts: certificates are verified with the machine's CA certificates. */
 import type { TlsSettings } from '../../../exchange/connection.ts'
 import { settingsOf } from '../../../policies/backend-simple/tls/apply.ts'
 
 let settings: TlsSettings | undefined
 
-const none = (): never => {
+const noSecret = (): never => {
   throw new Error('TLS of vendors needs no secret')
 }
 
-/** Made when first asked for: reading the machine's authorities takes time. */
+/** Creates the settings at the first call, because reading the machine's CA certificates takes time. */
 export function vendorTls(): TlsSettings {
-  settings ??= settingsOf({ verify: 'full' }, { value: none })
+  settings ??= settingsOf({ verify: 'full' }, { value: noSecret })
   return settings
 }

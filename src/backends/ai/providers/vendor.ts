@@ -1,13 +1,13 @@
 /**
- * The contract of a vendor of language models, told once. A vendor is one folder, whose `index.ts`
- * exports this, and one line in the table of `providers/index.ts`.
+ * The contract of a vendor of language models. A vendor is one folder and one line in the table of
+ * `providers/index.ts`.
  *
  *   config     what users may write below the vendor's name (control plane, CRDs, validation); its
  *              fields are those of `ProviderConfig`, which is what the proxy receives
- *   provider   how the vendor is called; only proxies load it, at start
+ *   provider   how to call the vendor; only proxies load it, at start
  */
 import type { ProviderConfig } from '../../../model/model-providers.ts'
-import { object, optional, type Property, type Schema } from '../../../schema/field.ts'
+import { object, optional, type Property } from '../../../schema/field.ts'
 import { shortString } from '../../../schema/strings.ts'
 import type { Provider } from './provider.ts'
 
@@ -16,12 +16,14 @@ export interface Vendor {
   provider(): Promise<{ readonly default: Provider }>
 }
 
-/** The field by which most vendors let users settle the model. */
+/** The field that sets the model, which most vendors have. */
 export const model = optional(
   shortString,
-  'Model that is asked for, whatever the request says; the model of the request where unset.',
+  'Model that is asked for, whatever the request says; the model of the request if not set.',
 )
 
-/** The config of a vendor that has nothing else to settle. */
-export const modelOnly = (name: string): Schema<{ readonly model?: string }> =>
-  object(name, { model })
+/** Defines a vendor whose only field is `model`; `name` is the name of its config in the API. */
+export const modelOnly = (name: string, doc: string, provider: Vendor['provider']) => ({
+  config: optional(object(name, { model }), doc),
+  provider,
+})

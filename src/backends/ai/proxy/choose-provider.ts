@@ -1,9 +1,9 @@
-/** From a backend of language models to one provider, and what is learned of providers. */
+/** Chooses the provider for an attempt, and derives the provider's health from its response. */
 import { isIP } from 'node:net'
 import type { ServerExchange } from '../../../engine/contracts/requests.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import type { FieldPair, ResponseHead } from '../../../exchange/exchange.ts'
-import { forwardingFacts } from '../../../exchange/forwarding.ts'
+import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
@@ -16,18 +16,18 @@ import type { ModelCall } from './model-call.ts'
 import { chooseProvider, type ModelBackend, type ProviderEndpoint } from './model-providers.ts'
 import { retryHintMs } from './retry-hint.ts'
 
-/** Sets the destination of the request; a later attempt asks a provider that was not asked yet. */
+/** Sets the destination of the next attempt: a provider that was not tried yet, if there is one. */
 export function resolveProvider(
-  context: RequestContext,
   call: ModelCall,
   { random, resolver }: GatewayRuntime,
   backend: ModelBackend,
 ): undefined | Promise<undefined> {
+  const { context } = call
   const { exchange, placement } = context
   if (placement === undefined) throw new GatewayError('no_backends')
   let provider = chooseProvider(backend.groups, call.tried, { random, now })
   if (provider === undefined) {
-    // Everybody was asked, and a retry policy wants it once more.
+    // All providers were tried, and a retry policy requires another attempt.
     call.tried.clear()
     call.unsuited = 0
     provider = chooseProvider(backend.groups, call.tried, { random, now })
@@ -49,30 +49,24 @@ export function resolveProvider(
   }
   const found = resolver.hosts.endpoints(host, port)
   if (!(found instanceof Promise)) return aimAt(found)
-  // If the name does not resolve, connecting fails, and the next provider is tried as after any failure.
+  // If the name does not resolve, connecting fails, and the next provider is tried.
   return found.then(aimAt, () => aim(context, provider, access, undefined))
 }
 
-/** An address of a provider's name, and all of them. */
-interface FoundName {
-  readonly first: UpstreamEndpoint
-  readonly found: NameEndpoints
-}
-
-/** For `passthrough`; each attempt has its own vendor. */
-function offerCredential({ facts }: ServerExchange, credential: FieldPair | undefined): void {
-  if (credential === undefined) facts.delete(forwardingFacts.clientCredential)
-  else facts.set(forwardingFacts.clientCredential, credential)
+/** Sets the client's credential for `passthrough`, because the vendor may differ between attempts. */
+function offerCredential({ extensions }: ServerExchange, credential: FieldPair | undefined): void {
+  if (credential === undefined) extensions.delete(forwardingExtensions.clientCredential)
+  else extensions.set(forwardingExtensions.clientCredential, credential)
 }
 
 function aim(
   context: RequestContext,
   { host, port, address, endpoint }: ProviderEndpoint,
   { profiles, policies, steps }: BackendAccess,
-  name: FoundName | undefined,
+  name: { readonly first: UpstreamEndpoint; readonly found: NameEndpoints } | undefined,
 ): undefined {
   const profile = profiles.of(host)
-  // Unless policies say otherwise, providers are spoken to in HTTP/1.1.
+  // The default protocol of providers is HTTP/1.1; policies may choose another.
   const version = upstreamVersion(policies.connection, context.exchange.request, '1.1')
   const race = name && profile.race(name.found, version)
   context.destination = {
@@ -86,28 +80,19 @@ function aim(
   }
 }
 
-/** Most backends have one provider, and most routes no retries: their heads need not be kept. */
-export function mayRepeat({ exchange }: RequestContext, { groups }: ModelBackend): boolean {
-  if (exchange.facts.has(forwardingFacts.retry)) return true
-  return groups.length > 1 || (groups[0]?.length ?? 0) > 1
-}
+export const hasUntriedProvider = ({ backend, tried }: ModelCall): boolean =>
+  backend?.groups.flat().some((one) => !tried.has(one)) ?? false
 
-export function hasUntriedProvider(call: ModelCall, backend: ModelBackend | undefined): boolean {
-  return backend?.groups.flat().some((one) => !call.tried.has(one)) ?? false
-}
+/** Returns true if the provider failed, so that another one may succeed. */
+export const isProviderFailure = (status: number): boolean => status === 429 || status >= 500
 
-/** Did the provider fail, so that another one is worth a try? */
-export function isProviderFailure(status: number): boolean {
-  return status === 429 || status >= 500
-}
-
-/** Providers have no health checks: one that is out of order or out of quota is ejected at once. */
+/** Providers have no health checks, so a provider that fails or is out of quota is ejected at once. */
 export function providerOutcome(
   result: ResponseHead | GatewayError,
   latencyMs: number,
 ): AttemptOutcome {
   if (result instanceof GatewayError) {
-    // A slow provider is reachable: that counts like a bad answer.
+    // A provider that is too slow is reachable, so the attempt counts as a failed answer.
     const isSlow = result.code === 'route_timeout'
     return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
   }

@@ -1,6 +1,6 @@
 /**
- * What a client of a model has sent as credentials. It is taken off the request once, before anything
- * is sent to a provider or a mirror, so that no vendor and no attempt sees what was not meant for it.
+ * The credentials that the client of a model sent. They are removed from the request once, before
+ * it goes to a provider or a mirror, so that no vendor gets credentials meant for another one.
  */
 import { credentialsOf } from '../../../auth/authorization-header.ts'
 import { isKeyParameter, takeSubprotocolKey } from '../../../auth/vendor-keys.ts'
@@ -16,7 +16,7 @@ export class ClientCredentials {
   readonly #parameters: readonly FieldPair[]
   readonly #subprotocolKey: string | undefined
 
-  /** Takes them off the request. Credentials that policies and filters have set stay. */
+  /** Removes the credentials from the request. Credentials set by policies and filters are kept. */
   constructor(exchange: ServerExchange) {
     const { request } = exchange
     this.#fields = new FieldPairs(exchange.takeFields(isCredentialName))
@@ -24,29 +24,32 @@ export class ClientCredentials {
     this.#parameters = takeParameters(request)
   }
 
-  /** Values of a header of that name. */
+  /** Returns the values of a header that was removed from the request. */
   getAll(name: string): string[] {
     return this.#fields.getAll(name)
   }
 
   /**
-   * The header by which `passthrough` gives a vendor its own credential back, and no other's. A bearer
-   * token may be anybody's: it goes to a vendor that takes keys elsewhere only if the backend has no
-   * other vendor, or if it has the form of the vendor's keys. Undefined if there is none, or several.
+   * Returns the header in which `passthrough` sends a vendor its own credential; undefined if there is no
+   * credential or more than one. A bearer token may belong to any vendor: a vendor whose keys have
+   * another header gets it only if the backend has no other vendor, or if the token has the form of the
+   * vendor's keys.
    */
-  ofVendor({ keyPlaces, isOwnKey }: Provider, isOnlyVendor: boolean): FieldPair | undefined {
-    const { header, parameter, isSubprotocol } = keyPlaces
+  ofVendor(vendor: Provider, isOnlyVendor: boolean): FieldPair | undefined {
+    const { header, parameter } = vendor.keyPlaces
     const own = this.getAll(header)
     const [value] = own
     if (value !== undefined) return own.length === 1 ? [header, value] : undefined
-    if (isSubprotocol && this.#subprotocolKey !== undefined) {
+    if (vendor.takesSubprotocolKey && this.#subprotocolKey !== undefined) {
       return ['authorization', `Bearer ${this.#subprotocolKey}`]
     }
     const given = this.#parameters.filter(([name]) => name === parameter)
     if (given.length > 0) return given.length === 1 ? given[0] && [header, given[0][1]] : undefined
     const token = credentialsOf(this.#fields, 'bearer')
     if (typeof token !== 'string') return undefined
-    return isOnlyVendor || isOwnKey?.(token) ? ['authorization', `Bearer ${token}`] : undefined
+    return isOnlyVendor || vendor.isOwnKey?.(token)
+      ? ['authorization', `Bearer ${token}`]
+      : undefined
   }
 }
 

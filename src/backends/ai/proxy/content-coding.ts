@@ -1,4 +1,4 @@
-/** Content codings of bodies (RFC 9110 8.4.1). */
+/** Decodes content codings of bodies (RFC 9110 8.4.1). */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, type InputType, inflate, zstdDecompress } from 'node:zlib'
 import { LlmError } from '../llm-error.ts'
@@ -13,24 +13,24 @@ const decoders: Readonly<Record<string, Decompress>> = {
   zstd: promisify(zstdDecompress) as Decompress,
 }
 
-/** Statuses of what can go wrong, by whose body it is. */
-interface DecodingStatuses {
-  readonly unknown: number
-  readonly damaged: number
-  readonly tooLarge: number
+/** HTTP status of each error, by the author of the body. */
+const statusByAuthor = {
+  client: { unknown: 415, damaged: 400, tooLarge: 413 },
+  provider: { unknown: 502, damaged: 502, tooLarge: 502 },
 }
 
-/** @throws LlmError with one of the statuses. */
+/** @throws LlmError if a coding is unknown, the body is damaged, or the decoded body exceeds `limit`. */
 export async function decodeBody(
   bytes: Uint8Array,
   coding: string | undefined,
   limit: number,
-  { unknown, damaged, tooLarge }: DecodingStatuses,
+  author: keyof typeof statusByAuthor,
 ): Promise<Uint8Array> {
   const names = (coding ?? '')
     .split(',')
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== '' && name !== 'identity')
+  const { unknown, damaged, tooLarge } = statusByAuthor[author]
   let decoded = bytes
   for (const name of names.reverse()) {
     const decode = Object.hasOwn(decoders, name) ? decoders[name] : undefined

@@ -1,11 +1,27 @@
-/** GatewayBackends of language models. */
+/** The backend kind of language models, and the steps of a request to such a backend. */
+import { GatewayError } from '../../../errors/index.ts'
+import { backendPolicies } from '../../../proxy/config/placement.ts'
+import type { ConfigStore } from '../../../proxy/config/store.ts'
+import type { AttemptDescription, BackendCall } from '../../../proxy/request/backend-call.ts'
 import { type BackendKind, CompiledBackends } from '../../../proxy/request/backend-kind.ts'
+import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
+import { nameRetry } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import { AiCall } from './ai-call.ts'
-import { routeTypesOf } from './model-call.ts'
+import type { Ejection } from '../../../proxy/telemetry/types.ts'
+import { now } from '../../../proxy/upstream/choose.ts'
+import {
+  hasUntriedProvider,
+  isProviderFailure,
+  providerOutcome,
+  resolveProvider,
+} from './choose-provider.ts'
+import { ModelCall, operations, routeTypesOf } from './model-call.ts'
+import { finishModelCall } from './model-details.ts'
 import { compileProviders, type ModelBackend } from './model-providers.ts'
+import { ModelRecord } from './model-record.ts'
 import { errorWriterFor } from './own-answers.ts'
-import { warmCredentials } from './warm-credentials.ts'
+import { prepareModelRequest } from './prepare.ts'
+import { receiveAnswer } from './receive.ts'
 
 export function aiKind(runtime: GatewayRuntime): BackendKind {
   const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, { groups }, before) =>
@@ -18,7 +34,8 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     takesVendorKeys: true,
     set: backends.set,
     remove: backends.remove,
-    begin: (context, { name }) => new AiCall(context, runtime, () => backends.find(name)),
+    begin: (context, { name }) =>
+      new AiCall(new ModelCall(context, () => backends.find(name)), runtime),
     errorWriter(context, placement, { name }) {
       const provider = backends.find(name)?.groups[0]?.[0]
       const access = provider && placement?.backend(provider.named, () => provider.part)
@@ -29,5 +46,100 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
       const backend = backends.find(`${namespace}/${name}`)
       if (backend !== undefined) warmCredentials(backend, runtime.config)
     },
+  }
+}
+
+/** Fetches cloud credentials in advance, unless policies of the backend itself set other credentials. */
+function warmCredentials({ groups }: ModelBackend, { policies }: ConfigStore): void {
+  for (const { credentials, named, part } of groups.flat()) {
+    if (credentials === undefined) continue
+    const { connection } = backendPolicies(policies, [], named, part)
+    if (connection.credentials === undefined) credentials.prepare()
+  }
+}
+
+/** The steps that the proxy runs for one request, whose state is in `ModelCall`. */
+class AiCall implements BackendCall {
+  readonly #call: ModelCall
+  readonly #runtime: GatewayRuntime
+  #isResolved = false
+  record: ModelRecord | undefined
+
+  constructor(call: ModelCall, runtime: GatewayRuntime) {
+    this.#call = call
+    this.#runtime = runtime
+  }
+
+  resolve(): undefined | Promise<undefined> {
+    const { backend, context } = this.#call
+    if (backend === undefined) throw new GatewayError('service_not_found')
+    if (this.#isResolved) {
+      this.#call.restoreHead()
+      nameRetry(context)
+    }
+    this.#isResolved = true
+    return resolveProvider(this.#call, this.#runtime, backend)
+  }
+
+  prepare() {
+    return prepareModelRequest(this.#call)
+  }
+
+  /** Moves credentials, because vendors expect them in different headers. */
+  adaptHeaders(): void {
+    const { headers, path } = this.#call.context.exchange.request
+    this.#call.provider?.vendor.adaptHeaders(headers, path)
+  }
+
+  hasAnother(failure: number | GatewayError): boolean {
+    if (typeof failure === 'number' && !isProviderFailure(failure)) return false
+    if (!this.#call.canTryMore || !this.#call.context.exchange.isReplayable) return false
+    return hasUntriedProvider(this.#call)
+  }
+
+  readonly outcomeOf = providerOutcome
+
+  ejection(reason: string): Ejection | undefined {
+    const { provider, context } = this.#call
+    if (provider === undefined) return undefined
+    const { host, port, endpoint } = provider
+    return {
+      backend: context.backend?.label ?? 'unknown',
+      provider: provider.provider.name ?? `${host}:${port}`,
+      reason,
+      isOver: () => !endpoint.isEjected(now),
+    }
+  }
+
+  receive() {
+    return receiveAnswer(this.#call)
+  }
+
+  errorWriter(): ErrorWriter | undefined {
+    const { route, routeTypes, context } = this.#call
+    return errorWriterFor(
+      route ?? routeTypes.typeOf(context.exchange.request.path) ?? 'Completions',
+    )
+  }
+
+  /** Describes an attempt by OpenTelemetry's conventions for calls of language models. */
+  describeAttempt(): AttemptDescription | undefined {
+    const { request, provider } = this.#call
+    if (request === undefined || provider === undefined) return undefined
+    const operation = operations[request.route]
+    return {
+      name: `${operation} ${request.model}`,
+      attributes: [
+        ['gen_ai.operation.name', operation],
+        ['gen_ai.provider.name', provider.vendor.systemName],
+        ['gen_ai.request.model', request.model],
+        ['server.address', provider.host],
+        ['server.port', BigInt(provider.port)],
+      ],
+    }
+  }
+
+  finish(): void {
+    this.record = new ModelRecord(finishModelCall(this.#call))
   }
 }

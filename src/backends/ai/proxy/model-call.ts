@@ -1,67 +1,87 @@
-/** What the data plane knows of one request to a language model, over all its attempts. */
-import type { ServerExchange } from '../../../engine/contracts/requests.ts'
+/** The state of one request to a language model, across all its attempts. */
 import type { RequestHead } from '../../../exchange/exchange.ts'
+import { forwardingExtensions } from '../../../exchange/forwarding.ts'
+import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
+import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { laterUsage } from '../chat.ts'
-import type { GuardCheck } from '../guards/guard-check.ts'
+import type { GuardCheck } from '../guards/guard-call.ts'
 import type { JsonObject } from '../json.ts'
+import { AiStep } from '../policy/apply.ts'
 import type { RouteType } from '../policy/schema.ts'
-import { AiStep } from '../policy/step.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 import { defaultRouteTypes, type RouteTypes } from '../request/route-type.ts'
+import type { ModelOutput } from '../serve/model-output.ts'
 import type { OutgoingRequest } from '../serve/request.ts'
-import type { Said } from '../serve/said.ts'
-import type { AnswerFacts } from '../serve/usage.ts'
+import type { AnswerDetails } from '../serve/usage.ts'
 import { ClientCredentials } from './client-credentials.ts'
-import type { ProviderEndpoint } from './model-providers.ts'
+import type { ModelBackend, ProviderEndpoint } from './model-providers.ts'
 
-/** Providers that one request asks at most. */
-const mostAttempts = 8
+/** Maximum number of providers that one request is sent to. */
+const maxAttempts = 8
+
+type HeadCopy = Pick<RequestHead, 'method' | 'authority' | 'path' | 'query'> & {
+  readonly headers: readonly (readonly [string, string])[]
+}
 
 export class ModelCall {
-  /** What the client has sent as credentials; the request no longer has it. */
+  readonly context: RequestContext
+  readonly #find: () => ModelBackend | undefined
+  /** The credentials of the client, which were removed from the request. */
   readonly credentials: ClientCredentials
-  /** The head before anything was done for a provider: every attempt begins with it. */
+  /** The original request head, which each attempt starts from; undefined if there is only one attempt. */
   readonly #head: HeadCopy | undefined
-  /** Asked already, in this order. */
+  /** The providers that were chosen, in order. */
   readonly tried = new Set<ProviderEndpoint>()
-  /** How many of those could not carry the request, so that nothing was sent to them. */
+  /** Number of tried providers that do not support the request, so that nothing was sent to them. */
   unsuited = 0
   provider: ProviderEndpoint | undefined
   #access: BackendAccess | undefined
   route: RouteType | undefined
-  /** The body as the client sent it, decoded. */
+  /** The decoded body of the client. */
   clientBytes: Uint8Array | undefined
+  /** The parsed `clientBytes`. */
   clientBody: JsonObject | undefined
-  /** What is asked, in the client's format, as guards have left it; undefined until that is known. */
-  asked: AskedOfModel | undefined
-  /** Expressions can ask about it. */
+  /** The request in the client's format after guards; undefined until then. */
+  request: ModelRequest | undefined
+  /** True if the details are available to expressions. */
   isDescribed = false
-  /** What was sent; undefined for what is not looked into. */
+  /** The request to the provider; undefined for route types whose requests the gateway does not read. */
   outgoing: OutgoingRequest | undefined
-  /** What request guards have made of the body, for requests under this policy. */
+  /** The result of the request guards, reused for providers with the same policy. */
   guarded: GuardedBody | undefined
   /** Decisions of guards, in order. */
   readonly checks: GuardCheck[] = []
-  /** The answer on its way; holds memory of the core. */
+  /** The transform of a streamed answer; it holds memory of the core. */
   stream: { dispose(): void } | undefined
-  /** What the model has said; undefined where nobody writes it down. */
-  said: Said | undefined
-  facts: AnswerFacts = {}
-  /** Bytes of content that came after the provider last told what was used. */
+  /** The texts and tool calls of the answer; undefined if they are not recorded. */
+  output: ModelOutput | undefined
+  details: AnswerDetails = {}
+  /** Bytes of content that arrived after the provider's last usage report. */
   uncountedBytes = 0
-  /** Of the first piece of the answer and of the last, in milliseconds of `performance.now()`. */
+  /** Time of the first piece of content, in milliseconds of `performance.now()`. */
   firstContentAt: number | undefined
+  /** Time of the last piece of content, in milliseconds of `performance.now()`. */
   lastContentAt: number | undefined
 
-  /** `mayRepeat`: there may be another attempt; without it none is made. */
-  constructor(exchange: ServerExchange, mayRepeat: boolean) {
+  /** `find` returns the backend with its current configuration. */
+  constructor(context: RequestContext, find: () => ModelBackend | undefined) {
+    this.context = context
+    this.#find = find
+    const { exchange } = context
+    // Logs and token limits use the request as the client sent it, with its credentials.
+    context.keepOriginal()
+    tokenLimitsOf(exchange)?.note(exchange)
     this.credentials = new ClientCredentials(exchange)
-    this.#head = mayRepeat ? copyHead(exchange.request) : undefined
+    if (mayRepeat(context, find())) this.#head = copyHead(exchange.request)
   }
 
-  /** What holds for the provider that is being asked. */
+  get backend(): ModelBackend | undefined {
+    return this.#find()
+  }
+
+  /** The policies for the current provider. The call retains the AI policy among them until it ends. */
   get access(): BackendAccess | undefined {
     return this.#access
   }
@@ -73,13 +93,13 @@ export class ModelCall {
     before?.release()
   }
 
-  /** The exchange is over, however it ended: memory of the core is given back. */
+  /** Called at the end of the exchange; releases memory of the core. */
   end(): void {
     this.stream?.dispose()
     this.access = undefined
   }
 
-  /** Settings of the provider that is being asked. */
+  /** The AI settings for the current provider. */
   get policy(): AiStep | undefined {
     return aiStepOf(this.#access)
   }
@@ -88,42 +108,61 @@ export class ModelCall {
     return routeTypesOf(this.#access)
   }
 
-  /** The head can be brought back to what it was before the first provider. */
+  /** True if `restoreHead` can undo the changes for a provider. */
   get canRestore(): boolean {
     return this.#head !== undefined
   }
 
   get canTryMore(): boolean {
-    return this.canRestore && this.tried.size - this.unsuited < mostAttempts
+    return this.canRestore && this.tried.size - this.unsuited < maxAttempts
   }
 
-  /** What was made of the head for the provider before is undone. */
-  restore(request: RequestHead): void {
-    if (this.#head !== undefined) restoreHead(request, this.#head)
+  /** Undoes the changes to the request head for the previous provider. */
+  restoreHead(): void {
+    if (this.#head === undefined) return
+    const { request } = this.context.exchange
+    const { headers, ...fields } = this.#head
+    for (const [name] of [...request.headers.entries()]) request.headers.remove(name)
+    for (const [name, value] of headers) request.headers.add(name, value)
+    Object.assign(request, fields)
   }
 
-  /** A piece of the answer's content has come. */
-  hear(piece: string): void {
+  /** Replaces path and query if the provider has a `path`. */
+  overridePath(): boolean {
+    const path = this.provider?.provider.path
+    if (path === undefined) return false
+    const { request } = this.context.exchange
+    const [only = '', ...query] = path.split('?')
+    request.path = only.startsWith('/') ? only : `/${only}`
+    request.query = query.length === 0 ? undefined : query.join('?')
+    return true
+  }
+
+  /** Records the arrival of a piece of the answer's content. */
+  noteContent(piece: string): void {
     this.lastContentAt = now()
     this.firstContentAt ??= this.lastContentAt
     this.uncountedBytes += Buffer.byteLength(piece)
   }
 
-  learn(facts: AnswerFacts): void {
-    if (facts.usage !== undefined) this.uncountedBytes = 0
-    const usage = facts.usage && laterUsage(this.facts.usage, facts.usage)
-    this.facts = { ...this.facts, ...facts, ...(usage && { usage }) }
+  addDetails(details: AnswerDetails): void {
+    if (details.usage !== undefined) this.uncountedBytes = 0
+    const usage = details.usage && laterUsage(this.details.usage, details.usage)
+    this.details = { ...this.details, ...details, ...(usage && { usage }) }
   }
 }
+
+/** Query parameter with vendor B's API version, which vendor B's SDK sends to every provider. */
+export const apiVersion = 'api-version'
 
 const aiStepOf = (access: BackendAccess | undefined): AiStep | undefined =>
   access?.policies.steps.find((step): step is AiStep => step instanceof AiStep)
 
-/** What the policies of a provider say about paths. */
+/** Returns the route types of paths that the policies of a provider define. */
 export const routeTypesOf = (access: BackendAccess | undefined): RouteTypes =>
   aiStepOf(access)?.routeTypes ?? defaultRouteTypes
 
-interface AskedOfModel {
+interface ModelRequest {
   readonly route: ReadRouteType
   readonly model: string
   readonly isStream: boolean
@@ -133,41 +172,26 @@ interface AskedOfModel {
 interface GuardedBody {
   readonly policy: AiStep | undefined
   readonly route: ReadRouteType
-  /** Undefined: they have changed nothing. */
+  /** Undefined if the guards changed nothing. */
   readonly body: JsonObject | undefined
 }
 
-interface HeadCopy {
-  readonly method: string
-  readonly authority: string
-  readonly path: string
-  readonly query: string | undefined
-  readonly headers: readonly (readonly [string, string])[]
+/** Returns true if there may be several attempts. This is rare, so most request heads are not copied. */
+function mayRepeat({ exchange }: RequestContext, backend: ModelBackend | undefined): boolean {
+  const groups = backend?.groups ?? []
+  const hasSeveral = groups.length > 1 || (groups[0]?.length ?? 0) > 1
+  return hasSeveral || exchange.extensions.has(forwardingExtensions.retry)
 }
 
 function copyHead({ method, authority, path, query, headers }: RequestHead): HeadCopy {
   return { method, authority, path, query, headers: [...headers.entries()] }
 }
 
-function restoreHead(request: RequestHead, copy: HeadCopy): void {
-  const { headers } = request
-  for (const [name] of [...headers.entries()]) headers.remove(name)
-  for (const [name, value] of copy.headers) headers.add(name, value)
-  request.method = copy.method
-  request.path = copy.path
-  request.query = copy.query
-  request.authority = copy.authority
-}
-
-const operations = {
+/** Operation names for telemetry; those that OpenTelemetry's conventions define have the same name there. */
+export const operations = {
   Completions: 'chat',
   Messages: 'chat',
   Responses: 'chat',
   Embeddings: 'embeddings',
   VendorCTokenCount: 'count_tokens',
-} as const
-
-/** By the names that OpenTelemetry has for them, where it has any. */
-export function operationOf(route: ReadRouteType): (typeof operations)[ReadRouteType] {
-  return operations[route]
-}
+} as const satisfies Readonly<Record<ReadRouteType, string>>

@@ -1,5 +1,4 @@
-/** Providers of language models: where they are, what is known of each, and which one is asked. */
-
+/** Providers of language models: their addresses, their state, and the choice among them. */
 import { bareHost } from '../../../base/bare-host.ts'
 import type { UpstreamAddress } from '../../../engine/sockets/upstream-address.ts'
 import type { ModelProvider, ProviderGroup } from '../../../model/model-providers.ts'
@@ -10,36 +9,49 @@ import { splitAuthority } from '../../../proxy/upstream/authority.ts'
 import { betterOfTwo, type Chance } from '../../../proxy/upstream/choose.ts'
 import { plainAddress, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import type { DefaultCredentials } from '../credentials/default-credentials.ts'
-import { providerOf } from '../providers/loaded.ts'
+import { vendorNames, vendors } from '../providers/index.ts'
 import type { Provider } from '../providers/provider.ts'
 import { vendorTls } from '../providers/vendor-tls.ts'
 
-/** One provider of a backend. Lives as long as the provider stays what it is, with what it learned. */
+/** One provider of a backend, with its state. Replaced if its configuration changes. */
 export interface ProviderEndpoint {
   readonly provider: ModelProvider
   readonly vendor: Provider
-  /** Without brackets. */
+  /** Host name or IP address, without brackets. */
   readonly host: string
   readonly port: number
   readonly address: UpstreamAddress
   readonly endpoint: UpstreamEndpoint
-  /** By which policies are merged; one for each provider. */
+  /** Key for merging policies; each provider has its own. */
   readonly named: NamedTarget
   readonly part: BackendPart
-  /** Of the cloud, where no policy has any. */
+  /** Credentials of the cloud, which are available if no policy sets credentials. */
   readonly credentials: DefaultCredentials | undefined
 }
 
 export interface ModelBackend {
-  /** By priority. */
+  /** Groups of providers, highest priority first. */
   readonly groups: readonly (readonly ProviderEndpoint[])[]
-  /** All providers are of the same vendor. */
+  /** True if all providers are of the same vendor. */
   readonly hasOneVendor: boolean
 }
 
 const defaultPort = 443
 
-/** `before`: what the backend was; providers that have not changed keep what is known of them. */
+const providerByVendor: ReadonlyMap<string, Provider> = new Map(
+  await Promise.all(
+    vendorNames.map(async (name) => [name, (await vendors[name].provider()).default] as const),
+  ),
+)
+
+/** `vendor` is a key of the table, because backends with other vendors are rejected on receipt. */
+function providerOf(vendor: string): Provider {
+  const provider = providerByVendor.get(vendor)
+  if (provider === undefined) throw new Error(`unknown vendor ${vendor}`)
+  return provider
+}
+
+/** `before` is the previous version of the backend; unchanged providers keep their state. */
 export function compileProviders(
   backend: BackendName,
   groups: readonly ProviderGroup[],
@@ -63,12 +75,12 @@ function compileProvider(
 ): ProviderEndpoint {
   const vendor = providerOf(provider.config.vendor)
   const given = provider.host ?? vendor.defaultHost(provider.config)
-  // A host that users configure as the vendor's own may name its port.
+  // The endpoint of a vendor may include a port.
   const { host, port: ownPort } = splitAuthority(given) ?? { host: bareHost(given) }
   const port = provider.port ?? ownPort ?? defaultPort
   const address = plainAddress(host, port)
   const isOwnHost = provider.host === undefined
-  // The vendor's own host never hears a key in clear; another one only where the port says so.
+  // The vendor's own host gets TLS by default; other hosts do only on the default port.
   const isTlsByDefault = isOwnHost || port === defaultPort
   const credentials = vendor.cloudCredentials?.(host, isOwnHost)
   return {
@@ -90,9 +102,9 @@ function compileProvider(
 }
 
 /**
- * The first group with a provider that is in use decides, and in it the better of two. Where none is
- * in use, the best group anyway: trying is better than refusing. `tried`: what this request has asked
- * already; undefined where that is everybody.
+ * Returns the better of two random providers in the first group with a provider that is not ejected. If
+ * all are ejected, uses the first group anyway, because an attempt may succeed. Skips the providers in
+ * `tried`, and returns undefined if no other is left.
  */
 export function chooseProvider(
   groups: ModelBackend['groups'],
@@ -101,8 +113,8 @@ export function chooseProvider(
 ): ProviderEndpoint | undefined {
   const left = groups.map((group) => group.filter((one) => !tried.has(one)))
   for (const group of left) {
-    const used = group.filter(({ endpoint }) => !endpoint.isEjected(chance.now))
-    if (used.length > 0) return better(used, chance)
+    const available = group.filter(({ endpoint }) => !endpoint.isEjected(chance.now))
+    if (available.length > 0) return better(available, chance)
   }
   return better(left.find((group) => group.length > 0) ?? [], chance)
 }

@@ -1,30 +1,30 @@
-/** Fields of a request to a language model, by the names of OpenTelemetry's conventions for them. */
-
+/** Log and span fields of a request to a language model, with OpenTelemetry's names. */
 import type { BackendRecord } from '../../../proxy/telemetry/types.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
-import type { GuardCheck } from '../guards/guard-check.ts'
+import type { GuardCheck } from '../guards/guard-call.ts'
 
-/** What a request to a language model asked for; absent values were not given. */
-export interface ModelParameters {
-  readonly temperature: number | undefined
-  readonly top_p: number | undefined
-  readonly frequency_penalty: number | undefined
-  readonly presence_penalty: number | undefined
-  readonly seed: number | undefined
-  readonly max_tokens: number | undefined
-  readonly encoding_format: string | undefined
-  readonly dimensions: number | undefined
-}
+type ParameterName =
+  | 'temperature'
+  | 'top_p'
+  | 'frequency_penalty'
+  | 'presence_penalty'
+  | 'seed'
+  | 'max_tokens'
+  | 'encoding_format'
+  | 'dimensions'
 
-/** What is known of a request to a language model. */
-export interface ModelFacts {
+/** Parameters of a request; undefined if the request does not set them. */
+export type ModelParameters = Readonly<Record<ParameterName, string | number | undefined>>
+
+/** The details about a request to a language model. */
+export interface ModelDetails {
   readonly operation: 'chat' | 'embeddings' | 'count_tokens' | undefined
   /** The provider name that OpenTelemetry defines, such as `openai`. */
   readonly provider: string | undefined
   readonly requestModel: string | undefined
   readonly responseModel: string | undefined
   readonly usage: Usage | undefined
-  /** Computed only if a log line or span uses them. */
+  /** A function, so that parameters are computed only if a log line or span uses them. */
   readonly parameters: (() => ModelParameters) | undefined
   /** Time from the request to the first token of a streamed response. */
   readonly firstTokenSeconds?: number
@@ -40,22 +40,20 @@ export interface ModelFacts {
 /** The telemetry record of a request to a language model. */
 export class ModelRecord implements BackendRecord {
   readonly protocol = 'llm'
-  readonly facts: ModelFacts
+  readonly details: ModelDetails
 
-  constructor(facts: ModelFacts) {
-    this.facts = facts
+  constructor(details: ModelDetails) {
+    this.details = details
   }
 
   eachField(visit: Parameters<BackendRecord['eachField']>[0]): void {
-    for (const { name, read } of modelFields) visit(name, read(this.facts), false)
+    for (const { name, read } of modelFields) visit(name, read(this.details), false)
   }
 }
 
-type Value = string | number | undefined
-
 interface ModelField {
   readonly name: string
-  readonly read: (facts: ModelFacts) => Value
+  readonly read: (details: ModelDetails) => string | number | undefined
 }
 
 const field = (name: string, read: ModelField['read']): ModelField => ({ name, read })
@@ -89,7 +87,7 @@ const modelFields: readonly ModelField[] = [
   field('gen_ai.server.time_per_output_token', ({ perTokenSeconds }) => rounded(perTokenSeconds)),
 ]
 
-/** Seconds with microseconds. */
+/** Rounds seconds to microseconds. */
 function rounded(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1e6) / 1e6
 }

@@ -1,70 +1,48 @@
-/** Metrics of requests to language models (OpenTelemetry, semantic conventions of generative AI). */
-
+/** Metrics of requests to language models, by OpenTelemetry's conventions for generative AI. */
 import type { ServerExchange } from '../../../engine/contracts/requests.ts'
-import {
-  type MetricName,
-  type MetricsSnapshot,
-  metricDefinitions,
-} from '../../../proxy/telemetry/metric-definitions.ts'
-import { type Label, TimedCounters } from '../../../proxy/telemetry/timed-counters.ts'
+import type { MetricsSnapshot } from '../../../proxy/telemetry/metric-definitions.ts'
+import { type Label, timedCounters } from '../../../proxy/telemetry/timed-counters.ts'
 import type {
+  AccessRecord,
   BackendRecord,
   BackendTelemetry,
   Ejection,
-  RequestFacts,
 } from '../../../proxy/telemetry/types.ts'
 import { inputWithCache } from '../chat.ts'
-import { type ModelFacts, ModelRecord } from './model-record.ts'
+import { type ModelDetails, ModelRecord } from './model-record.ts'
 
-/** Models that have labels of their own; clients may write any name. */
-const mostModels = 200
-const longestName = 128
-/** Stands for all others. */
-const other = '_OTHER'
+/** Maximum number of models with their own label value; clients may send any name. */
+const maxModels = 200
+const maxNameLength = 128
+/** Label value of all other models. */
+const otherModels = '_OTHER'
 
-const countersOf = (
-  name: MetricName,
-  describe: (labels: readonly Label[]) => readonly string[],
-) => {
-  const { buckets } = metricDefinitions[name] as { buckets?: readonly number[] }
-  return new TimedCounters(buckets ?? [], describe)
-}
-
-/** By the labels, joined. */
+/** Counters, by their joined labels. */
 type Counts = Map<string, { readonly labels: readonly string[]; count: number }>
 
 export class ModelTelemetry implements BackendTelemetry {
   readonly #models = new Set<string>()
-  readonly #tokens: TimedCounters
-  readonly #requests: TimedCounters
-  readonly #operations: TimedCounters
-  readonly #firstTokens: TimedCounters
-  readonly #perToken: TimedCounters
+  readonly #tokens = timedCounters('gen_ai_client_token_usage')
+  readonly #requests = timedCounters('gen_ai_server_request_duration')
+  readonly #operations = timedCounters('gen_ai_client_operation_duration')
+  readonly #firstTokens = timedCounters('gen_ai_server_time_to_first_token')
+  readonly #perToken = timedCounters('gen_ai_server_time_per_output_token')
   readonly #checks: Counts = new Map()
   readonly #ejections: Counts = new Map()
   readonly #ejected = new Map<string, Ejection>()
 
-  constructor() {
-    const describe = (labels: readonly Label[]) => labels.map(String)
-    this.#tokens = countersOf('gen_ai_client_token_usage', describe)
-    this.#requests = countersOf('gen_ai_server_request_duration', describe)
-    this.#operations = countersOf('gen_ai_client_operation_duration', describe)
-    this.#firstTokens = countersOf('gen_ai_server_time_to_first_token', describe)
-    this.#perToken = countersOf('gen_ai_server_time_per_output_token', describe)
-  }
-
-  count(record: BackendRecord, exchange: ServerExchange, facts: RequestFacts): void {
+  count(record: BackendRecord, exchange: ServerExchange, access: AccessRecord): void {
     if (!(record instanceof ModelRecord)) return
-    const model = record.facts
+    const model = record.details
     for (const { phase, guard, action } of model.checks) {
       count(this.#checks, [phase, guard, action])
     }
     const { operation, failure, operationSeconds, usage } = model
-    // Who was refused here, and was sent to nobody, is no operation.
+    // A request that was sent to no provider is not an operation.
     if (operation === undefined || operationSeconds === undefined) return
-    const labels = this.#labels(exchange, facts, model)
+    const labels = this.#labels(exchange, access, model)
     const durations = [failure ?? '', ...labels]
-    this.#requests.record(durations, facts.durationMs / 1_000, 0)
+    this.#requests.record(durations, access.durationMs / 1_000, 0)
     this.#operations.record(durations, operationSeconds, 0)
     if (model.firstTokenSeconds !== undefined) {
       this.#firstTokens.record(labels, model.firstTokenSeconds, 0)
@@ -85,18 +63,15 @@ export class ModelTelemetry implements BackendTelemetry {
     this.#ejected.set(`${backend}\n${provider}`, ejection)
   }
 
-  addTo(snapshot: MetricsSnapshot): MetricsSnapshot {
-    const durations = (counters: TimedCounters) =>
-      counters.snapshot().map(({ duration }) => duration)
+  snapshot(): MetricsSnapshot {
     const counts = (all: Counts) =>
       [...all.values()].map(({ labels, count: value }) => ({ labels, values: [value] }))
     return {
-      ...snapshot,
-      gen_ai_client_token_usage: durations(this.#tokens),
-      gen_ai_client_operation_duration: durations(this.#operations),
-      gen_ai_server_request_duration: durations(this.#requests),
-      gen_ai_server_time_to_first_token: durations(this.#firstTokens),
-      gen_ai_server_time_per_output_token: durations(this.#perToken),
+      gen_ai_client_token_usage: this.#tokens.durations(),
+      gen_ai_client_operation_duration: this.#operations.durations(),
+      gen_ai_server_request_duration: this.#requests.durations(),
+      gen_ai_server_time_to_first_token: this.#firstTokens.durations(),
+      gen_ai_server_time_per_output_token: this.#perToken.durations(),
       guardrail_checks_total: counts(this.#checks),
       model_provider_ejections_total: counts(this.#ejections),
       model_provider_ejected: this.#ejectedNow(),
@@ -111,10 +86,10 @@ export class ModelTelemetry implements BackendTelemetry {
     }))
   }
 
-  #labels(exchange: ServerExchange, facts: RequestFacts, model: ModelFacts): Label[] {
+  #labels(exchange: ServerExchange, access: AccessRecord, model: ModelDetails): Label[] {
     const { provider = 'unknown', failure, requestModel, responseModel, operation = '' } = model
     const isKnown = failure === undefined
-    const gateway = facts.gateway ?? 'unknown'
+    const gateway = access.gateway ?? 'unknown'
     return [
       operation,
       provider,
@@ -123,18 +98,18 @@ export class ModelTelemetry implements BackendTelemetry {
       this.#model(responseModel, isKnown),
       `${exchange.port}/${gateway}`,
       gateway,
-      facts.listener ?? 'unknown',
-      facts.route ?? 'unknown',
-      facts.rule ?? 'unknown',
+      access.listener ?? 'unknown',
+      access.route ?? 'unknown',
+      access.rule ?? 'unknown',
     ]
   }
 
-  /** Only models that have answered get a name of their own, and not more than a bounded number. */
+  /** Returns the label of a model. Only a limited number of models that have answered get one. */
   #model(name: string | undefined, isKnown: boolean): string {
     if (name === undefined) return 'unknown'
     if (this.#models.has(name)) return name
-    const isNew = isKnown && this.#models.size < mostModels && name.length <= longestName
-    if (!isNew) return other
+    const isNew = isKnown && this.#models.size < maxModels && name.length <= maxNameLength
+    if (!isNew) return otherModels
     this.#models.add(name)
     return name
   }

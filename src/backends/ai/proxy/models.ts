@@ -1,21 +1,15 @@
-/** The list of models: the names that the gateway takes, or what the provider says where any will do. */
+/** Serves the list of models: those that the gateway knows, otherwise the list of the provider. */
 import { changeQuery } from '../../../base/query-string.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import type { RequestContext } from '../../../proxy/request/request-context.ts'
-import type { ModelCall } from './model-call.ts'
-import type { ModelBackend } from './model-providers.ts'
+import { apiVersion, type ModelCall } from './model-call.ts'
 import { ownAnswer } from './own-answers.ts'
-import { apiVersion } from './provider-path.ts'
 
 /**
- * Aliases without wildcards, and the models that providers are pinned to, in vendorA's format. Where
- * there are none, the provider is asked for its own list, as it is; undefined then.
+ * Returns the aliases without wildcards and the pinned models of providers, in vendor A's format. If
+ * there are none, returns undefined, and the request goes to the provider for its list.
  */
-export function modelsAnswer(
-  context: RequestContext,
-  { policy, provider }: ModelCall,
-  backend: ModelBackend | undefined,
-): RespondVerdict | undefined {
+export function modelsAnswer(call: ModelCall): RespondVerdict | undefined {
+  const { policy, provider, backend } = call
   const aliases = Object.keys(policy?.config.modelAliases ?? {}).filter(
     (name) => !name.includes('*'),
   )
@@ -26,13 +20,8 @@ export function modelsAnswer(
     const pinned = one.config.model ?? one.config.deploymentName
     if (pinned !== undefined && !models.has(pinned)) models.set(pinned, vendor.systemName)
   }
-  if (models.size === 0 && askProvider(context, provider)) return undefined
-  const data = [...models].map(([id, owner]) => ({
-    id,
-    object: 'model',
-    created: 0,
-    owned_by: owner,
-  }))
+  if (models.size === 0 && redirectToProvider(call)) return undefined
+  const data = [...models].map(([id, owned_by]) => ({ id, object: 'model', created: 0, owned_by }))
   return ownAnswer(200, { object: 'list', data })
 }
 
@@ -41,14 +30,12 @@ function withoutVersion(query: string | undefined): string | undefined {
   return changeQuery(query, (parameter, name) => (name === apiVersion ? undefined : parameter))
 }
 
-/** False where the provider has no list, or none is known to be where its path was overridden. */
-function askProvider(
-  { exchange: { request } }: RequestContext,
-  provider: ModelCall['provider'],
-): boolean {
+/** Returns false if the provider has no list, or if `path` is set, because the list may be elsewhere. */
+function redirectToProvider({ context, provider }: ModelCall): boolean {
   if (provider === undefined || provider.provider.path !== undefined) return false
   const path = provider.vendor.modelsPath?.(provider.provider.config)
   if (path === undefined) return false
+  const { request } = context.exchange
   const [only = '', query] = path.split('?')
   request.path = only
   request.query = query ?? withoutVersion(request.query)

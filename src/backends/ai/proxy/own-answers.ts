@@ -1,51 +1,49 @@
-/** What the gateway itself tells clients of language models. */
-
+/** Answers of the gateway itself to clients of language models. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
+import { writeErrorFor } from '../client-formats.ts'
 import type { JsonObject } from '../json.ts'
 import type { LlmError } from '../llm-error.ts'
 import type { Refusal } from '../policy/config.ts'
 import type { RouteType } from '../policy/schema.ts'
-import { writeErrorFor } from '../serve/errors.ts'
-import { ProviderFailure } from '../serve/provider-failure.ts'
+import { ProviderFailure } from '../serve/provider-error.ts'
 
 const json = ['content-type', 'application/json'] as const
-const plain = ['content-type', 'text/plain'] as const
 
 export function ownAnswer(status: number, body: JsonObject): RespondVerdict {
   const reason = 'DirectResponse'
   return { kind: 'respond', status, headers: [json], body: JSON.stringify(body), reason }
 }
 
-/** In the format of the client, so that its SDK can tell what is wrong. */
+/** Returns an error in the format of the client, so that its SDK can report it. */
 export function llmRefusal(route: RouteType, refusal: LlmError): RespondVerdict {
   const { status, message } = refusal
-  const isProviders = refusal instanceof ProviderFailure
-  const error = isProviders ? refusal.error : { status, message }
+  const isOfProvider = refusal instanceof ProviderFailure
+  const error = isOfProvider ? refusal.error : { status, message }
   const body = JSON.stringify(writeErrorFor(route, error))
-  const reason = status < 500 && !isProviders ? 'InvalidRequest' : 'UpstreamFailure'
+  const reason = status < 500 && !isOfProvider ? 'InvalidRequest' : 'UpstreamFailure'
   return { kind: 'respond', status, headers: [json], body, reason }
 }
 
-/** Nothing is read of these, so their clients may understand anything. */
-const unread: ReadonlySet<RouteType> = new Set<RouteType>(['Passthrough', 'Realtime'])
+/** Route types whose formats the gateway does not know. */
+const unknownFormats: ReadonlySet<RouteType> = new Set<RouteType>(['Passthrough', 'Realtime'])
 
-/** Writes errors in the format of the client; undefined if nothing that it says is read. */
+/** Returns a writer of errors in the client's format; undefined if the gateway does not know the format. */
 export function errorWriterFor(route: RouteType): ErrorWriter | undefined {
-  if (unread.has(route)) return undefined
+  if (unknownFormats.has(route)) return undefined
   return (status, message) => JSON.stringify(writeErrorFor(route, { status, message }))
 }
 
-/** In the words of the webhook where it has any, else of whoever wrote the guard. */
+/** Returns the response of a guard that rejects; `answer` of its webhook takes precedence. */
 export function guardRefusal(
   { status, message }: Refusal,
-  said?: { readonly status: number | undefined; readonly body: string | undefined },
+  answer?: { readonly status: number | undefined; readonly body: string | undefined },
 ): RespondVerdict {
   return {
     kind: 'respond',
-    status: said?.status ?? status,
-    headers: [plain],
-    body: said?.body ?? message,
+    status: answer?.status ?? status,
+    headers: [['content-type', 'text/plain']],
+    body: answer?.body ?? message,
     reason: 'Guardrail',
   }
 }

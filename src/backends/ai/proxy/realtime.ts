@@ -1,21 +1,17 @@
-/** Sessions over a WebSocket: the upgrade goes to the provider, and what is used is counted. */
-
-import type { RespondVerdict } from '../../../exchange/exchange.ts'
+/** Realtime sessions: passes the upgrade to a WebSocket on to the provider and counts the usage. */
+import type { RequestHead, RespondVerdict } from '../../../exchange/exchange.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
-import type { RequestContext } from '../../../proxy/request/request-context.ts'
-import { inputWithCache } from '../chat.ts'
-import { LlmError } from '../llm-error.ts'
-import { unsupported } from '../providers/unsupported.ts'
-import { resolveAlias } from '../request/aliases.ts'
-import { realtimeReader, sumOfUsage } from '../serve/realtime.ts'
-import type { ModelCall } from './model-call.ts'
-import { apiVersion, overridePath } from './provider-path.ts'
+import { inputWithCache, type Usage } from '../chat.ts'
+import { readRealtimeUsage } from '../formats/usage.ts'
+import { WebSocketTexts } from '../formats/websocket.ts'
+import { field, objectAt, parseJson, stringAt } from '../json.ts'
+import { LlmError, unsupportedRoute } from '../llm-error.ts'
+import { resolveAlias } from '../request/body.ts'
+import { apiVersion, type ModelCall } from './model-call.ts'
 
-/** @throws LlmError 400 where the provider has no sessions, or the request wants none. */
-export async function prepareRealtime(
-  context: RequestContext,
-  call: ModelCall,
-): Promise<RespondVerdict | undefined> {
+/** @throws LlmError 400 if the provider has no sessions or the request is not an upgrade. */
+export async function prepareRealtime(call: ModelCall): Promise<RespondVerdict | undefined> {
+  const { context } = call
   const { exchange } = context
   const { request } = exchange
   const { provider, policy } = call
@@ -25,32 +21,26 @@ export async function prepareRealtime(
   }
   const { config } = provider.provider
   const target = provider.vendor.realtimePath?.(config)
-  if (target === undefined) {
-    throw unsupported('Realtime', provider.vendor.systemName)
-  }
+  if (target === undefined) throw unsupportedRoute('Realtime', provider.vendor.systemName)
   const query = new URLSearchParams(request.query)
   const named = config.model ?? config.deploymentName ?? query.get('model')
   const model = named === null ? undefined : resolveAlias(named, policy?.config.modelAliases)
   const spent = await tokenLimitsOf(exchange)?.check(exchange)
   if (context.over || spent !== undefined) return spent
-  if (!overridePath(context, call)) setTarget(context, target, model)
-  // Compressed messages could not be read; without an offer nobody compresses.
+  if (!call.overridePath()) setTarget(request, target, model)
+  // Compressed messages could not be read, so the offer of compression is removed.
   request.headers.remove('sec-websocket-extensions')
   exchange.learned.llm = {
     ...(model !== undefined && { requestModel: model }),
     provider: provider.vendor.systemName,
     streaming: true,
   }
-  countUsage(context, call)
+  countUsage(call)
   return undefined
 }
 
-/** The path of the provider with the query of the client, whose model is that of the provider. */
-function setTarget(
-  { exchange: { request } }: RequestContext,
-  target: string,
-  model: string | undefined,
-): void {
+/** Sets the provider's path and model; other parameters of the client's query are kept. */
+function setTarget(request: RequestHead, target: string, model: string | undefined): void {
   const [path = '', own = ''] = target.split('?')
   const query = new URLSearchParams(request.query)
   const fixed = new URLSearchParams(own)
@@ -65,12 +55,34 @@ function setTarget(
   request.query = query.size === 0 ? undefined : query.toString()
 }
 
-/** A long session is charged as it goes, so that limits feel it before it ends. */
-function countUsage({ exchange }: RequestContext, call: ModelCall): void {
-  exchange.watchTunnel(
-    realtimeReader((usage) => {
-      call.learn({ usage: sumOfUsage(call.facts.usage, usage) })
-      tokenLimitsOf(exchange)?.charge(exchange, inputWithCache(usage) + usage.output)
-    }, exchange.bufferLimit),
-  )
+/** Reads usage from the bytes of the session and charges limits at once, because a session may be long. */
+function countUsage(call: ModelCall): void {
+  const { exchange } = call.context
+  const texts = new WebSocketTexts((text) => {
+    const usage = usageIn(text)
+    if (usage === undefined) return
+    call.addDetails({ usage: sumOfUsage(call.details.usage, usage) })
+    tokenLimitsOf(exchange)?.charge(exchange, inputWithCache(usage) + usage.output)
+  }, exchange.bufferLimit)
+  exchange.watchTunnel((bytes, start, end) => texts.push(bytes, start, end))
+}
+
+/** Returns the usage of one response (`response.done`); undefined for every other event. */
+function usageIn(text: string): Usage | undefined {
+  if (!text.includes('"response.done"')) return undefined
+  const event = parseJson(text)
+  if (stringAt(event, 'type') !== 'response.done') return undefined
+  return readRealtimeUsage(field(objectAt(event, 'response'), 'usage'))
+}
+
+/** Adds up the usage of the responses of a session. */
+function sumOfUsage(a: Usage | undefined, b: Usage): Usage {
+  if (a === undefined) return b
+  const hasCache = a.cacheRead !== undefined || b.cacheRead !== undefined
+  return {
+    input: a.input + b.input,
+    uncachedInput: a.uncachedInput + b.uncachedInput,
+    output: a.output + b.output,
+    ...(hasCache && { cacheRead: (a.cacheRead ?? 0) + (b.cacheRead ?? 0) }),
+  }
 }

@@ -1,43 +1,40 @@
 /**
- * Guards of requests, in order: each sees what those before it have made of the texts. They are asked
- * once for a request: where another provider is asked after the first, and the same policy holds for
- * it, what they said still stands.
+ * Runs the guards of a request in order; each sees the texts as the previous one left them. They
+ * run once per request: for another provider with the same policy, their result is used again.
  */
-
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import type { RequestContext } from '../../../proxy/request/request-context.ts'
-import type { Guard, WebhookGuard } from '../guards/bound.ts'
-import { guardFailure } from '../guards/guard-check.ts'
+import { guardFailure } from '../guards/guard-call.ts'
 import { maskTexts } from '../guards/parts-masker.ts'
 import { needPlainKeys } from '../guards/plain-keys.ts'
 import { requestTexts, withRequestTexts } from '../guards/slots.ts'
 import { mapRequestTexts } from '../guards/texts.ts'
+import type { WebhookGuard } from '../guards/webhook.ts'
 import type { JsonObject } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
+import type { Guard } from '../policy/apply.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 import type { SettledBody } from '../request/body.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-answers.ts'
 
-/** The body that may go on, or the refusal; undefined where the request is over meanwhile. */
+/** Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
 export async function guardRequest(
-  context: RequestContext,
   call: ModelCall,
   route: ReadRouteType,
   settled: SettledBody,
 ): Promise<SettledBody | RespondVerdict | undefined> {
-  const { policy } = call
+  const { policy, context } = call
   const guards = policy?.requestGuards ?? []
   if (guards.length === 0) return settled
   const before = call.guarded
   if (before !== undefined && before.policy === policy && before.route === route) {
-    return again(settled, before.body)
+    return withGuarded(settled, before.body)
   }
   needPlainKeys(settled.body, route)
   if (route === 'Embeddings') needTexts(settled.body.input)
   let body = settled.body
   for (const guard of guards) {
-    const outcome = await run(guard, { context, call, route, body })
+    const outcome = await run(guard, { call, route, body })
     if (context.over) return undefined
     const action = 'kind' in outcome ? 'Reject' : outcome.body === body ? 'Allow' : 'Mask'
     call.checks.push({ phase: 'Request', guard: guard.type, action })
@@ -45,10 +42,10 @@ export async function guardRequest(
     body = outcome.body
   }
   call.guarded = { policy, route, body: body === settled.body ? undefined : body }
-  return again(settled, call.guarded.body)
+  return withGuarded(settled, call.guarded.body)
 }
 
-/** Numbers of tokens say the same as a text, and no guard can read them. @throws LlmError 400 */
+/** Rejects token numbers, which guards cannot read. @throws LlmError 400 */
 function needTexts(input: unknown): void {
   const isText = typeof input === 'string'
   if (isText || (Array.isArray(input) && input.every((one) => typeof one === 'string'))) return
@@ -56,16 +53,15 @@ function needTexts(input: unknown): void {
 }
 
 /**
- * Only the model may be another than when the guards looked. What they saw is written anew even where
- * nothing was masked: of a key that is there twice, they and the provider may see different ones.
+ * Returns the guarded body with the model for this provider. It is serialized again even if nothing was
+ * masked: if a key occurs twice, the provider might read the value that the guards did not see.
  */
-function again(settled: SettledBody, guarded: JsonObject | undefined): SettledBody {
+function withGuarded(settled: SettledBody, guarded: JsonObject | undefined): SettledBody {
   if (guarded === undefined) return { ...settled, isChanged: true }
   return { ...settled, body: { ...guarded, model: settled.model }, isChanged: true }
 }
 
-interface Look {
-  readonly context: RequestContext
+interface GuardedRequest {
   readonly call: ModelCall
   readonly route: ReadRouteType
   readonly body: JsonObject
@@ -73,8 +69,8 @@ interface Look {
 
 type Outcome = { readonly body: JsonObject } | RespondVerdict
 
-async function run(guard: Guard, look: Look): Promise<Outcome> {
-  const { body, route, context, call } = look
+async function run(guard: Guard, request: GuardedRequest): Promise<Outcome> {
+  const { body, route, call } = request
   if (guard.type === 'regex') {
     let count = 0
     const masked = mapRequestTexts(body, route, (texts) => {
@@ -82,12 +78,12 @@ async function run(guard: Guard, look: Look): Promise<Outcome> {
       count += outcome.count
       return outcome.texts
     })
-    // A match may look like what would replace it.
+    // Matches are counted instead of comparing texts, because a match may equal its replacement.
     return count > 0 && guard.action === 'Reject' ? guardRefusal(guard.refusal) : { body: masked }
   }
   try {
-    if (guard.type === 'webhook') return await askWebhook(guard, look)
-    const isFlagged = await guard.ask(requestTexts(body, route), context.exchange)
+    if (guard.type === 'webhook') return await askWebhook(guard, request)
+    const isFlagged = await guard.isFlagged(requestTexts(body, route), call.context.exchange)
     return isFlagged ? guardRefusal(guard.refusal) : { body }
   } catch (error) {
     call.checks.push({ phase: 'Request', guard: guard.type, action: 'Fail' })
@@ -97,11 +93,11 @@ async function run(guard: Guard, look: Look): Promise<Outcome> {
 
 async function askWebhook(
   guard: WebhookGuard,
-  { context, call, route, body }: Look,
+  { call, route, body }: GuardedRequest,
 ): Promise<Outcome> {
   const texts = requestTexts(body, route)
-  const { headers } = context.exchange.request
-  // `forwardHeaderMatches` selects among all headers of the client, credentials included.
+  const { headers } = call.context.exchange.request
+  // `forwardHeaderMatches` applies to all headers of the client, credentials included.
   const all = {
     getAll: (name: string) => [...call.credentials.getAll(name), ...headers.getAll(name)],
   }

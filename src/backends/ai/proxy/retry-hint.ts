@@ -1,24 +1,24 @@
-/** When a provider wants to be asked again, in the words that vendors have for it. */
+/** Reads from the headers of a response when the provider accepts the next request. */
 import type { HeaderFields } from '../../../exchange/exchange.ts'
 import { decimal, retryAfterMs } from '../../../proxy/request/retry-after.ts'
 
-/** Larger numbers in `x-ratelimit-reset` are times, not durations. */
-const longestRelativeSeconds = 30 * 24 * 3600
+/** Larger numbers in `x-ratelimit-reset` are seconds since the epoch, not durations. */
+const maxRelativeSeconds = 30 * 24 * 3600
 
-const remaining = [
+const resetHeaders = [
   'x-ratelimit-reset-requests',
   'x-ratelimit-reset-tokens',
   'x-ratelimit-reset-requests-day',
   'x-ratelimit-reset-tokens-minute',
 ] as const
 
-/** Milliseconds from now; 0 where the answer says nothing. */
+/** Returns the time to wait in milliseconds; 0 if the response has no hint. */
 export function retryHintMs(headers: HeaderFields, now: number): number {
   return (
     retryAfterMs(headers.get('retry-after'), now) ??
     decimal(headers.get('retry-after-ms')) ??
     reset(headers.get('x-ratelimit-reset'), now) ??
-    smallest(remaining.map((name) => duration(headers.get(name)))) ??
+    smallest(resetHeaders.map((name) => duration(headers.get(name)))) ??
     0
   )
 }
@@ -26,7 +26,7 @@ export function retryHintMs(headers: HeaderFields, now: number): number {
 function reset(text: string | undefined, now: number): number | undefined {
   const value = decimal(text)
   if (value === undefined) return undefined
-  return value < longestRelativeSeconds ? value * 1_000 : Math.max(0, value * 1_000 - now)
+  return value < maxRelativeSeconds ? value * 1_000 : Math.max(0, value * 1_000 - now)
 }
 
 const unitMs: Readonly<Record<string, number>> = {
@@ -37,7 +37,7 @@ const unitMs: Readonly<Record<string, number>> = {
   d: 86_400_000,
 }
 
-/** `6m0s`, `20ms`, `1.5s`; a bare number is seconds. */
+/** Parses durations such as `6m0s`, `20ms` and `1.5s` to milliseconds; a bare number is in seconds. */
 function duration(text: string | undefined): number | undefined {
   const plain = decimal(text)
   if (plain !== undefined) return plain * 1_000

@@ -1,35 +1,36 @@
 /**
- * The body of a request before anything is translated: the provider's model, then overrides, then
- * defaults, then aliases, then what a format needs on the way. The order is part of the interface.
+ * Changes the body of a request before translation: applies the provider's model, overrides, defaults and
+ * aliases, in this order, on which users rely.
  */
 import { isUtf8 } from 'node:buffer'
 import {
-  compact,
-  field,
   hasLongNumbers,
   isObject,
   type JsonObject,
+  objectAt,
   parseJson,
   stringAt,
 } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
-import { type Aliases, resolveAlias } from './aliases.ts'
+
+/** Models by the names that clients use for them; `*` stands for any text. */
+export type Aliases = Readonly<Record<string, string>>
 
 export interface FieldValue {
   readonly field: string
   readonly value: unknown
 }
 
-export interface BodySettings {
-  /** Of the provider. */
+interface BodySettings {
+  /** The model that the provider's configuration sets. */
   readonly model?: string
   readonly overrides?: readonly FieldValue[]
   readonly defaults?: readonly FieldValue[]
   readonly modelAliases?: Aliases
 }
 
-/** Keys that an object literal would take for something else are kept as plain fields. */
+/** Sets a plain field, even if its name is special in JavaScript, such as `__proto__`. */
 function assign(target: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(target, name, {
     value,
@@ -48,11 +49,11 @@ function textOf({ buffer, byteOffset, length }: Uint8Array): string {
 
 interface ParsedBody {
   readonly body: JsonObject
-  /** The same with doubles for all numbers, as expressions see it. */
+  /** The body for expressions, with doubles for all numbers. */
   readonly inDoubles: JsonObject
 }
 
-/** JSON text of a request. @throws LlmError 400 where it is no JSON object. */
+/** @throws LlmError 400 if the body is not a JSON object. */
 export function parseBody(bytes: Uint8Array): ParsedBody {
   const text = isUtf8(bytes) ? textOf(bytes) : ''
   const body = parseJson(text)
@@ -63,20 +64,20 @@ export function parseBody(bytes: Uint8Array): ParsedBody {
 
 export interface SettledBody {
   readonly body: JsonObject
-  /** The model that will be asked. */
+  /** The model that is sent to the provider. */
   readonly model: string
-  /** False where the body is what the client sent. */
+  /** True if the body differs from the client's body. */
   readonly isChanged: boolean
 }
 
-/** @throws LlmError 400 where no model is named. */
+/** @throws LlmError 400 if the body has no model. */
 export function settleBody(original: JsonObject, settings: BodySettings): SettledBody {
   const { model: pinned, overrides = [], defaults = [], modelAliases } = settings
   let body: Readonly<Record<string, unknown>> = original
   let isChanged = false
   const put = (name: string, value: unknown) => {
     if (Object.hasOwn(body, name) && body[name] === value) return
-    // Copied when something changes: most bodies stay as they are.
+    // The body is copied at the first change, because most bodies do not change.
     if (!isChanged) body = { ...original }
     assign(body as Record<string, unknown>, name, value)
     isChanged = true
@@ -93,13 +94,10 @@ export function settleBody(original: JsonObject, settings: BodySettings): Settle
   return { body, model, isChanged }
 }
 
-/** Families that reason; older ones, and others behind the same interface, know the older name. */
+/** Matches models that reject `max_tokens`; other models know only this older name. */
 const refusesMaxTokens = /^(?:gpt-(?:[5-9]|\d\d)|o\d)/
 
-/**
- * What a native body needs besides: usage in streams, without which nothing could be counted, and
- * the newer name of a limit for models that refuse the older one.
- */
+/** Asks for the usage of streams, and renames `max_tokens` for models that require the new name. */
 export function completeNative(settled: SettledBody, route: ReadRouteType): SettledBody {
   if (route !== 'Completions') return settled
   const { body, model } = settled
@@ -107,20 +105,32 @@ export function completeNative(settled: SettledBody, route: ReadRouteType): Sett
   const renames = body.max_tokens !== undefined && refusesMaxTokens.test(model)
   if (!needsUsage && !renames) return settled
   const { max_tokens: limit, ...rest } = body
-  const options = field(body, 'stream_options')
-  const changed = compact({
-    ...(renames ? rest : body),
-    max_completion_tokens: renames
-      ? (body.max_completion_tokens ?? limit)
-      : body.max_completion_tokens,
-    stream_options: needsUsage
-      ? { ...(isObject(options) ? options : {}), include_usage: true }
-      : options,
-  })
+  const changed = {
+    ...(renames ? { ...rest, max_completion_tokens: body.max_completion_tokens ?? limit } : body),
+    ...(needsUsage && {
+      stream_options: { ...objectAt(body, 'stream_options'), include_usage: true },
+    }),
+  }
   return { body: changed, model, isChanged: true }
 }
 
-/** Did the client ask for the usage of a stream? Where not, it is asked for and kept from it. */
-export function asksForUsage(body: JsonObject): boolean {
-  return field(field(body, 'stream_options'), 'include_usage') === true
+/** Returns true if the client asked for the usage of a stream; otherwise the gateway removes the usage. */
+export const asksForUsage = (body: JsonObject): boolean =>
+  objectAt(body, 'stream_options')?.include_usage === true
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+/** Returns true if the whole name matches a pattern in which `*` stands for any text. */
+function matches(pattern: string, name: string): boolean {
+  return new RegExp(`^${pattern.split('*').map(escaped).join('.*')}$`, 's').test(name)
+}
+
+/** Returns the model of the exact alias, otherwise of the longest matching pattern; resolves only once. */
+export function resolveAlias(model: string, aliases: Aliases | undefined): string {
+  if (aliases === undefined) return model
+  if (Object.hasOwn(aliases, model)) return aliases[model] ?? model
+  const [best] = Object.keys(aliases)
+    .filter((name) => name.includes('*') && matches(name, model))
+    .sort((a, b) => b.length - a.length || (a < b ? -1 : 1))
+  return best === undefined ? model : (aliases[best] ?? model)
 }

@@ -1,4 +1,4 @@
-/** What a translation reads of requests, by the format of the client. */
+/** The shapes of the fields that translations read, by the format of the client. */
 import type { JsonObject } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 import {
@@ -17,7 +17,7 @@ const schema = anyObject
 const generateContentFields = { cachedContent: text, labels: anyObject }
 const sampling = { temperature: number, top_p: number, top_k: number }
 
-const image = either(text, object({ url: text }, { required: ['url'] }))
+const image = either(text, object({ url: text }, { required: 'url' }))
 
 const completionsPart = object(
   {
@@ -25,13 +25,12 @@ const completionsPart = object(
     text,
     refusal: text,
     image_url: image,
-    input_audio: object({ data: text, format: text }, { required: ['data'] }),
+    input_audio: object({ data: text, format: text }, { required: 'data' }),
     file: object({ file_data: text, file_id: text, filename: text }),
   },
   {
     by: {
-      field: 'type',
-      required: {
+      type: {
         text: 'text',
         refusal: 'refusal',
         image_url: 'image_url',
@@ -52,17 +51,14 @@ const completionsMessage = object(
     tool_calls: list(
       object({
         id: text,
-        function: object({ name: text, arguments: text }, { required: ['name'] }),
-        custom: object({ name: text, input: text }, { required: ['name'] }),
+        function: object({ name: text, arguments: text }, { required: 'name' }),
+        custom: object({ name: text, input: text }, { required: 'name' }),
       }),
     ),
   },
   {
-    required: ['role'],
-    by: {
-      field: 'role',
-      required: { user: 'content', system: 'content', developer: 'content', tool: 'content' },
-    },
+    required: 'role',
+    by: { role: { user: 'content', system: 'content', developer: 'content', tool: 'content' } },
   },
 )
 
@@ -92,7 +88,7 @@ const completions = object(
     thinking_budget_tokens: number,
     response_format: object(
       { type: text, json_schema: object({ name: text, description: text, schema }) },
-      { required: ['type'], by: { field: 'type', required: { json_schema: 'json_schema' } } },
+      { required: 'type', by: { type: { json_schema: 'json_schema' } } },
     ),
     modalities: list(text),
     functions: list(anyObject),
@@ -100,7 +96,7 @@ const completions = object(
     user: text,
     ...generateContentFields,
   },
-  { required: ['messages'] },
+  { required: 'messages' },
 )
 
 const cached = { cache_control: anyObject }
@@ -120,7 +116,7 @@ const block: Shape = object(
     name: text,
     input: anyObject,
     tool_use_id: text,
-    // Results may hold blocks again; what a server has found may be an object.
+    // Tool results may contain blocks; the result of a tool that the provider runs may be an object.
     content: either(
       text,
       list({ ...anyObject, check: (value, path) => block.check?.(value, path) }),
@@ -135,10 +131,9 @@ const block: Shape = object(
     ...cached,
   },
   {
-    required: ['type'],
+    required: 'type',
     by: {
-      field: 'type',
-      required: {
+      type: {
         text: 'text',
         image: 'source',
         document: 'source',
@@ -156,26 +151,26 @@ const content = either(text, list(block))
 const messages = object(
   {
     system: content,
-    messages: list(object({ role: text, content }, { required: ['role', 'content'] })),
+    messages: list(object({ role: text, content }, { required: 'role content' })),
     stream: boolean,
     tools: list(
       object({ type: text, name: text, description: text, input_schema: schema, ...cached }),
     ),
     tool_choice: object(
       { type: text, name: text, disable_parallel_tool_use: boolean },
-      { required: ['type'], by: { field: 'type', required: { tool: 'name' } } },
+      { required: 'type', by: { type: { tool: 'name' } } },
     ),
     max_tokens: number,
     ...sampling,
     stop_sequences: list(text),
-    thinking: object({ type: text, budget_tokens: number }, { required: ['type'] }),
+    thinking: object({ type: text, budget_tokens: number }, { required: 'type' }),
     output_config: object({ effort: text, format: object({ type: text, schema }) }),
     output_format: object({ type: text, schema }),
     metadata: object({ user_id: text }),
     mcp_servers: list(anyObject),
     ...generateContentFields,
   },
-  { required: ['messages'] },
+  { required: 'messages' },
 )
 
 const responsesPart = object(
@@ -190,11 +185,8 @@ const responsesPart = object(
     filename: text,
   },
   {
-    required: ['type'],
-    by: {
-      field: 'type',
-      required: { input_text: 'text', output_text: 'text', text: 'text', refusal: 'refusal' },
-    },
+    required: 'type',
+    by: { type: { input_text: 'text', output_text: 'text', text: 'text', refusal: 'refusal' } },
   },
 )
 
@@ -213,8 +205,7 @@ const item = object(
   },
   {
     by: {
-      field: 'type',
-      required: {
+      type: {
         message: 'role content',
         function_call: 'call_id name arguments',
         function_call_output: 'call_id output',
@@ -241,7 +232,7 @@ const responses = object(
     user: text,
     ...generateContentFields,
   },
-  { required: ['input'] },
+  { required: 'input' },
 )
 
 const embeddings = object({
@@ -263,7 +254,7 @@ const shapes: Readonly<Record<ReadRouteType, Shape>> = {
   Embeddings: embeddings,
 }
 
-/** @throws LlmError 400 that names what has another shape than the format says. */
+/** @throws LlmError 400 with the path of a field of the wrong shape. */
 export function checkClientShape(body: JsonObject, route: ReadRouteType): void {
   checkShape(shapes[route], body, '')
 }

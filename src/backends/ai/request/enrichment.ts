@@ -1,4 +1,4 @@
-/** Messages that a policy puts before and after those of every request, in the client's format. */
+/** Adds messages of a policy to a request, in the client's format. */
 import type { ChatFormat } from '../client-formats.ts'
 import { field, type JsonObject, needList } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
@@ -16,7 +16,7 @@ export interface Enrichment {
 const lowered = ({ role, content }: Message) => ({ role: role.toLowerCase(), content })
 const isSystem = ({ role }: Message): boolean => role === 'system'
 
-/** The list in a field, where a text may stand for a list of one. @throws LlmError 400 */
+/** Returns the list in a field; a text stands for a list with one item. @throws LlmError 400 */
 function textOrList(
   body: JsonObject,
   name: string,
@@ -39,12 +39,7 @@ function enrichMessages(body: JsonObject, before: Message[], after: Message[]): 
   return { ...body, system: [...first, ...system, ...last], messages }
 }
 
-function enrichInput(body: JsonObject, before: Message[], after: Message[]): JsonObject {
-  const items = textOrList(body, 'input', (content) => ({ role: 'user', content }))
-  return { ...body, input: [...before, ...items, ...after] }
-}
-
-/** The body with the policy's messages; the same object where there are none. */
+/** Returns the body with the policy's messages; the same object if there are none. */
 export function enrich(
   body: JsonObject,
   format: ChatFormat,
@@ -58,7 +53,9 @@ export function enrich(
       return { ...body, messages: [...before, ...needList(body, 'messages'), ...after] }
     case 'Messages':
       return enrichMessages(body, before, after)
-    case 'Responses':
-      return enrichInput(body, before, after)
+    case 'Responses': {
+      const items = textOrList(body, 'input', (content) => ({ role: 'user', content }))
+      return { ...body, input: [...before, ...items, ...after] }
+    }
   }
 }

@@ -1,24 +1,32 @@
 /**
- * What earlier answers have left in a conversation that goes on in the provider's own format. The
- * gateway may have translated them from another provider: the ids, the thinking and the signatures in
- * them are not of this provider, which would refuse the request.
+ * Adapts the history of a conversation that is not translated. Earlier answers may have been
+ * translated from another provider, and this provider would reject their ids, thinking and
+ * signatures.
  */
 import { continuedTurn } from '../formats/messages/thinking.ts'
 import { isOwnReasoning } from '../formats/responses/reasoning.ts'
 import { fittedId } from '../formats/tool-labels.ts'
-import { field, isObject, type JsonObject, listAt, objectAt, stringAt } from '../json.ts'
+import {
+  field,
+  isObject,
+  type JsonObject,
+  listAt,
+  objectAt,
+  stringAt,
+  withFields,
+} from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 
-/** Characters that an id of a call may have. Azure OpenAI still takes no more than 40. */
-const longestIds = { Completions: 40, Messages: 64, Responses: 64 } as const
+/** Maximum length of call ids. Azure OpenAI still accepts no more than 40 characters. */
+const maxIdLengths = { Completions: 40, Messages: 64, Responses: 64 } as const
 
-/** The body as the provider takes it; the same object if nothing is to be changed. */
+/** Returns the body with a history that the provider accepts; the same object if nothing changes. */
 export function settleHistory(body: JsonObject, route: ReadRouteType): JsonObject {
   switch (route) {
     case 'Completions':
       return withList(body, 'messages', settleCompletionsMessage)
     case 'Responses':
-      // What the provider keeps has its own ids, to which the input refers.
+      // If one of these fields is set, the input refers to ids that the provider stores, so it is kept.
       return field(body, 'previous_response_id') == null && field(body, 'conversation') == null
         ? withList(body, 'input', settleItem)
         : body
@@ -30,7 +38,7 @@ export function settleHistory(body: JsonObject, route: ReadRouteType): JsonObjec
   }
 }
 
-/** Maps a list of an object; undefined stands for an element that goes. */
+/** Maps the objects of a list in a field; removes objects for which `map` returns undefined. */
 function withList<Holder extends JsonObject>(
   holder: Holder,
   name: string,
@@ -47,18 +55,16 @@ function withList<Holder extends JsonObject>(
   return changed === undefined ? holder : { ...holder, [name]: changed }
 }
 
-function withId(holder: JsonObject, name: string, longest: number): JsonObject {
+function withId(holder: JsonObject, name: string, maxLength: number): JsonObject {
   const id = stringAt(holder, name)
-  if (id === undefined) return holder
-  const fitted = fittedId(id, longest)
-  return fitted === id ? holder : { ...holder, [name]: fitted }
+  return id === undefined ? holder : withFields(holder, { [name]: fittedId(id, maxLength) })
 }
 
-/** Our extensions for thinking go, which the vendor of the format refuses; those of others stay. */
+/** Shortens ids, and removes this gateway's fields for thinking, which the vendor rejects. */
 function settleCompletionsMessage(message: JsonObject): JsonObject {
-  const longest = longestIds.Completions
-  const called = withList(message, 'tool_calls', (call) => withId(call, 'id', longest))
-  const settled = withId(called, 'tool_call_id', longest)
+  const maxLength = maxIdLengths.Completions
+  const called = withList(message, 'tool_calls', (call) => withId(call, 'id', maxLength))
+  const settled = withId(called, 'tool_call_id', maxLength)
   if (settled.thinking_blocks === undefined && settled.reasoning_signature === undefined) {
     return settled
   }
@@ -67,23 +73,26 @@ function settleCompletionsMessage(message: JsonObject): JsonObject {
 }
 
 function settleItem(item: JsonObject): JsonObject | undefined {
-  return isOwnReasoning(item) ? undefined : withId(item, 'call_id', longestIds.Responses)
+  return isOwnReasoning(item) ? undefined : withId(item, 'call_id', maxIdLengths.Responses)
 }
 
 function settleMessage(message: JsonObject): JsonObject | undefined {
-  const settled = withList(message, 'content', settleBlock)
-  if (settled === message) return message
-  return listAt(settled, 'content').length === 0 ? undefined : settled
+  return unlessEmptied(message, withList(message, 'content', settleBlock))
+}
+
+/** Returns the changed message, or undefined if it lost all its content. */
+function unlessEmptied(before: JsonObject, after: JsonObject): JsonObject | undefined {
+  return after !== before && listAt(after, 'content').length === 0 ? undefined : after
 }
 
 function settleBlock(block: JsonObject): JsonObject | undefined {
   switch (block.type) {
     case 'tool_use':
-      return withId(block, 'id', longestIds.Messages)
+      return withId(block, 'id', maxIdLengths.Messages)
     case 'tool_result':
-      return withId(block, 'tool_use_id', longestIds.Messages)
+      return withId(block, 'tool_use_id', maxIdLengths.Messages)
     case 'thinking':
-      // Other providers sign nothing.
+      // Thinking blocks from other providers have an empty signature, so they are dropped.
       return block.signature === '' ? undefined : block
     default:
       return block
@@ -95,7 +104,7 @@ const thinkingTypes: ReadonlySet<unknown> = new Set(['thinking', 'redacted_think
 const hasResults = (message: unknown): boolean =>
   listAt(message, 'content').some((block) => field(block, 'type') === 'tool_result')
 
-/** Thinking is refused in a turn that another provider has begun without. */
+/** Disables thinking if the current turn began without it, because the provider would reject the request. */
 function settleThinking(body: JsonObject): JsonObject {
   if (stringAt(objectAt(body, 'thinking'), 'type') !== 'enabled') return body
   const messages = listAt(body, 'messages').filter(isObject)
@@ -114,6 +123,5 @@ function withoutThinking(message: JsonObject): JsonObject | undefined {
   const settled = withList(message, 'content', (block) =>
     thinkingTypes.has(block.type) ? undefined : block,
   )
-  if (settled === message) return message
-  return listAt(settled, 'content').length === 0 ? undefined : settled
+  return unlessEmptied(message, settled)
 }

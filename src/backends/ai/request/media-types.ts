@@ -1,5 +1,5 @@
-/** `image/jpg` is no media type, but clients write it; vendors take `image/jpeg` only. */
-import { isObject, type JsonObject, objectAt, stringAt } from '../json.ts'
+/** Corrects `image/jpg`, which clients use although vendors accept only `image/jpeg`. */
+import { isObject, type JsonObject, mapField, objectAt, stringAt, withFields } from '../json.ts'
 
 const wrongType = /^image\/jpg$/i
 const wrongUrl = /^data:image\/jpg(?=[;,])/i
@@ -7,23 +7,14 @@ const rightType = 'image/jpeg'
 
 type Map = (value: JsonObject) => JsonObject
 
-/** Maps the objects of a list in a field, and an object that stands there alone. */
-function mapField(holder: JsonObject, name: string, map: Map): JsonObject {
-  const value = holder[name]
-  if (isObject(value)) {
-    const mapped = map(value)
-    return mapped === value ? holder : { ...holder, [name]: mapped }
-  }
-  if (!Array.isArray(value)) return holder
-  const mapped = value.map((item: unknown) => (isObject(item) ? map(item) : item))
-  const isSame = mapped.every((item, at) => item === value[at])
-  return isSame ? holder : { ...holder, [name]: mapped }
+/** Maps the object in a field, or all objects if the field contains a list. */
+function mapObjects(holder: JsonObject, name: string, map: Map): JsonObject {
+  return mapField(holder, name, (value) => (isObject(value) ? map(value) : value))
 }
 
 function mapUrl(holder: JsonObject, name: string): JsonObject {
-  const url = stringAt(holder, name)
-  if (url === undefined || !wrongUrl.test(url)) return holder
-  return { ...holder, [name]: url.replace(wrongUrl, `data:${rightType}`) }
+  const url = stringAt(holder, name)?.replace(wrongUrl, `data:${rightType}`)
+  return url === undefined ? holder : withFields(holder, { [name]: url })
 }
 
 const mapSource: Map = (source) =>
@@ -31,18 +22,16 @@ const mapSource: Map = (source) =>
     ? { ...source, media_type: rightType }
     : source
 
-/** A message, a part of one, or a result of a tool. */
+/** Maps a message, a part of one, or a tool result. */
 const mapPart: Map = (part) => {
-  let changed = mapField(part, 'content', mapPart)
-  changed = mapField(changed, 'output', mapPart)
-  if (objectAt(changed, 'source') !== undefined) changed = mapField(changed, 'source', mapSource)
-  if (objectAt(changed, 'image_url') !== undefined) {
-    return mapField(changed, 'image_url', (image) => mapUrl(image, 'url'))
-  }
-  return mapUrl(changed, 'image_url')
+  const inner = mapObjects(mapObjects(part, 'content', mapPart), 'output', mapPart)
+  const changed = objectAt(inner, 'source') ? mapObjects(inner, 'source', mapSource) : inner
+  return objectAt(changed, 'image_url') === undefined
+    ? mapUrl(changed, 'image_url')
+    : mapObjects(changed, 'image_url', (image) => mapUrl(image, 'url'))
 }
 
-/** The body with media types that vendors know; the same object if nothing is to be changed. */
+/** Returns the body with correct media types; the same object if nothing changes. */
 export function settleMediaTypes(body: JsonObject): JsonObject {
-  return mapField(mapField(body, 'messages', mapPart), 'input', mapPart)
+  return mapObjects(mapObjects(body, 'messages', mapPart), 'input', mapPart)
 }

@@ -35,7 +35,7 @@ describe('the type of a route', () => {
     '/v1/chat/completions.',
     '/v1/chat/completions%20',
     '/v1/chat./completions%20.',
-  ])('is that of the plain path for %s', (path) => {
+  ])('is the type of /v1/chat/completions for %s', (path) => {
     expect(types.typeOf(path)).toBe('Completions')
   })
 
@@ -52,7 +52,7 @@ describe('the type of a route', () => {
     '/v1/chat/completions/x/..',
     '/v1/chat/completions%00',
     '/v1/chat/completions%0a',
-  ])('is undecided for %s', (path) => {
+  ])('is undecided for the ambiguous path %s', (path) => {
     expect(types.typeOf(path)).toBeUndefined()
   })
 
@@ -63,21 +63,21 @@ describe('the type of a route', () => {
     '/v1/chat-completions',
     '/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Feu.x/converse',
     '/v1beta/models/gemini-2.5-flash:generateContent',
-  ])('is the default for %s', (path) => {
+  ])('is the default type for %s', (path) => {
     expect(types.typeOf(path)).toBe('Passthrough')
   })
 
-  it('compares endings in the same form as paths', () => {
+  it('is the same if the configured suffix is not normalized', () => {
     const odd = new RouteTypes({ '/V1//Chat/': 'Completions', '*': 'Passthrough' })
     expect(odd.typeOf('/v1/chat')).toBe('Completions')
   })
 
-  it('prefers the type that guards see if two endings are the same to some provider', () => {
+  it('is the guarded type if two suffixes are the same to some provider', () => {
     const routes = { '/a': 'Passthrough', '/A': 'Completions', '*': 'Passthrough' } as const
     expect(new RouteTypes(routes).typeOf('/a')).toBe('Completions')
   })
 
-  it('takes time in proportion to the length of the path', () => {
+  it('is computed for long paths of any characters without an error', () => {
     for (const unit of ['%25', '%2e', '/', '.', ';', ' ', 'a.', '\\']) {
       const path = `/${unit.repeat(20_000)}x`
       expect(() => types.typeOf(path)).not.toThrow()

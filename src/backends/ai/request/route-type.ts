@@ -1,7 +1,7 @@
 /**
- * Which format a request has, by the end of its path. A client must not be able to choose a weaker
- * type by writing the same path in another way, so paths are compared in one form that covers every
- * reading that a provider may have of them.
+ * Finds the format of a request by the ending of its path. A client must not be able to avoid guards by
+ * writing the same path differently, so paths are compared in a normal form that covers every way
+ * in which a provider may read them.
  */
 import type { RouteType } from '../policy/schema.ts'
 
@@ -14,9 +14,9 @@ interface Ending {
   readonly type: RouteType
 }
 
-/** The endings of one policy, compiled once. */
+/** The compiled endings of one policy. */
 export class RouteTypes {
-  /** The longest first; of those that are the same to some provider, those that guards see. */
+  /** Sorted longest first; among endings of equal length, route types that guards inspect come first. */
   readonly #endings: readonly Ending[]
   readonly #default: RouteType
 
@@ -24,13 +24,13 @@ export class RouteTypes {
     this.#endings = Object.entries(routes)
       .filter(([text]) => text !== any)
       .map(([text, type]) => ({ text: plainPath(text) ?? text, type }))
-      .sort((a, b) => b.text.length - a.text.length || unread(a) - unread(b))
+      .sort((a, b) => b.text.length - a.text.length || unguardedRank(a) - unguardedRank(b))
     this.#default = routes[any] ?? 'Completions'
   }
 
   /**
-   * The longest ending that fits, then `*`; Completions if nothing does. `path` has no query.
-   * Undefined if providers may read the path in different ways: such a request must be refused.
+   * Returns the type of the longest matching ending, otherwise that of `*`, otherwise Completions. `path`
+   * has no query. Returns undefined if providers may read the path differently; the request is rejected.
    */
   typeOf(path: string): RouteType | undefined {
     if (this.#endings.length === 0) return this.#default
@@ -40,29 +40,29 @@ export class RouteTypes {
   }
 }
 
-/** For providers without a policy. */
+/** Route types for providers without an AI policy. */
 export const defaultRouteTypes = new RouteTypes()
 
-const unread = ({ type }: Ending): number => (type === 'Passthrough' ? 1 : 0)
+const unguardedRank = ({ type }: Ending): number => (type === 'Passthrough' ? 1 : 0)
 
-/** Has one reading only. */
+/** Paths that every provider reads in the same way. */
 const simple = /^(?:\/[a-z0-9_:@~-]+(?:\.[a-z0-9_:@~-]+)*)+$/
 
-/** A server that decodes more often than that is out of reach of any gateway. */
-const decodings = 3
+/** Maximum number of times that percent-encoding is decoded. */
+const maxDecodings = 3
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through
 const control = /[\u0000-\u001f\u007f]/
 
 /**
- * The path in lower case, with every escape decoded, also repeatedly, `\` as `/`, and without
- * parameters (`;a=b`), empty segments, and spaces and dots at the end of segments. Undefined if a
- * segment is `.` or `..`, or if there is a control character: no two servers agree on those.
+ * Returns the path in lower case, percent-decoded repeatedly and with `/` for `\`, without parameters
+ * (`;a=b`), empty segments, and spaces and dots at the end of segments. Returns undefined if it has a
+ * control character or a segment `.` or `..`, which servers treat differently.
  */
 function plainPath(path: string): string | undefined {
   if (simple.test(path)) return path
   let text = path
-  for (let round = 0; round < decodings && text.includes('%'); round++) {
+  for (let round = 0; round < maxDecodings && text.includes('%'); round++) {
     text = text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) =>
       String.fromCharCode(Number.parseInt(hex, 16)),
     )
@@ -78,7 +78,7 @@ function plainPath(path: string): string | undefined {
 
 const withoutParameters = (segment: string): string => segment.split(';', 1)[0] ?? ''
 
-/** Linear, unlike an expression with `+$`. */
+/** Removes dots and spaces at the end, in linear time, unlike a regular expression with `+$`. */
 function withoutTail(segment: string): string {
   let end = segment.length
   while (end > 0 && (segment[end - 1] === '.' || segment[end - 1] === ' ')) end--

@@ -1,29 +1,26 @@
 /**
- * Shapes of JSON that a client sends. What is read of a request has to have the shape that its format
- * says; otherwise it would be taken for absent. Fields that are not listed may be anything.
+ * Shapes of JSON from clients. Fields that the gateway reads must have the shape that the format
+ * requires, because readers treat other values as absent. Other fields may be anything.
  */
 import { isObject, type JsonObject } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 
 export interface Shape {
-  /** As errors name it: "text", "an array". */
+  /** Description of the shape in errors, such as "an array". */
   readonly what: string
   fits(value: unknown): boolean
-  /** Looks at what is inside a value that fits. @throws LlmError 400 */
+  /** Checks the content of a value that fits. @throws LlmError 400 */
   check?(value: unknown, path: string): void
 }
 
-/** @throws LlmError 400 that names the path. */
+/** @throws LlmError 400 with the path if the value does not fit. */
 export function checkShape(shape: Shape, value: unknown, path: string): void {
   if (!shape.fits(value)) throw new LlmError(400, `${path} must be ${shape.what}`)
   shape.check?.(value, path)
 }
 
 export const text: Shape = { what: 'text', fits: (value) => typeof value === 'string' }
-export const boolean: Shape = {
-  what: 'true or false',
-  fits: (value) => typeof value === 'boolean',
-}
+export const boolean: Shape = { what: 'true or false', fits: (value) => typeof value === 'boolean' }
 export const number: Shape = {
   what: 'a number',
   fits: (value) => typeof value === 'number' || JSON.isRawJSON(value),
@@ -41,7 +38,7 @@ export function list(item: Shape): Shape {
   }
 }
 
-/** The first shape that fits counts. */
+/** A value of one of several shapes; the first one that fits checks the content. */
 export function either(...shapes: readonly Shape[]): Shape {
   return {
     what: shapes.map(({ what }) => what).join(' or '),
@@ -53,32 +50,32 @@ export function either(...shapes: readonly Shape[]): Shape {
 }
 
 interface ObjectRules {
-  /** Fields that have to be there. */
-  readonly required?: readonly string[]
-  /** The field that says which others have to be there, and those by its values. */
-  readonly by?: { readonly field: string; readonly required: Readonly<Record<string, string>> }
+  /** Names of required fields, separated by spaces. */
+  readonly required?: string
+  /** Names of fields that are required if a field has a certain value, by that field and value. */
+  readonly by?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
-/** Names of the fields that a value of this kind has to have. */
-function neededBy(value: JsonObject, { required = [], by }: ObjectRules): readonly string[] {
-  const kind = by === undefined ? undefined : value[by.field]
-  if (by === undefined || typeof kind !== 'string' || !Object.hasOwn(by.required, kind)) {
-    return required
-  }
-  return [...required, ...(by.required[kind] ?? '').split(' ')]
+/** Returns the names of the fields that a value must have. */
+function requiredOf(value: JsonObject, { required = '', by = {} }: ObjectRules): readonly string[] {
+  const more = Object.entries(by).map(([name, requiredBy]) => {
+    const kind = value[name]
+    return typeof kind === 'string' && Object.hasOwn(requiredBy, kind) ? requiredBy[kind] : ''
+  })
+  return [required, ...more].join(' ').split(' ')
 }
 
-/** Null stands for a field that is absent, as in the interfaces of vendors. */
+/** The shape of an object. A field that is null counts as absent, as in the APIs of vendors. */
 export function object(fields: Readonly<Record<string, Shape>>, rules: ObjectRules = {}): Shape {
   return {
     what: anyObject.what,
     fits: anyObject.fits,
     check(value, path) {
       if (!isObject(value)) return
-      const needed = neededBy(value, rules)
+      const needed = requiredOf(value, rules)
       for (const [name, shape] of Object.entries(fields)) {
         const found = Object.hasOwn(value, name) ? value[name] : undefined
-        // What is needed and absent fits no shape.
+        // A required field that is absent is checked too, because undefined fits no shape.
         if (found == null && !needed.includes(name)) continue
         checkShape(shape, found, path === '' ? name : `${path}.${name}`)
       }

@@ -1,9 +1,8 @@
-/** Whole answers of providers -> what the client gets. */
-import type { AnswerContext } from '../client-formats.ts'
-import { clientFormats } from '../client-formats.ts'
+/** Converts whole answers of providers to answers for the client. */
+import type { AnswerContext } from '../chat.ts'
+import { clientFormats, writeErrorFor } from '../client-formats.ts'
 import { readCompletionsError } from '../formats/completions/response.ts'
 import {
-  type Embeddings,
   invokeFamily,
   invokeTokensHeader,
   readPredict,
@@ -12,19 +11,24 @@ import {
 import { readInvokeCount } from '../formats/invoke-count.ts'
 import { isObject, type JsonObject, parseJson } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
-import { writeErrorFor } from './errors.ts'
-import { errorInAnswer, excerptOf, readerOf, unreadable } from './provider-error.ts'
-import { ProviderFailure } from './provider-failure.ts'
+import {
+  errorInAnswer,
+  excerptOf,
+  ProviderFailure,
+  readerOf,
+  unreadable,
+} from './provider-error.ts'
 import { chatFormatOf, type OutgoingRequest } from './request.ts'
-import { type AnswerFacts, factsOfAnswer } from './usage.ts'
+import { type AnswerDetails, detailsOfAnswer } from './usage.ts'
 
-interface ClientAnswer extends AnswerFacts {
+interface ClientAnswer {
   readonly body: JsonObject
-  /** False: the provider's own bytes say the same. */
+  /** False if the provider's bytes can be sent to the client unchanged. */
   readonly isChanged: boolean
+  readonly details: AnswerDetails
 }
 
-/** @throws LlmError 502 where it cannot be read. */
+/** @throws LlmError 502 if the answer cannot be read. */
 export function readWholeAnswer(
   request: OutgoingRequest,
   text: string,
@@ -38,58 +42,44 @@ export function readWholeAnswer(
   const { plan, translation, route, model } = request
   switch (plan.kind) {
     case 'native':
-      return { body, isChanged: false, ...factsOfAnswer(route, body) }
+      return { body, isChanged: false, details: detailsOfAnswer(route, body) }
     case 'translated': {
       const format = chatFormatOf(route)
       const answer = translation?.readAnswer(body)
       if (answer === undefined || format === undefined) throw new LlmError(502, 'no translation')
-      const { usage } = answer
-      return {
-        body: clientFormats[format].writeAnswer(answer, context),
-        isChanged: true,
-        model: answer.model,
-        ...(usage && { usage }),
-      }
+      const { model, usage } = answer
+      const written = clientFormats[format].writeAnswer(answer, context)
+      return { body: written, isChanged: true, details: { model, ...(usage && { usage }) } }
     }
     case 'embeddings': {
       const counted = Number(header(invokeTokensHeader))
       const tokens = Number.isInteger(counted) && counted > 0 ? counted : undefined
       const found =
         plan.format === 'predict' ? readPredict(body) : invokeFamily(model).read(body, tokens)
-      return embeddingsAnswer(model, found, request.encodesVectors === true)
+      const input = found.tokens ?? 0
+      return {
+        body: writeEmbeddings(model, found, request.encodesVectors === true),
+        isChanged: true,
+        details: { model, usage: { input, uncachedInput: input, output: 0 } },
+      }
     }
     case 'invoke-count': {
       const tokens = readInvokeCount(body)
-      return { body: { input_tokens: tokens }, isChanged: true, countTokens: tokens }
+      return { body: { input_tokens: tokens }, isChanged: true, details: { countTokens: tokens } }
     }
   }
 }
 
-function embeddingsAnswer(model: string, found: Embeddings, isEncoded: boolean): ClientAnswer {
-  const input = found.tokens ?? 0
-  return {
-    body: writeEmbeddings(model, found, isEncoded),
-    isChanged: true,
-    model,
-    usage: { input, uncachedInput: input, output: 0 },
-  }
-}
-
-/** An error of the provider in the client's format; undefined where it is in that format already. */
+/** Returns the provider's error in the client's format; undefined if it already has that format. */
 export function readErrorAnswer(
   request: OutgoingRequest,
   status: number,
   text: string,
 ): JsonObject | undefined {
   const { plan, route } = request
-  if (plan.kind === 'native') {
-    // What is in front of a provider may answer in words of its own, which no SDK can read.
-    return isObject(parseJson(text)) ? undefined : plainError(route, status, text)
-  }
-  return writeErrorFor(route, readerOf(request)(status, text))
-}
-
-function plainError(route: OutgoingRequest['route'], status: number, text: string): JsonObject {
+  if (plan.kind !== 'native') return writeErrorFor(route, readerOf(request)(status, text))
+  if (isObject(parseJson(text))) return undefined
+  // A proxy in front of the provider may send plain text, which no SDK can read.
   const message = text.trim() === '' ? `the provider answered ${status}` : excerptOf(text)
   return writeErrorFor(route, readCompletionsError(status, message))
 }

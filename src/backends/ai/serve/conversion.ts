@@ -1,51 +1,48 @@
-/** What converting a streamed answer means, natively or by translation. */
-import type { ProviderError, StreamEvent } from '../chat.ts'
-import { type AnswerContext, type ChatFormat, clientFormats } from '../client-formats.ts'
+/** The contract of conversions of streamed answers, with or without translation. */
+import type { AnswerContext, ProviderError, StreamEvent } from '../chat.ts'
+import { type ChatFormat, clientFormats } from '../client-formats.ts'
 import type { JsonObject } from '../json.ts'
 import { errorInAnswer, unreadable } from './provider-error.ts'
 import type { OutgoingRequest } from './request.ts'
-import type { AnswerFacts } from './usage.ts'
+import type { AnswerDetails } from './usage.ts'
 
 export interface ConversionOptions {
   readonly request: OutgoingRequest
-  /** The body of the client. */
+  /** The format of the client. */
+  readonly format: ChatFormat
   readonly clientBody: JsonObject
-  /** Bytes that one event may have if it is read; others pass whatever their size. */
+  /** Maximum size of an event that is read, in bytes; events that are only passed on may have any size. */
   readonly eventLimit: number
   readonly context: AnswerContext
-  /** Called for whatever is learned on the way. */
-  onFacts(facts: AnswerFacts): void
-  /** Called with every piece of the answer's content: texts, thoughts, arguments of tools. */
+  /** Called with details about the answer. */
+  onDetails(details: AnswerDetails): void
+  /** Called with every piece of content: texts, thoughts, arguments of tools. */
   onContent(piece: string): void
-  /** Called with every event that the client gets, where somebody wants to know what it says. */
+  /** Called with every event that the client gets. */
   readonly onEvent?: ((event: StreamEvent) => void) | undefined
 }
 
-/** Events of the provider -> events of the client. */
+/** Converts events of the provider to events for the client. */
 export interface Conversion {
-  /** The provider has said that the answer is complete. */
+  /** True if the provider has ended the answer. */
   readonly hasEnded: boolean
   convert(event: StreamEvent): readonly StreamEvent[]
-  /**
-   * `isCut`: the provider has gone in the middle. `text`: what came in place of events.
-   */
+  /** `isCut`: whether the provider disconnected too early. `text`: what it sent instead of events. */
   finish(isCut: boolean, text: string): readonly StreamEvent[]
 }
 
-export function errorEvents(
-  format: ChatFormat,
+export const errorEvents = (
+  { format, context }: ConversionOptions,
   error: ProviderError,
-  context: AnswerContext,
-): readonly StreamEvent[] {
-  return clientFormats[format].writer({}, context).write({ type: 'error', error })
-}
+): readonly StreamEvent[] =>
+  clientFormats[format].writer({}, context).write({ type: 'error', error })
 
 const cutOff: ProviderError = { status: 502, message: 'the answer of the provider was cut off' }
 
-/** No event of any provider looks so, but pages of what stands before them do. */
+/** Returns true if data comes from a proxy in front of the provider, because providers send JSON. */
 export const isPlainText = (data: string): boolean => !/^\s*(?:[[{]|$)/.test(data)
 
-/** Why a stream has no end. `text`: what came in place of events. */
+/** Returns the error of a stream without an end. `text` is what the provider sent instead of events. */
 export function errorInPlace(request: OutgoingRequest, text: string): ProviderError {
   if (text.trim() === '') return cutOff
   const { status, message } = unreadable(text)

@@ -1,12 +1,12 @@
-/** Streamed answers of providers that speak the format of the client. */
+/** Converts streamed answers of providers that have the format of the client. */
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
+import { EventCallIndexes } from '../formats/completions/call-indexes.ts'
 import { isObject, type JsonObject, listAt, objectAt, parseJson, stringAt } from '../json.ts'
 import { type Conversion, type ConversionOptions, errorEvents, errorInPlace } from './conversion.ts'
-import { EventCallIndexes } from './event-call-indexes.ts'
-import { factsOfEvent } from './usage.ts'
+import { detailsOfEvent } from './usage.ts'
 
-/** Messages of the format that end a stream, well or badly. */
+/** Types of events that end a stream. */
 const terminalTypes = new Set([
   'message_stop',
   'error',
@@ -17,13 +17,11 @@ const terminalTypes = new Set([
 
 export class NativeConversion implements Conversion {
   readonly #options: ConversionOptions
-  readonly #format: ChatFormat
   readonly #callIndexes = new EventCallIndexes()
   hasEnded = false
 
-  constructor(options: ConversionOptions, format: ChatFormat) {
+  constructor(options: ConversionOptions) {
     this.#options = options
-    this.#format = format
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {
@@ -32,46 +30,42 @@ export class NativeConversion implements Conversion {
       return [event]
     }
     const parsed = parseJson(event.data)
-    if (!isObject(parsed)) return this.#foreign(event)
-    const { request, onFacts, onContent } = this.#options
-    for (const piece of contentOf(this.#format, parsed)) onContent(piece)
-    const facts = factsOfEvent(request.route, parsed)
-    if (facts.usage !== undefined || facts.model !== undefined) onFacts(facts)
-    if (terminalTypes.has(stringAt(parsed, 'type') ?? '') || parsed.error != null) {
-      this.hasEnded = true
-    }
-    if (
-      listAt(parsed, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null)
-    ) {
-      this.hasEnded = true
-    }
-    if (isForeignError(this.#format, event, parsed)) return this.#error(event.data)
-    const told = this.#callIndexes.tellApart(parsed)
-    if (request.hidesUsage) return withoutUsage(event, parsed, told)
-    return told === parsed ? [event] : [{ ...event, data: JSON.stringify(told) }]
+    if (!isObject(parsed)) return this.#convertOther(event)
+    const { request, format, onDetails, onContent } = this.#options
+    for (const piece of contentOf(format, parsed)) onContent(piece)
+    const details = detailsOfEvent(request.route, parsed)
+    if (details.usage !== undefined || details.model !== undefined) onDetails(details)
+    if (isEnd(parsed)) this.hasEnded = true
+    if (isForeignError(format, event, parsed)) return this.#error(event.data)
+    const corrected = this.#callIndexes.correct(parsed)
+    if (request.hidesUsage) return withoutUsage(event, parsed, corrected)
+    return corrected === parsed ? [event] : [{ ...event, data: JSON.stringify(corrected) }]
   }
 
   finish(isCut: boolean, text: string): readonly StreamEvent[] {
-    if (this.hasEnded && !isCut) return []
-    if (this.hasEnded && this.#format !== 'Completions') return []
-    const error = errorInPlace(this.#options.request, text)
-    return errorEvents(this.#format, error, this.#options.context)
+    const { request, format } = this.#options
+    if (this.hasEnded && (!isCut || format !== 'Completions')) return []
+    return errorEvents(this.#options, errorInPlace(request, text))
   }
 
-  /** A page in place of an event is an error; anything else that is no event passes. */
-  #foreign(event: StreamEvent): readonly StreamEvent[] {
+  /** Handles data that is not a JSON object: an HTML page is an error; other data is passed on. */
+  #convertOther(event: StreamEvent): readonly StreamEvent[] {
     return /^\s*</.test(event.data) ? this.#error(event.data) : [event]
   }
 
-  /** Of what stands before the provider, in the format of the client. */
+  /** Converts an error of a proxy in front of the provider to the client's format. */
   #error(text: string): readonly StreamEvent[] {
     this.hasEnded = true
-    const error = errorInPlace(this.#options.request, text)
-    return errorEvents(this.#format, error, this.#options.context)
+    return errorEvents(this.#options, errorInPlace(this.#options.request, text))
   }
 }
 
-/** SDKs take no notice of errors that are not of their format. */
+const isEnd = (event: JsonObject): boolean =>
+  terminalTypes.has(stringAt(event, 'type') ?? '') ||
+  event.error != null ||
+  listAt(event, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null)
+
+/** Returns true for an error in a format other than the client's, which SDKs ignore. */
 function isForeignError(
   format: ChatFormat,
   { event: name }: StreamEvent,
@@ -88,19 +82,19 @@ function isForeignError(
   }
 }
 
-/** The usage that nobody asked for: an event of its own, and an empty field of all others. */
+/** Removes usage that the client did not ask for: the event with it, and the empty field in other events. */
 function withoutUsage(
   event: StreamEvent,
   parsed: JsonObject,
-  told: JsonObject,
+  corrected: JsonObject,
 ): readonly StreamEvent[] {
-  if (!('usage' in parsed) && told === parsed) return [event]
+  if (!('usage' in parsed) && corrected === parsed) return [event]
   if (listAt(parsed, 'choices').length === 0 && parsed.usage != null) return []
-  const { usage: _usage, ...rest } = told
+  const { usage: _usage, ...rest } = corrected
   return [{ event: event.event, data: JSON.stringify(rest) }]
 }
 
-/** Pieces of content in one event. */
+/** Returns the pieces of content in one event. */
 function contentOf(format: ChatFormat, event: JsonObject): string[] {
   const delta = objectAt(event, 'delta')
   switch (format) {

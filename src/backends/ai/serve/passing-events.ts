@@ -4,27 +4,27 @@ import { SseDecoder, writeSse } from '../formats/sse.ts'
 
 type Emit = (bytes: Uint8Array) => void
 
-/** Bytes of an event that are held back until it is whole. */
+/** Maximum number of bytes of an incomplete event to hold back. */
 const heldLimit = 256 * 1024
-/** Ends an event that the client has in part. */
+/** Ends an event that the client has received in part. */
 const emptyLine = Buffer.from('\n\n')
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
 /**
- * Passes on the bytes of a stream, event by event, so that an event can be left out or replaced, and
- * an error can follow as an event of its own. An event that grows large passes as it comes.
+ * Passes on the bytes of a stream event by event, so that an event can be removed or replaced, and
+ * an error can follow as a separate event. A large event is passed on before it is complete.
  */
 export class PassingEvents {
   readonly #decoder: SseDecoder
-  /** The beginning of the event that has begun. */
+  /** The first bytes of the incomplete event. */
   readonly #held = new GrowingBytes()
-  /** The client has a part of the event that has begun. */
+  /** True if the client has received a part of the incomplete event. */
   #isPassing = false
-  /** The bytes ended with the CR of an event that was left out: an LF that follows goes with it. */
+  /** True if the last chunk ended with the CR of a removed event: an LF that follows is removed too. */
   #dropsFeed = false
 
-  /** `eventLimit`: bytes of an event that is looked at; larger ones only pass. */
+  /** `eventLimit` is the maximum size of an event that is read; larger events are only passed on. */
   constructor(eventLimit: number) {
     this.#decoder = new SseDecoder(eventLimit, 'skip')
   }
@@ -33,7 +33,7 @@ export class PassingEvents {
     return this.#decoder.isInside
   }
 
-  /** `convert` gives the same event if its bytes are to pass, else those that come in its place. */
+  /** `convert` returns the same event to pass its bytes on, otherwise its replacements. */
   push(
     chunk: Uint8Array,
     convert: (event: StreamEvent) => readonly StreamEvent[],
@@ -62,7 +62,7 @@ export class PassingEvents {
     if (end < chunk.length) this.#held.add(chunk, end, chunk.length)
   }
 
-  /** `isFollowed`: events of our own follow. A part of an event cannot come before them. */
+  /** `isFollowed` is true if events of the gateway follow; an incomplete event is then not passed on. */
   finish(isFollowed: boolean, emit: Emit): void {
     if (isFollowed && this.isInside) {
       this.#held.clear()
@@ -70,7 +70,7 @@ export class PassingEvents {
     } else this.#release(emit)
   }
 
-  /** What is held, and bytes [from, end). */
+  /** Passes on the held bytes and bytes [from, end). */
   #emit(chunk: Uint8Array, from: number, end: number, emit: Emit): void {
     this.#release(emit)
     if (end <= from) return

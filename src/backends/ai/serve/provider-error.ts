@@ -1,4 +1,4 @@
-/** Errors that providers send with a good status, and what is no answer at all. */
+/** Errors that providers send with a successful status, and answers that cannot be read. */
 import type { ProviderError } from '../chat.ts'
 import { readCompletionsError } from '../formats/completions/response.ts'
 import { readConverseError } from '../formats/converse/response.ts'
@@ -8,11 +8,10 @@ import { field, isObject, type JsonObject, numberAt, parseJson, stringAt } from 
 import { LlmError } from '../llm-error.ts'
 import type { OutgoingRequest } from './request.ts'
 
-/** Characters of a text that is no error of the provider's. */
-const longestPlain = 1_000
+/** Maximum number of characters of a provider's text that an error repeats. */
+const maxExcerpt = 1_000
 
-/** A text of the provider as far as an error repeats it. */
-export const excerptOf = (text: string): string => text.trim().slice(0, longestPlain)
+export const excerptOf = (text: string): string => text.trim().slice(0, maxExcerpt)
 
 /** Fields that only answers have. */
 const answerFields = [
@@ -37,7 +36,7 @@ function hasAnswer(body: JsonObject): boolean {
   })
 }
 
-/** `{error}`, the same in a list, `{type: "error"}`, `{message}`, `{Message}`. */
+/** Returns true for `{error}`, `{type: "error"}`, `{message}`, `{Message}` and `{detail}`. */
 function isError(body: JsonObject): boolean {
   const error = field(body, 'error')
   if (isObject(error) || (typeof error === 'string' && error !== '')) return true
@@ -45,7 +44,7 @@ function isError(body: JsonObject): boolean {
   return body.type === 'error' || hasMessage
 }
 
-/** What is an error rather than an answer in the text of a provider; undefined for an answer. */
+/** Returns the error in a provider's text; undefined if the text is an answer. */
 export function errorInAnswer(request: OutgoingRequest, text: string): ProviderError | undefined {
   const parsed = parseJson(text)
   const body: unknown = Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed
@@ -70,8 +69,19 @@ export function readerOf({
     : readConverseError
 }
 
-/** Statuses by what vendors call an error. */
-const statuses: Readonly<Record<string, number>> = {
+/** An error that the provider sent in place of an answer. */
+export class ProviderFailure extends LlmError {
+  readonly error: ProviderError
+
+  constructor(error: ProviderError) {
+    super(error.status, error.message)
+    this.name = 'ProviderFailure'
+    this.error = error
+  }
+}
+
+/** HTTP statusByErrorName by the names that vendors use for errors. */
+const statusByErrorName: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
   permission_error: 403,
@@ -89,7 +99,7 @@ const statuses: Readonly<Record<string, number>> = {
   UNAVAILABLE: 503,
 }
 
-/** The status that the provider should have answered with. */
+/** Returns the status that the provider should have sent. */
 function statusOf(body: JsonObject, { code, kind }: ProviderError): number {
   const error = field(body, 'error')
   const numbers = [
@@ -99,14 +109,16 @@ function statusOf(body: JsonObject, { code, kind }: ProviderError): number {
     numberAt(body, 'code'),
     Number(code),
   ]
-  const told = numbers.find((number) => number !== undefined && number >= 400 && number <= 599)
-  const named = [code, kind].find((name) => name !== undefined && Object.hasOwn(statuses, name))
-  return told ?? statuses[named ?? ''] ?? 502
+  const status = numbers.find((number) => number !== undefined && number >= 400 && number <= 599)
+  const named = [code, kind].find(
+    (name) => name !== undefined && Object.hasOwn(statusByErrorName, name),
+  )
+  return status ?? statusByErrorName[named ?? ''] ?? 502
 }
 
-/** The answer of a provider that cannot be read, in its own words. */
+/** Returns the error for an answer that cannot be read, with an excerpt of the answer. */
 export function unreadable(text: string): LlmError {
-  const said = excerptOf(text)
-  const detail = said === '' ? '; it is empty' : `: ${said}`
+  const excerpt = excerptOf(text)
+  const detail = excerpt === '' ? '; it is empty' : `: ${excerpt}`
   return new LlmError(502, `the answer of the provider is not a JSON object${detail}`)
 }

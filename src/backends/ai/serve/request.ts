@@ -1,7 +1,4 @@
-/**
- * One request to one provider: what is sent, and what is needed to make sense of the answer. Pure;
- * the data plane reads and sends.
- */
+/** Builds the request to one provider, with the data that is needed to read its answer. Does no I/O. */
 import { countTextsForModel } from '../../../core/token-slices.ts'
 import type { HeaderFields } from '../../../exchange/exchange.ts'
 import { type ChatFormat, clientFormats } from '../client-formats.ts'
@@ -16,13 +13,7 @@ import type { JsonObject } from '../json.ts'
 import type { BackendAiConfig } from '../policy/config.ts'
 import { type Translation, translate } from '../provider-formats.ts'
 import type { Plan, Provider, ProviderConfig, ReadRouteType } from '../providers/provider.ts'
-import {
-  asksForUsage,
-  type BodySettings,
-  completeNative,
-  type SettledBody,
-  settleBody,
-} from '../request/body.ts'
+import { asksForUsage, completeNative, type SettledBody, settleBody } from '../request/body.ts'
 import { checkClientShape } from '../request/client-shapes.ts'
 import { enrich } from '../request/enrichment.ts'
 import { settleHistory } from '../request/history.ts'
@@ -32,43 +23,35 @@ export function chatFormatOf(route: ReadRouteType): ChatFormat | undefined {
   return route === 'Embeddings' || route === 'VendorCTokenCount' ? undefined : route
 }
 
-/** The client's body with everything that settings put into it; guards look at this. */
+/** Returns the client's body with all settings applied, as guards read it. */
 export function settleRequest(
   original: JsonObject,
   route: ReadRouteType,
   provider: ProviderConfig,
   settings: BackendAiConfig | undefined,
 ): SettledBody {
-  const settled = settleBody(original, bodySettings(provider, settings))
+  const pinned = provider.model ?? provider.deploymentName
+  const settled = settleBody(original, { ...settings, model: pinned })
   const format = chatFormatOf(route)
   if (format === undefined || settings?.prompt === undefined) return settled
-  const body = enrich(settled.body, format, settings.prompt)
-  return body === settled.body ? settled : { ...settled, body, isChanged: true }
-}
-
-function bodySettings(
-  { model, deploymentName }: ProviderConfig,
-  settings: BackendAiConfig | undefined,
-): BodySettings {
-  const pinned = model ?? deploymentName
-  return { ...settings, ...(pinned !== undefined && { model: pinned }) }
+  return withBody(settled, enrich(settled.body, format, settings.prompt))
 }
 
 export interface OutgoingRequest {
   readonly route: ReadRouteType
   readonly plan: Exclude<Plan, { kind: 'local-count' }>
   readonly model: string
-  /** Undefined: the bytes of the client, untouched. */
+  /** The body to send; undefined to send the client's bytes unchanged. */
   readonly body: JsonObject | undefined
   readonly translation: Translation | undefined
   readonly isStream: boolean
-  /** Embeddings: the client wants vectors as text. */
+  /** True if the client asks for the vectors of embeddings in base64. */
   readonly encodesVectors?: boolean
-  /** The client did not ask for the usage of the stream; the gateway did. */
+  /** True if the gateway asked for the usage of the stream and the client did not. */
   readonly hidesUsage: boolean
 }
 
-/** Tokens that are counted here, a slice at a time. */
+/** A token count by the gateway, which runs in time slices. */
 interface LocalCount {
   readonly kind: 'local-count'
   count(): Promise<number>
@@ -78,12 +61,12 @@ interface RequestContext {
   readonly vendor: Provider
   readonly provider: ProviderConfig
   readonly settings: BackendAiConfig | undefined
-  /** Of the client. */
+  /** Headers of the client. */
   readonly headers: HeaderFields
   newId(): string
 }
 
-/** @throws LlmError 400 where the provider cannot serve the request. */
+/** @throws LlmError 400 if the provider cannot serve the request. */
 export function outgoingRequest(
   settled: SettledBody,
   route: ReadRouteType,
@@ -134,12 +117,13 @@ function withBody(settled: SettledBody, body: JsonObject): SettledBody {
   return body === settled.body ? settled : { ...settled, body, isChanged: true }
 }
 
-/** Of the whole, and of each message beside its text. */
-const tokensAround = 3
+/** Tokens of a request in addition to its messages. */
+const tokensPerRequest = 3
+/** Tokens of a message in addition to its text. */
 const tokensPerMessage = 4
 
 async function countLocally(body: JsonObject, model: string): Promise<number> {
   const texts = requestTexts(body, 'VendorCTokenCount').map(({ content }) => content)
   const counts = await countTextsForModel(texts, model)
-  return counts.reduce((sum, tokens) => sum + tokensPerMessage + tokens, tokensAround)
+  return counts.reduce((sum, tokens) => sum + tokensPerMessage + tokens, tokensPerRequest)
 }

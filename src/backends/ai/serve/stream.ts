@@ -1,12 +1,12 @@
 /**
- * Streamed answers on their way to the client: taken out of their frames, translated where the
- * provider speaks another format, masked, and framed again. What a provider cuts off ends with an
- * error in the client's format, never with an end that looks like a good one.
+ * Converts streamed answers for the client: decodes events, translates them if the provider has
+ * another format, masks them, and encodes them. An answer that was cut off ends with an error in
+ * the client's format, never like a complete one.
  */
 import type { Mask } from '../../../core/index.ts'
 import type { BodyTransform } from '../../../exchange/exchange.ts'
 import type { AnswerReader, AnswerWriter, EventDecoder, StreamEvent } from '../chat.ts'
-import { type ChatFormat, clientFormats } from '../client-formats.ts'
+import { clientFormats } from '../client-formats.ts'
 import { EventStreamDecoder } from '../formats/event-stream.ts'
 import { SseDecoder, writeSse } from '../formats/sse.ts'
 import { StreamMasker } from '../guards/stream-mask.ts'
@@ -21,23 +21,19 @@ import {
 import { NativeConversion } from './native-conversion.ts'
 import { PassingEvents } from './passing-events.ts'
 import { unreadable } from './provider-error.ts'
-import { chatFormatOf, type OutgoingRequest } from './request.ts'
+import type { OutgoingRequest } from './request.ts'
 
 interface StreamOptions extends ConversionOptions {
-  /** Masks of response guards, in order. */
+  /** The masks of response guards, in order. */
   readonly masks: readonly Mask[]
-  /** Bytes that masks may hold back. */
+  /** Maximum number of bytes that masks may hold back. */
   readonly maskLimit: number
 }
 
-/**
- * All events of a streamed answer that has come whole, as the client is to get them.
- * @throws LlmError 502 where they cannot be read.
- */
+/** Returns the client's events for a whole streamed answer. @throws LlmError 502 if it cannot be read. */
 export function convertEvents(options: ConversionOptions, bytes: Uint8Array): StreamEvent[] {
   const decoder = decoderOf(options)
-  const format = chatFormatOf(options.request.route) ?? 'Completions'
-  const conversion = conversionOf(options, format)
+  const conversion = conversionOf(options)
   const converted: StreamEvent[] = []
   decoder.push(bytes, (event) => void converted.push(...conversion.convert(event)))
   const text = converted.length === 0 ? openingOf(options.request, bytes) : ''
@@ -50,44 +46,43 @@ function decoderOf({ request, eventLimit }: ConversionOptions): EventDecoder {
     : new SseDecoder(eventLimit)
 }
 
-/** Bytes of what comes in place of events that are kept. */
+/** Maximum number of bytes to keep of an answer without events. */
 const openingBytes = 4_096
 
-/** What came in place of events; empty if it is the beginning of an event. */
+/** Returns the text that came instead of events; empty if an event began. */
 function openingOf({ translation }: OutgoingRequest, bytes: Uint8Array): string {
   if (translation?.framing === 'event-stream') return ''
   const text = Buffer.from(bytes.subarray(0, openingBytes)).toString('utf8')
   return /^\s*(?:data|event|id|retry)?:/.test(text) ? '' : text
 }
 
-/** The bytes have ended within an event, before the answer was complete. */
+/** Returns true if the bytes ended inside an event before the answer was complete. */
 const isCutOff = (decoder: Pick<EventDecoder, 'isInside'>, conversion: Conversion): boolean =>
   decoder.isInside && !conversion.hasEnded
 
-function conversionOf(options: ConversionOptions, format: ChatFormat): Conversion {
+function conversionOf(options: ConversionOptions): Conversion {
   const { translation } = options.request
   return translation === undefined
-    ? new NativeConversion(options, format)
-    : new TranslatedConversion(translation.reader(), options, format)
+    ? new NativeConversion(options)
+    : new TranslatedConversion(translation.reader(), options)
 }
 
 export class AnswerStream implements BodyTransform {
   readonly #options: StreamOptions
-  /** Events are read and written anew, or pass as they came where nothing changes them. */
+  /** Decodes events, or passes their bytes on if nothing changes them. */
   readonly #source: EventDecoder | PassingEvents
   readonly #conversion: Conversion
   readonly #masker: StreamMasker | undefined
-  /** What has come so far; undefined once there was an event. */
+  /** The first bytes of the answer; undefined after the first event. */
   #opening: Buffer | undefined = Buffer.alloc(0)
   isOver = false
 
   constructor(options: StreamOptions) {
-    const { request, masks, maskLimit, eventLimit } = options
-    const format = chatFormatOf(request.route) ?? 'Completions'
+    const { request, format, masks, maskLimit, eventLimit } = options
     const isRead = request.translation !== undefined || masks.length > 0
     this.#options = options
     this.#source = isRead ? decoderOf(options) : new PassingEvents(eventLimit)
-    this.#conversion = conversionOf(options, format)
+    this.#conversion = conversionOf(options)
     this.#masker = masks.length === 0 ? undefined : new StreamMasker(masks, format, maskLimit)
   }
 
@@ -105,7 +100,7 @@ export class AnswerStream implements BodyTransform {
       write(events, emit)
     } catch (error) {
       write(events, emit)
-      this.#breakOff(error, emit)
+      this.#abort(error, emit)
     }
   }
 
@@ -117,7 +112,7 @@ export class AnswerStream implements BodyTransform {
     this.#finish(true, emit)
   }
 
-  /** Gives the core its memory back, wherever the answer stands; nothing comes out any more. Idempotent. */
+  /** Ends the stream at once and releases memory of the core. Idempotent. */
   dispose(): void {
     this.isOver = true
     this.#masker?.dispose()
@@ -133,29 +128,29 @@ export class AnswerStream implements BodyTransform {
       if (this.#source instanceof PassingEvents) this.#source.finish(last.length > 0, emit)
       const events = last.flatMap((event) => this.#mask(event))
       if (this.#masker !== undefined) events.push(...this.#masker.finish())
-      this.#tell(events)
+      this.#report(events)
       write(events, emit)
     } catch (error) {
-      this.#breakOff(error, emit)
+      this.#abort(error, emit)
     } finally {
       this.#masker?.dispose()
     }
   }
 
-  /** Where no event comes at all, an error repeats what did. */
+  /** Keeps the first bytes for the error of an answer without events. */
   #keepOpening(chunk: Uint8Array): void {
     const kept = this.#opening
     if (kept === undefined || kept.length >= openingBytes) return
     this.#opening = Buffer.concat([kept, chunk.subarray(0, openingBytes - kept.length)])
   }
 
-  /** What the client gets of an event of the provider. */
+  /** Returns the client's events for an event of the provider. */
   #convert(event: StreamEvent): readonly StreamEvent[] {
     this.#opening = undefined
     const converted = this.#conversion.convert(event)
     const events =
       this.#masker === undefined ? converted : converted.flatMap((one) => this.#mask(one))
-    this.#tell(events)
+    this.#report(events)
     return events
   }
 
@@ -163,23 +158,21 @@ export class AnswerStream implements BodyTransform {
     return this.#masker?.push(event) ?? [event]
   }
 
-  #tell(events: readonly StreamEvent[]): void {
+  #report(events: readonly StreamEvent[]): void {
     const { onEvent } = this.#options
     if (onEvent !== undefined) for (const event of events) onEvent(event)
   }
 
-  /** The answer cannot be gone on with: the client gets an error, and nothing else. */
-  #breakOff(error: unknown, emit: (bytes: Uint8Array) => void): void {
+  /** Ends the answer with an error. */
+  #abort(error: unknown, emit: (bytes: Uint8Array) => void): void {
     if (!(error instanceof LlmError)) throw error
     this.isOver = true
-    const { request, context } = this.#options
-    const format = chatFormatOf(request.route) ?? 'Completions'
-    write(errorEvents(format, { status: error.status, message: error.message }, context), emit)
+    const { status, message } = error
+    write(errorEvents(this.#options, { status, message }), emit)
     this.#masker?.dispose()
   }
 }
 
-/** Events as bytes of the client's stream. */
 export function eventBytes(events: readonly StreamEvent[]): Uint8Array {
   return Buffer.from(events.map(writeSse).join(''))
 }
@@ -192,17 +185,13 @@ class TranslatedConversion implements Conversion {
   readonly #reader: AnswerReader
   readonly #writer: AnswerWriter
   readonly #options: ConversionOptions
-  #isClean = false
   #hasFailed = false
+  hasEnded = false
 
-  get hasEnded(): boolean {
-    return this.#isClean
-  }
-
-  constructor(reader: AnswerReader, options: ConversionOptions, format: ChatFormat) {
+  constructor(reader: AnswerReader, options: ConversionOptions) {
     this.#reader = reader
     this.#options = options
-    this.#writer = clientFormats[format].writer(options.clientBody, options.context)
+    this.#writer = clientFormats[options.format].writer(options.clientBody, options.context)
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {
@@ -213,7 +202,7 @@ class TranslatedConversion implements Conversion {
   finish(isCut: boolean, text: string): readonly StreamEvent[] {
     const last = isCut ? [] : this.#write(this.#reader.finish())
     if (this.#hasFailed) return last
-    if (isCut || !this.#isClean) {
+    if (isCut || !this.hasEnded) {
       const error = errorInPlace(this.#options.request, text)
       return [...last, ...this.#writer.write({ type: 'error', error })]
     }
@@ -221,17 +210,17 @@ class TranslatedConversion implements Conversion {
   }
 
   #write(events: ReturnType<AnswerReader['read']>): readonly StreamEvent[] {
-    const { onFacts, onContent } = this.#options
+    const { onDetails, onContent } = this.#options
     return events.flatMap((event) => {
       switch (event.type) {
         case 'start':
-          onFacts({ model: event.model, ...(event.usage && { usage: event.usage }) })
+          onDetails({ model: event.model, ...(event.usage && { usage: event.usage }) })
           break
         case 'usage':
-          onFacts({ usage: event.usage })
+          onDetails({ usage: event.usage })
           break
         case 'end':
-          this.#isClean = true
+          this.hasEnded = true
           break
         case 'error':
           this.#hasFailed = true

@@ -1,4 +1,4 @@
-/** GatewayBackends that send requests where clients say, as a forward proxy does. */
+/** GatewayBackends that work as a forward proxy: the client's request names the destination. */
 import { isIP } from 'node:net'
 import { GatewayError } from '../../../errors/index.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
@@ -12,7 +12,7 @@ import {
 import { defaultPort, splitAuthority } from '../../../proxy/upstream/authority.ts'
 import type { Destination } from '../../../proxy/upstream/destination.ts'
 import { plainAddress, type UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
-import { type Asked, upstreamVersion } from '../../../proxy/upstream/http-version.ts'
+import { type RequestTraits, upstreamVersion } from '../../../proxy/upstream/http-version.ts'
 
 export const dynamicKind = (context: ResolveContext): BackendKind => ({
   type: 'dynamic',
@@ -22,13 +22,13 @@ export const dynamicKind = (context: ResolveContext): BackendKind => ({
 })
 
 /**
- * Where a client sends a request. Addresses are checked after the lookup, and it is these that are
- * connected to. A name that mixes refused and allowed ones is an attempt to slip through.
+ * Resolves the authority of a request. A name is refused unless all of its addresses are allowed, and
+ * connections go only to the addresses that were checked.
  */
 export async function resolveDynamic(
   context: ResolveContext,
   access: BackendAccess,
-  request: Asked,
+  request: RequestTraits,
   avoid: UpstreamEndpoint | undefined,
 ): Promise<Destination> {
   const { hosts, isAllowed } = context.resolver
@@ -36,7 +36,7 @@ export async function resolveDynamic(
   if (target === undefined) throw new GatewayError('bad_request', 'no host to forward to')
   const { host } = target
   const port = target.port ?? defaultPort(access.profiles.of(host).scheme)
-  // The request may be over by the time of the lookup.
+  // Read this before the lookup, because the request may end during the lookup.
   const version = upstreamVersion(access.policies.connection, request)
   const place = { host, port, access, version }
   if (isIP(host) !== 0) {

@@ -1,20 +1,16 @@
-/**
- * InferencePools and their endpoints: each ready Pod on each target port. Put together when first
- * asked for, and again after a change of that pool or one of its Pods only.
- */
+/** InferencePools and their endpoints: each ready Pod on each target port. */
 import type { PodResource, PoolResource } from '../../../model/inference-pools.ts'
 import type { Resource } from '../../../model/resources.ts'
 import type { EndpointSet } from '../../../proxy/upstream/choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 
-/** Endpoints of a pool that may be used, by `address:port`. */
+/** Ready endpoints of a pool, by `address:port`. */
 export type PoolEndpoints = ReadonlyMap<string, UpstreamEndpoint>
 
-/** An InferencePool as requests need it. */
 export class Pool {
   resource: PoolResource | undefined
   readonly #pods = new Map<string, PodResource>()
-  /** By address, so that counts survive a change. */
+  /** Endpoints by address. Kept when the Pods of the pool change, so that request counts survive. */
   readonly #known = new Map<string, UpstreamEndpoint>()
   #endpoints: PoolEndpoints | undefined
   #set: EndpointSet | undefined
@@ -48,7 +44,6 @@ export class Pool {
     return this.#endpoints
   }
 
-  /** The same, to choose from. */
   endpointSet(): EndpointSet {
     if (this.#set === undefined) {
       const all = [...this.endpoints().values()]
@@ -72,7 +67,7 @@ export class Pool {
     return found
   }
 
-  /** Drops counts of addresses that have left and have nothing under way. */
+  /** Drops endpoints that left the pool and have no outstanding requests. */
   #forgetIdle(current: PoolEndpoints): void {
     for (const [text, { outstanding }] of this.#known) {
       if (outstanding === 0 && !current.has(text)) this.#known.delete(text)
@@ -89,11 +84,11 @@ export class PoolTable {
     return pool?.resource === undefined ? undefined : pool
   }
 
-  /** Takes a pool or a Pod in; `old` is what it was until now. */
+  /** Stores a pool or a Pod; `old` is its previous version. */
   set(resource: Resource, old: Resource | undefined): void {
     if (resource.type === 'pool') this.#of(`${resource.namespace}/${resource.name}`).set(resource)
     if (resource.type !== 'pod') return
-    // Other pools may select it now.
+    // The new version may belong to other pools.
     if (old?.type === 'pod') this.#removePod(old)
     for (const name of resource.pools) this.#of(`${resource.namespace}/${name}`).setPod(resource)
   }
@@ -117,7 +112,6 @@ export class PoolTable {
     return pool
   }
 
-  /** Whoever still has the pool (a request under way) keeps it as it was left. */
   #change(name: string, change: (pool: Pool) => void): void {
     const pool = this.#pools.get(name)
     if (pool === undefined) return

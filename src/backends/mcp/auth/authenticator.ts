@@ -1,11 +1,11 @@
 /**
- * `backend.mcp.authentication`: tokens of MCP clients, and the documents from which a client without
- * one learns where to get it (MCP authorization, revisions 2025-03-26 to 2025-11-25).
+ * `backend.mcp.authentication`: verifies tokens of MCP clients, and serves the metadata by which
+ * clients find the authorization server (MCP authorization, revisions 2025-03-26 to 2025-11-25).
  *
  *   GET  /.well-known/oauth-protected-resource/<path>                          RFC 9728
  *   GET  /.well-known/oauth-authorization-server/<path>                        RFC 8414, from the issuer
  *   POST /.well-known/oauth-authorization-server/<path>/client-registration    RFC 7591, to the issuer
- *   everything else                                                            needs a token
+ *   other requests                                                             need a token
  */
 import { ambiguous, credentialsOf, none } from '../../../auth/authorization-header.ts'
 import { TokenVerifier } from '../../../auth/jwt/verifier.ts'
@@ -20,9 +20,15 @@ import type { LearnedRecord } from '../../../exchange/learned.ts'
 import type { PolicyHost } from '../../../exchange/rate-limits.ts'
 import type { McpAuthenticationConfig } from '../policy/config.ts'
 import { AuthorizationServer } from './authorization-server.ts'
+import {
+  type ClientView,
+  type MetadataPath,
+  publicOrigin,
+  readMetadataPath,
+  resourceMetadata,
+  resourceMetadataPath,
+} from './oauth-metadata.ts'
 import { jsonAnswer, metadataAnswer, preflight, wrongMethod } from './own-answers.ts'
-import { type ClientView, publicOrigin, resourceMetadata } from './resource-metadata.ts'
-import { type MetadataPath, readMetadataPath, resourceMetadataPath } from './well-known.ts'
 
 export class McpAuthenticator {
   readonly #config: McpAuthenticationConfig
@@ -38,16 +44,15 @@ export class McpAuthenticator {
     this.#server = new AuthorizationServer(config, callouts, host)
   }
 
-  /**
-   * Answers requests for metadata; refuses those that need a token and have none; lets the others
-   * pass, without their token, which is left with what was learned of the request.
-   */
+  /** Answers requests for metadata. Verifies the tokens of all other requests and removes them. */
   authenticate(exchange: Exchange, client: ClientView): Verdict | Promise<Verdict> {
     const asked = readMetadataPath(client.path)
-    return asked === undefined ? this.#judge(exchange, client) : this.#tell(asked, exchange, client)
+    return asked === undefined
+      ? this.#verify(exchange, client)
+      : this.#answer(asked, exchange, client)
   }
 
-  #tell(
+  #answer(
     { document, resource }: MetadataPath,
     exchange: Exchange,
     { origin }: ClientView,
@@ -66,14 +71,14 @@ export class McpAuthenticator {
     }
   }
 
-  #judge(exchange: Exchange, client: ClientView): Verdict {
+  #verify(exchange: Exchange, client: ClientView): Verdict {
     const { mode } = this.#config
     const { request, learned } = exchange
     const sent = credentialsOf(request.headers, 'bearer')
-    // A policy of the route may have verified the token and taken it off.
+    // A policy of the route may already have verified and removed the token.
     const token = sent === none ? (learned.jwtToken ?? none) : sent
     if (token === none) return mode === 'Strict' ? this.#missing(client) : next
-    // Nothing behind the gateway is to see a token that was meant for it, whatever comes of it.
+    // The token was issued for the gateway, so servers must not see it.
     request.headers.remove('authorization')
     const claims =
       token === ambiguous
@@ -82,7 +87,6 @@ export class McpAuthenticator {
     if (typeof claims === 'string' || token === ambiguous) {
       return mode === 'Permissive' ? next : this.#invalid(client, String(claims))
     }
-    // From JSON, so that it is plain data.
     learned.jwt = claims as LearnedRecord
     learned.jwtToken = token
     return next
@@ -93,9 +97,9 @@ export class McpAuthenticator {
     return jsonAnswer(401, body, 'JwtAuth', [['www-authenticate', this.#challenge(client)]])
   }
 
-  /** RFC 6750 section 3.1. */
+  /** Refuses an invalid token (RFC 6750 section 3.1). */
   #invalid(client: ClientView, why: string): RespondVerdict {
-    // `why` comes from a list of texts of ours, without quotes of the kind that would end it.
+    // `why` is written by the gateway and contains no double quotes.
     const parameters = `error="invalid_token", error_description="${why.replaceAll('`', "'")}"`
     const challenge = `${this.#challenge(client)}, ${parameters}`
     const body = { error: 'invalid_token', error_description: why }
@@ -109,7 +113,7 @@ export class McpAuthenticator {
   }
 }
 
-/** What could end a quoted string, or no URL can have, in the percent form. */
+/** Percent-encodes characters that would end a quoted string or are not allowed in URLs. */
 function quotable(url: string): string {
   return url.replace(
     /[^!#-[\]-~]/g,

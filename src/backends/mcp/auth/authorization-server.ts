@@ -1,23 +1,22 @@
 /**
- * The authorization server of an issuer, as MCP clients see it through the gateway: its metadata with
- * what a provider leaves to be desired made up for.
+ * The authorization server of an issuer as MCP clients see it, with adaptations for identity
+ * providers:
  *
- *   IdpA   ignores `resource` (RFC 8707) and wants `audience` instead: the authorization endpoint has it
- *   IdpB   lets no script register a client: clients register here, and the gateway passes it on
+ *   IdpA   ignores `resource` (RFC 8707), so `audience` is added to the authorization endpoint
+ *   IdpB   does not allow scripts to register clients, so the gateway forwards registrations
  */
 import { GatewayError } from '../../../errors/index.ts'
 import type { Callouts, Exchange, HttpCalloutAnswer, Verdict } from '../../../exchange/exchange.ts'
 import type { PolicyHost, RateBucket } from '../../../exchange/rate-limits.ts'
 import type { McpAuthenticationConfig } from '../policy/config.ts'
 import { IssuerMetadata, maxAnswerBytes, type ServerMetadata } from './issuer-metadata.ts'
-import { failureAnswer, metadataAnswer, sharing } from './own-answers.ts'
-import { publicOrigin, resourceUrl } from './resource-metadata.ts'
-import { registrationPath } from './well-known.ts'
+import { publicOrigin, registrationPath, resourceUrl } from './oauth-metadata.ts'
+import { corsHeaders, failureAnswer, metadataAnswer } from './own-answers.ts'
 
-/** Far more than the metadata of any client. */
+/** Maximum size of a registration request. */
 const maxRegistrationBytes = 64 * 1024
 const timeoutMs = 10_000
-/** Anybody may register, so how often is bounded, for all clients together. */
+/** Rate limit for registrations. All clients share it, because they are not authenticated. */
 const registrations = { rate: 60, unit: 'Minutes', burst: 60 } as const
 
 export class AuthorizationServer {
@@ -37,7 +36,7 @@ export class AuthorizationServer {
     }
   }
 
-  /** The metadata, for the MCP server at a path. */
+  /** Returns the server metadata for the MCP server at `path`. */
   async metadata(origin: string, path: string): Promise<Verdict> {
     if (this.#issuer === undefined) return noIssuer
     const found = await this.#issuer.find()
@@ -48,12 +47,12 @@ export class AuthorizationServer {
       : metadataAnswer(adapted)
   }
 
-  /** The document as the provider needs it changed; a message where it lacks what is to be changed. */
+  /** Adapts the document to the provider; returns a message if a required member is missing. */
   #adapt(metadata: ServerMetadata, origin: string, path: string): ServerMetadata | string {
     const { provider } = this.#config
     if (provider === undefined) return metadata
     const issuer = resourceUrl(this.#config, origin, path)
-    // The issuer goes by another name here: what is signed, or promises to name it, would contradict.
+    // The issuer is replaced, so members that depend on the original issuer are removed.
     const {
       signed_metadata: _,
       authorization_response_iss_parameter_supported: __,
@@ -80,7 +79,7 @@ export class AuthorizationServer {
     return url.href
   }
 
-  /** Passes the registration of a client on (RFC 7591). */
+  /** Forwards the registration of a client (RFC 7591). */
   async register(exchange: Exchange): Promise<Verdict> {
     if (this.#issuer === undefined || this.#registrations === undefined) return noIssuer
     if (!this.#registrations.take(1)) {
@@ -101,12 +100,12 @@ export class AuthorizationServer {
         target: known.target,
         method: 'POST',
         path: `${pathname.replace(/\/$/, '')}/clients-registrations/openid-connect`,
-        headers: [['host', this.#issuer.authority], ...passedOn(exchange)],
+        headers: [['host', this.#issuer.authority], ...forwardedHeaders(exchange)],
         body: body.bytes,
         timeoutMs,
         maxResponseBytes: maxAnswerBytes,
       })
-      return relayed(answer)
+      return forwardedAnswer(answer)
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       return failureAnswer(502, 'server_error', 'the issuer cannot be reached')
@@ -114,18 +113,18 @@ export class AuthorizationServer {
   }
 }
 
-/** An initial access token, where the provider wants one, is sent as a bearer token (RFC 7591 3). */
+/** Forwarded headers. `authorization` may carry an initial access token (RFC 7591 section 3). */
 const registrationHeaders = ['content-type', 'accept', 'authorization']
 
-function passedOn({ request }: Exchange): (readonly [string, string])[] {
+function forwardedHeaders({ request }: Exchange): (readonly [string, string])[] {
   return registrationHeaders.flatMap((name) => {
     const value = request.headers.get(name)
     return value === undefined ? [] : [[name, value] as const]
   })
 }
 
-/** Holds the secret of a client, so that nobody keeps it. */
-function relayed({ status, headers, body }: HttpCalloutAnswer): Verdict {
+/** Forwards the response. It contains a client secret, so caches must not store it. */
+function forwardedAnswer({ status, headers, body }: HttpCalloutAnswer): Verdict {
   const type = headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1]
   return {
     kind: 'respond',
@@ -133,7 +132,7 @@ function relayed({ status, headers, body }: HttpCalloutAnswer): Verdict {
     headers: [
       ['content-type', type ?? 'application/json'],
       ['cache-control', 'no-store'],
-      ...sharing('POST'),
+      ...corsHeaders('POST'),
     ],
     body,
     reason: 'DirectResponse',

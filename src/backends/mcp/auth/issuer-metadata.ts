@@ -1,4 +1,4 @@
-/** Metadata of an issuer, as its own server publishes it (RFC 8414, OpenID Connect Discovery 1.0). */
+/** Metadata that the authorization server of an issuer publishes (RFC 8414, OpenID Connect Discovery 1.0). */
 import { GatewayError } from '../../../errors/index.ts'
 import type { Callouts, HttpCallout } from '../../../exchange/exchange.ts'
 import type { McpAuthenticationConfig } from '../policy/config.ts'
@@ -7,7 +7,6 @@ export type ServerMetadata = Readonly<Record<string, unknown>>
 
 type Target = HttpCallout['target']
 
-/** How the server of an issuer is reached, and what it publishes. */
 interface KnownIssuer {
   readonly target: Target
   readonly metadata: ServerMetadata
@@ -15,27 +14,27 @@ interface KnownIssuer {
 
 const timeoutMs = 5_000
 export const maxAnswerBytes = 256 * 1024
-/** As long as published metadata is used; it hardly ever changes. */
-const keptMs = 300_000
-/** No client can make the gateway ask more often than this while the server fails. */
-const failureKeptMs = 1_000
+/** How long metadata is cached. It rarely changes. */
+const cacheMs = 300_000
+/** How long a failure is cached, so that clients cannot cause frequent requests. */
+const failureCacheMs = 1_000
 
-/** Fetches the metadata when it is first asked for, for all who wait, and keeps it for a while. */
+/** Fetches metadata at the first use and caches it. */
 export class IssuerMetadata {
   readonly #callouts: Callouts
   readonly #issuer: URL
   readonly #name: string
   readonly #targets: readonly Target[]
   readonly #paths: readonly string[]
-  #asked: Promise<KnownIssuer | string> | undefined
-  /** In milliseconds of `performance.now()`. */
-  #askAgainAt = 0
+  #cached: Promise<KnownIssuer | string> | undefined
+  /** When the cached result expires, in milliseconds of `performance.now()`. */
+  #expiresAt = 0
 
   constructor(issuer: string, config: McpAuthenticationConfig, callouts: Callouts) {
     this.#name = issuer
     this.#issuer = new URL(issuer)
     this.#callouts = callouts
-    // Policies say how the server of the keys is reached, so where that is the issuer's, it is better.
+    // The server of the JWKS is tried first, because policies configure the connections to it.
     this.#targets = [...(config.target ? [config.target] : []), ownServer(this.#issuer)]
     this.#paths = metadataPaths(this.#issuer, config.provider === 'IdpB')
   }
@@ -45,16 +44,16 @@ export class IssuerMetadata {
     return this.#issuer.host
   }
 
-  /** Or why there is none. */
+  /** Resolves to the metadata of the issuer, or to a text that says why there is none. */
   find(): Promise<KnownIssuer | string> {
-    if (this.#asked !== undefined && performance.now() < this.#askAgainAt) return this.#asked
-    this.#askAgainAt = Number.POSITIVE_INFINITY
-    this.#asked = this.#ask().then((found) => {
-      const wait = typeof found === 'string' ? failureKeptMs : keptMs
-      this.#askAgainAt = performance.now() + wait
+    if (this.#cached !== undefined && performance.now() < this.#expiresAt) return this.#cached
+    this.#expiresAt = Number.POSITIVE_INFINITY
+    this.#cached = this.#ask().then((found) => {
+      const wait = typeof found === 'string' ? failureCacheMs : cacheMs
+      this.#expiresAt = performance.now() + wait
       return found
     })
-    return this.#asked
+    return this.#cached
   }
 
   async #ask(): Promise<KnownIssuer | string> {
@@ -85,7 +84,7 @@ export class IssuerMetadata {
     }
   }
 
-  /** Metadata that names another issuer must not be used (RFC 8414 section 3.3). */
+  /** Parses metadata. Metadata that names another issuer is rejected (RFC 8414 section 3.3). */
   #read(body: Uint8Array): ServerMetadata | string {
     let value: unknown
     try {
@@ -102,10 +101,10 @@ export class IssuerMetadata {
   }
 }
 
-/** Some servers write their own name with a slash at its end, and some clients do. */
+/** Removes a trailing slash, which some servers and clients add. */
 const bare = (url: string): string => url.replace(/\/$/, '')
 
-/** Both forms, the one that the provider is known for first. */
+/** Metadata paths of RFC 8414 and of OpenID Connect Discovery, in the order in which to try them. */
 function metadataPaths({ pathname }: URL, openIdFirst: boolean): string[] {
   const path = bare(pathname)
   const paths = [
@@ -115,7 +114,7 @@ function metadataPaths({ pathname }: URL, openIdFirst: boolean): string[] {
   return openIdFirst ? paths.reverse() : paths
 }
 
-/** The server that the URL itself names. */
+/** Returns the host and port in the URL of the issuer. */
 function ownServer({ protocol, hostname, port }: URL): Target {
   const isSecure = protocol === 'https:'
   const number = port === '' ? (isSecure ? 443 : 80) : Number(port)

@@ -1,11 +1,11 @@
-/** What the gateway itself tells clients that look for authorization. Scripts of any origin may read it. */
+/** Responses of the gateway itself about authorization. Scripts of any origin may read them. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 
 type Pair = readonly [name: string, value: string]
 
 const json: Pair = ['content-type', 'application/json']
 const anyOrigin: Pair = ['access-control-allow-origin', '*']
-/** Clients send the version of the protocol along, which browsers ask about first. */
+/** Includes `mcp-protocol-version`, which scripts send and which needs a preflight request. */
 const allowedHeaders: Pair = [
   'access-control-allow-headers',
   'authorization, content-type, mcp-protocol-version',
@@ -26,12 +26,11 @@ export function jsonAnswer(
   }
 }
 
-/** A document that is found. */
 export function metadataAnswer(document: unknown): RespondVerdict {
-  return jsonAnswer(200, document, 'DirectResponse', sharing('GET'))
+  return jsonAnswer(200, document, 'DirectResponse', corsHeaders('GET'))
 }
 
-/** An error of OAuth (RFC 6749 section 5.2). */
+/** An OAuth error response (RFC 6749 section 5.2). */
 export function failureAnswer(
   status: number,
   error: string,
@@ -40,21 +39,21 @@ export function failureAnswer(
 ): RespondVerdict {
   const reason = status >= 500 ? 'UpstreamFailure' : 'InvalidRequest'
   const body = { error, error_description: description }
-  return jsonAnswer(status, body, reason, [...headers, ...sharing('GET')])
+  return jsonAnswer(status, body, reason, [...headers, ...corsHeaders('GET')])
 }
 
-/** CORS as the Fetch standard has it (section 3.2). */
+/** The response to a CORS preflight request (Fetch standard, section 3.2). */
 export function preflight(method: 'GET' | 'POST'): RespondVerdict {
-  return { kind: 'respond', status: 204, headers: sharing(method), reason: 'DirectResponse' }
+  return { kind: 'respond', status: 204, headers: corsHeaders(method), reason: 'DirectResponse' }
 }
 
 export function wrongMethod(method: 'GET' | 'POST'): RespondVerdict {
-  const headers = [['allow', `${method}, OPTIONS`] as const, ...sharing(method)]
+  const headers = [['allow', `${method}, OPTIONS`] as const, ...corsHeaders(method)]
   return { kind: 'respond', status: 405, headers, reason: 'InvalidRequest' }
 }
 
-/** Headers by which scripts of any origin may read an answer. */
-export function sharing(method: 'GET' | 'POST'): readonly Pair[] {
+/** Headers that allow scripts of any origin to read an answer. */
+export function corsHeaders(method: 'GET' | 'POST'): readonly Pair[] {
   const methods: Pair = ['access-control-allow-methods', `${method}, OPTIONS`]
   return [anyOrigin, methods, allowedHeaders]
 }

@@ -1,31 +1,35 @@
 /**
- * JSON with positions. Servers and clients parse what passes the gateway with parsers of their own;
- * what two parsers can read in two ways (a key that is there twice) is refused, and what is not
- * changed is passed on byte by byte. So values are found by where they stand, and only what is asked
- * for is made a value.
+ * A JSON scanner that reports positions instead of values, so that messages are forwarded byte for
+ * byte except for the values that change. JSON that parsers may read in different ways, such as
+ * objects with duplicate keys, is refused.
  */
 
 type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 
-/** A value and where it stands: [start, end) of the text. */
+/** A value at [start, end) of the text. */
 export interface JsonNode {
   readonly type: JsonType
   readonly start: number
   readonly end: number
-  /** Of an object that was kept, in order; every key once. */
+  /** The keys of an object in order, without duplicates; undefined below the kept depth. */
   readonly keys?: readonly string[]
-  /** Of an object or array that was kept. */
+  /** The values of an object or array; undefined below the kept depth. */
   readonly values?: readonly JsonNode[]
 }
 
+/** A text to put at [start, end). */
+export interface Edit extends Pick<JsonNode, 'start' | 'end'> {
+  readonly text: string
+}
+
 interface ScanLimits {
-  /** Values may lie so deep in each other. */
+  /** Maximum nesting depth. */
   readonly maxDepth: number
-  /** Members of what lies deeper are checked and not kept. */
+  /** Depth up to which keys and values are kept. Deeper values are only checked. */
   readonly keptDepth: number
 }
 
-/** The text is no JSON, or JSON that can be read in two ways. */
+/** Thrown if the text is not JSON or is ambiguous. */
 export class JsonRefusal extends Error {
   override readonly name = 'JsonRefusal'
 }
@@ -35,34 +39,36 @@ export function scanJson(text: string, limits: ScanLimits): JsonNode {
   return new Scanner(text, limits).all()
 }
 
-/** The member of an object; undefined where there is none, or the node is no object. */
+/** Returns the member of an object; undefined if there is none, or if the node is not an object. */
 export function member(node: JsonNode | undefined, key: string): JsonNode | undefined {
   const at = node?.keys?.indexOf(key) ?? -1
   return at < 0 ? undefined : node?.values?.[at]
 }
 
-/** The value of a string; undefined where the node is none. */
+/** Returns the value of a string; undefined if the node is not a string. */
 export function textOf(source: string, node: JsonNode | undefined): string | undefined {
   if (node?.type !== 'string') return undefined
   const raw = source.slice(node.start + 1, node.end - 1)
   return raw.includes('\\') ? (JSON.parse(source.slice(node.start, node.end)) as string) : raw
 }
 
-/** The JSON of a value, as it stands. */
+/** The JSON text of a value. */
 export function rawOf(source: string, { start, end }: JsonNode): string {
   return source.slice(start, end)
 }
 
-/** The value itself, as JSON.parse gives it. */
+/** The parsed value. */
 export function jsonValue(source: string, node: JsonNode): unknown {
   return JSON.parse(rawOf(source, node))
 }
 
-/** Puts other text in the place of values. Edits do not overlap and come in order. */
-export function splice(
-  source: string,
-  edits: readonly { readonly start: number; readonly end: number; readonly text: string }[],
-): string {
+/** Replaces the text of one value. */
+export function replace(source: string, { start, end }: JsonNode, text: string): string {
+  return source.slice(0, start) + text + source.slice(end)
+}
+
+/** Replaces the texts of several values. Edits must be in order and must not overlap. */
+export function splice(source: string, edits: readonly Edit[]): string {
   let out = ''
   let at = 0
   for (const { start, end, text } of edits) {
@@ -75,7 +81,7 @@ export function splice(
 const quote = 0x22
 const backslash = 0x5c
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-/** More keys than this are compared by a set. */
+/** Objects with more keys use a set to find duplicates. */
 const fewKeys = 8
 
 class Scanner {
@@ -108,7 +114,7 @@ class Scanner {
     }
   }
 
-  /** The next character that is no white space; NaN at the end. */
+  /** Skips white space and returns the code of the next character; NaN at the end. */
   #peek(): number {
     this.#space()
     return this.#text.charCodeAt(this.#at)
@@ -150,7 +156,7 @@ class Scanner {
     return { type: 'number', start, end: this.#at }
   }
 
-  /** From one quote to behind the other. */
+  /** Skips a string, including its quotes. */
   #string(): void {
     const text = this.#text
     let at = this.#at + 1
@@ -233,7 +239,7 @@ class Scanner {
     return isKept ? { type: 'array', start, end, values } : { type: 'array', start, end }
   }
 
-  /** Behind a member: is there another one? */
+  /** Skips a comma or the closing character; returns true after a comma. */
   #isMore(close: number): boolean {
     const code = this.#peek()
     if (code !== close && code !== 0x2c) this.#refuse('a comma or the end is missing')

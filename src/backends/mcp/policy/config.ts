@@ -1,45 +1,38 @@
 import type { VerificationKey } from '../../../auth/jwt/key-set.ts'
-import {
-  anything,
-  choice,
-  list,
-  map,
-  optional,
-  record,
-  type Shape,
-  text,
-} from '../../../base/shape.ts'
+import { anything, choice, list, map, optional, record, text } from '../../../base/shape.ts'
 import type { CalloutTarget } from '../../../exchange/exchange.ts'
 import { calloutTarget } from '../../../model/shapes.ts'
-import type { AuthorizationConfig } from '../../../policies/authorization/config.ts'
-import { shape as authorization } from '../../../policies/authorization/config.ts'
-import { verificationKey } from '../../../policies/jwt-authentication/config.ts'
+import {
+  type AuthorizationConfig,
+  shape as authorization,
+} from '../../../policies/authorization/rules.ts'
+import { verificationKey } from '../../../policies/jwt-authentication/apply.ts'
 
-/** Version 1. `backend.mcp` in the form that the proxy receives. */
+/** Version 1 of `backend.mcp` as the proxy receives it. */
 export interface BackendMcpConfig {
   readonly authorization?: AuthorizationConfig
   readonly authentication?: McpAuthenticationConfig
 }
 
-/** Identity providers whose deviations are made up for. */
+/** Identity providers that need adaptations. */
 type McpIdp = 'IdpA' | 'IdpB'
 
 export interface McpAuthenticationConfig {
   readonly mode: 'Strict' | 'Optional' | 'Permissive'
-  /** Absent: not checked. */
+  /** Required issuer; not checked if omitted. */
   readonly issuer?: string
-  /** Absent: any. */
+  /** Accepted audiences; all are accepted if omitted. */
   readonly audiences?: readonly string[]
-  /** Public; without any no token is believed. */
+  /** Public keys; without any, all tokens are rejected. */
   readonly keys: readonly VerificationKey[]
   readonly provider?: McpIdp
-  /** Members of the metadata document, as it is written: keys in snake case, values in JSON. */
+  /** Members of the metadata document, with names in snake case. */
   readonly metadata: Readonly<Record<string, unknown>>
-  /** The server of the keys, which is asked for the metadata of the issuer first. */
+  /** The server of the JWKS. The gateway requests the issuer's metadata from it first. */
   readonly target?: CalloutTarget
 }
 
-const authentication: Shape<McpAuthenticationConfig> = record({
+const authentication = record<McpAuthenticationConfig>({
   mode: choice('Strict', 'Optional', 'Permissive'),
   issuer: optional(text),
   audiences: optional(list(text)),
@@ -49,7 +42,7 @@ const authentication: Shape<McpAuthenticationConfig> = record({
   target: optional(calloutTarget),
 })
 
-export const shape: Shape<BackendMcpConfig> = record({
+export const shape = record<BackendMcpConfig>({
   authorization: optional(authorization),
   authentication: optional(authentication),
 })

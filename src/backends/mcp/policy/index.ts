@@ -1,13 +1,152 @@
-import { definePolicy } from '../../../policies/define.ts'
-import { compile } from './compile.ts'
-import { backendMcpField } from './schema.ts'
+/** `backend.mcp`: authentication and authorization of MCP clients. */
+import { compileCel, gatewayVariables, mcpRuleFields } from '../../../cel/index.ts'
+import type { References } from '../../../model/references.ts'
+import { compile as compileAuthorization } from '../../../policies/authorization/index.ts'
+import { type Compiled, definePolicy, type PolicyProblem } from '../../../policies/define.ts'
+import { fetchedKeys } from '../../../policies/jwt-authentication/keys.ts'
+import { choice, type Infer, json, map, object, optional, required } from '../../../schema/field.ts'
+import { atLeastOneOf } from '../../../schema/rules.ts'
+import {
+  audiences,
+  authorization,
+  jwtMode,
+  remoteJwks,
+} from '../../../schema/shapes/authentication.ts'
+import { shortString } from '../../../schema/strings.ts'
+import { metadataMember } from '../auth/oauth-metadata.ts'
+import type { BackendMcpConfig, McpAuthenticationConfig } from './config.ts'
 
-/** Who may use an MCP backend, and what of it. Without it nothing passes. */
-export const backendMcp = definePolicy(backendMcpField, {
+const mcpAuthentication = object('MCPAuthentication', {
+  resourceMetadata: optional(
+    map(json(), { max: 64 }),
+    'Members of the protected resource metadata document (RFC 9728).',
+  ),
+  provider: optional(
+    choice('McpIDP', { IdpA: 'identity provider A', IdpB: 'identity provider B' }),
+    'Identity provider whose deviations are made up for.',
+  ),
+  issuer: optional(shortString, 'Value of the iss claim; not checked if not set.'),
+  audiences: optional(
+    audiences,
+    'Values of which the aud claim must have one; any audience if not set.',
+  ),
+  jwks: required(remoteJwks, 'Keys that the issuer signs with.'),
+  mode: optional(jwtMode, { doc: 'What happens without a valid token.', default: 'Strict' }),
+})
+
+const backendMcpSchema = object(
+  'BackendMCP',
+  {
+    authorization: optional(
+      authorization,
+      'Judged for each tool, prompt and resource: lists lose what fails, calls of it are refused.',
+    ),
+    authentication: optional(mcpAuthentication, 'Validates tokens of MCP clients.'),
+  },
+  { rules: [atLeastOneOf('authorization', 'authentication')] },
+)
+type BackendMcpSpec = Infer<typeof backendMcpSchema>
+type AuthorizationSpec = NonNullable<BackendMcpSpec['authorization']>
+type AuthenticationSpec = NonNullable<BackendMcpSpec['authentication']>
+
+/**
+ * Compiles the policy. Authentication is enforced even if there is no usable key: then mode Strict refuses
+ * all clients.
+ */
+function compile(
+  { authorization, authentication }: BackendMcpSpec,
+  references: References,
+): Compiled<BackendMcpConfig> {
+  const problems = authorization === undefined ? [] : ruleProblems(authorization)
+  // If the rules are invalid, the whole backend is closed. Missing keys need not close it.
+  const protects = problems.length === 0
+  const notes: string[] = []
+  const config: BackendMcpConfig = {
+    ...(authorization && { authorization: compileAuthorization(authorization).config }),
+    ...(authentication && {
+      authentication: compileAuthentication(authentication, references, problems, notes),
+    }),
+  }
+  return { config, problems, notes, ...(protects && { protects }) }
+}
+
+/** Variables of rules for tools, prompts and resources. */
+const variables = new Map([...gatewayVariables, ['mcp', mcpRuleFields]])
+
+/**
+ * Returns the problems of rules that read variables which are not available here. Syntax errors and the like
+ * are reported with the rules themselves.
+ */
+function ruleProblems({ policy }: AuthorizationSpec): PolicyProblem[] {
+  return policy.matchExpressions.flatMap((source, at) => {
+    if (!compileCel(source, { variables: gatewayVariables }).ok) return []
+    const outcome = compileCel(source, { variables })
+    if (outcome.ok) return []
+    const path = `authorization.policy.matchExpressions[${at}]`
+    return outcome.problems.map(({ message }) => ({ path, message }))
+  })
+}
+
+function compileAuthentication(
+  spec: AuthenticationSpec,
+  references: References,
+  problems: PolicyProblem[],
+  notes: string[],
+): McpAuthenticationConfig {
+  const { mode = 'Strict', issuer, audiences, provider, resourceMetadata = {}, jwks } = spec
+  const path = 'authentication.jwks'
+  const { keys, failure, pending, skipped = [] } = fetchedKeys(jwks, references)
+  if (failure !== undefined) problems.push({ path, message: `${failure}; no token is accepted` })
+  if (pending !== undefined) notes.push(`${path}: ${pending}`)
+  for (const message of skipped) problems.push({ path, message, partial: true })
+  notes.push(...openPoints(spec).map((text) => `authentication: ${text}`))
+  const issuerProblem = issuer === undefined ? undefined : problemOfIssuer(issuer)
+  if (issuerProblem !== undefined) {
+    problems.push({ path: 'authentication.issuer', message: issuerProblem, partial: true })
+  }
+  const target = references.backend(jwks.backendRef)
+  return {
+    mode,
+    ...(issuer !== undefined && { issuer }),
+    ...(audiences && { audiences }),
+    keys,
+    ...(provider && { provider }),
+    metadata: Object.fromEntries(
+      Object.entries(resourceMetadata).map(([name, value]) => [metadataMember(name), value]),
+    ),
+    ...(typeof target !== 'string' && target.type !== 'invalid' && { target }),
+  }
+}
+
+/** Notes about settings that are allowed but may be unintended. */
+function openPoints({ issuer, audiences, provider }: AuthenticationSpec): string[] {
+  const found: string[] = []
+  if (issuer === undefined) {
+    found.push('without issuer, the iss claim is not checked and clients are told no server')
+  }
+  if (audiences === undefined) {
+    found.push('without audiences, tokens that are meant for other services are accepted')
+  }
+  if (provider !== undefined && issuer === undefined) {
+    found.push(`${provider} cannot be adapted to without issuer`)
+  }
+  return found
+}
+
+/** Tokens may have an issuer of any form, but finding its metadata requires a URL. */
+function problemOfIssuer(issuer: string): string | undefined {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
+  return isWeb ? undefined : 'is no URL of http or https: clients cannot find its server'
+}
+
+/** Authentication and authorization of MCP clients. */
+export const backendMcp = definePolicy({
+  section: 'backend',
+  field: 'mcp',
+  schema: backendMcpSchema,
+  doc: 'Settings for MCP; in force on backends of type mcp only.',
   security: true,
-  preRouting: false,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

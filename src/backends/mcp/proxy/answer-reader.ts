@@ -1,52 +1,54 @@
-/** What a server sends on one connection: JSON, or events with one message each. */
-
+/** Reads the response of a server: JSON, or events with one message each. */
 import { GrowingBytes } from '../../../base/growing-bytes.ts'
 import { SseEventTooLarge, SseReader } from '../../../base/sse-reader.ts'
 import type { CallListener } from '../../../engine/contracts/calls.ts'
 import type { GatewayError } from '../../../errors/index.ts'
 import type { HeaderFields } from '../../../exchange/exchange.ts'
-import type { McpEvent } from '../event-stream.ts'
+import type { EventFields, McpEvent } from '../event-stream.ts'
 import { type McpMessage, MessageRefusal, readMessage, readMessages } from '../message.ts'
-import { type RefusedAnswer, TargetFailure } from './failure.ts'
+import { type RefusedAnswer, TargetFailure } from './refusals.ts'
 
-/** Of an event that brought a message, or none. */
-export type EventMark = Pick<McpEvent, 'id' | 'retry'>
-
-/** Of an answer, in order: perhaps a session, perhaps a stream, messages, and one end. */
+/**
+ * Receives the parts of a response in this order: the session and the start of a stream, if there are any,
+ * then messages and other events, then either the end or a failure.
+ */
 export interface AnswerListener {
-  /** The server has named a session. */
+  /** Called if the server has created a session. */
   onSession?(id: string): void
-  /** Messages come as they please, perhaps for a long time. */
-  onStream(): void
-  onMessage(message: McpMessage, mark: EventMark | undefined): void
-  /** An event without a message. `type` and `data` are what it has instead. */
-  onEvent(event: McpEvent): void
-  /** All is told; a message without an answer was accepted. */
+  /** Called if the response is a stream of events, which may last long. */
+  onStream?(): void
+  onMessage?(message: McpMessage, eventFields: EventFields | undefined): void
+  /** Called for each event without a message. */
+  onEvent?(event: McpEvent): void
+  /** Called at the end of the response. If there was no message, the server has only accepted the request. */
   onEnd(): void
   onFailure(failure: TargetFailure): void
 }
 
-/** Most bytes of one message of a server. */
-const messageLimit = 32 * 1024 * 1024
-/** Most bytes of a body that comes with a refusal. */
-const refusalLimit = 64 * 1024
-/** Headers of a refusal that clients can use. */
+/** Maximum size of a message of a server. */
+const maxMessageBytes = 32 * 1024 * 1024
+/** Maximum size of an error body. The rest is dropped. */
+const maxErrorBytes = 64 * 1024
+/** Headers of an error response that are passed to clients. */
 const passedHeaders = ['content-type', 'www-authenticate', 'retry-after']
 
 type Mode = 'events' | 'message' | 'refusal' | 'nothing'
 
 export class AnswerReader implements CallListener {
   readonly #listener: AnswerListener
-  /** Ends the call. */
+  readonly #ignoresBody: boolean
+  /** Ends the call. Set by the code that starts the call. */
   close: () => void = () => {}
   #mode: Mode = 'nothing'
   #refused: Omit<RefusedAnswer, 'body'> | undefined
   readonly #body = new GrowingBytes()
   #isOver = false
-  readonly #events = new SseReader(messageLimit, 'fail')
+  readonly #events = new SseReader(maxMessageBytes, 'fail')
 
-  constructor(listener: AnswerListener) {
+  /** If `ignoresBody`, the body of a successful response is not read. */
+  constructor(listener: AnswerListener, ignoresBody = false) {
     this.#listener = listener
+    this.#ignoresBody = ignoresBody
   }
 
   onHead(status: number, headers: HeaderFields): void {
@@ -58,6 +60,7 @@ export class AnswerReader implements CallListener {
       this.#refused = { status, headers: passed }
       return
     }
+    if (this.#ignoresBody) return
     const session = headers.get('mcp-session-id')
     if (session !== undefined) this.#listener.onSession?.(session)
     if (status === 202 || status === 204) return
@@ -65,7 +68,7 @@ export class AnswerReader implements CallListener {
       this.#fail(`the server sends content coding ${coding}, which it was not offered`)
     } else if (/^text\/event-stream\s*(;|$)/i.test(type)) {
       this.#mode = 'events'
-      this.#listener.onStream()
+      this.#listener.onStream?.()
     } else if (/^application\/json\s*(;|$)/i.test(type)) this.#mode = 'message'
     else if (type !== '' || status !== 200) this.#fail('the server sends no MCP')
   }
@@ -75,7 +78,7 @@ export class AnswerReader implements CallListener {
     if (this.#mode === 'events') this.#readEvents(bytes)
     else {
       const isRefusal = this.#mode === 'refusal'
-      const room = (isRefusal ? refusalLimit : messageLimit) - this.#body.length
+      const room = (isRefusal ? maxErrorBytes : maxMessageBytes) - this.#body.length
       if (isRefusal || bytes.length <= room) {
         this.#body.add(bytes, 0, Math.min(bytes.length, room))
       } else this.#fail('the message of the server is too large')
@@ -96,14 +99,14 @@ export class AnswerReader implements CallListener {
   #readEvent(event: McpEvent): void {
     const { type, data, id, retry } = event
     if ((type !== '' && type !== 'message') || data === undefined || data === '') {
-      this.#listener.onEvent(event)
+      this.#listener.onEvent?.(event)
       return
     }
-    const mark = id === undefined && retry === undefined ? undefined : { id, retry }
-    this.#guard(() => this.#listener.onMessage(readMessage(data), mark))
+    const eventFields = id === undefined && retry === undefined ? undefined : { id, retry }
+    this.#guard(() => this.#listener.onMessage?.(readMessage(data), eventFields))
   }
 
-  /** What is no message ends the answer: nothing behind it can be believed. */
+  /** Runs `read`. An invalid message ends the response, because nothing after it can be trusted. */
   #guard(read: () => void): void {
     try {
       read()
@@ -129,7 +132,7 @@ export class AnswerReader implements CallListener {
     this.#guard(() => {
       const found = readMessages(decode(this.#body.content))
       for (const message of Array.isArray(found) ? found : [found]) {
-        this.#listener.onMessage(message, undefined)
+        this.#listener.onMessage?.(message, undefined)
       }
     })
   }

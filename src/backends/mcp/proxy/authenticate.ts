@@ -1,24 +1,26 @@
-/** Who a client of an MCP backend is, before anything that it says is read. */
-
+/** Authenticates the clients of an MCP backend before their messages are read. */
 import { withoutRootDot } from '../../../base/root-dot.ts'
 import type { RespondVerdict, Verdict } from '../../../exchange/exchange.ts'
+import { requireUsable, wholeBackend } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { McpAuthenticator } from '../auth/authenticator.ts'
-import type { ClientView } from '../auth/resource-metadata.ts'
-import { isDiscoveryPath } from '../auth/well-known.ts'
-import { mcpStepOf } from '../policy/step.ts'
-import { forwardDiscovery } from './discovery.ts'
+import { type ClientView, isDiscoveryPath, readMetadataPath } from '../auth/oauth-metadata.ts'
+import { wrongMethod } from '../auth/own-answers.ts'
+import { mcpStepOf } from '../policy/apply.ts'
 import type { McpBackends } from './hub.ts'
-import type { McpBackend } from './mcp-targets.ts'
-import { targetPart } from './resolve-mcp-target.ts'
+import { rulesIn } from './mcp-exchange.ts'
+import {
+  type McpBackend,
+  type McpPlace,
+  type McpTargetEntry,
+  placeOf,
+  targetPart,
+} from './mcp-targets.ts'
 
 type Result = RespondVerdict | undefined
 
-/**
- * Every authentication that holds for one of the targets must let the request pass: what it does
- * behind the gateway may concern any of them.
- */
+/** Authenticates the request for every target, because it may affect any of them. */
 export function authenticateMcp(
   context: RequestContext,
   runtime: GatewayRuntime,
@@ -33,8 +35,6 @@ export function authenticateMcp(
   return forwardDiscovery(context, runtime, found.targets, client.path)
 }
 
-const whole = { sections: [], needsTls: false }
-
 function authenticatorsOf(
   { placement, backend }: RequestContext,
   runtime: GatewayRuntime,
@@ -47,7 +47,7 @@ function authenticatorsOf(
     if (step?.authentication !== undefined) found.add(step.authentication)
   }
   for (const entry of targets) add(placement.backend(entry.named, () => targetPart(runtime, entry)))
-  if (targets.length === 0) add(placement.backend(backend, () => whole))
+  if (targets.length === 0) add(placement.backend(backend, wholeBackend))
   return found
 }
 
@@ -58,7 +58,8 @@ function askAll(
 ): Result | Promise<Result> {
   for (const authenticator of authenticators) {
     const verdict = authenticator.authenticate(exchange, client)
-    // What takes time is an answer from elsewhere, so that no other is asked.
+    // Only requests for metadata and registrations are answered by a promise. One authenticator suffices
+    // there.
     if (verdict instanceof Promise) return verdict.then(answerOf)
     if (verdict.kind === 'respond') return verdict
   }
@@ -67,16 +68,60 @@ function askAll(
 
 const answerOf = (verdict: Verdict): Result => (verdict.kind === 'respond' ? verdict : undefined)
 
-/** As the client sees it, whatever routes have made of the request. */
+/** Returns origin and path as the client sent them, before filters of the route changed them. */
 function clientView(
   { exchange, original }: RequestContext,
   { isTrustedProxy }: GatewayRuntime,
 ): ClientView {
   const { request, rawSource } = exchange
-  const said = request.headers.get('x-forwarded-proto')?.trim().toLowerCase()
-  const isTold =
-    (said === 'https' || said === 'http') && isTrustedProxy?.(rawSource.address) === true
-  const scheme = isTold ? said : request.scheme
+  const forwardedScheme = request.headers.get('x-forwarded-proto')?.trim().toLowerCase()
+  const isForwarded =
+    (forwardedScheme === 'https' || forwardedScheme === 'http') &&
+    isTrustedProxy?.(rawSource.address) === true
+  const scheme = isForwarded ? forwardedScheme : request.scheme
   const [path = '/'] = (original?.path ?? request.path).split('?', 1)
   return { origin: `${scheme}://${withoutRootDot(original?.host ?? request.authority)}`, path }
+}
+
+const notFound: RespondVerdict = { kind: 'respond', status: 404, reason: 'NotFound' }
+
+/** Headers to remove: a server that ignores paths could take the request for one of a session or stream. */
+const streamHeaders = ['mcp-session-id', 'last-event-id']
+
+/**
+ * Forwards a request for OAuth metadata to the server, if it is the only one. Without an authentication
+ * policy, the server publishes its own documents. `path` is the path that the client sent, without the
+ * query.
+ */
+function forwardDiscovery(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+  targets: readonly McpTargetEntry[],
+  path: string,
+): Result | Promise<Result> {
+  const [only, ...more] = targets
+  const { placement, exchange } = context
+  // Several servers have no common document.
+  if (only === undefined || more.length > 0 || placement === undefined) return notFound
+  const { request } = exchange
+  const access = placement.backend(only.named, () => targetPart(runtime, only))
+  const isRegistration = readMetadataPath(path)?.document === 'registration'
+  // A registration body could contain an MCP message, to which the rules would not be applied here.
+  if (isRegistration && rulesIn(access) !== undefined) return notFound
+  const allowed = isRegistration ? ['POST', 'OPTIONS'] : ['GET', 'HEAD', 'OPTIONS']
+  if (!allowed.includes(request.method)) return wrongMethod(isRegistration ? 'POST' : 'GET')
+  const { steps, policies } = access
+  requireUsable(access)
+  context.keepOriginal()
+  // Filters of the route may have rewritten the path for the MCP server, so restore it.
+  if (request.path !== path) request.path = path
+  for (const name of streamHeaders) request.headers.remove(name)
+  const setDestination = ({ address, authority, endpoint, race }: McpPlace): undefined => {
+    const settings = policies.connection
+    const place = { address, authority, endpoint, settings, steps, race }
+    // As for messages, Host is the server's own name by default.
+    context.destination = { ...place, isHostname: true }
+  }
+  const found = placeOf(runtime, only, access, undefined)
+  return found instanceof Promise ? found.then(setDestination) : setDestination(found)
 }

@@ -1,17 +1,16 @@
-/** What a request must be like before anybody looks into it (streamable HTTP). */
-
+/** Checks the head of a request (streamable HTTP). */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { splitAuthority } from '../../../proxy/upstream/authority.ts'
 import { codes } from '../answers.ts'
-import { knownVersions } from '../versions.ts'
-import { legacySession } from './legacy.ts'
+import { knownVersions } from '../initialize.ts'
+import { legacySession } from './legacy-client.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { json, jsonRefusal } from './refusals.ts'
 
 const refuse = (status: number, message: string): RespondVerdict =>
   jsonRefusal(status, undefined, codes.invalidRequest, message)
 
-/** Why the request is not looked into; undefined where it is. */
+/** Returns the response that refuses an invalid request; undefined if the request is valid. */
 export function checkRequest(exchange: McpExchange): RespondVerdict | undefined {
   const { request } = exchange.context.exchange
   const { headers, method } = request
@@ -42,12 +41,12 @@ export function checkRequest(exchange: McpExchange): RespondVerdict | undefined 
   return checkVersion(headers.get('mcp-protocol-version'))
 }
 
-/** What every SDK sends is known without a look at its parts. */
+/** Compares with the value that every SDK sends first, which is faster than parsing. */
 const acceptsBoth = (accept: string): boolean =>
   accept === 'application/json, text/event-stream' ||
   (accepts(accept, 'text/event-stream') && accepts(accept, 'application/json'))
 
-/** Media ranges without their weights; one that is not wanted at all is rare enough to be believed. */
+/** Ignores weights: `q=0` is too rare to matter. */
 function accepts(accept: string, type: string): boolean {
   const [major = ''] = type.split('/')
   return accept
@@ -67,16 +66,16 @@ const loopback = /^(127(\.\d+){3}|::1|::ffff:127(\.\d+){3})$/
 const localNames = /^(localhost|127(\.\d+){3}|::1)$/i
 
 /**
- * A web page that has had its name pointed at this machine (DNS rebinding) brings its origin along.
- * Checked on loopback only, where nothing else keeps pages away, and not where the route names its
- * hosts (then other names do not come this far) or a CORS policy allows the origin.
+ * Does the request come from a web page of another origin, by DNS rebinding? This is checked only for
+ * loopback addresses, where nothing else keeps web pages away. It is not checked if the route has hostnames,
+ * or if a CORS policy allows the origin.
  */
 function isForeignOrigin({ context, placement }: McpExchange): boolean {
-  const { request, local, facts } = context.exchange
+  const { request, local, extensions } = context.exchange
   const origin = request.headers.get('origin')
   if (origin === undefined || !loopback.test(local.address)) return false
-  // A CORS policy has said that pages of this origin may.
-  for (const [name, value] of facts) {
+  // A CORS policy allows the origin.
+  for (const [name, value] of extensions) {
     if (name.startsWith('cors.') && value === origin) return false
   }
   const { key } = placement.listener.resource

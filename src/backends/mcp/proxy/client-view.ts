@@ -1,61 +1,61 @@
-/** The request of a client as it was when it came: its exchange may be over, and serve another one. */
+/** A copy of a client's request. The exchange itself may end and its object serve another request. */
 import { CopiedExchange, type CopiedFields } from '../../../exchange/derived.ts'
 import type { Exchange, PeerCertificate, RequestHead } from '../../../exchange/exchange.ts'
 import { Learned } from '../../../exchange/learned.ts'
 import { FieldPairs, MemoryBody } from '../../../exchange/memory-message.ts'
 
-type Copied = CopiedFields & Pick<Exchange, 'peerCertificate'>
+type CopiedProperties = CopiedFields & Pick<Exchange, 'peerCertificate'>
 
-type Fact = readonly [name: string, value: unknown]
+type Extension = readonly [name: string, value: unknown]
 
-/** A request in plain data, so that it can be sent to another thread. */
-export interface ClientRecord extends Omit<Copied, 'startedAt'> {
+/** A request as plain data that can be sent to another thread. */
+export interface ClientRecord extends Omit<CopiedProperties, 'startedAt'> {
   readonly head: Omit<RequestHead, 'headers'>
   readonly fields: readonly (readonly [string, string])[]
   readonly credentials: readonly string[]
-  /** What policies have learned, the credentials that they have verified included. */
+  /** Values from policies, including verified credentials. */
   readonly learned: Partial<Learned>
-  readonly facts: readonly Fact[]
-}
-
-interface Parts extends Copied, Omit<ClientRecord, keyof Copied> {
-  readonly isOver: () => boolean
+  readonly extensions: readonly Extension[]
 }
 
 export class ClientView extends CopiedExchange {
   readonly request: RequestHead & { readonly headers: FieldPairs }
   readonly requestBody = new MemoryBody(undefined)
   readonly peerCertificate: PeerCertificate | undefined
-  /** Names of headers by which the client itself has sent credentials. */
+  /** Names of the headers in which the client sent credentials. */
   readonly credentials: readonly string[]
   readonly learned: Learned
-  readonly facts: Map<string, unknown>
+  readonly extensions: Map<string, unknown>
   readonly #isOver: () => boolean
 
-  private constructor(parts: Parts) {
-    super(parts)
-    this.request = { ...parts.head, headers: new FieldPairs(parts.fields) }
-    this.credentials = parts.credentials
-    this.peerCertificate = parts.peerCertificate
-    this.learned = Object.assign(new Learned(), parts.learned)
-    this.facts = new Map(parts.facts)
-    this.#isOver = parts.isOver
+  private constructor(record: ClientRecord, startedAt: number, isOver: () => boolean) {
+    super({ ...record, startedAt })
+    this.request = { ...record.head, headers: new FieldPairs(record.fields) }
+    this.credentials = record.credentials
+    this.peerCertificate = record.peerCertificate
+    this.learned = Object.assign(new Learned(), record.learned)
+    this.extensions = new Map(record.extensions)
+    this.#isOver = isOver
   }
 
-  /** `credentials`: names of headers by which the client has sent some. */
   static of(exchange: Exchange, credentials: readonly string[], isOver: () => boolean): ClientView {
-    const { request, learned, facts } = exchange
-    const { source, rawSource, local, place, backend, bufferLimit, startedAt } = exchange
-    const { peerCertificate } = exchange
-    const copied = { source, rawSource, local, place, backend, bufferLimit, startedAt }
+    const { request, learned, extensions, startedAt } = exchange
+    const { source, rawSource, local, place, backend, bufferLimit, peerCertificate } = exchange
+    const copied = { source, rawSource, local, place, backend, bufferLimit, peerCertificate }
     const fields = [...request.headers.entries()]
-    const parts = { head: headOf(request), fields, credentials, learned, facts: [...facts], isOver }
-    return new ClientView({ ...copied, peerCertificate, ...parts })
+    const parts = {
+      head: headOf(request),
+      fields,
+      credentials,
+      learned,
+      extensions: [...extensions],
+    }
+    return new ClientView({ ...copied, ...parts }, startedAt, isOver)
   }
 
-  /** The request that another thread has received. */
+  /** Makes the view of a request that another thread received. */
   static from(record: ClientRecord): ClientView {
-    return new ClientView({ ...record, startedAt: performance.now(), isOver: () => false })
+    return new ClientView(record, performance.now(), () => false)
   }
 
   get isOver(): boolean {
@@ -69,8 +69,8 @@ export class ClientView extends CopiedExchange {
       fields: this.request.headers.pairs,
       credentials: this.credentials,
       learned: { ...this.learned },
-      // Other values belong to steps of this thread.
-      facts: [...this.facts].filter(
+      // Only strings and numbers are sent to other threads.
+      extensions: [...this.extensions].filter(
         ([, value]) => typeof value === 'string' || typeof value === 'number',
       ),
       source: { address: source.address, port: source.port },

@@ -1,40 +1,51 @@
-/** Lists of several targets as one. */
+/** Joins the lists of several targets. */
 import { codes, errorText, resultText } from '../answers.ts'
-import { jsonValue, member, splice } from '../json/scan.ts'
+import { jsonValue, member, replace } from '../json/scan.ts'
 import { type ListPart, mergedResult, partOf } from '../lists.ts'
-import type { McpRequest } from '../message.ts'
+import type { McpRequest, McpResponse } from '../message.ts'
 import type { ListMethod } from '../methods.ts'
-import { toFailure } from './failure.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
+import { toFailure } from './refusals.ts'
 import { keptItems } from './server-messages.ts'
 import { type ClientSession, SessionEnded } from './target-session.ts'
-import type { Answered } from './transport.ts'
+import type { ReceivedResponse } from './transport.ts'
 
-/** Asks targets for a client. */
-interface ListTurn {
-  readonly session: ClientSession
-  send(entry: McpTargetEntry, request: Pick<McpRequest, 'text' | 'id'>): Promise<Answered>
-}
+/** Sends a request to a target. */
+export type Send = (
+  entry: McpTargetEntry,
+  request: Pick<McpRequest, 'text' | 'id'>,
+) => Promise<ReceivedResponse>
 
 type Outcome = ListPart | 'missing' | SessionEnded
 
 /**
- * Asks every target that may have some, or those that the client's cursor says have more. What a
- * target cannot give is missing from the answer, which names it; an answer without any part is an
- * error. Rejects with SessionEnded where no server knows the session.
+ * Requests a list from every target that may support it or, if the client sent a cursor, from the targets in
+ * the cursor. The response names targets that failed, and is an error if all failed. Rejects with
+ * SessionEnded if no server knows the session.
  */
 export async function askLists(
-  turn: ListTurn,
+  session: ClientSession,
+  send: Send,
   request: McpRequest,
   method: ListMethod,
   cursors: ReadonlyMap<string, string> | undefined,
 ): Promise<string> {
-  const asked = turn.session.exchange.backend.targets.filter(({ target }) => {
+  const asked = session.exchange.backend.targets.filter(({ target }) => {
     if (cursors !== undefined) return cursors.has(target.name)
-    return turn.session.can(target.name)?.includes(method.capability) ?? true
+    return session.can(target.name)?.includes(method.capability) ?? true
   })
   const outcomes = await Promise.all(
-    asked.map((entry) => askOne(turn, request, method, entry, cursors?.get(entry.target.name))),
+    asked.map(async (entry): Promise<Outcome> => {
+      const text = withCursor(request, cursors?.get(entry.target.name))
+      try {
+        const { response } = await send(entry, { text, id: request.id })
+        return partOrMissing(session, method, entry, response)
+      } catch (thrown) {
+        if (thrown instanceof SessionEnded) return thrown
+        toFailure(thrown)
+        return 'missing'
+      }
+    }),
   )
   const ended = outcomes.find((one) => one instanceof SessionEnded)
   const isOver = outcomes.every((one) => one instanceof SessionEnded || one === 'missing')
@@ -50,34 +61,25 @@ export async function askLists(
   return resultText(request.id, mergedResult(method, parts, missing))
 }
 
-async function askOne(
-  turn: ListTurn,
-  request: McpRequest,
+/** Reads the part of one server. If the server does not support the method, its part is empty. */
+function partOrMissing(
+  { exchange }: ClientSession,
   method: ListMethod,
   entry: McpTargetEntry,
-  cursor: string | undefined,
-): Promise<Outcome> {
+  response: McpResponse,
+): ListPart | 'missing' {
   const { name } = entry.target
-  const text = withCursor(request, cursor)
-  try {
-    const { response } = await turn.send(entry, { text, id: request.id })
-    if (response.error !== undefined) {
-      const code = member(response.error, 'code')
-      const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
-      return isUnknown === true ? { target: name, items: [], cursor: undefined } : 'missing'
-    }
-    const keeps = keptItems(turn.session.exchange, entry, method) ?? (() => true)
-    return partOf(name, method, response, true, keeps)
-  } catch (thrown) {
-    if (thrown instanceof SessionEnded) return thrown
-    toFailure(thrown)
-    return 'missing'
+  if (response.error !== undefined) {
+    const code = member(response.error, 'code')
+    const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
+    return isUnknown === true ? { target: name, items: [], cursor: undefined } : 'missing'
   }
+  return partOf(name, method, response, true, keptItems(exchange, entry, method) ?? (() => true))
 }
 
-/** The request with the target's own cursor in the place of the client's. */
+/** Replaces the client's cursor by the cursor of the target. */
 function withCursor({ text, params }: McpRequest, cursor: string | undefined): string {
   const node = member(params, 'cursor')
   if (node === undefined || cursor === undefined) return text
-  return splice(text, [{ start: node.start, end: node.end, text: JSON.stringify(cursor) }])
+  return replace(text, node, JSON.stringify(cursor))
 }

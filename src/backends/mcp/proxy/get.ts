@@ -1,25 +1,22 @@
-/** GET: what servers send by themselves, all in one stream. */
-
+/** GET: the messages that servers send on their own, in one stream. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { notificationText } from '../answers.ts'
-import { eventText, type McpEvent } from '../event-stream.ts'
+import { type EventFields, eventText, type McpEvent } from '../event-stream.ts'
 import type { McpMessage } from '../message.ts'
+import { readPairs, writePairs } from '../naming.ts'
 import { newSessionId } from '../session-state.ts'
-import type { EventMark } from './answer-reader.ts'
-import { TargetFailure, toFailure } from './failure.ts'
-import { readPositions, streamKey, writePositions } from './marks.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { ExchangeOutlet } from './outlet.ts'
-import { lostSession, verdictOf } from './refusals.ts'
+import { lostSession, TargetFailure, toFailure, verdictOf } from './refusals.ts'
 import { messageForClient } from './server-messages.ts'
-import { findSession } from './session-requests.ts'
-import { type ClientSession, SessionEnded } from './target-session.ts'
+import { type ClientSession, findSession, SessionEnded } from './target-session.ts'
 import type { Flow, Transport } from './transport.ts'
 
-/** Between attempts to take up the stream of a server that has ended it. */
+/** Delay before the stream of a server is opened again. Every failure doubles it. */
 const firstRetryMs = 1_000
-const longestRetryMs = 30_000
+/** Maximum delay between two attempts to open the stream. */
+const maxRetryMs = 30_000
 
 export function serveGet(
   exchange: McpExchange,
@@ -32,15 +29,15 @@ export function serveGet(
   const streams = new ServerStreams(session, outlet, from)
   const key = `stream ${newSessionId()}`
   hub.live(session.state).held.set(key, { close: () => outlet.end() })
-  const endLooking = hub.onSweep(() => {
-    // A session whose client listens is in use.
+  const stopSweeps = hub.onSweep(() => {
+    // A session with an open stream stays in memory.
     hub.live(session.state)
     outlet.keepAlive()
   })
-  const stayOn = hub.onStop(() => outlet.end())
+  const removeStop = hub.onStop(() => outlet.end())
   notes.onClose(() => {
-    stayOn()
-    endLooking()
+    removeStop()
+    stopSweeps()
     hub.known(session.state)?.held.delete(key)
     streams.close()
     outlet.end()
@@ -54,53 +51,56 @@ export function serveGet(
 
 type Outcome = TargetFailure | SessionEnded | undefined
 
-/** All servers have been asked, and where none has a stream the client is told why. */
+/** If no server has a stream, answers the client with the reason. */
 function settle(outlet: ExchangeOutlet, failures: readonly Outcome[], isOnly: boolean): void {
   if (failures.includes(undefined)) return
-  const answer = ({ status, headers = [], body, reason }: RespondVerdict) =>
-    outlet.answer(status, headers, body, reason)
   const [first] = failures
   const isRefused = failures.every(
     (one) => one instanceof TargetFailure && one.answer?.status === 405,
   )
   if (first === undefined || failures.some((one) => one instanceof SessionEnded)) {
-    answer(lostSession())
+    outlet.answer(lostSession())
   } else if (first instanceof TargetFailure && (isRefused || isOnly)) {
-    answer(verdictOf(first, undefined))
+    outlet.answer(verdictOf(first, undefined))
   } else outlet.open()
 }
 
-/** The stream of one server, as far as it is open. */
+/** The stream of one server. It may be closed until the next attempt to open it. */
 interface ServerStream {
-  flow: Flow | undefined
-  retry: NodeJS.Timeout | undefined
+  flow?: Flow | undefined
+  retry?: NodeJS.Timeout
   retryMs: number
-  isGone: boolean
+  isGone?: boolean
 }
+
+/**
+ * Key of an entry in event ids that marks the joined stream of all servers. Ids of request streams lack it.
+ */
+const streamKey = ''
 
 const lists = ['tools', 'prompts', 'resources'].map((kind) =>
   notificationText(`notifications/${kind}/list_changed`),
 )
 
-/** The streams of all servers of a session, in one. */
+/** The streams of all servers of a session, joined into one. */
 export class ServerStreams {
   readonly #session: ClientSession
   readonly #exchange: McpExchange
   readonly #outlet: ExchangeOutlet
   readonly #from: string | undefined
-  /** Last events, by target. */
+  /** Id of the last event of each target. */
   readonly #positions: Map<string, string>
-  /** A stream that began with a request is taken up again: it is one server's, and has an end. */
+  /** The target whose request stream is resumed, which has an end; undefined for other streams. */
   readonly #resumed: string | undefined
   readonly #streams = new Map<string, ServerStream>()
-  #endLooking: (() => void) | undefined
+  #stopWatching: (() => void) | undefined
 
   constructor(session: ClientSession, outlet: ExchangeOutlet, from: string | undefined) {
     this.#session = session
     this.#exchange = session.exchange
     this.#outlet = outlet
     this.#from = from
-    const positions = new Map(from === undefined || this.#isOnly ? [] : readPositions(from))
+    const positions = new Map(from === undefined || this.#isOnly ? [] : (readPairs(from) ?? []))
     const isOwn = positions.delete(streamKey)
     this.#resumed = isOwn ? undefined : [...positions.keys()][0]
     this.#positions = positions
@@ -110,24 +110,18 @@ export class ServerStreams {
     return this.#exchange.backend.targets.length === 1
   }
 
-  /** Asks all servers; resolves with what is wrong with each, or undefined. */
+  /** Opens the streams of all servers. Resolves with one outcome for each: its failure, or undefined. */
   open(): Promise<Outcome[]> {
-    this.#endLooking = this.#exchange.hub.onChange(() => this.#onChange())
+    this.#stopWatching = this.#exchange.hub.onChange(() => this.#onChange())
     const wanted = this.#exchange.backend.targets.filter(
       ({ target }) => this.#resumed === undefined || target.name === this.#resumed,
     )
     return Promise.all(wanted.map((entry) => this.#open(entry)))
   }
 
-  /** Asks a server for its stream; gives what is wrong, once it is known. */
   async #open(entry: McpTargetEntry): Promise<Outcome> {
     const { name } = entry.target
-    const stream = this.#streams.get(name) ?? {
-      flow: undefined,
-      retry: undefined,
-      retryMs: firstRetryMs,
-      isGone: false,
-    }
+    const stream: ServerStream = this.#streams.get(name) ?? { retryMs: firstRetryMs }
     this.#streams.set(name, stream)
     try {
       await this.#session.use(entry, (transport) => this.#listen(entry, transport, stream))
@@ -135,13 +129,13 @@ export class ServerStreams {
     } catch (thrown) {
       if (thrown instanceof SessionEnded) return thrown
       const failure = toFailure(thrown)
-      // Who has no stream is not asked again.
+      // A server that does not support streams is not retried.
       if (failure.answer?.status !== 405) this.#again(entry, stream)
       return failure
     }
   }
 
-  /** Resolves when the stream has begun, rejects where it does not. */
+  /** Opens the stream of a server. Resolves when the stream has begun; rejects if that fails. */
   #listen(entry: McpTargetEntry, transport: Transport, stream: ServerStream): Promise<void> {
     const { name } = entry.target
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -157,17 +151,17 @@ export class ServerStreams {
         this.#outlet.open()
         resolve()
       },
-      onMessage: (message: McpMessage, mark: EventMark | undefined) => {
+      onMessage: (message: McpMessage, eventFields: EventFields | undefined) => {
         const text = messageForClient(this.#session, entry, message)
         if (text === undefined) return
-        this.#outlet.send(text, this.#markOf(name, mark))
+        this.#outlet.send(text, this.#fieldsForClient(name, eventFields))
         this.#slowDown(stream)
       },
       onEvent: (event: McpEvent) => {
         const { id, retry } = event
         if (id === undefined && retry === undefined) return
-        const mark = this.#markOf(name, { id, retry })
-        this.#outlet.sendEvent(eventText({ ...event, id: mark?.id }))
+        const eventFields = this.#fieldsForClient(name, { id, retry })
+        this.#outlet.sendEvent(eventText({ ...event, id: eventFields?.id }))
         this.#slowDown(stream)
       },
       onEnd: () => ended(new TargetFailure('the server has no stream')),
@@ -181,12 +175,12 @@ export class ServerStreams {
     return promise
   }
 
-  /** With the last event of every server, so that each can go on where it was. */
-  #markOf(target: string, mark: EventMark | undefined): EventMark | undefined {
-    if (mark?.id === undefined || this.#isOnly) return mark
-    this.#positions.set(target, mark.id)
+  /** Replaces the event id by the last event ids of all servers, so that each stream can be resumed. */
+  #fieldsForClient(target: string, eventFields: EventFields | undefined): EventFields | undefined {
+    if (eventFields?.id === undefined || this.#isOnly) return eventFields
+    this.#positions.set(target, eventFields.id)
     const own = this.#resumed === undefined ? [[streamKey, ''] as const] : []
-    return { ...mark, id: writePositions([...own, ...this.#positions]) }
+    return { ...eventFields, id: writePairs([...own, ...this.#positions]) }
   }
 
   #slowDown({ flow }: ServerStream): void {
@@ -195,7 +189,10 @@ export class ServerStreams {
     this.#outlet.onDrain(() => flow.resume())
   }
 
-  /** A server has ended its stream: the client may come back, or we go back for it. */
+  /**
+   * Called when a server has ended its stream. If the client's stream has no other server, it ends as well
+   * and the client resumes it. Otherwise the gateway opens the server's stream again.
+   */
   #ended(entry: McpTargetEntry, stream: ServerStream): void {
     stream.flow = undefined
     if (stream.isGone) return
@@ -209,14 +206,14 @@ export class ServerStreams {
       if (!stream.isGone) void this.#open(entry).then((one) => this.#onRetried(one))
     }, stream.retryMs)
     stream.retry.unref()
-    stream.retryMs = Math.min(stream.retryMs * 2, longestRetryMs)
+    stream.retryMs = Math.min(stream.retryMs * 2, maxRetryMs)
   }
 
   #onRetried(failure: Outcome): void {
     if (failure instanceof SessionEnded) this.#outlet.end()
   }
 
-  /** Targets have come or gone: their lists are other ones now. */
+  /** Called after a change of the targets: opens and closes streams, and notifies the client of new lists. */
   #onChange(): void {
     if (this.#resumed !== undefined) return
     const { hub, name } = this.#exchange
@@ -244,7 +241,7 @@ export class ServerStreams {
   }
 
   close(): void {
-    this.#endLooking?.()
+    this.#stopWatching?.()
     for (const name of [...this.#streams.keys()]) this.#drop(name)
   }
 }

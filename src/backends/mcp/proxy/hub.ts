@@ -1,4 +1,4 @@
-/** What the MCP backends of one thread share: the key of sessions, what is known of them, one clock. */
+/** State that all MCP backends of one thread share: sessions, callbacks and one timer. */
 import { BroadcastChannel } from 'node:worker_threads'
 import { GatewayError } from '../../../errors/index.ts'
 import { CompiledBackends } from '../../../proxy/request/backend-kind.ts'
@@ -15,55 +15,56 @@ import type { ClientRecord } from './client-view.ts'
 import { compileTargets, type McpBackend } from './mcp-targets.ts'
 import type { Flow } from './transport.ts'
 
-/** What a session has that its id does not say. */
+/** State of a session beyond what its encrypted id contains. */
 interface LiveSession {
-  /** By target: what was renewed, or begun after the session itself. */
+  /** Sessions at targets that were begun after the client's session, by target name. */
   readonly targets: Map<string, TargetSession | Promise<TargetSession>>
-  /** Connections that are kept for the session. */
+  /** Open connections of the session. */
   readonly held: Map<string, { close(): void }>
   lastUsed: number
 }
 
-/** A client whose stream is in one thread, while its messages may come to any. */
+/** A client of the older transport. Its stream is in one thread, but any thread may receive its messages. */
 interface StreamClient {
   readonly backend: string
   readonly principal: string | undefined
-  /** Takes messages that another thread has received; false if there are too many. */
+  /** Serves messages that another thread has received. Returns false if there are too many. */
   receiveFrom(client: ClientRecord, messages: readonly McpMessage[]): boolean
 }
 
-/** Messages for such a client, and who wants to know whether they were taken. */
-interface Passed {
+/** Messages for a client whose stream is in another thread. */
+interface PassedMessages {
   readonly id: string
   readonly backend: string
   readonly principal: string | undefined
   readonly texts: readonly string[]
-  /** The request that brought them: they are judged by its credentials. */
+  /** The request that brought the messages. Its credentials authorize them. */
   readonly client: ClientRecord
 }
 
-/** What threads tell each other. */
-type ThreadNews =
+/** A message between threads. */
+type ThreadMessage =
   | { readonly ended: string }
-  | { readonly passed: Passed; readonly by: string }
+  | { readonly passed: PassedMessages; readonly by: string }
   | { readonly taken: string }
 
-/** Another thread takes messages in so many milliseconds, or there is none that can. */
-const passingMs = 1_000
-/** Requests of one session that are under way in this thread. */
-const mostPending = 256
+/** Maximum time for another thread to accept messages. */
+const passTimeoutMs = 1_000
+/** Maximum number of concurrent requests of one session in this thread. */
+const maxPending = 256
 
-/** Between looks at what has become old. */
+/** Interval of the sweep that drops old state. */
 const sweepMs = 15_000
-/** Without a message a session keeps nothing in memory; its id goes on being good. */
+/** After this time without messages a session leaves memory; its id stays valid. */
 const idleMs = 30 * 60_000
-/** Sessions that are kept in memory; the one that was not used for longest goes first. */
-const mostLive = 50_000
-/** Ids that were read and need not be read again. */
-const mostOpened = 4_096
-/** How long an ended session is remembered, so that nobody carries it on. */
-const endedMs = 24 * 3_600_000
-const mostEnded = 100_000
+/** Maximum number of sessions in memory. The least recently used one is dropped first. */
+const maxLiveSessions = 50_000
+/** Maximum number of decrypted ids in the cache. */
+const maxOpenedIds = 4_096
+/** How long an ended session is remembered, so that it cannot be continued. */
+const endedSessionMs = 24 * 3_600_000
+/** Maximum number of ended sessions to remember. */
+const maxEndedSessions = 100_000
 
 export type McpBackends = CompiledBackends<'mcp', McpBackend>
 
@@ -81,13 +82,13 @@ export class McpHub {
   #lingering = new Set<Flow>()
   readonly #pending = new Map<string, number>()
   readonly #waiting = new Map<string, () => void>()
-  /** Clients of the older transport whose stream is in this thread. */
+  /** Clients of the older transport with a stream in this thread. */
   readonly legacyClients = new Map<string, StreamClient>()
   readonly #changes = new Set<() => void>()
   readonly #stops = new Set<() => void>()
   #timer: NodeJS.Timeout | undefined
   #channel: BroadcastChannel | undefined
-  /** Of the product. */
+  /** Version of the gateway software. */
   readonly version: string
 
   constructor({ version, sessionKey }: Pick<GatewayRuntime, 'version' | 'sessionKey'>) {
@@ -111,15 +112,15 @@ export class McpHub {
     return this.#sealing.seal(state)
   }
 
-  /** The session behind an id that a client has sent; undefined where there is none any more. */
+  /** Returns the session of an id; undefined if the id is invalid or the session has ended. */
   open(id: string, backend: string): SessionState | undefined {
     const seal = this.#sealing
-    this.#toOthers()
+    this.#otherThreads()
     let state = this.#opened.get(id)
     if (state === undefined) {
       state = seal.open(id, backend)
       if (state === undefined) return undefined
-      const [oldest] = this.#opened.size >= mostOpened ? this.#opened.keys() : []
+      const [oldest] = this.#opened.size >= maxOpenedIds ? this.#opened.keys() : []
       if (oldest !== undefined) this.#opened.delete(oldest)
       this.#opened.set(id, state)
     }
@@ -129,15 +130,15 @@ export class McpHub {
 
   // --- sessions ---
 
-  /** What is known of a session besides its id; made where there is nothing yet. */
+  /** Returns the state of a session in memory. Creates it on first use. */
   live({ id }: SessionState): LiveSession {
     let live = this.#live.get(id)
     if (live === undefined) {
       live = { targets: new Map(), held: new Map(), lastUsed: 0 }
-      const [oldest] = this.#live.size >= mostLive ? this.#live.keys() : []
-      if (oldest !== undefined) this.#forget(oldest)
+      const [oldest] = this.#live.size >= maxLiveSessions ? this.#live.keys() : []
+      if (oldest !== undefined) this.forget(oldest)
     } else this.#live.delete(id)
-    // In a Map's order the last one is the one that was used last.
+    // The last entry of a Map is the most recently used one.
     this.#live.set(id, live)
     live.lastUsed = now()
     this.#watch()
@@ -148,28 +149,23 @@ export class McpHub {
     return this.#live.get(id)
   }
 
-  /** The session keeps nothing in memory any more. */
-  drop({ id }: SessionState): void {
-    this.#forget(id)
-  }
-
-  /** Nobody carries the session on, in any thread of this process. */
+  /** Ends the session in all threads of this process. */
   end({ id }: SessionState): void {
     this.#noteEnd(id)
-    this.#toOthers().postMessage({ ended: id } satisfies ThreadNews)
+    this.#otherThreads().postMessage({ ended: id } satisfies ThreadMessage)
   }
 
-  /** Threads of one process tell each other which sessions have ended. */
-  #toOthers(): BroadcastChannel {
+  /** Returns the channel to the other threads of this process. */
+  #otherThreads(): BroadcastChannel {
     if (this.#channel !== undefined) return this.#channel
     const channel = new BroadcastChannel('sluice mcp sessions')
-    channel.onmessage = (event) => this.#onNews((event as { data: ThreadNews }).data)
+    channel.onmessage = (event) => this.#onThreadMessage((event as { data: ThreadMessage }).data)
     channel.unref()
     this.#channel = channel
     return channel
   }
 
-  #onNews(news: ThreadNews): void {
+  #onThreadMessage(news: ThreadMessage): void {
     if ('ended' in news) this.#noteEnd(news.ended)
     else if ('taken' in news) this.#waiting.get(news.taken)?.()
     else {
@@ -177,13 +173,13 @@ export class McpHub {
       const found = this.legacyClients.get(id)
       if (found?.backend !== backend || found.principal !== principal) return
       if (found.receiveFrom(client, texts.map(readMessage))) {
-        this.#toOthers().postMessage({ taken: news.by } satisfies ThreadNews)
+        this.#otherThreads().postMessage({ taken: news.by } satisfies ThreadMessage)
       }
     }
   }
 
-  /** Messages for a client whose stream is in another thread of this process: were they taken? */
-  passOn(passed: Passed): Promise<boolean> {
+  /** Sends messages to the thread with the client's stream. Resolves to false if no thread accepts them. */
+  passOn(passed: PassedMessages): Promise<boolean> {
     const by = newSessionId()
     return new Promise((resolve) => {
       const settle = (isTaken: boolean) => {
@@ -191,18 +187,21 @@ export class McpHub {
         this.#waiting.delete(by)
         resolve(isTaken)
       }
-      const timer = setTimeout(() => settle(false), passingMs)
+      const timer = setTimeout(() => settle(false), passTimeoutMs)
       this.#waiting.set(by, () => settle(true))
-      this.#toOthers().postMessage({ passed, by } satisfies ThreadNews)
+      this.#otherThreads().postMessage({ passed, by } satisfies ThreadMessage)
     })
   }
 
   // --- limits ---
 
-  /** May one more request of the session begin? Each that did has to `leave`. */
+  /**
+   * Counts a new request of the session, or returns false if there are too many. The caller must call
+   * `leave` when the request ends.
+   */
   admit({ id }: SessionState): boolean {
     const count = this.#pending.get(id) ?? 0
-    if (count >= mostPending) return false
+    if (count >= maxPending) return false
     this.#pending.set(id, count + 1)
     return true
   }
@@ -214,66 +213,69 @@ export class McpHub {
   }
 
   #noteEnd(id: string): void {
-    this.#forget(id)
-    const [oldest] = this.#ended.size >= mostEnded ? this.#ended.keys() : []
+    this.forget(id)
+    const [oldest] = this.#ended.size >= maxEndedSessions ? this.#ended.keys() : []
     if (oldest !== undefined) this.#ended.delete(oldest)
     this.#ended.set(id, now())
     this.#watch()
   }
 
-  #forget(id: string): void {
+  /** Drops the state of a session in memory. */
+  forget(id: string): void {
     const live = this.#live.get(id)
     this.#live.delete(id)
     for (const one of live?.held.values() ?? []) one.close()
   }
 
-  // --- the end ---
+  // --- shutdown ---
 
-  /** Called when the process is about to stop, until it is taken back. */
-  onStop(end: () => void): () => void {
-    this.#stops.add(end)
-    return () => this.#stops.delete(end)
+  /** Registers a function to call when the process is about to stop. Returns a function that removes it. */
+  onStop(callback: () => void): () => void {
+    this.#stops.add(callback)
+    return () => this.#stops.delete(callback)
   }
 
-  /** Streams without an end are ended: clients take them up again elsewhere. */
+  /** Ends streams, so that clients open them again at another proxy. */
   stop(): void {
     for (const end of [...this.#stops]) end()
   }
 
-  // --- change ---
+  // --- configuration changes ---
 
-  /** Called after each change of the configuration, until it is taken back. */
-  onChange(look: () => void): () => void {
-    this.#changes.add(look)
-    return () => this.#changes.delete(look)
+  /** Registers a function to call after each configuration change. Returns a function that removes it. */
+  onChange(callback: () => void): () => void {
+    this.#changes.add(callback)
+    return () => this.#changes.delete(callback)
   }
 
-  /** The configuration has changed. */
+  /** Called after each configuration change. */
   changed(): void {
-    for (const look of [...this.#changes]) look()
+    for (const callback of [...this.#changes]) callback()
   }
 
-  // --- time ---
+  // --- sweeps ---
 
-  /** An answer is there, and its connection still has to come to its end. */
+  /**
+   * Keeps the connection of a received response open until the server ends it or the next sweep closes it.
+   */
   linger(flow: Flow): void {
     this.#lingering.add(flow)
     this.#watch()
   }
 
-  /** Keeping it until the next sweep would keep all that the call has in memory. */
+  /** Called when the connection of a flow has ended. Releases the flow, which holds memory of the call. */
   ended(flow: Flow): void {
     this.#lingering.delete(flow)
   }
 
-  /** Called every now and then until it is taken back. */
-  onSweep(look: () => void): () => void {
-    this.#sweeps.add(look)
+  /** Registers a function to call at each sweep. Returns a function that removes it. */
+  onSweep(callback: () => void): () => void {
+    this.#sweeps.add(callback)
     this.#watch()
-    return () => this.#sweeps.delete(look)
+    return () => this.#sweeps.delete(callback)
   }
 
-  /** One timer for all, and none where nothing gets old. */
+  /** Starts the sweep timer. It stops when there is nothing left to sweep. */
   #watch(): void {
     this.#timer ??= setInterval(() => this.#sweep(), sweepMs).unref()
   }
@@ -282,14 +284,14 @@ export class McpHub {
     const late = this.#lingering
     this.#lingering = new Set<Flow>()
     for (const flow of late) flow.close()
-    for (const look of [...this.#sweeps]) look()
+    for (const callback of [...this.#sweeps]) callback()
     const at = now()
     for (const [id, { lastUsed }] of this.#live) {
       if (at - lastUsed < idleMs) break
-      this.#forget(id)
+      this.forget(id)
     }
     for (const [id, since] of this.#ended) {
-      if (at - since < endedMs) break
+      if (at - since < endedSessionMs) break
       this.#ended.delete(id)
     }
     const size = late.size + this.#sweeps.size + this.#live.size + this.#ended.size

@@ -1,4 +1,4 @@
-/** `initialize`: the beginning of a session, at every target. */
+/** `initialize`: begins a session at every target. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, resultText } from '../answers.ts'
 import {
@@ -6,18 +6,18 @@ import {
   helloInVersion,
   helloParams,
   inKnownVersion,
+  knownVersions,
   mergeHellos,
+  versionFor,
 } from '../initialize.ts'
 import type { McpRequest } from '../message.ts'
 import { newSessionId, type SessionState, type TargetSession } from '../session-state.ts'
-import { knownVersions, versionFor } from '../versions.ts'
-import { TargetFailure, toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
-import { json, jsonRefusal, verdictOf } from './refusals.ts'
-import type { Held } from './sse-connection.ts'
-import { type Begun, begin, ClientSession, endEverywhere } from './target-session.ts'
-import type { Abandon } from './transport.ts'
+import { jsonAnswer, jsonRefusal, TargetFailure, toFailure, verdictOf } from './refusals.ts'
+import type { OpenConnections } from './sse-connection.ts'
+import { begin, ClientSession, endEverywhere, type InitializedSession } from './target-session.ts'
+import type { OnAbandon } from './transport.ts'
 
 export async function serveInitialize(
   exchange: McpExchange,
@@ -27,44 +27,42 @@ export async function serveInitialize(
   exchange.notes.onClose(() => {
     for (const close of closes) close()
   })
-  const begun = await beginSession(exchange, request, {
-    onAbandon: (close) => closes.add(close),
-  })
+  const begun = await beginSession(exchange, request, (close) => closes.add(close))
   if (exchange.context.over) return undefined
   if ('kind' in begun) return begun
   const { hub } = exchange
-  // Without sessions there is nothing to be brought with what follows.
+  // Later requests of a stateless backend do not use this session.
   if (exchange.backend.isStateless) {
     void endEverywhere(new ClientSession(exchange, begun.state))
-    return answer(begun.text, [])
+    return jsonAnswer(begun.text)
   }
   exchange.sessionId = begun.state.id
-  exchange.tell(request.method)
-  return answer(begun.text, [['mcp-session-id', hub.seal(begun.state)]])
+  exchange.describe(request.method)
+  return jsonAnswer(begun.text, [['mcp-session-id', hub.seal(begun.state)]])
 }
 
-/** A session that has begun, and what its client is told. */
+/** A session that has begun, and the text of the `initialize` response for the client. */
 interface BegunSession {
   readonly text: string
   readonly state: SessionState
 }
 
-/** Begins a session at all targets, or says why there is none. */
+/** Begins a session at all targets, or returns the response that says why that failed. */
 export async function beginSession(
   exchange: McpExchange,
   asked: McpRequest,
-  abandon: Abandon,
+  onAbandon: OnAbandon,
 ): Promise<BegunSession | RespondVerdict> {
-  exchange.tell(asked.method)
+  exchange.describe(asked.method)
   const request = inKnownVersion(asked)
   const wanted = versionFor(askedVersion(request))
-  const held: Held = new Map()
-  const begun = await beginAll(exchange, request, abandon, held)
+  const held: OpenConnections = new Map()
+  const begun = await beginAll(exchange, request, onAbandon, held)
   const { backend } = exchange
   const [first] = begun.values()
   if (backend.targets.length === 1 && first !== undefined) {
     if ('message' in first) return verdictOf(first, request.id)
-    if (first.response.error !== undefined) return answer(first.response.text, [])
+    if (first.response.error !== undefined) return jsonAnswer(first.response.text)
   }
   const good = new Map([...begun].flatMap(([name, one]) => ('hello' in one ? [[name, one]] : [])))
   const missing = [...begun.keys()].filter((name) => !good.has(name))
@@ -87,19 +85,19 @@ export async function beginSession(
   return { text, state }
 }
 
-type BegunOrNot = Begun | TargetFailure
+type BeginResult = InitializedSession | TargetFailure
 
-/** By name, in the order of the targets. */
+/** Initializes every target. Results are by target name, in the order of the targets. */
 async function beginAll(
   exchange: McpExchange,
   request: McpRequest,
-  abandon: Abandon,
-  held: Held,
-): Promise<ReadonlyMap<string, BegunOrNot>> {
-  const one = async (entry: McpTargetEntry): Promise<[string, BegunOrNot]> => {
+  onAbandon: OnAbandon,
+  held: OpenConnections,
+): Promise<ReadonlyMap<string, BeginResult>> {
+  const one = async (entry: McpTargetEntry): Promise<[string, BeginResult]> => {
     const { name } = entry.target
     try {
-      const begun = await begin(exchange, entry, request, abandon, held)
+      const begun = await begin(exchange, entry, request, onAbandon, held)
       const isRefused = begun.response.error !== undefined && exchange.backend.targets.length > 1
       return [name, isRefused ? new TargetFailure('the server refuses to initialize') : begun]
     } catch (thrown) {
@@ -109,21 +107,11 @@ async function beginAll(
   return new Map(await Promise.all(exchange.backend.targets.map(one)))
 }
 
-function answer(text: string, headers: readonly (readonly [string, string])[]): RespondVerdict {
-  return {
-    kind: 'respond',
-    status: 200,
-    headers: [json, ...headers],
-    body: text,
-    reason: 'Upstream',
-  }
-}
-
 function stateOf(
   exchange: McpExchange,
   request: McpRequest,
   version: string,
-  begun: ReadonlyMap<string, Begun>,
+  begun: ReadonlyMap<string, InitializedSession>,
 ): SessionState {
   const targets: Record<string, TargetSession> = {}
   for (const [target, { session }] of begun) targets[target] = session
@@ -131,7 +119,7 @@ function stateOf(
   return {
     id: newSessionId(),
     backend: exchange.name,
-    ...(principal !== undefined && { principal }),
+    principal,
     version,
     hello: helloParams(request.text, request.params),
     targets,

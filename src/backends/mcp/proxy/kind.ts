@@ -1,9 +1,11 @@
 /** GatewayBackends of MCP servers. */
 import type { BackendKind } from '../../../proxy/request/backend-kind.ts'
+import type { RequestContext } from '../../../proxy/request/request-context.ts'
+import { rerouteTo } from '../../../proxy/request/route.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import { McpHub } from './hub.ts'
+import { readMetadataPath } from '../auth/oauth-metadata.ts'
+import { type McpBackends, McpHub } from './hub.ts'
 import { McpCall } from './mcp-call.ts'
-import { findMetadataRoute } from './metadata-route.ts'
 
 export function mcpKind(runtime: GatewayRuntime): BackendKind {
   const hub = new McpHub(runtime)
@@ -25,4 +27,30 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
     onConfigChange: () => hub.changed(),
     stop: () => hub.stop(),
   }
+}
+
+/**
+ * Routes requests for the OAuth metadata of an MCP server to the route of the server. The path of such a
+ * request is not below the path of the server (RFC 9728 section 3.1). Routes that match metadata paths
+ * explicitly take precedence.
+ */
+function findMetadataRoute(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+  backends: McpBackends,
+): void {
+  if (backends.size === 0) return
+  const asked = readMetadataPath(context.exchange.request.path)
+  if (asked === undefined || matchesExplicitly(context)) return
+  const path = asked.resource === '' ? '/' : asked.resource
+  rerouteTo(context, runtime, { method: 'POST', path }, ({ rule }) =>
+    rule.backends.some(
+      ({ target, name }) => target.type === 'backend' && backends.find(name) !== undefined,
+    ),
+  )
+}
+
+/** Does the route match an exact path, a regular expression, or a prefix of metadata paths? */
+function matchesExplicitly({ placement, prefix }: RequestContext): boolean {
+  return placement !== undefined && (prefix === undefined || prefix.startsWith('/.well-known'))
 }

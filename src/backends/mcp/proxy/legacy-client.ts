@@ -1,20 +1,33 @@
-/** Clients of the older transport (HTTP with SSE): answers come on one stream, messages by POST. */
+/** Clients of the older transport (HTTP with SSE): POST messages, and one stream of responses. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, errorText } from '../answers.ts'
 import type { McpMessage, McpRequest } from '../message.ts'
 import { newSessionId, type SessionState } from '../session-state.ts'
 import { type ClientRecord, ClientView } from './client-view.ts'
-import { toFailure } from './failure.ts'
 import { ServerStreams } from './get.ts'
 import { beginSession } from './initialize.ts'
 import type { McpExchange } from './mcp-exchange.ts'
+import { MessageHandler } from './message-handler.ts'
 import { ExchangeOutlet } from './outlet.ts'
-import { jsonRefusal, lostSession } from './refusals.ts'
+import { jsonRefusal, lostSession, toFailure } from './refusals.ts'
 import { ClientSession, endEverywhere, SessionEnded } from './target-session.ts'
-import { Turn } from './turn.ts'
 
-/** Messages that one client may have under way. */
-const mostPending = 256
+/** Does the request open a stream of the older transport? */
+export function isLegacyStream({ client }: McpExchange): boolean {
+  const { method, headers, path } = client.request
+  return method === 'GET' && path.endsWith('/sse') && !headers.has('mcp-session-id')
+}
+
+/** Returns the session id of a POST of the older transport; undefined for other requests. */
+export function legacySession({ client, backend }: McpExchange): string | undefined {
+  const { query, headers, method } = client.request
+  if (query === undefined || method !== 'POST' || headers.has('mcp-session-id')) return undefined
+  if (backend.isStateless) return undefined
+  return new URLSearchParams(query).get('sessionId') ?? undefined
+}
+
+/** Maximum number of concurrent messages of one client. */
+const maxPending = 256
 
 class LegacyClient {
   readonly id = newSessionId()
@@ -32,18 +45,18 @@ class LegacyClient {
     this.principal = exchange.principal
   }
 
-  /** The stream; undefined settles it as soon as it has begun. */
+  /** Begins the stream and names the path for messages in its first event. */
   begin(): Promise<RespondVerdict | undefined> {
     const { context, hub, notes } = this.#exchange
     hub.legacyClients.set(this.id, this)
-    const endLooking = hub.onSweep(() => {
+    const stopSweeps = hub.onSweep(() => {
       if (this.#state !== undefined) hub.live(this.#state)
       this.#outlet.keepAlive()
     })
-    const stayOn = hub.onStop(() => this.#outlet.end())
+    const removeStop = hub.onStop(() => this.#outlet.end())
     notes.onClose(() => {
-      stayOn()
-      endLooking()
+      removeStop()
+      stopSweeps()
       this.#close()
     })
     const [path = '/', query] = (context.original?.path ?? context.exchange.request.path).split('?')
@@ -69,12 +82,9 @@ class LegacyClient {
     return this.receive(messages, this.#exchange.passedOn(ClientView.from(client)))
   }
 
-  /**
-   * Takes messages in; answers go to the stream. `exchange`: the request that brought them. False if
-   * there are too many.
-   */
+  /** Serves the messages of the request of `exchange`. Returns false if there are too many. */
   receive(messages: readonly McpMessage[], exchange: McpExchange): boolean {
-    if (this.#pending + messages.length > mostPending) return false
+    if (this.#pending + messages.length > maxPending) return false
     for (const message of messages) {
       this.#pending++
       void this.#serve(message, exchange.forMessage())
@@ -93,22 +103,20 @@ class LegacyClient {
     }
     if (this.#state === undefined) {
       if (message.kind !== 'request') return
-      this.#send(errorText(message.id, codes.invalidRequest, 'initialize comes first'))
+      this.#outlet.send(errorText(message.id, codes.invalidRequest, 'initialize comes first'))
       return
     }
     const session = new ClientSession(exchange, this.#state)
-    const turn = new Turn(session, this.#outlet, this.#abandon)
-    if (message.kind === 'request') this.#send((await turn.answer(message)).text)
-    else await turn.notify(message)
+    const handler = new MessageHandler(session, this.#outlet, this.#onAbandon)
+    if (message.kind === 'request') this.#outlet.send((await handler.answer(message)).text)
+    else await handler.notify(message)
     if (message.kind === 'notification' && message.method === 'notifications/initialized') {
       this.#listen(this.#state)
     }
   }
 
-  readonly #abandon = {
-    onAbandon: (close: () => void): void => {
-      this.#closes.add(close)
-    },
+  readonly #onAbandon = (close: () => void): void => {
+    this.#closes.add(close)
   }
 
   #listen(state: SessionState): void {
@@ -119,19 +127,17 @@ class LegacyClient {
   }
 
   async #initialize(request: McpRequest, exchange: McpExchange): Promise<void> {
-    const begun = await beginSession(exchange, request, this.#abandon)
+    const begun = await beginSession(exchange, request, this.#onAbandon)
     if ('kind' in begun) {
       const text = typeof begun.body === 'string' ? begun.body : ''
       const isMessage = text.startsWith('{"jsonrpc"')
-      this.#send(isMessage ? text : errorText(request.id, codes.internal, 'no server answers'))
+      this.#outlet.send(
+        isMessage ? text : errorText(request.id, codes.internal, 'no server answers'),
+      )
       return
     }
     this.#state = begun.state
-    this.#send(begun.text)
-  }
-
-  #send(text: string): void {
-    this.#outlet.send(text)
+    this.#outlet.send(begun.text)
   }
 
   #refuse(message: McpMessage, thrown: unknown): void {
@@ -140,16 +146,16 @@ class LegacyClient {
       return
     }
     if (message.kind !== 'request') return
-    this.#send(errorText(message.id, codes.internal, toFailure(thrown).message))
+    this.#outlet.send(errorText(message.id, codes.internal, toFailure(thrown).message))
   }
 }
 
-/** GET of such a client. */
+/** Serves a GET of the older transport. */
 export function serveLegacyStream(exchange: McpExchange): Promise<RespondVerdict | undefined> {
   return new LegacyClient(exchange).begin()
 }
 
-/** POST of such a client. `text` is what `messages` were read from. */
+/** Serves a POST of the older transport. */
 export async function serveLegacyMessage(
   exchange: McpExchange,
   id: string,
@@ -157,11 +163,11 @@ export async function serveLegacyMessage(
 ): Promise<RespondVerdict> {
   const { principal, hub } = exchange
   const found = hub.legacyClients.get(id)
-  // Every one of this thread is of this class; the others are only known to their threads.
+  // If the client's stream is not in this thread, it may be in another one.
   if (!(found instanceof LegacyClient)) {
     const texts = messages.map(({ text }) => text)
     for (const message of messages) {
-      if (message.kind !== 'response') exchange.forMessage().tell(message.method)
+      if (message.kind !== 'response') exchange.forMessage().describe(message.method)
     }
     const client = exchange.client.record()
     const isTaken = await hub.passOn({ id, backend: exchange.name, principal, texts, client })

@@ -1,21 +1,29 @@
+/** Serves requests to a backend of MCP servers (streamable HTTP). */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import type { BackendCall } from '../../../proxy/request/backend-call.ts'
+import { usableAccess } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
+import { codes } from '../answers.ts'
 import { authenticateMcp } from './authenticate.ts'
+import { checkRequest } from './checks.ts'
+import { serveGet } from './get.ts'
 import type { McpHub } from './hub.ts'
+import { isLegacyStream, serveLegacyStream } from './legacy-client.ts'
 import { McpExchange } from './mcp-exchange.ts'
-import { type McpFacts, McpRecord } from './mcp-record.ts'
-import { serveMcp } from './serve.ts'
+import { type McpDetails, McpRecord } from './mcp-record.ts'
+import { servePost } from './post.ts'
+import { jsonRefusal } from './refusals.ts'
+import { endEverywhere, findSession } from './target-session.ts'
 
 type Answer = RespondVerdict | undefined
 
-/** One request to a backend of MCP servers: it is answered here, and each target gets its own. */
+/** One request of a client. The gateway responds itself, and sends its own requests to the targets. */
 export class McpCall implements BackendCall {
   readonly #context: RequestContext
   readonly #runtime: GatewayRuntime
   readonly #hub: McpHub
-  readonly #messages: McpFacts[] = []
+  readonly #messages: McpDetails[] = []
   #close: (() => void) | undefined
 
   constructor(context: RequestContext, runtime: GatewayRuntime, hub: McpHub) {
@@ -24,7 +32,7 @@ export class McpCall implements BackendCall {
     this.#hub = hub
   }
 
-  /** Each target is resolved when a message is sent to it. */
+  /** Targets are resolved when messages are sent to them. */
   resolve(): undefined {
     return undefined
   }
@@ -45,4 +53,39 @@ export class McpCall implements BackendCall {
   get record(): McpRecord | undefined {
     return this.#messages.length === 0 ? undefined : new McpRecord(this.#messages)
   }
+}
+
+/** Serves a request by its method. Returns undefined once a stream has begun. */
+async function serveMcp(exchange: McpExchange): Promise<Answer> {
+  const { context } = exchange
+  const access = usableAccess(exchange.placement, exchange.chosen)
+  context.keepOriginal()
+  const guard = access.policies.steps.find(({ mcp }) => mcp !== undefined)
+  const verdict = await guard?.onRequest?.(context.exchange)
+  if (context.over) return undefined
+  if (verdict?.kind === 'respond') return verdict
+  const refused = checkRequest(exchange)
+  if (refused !== undefined) return refused
+  if (exchange.backend.targets.length === 0) {
+    const reason = 'NoHealthyBackend'
+    return jsonRefusal(503, undefined, codes.internal, 'no server is there', { reason })
+  }
+  switch (context.exchange.request.method) {
+    case 'POST':
+      return servePost(exchange)
+    case 'GET':
+      return isLegacyStream(exchange) ? serveLegacyStream(exchange) : serveGet(exchange)
+    default:
+      return serveDelete(exchange)
+  }
+}
+
+/** Serves a DELETE: ends the session at every server. */
+async function serveDelete(exchange: McpExchange): Promise<RespondVerdict> {
+  const session = findSession(exchange)
+  if ('kind' in session) return session
+  const ends = endEverywhere(session)
+  exchange.hub.end(session.state)
+  await ends
+  return { kind: 'respond', status: 200, reason: 'Upstream' }
 }

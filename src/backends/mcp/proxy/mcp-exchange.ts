@@ -1,4 +1,4 @@
-/** One message of an MCP client, with the request that brought it and the backend that it came to. */
+/** One message of an MCP client, with its request and its backend. */
 import { isCredentialName } from '../../../base/credential-names.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import type { LearnedRecord } from '../../../exchange/learned.ts'
@@ -11,20 +11,20 @@ import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { principalOf } from '../principal.ts'
 import { ClientView } from './client-view.ts'
 import type { McpHub } from './hub.ts'
-import type { McpFacts } from './mcp-record.ts'
+import type { McpDetails } from './mcp-record.ts'
 import type { McpBackend, McpTargetEntry } from './mcp-targets.ts'
-import { targetPart } from './resolve-mcp-target.ts'
+import { targetPart } from './mcp-targets.ts'
 
 function viewOf(context: RequestContext): ClientView {
   const credentials = [...context.exchange.receivedNames()].filter(isCredentialName)
   return ClientView.of(context.exchange, credentials, () => context.over)
 }
 
-/** What a request notes for the end of its exchange. */
+/** Data of a request that is read when its exchange ends. */
 interface McpNotes {
-  /** One for each message, for the log. */
-  readonly messages: McpFacts[]
-  /** Sets what is done when the exchange is over. */
+  /** Log entries, one for each message. */
+  readonly messages: McpDetails[]
+  /** Sets a function that is called when the exchange ends. */
   onClose(close: () => void): void
 }
 
@@ -35,11 +35,11 @@ export class McpExchange {
   readonly notes: McpNotes
   readonly placement: RulePlacement
   readonly chosen: CompiledBackend
-  /** The request as policies and targets see it, whatever becomes of the exchange itself. */
+  /** The copy of the request that policies see and that requests to targets are made from. */
   readonly client: ClientView
-  /** Another thread received the request: the context is that of the client's stream. */
+  /** Did another thread receive the request? Then `context` is the context of the client's stream. */
   readonly #isPassedOn: boolean
-  #facts: McpFacts | undefined
+  #details: McpDetails | undefined
 
   constructor(
     context: RequestContext,
@@ -61,14 +61,14 @@ export class McpExchange {
     this.#isPassedOn = isPassedOn
   }
 
-  /** The same request for one message of its batch: each is judged and logged by itself. */
+  /** Makes an exchange for one message of a batch. Each message is authorized and logged separately. */
   forMessage(): McpExchange {
     const { client } = this
     const copy = ClientView.of(client, client.credentials, () => client.isOver)
     return this.#with(copy, this.#isPassedOn)
   }
 
-  /** For a message of the same client whose request another thread has received. */
+  /** Makes an exchange for a message of the same client that another thread has received. */
   passedOn(client: ClientView): McpExchange {
     return this.#with(client, true)
   }
@@ -77,61 +77,55 @@ export class McpExchange {
     return new McpExchange(this.context, this.runtime, this.hub, this.notes, client, isPassedOn)
   }
 
-  /** A digest of who the client is; undefined if no credentials were verified. */
+  /** Digest of the client's verified credentials; undefined if there are none. */
   get principal(): string | undefined {
     return principalOf(this.client)
   }
 
-  /** As it is now: a stream may outlive what the backend was when it began. */
+  /** The backend in its current configuration, which may change while a stream is open. */
   get backend(): McpBackend {
     const found = this.hub.backends.find(this.chosen.name)
     if (found === undefined) throw new GatewayError('backend_invalid', this.chosen.name)
     return found
   }
 
-  /** `namespace/name`. */
+  /** Name of the backend, as `namespace/name`. */
   get name(): string {
     return this.chosen.name
   }
 
-  /** What holds for a target. */
+  /** Returns the merged policies of a target. */
   accessOf(entry: McpTargetEntry): BackendAccess {
     return this.placement.backend(entry.named, () => targetPart(this.runtime, entry))
-  }
-
-  /** What holds for all of the backend. */
-  get access(): BackendAccess {
-    return this.placement.backend(this.chosen, () => wholeBackend)
   }
 
   rulesOf(entry: McpTargetEntry): McpRules | undefined {
     return rulesIn(this.accessOf(entry))
   }
 
-  /** Does anybody look at what items are used with? To read it costs as much as to read the message. */
-  tellsArguments(entry: McpTargetEntry): boolean {
+  /**
+   * Is anything configured that may read the arguments of items? Parsing them costs as much as parsing the
+   * message.
+   */
+  needsArguments(entry: McpTargetEntry): boolean {
     const { accessLog, tracing } = this.context.observers
     return accessLog !== undefined || tracing !== undefined || this.rulesOf(entry) !== undefined
   }
 
-  /** May the client use it? `args`: JSON value of what it is used with. */
+  /** Do the rules allow the client to use the item? `args` has the parsed arguments. */
   mayUse(entry: McpTargetEntry, method: string, item: McpItem, args: unknown): boolean {
     const rules = this.rulesOf(entry)
-    this.tell(method, item, args)
+    this.describe(method, item, args)
     const use = { method, item, isListed: false }
     return rules === undefined || rules.allows(this.client, use)
   }
 
-  /** Session of the client; absent where there is none. */
+  /** Id of the client's session, if there is one. */
   sessionId: string | undefined
 
-  /** Tells expressions what the client is at. */
-  tell(method: string, item?: McpItem, args?: unknown): void {
-    const common = {
-      method,
-      methodName: method,
-      ...(this.sessionId !== undefined && { sessionId: this.sessionId }),
-    }
+  /** Sets the variables of expressions and the log entry for a message. */
+  describe(method: string, item?: McpItem, args?: unknown): void {
+    const common = this.#commonValues(method)
     if (item === undefined) {
       this.#learn(common)
       this.#note({ method })
@@ -139,56 +133,59 @@ export class McpExchange {
     }
     const { type, target, name } = item
     this.#note({ method, target, type, item: name })
-    const what = {
-      name,
-      target,
-      ...(type === 'resource' && { uri: name }),
-      ...(args !== undefined && { arguments: args as string }),
-    }
-    this.#learn({ ...common, target, [type]: what })
+    const withArguments = args !== undefined && { arguments: args as string }
+    this.#learn({ ...common, target, [type]: { ...itemValue(item), ...withArguments } })
   }
 
-  /** What the log says of the message. */
-  get facts(): McpFacts | undefined {
-    return this.#facts
+  /** The log entry of the message. */
+  get details(): McpDetails | undefined {
+    return this.#details
   }
 
-  #note(facts: McpFacts): void {
-    const session = this.sessionId
-    this.#setFacts({ ...facts, ...(session !== undefined && { session }) })
+  #note(details: McpDetails): void {
+    this.#setDetails({ ...details, session: this.sessionId })
   }
 
-  /** The client gets an error of this code. */
+  /** Adds the error code that the client gets to the log entry. */
   noteError(errorCode: number): void {
-    if (this.#facts !== undefined) this.#setFacts({ ...this.#facts, errorCode })
+    if (this.#details !== undefined) this.#setDetails({ ...this.#details, errorCode })
   }
 
-  #setFacts(facts: McpFacts): void {
-    const before = this.#facts
-    this.#facts = facts
+  #setDetails(details: McpDetails): void {
+    const before = this.#details
+    this.#details = details
     // The thread that received the request logs it.
     if (this.#isPassedOn) return
     const all = this.notes.messages
     const at = before === undefined ? -1 : all.indexOf(before)
-    if (at < 0) all.push(facts)
-    else all[at] = facts
+    if (at < 0) all.push(details)
+    else all[at] = details
   }
 
-  /** Tells rules of an item in a list. */
-  show(method: string, { type, target, name }: McpItem): void {
-    const what = { name, target, ...(type === 'resource' && { uri: name }) }
+  /** Sets the variables of expressions for one item of a list. */
+  describeListed(method: string, item: McpItem): void {
+    const { target, type } = item
+    const common = this.#commonValues(method)
+    this.client.learned.mcp = { ...common, target, [type]: itemValue(item) }
+  }
+
+  #commonValues(method: string): LearnedRecord {
     const session = this.sessionId !== undefined && { sessionId: this.sessionId }
-    this.client.learned.mcp = { method, methodName: method, ...session, target, [type]: what }
+    return { method, methodName: method, ...session }
   }
 
   #learn(mcp: LearnedRecord): void {
     this.client.learned.mcp = mcp
-    // The access log reads the exchange, which may be another request's once this one is over.
+    // The access log reads the exchange. Do not write to it once it may serve another request.
     if (!this.context.over && !this.#isPassedOn) this.context.exchange.learned.mcp = mcp
   }
 }
 
-const wholeBackend = { sections: [], needsTls: false }
+const itemValue = ({ type, target, name }: McpItem): LearnedRecord => ({
+  name,
+  target,
+  ...(type === 'resource' && { uri: name }),
+})
 
 export function rulesIn({ policies }: BackendAccess): McpRules | undefined {
   return policies.steps.find((step) => step.mcp !== undefined)?.mcp

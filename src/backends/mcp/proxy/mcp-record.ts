@@ -1,28 +1,36 @@
-import type { BackendRecord } from '../../../proxy/telemetry/types.ts'
+/** Access log fields and metrics of MCP requests. Clients cannot choose the value of any label. */
+import type { ServerExchange } from '../../../engine/contracts/requests.ts'
+import type { MetricsSnapshot } from '../../../proxy/telemetry/metric-definitions.ts'
+import { type Label, TimedCounters } from '../../../proxy/telemetry/timed-counters.ts'
+import type {
+  AccessRecord,
+  BackendRecord,
+  BackendTelemetry,
+} from '../../../proxy/telemetry/types.ts'
+import { knownMethod } from '../methods.ts'
 
-/** One message of a client of MCP servers. */
-export interface McpFacts {
+/** One message of an MCP client. */
+export interface McpDetails {
   readonly method: string
-  /** Of these only what the request was about. */
   readonly target?: string
   readonly type?: 'tool' | 'prompt' | 'resource'
-  /** Name or URI, as the server knows it. */
+  /** Name or URI at the server. */
   readonly item?: string
   readonly session?: string
-  /** Of the error that the client got, whoever made it. */
+  /** Code of the error that the client got. */
   readonly errorCode?: number
 }
 
-/** What telemetry is told of a request of an MCP client; at least one message. */
+/** The messages of one request. There is at least one. */
 export class McpRecord implements BackendRecord {
   readonly protocol = 'mcp'
-  readonly messages: readonly McpFacts[]
+  readonly messages: readonly McpDetails[]
 
-  constructor(messages: readonly McpFacts[]) {
+  constructor(messages: readonly McpDetails[]) {
     this.messages = messages
   }
 
-  /** For a batch a field lists every value once. */
+  /** Visits every field. In a batch, a field has the distinct values of all messages. */
   eachField(visit: Parameters<BackendRecord['eachField']>[0]): void {
     const [first, ...more] = this.messages
     if (first === undefined) return
@@ -36,12 +44,12 @@ export class McpRecord implements BackendRecord {
   }
 }
 
-type Read = (facts: McpFacts) => string | number | undefined
+type Read = (details: McpDetails) => string | number | undefined
 
 const itemOf =
-  (type: McpFacts['type']): Read =>
-  (facts) =>
-    facts.type === type ? facts.item : undefined
+  (type: McpDetails['type']): Read =>
+  (details) =>
+    details.type === type ? details.item : undefined
 
 const fields: readonly (readonly [name: string, read: Read])[] = [
   ['mcp.method.name', ({ method }) => method],
@@ -53,3 +61,42 @@ const fields: readonly (readonly [name: string, read: Read])[] = [
   ['gen_ai.prompt.name', itemOf('prompt')],
   ['mcp.error.code', ({ errorCode }) => errorCode],
 ]
+
+/** Index from which labels are copied from the labels of the request: the labels of listener and route. */
+const routeLabelsAt = 5
+
+export class McpTelemetry implements BackendTelemetry {
+  readonly #requests: TimedCounters
+  readonly #labels: Label[] = []
+
+  /** `labelTexts` converts the labels of a request to texts. */
+  constructor(labelTexts: (labels: readonly Label[]) => readonly string[]) {
+    this.#requests = new TimedCounters([], labelTexts)
+  }
+
+  /** Counts the messages. `request` has the labels of the request. */
+  count(
+    record: BackendRecord,
+    _exchange: ServerExchange,
+    { backend }: AccessRecord,
+    request: readonly Label[],
+  ): void {
+    if (!(record instanceof McpRecord)) return
+    for (const details of record.messages) this.#count(backend, details, request)
+  }
+
+  #count(backend: string | undefined, details: McpDetails, request: readonly Label[]): void {
+    const labels = this.#labels
+    labels[0] = backend ?? ''
+    labels[1] = knownMethod(details.method)
+    labels[2] = details.target ?? ''
+    labels[3] = details.type ?? ''
+    labels[4] = details.errorCode === undefined ? 'ok' : 'error'
+    for (let at = routeLabelsAt; at < request.length; at++) labels[at] = request[at] ?? ''
+    this.#requests.record(labels, 0, 0)
+  }
+
+  snapshot(): MetricsSnapshot {
+    return { mcp_requests_total: this.#requests.counts() }
+  }
+}

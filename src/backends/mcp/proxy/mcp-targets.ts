@@ -1,18 +1,26 @@
-/** MCP servers: where they are, and how policies find them. */
+/** The targets of MCP backends: their endpoints, and the names by which policies refer to them. */
 import { isIP } from 'node:net'
 import { bareHost } from '../../../base/bare-host.ts'
+import type { UpstreamAddress } from '../../../engine/sockets/upstream-address.ts'
+import { GatewayError } from '../../../errors/index.ts'
 import type { McpTarget } from '../../../model/mcp-targets.ts'
+import type { BackendAccess, BackendPart } from '../../../proxy/config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../../../proxy/config/rules.ts'
 import type { BackendName } from '../../../proxy/request/backend-kind.ts'
-import type { EndpointSet } from '../../../proxy/upstream/choose.ts'
+import type { ResolveContext } from '../../../proxy/request/destinations.ts'
+import { joinAuthority } from '../../../proxy/upstream/authority.ts'
+import { chooseEndpoint, type EndpointSet, now } from '../../../proxy/upstream/choose.ts'
 import { plainAddress, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
+import { statedVersion } from '../../../proxy/upstream/http-version.ts'
+import { NameEndpoints, type NameRace } from '../../../proxy/upstream/name-endpoints.ts'
+import { portPart } from '../../../proxy/upstream/services.ts'
 
-/** One target of a backend. Lives as long as the target stays what it is. */
+/** One target of a backend. The same object is used until the configuration of the target changes. */
 export interface McpTargetEntry {
   readonly target: McpTarget
-  /** By which policies are merged; one for each target. */
+  /** Key for merging policies. Every target has its own. */
   readonly named: NamedTarget
-  /** The one endpoint of a static target with an address; undefined for names and Services. */
+  /** The endpoint of a target with an IP address; undefined for host names and Services. */
   readonly endpoints: EndpointSet | undefined
 }
 
@@ -21,15 +29,15 @@ export interface McpBackend {
   readonly isStateless: boolean
 }
 
-/** `before`: what the backend was; targets that have not changed keep what is known of them. */
+/** Compiles the targets of a backend. Targets that did not change since `previous` keep their state. */
 export function compileTargets(
   backend: BackendName,
   targets: readonly McpTarget[],
   isStateless: boolean,
-  before: McpBackend | undefined,
+  previous: McpBackend | undefined,
 ): McpBackend {
   const known = new Map(
-    before?.targets.map((entry) => [JSON.stringify(entry.target), entry] as const),
+    previous?.targets.map((entry) => [JSON.stringify(entry.target), entry] as const),
   )
   return {
     targets: targets.map((one) => known.get(JSON.stringify(one)) ?? compileTarget(backend, one)),
@@ -46,4 +54,85 @@ function compileTarget({ namespace, name }: BackendName, target: McpTarget): Mcp
   const address = plainAddress(bareHost(destination.host), destination.port)
   const all = [new UpstreamEndpoint(address)]
   return { target, named, endpoints: { preferred: all, all } }
+}
+
+/** Returns the names by which policies may refer to the target: its own, and those of its Service. */
+export function targetPart({ config }: ResolveContext, { target }: McpTargetEntry): BackendPart {
+  const { destination, sections } = target
+  if (destination.type === 'static') return { sections, needsTls: false }
+  const { namespace, name, port } = destination
+  const ports = config.services.find(`${namespace}/${name}`)?.ports ?? []
+  const { sections: ofService, needsTls } = portPart(ports, port)
+  const backend = { kind: 'Service', namespace, name }
+  return { sections, needsTls, behind: { backend, sections: ofService } }
+}
+
+/** Maximum number of other addresses to try. */
+const maxFallbacks = 3
+
+/** The endpoint of a target and how to connect to it. */
+export interface McpPlace {
+  readonly endpoint: UpstreamEndpoint
+  readonly address: UpstreamAddress
+  /**
+   * Addresses to try if no connection can be made. A server there that lacks the session answers with an
+   * error.
+   */
+  readonly fallbackAddresses: readonly UpstreamAddress[]
+  /** Set if a host name has several addresses, of which this is one. */
+  readonly race?: NameRace
+  /** Value of the Host header. */
+  readonly authority: string
+}
+
+/**
+ * Resolves a target. `pinned` is the label of the endpoint with the session, which is used if it still
+ * exists.
+ */
+export function placeOf(
+  context: ResolveContext,
+  entry: McpTargetEntry,
+  access: BackendAccess,
+  pinned: string | undefined,
+): McpPlace | Promise<McpPlace> {
+  const { destination } = entry.target
+  const { clusterDomain, hosts } = context.resolver
+  const host =
+    destination.type === 'service'
+      ? `${destination.name}.${destination.namespace}.svc.${clusterDomain}`
+      : bareHost(destination.host)
+  const version = versionOf(context, entry, access)
+  const profile = access.profiles.of(host)
+  const choose = (endpoints: EndpointSet): McpPlace => {
+    const kept = endpoints.all.find(({ address }) => address.label === pinned)
+    const endpoint = kept ?? chooseEndpoint(endpoints, { random: context.random, now })
+    if (endpoint === undefined) throw new GatewayError('no_endpoints', entry.target.name)
+    const place = {
+      endpoint,
+      address: profile.address(endpoint.address, version),
+      authority: joinAuthority(host, destination.port, profile.scheme),
+    }
+    if (endpoints instanceof NameEndpoints) {
+      const race = profile.race(endpoints, version, kept !== undefined)
+      return { ...place, fallbackAddresses: [], race }
+    }
+    const fallbacks = endpoints.all.filter((one) => one !== endpoint).slice(0, maxFallbacks)
+    const fallbackAddresses = fallbacks.map(({ address }) => profile.address(address, version))
+    return { ...place, fallbackAddresses }
+  }
+  if (entry.endpoints !== undefined) return choose(entry.endpoints)
+  if (destination.type === 'service') {
+    const { namespace, name, port } = destination
+    return choose(context.config.services.endpoints(`${namespace}/${name}`, port))
+  }
+  const found = hosts.endpoints(host, destination.port)
+  return found instanceof Promise ? found.then(choose) : choose(found)
+}
+
+function versionOf({ config }: ResolveContext, { target }: McpTargetEntry, access: BackendAccess) {
+  const { destination } = target
+  const { connection } = access.policies
+  if (destination.type === 'static') return statedVersion(connection) ?? '1.1'
+  const { namespace, name, port } = destination
+  return statedVersion(connection, config.services.version(`${namespace}/${name}`, port)) ?? '1.1'
 }

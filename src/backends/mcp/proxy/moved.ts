@@ -1,25 +1,24 @@
 /**
- * Servers that answer a message by naming another path of their own (307 or 308, which keep method
- * and body, RFC 9110 section 15.4.8). Clients of such a server follow, so the gateway does; many
- * frameworks redirect `/mcp` to `/mcp/`. Other hosts are never followed: nobody has configured them.
+ * Follows redirects of a server to another of its paths (307 or 308, which keep method and body, RFC 9110
+ * section 15.4.8). Many frameworks redirect `/mcp` to `/mcp/`. Redirects to other hosts are not followed.
  */
 import type { HeaderFields } from '../../../exchange/exchange.ts'
 import type { McpTarget } from '../../../model/mcp-targets.ts'
 import type { ReadyRequest } from './target-request.ts'
 import type { Flow } from './transport.ts'
 
-/** Until the configuration changes, or the path is not there any more. */
+/** Paths learned from redirects. Dropped if the configuration changes or the path is not found. */
 const paths = new WeakMap<McpTarget, string>()
 
-/** Redirects of one message that are followed. */
-const mostHops = 3
+/** Maximum number of redirects of one message. */
+const maxRedirects = 3
 
-/** Where a target is, if it has told; undefined: where it is configured. */
-export function toldPath(target: McpTarget): string | undefined {
+/** Returns the path to which the target has redirected; undefined if it has not. */
+export function learnedPath(target: McpTarget): string | undefined {
   return paths.get(target)
 }
 
-/** The path that an answer names on the same server; undefined where there is none to follow. */
+/** Returns the new path if the response is a redirect to the same server. */
 function namedPath(
   status: number,
   headers: HeaderFields,
@@ -34,16 +33,19 @@ function namedPath(
   return to.host === from.host && path !== `${from.pathname}${from.search}` ? path : undefined
 }
 
-/** A message on its way, however often its server sends it on. */
+/** A message that follows redirects. */
 export class MovingFlow implements Flow {
   readonly #target: McpTarget
   readonly #send: (path: string | undefined) => Promise<void>
   #call: Flow | undefined
-  #hops = 0
+  #redirects = 0
   #isPaused = false
   #isClosed = false
 
-  /** `send` asks the server at a path, or at the configured one, and calls `begun`. */
+  /**
+   * `send` sends the message to the given path or, if that is undefined, to the configured path. It calls
+   * `begun` with the new call.
+   */
   constructor(target: McpTarget, send: (path: string | undefined) => Promise<void>) {
     this.#target = target
     this.#send = send
@@ -55,7 +57,7 @@ export class MovingFlow implements Flow {
     else if (this.#isPaused) call.pause()
   }
 
-  /** Follows an answer that says where; false where it is to be told as it is. */
+  /** Follows a redirect. Returns false if the response is not followed and goes to the client. */
   follows(
     status: number,
     headers: HeaderFields,
@@ -64,8 +66,8 @@ export class MovingFlow implements Flow {
   ): boolean {
     if (status === 404) paths.delete(this.#target)
     const path = namedPath(status, headers, ready)
-    if (path === undefined || this.#hops >= mostHops) return false
-    this.#hops += 1
+    if (path === undefined || this.#redirects >= maxRedirects) return false
+    this.#redirects += 1
     paths.set(this.#target, path)
     this.#call?.close()
     if (!this.#isClosed) this.#send(path).catch(onFailure)

@@ -1,35 +1,29 @@
-/** The way back to a client: one message as JSON, or as many as there are as events. */
+/** Sends messages to a client: a single one as JSON, several as events. */
 import type { ResponseStream } from '../../../engine/contracts/requests.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
-import { eventText } from '../event-stream.ts'
-import type { EventMark } from './answer-reader.ts'
-import { streamAnswer } from './stream-answer.ts'
+import { changeResponse, changesResponse, LocalExchange } from '../../../proxy/request/response.ts'
+import { type EventFields, eventText } from '../event-stream.ts'
+import { jsonAnswer } from './refusals.ts'
 
-type Headers = readonly (readonly [string, string])[]
+const streamHeaders = [
+  ['content-type', 'text/event-stream'],
+  ['cache-control', 'no-cache, no-transform'],
+  // Buffering proxies on the way would delay events.
+  ['x-accel-buffering', 'no'],
+] as const
 
-/** What is sent to a client. */
-interface Outlet {
-  /** The answer takes its time: the client should know that it comes. */
-  open(): void
-  /** A message that is not the last one, or an event without a message (`text` is empty). */
-  send(text: string, mark?: EventMark): void
-  /** The client reads slowly. */
-  readonly isSlow: boolean
-  /** Called once when it has caught up. */
-  onDrain(resume: () => void): void
-}
-
-/** Text of the stream that has not been asked for by anybody yet, at most. */
 const comment = Buffer.from(': \n\n')
 
-/** Of one exchange. `result` settles when its phase is over: with an answer, or as a stream has begun. */
-export class ExchangeOutlet implements Outlet {
+/**
+ * The outlet of one exchange. `result` resolves to the whole response, or to undefined once a stream has
+ * begun.
+ */
+export class ExchangeOutlet {
   readonly result: Promise<RespondVerdict | undefined>
   readonly #context: RequestContext
   readonly #settle: (verdict: RespondVerdict | undefined) => void
   readonly #fail: (error: unknown) => void
-  #headers: Headers = []
   #isOpening = false
   #isEnded = false
   #waiting: Buffer[] = []
@@ -44,26 +38,15 @@ export class ExchangeOutlet implements Outlet {
     this.#fail = reject
   }
 
-  /** For every answer, as JSON or as a stream. */
-  set headers(headers: Headers) {
-    this.#headers = headers
-  }
-
   get isStream(): boolean {
     return this.#isOpening
   }
 
+  /** Begins a stream, so that the client knows that the server is working on a response. */
   open(): void {
     if (this.#isOpening || this.#isEnded) return
     this.#isOpening = true
-    const headers = [
-      ['content-type', 'text/event-stream'] as const,
-      ['cache-control', 'no-cache, no-transform'] as const,
-      // Buffering proxies on the way would hold events back.
-      ['x-accel-buffering', 'no'] as const,
-      ...this.#headers,
-    ]
-    streamAnswer(this.#context, 200, headers).then((stream) => this.#opened(stream), this.#fail)
+    openStream(this.#context).then((stream) => this.#opened(stream), this.#fail)
   }
 
   #opened(stream: ResponseStream | undefined): void {
@@ -80,26 +63,29 @@ export class ExchangeOutlet implements Outlet {
     for (const resume of this.#resumes.splice(0)) resume()
   }
 
+  /** Do messages wait because the client reads slowly? */
   get isSlow(): boolean {
     return this.#stream?.isSlow ?? this.#waiting.length > 64
   }
 
+  /** Calls `resume` once, when the client has read all waiting messages. */
   onDrain(resume: () => void): void {
     this.#resumes.push(resume)
   }
 
-  send(text: string, mark?: EventMark): void {
+  /** Sends a message as an event. More messages may follow. */
+  send(text: string, eventFields?: EventFields): void {
     this.open()
-    this.#write(Buffer.from(eventText({ data: text, ...mark })))
+    this.#write(Buffer.from(eventText({ data: text, ...eventFields })))
   }
 
-  /** An event as it is. */
+  /** Sends an event that is already written. */
   sendEvent(text: string): void {
     this.open()
     this.#write(Buffer.from(text))
   }
 
-  /** Keeps whatever lies between from taking the connection for dead. */
+  /** Keeps proxies on the way from closing an idle connection. */
   keepAlive(): void {
     if (this.#stream !== undefined && !this.#stream.isSlow) this.#write(comment)
   }
@@ -110,43 +96,45 @@ export class ExchangeOutlet implements Outlet {
     else this.#stream.write(bytes)
   }
 
-  /** The last message: JSON where nothing was sent before it. */
-  finish(text: string, mark?: EventMark): void {
-    if (this.#isOpening || mark?.id !== undefined) {
-      this.send(text, mark)
+  /** Sends the last message: as JSON if nothing was sent before, otherwise as an event. */
+  finish(text: string, eventFields?: EventFields): void {
+    if (this.#isOpening || eventFields?.id !== undefined) {
+      this.send(text, eventFields)
       this.end()
-    } else this.answer(200, [['content-type', 'application/json']], text, 'Upstream')
+    } else this.answer(jsonAnswer(text))
   }
 
-  /** Nothing follows. */
+  /** Ends the stream. */
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
     this.#stream?.end()
   }
 
-  /** An answer of another kind; only while nothing has been sent. */
-  answer(
-    status: number,
-    headers: Headers,
-    body: string | Uint8Array | undefined,
-    reason: string,
-  ): void {
+  /** Sends a whole response. Only allowed while nothing has been sent. */
+  answer(verdict: RespondVerdict): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    const all = [...headers, ...this.#headers]
-    this.#settle({
-      kind: 'respond',
-      status,
-      headers: all,
-      ...(body !== undefined && { body }),
-      reason,
-    })
+    this.#settle(verdict)
   }
 
-  /** A bug, or an error that is answered as that of any exchange. */
+  /** Rejects `result` with an error, and ends the stream if there is one. */
   fail(error: unknown): void {
     if (this.#isOpening) this.end()
     this.#fail(error)
   }
+}
+
+/**
+ * Begins a stream. Policies and filters may change its head. Resolves to undefined if the client has gone.
+ */
+async function openStream(context: RequestContext): Promise<ResponseStream | undefined> {
+  const { exchange } = context
+  if (!changesResponse(context)) return exchange.respondStream(200, streamHeaders)
+  const response = { status: 200, headers: streamHeaders, body: undefined }
+  const local = new LocalExchange(exchange, response)
+  await changeResponse(context, local)
+  if (context.over) return undefined
+  const { status, headers } = local.finished()
+  return exchange.respondStream(status, headers)
 }

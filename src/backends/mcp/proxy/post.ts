@@ -1,62 +1,58 @@
-/** POST: a message of a client, or a batch of them. */
-
+/** Serves a POST: a message of a client, or a batch. */
 import { GatewayError } from '../../../errors/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, errorCodeOf, errorText } from '../answers.ts'
+import { assumedVersion, hasBatches, latestVersion } from '../initialize.ts'
 import { member, textOf } from '../json/scan.ts'
 import { type McpMessage, type McpRequest, MessageRefusal, readClientMessages } from '../message.ts'
 import { methodOf } from '../methods.ts'
 import { newSessionId, type SessionState } from '../session-state.ts'
-import { assumedVersion, hasBatches, latestVersion } from '../versions.ts'
 import { decode } from './answer-reader.ts'
-import { toFailure } from './failure.ts'
 import { serveInitialize } from './initialize.ts'
-import { legacySession } from './legacy.ts'
-import { serveLegacyMessage } from './legacy-client.ts'
+import { legacySession, serveLegacyMessage } from './legacy-client.ts'
 import type { McpExchange } from './mcp-exchange.ts'
+import { MessageHandler } from './message-handler.ts'
 import { ExchangeOutlet } from './outlet.ts'
-import { jsonRefusal, lostSession, verdictOf } from './refusals.ts'
-import { findSession } from './session-requests.ts'
-import { ClientSession, endEverywhere, SessionEnded } from './target-session.ts'
-import type { Abandon } from './transport.ts'
-import { Turn } from './turn.ts'
+import { jsonRefusal, lostSession, toFailure, verdictOf } from './refusals.ts'
+import { ClientSession, endEverywhere, findSession, SessionEnded } from './target-session.ts'
+import type { OnAbandon } from './transport.ts'
 
 type Result = RespondVerdict | undefined
 
-/** Messages of one batch. */
-const longestBatch = 100
+/** Maximum number of messages in one batch. */
+const maxBatchSize = 100
 
 export async function servePost(exchange: McpExchange): Promise<Result> {
   const read = await readBody(exchange)
   if ('kind' in read) return read
   const { messages, isBatch } = read
   const refused = checkMessages(exchange, messages, isBatch)
-  if (refused !== undefined) return noted(exchange, messages, refused)
+  if (refused !== undefined) return logRefused(exchange, messages, refused)
   const [first] = messages
   const legacy = legacySession(exchange)
   if (legacy !== undefined) return serveLegacyMessage(exchange, legacy, messages)
   if (first?.kind === 'request' && first.method === 'initialize') {
     return serveInitialize(exchange, first)
   }
-  const session = exchange.backend.isStateless ? passingSession(exchange) : findSession(exchange)
-  if ('kind' in session) return noted(exchange, messages, session)
+  const session = exchange.backend.isStateless ? requestSession(exchange) : findSession(exchange)
+  if ('kind' in session) return logRefused(exchange, messages, session)
   if (isBatch && !hasBatches(session.state.version)) {
-    return noted(exchange, messages, noBatches())
+    return logRefused(exchange, messages, noBatches())
   }
   return serveMessages(session, messages)
 }
 
-/** The log names messages that were refused before anybody served them, too. */
-function noted(
+/** Adds refused messages to the log. */
+function logRefused(
   exchange: McpExchange,
   messages: readonly McpMessage[],
   refusal: RespondVerdict,
 ): RespondVerdict {
   const code = typeof refusal.body === 'string' ? errorCodeOf(refusal.body) : undefined
-  for (const message of messages.slice(0, longestBatch)) {
+  for (const message of messages.slice(0, maxBatchSize)) {
     if (message.kind === 'response') continue
     const own = exchange.forMessage()
-    own.tell(message.method)
+    own.describe(message.method)
     if (code !== undefined) own.noteError(code)
   }
   return refusal
@@ -82,7 +78,7 @@ async function readBody(exchange: McpExchange): Promise<ReadBody | RespondVerdic
       : { messages: found, isBatch: true }
   } catch (error) {
     if (!(error instanceof MessageRefusal)) throw error
-    if (error.method !== undefined) exchange.tell(error.method)
+    if (error.method !== undefined) exchange.describe(error.method)
     exchange.noteError(error.code)
     return jsonRefusal(400, undefined, error.code, error.message)
   }
@@ -91,7 +87,7 @@ async function readBody(exchange: McpExchange): Promise<ReadBody | RespondVerdic
 const noBatches = () =>
   jsonRefusal(400, undefined, codes.invalidRequest, 'this version of MCP has no batches')
 
-/** Headers repeat what the message says for whoever reads no bodies; both must say the same. */
+/** Checks the messages and the headers that repeat parts of a message for intermediaries. Both must agree. */
 function checkMessages(
   { context }: McpExchange,
   messages: readonly McpMessage[],
@@ -100,7 +96,7 @@ function checkMessages(
   const { headers } = context.exchange.request
   const stated = headers.get('mcp-protocol-version') ?? assumedVersion
   if (isBatch && !hasBatches(stated)) return noBatches()
-  if (messages.length > longestBatch) {
+  if (messages.length > maxBatchSize) {
     return jsonRefusal(400, undefined, codes.invalidRequest, 'the batch is too long')
   }
   if (isBatch && messages.some((one) => 'method' in one && one.method === 'initialize')) {
@@ -113,7 +109,7 @@ function checkMessages(
 }
 
 function agrees(message: McpMessage, headers: HeaderFields): boolean {
-  // An answer has neither, so whoever believes the headers would take it for something else.
+  // A response must not have these headers, because intermediaries would take it for a request.
   if (message.kind === 'response') return !headers.has('mcp-method') && !headers.has('mcp-name')
   const { text, params } = message
   const known = methodOf(message.method)
@@ -126,8 +122,8 @@ function agrees(message: McpMessage, headers: HeaderFields): boolean {
   return method === message.method && (name === undefined || name === textOf(text, named))
 }
 
-/** Of a backend without sessions: one for each request, which nobody hears of. */
-function passingSession(exchange: McpExchange): ClientSession {
+/** Makes the session of one request to a stateless backend. Its id is never sent to the client. */
+function requestSession(exchange: McpExchange): ClientSession {
   const stated = exchange.context.exchange.request.headers.get('mcp-protocol-version')
   const version = stated ?? latestVersion
   const hello = JSON.stringify({
@@ -154,85 +150,84 @@ function serveMessages(session: ClientSession, messages: readonly McpMessage[]):
   }
   const outlet = new ExchangeOutlet(context)
   const closes = new Set<() => void>()
-  const abandon: Abandon = { onAbandon: (close) => closes.add(close) }
   notes.onClose(() => {
     for (const close of closes) close()
     outlet.end()
   })
-  const turns = turnsOf(session, messages, outlet, abandon)
-  void serveTurns(turns, outlet)
-    .catch((thrown) => refuseAll(turns, thrown, outlet))
+  const all = handlersOf(session, messages, outlet, (close) => closes.add(close))
+  void serveAll(all, outlet)
+    .catch((thrown) => refuseAll(all, thrown, outlet))
     .catch((thrown) => outlet.fail(thrown))
     .finally(() => hub.leave(session.state))
     .finally(() => (backend.isStateless ? endEverywhere(session) : undefined))
   return outlet.result
 }
 
-/** A message with the turn that serves it; each message of a batch is judged and logged by itself. */
-interface MessageTurn<Message extends McpMessage = McpMessage> {
-  readonly turn: Turn
+/** A message and its handler; each message of a batch is authorized and logged separately. */
+interface ServedMessage<Message extends McpMessage = McpMessage> {
+  readonly handler: MessageHandler
   readonly message: Message
 }
 
-function turnsOf(
+function handlersOf(
   session: ClientSession,
   messages: readonly McpMessage[],
   outlet: ExchangeOutlet,
-  abandon: Abandon,
-): readonly MessageTurn[] {
+  onAbandon: OnAbandon,
+): readonly ServedMessage[] {
   const { exchange, state } = session
   return messages.map((message, at) => {
     const own = at === 0 ? session : new ClientSession(exchange.forMessage(), state)
-    return { turn: new Turn(own, outlet, abandon), message }
+    return { handler: new MessageHandler(own, outlet, onAbandon), message }
   })
 }
 
-const isRequest = (one: MessageTurn): one is MessageTurn<McpRequest> =>
+const isRequest = (one: ServedMessage): one is ServedMessage<McpRequest> =>
   one.message.kind === 'request'
 
-async function serveTurns(turns: readonly MessageTurn[], outlet: ExchangeOutlet): Promise<void> {
-  for (const { turn, message } of turns) {
-    if (message.kind !== 'request') await turn.notify(message)
+async function serveAll(all: readonly ServedMessage[], outlet: ExchangeOutlet): Promise<void> {
+  for (const { handler, message } of all) {
+    if (message.kind !== 'request') await handler.notify(message)
   }
-  const requests = turns.filter(isRequest)
+  const requests = all.filter(isRequest)
   const [only, ...more] = requests
-  if (only === undefined) outlet.answer(202, [], undefined, 'Upstream')
+  if (only === undefined) outlet.answer({ kind: 'respond', status: 202, reason: 'Upstream' })
   else if (more.length === 0) {
-    const { text, mark } = await only.turn.answer(only.message)
-    outlet.finish(text, mark)
+    const { text, eventFields } = await only.handler.answer(only.message)
+    outlet.finish(text, eventFields)
   } else {
     await Promise.all(requests.map((one) => answerOne(one, outlet)))
     outlet.end()
   }
 }
 
-/** One answer of several: an error of one request is none of the others. */
+/** Answers one request of a batch; its failure does not affect the others. */
 async function answerOne(
-  { turn, message }: MessageTurn<McpRequest>,
+  { handler, message }: ServedMessage<McpRequest>,
   outlet: ExchangeOutlet,
 ): Promise<void> {
-  const { text, mark } = await turn.answer(message).catch((thrown: unknown) => {
+  const { text, eventFields } = await handler.answer(message).catch((thrown: unknown) => {
     const { message: why } = toFailure(thrown)
-    turn.exchange.noteError(codes.internal)
-    return { text: errorText(message.id, codes.internal, why), mark: undefined }
+    handler.exchange.noteError(codes.internal)
+    return { text: errorText(message.id, codes.internal, why), eventFields: undefined }
   })
-  outlet.send(text, mark)
+  outlet.send(text, eventFields)
 }
 
-/** There is no answer: the client is told why, as far as it can still be. */
-function refuseAll(turns: readonly MessageTurn[], thrown: unknown, outlet: ExchangeOutlet): void {
-  const found = turns.find(isRequest) ?? turns[0]
-  if (found === undefined || found.turn.exchange.context.over) return
-  const { turn, message } = found
+/** Reports to the client why there is no response, if that is still possible. */
+function refuseAll(all: readonly ServedMessage[], thrown: unknown, outlet: ExchangeOutlet): void {
+  const found = all.find(isRequest) ?? all[0]
+  if (found === undefined || found.handler.exchange.context.over) return
+  const { handler, message } = found
   const request = message.kind === 'request' ? message : undefined
-  turn.exchange.noteError(codes.internal)
+  handler.exchange.noteError(codes.internal)
   if (thrown instanceof SessionEnded) {
-    turn.exchange.hub.end(turn.session.state)
+    handler.exchange.hub.end(handler.session.state)
     refuse(outlet, request, lostSession())
     return
   }
   const failure = toFailure(thrown)
-  // The client takes the stream up again where it was.
+  // The client can resume the stream, so it gets no error.
   if (failure.isResumable) outlet.end()
   else refuse(outlet, request, verdictOf(failure, request?.id))
 }
@@ -240,12 +235,9 @@ function refuseAll(turns: readonly MessageTurn[], thrown: unknown, outlet: Excha
 function refuse(
   outlet: ExchangeOutlet,
   request: McpRequest | undefined,
-  { status, headers = [], body, reason }: RespondVerdict,
+  verdict: RespondVerdict,
 ): void {
-  if (!outlet.isStream) {
-    outlet.answer(status, headers, body, reason)
-    return
-  }
-  const text = errorText(request?.id, codes.internal, 'the server has gone')
-  outlet.finish(text)
+  if (outlet.isStream) {
+    outlet.finish(errorText(request?.id, codes.internal, 'the server has gone'))
+  } else outlet.answer(verdict)
 }

@@ -1,8 +1,7 @@
-/** What servers send besides the answer to a request: what of it a client gets, and in which form. */
-
+/** Filters and rewrites the messages of servers, except the responses to requests. */
 import type { McpItem } from '../../../exchange/mcp.ts'
 import { codes, errorText, resultText } from '../answers.ts'
-import { isServerRequest, mayAskClient } from '../client-capabilities.ts'
+import { isRecord } from '../initialize.ts'
 import { member, textOf } from '../json/scan.ts'
 import { type Keeps, mergedResult, partOf, withoutItems } from '../lists.ts'
 import {
@@ -14,12 +13,12 @@ import {
 } from '../message.ts'
 import { type ListMethod, listMethods } from '../methods.ts'
 import { clientMessage, clientResult } from '../results.ts'
-import { toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
-import { type ClientSession, SessionEnded, tell } from './target-session.ts'
+import { toFailure } from './refusals.ts'
+import { type ClientSession, notify, SessionEnded } from './target-session.ts'
 
-/** The text that the client gets; undefined if the message is not for it. */
+/** Returns the text for the client; undefined if the client must not get the message. */
 export function messageForClient(
   session: ClientSession,
   entry: McpTargetEntry,
@@ -41,8 +40,8 @@ export function messageForClient(
 }
 
 /**
- * Answers a request for which there is no client: one that did not declare the capability, or one that
- * has no session and so no way to answer. Without an answer the server would wait.
+ * Answers a server's request if the client cannot, so that the server does not wait. Returns false if the
+ * client can answer.
  */
 function answeredHere(session: ClientSession, entry: McpTargetEntry, request: McpRequest): boolean {
   const { isStateless } = session.exchange.backend
@@ -52,9 +51,9 @@ function answeredHere(session: ClientSession, entry: McpTargetEntry, request: Mc
       ? resultText(request.id, '{}')
       : errorText(request.id, codes.methodNotFound, 'The client does not support this request')
   session
-    .use(entry, (transport) => tell(transport, text))
+    .use(entry, (transport) => notify(transport, text))
     .catch((thrown: unknown) => {
-      // The server has gone meanwhile, and waits no more.
+      // If the session has ended, the server no longer waits for the answer.
       if (!(thrown instanceof SessionEnded)) toFailure(thrown)
     })
   return true
@@ -73,8 +72,7 @@ function isForClient(
 }
 
 /**
- * An answer on a stream that was resumed. The request is not known any more; what it has asked for
- * shows in the result.
+ * Rewrites a response on a resumed stream. The request is not known there, so the result shows the method.
  */
 function answerForClient(
   exchange: McpExchange,
@@ -83,7 +81,7 @@ function answerForClient(
   isOnly: boolean,
 ): string {
   let shown = response
-  // Members of these are results of calls, reads and prompts, which are judged when they are asked for.
+  // Results of tool calls, reads and prompts were authorized with their request.
   const isUse = ['content', 'contents', 'messages'].some((name) => member(response.result, name))
   for (const method of listMethods) {
     if (isUse || member(shown.result, method.member) === undefined) continue
@@ -99,7 +97,7 @@ function answerForClient(
   return isOnly ? shown.text : clientResult(entry.target.name, shown)
 }
 
-/** Which items of a target the client may see; undefined if no rules hold for the target. */
+/** Returns a filter for the items that the client may see; undefined if the target has no rules. */
 export function keptItems(
   exchange: McpExchange,
   entry: McpTargetEntry,
@@ -109,7 +107,36 @@ export function keptItems(
   if (rules === undefined) return undefined
   return (name) => {
     const item: McpItem = { type, target: entry.target.name, name }
-    exchange.show(method, item)
+    exchange.describeListed(method, item)
     return rules.allows(exchange.client, { method, item, isListed: true })
   }
+}
+
+/** The requests that servers may send, and the client capability that each needs. */
+const needs = new Map<string, string>([
+  ['sampling/createMessage', 'sampling'],
+  ['elicitation/create', 'elicitation'],
+  ['roots/list', 'roots'],
+  ['tasks/get', 'tasks'],
+  ['tasks/result', 'tasks'],
+  ['tasks/list', 'tasks'],
+  ['tasks/cancel', 'tasks'],
+])
+
+/** Does the protocol define the method as a request? */
+const isServerRequest = (method: string): boolean => method === 'ping' || needs.has(method)
+
+/** Did the client declare the capability in `initialize`? `hello`: JSON of its params. */
+function mayAskClient(hello: string, { method, text, params }: McpRequest): boolean {
+  const name = needs.get(method)
+  // Every client answers a ping. Methods that the protocol does not define are passed on.
+  if (name === undefined) return true
+  const helloParams: unknown = JSON.parse(hello)
+  const capabilities = isRecord(helloParams) ? helloParams.capabilities : undefined
+  const capability = isRecord(capabilities) ? capabilities[name] : undefined
+  if (!isRecord(capability)) return false
+  if (name !== 'elicitation') return true
+  const mode = textOf(text, member(params, 'mode')) ?? 'form'
+  // An empty `elicitation` capability allows forms, the older mode.
+  return isRecord(capability[mode]) || (mode === 'form' && capability.url === undefined)
 }

@@ -1,28 +1,27 @@
-/** The older transport (HTTP with SSE): one stream carries all that a server says in a session. */
-import type { CallListener } from '../../../engine/contracts/calls.ts'
-import type { McpEvent } from '../event-stream.ts'
+/** The older transport (HTTP with SSE): one stream carries all messages of a server in a session. */
+import type { EventFields, McpEvent } from '../event-stream.ts'
 import { member, rawOf } from '../json/scan.ts'
 import { type McpMessage, readMessage } from '../message.ts'
-import { type AnswerListener, AnswerReader, type EventMark } from './answer-reader.ts'
-import { TargetFailure } from './failure.ts'
+import { type AnswerListener, AnswerReader } from './answer-reader.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
+import { TargetFailure } from './refusals.ts'
 import { prepareRequest } from './target-request.ts'
 import type { Flow, Transport } from './transport.ts'
 
-/** Requests that wait for the stream at a time. */
-const mostPending = 1_000
-/** Milliseconds in which the server must say where messages go. */
+/** Maximum number of requests that wait for a response on the stream. */
+const maxPending = 1_000
+/** Maximum time until the server names the endpoint for messages. */
 const endpointMs = 10_000
 
 /** A request that waits for its response on the stream. */
 interface Pending {
   readonly listener: AnswerListener
-  /** JSON of the token by which its progress is told. */
+  /** Progress token of the request, as JSON. */
   readonly progressToken: string | undefined
 }
 
-/** What a session holds at one server. */
+/** The stream of a session at one server. */
 class SseConnection implements AnswerListener {
   readonly #pending = new Map<string, Pending>()
   readonly #listeners = new Set<AnswerListener>()
@@ -31,7 +30,7 @@ class SseConnection implements AnswerListener {
   #flow: Flow | undefined
   #timer: NodeJS.Timeout
   isOpen = true
-  /** Label of the endpoint that it leads to. */
+  /** Label of the connected endpoint. */
   label: string | undefined
 
   private constructor(base: string) {
@@ -43,7 +42,7 @@ class SseConnection implements AnswerListener {
     this.#timer.unref()
   }
 
-  /** Opens the stream and waits for the place of messages. Rejects with a TargetFailure or GatewayError. */
+  /** Opens the stream and waits for its endpoint. Rejects with a TargetFailure or GatewayError. */
   static async open(exchange: McpExchange, entry: McpTargetEntry): Promise<SseConnection> {
     const { path } = entry.target
     const connection = new SseConnection(path)
@@ -75,7 +74,7 @@ class SseConnection implements AnswerListener {
   }
 
   expect(id: string, pending: Pending): void {
-    if (this.#pending.size >= mostPending) {
+    if (this.#pending.size >= maxPending) {
       throw new TargetFailure('too many requests are under way')
     }
     this.#pending.set(id, pending)
@@ -85,7 +84,7 @@ class SseConnection implements AnswerListener {
     this.#pending.delete(id)
   }
 
-  /** Hears what belongs to no request. */
+  /** Adds a listener for messages that belong to no request. Returns a function that removes it. */
   listen(listener: AnswerListener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -103,10 +102,6 @@ class SseConnection implements AnswerListener {
     this.#end(new TargetFailure('the session has ended'))
   }
 
-  onStream(): void {
-    // The endpoint comes first.
-  }
-
   onEvent({ type, data }: McpEvent): void {
     if (type !== 'endpoint' || data === undefined) return
     const path = resolveEndpoint(this.#base, data)
@@ -118,24 +113,27 @@ class SseConnection implements AnswerListener {
     this.#endpoint.resolve(path)
   }
 
-  onMessage(message: McpMessage, mark: EventMark | undefined): void {
+  onMessage(message: McpMessage, eventFields: EventFields | undefined): void {
     if (message.kind === 'response') {
       const found = message.id === undefined ? undefined : this.#pending.get(message.id)
       if (message.id !== undefined) this.#pending.delete(message.id)
-      found?.listener.onMessage(message, undefined)
+      found?.listener.onMessage?.(message, undefined)
       found?.listener.onEnd()
       return
     }
-    this.#listenerOf(message)?.onMessage(message, mark)
+    this.#listenerOf(message)?.onMessage?.(message, eventFields)
   }
 
-  /** Progress goes where the response will: on another stream it might come after it. */
+  /**
+   * Returns the listener for a message. Progress goes to the listener of its request, because only messages
+   * on the same stream keep their order.
+   */
   #listenerOf(message: McpMessage): AnswerListener | undefined {
     const pending = [...this.#pending.values()]
-    const token = toldProgress(message)
+    const token = notifiedProgress(message)
     const asked = token && pending.find(({ progressToken }) => progressToken === token)
     if (asked) return asked.listener
-    // Nothing says which request any other message belongs to: the one that waits last is a guess.
+    // Other messages do not name a request. Without a listener for them, they go with the newest request.
     const [listener = pending.at(-1)?.listener] = this.#listeners
     return listener
   }
@@ -161,27 +159,27 @@ class SseConnection implements AnswerListener {
   }
 }
 
-/** The token by which a client wants to hear of its request's progress, as JSON. */
+/** Returns the progress token of a client's request as JSON. */
 function wantedProgress(message: McpMessage): string | undefined {
   if (message.kind !== 'request') return undefined
   const token = member(member(message.params, '_meta'), 'progressToken')
   return token && rawOf(message.text, token)
 }
 
-/** The token whose progress a server tells, as JSON. */
-function toldProgress(message: McpMessage): string | undefined {
-  if (message.kind !== 'notification' || message.method !== 'notifications/progress')
-    return undefined
+/** Returns the progress token of a progress notification as JSON. */
+function notifiedProgress(message: McpMessage): string | undefined {
+  if (message.kind !== 'notification') return undefined
+  if (message.method !== 'notifications/progress') return undefined
   const token = member(message.params, 'progressToken')
   return token && rawOf(message.text, token)
 }
 
-/** Path and query of the same server; undefined where it is another one's. */
+/** Returns path and query of the endpoint; undefined if the endpoint is at another server. */
 function resolveEndpoint(base: string, data: string): string | undefined {
   try {
     const here = new URL(base, 'http://server.invalid')
     const found = new URL(data, here)
-    // A server may name itself in full, by whatever name it knows: it is asked where it was found.
+    // An absolute URL may have any name of the server. The gateway uses its configured address instead.
     const isAbsolute = /^https?:\/\//i.test(data)
     if (!isAbsolute && found.host !== here.host) return undefined
     return `${found.pathname}${found.search}`
@@ -190,17 +188,22 @@ function resolveEndpoint(base: string, data: string): string | undefined {
   }
 }
 
-/** Connections that sessions hold, by target. */
-export type Held = Map<string, { close(): void }>
+/** Open connections of a session, by target. */
+export type OpenConnections = Map<string, { close(): void }>
 
 export class SseTransport implements Transport {
   readonly #exchange: McpExchange
   readonly #entry: McpTargetEntry
-  readonly #held: Held
+  readonly #held: OpenConnections
   #isFresh: boolean
 
-  /** `isFresh`: begins with a connection of its own. */
-  constructor(exchange: McpExchange, entry: McpTargetEntry, held: Held, isFresh: boolean) {
+  /** If `isFresh`, the first message opens a new connection. Otherwise there must be an open one. */
+  constructor(
+    exchange: McpExchange,
+    entry: McpTargetEntry,
+    held: OpenConnections,
+    isFresh: boolean,
+  ) {
     this.#exchange = exchange
     this.#entry = entry
     this.#held = held
@@ -239,16 +242,10 @@ export class SseTransport implements Transport {
       if (id !== undefined) connection.forget(id)
       listener.onFailure(failure)
     }
-    const reader = new AnswerReader({
-      onStream: () => {},
-      onMessage: () => {},
-      onEvent: () => {},
-      onEnd: () => {},
-      onFailure: failed,
-    })
-    // The answer comes on the stream.
-    const taken = () => (id === undefined ? listener.onEnd() : listener.onStream())
-    const call = this.#exchange.runtime.call(ready.call, new Posted(reader, taken))
+    // The response comes on the stream. The body of the response to the POST is ignored.
+    const accepted = () => (id === undefined ? listener.onEnd() : listener.onStream?.())
+    const reader = new AnswerReader({ onEnd: accepted, onFailure: failed }, true)
+    const call = this.#exchange.runtime.call(ready.call, reader)
     reader.close = () => call.close()
     return {
       pause: () => connection.pause(),
@@ -262,16 +259,8 @@ export class SseTransport implements Transport {
   async listen(listener: AnswerListener): Promise<Flow> {
     const connection = await this.#connection()
     const close = connection.listen(listener)
-    listener.onStream()
+    listener.onStream?.()
     return { pause: () => connection.pause(), resume: () => connection.resume(), close }
-  }
-
-  linger(): void {
-    // The connection goes on anyway.
-  }
-
-  ended(): void {
-    // Nothing lingers.
   }
 
   end(): Promise<void> {
@@ -282,38 +271,11 @@ export class SseTransport implements Transport {
   }
 }
 
-/** What a server says to a message that it takes is no MCP: `Accepted`. */
-class Posted implements CallListener {
-  readonly #reader: AnswerReader
-  readonly #onTaken: () => void
-  #isRefused = false
-
-  constructor(reader: AnswerReader, onTaken: () => void) {
-    this.#reader = reader
-    this.#onTaken = onTaken
-  }
-
-  onHead(...[status, headers]: Parameters<CallListener['onHead']>): void {
-    this.#isRefused = status >= 300
-    if (this.#isRefused) this.#reader.onHead(status, headers)
-  }
-
-  onBytes(bytes: Uint8Array): void {
-    if (this.#isRefused) this.#reader.onBytes(bytes)
-  }
-
-  onEnd(): void {
-    if (this.#isRefused) this.#reader.onEnd()
-    else this.#onTaken()
-  }
-
-  onFailure(...[error]: Parameters<CallListener['onFailure']>): void {
-    this.#reader.onFailure(error)
-  }
-}
-
-/** The connection of a session to a server; undefined where there is none that is open. */
-export function heldConnection(held: Held, { target }: McpTargetEntry): SseConnection | undefined {
+/** The open connection of a session to a server, if there is one. */
+export function heldConnection(
+  held: OpenConnections,
+  { target }: McpTargetEntry,
+): SseConnection | undefined {
   const found = held.get(target.name)
   return found instanceof SseConnection && found.isOpen ? found : undefined
 }

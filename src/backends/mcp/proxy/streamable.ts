@@ -1,5 +1,4 @@
-/** Streamable HTTP to a target: each message is a request of its own. */
-
+/** Streamable HTTP to a target: each message is a separate request. */
 import type { CallListener } from '../../../engine/contracts/calls.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
@@ -8,11 +7,11 @@ import type { TargetSession } from '../session-state.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
-import { MovingFlow, toldPath } from './moved.ts'
+import { learnedPath, MovingFlow } from './moved.ts'
 import { prepareRequest, type ReadyRequest, type TargetMessage } from './target-request.ts'
 import type { Flow, Transport } from './transport.ts'
 
-const both = 'application/json, text/event-stream'
+const bothTypes = 'application/json, text/event-stream'
 
 export class StreamableTransport implements Transport {
   readonly #exchange: McpExchange
@@ -21,7 +20,7 @@ export class StreamableTransport implements Transport {
   endpoint: string | undefined
   traceparent: string | undefined
 
-  /** `session`: undefined for the first message of one. */
+  /** `session` is undefined for `initialize`. */
   constructor(exchange: McpExchange, entry: McpTargetEntry, session: TargetSession | undefined) {
     this.#exchange = exchange
     this.#entry = entry
@@ -41,7 +40,7 @@ export class StreamableTransport implements Transport {
 
   post(body: string, listener: AnswerListener): Promise<Flow> {
     const headers = this.#headers()
-    headers.push(['content-type', 'application/json'], ['accept', both])
+    headers.push(['content-type', 'application/json'], ['accept', bothTypes])
     return this.#send({ method: 'POST', body, headers }, listener)
   }
 
@@ -63,13 +62,7 @@ export class StreamableTransport implements Transport {
   end(): Promise<void> {
     if (this.#session?.id === undefined) return Promise.resolve()
     return new Promise((resolve) => {
-      const listener: AnswerListener = {
-        onStream: resolve,
-        onMessage: () => {},
-        onEvent: () => {},
-        onEnd: resolve,
-        onFailure: () => resolve(),
-      }
+      const listener = { onStream: resolve, onEnd: resolve, onFailure: () => resolve() }
       this.#send({ method: 'DELETE', headers: this.#headers() }, listener).catch(() => resolve())
     })
   }
@@ -87,25 +80,25 @@ export class StreamableTransport implements Transport {
     const { target } = this.#entry
     const reader = new AnswerReader(listener)
     const send = async (path: string | undefined): Promise<void> => {
-      const sent = { ...message, pinned, onEndpoint, ...(path !== undefined && { path }) }
+      const sent = { ...message, pinned, onEndpoint, path }
       const ready = await prepareRequest(this.#exchange, this.#entry, sent)
-      flow.begun(runtime.call(ready.call, new Watched(reader, ready, flow)))
+      flow.begun(runtime.call(ready.call, new ObservedCall(reader, ready, flow)))
     }
     const flow = new MovingFlow(target, send)
     reader.close = () => flow.close()
-    await send(toldPath(target))
+    await send(learnedPath(target))
     return flow
   }
 }
 
-/** Lets an endpoint learn from what becomes of a call. */
-class Watched implements CallListener {
+/** Records the outcome of a call in the health of its endpoint, and follows redirects. */
+class ObservedCall implements CallListener {
   readonly #listener: CallListener
   readonly #ready: ReadyRequest
   readonly #flow: MovingFlow
   readonly #startedAt = now()
-  /** Another call goes on. */
-  #isLeft = false
+  /** Was the message sent again because of a redirect? Then this response is ignored. */
+  #isRedirected = false
 
   constructor(listener: CallListener, ready: ReadyRequest, flow: MovingFlow) {
     this.#listener = listener
@@ -120,26 +113,26 @@ class Watched implements CallListener {
         ? ({ kind: 'answered', latencyMs } as const)
         : ({ kind: 'failed', retryAfterMs: 0 } as const)
     this.#ready.endpoint.record(outcome, now)
-    this.#isLeft = this.#flow.follows(status, headers, this.#ready, (error) => {
+    this.#isRedirected = this.#flow.follows(status, headers, this.#ready, (error) => {
       this.#listener.onFailure(
         error instanceof GatewayError ? error : new GatewayError('bug', undefined, error),
       )
     })
-    if (!this.#isLeft) this.#listener.onHead(status, headers)
+    if (!this.#isRedirected) this.#listener.onHead(status, headers)
   }
 
   onBytes(bytes: Uint8Array): void {
-    if (!this.#isLeft) this.#listener.onBytes(bytes)
+    if (!this.#isRedirected) this.#listener.onBytes(bytes)
   }
 
   onEnd(): void {
-    if (!this.#isLeft) this.#listener.onEnd()
+    if (!this.#isRedirected) this.#listener.onEnd()
   }
 
   onFailure(...[error]: Parameters<CallListener['onFailure']>): void {
     if (error.code === 'connect_failed' || error.code === 'connect_timeout') {
       this.#ready.endpoint.record({ kind: 'unreachable' }, now)
     }
-    if (!this.#isLeft) this.#listener.onFailure(error)
+    if (!this.#isRedirected) this.#listener.onFailure(error)
   }
 }

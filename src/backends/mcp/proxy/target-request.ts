@@ -1,42 +1,43 @@
-/** Requests of the gateway to MCP servers: where they go, and with which headers. */
-
+/** Makes the requests that the gateway sends to MCP servers. */
 import type { CallRequest } from '../../../engine/contracts/calls.ts'
 import { checkField } from '../../../engine/message/header-fields.ts'
 import { GatewayError } from '../../../errors/index.ts'
-import { forwardingFacts } from '../../../exchange/forwarding.ts'
-import { FieldPairs } from '../../../exchange/memory-message.ts'
+import { FollowingExchange } from '../../../exchange/derived.ts'
+import type { Exchange, RequestHead } from '../../../exchange/exchange.ts'
+import { forwardingExtensions } from '../../../exchange/forwarding.ts'
+import { FieldPairs, MemoryBody } from '../../../exchange/memory-message.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
+import { requireUsable } from '../../../proxy/request/destinations.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
-import { mcpStepOf } from '../policy/step.ts'
+import { mcpStepOf } from '../policy/apply.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
-import { type McpPlace, placeOf } from './resolve-mcp-target.ts'
-import { TargetExchange } from './target-exchange.ts'
+import { type McpPlace, placeOf } from './mcp-targets.ts'
 
 export interface TargetMessage {
   readonly method: 'POST' | 'GET' | 'DELETE'
   readonly body?: string
-  /** What the gateway sets itself. */
+  /** Headers that the gateway sets itself. */
   readonly headers: readonly (readonly [string, string])[]
   /** Label of the endpoint that has the session. */
   readonly pinned?: string | undefined
-  /** Where it goes, if not to the path of the target. */
+  /** Path and query. If omitted, those of the target are used. */
   readonly path?: string
-  /** Told of the endpoint, and again where another address of its name is connected to. */
+  /** Called with the chosen endpoint, and again if the connection is made to another address of its name. */
   readonly onEndpoint?: (endpoint: UpstreamEndpoint) => void
-  /** The answer is a stream without an end. */
+  /** Is the response a stream without an end? */
   readonly isLong?: boolean
 }
 
 export interface ReadyRequest {
   readonly call: CallRequest
-  /** Where it goes, by the name that the server is called in it. */
+  /** The URL of the request. Its host is the value of the Host header. */
   readonly url: string
-  /** That of the address that is connected to. */
+  /** The endpoint that the connection goes to. */
   endpoint: UpstreamEndpoint
 }
 
-/** The gateway speaks for itself in these, or they are about the client's own connection. */
+/** Headers that are not forwarded: the gateway sets them, or they concern one connection. */
 const ownHeaders = new Set([
   'host',
   'accept',
@@ -55,15 +56,15 @@ const ownHeaders = new Set([
   'mcp-name',
   'origin',
 ])
-/** Resolves the target and lets its policies have their say. Rejects with a GatewayError. */
+
+/** Resolves the target and runs its policies. Rejects with a GatewayError. */
 export async function prepareRequest(
   exchange: McpExchange,
   entry: McpTargetEntry,
   message: TargetMessage,
 ): Promise<ReadyRequest> {
   const access = exchange.accessOf(entry)
-  const { problem } = access
-  if (problem !== undefined) throw new GatewayError(problem.code, problem.detail)
+  requireUsable(access)
   const found = placeOf(exchange.runtime, entry, access, message.pinned)
   const place = found instanceof Promise ? await found : found
   const body = message.body === undefined ? undefined : Buffer.from(message.body)
@@ -90,14 +91,14 @@ export async function prepareRequest(
     url: `${scheme}://${own.request.authority}${whole}`,
     call: {
       address: place.address,
-      others: place.others,
+      fallbackAddresses: place.fallbackAddresses,
       race: place.race,
       head: headText(own.request, body),
       body,
       connectTimeoutMs,
       timeoutMs: message.isLong === true ? 0 : (requestTimeoutMs ?? ruleTimeout(exchange)),
       isLongLived: message.isLong ?? false,
-      // What tools do is done.
+      // A tool call must not be repeated.
       isOnce: message.method === 'POST',
       onAlternateAddress: (address) => {
         ready.endpoint = place.race?.endpointAt(address) ?? ready.endpoint
@@ -109,25 +110,30 @@ export async function prepareRequest(
   return ready
 }
 
-/** What the rule or a policy allows a request, until its whole answer is there; 0 = no limit. */
+/** Returns the timeout of the whole response, from the rule or a policy; 0 means no limit. */
 function ruleTimeout({ placement, client }: McpExchange): number {
   const { backendTimeoutMs = 0, requestTimeoutMs } = placement.rule.resource
-  const byPolicy = client.facts.get(forwardingFacts.requestTimeoutMs)
+  const byPolicy = client.extensions.get(forwardingExtensions.requestTimeoutMs)
   const whole = requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0)
   const limits = [backendTimeoutMs, whole].filter((ms) => ms > 0)
   return limits.length === 0 ? 0 : Math.min(...limits)
 }
 
-/** Servers look at Host to keep web pages away from them, so by default they get their own name. */
+/**
+ * Returns the value of Host. By default it is the server's own name, because servers check Host to protect
+ * against DNS rebinding.
+ */
 function authorityOf({ placement, chosen, client }: McpExchange, { authority }: McpPlace): string {
-  const { request, facts } = client
+  const { request, extensions } = client
   const isSet = placement.rule.filters.setsHost || chosen.filters.setsHost
-  return isSet || facts.get(forwardingFacts.hostRewrite) === 'None' ? request.authority : authority
+  return isSet || extensions.get(forwardingExtensions.hostRewrite) === 'None'
+    ? request.authority
+    : authority
 }
 
 /**
- * Credentials of the client are meant for one server. They go to the only target of a backend, unless
- * they were for the gateway, or the gateway has credentials of its own there.
+ * Are the client's credentials forwarded? They never are if there are several targets. Otherwise a policy
+ * can decide; by default they are forwarded unless they were meant for the gateway.
  */
 function passesCredentials({ backend }: McpExchange, { policies }: BackendAccess): boolean {
   if (backend.targets.length > 1) return false
@@ -151,7 +157,26 @@ function headersOf(
   return new FieldPairs([...pairs, ...headers])
 }
 
-/** @throws GatewayError filter_failed */
+/** A request for one target, as its policies see it. */
+class TargetExchange extends FollowingExchange {
+  readonly request: RequestHead & { readonly headers: FieldPairs }
+  readonly requestBody: MemoryBody
+  readonly response = undefined
+  readonly responseBody = undefined
+
+  constructor(
+    client: Exchange,
+    head: Pick<RequestHead, 'method' | 'scheme' | 'authority' | 'path' | 'query'>,
+    headers: FieldPairs,
+    body: Uint8Array | undefined,
+  ) {
+    super(client)
+    this.request = { ...head, version: '1.1', headers }
+    this.requestBody = new MemoryBody(body)
+  }
+}
+
+/** Writes the head of a request. @throws GatewayError filter_failed */
 function headText(request: TargetExchange['request'], body: Buffer | undefined): string {
   const { method, path, query, authority, headers } = request
   checkField('host', authority)

@@ -1,31 +1,34 @@
-/** Sessions at targets: begun with what the client has said of itself, and renewed when lost. */
-import { notificationText, requestText } from '../answers.ts'
+/** Sessions at targets. They begin with the client's `initialize` params, and are begun again if lost. */
+import type { RespondVerdict } from '../../../exchange/exchange.ts'
+import { codes, notificationText, requestText } from '../answers.ts'
 import { readHello, type ServerHello } from '../initialize.ts'
 import type { McpResponse } from '../message.ts'
 import type { SessionState, TargetSession } from '../session-state.ts'
-import { TargetFailure, toFailure } from './failure.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
-import { type Held, heldConnection, SseTransport } from './sse-connection.ts'
+import { jsonRefusal, lostSession, TargetFailure, toFailure } from './refusals.ts'
+import { heldConnection, type OpenConnections, SseTransport } from './sse-connection.ts'
 import { StreamableTransport } from './streamable.ts'
-import { type Abandon, ask, ignored, type Transport } from './transport.ts'
+import { ask, ignored, type OnAbandon, type Transport } from './transport.ts'
 
-/** The gateway's own ids, which no client can have: theirs are passed on as they are. */
+/** Returns the id of a request that the gateway sends by itself, as JSON. */
 const ownId = (what: string): string => JSON.stringify(`sluice/${what}`)
 
-export interface Begun {
+export interface InitializedSession {
   readonly session: TargetSession
   readonly hello: ServerHello
   readonly response: McpResponse
-  readonly transport: Transport
 }
 
-/** `session`: undefined where it is about to begin. `held`: what the client's session holds. */
+/**
+ * Makes the transport. `session` is undefined for `initialize`; `held` has the open connections of the
+ * session.
+ */
 function transportOf(
   exchange: McpExchange,
   entry: McpTargetEntry,
   session: TargetSession | undefined,
-  held: Held,
+  held: OpenConnections,
 ): Transport {
   if (entry.target.protocol === 'SSE') {
     return new SseTransport(exchange, entry, held, session === undefined)
@@ -33,67 +36,58 @@ function transportOf(
   return new StreamableTransport(exchange, entry, session)
 }
 
-/**
- * Sends `initialize`. Rejects with a TargetFailure or a GatewayError; an error of JSON-RPC is an
- * answer without a session.
- */
+/** Sends `initialize`. If the server answers with a JSON-RPC error, there is no session. */
 export async function begin(
   exchange: McpExchange,
   entry: McpTargetEntry,
   request: { readonly text: string; readonly id: string },
-  abandon: Abandon,
-  held: Held,
-): Promise<Begun> {
+  onAbandon: OnAbandon,
+  held: OpenConnections,
+): Promise<InitializedSession> {
   const transport = transportOf(exchange, entry, undefined, held)
-  const { response, session: id } = await ask(transport, request, ignored, abandon)
+  const { response, session: id } = await ask(transport, request, ignored, onAbandon)
   const hello = readHello(response)
   const { endpoint } = transport
   const session: TargetSession = {
-    ...(id !== undefined && { id }),
-    ...(endpoint !== undefined && { endpoint }),
+    id,
+    endpoint,
     version: hello.version,
     can: Object.keys(hello.capabilities),
   }
-  return { session, hello, response, transport }
+  return { session, hello, response }
 }
 
-/** A session that begins behind the client's back, as the client would have begun it. */
+/** Begins a session at a target with the params that the client sent earlier. */
 async function beginQuietly(
   exchange: McpExchange,
   entry: McpTargetEntry,
   hello: string,
-  held: Held,
+  held: OpenConnections,
 ): Promise<TargetSession> {
   const id = ownId('initialize')
   const request = { text: requestText(id, 'initialize', hello), id }
-  // It is everybody's who uses the session: not this client's alone to give up.
+  // Other requests may use the session, so this request must not cancel it.
   const begun = await begin(exchange, entry, request, never, held)
   if (begun.response.error !== undefined) {
     throw new TargetFailure('the server refuses to initialize a session')
   }
-  await tell(transportOf(exchange, entry, begun.session, held), initialized)
+  await notify(transportOf(exchange, entry, begun.session, held), initialized)
   return begun.session
 }
 
 const initialized = notificationText('notifications/initialized')
-const never: Abandon = { onAbandon: () => {} }
+const never: OnAbandon = () => {}
 
-/** Sends what needs no answer. Rejects with a TargetFailure or a GatewayError. */
-export function tell(transport: Transport, text: string): Promise<void> {
+/** Sends a message that needs no response. Rejects with a TargetFailure or a GatewayError. */
+export function notify(transport: Transport, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const listener = {
-      // Some servers answer a notification with a stream: it was taken.
-      onStream: resolve,
-      onMessage: () => {},
-      onEvent: () => {},
-      onEnd: resolve,
-      onFailure: reject,
-    }
+    // Some servers answer an accepted notification with a stream, so its start counts as acceptance.
+    const listener = { onStream: resolve, onEnd: resolve, onFailure: reject }
     transport.post(text, listener).catch(reject)
   })
 }
 
-/** A session of a client, as it stands at its targets. */
+/** A session of a client and its sessions at the targets. */
 export class ClientSession {
   readonly exchange: McpExchange
   readonly state: SessionState
@@ -101,12 +95,12 @@ export class ClientSession {
   constructor(exchange: McpExchange, state: SessionState) {
     this.exchange = exchange
     this.state = state
-    // Without sessions the state is of this request alone, and means nothing to anybody else.
+    // The state of a stateless backend belongs to this request alone.
     exchange.sessionId = exchange.backend.isStateless ? undefined : state.id
   }
 
-  /** Connections that the session holds. */
-  get held(): Held {
+  /** Open connections of the client's session. */
+  get held(): OpenConnections {
     return this.exchange.hub.live(this.state).held
   }
 
@@ -120,12 +114,12 @@ export class ClientSession {
     return live?.targets.get(target) ?? this.state.targets[target]
   }
 
-  /** Has the session been begun at the target? */
+  /** Does the target have a session? */
   has(target: string): boolean {
     return this.#known(target) !== undefined
   }
 
-  /** What the target says that it can do; undefined where it was not asked yet. */
+  /** Returns the capabilities of the target; undefined if they are not known yet. */
   can(target: string): readonly string[] | undefined {
     const known = this.#known(target)
     return known instanceof Promise ? undefined : known?.can
@@ -136,14 +130,14 @@ export class ClientSession {
     if (known === undefined || known instanceof Promise) {
       return known ?? this.#renew(entry, undefined)
     }
-    // A session of the older transport lives as long as its stream, in this thread.
+    // A session of the older transport ends with its stream, which must be open in this thread.
     const isLost = entry.target.protocol === 'SSE' && !heldConnection(this.held, entry)
     return isLost ? this.#renew(entry, known) : known
   }
 
   /**
-   * Does something at a target. A session that the server has lost is begun again where the client's
-   * session lives on at another target; else it has ended, and the client is told so (404).
+   * Uses the transport of a target. If the server has lost its session but another server has not, the lost
+   * session is begun again. If no server has its session, rejects with SessionEnded.
    */
   async use<Result>(
     entry: McpTargetEntry,
@@ -160,7 +154,7 @@ export class ClientSession {
     }
   }
 
-  /** Many may find out at once that a session is lost; it is begun once. */
+  /** Begins a lost session again. Concurrent requests that notice the loss share the new session. */
   #renew(
     entry: McpTargetEntry,
     lost: TargetSession | undefined,
@@ -178,7 +172,7 @@ export class ClientSession {
     return pending
   }
 
-  /** Is there another server that still knows its session? Asked one after the other. */
+  /** Does another server still have its session? Asks one server after the other. */
   async #livesElsewhere({ target }: McpTargetEntry): Promise<boolean> {
     const id = ownId('ping')
     const ping = { text: requestText(id, 'ping', '{}'), id }
@@ -199,9 +193,23 @@ export class ClientSession {
   }
 }
 
-const noneHeld: Held = new Map()
+const noneHeld: OpenConnections = new Map()
 
-/** Ends what a session has at its targets. Never rejects. */
+/** Finds the session of a request, or returns the response that refuses the request. */
+export function findSession(exchange: McpExchange): ClientSession | RespondVerdict {
+  const { hub, name, context } = exchange
+  const id = context.exchange.request.headers.get('mcp-session-id')
+  if (id === undefined) {
+    const message = 'Bad Request: session header is required for non-initialize requests'
+    return jsonRefusal(400, undefined, codes.invalidRequest, message)
+  }
+  const state = hub.open(id, name)
+  // Other clients get the same response as for a session that does not exist.
+  if (state === undefined || state.principal !== exchange.principal) return lostSession()
+  return new ClientSession(exchange, state)
+}
+
+/** Ends the sessions at all targets. Never rejects. */
 export async function endEverywhere(session: ClientSession): Promise<void> {
   const { exchange, state } = session
   const { hub } = exchange
@@ -217,10 +225,10 @@ export async function endEverywhere(session: ClientSession): Promise<void> {
       if (known !== undefined) await transportOf(exchange, entry, known, held).end()
     }),
   )
-  hub.drop(state)
+  hub.forget(state.id)
 }
 
-/** No server knows the session any more: the client has to begin another one. */
+/** Thrown if no server has the session any more. The client must begin another session. */
 export class SessionEnded extends Error {
   override readonly name = 'SessionEnded'
 }

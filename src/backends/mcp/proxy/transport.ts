@@ -1,11 +1,10 @@
-/** How messages reach one target, whatever transport it speaks. */
-
-import type { McpEvent } from '../event-stream.ts'
+/** Sends messages to a target over either transport, and waits for responses. */
+import type { EventFields, McpEvent } from '../event-stream.ts'
 import type { McpMessage, McpResponse } from '../message.ts'
-import type { AnswerListener, EventMark } from './answer-reader.ts'
-import { TargetFailure } from './failure.ts'
+import type { AnswerListener } from './answer-reader.ts'
+import { TargetFailure } from './refusals.ts'
 
-/** Something under way that can be slowed down or given up. */
+/** A running request that can be paused or cancelled. */
 export interface Flow {
   pause(): void
   resume(): void
@@ -13,80 +12,78 @@ export interface Flow {
 }
 
 export interface Transport {
-  /** `traceparent` of what is sent; that of the client where it is not set. */
+  /** `traceparent` of requests. If not set, that of the client is sent. */
   traceparent?: string | undefined
-  /** Label of the endpoint that was asked last. */
+  /** Label of the endpoint of the last request. */
   readonly endpoint: string | undefined
-  /** Sends a message; what comes of it goes to the listener. Rejects with a GatewayError. */
+  /** Sends a message; the response goes to the listener. Rejects with a GatewayError. */
   post(body: string, listener: AnswerListener): Promise<Flow>
-  /** What the server sends by itself. `from`: id of the last event that was seen. */
+  /**
+   * Opens the stream for messages that the server sends on its own. `from` is the id of the last received
+   * event.
+   */
   listen(listener: AnswerListener, from: string | undefined): Promise<Flow>
-  /** An answer is there, and its end is not: it may come for a while. */
-  linger(flow: Flow): void
-  /** The end of what lingered is there too. */
-  ended(flow: Flow): void
+  /** Keeps a connection open for a while after its response, so that the server can end it. */
+  linger?(flow: Flow): void
+  /** Called when the connection of a lingering flow has ended. */
+  ended?(flow: Flow): void
   /** Ends the session. Never rejects. */
   end(): Promise<void>
 }
 
-/** What comes beside the answer that somebody waits for. */
+/** Receives the messages and events that precede a response. */
 export interface Relay {
   readonly onStream?: () => void
-  readonly onMessage: (message: McpMessage, mark: EventMark | undefined) => void
+  readonly onMessage: (message: McpMessage, eventFields: EventFields | undefined) => void
   readonly onEvent?: (event: McpEvent) => void
-  /** Whoever reads what is relayed is slow: `resume` is called when that is over. */
+  /** Returns true if the client reads slowly. Then `resume` is called when it has caught up. */
   readonly hold?: (resume: () => void) => boolean
 }
 
-export interface Answered {
+export interface ReceivedResponse {
   readonly response: McpResponse
-  readonly mark: EventMark | undefined
-  /** Session that the server has named. */
+  readonly eventFields: EventFields | undefined
+  /** Id of the session that the server has created, if any. */
   readonly session: string | undefined
 }
 
-/** The caller has no use for the answer any more. */
-export interface Abandon {
-  onAbandon(close: () => void): void
-}
+/** Registers a function that cancels a request. It is called when the client has gone. */
+export type OnAbandon = (close: () => void) => void
 
 export const ignored: Relay = { onMessage: () => {} }
 
-/**
- * Sends a request and waits for its answer. Answers to other ids are nobody's and are dropped.
- * Rejects with a TargetFailure, or with a GatewayError.
- */
+/** Sends a request and waits for its response. Responses with other ids are dropped. */
 export function ask(
   transport: Transport,
   request: { readonly text: string; readonly id: string },
   relay: Relay,
-  abandon: Abandon,
-): Promise<Answered> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answered>()
-  const question = new Question(transport, request.id, relay, resolve, reject)
-  transport.post(request.text, question).then((flow) => question.begun(flow), reject)
-  abandon.onAbandon(() => question.close())
+  onAbandon: OnAbandon,
+): Promise<ReceivedResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<ReceivedResponse>()
+  const pending = new PendingRequest(transport, request.id, relay, resolve, reject)
+  transport.post(request.text, pending).then((flow) => pending.begun(flow), reject)
+  onAbandon(() => pending.close())
   return promise
 }
 
-class Question implements AnswerListener {
+class PendingRequest implements AnswerListener {
   readonly #transport: Transport
   readonly #id: string
   readonly #relay: Relay
-  readonly #resolve: (answered: Answered) => void
+  readonly #resolve: (answered: ReceivedResponse) => void
   readonly #reject: (failure: TargetFailure) => void
   #flow: Flow | undefined
   #session: string | undefined
   #isOver = false
   #isAnswered = false
   #hasEnded = false
-  #hasMarks = false
+  #hasEventIds = false
 
   constructor(
     transport: Transport,
     id: string,
     relay: Relay,
-    resolve: (answered: Answered) => void,
+    resolve: (answered: ReceivedResponse) => void,
     reject: (failure: TargetFailure) => void,
   ) {
     this.#transport = transport
@@ -109,14 +106,14 @@ class Question implements AnswerListener {
     this.#reject(new TargetFailure('the client has gone'))
   }
 
-  /** The connection can serve others once the server has ended the answer. */
+  /** Keeps the connection open, because it can be reused once the server has ended the response. */
   #linger(): void {
-    if (this.#flow !== undefined && !this.#hasEnded) this.#transport.linger(this.#flow)
+    if (this.#flow !== undefined && !this.#hasEnded) this.#transport.linger?.(this.#flow)
   }
 
   #end(): void {
     this.#hasEnded = true
-    if (this.#flow !== undefined && this.#isAnswered) this.#transport.ended(this.#flow)
+    if (this.#flow !== undefined && this.#isAnswered) this.#transport.ended?.(this.#flow)
   }
 
   onSession(id: string): void {
@@ -124,17 +121,17 @@ class Question implements AnswerListener {
   }
 
   onStream(): void {
-    // What comes together with the head needs no stream to the client.
+    // A response that arrives together with the head needs no stream to the client.
     setImmediate(() => {
       if (!this.#isOver) this.#relay.onStream?.()
     })
   }
 
-  onMessage(message: McpMessage, mark: EventMark | undefined): void {
+  onMessage(message: McpMessage, eventFields: EventFields | undefined): void {
     if (this.#isOver) return
-    if (mark?.id !== undefined) this.#hasMarks = true
+    if (eventFields?.id !== undefined) this.#hasEventIds = true
     if (message.kind !== 'response') {
-      this.#relay.onMessage(message, mark)
+      this.#relay.onMessage(message, eventFields)
       this.#slowDown()
       return
     }
@@ -142,12 +139,12 @@ class Question implements AnswerListener {
     this.#isOver = true
     this.#isAnswered = true
     this.#linger()
-    this.#resolve({ response: message, mark, session: this.#session })
+    this.#resolve({ response: message, eventFields, session: this.#session })
   }
 
   onEvent(event: McpEvent): void {
     if (this.#isOver) return
-    if (event.id !== undefined) this.#hasMarks = true
+    if (event.id !== undefined) this.#hasEventIds = true
     this.#relay.onEvent?.(event)
     this.#slowDown()
   }
@@ -163,7 +160,7 @@ class Question implements AnswerListener {
     if (this.#isOver) return
     this.#isOver = true
     const message = 'the server has ended without an answer'
-    this.#reject(new TargetFailure(message, { isResumable: this.#hasMarks }))
+    this.#reject(new TargetFailure(message, { isResumable: this.#hasEventIds }))
   }
 
   onFailure(failure: TargetFailure): void {
@@ -171,7 +168,7 @@ class Question implements AnswerListener {
     if (this.#isOver) return
     this.#isOver = true
     const { message, answer, cause } = failure
-    const isResumable = this.#hasMarks && answer === undefined
+    const isResumable = this.#hasEventIds && answer === undefined
     this.#reject(isResumable ? new TargetFailure(message, { isResumable }, cause) : failure)
   }
 }

@@ -1,17 +1,18 @@
-/** Services: one of the endpoints that EndpointSlices name. */
+/** Kubernetes Services: requests go to one of the endpoints in their EndpointSlices. */
 import { GatewayError } from '../../../errors/index.ts'
 import { serviceHost } from '../../../model/service-host.ts'
 import type { NamedTarget } from '../../../proxy/config/rules.ts'
 import type { BackendKind } from '../../../proxy/request/backend-kind.ts'
-import type { DestinationOptions, PolicyPlace } from '../../../proxy/request/destinations.ts'
 import {
   atMember,
   choose,
+  type DestinationOptions,
+  type PolicyPlace,
   type ResolveContext,
   usableAccess,
 } from '../../../proxy/request/destinations.ts'
 import type { Destination } from '../../../proxy/upstream/destination.ts'
-import { type Asked, upstreamVersion } from '../../../proxy/upstream/http-version.ts'
+import { type RequestTraits, upstreamVersion } from '../../../proxy/upstream/http-version.ts'
 import { portPart } from '../../../proxy/upstream/services.ts'
 
 export const serviceKind = (context: ResolveContext): BackendKind => ({
@@ -19,13 +20,16 @@ export const serviceKind = (context: ResolveContext): BackendKind => ({
   protocol: 'http',
   destination: (placement, backend, request, options) =>
     resolveService(context, placement, backend, request, options),
+  hasEndpoint: ({ name, target }, endpoint) =>
+    target.type === 'service' &&
+    context.config.services.endpoints(name, target.port, 'UDP').all.includes(endpoint),
 })
 
 function resolveService(
   context: ResolveContext,
   placement: PolicyPlace,
   named: NamedTarget,
-  request: Asked,
+  request: RequestTraits,
   options: DestinationOptions,
 ): Destination {
   const { config, resolver } = context
@@ -43,5 +47,5 @@ function resolveService(
   const host = serviceHost(service.name, service.namespace, resolver.clusterDomain)
   const { connection } = access.policies
   const version = upstreamVersion(connection, request, config.services.version(name, port))
-  return atMember(context, access, { host, port, endpoint, version })
+  return atMember(context, { host, port, access, version }, endpoint)
 }

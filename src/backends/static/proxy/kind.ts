@@ -1,28 +1,27 @@
 /** GatewayBackends with one address or host name. */
-
 import { isIP } from 'node:net'
 import { bareHost } from '../../../base/bare-host.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import type { UpstreamVersion } from '../../../exchange/connection.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import { type BackendKind, CompiledBackends } from '../../../proxy/request/backend-kind.ts'
-import type { DestinationOptions } from '../../../proxy/request/destinations.ts'
 import {
   atAddress,
   atHost,
+  type DestinationOptions,
   type ResolveContext,
   requireRoom,
   usableAccess,
 } from '../../../proxy/request/destinations.ts'
 import type { Destination } from '../../../proxy/upstream/destination.ts'
 import { plainAddress, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
-import { type Asked, upstreamVersion } from '../../../proxy/upstream/http-version.ts'
+import { type RequestTraits, upstreamVersion } from '../../../proxy/upstream/http-version.ts'
 
 interface StaticBackend {
-  /** Without brackets. */
+  /** Host name or IP address, without brackets. */
   readonly host: string
   readonly port: number
-  /** Absent if the host is a name, which has to be looked up. */
+  /** Undefined if the host is a name, which has to be resolved. */
   readonly endpoint?: UpstreamEndpoint
 }
 
@@ -54,11 +53,11 @@ function atStatic(
   context: ResolveContext,
   backend: StaticBackend,
   access: BackendAccess,
-  request: Asked,
+  request: RequestTraits,
   options: DestinationOptions,
 ): Destination | Promise<Destination> {
   const { host, port, endpoint } = backend
-  // The request may be over by the time of the lookup.
+  // Read this before the lookup, because the request may end during the lookup.
   const version = upstreamVersion(access.policies.connection, request)
   if (endpoint !== undefined) {
     requireRoom(context, endpoint)
@@ -70,7 +69,7 @@ function atStatic(
   return found.then((endpoints) => atHost(context, place, endpoints, options))
 }
 
-/** The only one of a backend that is an address, made once for each of its configurations. */
+/** The destination of a backend with an IP address, cached until the configuration changes. */
 function keptDestination(
   backend: StaticBackend,
   endpoint: UpstreamEndpoint,
@@ -83,7 +82,7 @@ function keptDestination(
   if (destination === undefined) {
     const { host, port } = backend
     const place = { host, port, access, version }
-    destination = { ...atAddress(place, endpoint.address, false), endpoint }
+    destination = atAddress(place, endpoint.address, false, endpoint)
     destinations[version] = destination
   }
   return destination

@@ -1,4 +1,5 @@
 import type { AwsCredentials } from '../../../auth/aws/signature.ts'
+import { choice, type Infer, optional, record, text, union } from '../../../base/shape.ts'
 import type { ConnectionSettings } from '../../../exchange/connection.ts'
 import {
   type FieldPair,
@@ -6,15 +7,33 @@ import {
   type SecretValues,
   type Verdict,
 } from '../../../exchange/exchange.ts'
-import { forwardingFacts } from '../../../exchange/forwarding.ts'
+import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import { isFieldValue } from '../../../model/header-changes.ts'
 import type { PolicyApply, Step } from '../../define.ts'
-import { type BackendAuthConfig, shape } from './config.ts'
 import { prepareDefaults, signWithDefaults } from './default-credentials.ts'
-import { type SigningPlace, signExchange } from './sign.ts'
+import { type SigningContext, signExchange } from './sign.ts'
 
-/** Of this process. */
-export const signingPlace: SigningPlace = { region: process.env.AWS_REGION, clock: Date.now }
+const shapes = {
+  /** Sends the value as Authorization header. */
+  value: record({ type: choice('value'), digest: text }),
+  /** Sends the client's token, which an authentication policy has verified and removed. */
+  passthrough: record({ type: choice('passthrough') }),
+  aws: record({
+    type: choice('aws'),
+    accessKey: text,
+    secretKey: text,
+    sessionToken: optional(text),
+  }),
+  /** Signs with the AWS credentials of the proxy's environment. */
+  awsDefault: record({ type: choice('awsDefault') }),
+} as const
+
+/** The compiled form that proxies receive. Secrets are referred to by the digests of their values. */
+export type BackendAuthConfig = Infer<(typeof shapes)[keyof typeof shapes]>
+export const shape = union<'type', BackendAuthConfig>('type', shapes)
+
+/** Region and clock of this process. */
+export const signingContext: SigningContext = { region: process.env.AWS_REGION, clock: Date.now }
 
 const ofGateway: ConnectionSettings = { credentials: 'gateway' }
 const ofClient: ConnectionSettings = { credentials: 'client' }
@@ -44,7 +63,7 @@ const apply: PolicyApply<BackendAuthConfig> = {
 
 export default apply
 
-/** Values of Secrets often end in a line break. Throws where no header can carry one. */
+/** Trims a secret, since many end in a line break. Throws if the value is not valid in a header. */
 function textOf(secrets: SecretValues, digest: string): string {
   const text = new TextDecoder('latin1').decode(secrets.value(digest)).trim()
   if (text === '' || !isFieldValue(text)) {
@@ -53,7 +72,7 @@ function textOf(secrets: SecretValues, digest: string): string {
   return text
 }
 
-/** A bare value is a token; one with a scheme is sent as it is. */
+/** A value without a scheme is sent as a bearer token; one with a scheme is sent unchanged. */
 const authorizationOf = (text: string): string => (/\s/.test(text) ? text : `Bearer ${text}`)
 
 function sends(authorization: string): Step {
@@ -67,14 +86,14 @@ function sends(authorization: string): Step {
 }
 
 /**
- * Restores the token that a client policy has verified and removed. If no policy did, a model provider
- * gets the client's own credential back; other backends get the request as it is.
+ * Restores the client's token if an authentication policy has verified and removed it. Otherwise model
+ * providers get the credential that the client sent, and other backends get the request unchanged.
  */
 const passesThrough: Step = {
   connection: ofClient,
-  onRequest({ request: { headers }, learned, facts }): Verdict {
+  onRequest({ request: { headers }, learned, extensions }): Verdict {
     const token = learned.jwtToken ?? learned.apiKeyToken
-    const own = facts.get(forwardingFacts.clientCredential) as FieldPair | undefined
+    const own = extensions.get(forwardingExtensions.clientCredential) as FieldPair | undefined
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
     else if (own !== undefined) headers.set(...own)
     return next
@@ -84,12 +103,12 @@ const passesThrough: Step = {
 function signs(credentials: AwsCredentials): Step {
   return {
     connection: ofGateway,
-    onRequest: (exchange) => signExchange(exchange, credentials, signingPlace),
+    onRequest: (exchange) => signExchange(exchange, credentials, signingContext),
   }
 }
 
-/** Nothing goes out unsigned where there are no credentials. */
+/** Requests without AWS credentials fail; they are not sent unsigned. */
 const signsByDefault: Step = {
   connection: ofGateway,
-  onRequest: (exchange) => signWithDefaults(exchange, signingPlace, 'required'),
+  onRequest: (exchange) => signWithDefaults(exchange, signingContext, 'required'),
 }

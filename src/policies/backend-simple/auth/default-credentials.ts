@@ -1,46 +1,45 @@
-/** Credentials of AWS that the place has, in which this process runs. */
 import { credentialChain } from '../../../auth/aws/credential-chain.ts'
 import type { Renewed } from '../../../auth/renewed.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import type { Exchange, Verdict } from '../../../exchange/exchange.ts'
 import { next } from '../../../exchange/exchange.ts'
-import { type SigningPlace, signExchange } from './sign.ts'
+import { type SigningContext, signExchange } from './sign.ts'
 
 const missingAws =
   'no AWS credentials: neither the environment, nor shared files, nor a web identity, nor a container, nor instance metadata has any'
 
-let made: ReturnType<typeof credentialChain> | undefined
+let sharedChain: ReturnType<typeof credentialChain> | undefined
 
-/** One for the whole process: they belong to it, not to a backend. */
+/** The AWS credentials of the environment, shared by all backends. */
 function chain(): ReturnType<typeof credentialChain> {
-  made ??= credentialChain()
-  return made
+  sharedChain ??= credentialChain()
+  return sharedChain
 }
 
-/** Begins to look for them, so that the first request need not wait. */
-export const prepareDefaults = (): void => look(chain())
+/** Starts to fetch the credentials, so that the first request does not wait for them. */
+export const prepareDefaults = (): void => prefetch(chain())
 
-/** `required`: without any, the request is refused; else it goes on as it came. */
+/** If there are no credentials, refuses the request if `need` is `required`, else sends it unsigned. */
 export function signWithDefaults(
   exchange: Exchange,
-  place: SigningPlace,
+  context: SigningContext,
   need: 'required' | 'optional',
 ): Verdicts {
   const missing = need === 'required' ? missingAws : undefined
   return withValue(chain().get(), missing, (credentials) =>
-    signExchange(exchange, credentials, place),
+    signExchange(exchange, credentials, context),
   )
 }
 
-export function look(renewed: Renewed<object>): void {
+export function prefetch(renewed: Renewed<object>): void {
   const found = renewed.get()
-  // Whoever asks with a request hears of it.
+  // Ignored here: the first request that needs the credentials reports the failure.
   if (found instanceof Promise) found.catch(() => {})
 }
 
 type Verdicts = Verdict | Promise<Verdict>
 
-/** `missing`: why a request without any is refused; undefined where it goes on as it came. */
+/** If `found` is undefined, the request is refused with the reason `missing`, or passes if that is unset. */
 export function withValue<Value>(
   found: Value | undefined | Promise<Value | undefined>,
   missing: string | undefined,

@@ -1,13 +1,100 @@
-import { definePolicy } from '../../define.ts'
-import { compile } from './compile.ts'
-import { backendAuthField } from './schema.ts'
+import { inlineSecretRef } from '../../../model/inline-secrets.ts'
+import { missingEntry, type References } from '../../../model/references.ts'
+import type { SecretRef } from '../../../model/resources.ts'
+import { type Infer, object, optional, text } from '../../../schema/field.ts'
+import { exactlyOneOf } from '../../../schema/rules.ts'
+import { localObjectReference } from '../../../schema/shapes/references.ts'
+import { type Compiled, definePolicy } from '../../define.ts'
+import type { BackendAuthConfig } from './apply.ts'
 
-/** Credentials that requests to the backend carry. Without them it is not called. */
-export const backendAuth = definePolicy(backendAuthField, {
+const awsAuth = object('AwsAuth', {
+  secretRef: optional(
+    localObjectReference,
+    'Secret with accessKey, secretKey and optionally sessionToken. If not set, the credentials of the environment that the gateway runs in, as the AWS SDKs find them.',
+  ),
+})
+
+const schema = object(
+  'BackendAuth',
+  {
+    key: optional(text({ max: 2048 }), {
+      doc: 'Value of the Authorization header; a bare value gets Bearer in front. A Secret is safer.',
+      secret: true,
+    }),
+    secretRef: optional(
+      localObjectReference,
+      'Secret whose key Authorization holds the value of the Authorization header.',
+    ),
+    passthrough: optional(
+      object('BackendAuthPassthrough', {}),
+      'Adds the token of the client again after a JWT or API-key policy took it out.',
+    ),
+    aws: optional(awsAuth, 'Signs requests for AWS (Signature Version 4).'),
+  },
+  { rules: [exactlyOneOf('key', 'secretRef', 'passthrough', 'aws')] },
+)
+type BackendAuthSpec = Infer<typeof schema>
+
+type Result = Compiled<BackendAuthConfig>
+
+const valueEntry = 'Authorization'
+
+/** If a Secret or entry is missing, calls to the backend fail; they are not sent without credentials. */
+export function compile(spec: BackendAuthSpec, references: References): Result {
+  if (spec.key !== undefined) return value(inlineSecretRef(spec.key, 'key'))
+  if (spec.secretRef !== undefined) {
+    const entry = entryOf(spec.secretRef.name, valueEntry, references)
+    return typeof entry === 'string' ? refused('secretRef', entry) : value(entry)
+  }
+  if (spec.aws?.secretRef !== undefined) return aws(spec.aws.secretRef.name, references)
+  if (spec.aws !== undefined) return { config: { type: 'awsDefault' }, problems: [] }
+  return { config: { type: 'passthrough' }, problems: [] }
+}
+
+const value = (ref: SecretRef): Result => ({
+  config: { type: 'value', digest: ref.digest },
+  problems: [],
+  secrets: [ref],
+})
+
+const refused = (path: string, message: string): Result => ({ problems: [{ path, message }] })
+
+function aws(name: string, references: References): Result {
+  const path = 'aws.secretRef'
+  const accessKey = entryOf(name, 'accessKey', references)
+  if (typeof accessKey === 'string') return refused(path, accessKey)
+  const secretKey = entryOf(name, 'secretKey', references)
+  if (typeof secretKey === 'string') return refused(path, secretKey)
+  const sessionToken = references.secret(name)?.ref('sessionToken')
+  return {
+    config: {
+      type: 'aws',
+      accessKey: accessKey.digest,
+      secretKey: secretKey.digest,
+      ...(sessionToken && { sessionToken: sessionToken.digest }),
+    },
+    problems: [],
+    secrets: [accessKey, secretKey, ...(sessionToken ? [sessionToken] : [])],
+  }
+}
+
+/** Returns the reference to a non-empty entry, or a text that says why there is none. */
+function entryOf(name: string, key: string, references: References): SecretRef | string {
+  const secret = references.secret(name)
+  if (secret === undefined) return `Secret ${name} does not exist`
+  const ref = secret.ref(key)
+  if (ref === undefined) return missingEntry(secret, key)
+  if (secret.entries[key]?.isEmpty === true) return `Secret ${secret.label}: ${key} is empty`
+  return ref
+}
+
+/** Adds credentials to requests to the backend. Without the credentials the backend is not called. */
+export const backendAuth = definePolicy({
+  section: 'backend',
+  field: 'auth',
+  schema,
+  doc: 'Credentials that requests to the backend carry.',
   security: true,
-  preRouting: false,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

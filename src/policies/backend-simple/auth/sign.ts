@@ -1,4 +1,3 @@
-/** Signs requests for AWS, whoever the credentials are from. */
 import { scopeOfHost } from '../../../auth/aws/scope.ts'
 import {
   type AwsCredentials,
@@ -8,26 +7,28 @@ import {
 } from '../../../auth/aws/signature.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import { type Exchange, next, type Verdict } from '../../../exchange/exchange.ts'
-import { forwardingFacts, type SigningScope } from '../../../exchange/forwarding.ts'
+import { forwardingExtensions, type SigningScope } from '../../../exchange/forwarding.ts'
 
-/** Headers that signing sets; what a client sends under their names must not be signed for it. */
+/** Headers that the signature adds. Values that a client sent must not be signed. */
 const signedByUs = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
 
-export interface SigningPlace {
-  /** For hosts that do not tell one. */
+export interface SigningContext {
+  /** AWS region for hosts whose names contain none. */
   readonly region: string | undefined
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   readonly clock: () => number
 }
 
-/** A promise where the body has to come first. */
+/** Signs a request for AWS. Returns a promise if the body must be read first. */
 export function signExchange(
   exchange: Exchange,
   credentials: AwsCredentials,
-  { region, clock }: SigningPlace,
+  { region, clock }: SigningContext,
 ): Verdict | Promise<Verdict> {
   const { request } = exchange
-  const given = exchange.facts.get(forwardingFacts.signingScope) as SigningScope | undefined
+  const given = exchange.extensions.get(forwardingExtensions.signingScope) as
+    | SigningScope
+    | undefined
   const scope = given ?? scopeOfHost(request.authority, region)
   for (const name of signedByUs) request.headers.remove(name)
   const finish = (hash: string): Verdict => {
@@ -45,13 +46,13 @@ export function signExchange(
   return typeof body === 'string' ? finish(body) : body.then(finish)
 }
 
-/** Rejects with `body_too_large` where the body is too large to be signed. */
+/** Rejects with `body_too_large` if the body is too large to be buffered and hashed. */
 function hashOfBody(
   { requestBody, bufferLimit }: Exchange,
   service: string,
 ): string | Promise<string> {
   if (requestBody.length === 0) return payloadHash(undefined)
-  // Objects of any size go to S3, which does not ask for the hash.
+  // S3 objects can have any size, and S3 accepts requests without the hash of the body.
   if (service === 's3') return unsignedPayload
   const { known } = requestBody
   if (known?.complete === true) return payloadHash(known.bytes)

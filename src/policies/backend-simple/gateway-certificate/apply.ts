@@ -1,7 +1,13 @@
+import { type Infer, record, text } from '../../../base/shape.ts'
 import type { PolicyApply } from '../../define.ts'
-import { type GatewayCertificateConfig, shape } from './config.ts'
 
-const apply: PolicyApply<GatewayCertificateConfig> = {
+/**
+ * The compiled form that proxies receive: the client certificate that a Gateway presents to backends (Gateway API,
+ * `spec.tls.backend.clientCertificateRef`), as the digests of the chain and of its private key.
+ */
+const shape = record({ chain: text, key: text })
+
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind: ({ chain, key }, _callouts, secrets) => ({
     connection: {

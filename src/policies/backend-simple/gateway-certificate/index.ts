@@ -1,23 +1,15 @@
 import { object } from '../../../schema/field.ts'
-import { sectionField } from '../../../schema/section-field.ts'
 import { definePolicy } from '../../define.ts'
 
 /**
- * Nobody writes it in a policy: it is made of the Gateway. As a policy on the Gateway it reaches the
- * proxies of that Gateway alone, with the values of its Secret, and is renewed like any other.
+ * Users cannot set this policy: it is compiled from a Gateway, and targets it. It is thus sent only to the
+ * proxies of that Gateway, with the values of its Secret, and is updated like any other policy.
  */
-export const gatewayCertificate = definePolicy(
-  sectionField({
-    section: 'backend',
-    field: 'gatewayCertificate',
-    schema: object('GatewayCertificate', {}),
-    doc: 'Certificate that a Gateway presents to backends.',
-  }),
-  {
-    security: true,
-    preRouting: false,
-    merge: 'replace',
-    configVersion: 1,
-    apply: () => import('./apply.ts'),
-  },
-)
+export const gatewayCertificate = definePolicy({
+  section: 'backend',
+  field: 'gatewayCertificate',
+  schema: object('GatewayCertificate', {}),
+  doc: 'Certificate that a Gateway presents to backends.',
+  security: true,
+  apply: () => import('./apply.ts'),
+})

@@ -1,7 +1,15 @@
+import { choice, type Infer, optional, record } from '../../../base/shape.ts'
+import { milliseconds } from '../../../model/shapes.ts'
 import type { PolicyApply } from '../../define.ts'
-import { type BackendHttpConfig, shape } from './config.ts'
 
-const apply: PolicyApply<BackendHttpConfig> = {
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+export const shape = record({
+  version: optional(choice('HTTP1', 'HTTP2')),
+  /** Timeout of one attempt, from its start to the end of the response. */
+  requestTimeoutMs: optional(milliseconds),
+})
+
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind: ({ version, requestTimeoutMs }) => ({
     connection: {

@@ -1,13 +1,27 @@
+import { parseDurationMs } from '../../../base/duration.ts'
+import { choice, type Infer, object, optional } from '../../../schema/field.ts'
+import { duration } from '../../../schema/strings.ts'
 import { definePolicy } from '../../define.ts'
-import { compile } from './compile.ts'
-import { backendHttpField } from './schema.ts'
 
-/** Which HTTP is spoken to the backend, and how long one attempt may take. */
-export const backendHttp = definePolicy(backendHttpField, {
+const schema = object('BackendHTTP', {
+  version: optional(
+    choice('HTTPVersion', { HTTP1: 'HTTP/1.1', HTTP2: 'HTTP/2' }),
+    'Version spoken to the backend. If not set: appProtocol of the Service port; else HTTP2 for gRPC; else the version of the client over plaintext and HTTP1 for clients over TLS.',
+  ),
+  requestTimeout: optional(duration, 'Time in which one attempt must give its whole response.'),
+})
+
+export function compile({ version, requestTimeout }: Infer<typeof schema>) {
+  return { config: { version, requestTimeoutMs: parseDurationMs(requestTimeout) }, problems: [] }
+}
+
+/** Sets the HTTP version for the backend and the timeout of one attempt. */
+export const backendHttp = definePolicy({
+  section: 'backend',
+  field: 'http',
+  schema,
+  doc: 'HTTP settings of connections to the backend.',
   security: false,
-  preRouting: false,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,7 +1,15 @@
+import { type Infer, optional, record } from '../../../base/shape.ts'
+import { keepalive, milliseconds } from '../../../model/shapes.ts'
 import type { PolicyApply } from '../../define.ts'
-import { type BackendTcpConfig, shape } from './config.ts'
 
-const apply: PolicyApply<BackendTcpConfig> = {
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+export const shape = record({
+  keepalive: optional(keepalive),
+  /** Timeout for establishing a connection, including the TLS handshake. */
+  connectTimeoutMs: optional(milliseconds),
+})
+
+const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind: ({ keepalive, connectTimeoutMs }) => ({
     connection: {

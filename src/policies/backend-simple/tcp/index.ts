@@ -1,13 +1,30 @@
+import { parseDurationMs } from '../../../base/duration.ts'
+import { keepaliveConfig } from '../../../model/shapes.ts'
+import { type Infer, object, optional } from '../../../schema/field.ts'
+import { keepalive } from '../../../schema/shapes/connection.ts'
+import { duration } from '../../../schema/strings.ts'
 import { definePolicy } from '../../define.ts'
-import { compile } from './compile.ts'
-import { backendTcpField } from './schema.ts'
 
-/** Socket options of connections to the backend, and how long one may take to be made. */
-export const backendTcp = definePolicy(backendTcpField, {
+const schema = object('BackendTCP', {
+  keepalive: optional(keepalive, 'Probes on idle connections.'),
+  connectTimeout: optional(duration, 'Time in which a connection must be made.'),
+})
+
+export function compile({ keepalive, connectTimeout }: Infer<typeof schema>) {
+  const config = {
+    keepalive: keepalive && keepaliveConfig(keepalive),
+    connectTimeoutMs: parseDurationMs(connectTimeout),
+  }
+  return { config, problems: [] }
+}
+
+/** Sets TCP keepalive and the connect timeout of connections to the backend. */
+export const backendTcp = definePolicy({
+  section: 'backend',
+  field: 'tcp',
+  schema,
+  doc: 'TCP settings of connections to the backend.',
   security: false,
-  preRouting: false,
-  merge: 'replace',
-  configVersion: 1,
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,11 +1,24 @@
 import { createHash } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions, setDefaultCACertificates } from 'node:tls'
+import { choice, list, optional, record, text } from '../../../base/shape.ts'
 import type { PresentedCertificate, TlsSettings } from '../../../exchange/connection.ts'
 import type { SecretValues } from '../../../exchange/exchange.ts'
 import type { BackendTlsConfig } from '../../../model/backend-tls.ts'
 import { contextOptions, systemAuthorities } from '../../../tls-client/context.ts'
 import type { PolicyApply } from '../../define.ts'
-import { shape } from './config.ts'
+
+export const shape = record<BackendTlsConfig>({
+  authorities: optional(text),
+  authoritiesDigest: optional(text),
+  certificate: optional(
+    record<NonNullable<BackendTlsConfig['certificate']>>({ chain: text, key: text }),
+  ),
+  takesGatewayCertificate: optional(choice(true)),
+  verify: choice('full', 'issuer', 'none'),
+  serverName: optional(text),
+  names: optional(list(text)),
+  alpn: optional(list(text)),
+})
 
 const apply: PolicyApply<BackendTlsConfig> = {
   shape,
@@ -14,12 +27,12 @@ const apply: PolicyApply<BackendTlsConfig> = {
 
 export default apply
 
-/** Throws where a value has not arrived, or OpenSSL refuses one. */
+/** Throws if a secret value has not been received, or if OpenSSL rejects a value. */
 export function settingsOf(config: BackendTlsConfig, secrets: SecretValues): TlsSettings {
   const { verify, serverName, names, alpn, takesGatewayCertificate } = config
   const options = contextOptions(config, (digest) => secrets.value(digest), trustSystem)
   const settings: TlsSettings = {
-    // Secrets stand in the config by the digests of their values.
+    // The config contains digests of secrets, so it identifies their values too.
     identity: createHash('sha256').update(JSON.stringify(config)).digest('base64url'),
     context: createSecureContext(options),
     verify,
@@ -31,7 +44,7 @@ export function settingsOf(config: BackendTlsConfig, secrets: SecretValues): Tls
   return { ...settings, presenting: presenter(settings, options) }
 }
 
-/** Every Gateway has its own certificate, and many rules share one. */
+/** Caches the settings for the last certificate: each Gateway has one, which many rules use. */
 function presenter(
   settings: TlsSettings,
   options: SecureContextOptions,
@@ -49,8 +62,8 @@ function presenter(
 let isSystemTrusted = false
 
 /**
- * From here on, contexts of this thread without authorities of their own share those that the
- * machine trusts, or those that come with Node where it has none: parsed once, not per policy.
+ * Makes contexts without CA certificates use those of the machine, or those of Node if the machine has
+ * none. They are parsed once per thread, not once per policy.
  */
 function trustSystem(): undefined {
   if (isSystemTrusted) return

@@ -1,4 +1,4 @@
-/** Spans as an ExportTraceServiceRequest of the OpenTelemetry protocol. */
+/** Encodes spans as an ExportTraceServiceRequest of the OpenTelemetry protocol. */
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import {
   type AnyValueSchema,
@@ -7,7 +7,26 @@ import {
   type SpanSchema,
 } from '../../../../proto/gen/called/otlp_trace_pb.ts'
 import type { Attribute, AttributeValue } from '../../../exchange/observe.ts'
-import type { FinishedSpan } from './span.ts'
+
+/** A finished span, kept until it is exported. */
+export interface FinishedSpan {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string
+  /** 16 hexadecimal digits. */
+  readonly spanId: string
+  /** Span id of the parent; undefined for the root of a trace. */
+  readonly parentId: string | undefined
+  readonly name: string
+  readonly kind: 'server' | 'client'
+  /** Start and end are in milliseconds of `performance.now()`. */
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly attributes: readonly Attribute[]
+  /** Text of the error; undefined if the gateway met none. */
+  readonly error: string | undefined
+  /** Flags of the trace (W3C Trace Context). */
+  readonly flags: number
+}
 
 const kinds = { server: 2, client: 3 } as const
 const errorCode = 2
@@ -44,7 +63,7 @@ function span(from: FinishedSpan): MessageInitShape<typeof SpanSchema> {
   }
 }
 
-/** A double holds microseconds since 1970, but no nanoseconds. */
+/** Converts a time. A double is precise enough for microseconds since 1970, but not for nanoseconds. */
 function unixNanoseconds(at: number): bigint {
   return BigInt(Math.round((performance.timeOrigin + at) * 1_000)) * 1_000n
 }

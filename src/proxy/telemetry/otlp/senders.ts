@@ -1,4 +1,4 @@
-/** The two ways of OTLP: a POST of protobuf, and a unary call of gRPC. */
+/** The two transports of OTLP: HTTP with protobuf, and unary gRPC calls. */
 import { X509Certificate } from 'node:crypto'
 import type { RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
@@ -6,14 +6,14 @@ import type { PeerCertificate } from 'node:tls'
 import { Agent as HttpAgent, request as httpRequest } from '../../../base/node-http.ts'
 import type { UpstreamAddress, UpstreamTls } from '../../../engine/sockets/upstream-address.ts'
 
-/** Where a collector is just now. */
+/** The current address of a collector. */
 export interface CollectorAddress {
   readonly address: UpstreamAddress
-  /** What it is called in the Host field. */
+  /** Value of the Host header. */
   readonly authority: string
 }
 
-/** `again`: it may take the same spans later. */
+/** `again` means that the same spans should be sent again later. */
 export type SendResult = 'sent' | 'again' | 'refused'
 
 export interface Sender {
@@ -22,7 +22,7 @@ export interface Sender {
 }
 
 const timeoutMs = 10_000
-/** OTLP/HTTP: everything else that is no success must not be sent again. */
+/** HTTP statuses after which spans may be sent again. Other failures must not be retried (OTLP/HTTP). */
 const retryable = new Set([429, 502, 503, 504])
 
 export class HttpSender implements Sender {
@@ -77,7 +77,7 @@ export class HttpSender implements Sender {
   }
 }
 
-/** What Node needs to make a connection as a backend's policies ask. */
+/** Converts the TLS settings of a backend's policies to options of Node. */
 function tlsOptions(tls: UpstreamTls) {
   return {
     secureContext: tls.context,
@@ -94,7 +94,10 @@ type Grpc = typeof import('@grpc/grpc-js')
 type GrpcClient = InstanceType<Grpc['Client']>
 
 const exportMethod = '/opentelemetry.proto.collector.trace.v1.TraceService/Export'
-/** CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS. */
+/**
+ * gRPC statuses after which spans may be sent again: CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED,
+ * ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS.
+ */
 const retryableCodes = new Set([1, 4, 8, 10, 11, 14, 15])
 
 const identity = (bytes: Buffer): Buffer => bytes
@@ -139,7 +142,7 @@ export class GrpcSender implements Sender {
   }
 }
 
-/** A client of one address, with the TLS that its policies ask for. */
+/** Opens a gRPC client for one address, with the TLS settings of its policies. */
 function openGrpcClient(grpc: Grpc, { address, authority }: CollectorAddress): GrpcClient {
   const { tls } = address
   const credentials =

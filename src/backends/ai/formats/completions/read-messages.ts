@@ -1,4 +1,4 @@
-/** The messages of a request for a chat completion -> the common form. */
+/** Converts the messages of a chat completion request to the common form. */
 import type {
   AudioBlock,
   Block,
@@ -10,17 +10,12 @@ import type {
   Turn,
 } from '../../chat.ts'
 import { field, listAt, objectAt, stringAt } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
+import { LlmError, unsupportedPart } from '../../llm-error.ts'
 import { readArguments } from '../arguments.ts'
-import { sourceOfFile, sourceOfUrl } from '../media.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
+import { audioBlock, sourceOfFile, sourceOfUrl, textBlock } from '../media.ts'
 import { readThinking } from './thinking.ts'
 
-const isBlank = (text: string): boolean => text.trim() === ''
-
-const textBlock = (text: string): TextBlock[] => (isBlank(text) ? [] : [{ type: 'text', text }])
-
-/** A content: a text, or parts, of which `readPart` reads those that are no text. */
+/** Reads the content of a message: a string or a list of parts. `readPart` reads parts other than text. */
 function readContent<Part>(
   content: unknown,
   path: string,
@@ -44,23 +39,18 @@ function refusePart(part: unknown, path: string): never {
 const textBlocks = (content: unknown, path: string): TextBlock[] =>
   readContent(content, path, refusePart)
 
-/** Parts that are no text: the same in messages of users and in results of tools. */
+/** Reads a part other than text, in a user message or a tool result. */
 function mediaPart(part: unknown, path: string): (ImageBlock | DocumentBlock | AudioBlock)[] {
   if (field(part, 'image_url') !== undefined) return [imageBlock(part, path)]
   switch (stringAt(part, 'type')) {
-    case 'input_audio': {
-      const audio = objectAt(part, 'input_audio')
-      const data = stringAt(audio, 'data')
-      if (data === undefined) throw new LlmError(400, `${path}.input_audio.data must be a string`)
-      return [{ type: 'audio', data, format: stringAt(audio, 'format') ?? 'wav', path }]
-    }
+    case 'input_audio':
+      return [audioBlock(part, path)]
     case 'file': {
       const file = objectAt(part, 'file')
       const data = stringAt(file, 'file_data')
       const name = stringAt(file, 'filename')
       if (data === undefined) throw unsupportedPart(`${path}.file`, 'files without file_data')
-      const source = sourceOfFile(data, name)
-      return [{ type: 'document', source, path, ...(name !== undefined && { name }) }]
+      return [{ type: 'document', source: sourceOfFile(data, name), path, name }]
     }
     default:
       return refusePart(part, path)
@@ -72,32 +62,32 @@ function imageBlock(part: unknown, path: string): ImageBlock {
   const url = typeof image === 'string' ? image : stringAt(image, 'url')
   if (url === undefined) throw new LlmError(400, `${path}.image_url.url must be a string`)
   const source = sourceOfUrl(url)
-  // Not of the format, but what the names of files in a store do not say.
+  if (source.type === 'data') return { type: 'image', source, path }
+  // These fields extend the format: the URL of a file in an object store may not show its media type.
   const mediaType = mediaTypeFields.map((name) => stringAt(image, name)).find(Boolean)
-  const told = source.type === 'url' && mediaType !== undefined ? { mediaType } : {}
-  return { type: 'image', source: { ...source, ...told }, path }
+  return { type: 'image', source: { ...source, mediaType }, path }
 }
 
 const mediaTypeFields = ['format', 'mime_type', 'content_type']
 
 function toolCall(call: unknown, path: string): ToolCallBlock {
-  const made = objectAt(call, 'function')
+  const called = objectAt(call, 'function')
   const custom = objectAt(call, 'custom')
-  const name = stringAt(made ?? custom, 'name')
+  const name = stringAt(called ?? custom, 'name')
   if (name === undefined) throw new LlmError(400, `${path}: the call names no tool`)
   const input =
-    made === undefined
+    called === undefined
       ? { input: stringAt(custom, 'input') ?? '' }
-      : readArguments(stringAt(made, 'arguments'))
+      : readArguments(stringAt(called, 'arguments'))
   return { type: 'tool-call', id: stringAt(call, 'id') ?? '', name, input }
 }
 
-/** Results of parallel calls share one turn, as providers demand. */
+/** Collects the turns of a request. Providers require one turn for all results of parallel calls. */
 class Messages {
   readonly system: TextBlock[] = []
   readonly turns: Turn[] = []
   #results: Block[] | undefined
-  /** Id of a call by the older field, which has none. */
+  /** Generated id of the last `function_call`, because the format has no id for it. */
   #functionCall: string | undefined
 
   read(message: unknown, path: string): void {
@@ -145,14 +135,14 @@ class Messages {
     const blocks: Block[] = [
       ...readThinking(message),
       ...textBlocks(field(message, 'content'), `${path}.content`),
-      ...textBlock(stringAt(message, 'refusal') ?? ''),
+      ...textBlock(stringAt(message, 'refusal')),
       ...listAt(message, 'images').map((image, at) => imageBlock(image, `${path}.images[${at}]`)),
       ...calls.map((call, at) => toolCall(call, `${path}.tool_calls[${at}]`)),
     ]
-    const made = objectAt(message, 'function_call')
-    if (made !== undefined) {
+    const called = objectAt(message, 'function_call')
+    if (called !== undefined) {
       this.#functionCall = `call_${path.replace(/\D/g, '')}`
-      blocks.push(toolCall({ id: this.#functionCall, function: made }, `${path}.function_call`))
+      blocks.push(toolCall({ id: this.#functionCall, function: called }, `${path}.function_call`))
     }
     return blocks
   }

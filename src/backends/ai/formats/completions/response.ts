@@ -1,6 +1,7 @@
 /** Whole chat completions, read from a provider and written for a client. */
 import type {
   Answer,
+  AnswerContext,
   Choice,
   MadeImageBlock,
   ProviderError,
@@ -19,8 +20,8 @@ import {
 } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { readArguments, writeArguments } from '../arguments.ts'
+import { readCompletionsUsage, writeCompletionsUsage } from '../usage.ts'
 import { writeThinkingBlocks } from './thinking.ts'
-import { readCompletionsUsage, writeCompletionsUsage } from './usage.ts'
 
 const finishReasons = {
   end: 'stop',
@@ -29,40 +30,33 @@ const finishReasons = {
   filter: 'content_filter',
 } as const satisfies Record<StopReason, string>
 
-export function writeFinishReason(reason: StopReason): string {
-  return finishReasons[reason]
-}
+export const writeFinishReason = (reason: StopReason): string => finishReasons[reason]
 
-export function readFinishReason(reason: string | undefined): StopReason {
-  switch (reason) {
-    case 'length':
-      return 'length'
-    case 'tool_calls':
-    case 'function_call':
-      return 'tool'
-    case 'content_filter':
-      return 'filter'
-    default:
-      return 'end'
-  }
-}
+const stopReasons = new Map<string | undefined, StopReason>([
+  ['length', 'length'],
+  ['tool_calls', 'tool'],
+  ['function_call', 'tool'],
+  ['content_filter', 'filter'],
+])
+
+export const readFinishReason = (reason: string | undefined): StopReason =>
+  stopReasons.get(reason) ?? 'end'
 
 function readToolCall(call: unknown, index: number): Answer['blocks'] {
-  const made = objectAt(call, 'function')
-  const name = stringAt(made, 'name')
+  const called = objectAt(call, 'function')
+  const name = stringAt(called, 'name')
   if (name === undefined) return []
   const id = stringAt(call, 'id') ?? `tool_call_${index}`
-  return [{ type: 'tool-call', id, name, input: readArguments(stringAt(made, 'arguments')) }]
+  return [{ type: 'tool-call', id, name, input: readArguments(stringAt(called, 'arguments')) }]
 }
 
-/** @throws LlmError 502 where there is no answer in it. */
+/** @throws LlmError 502 if the body has no choices. */
 export function readCompletion(body: unknown): Answer {
   const [choice] = listAt(body, 'choices')
   const message = objectAt(choice, 'message')
   if (message === undefined) throw new LlmError(502, 'the answer has no choices')
   const reasoning = stringAt(message, 'reasoning_content')
   const text = stringAt(message, 'content') ?? stringAt(message, 'refusal')
-  const usage = readCompletionsUsage(field(body, 'usage'))
   return {
     id: stringAt(body, 'id') ?? '',
     model: stringAt(body, 'model') ?? '',
@@ -72,12 +66,11 @@ export function readCompletion(body: unknown): Answer {
       ...listAt(message, 'tool_calls').flatMap(readToolCall),
     ],
     stop: readFinishReason(stringAt(choice, 'finish_reason')),
-    ...(usage !== undefined && { usage }),
+    usage: readCompletionsUsage(field(body, 'usage')),
   }
 }
 
-/** `created`: seconds since the epoch. */
-export function writeCompletion(answer: Answer, created: number): JsonObject {
+export function writeCompletion(answer: Answer, { created }: AnswerContext): JsonObject {
   const { id, model, others = [], usage } = answer
   return compact({
     id,
@@ -96,7 +89,7 @@ function writeCall({ id, name, input, custom }: ToolCallBlock): JsonObject {
     : { id, type: 'function', function: { name, arguments: text } }
 }
 
-/** No field of vendorA's own: gateways and SDKs agree on this one. */
+/** Writes an image in a field that vendor A's format does not have, but that gateways and SDKs share. */
 export function writeMadeImage({ mediaType, data }: MadeImageBlock, index: number): JsonObject {
   return { index, type: 'image_url', image_url: { url: `data:${mediaType};base64,${data}` } }
 }
@@ -119,34 +112,29 @@ function writeChoice({ blocks, stop }: Choice, index: number): JsonObject {
   return { index, message, logprobs: null, finish_reason: writeFinishReason(stop) }
 }
 
-/** `{error: {message, type, code}}`, the shape of vendorA and of all that imitate it. */
+/** Reads `{error: {message, type, code}}`, the format of vendor A and of compatible providers. */
 export function readCompletionsError(status: number, text: string): ProviderError {
   const body = parseJson(text)
-  const told = objectAt(Array.isArray(body) ? body[0] : body, 'error')
-  const kind = stringAt(told, 'type')
-  const code = stringAt(told, 'code') ?? stringAt(told, 'status') ?? numberAt(told, 'code')
-  return {
-    status,
-    message:
-      stringAt(told, 'message') ?? stringAt(body, 'error') ?? stringAt(body, 'message') ?? text,
-    ...(kind !== undefined && { kind }),
-    ...(code !== undefined && { code: String(code) }),
-  }
+  const error = objectAt(Array.isArray(body) ? body[0] : body, 'error')
+  const message =
+    stringAt(error, 'message') ?? stringAt(body, 'error') ?? stringAt(body, 'message') ?? text
+  const code = stringAt(error, 'code') ?? stringAt(error, 'status') ?? numberAt(error, 'code')
+  return { status, message, kind: stringAt(error, 'type'), code: code?.toString() }
 }
 
-const kindsByStatus: Readonly<Record<number, string>> = {
+const errorTypeByStatus: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
   404: 'not_found_error',
   429: 'rate_limit_error',
 }
 
-function kindOfStatus(status: number): string {
-  return kindsByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+function errorTypeOf(status: number): string {
+  return errorTypeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
 }
 
 export function writeCompletionsError({ status, kind, code, message }: ProviderError): JsonObject {
   return {
-    error: { message, type: kind ?? kindOfStatus(status), param: null, code: code ?? null },
+    error: { message, type: kind ?? errorTypeOf(status), param: null, code: code ?? null },
   }
 }

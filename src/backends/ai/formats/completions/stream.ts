@@ -1,5 +1,6 @@
 /** Streamed chat completions, read from a provider and written for a client. */
 import {
+  type AnswerContext,
   type AnswerEvent,
   type AnswerReader,
   type AnswerWriter,
@@ -13,12 +14,12 @@ import {
   field,
   type JsonObject,
   listAt,
+  needEvent,
   numberAt,
   objectAt,
-  parseJson,
   stringAt,
 } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
+import { readCompletionsUsage, writeCompletionsUsage } from '../usage.ts'
 import { CallIndexes } from './call-indexes.ts'
 import {
   readCompletionsError,
@@ -28,21 +29,20 @@ import {
   writeMadeImage,
 } from './response.ts'
 import { ThinkingKeeper, writeThinkingBlocks } from './thinking.ts'
-import { readCompletionsUsage, writeCompletionsUsage } from './usage.ts'
 
-/** What is known of a tool call while its pieces come. */
+/** A tool call whose pieces are arriving. */
 interface OpenCall {
   readonly index: number
-  /** Arguments that came before the name. */
+  /** Arguments that arrived before the name. */
   early: string
   isNamed: boolean
   id: string | undefined
 }
 
-/** Text is block 0, thinking block 1, the tool calls follow in the order of their first piece. */
+/** Block indexes: text is 0 and thinking is 1; tool calls follow in the order of their first pieces. */
 const textIndex = 0
 const thinkingIndex = 1
-const firstCall = 2
+const firstCallIndex = 2
 
 export class CompletionsReader implements AnswerReader {
   readonly #calls = new Map<number, OpenCall>()
@@ -53,8 +53,7 @@ export class CompletionsReader implements AnswerReader {
 
   read({ data }: StreamEvent): readonly AnswerEvent[] {
     if (data === '[DONE]') return this.#end()
-    const chunk = parseJson(data)
-    if (chunk === undefined) throw new LlmError(502, 'an event of the answer is not JSON')
+    const chunk = needEvent(data)
     if (field(chunk, 'error') != null) {
       return [{ type: 'error', error: readCompletionsError(502, data) }]
     }
@@ -71,7 +70,7 @@ export class CompletionsReader implements AnswerReader {
     return events
   }
 
-  /** Some providers close the stream after the stop reason, without the last event. */
+  /** Some providers close the stream after the stop reason without sending `[DONE]`. */
   finish(): readonly AnswerEvent[] {
     return this.#hasStopped ? this.#end() : []
   }
@@ -100,14 +99,14 @@ export class CompletionsReader implements AnswerReader {
     const position = this.#indexes.resolve(numberAt(call, 'index') ?? 0, id)
     let open = this.#calls.get(position)
     if (open === undefined) {
-      const index = firstCall + this.#calls.size
+      const index = firstCallIndex + this.#calls.size
       open = { index, early: '', isNamed: false, id: undefined }
       this.#calls.set(position, open)
     }
     open.id ??= id
-    const made = objectAt(call, 'function')
-    const name = stringAt(made, 'name')
-    const json = stringAt(made, 'arguments') ?? ''
+    const called = objectAt(call, 'function')
+    const name = stringAt(called, 'name')
+    const json = stringAt(called, 'arguments') ?? ''
     const { index } = open
     if (!open.isNamed && !name) {
       open.early += json
@@ -126,7 +125,7 @@ export class CompletionsReader implements AnswerReader {
 type StartedCall = Extract<AnswerEvent, { type: 'tool-start' }>
 
 interface WrittenCall {
-  /** Dense index, as the client counts. */
+  /** Index of the call for the client, counted without gaps. */
   readonly index: number
   readonly isCustom: boolean
   isEmpty: boolean
@@ -138,16 +137,16 @@ export class CompletionsWriter implements AnswerWriter {
   #model = ''
   #hasRole = false
   readonly #thinking = new ThinkingKeeper()
+  /** True if the client asked for the usage. */
   readonly #wantsUsage: boolean
-  /** As last reported; the client gets it once, at the end. */
+  /** Last usage that the provider reported; sent to the client once, at the end. */
   #usage: Usage | undefined
-  /** Number of images so far. */
+  /** Number of images written so far. */
   #images = 0
-  /** By the index of the block. */
+  /** Written tool calls, by the index of the block. */
   readonly #calls = new Map<number, WrittenCall>()
 
-  /** `created`: seconds since the epoch. `wantsUsage`: did the client ask for it? */
-  constructor(created: number, wantsUsage: boolean) {
+  constructor({ created }: AnswerContext, wantsUsage: boolean) {
     this.#created = created
     this.#wantsUsage = wantsUsage
   }
@@ -164,12 +163,10 @@ export class CompletionsWriter implements AnswerWriter {
       case 'thinking':
         this.#thinking.add(event.index, event.text, event.signature)
         return [
-          this.#delta(
-            compact({
-              reasoning_content: event.text === '' ? undefined : event.text,
-              reasoning_signature: event.signature,
-            }),
-          ),
+          this.#delta({
+            reasoning_content: event.text || undefined,
+            reasoning_signature: event.signature,
+          }),
         ]
       case 'redacted-thinking':
         this.#thinking.addRedacted(event.index, event.data)
@@ -177,14 +174,14 @@ export class CompletionsWriter implements AnswerWriter {
       case 'made-image':
         return [this.#delta({ images: [writeMadeImage(event, this.#images++)] })]
       case 'tool-start':
-        return [this.#startCall(event.index, event)]
+        return [this.#startCall(event)]
       case 'tool-input':
-        return this.#argue(event.index, event.json)
+        return this.#addInput(event.index, event.json)
       case 'block-stop':
         return this.#stopBlock(event.index)
       case 'stop': {
         const thinking_blocks = writeThinkingBlocks(this.#thinking.blocks())
-        return [this.#chunk(compact({ thinking_blocks }), event.reason)]
+        return [this.#delta({ thinking_blocks }, event.reason)]
       }
       case 'usage':
         this.#usage = laterUsage(this.#usage, event.usage)
@@ -202,9 +199,8 @@ export class CompletionsWriter implements AnswerWriter {
     return isClean ? [...this.#usageChunk(), { event: undefined, data: '[DONE]' }] : []
   }
 
-  #startCall(block: number, { id, name, custom }: StartedCall): StreamEvent {
+  #startCall({ index: block, id, name, custom: isCustom = false }: StartedCall): StreamEvent {
     const index = this.#calls.size
-    const isCustom = custom === true
     this.#calls.set(block, { index, isCustom, isEmpty: true })
     const call = isCustom
       ? { index, id, type: 'custom', custom: { name, input: '' } }
@@ -212,7 +208,7 @@ export class CompletionsWriter implements AnswerWriter {
     return this.#delta({ tool_calls: [call] })
   }
 
-  #argue(block: number, text: string): StreamEvent[] {
+  #addInput(block: number, text: string): StreamEvent[] {
     const call = this.#calls.get(block)
     if (call === undefined || text === '') return []
     call.isEmpty = false
@@ -220,27 +216,18 @@ export class CompletionsWriter implements AnswerWriter {
     return [this.#delta({ tool_calls: [{ index: call.index, ...piece }] })]
   }
 
-  /** Clients parse the arguments: a call without any gets an empty object. */
+  /** Clients parse the arguments, so a call without arguments gets an empty object. */
   #stopBlock(block: number): StreamEvent[] {
     const call = this.#calls.get(block)
-    return call?.isEmpty === true && !call.isCustom ? this.#argue(block, '{}') : []
+    return call?.isEmpty === true && !call.isCustom ? this.#addInput(block, '{}') : []
   }
 
-  #delta(delta: JsonObject): StreamEvent {
-    return this.#chunk(delta, undefined)
-  }
-
-  #chunk(delta: JsonObject, finish: StopReason | undefined): StreamEvent {
+  #delta(fields: JsonObject, stop?: StopReason): StreamEvent {
     const role = this.#hasRole ? undefined : 'assistant'
     this.#hasRole = true
-    const reason = finish === undefined ? null : writeFinishReason(finish)
-    const choice = {
-      index: 0,
-      delta: compact({ role, ...delta }),
-      logprobs: null,
-      finish_reason: reason,
-    }
-    return this.#event({ choices: [choice] })
+    const delta = compact({ role, ...fields })
+    const finish_reason = stop === undefined ? null : writeFinishReason(stop)
+    return this.#event({ choices: [{ index: 0, delta, logprobs: null, finish_reason }] })
   }
 
   #usageChunk(): StreamEvent[] {

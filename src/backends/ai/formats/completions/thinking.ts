@@ -1,7 +1,7 @@
 /**
- * Thinking in chat completions. The format has no place for it, so three extensions that several
- * gateways share carry it: `reasoning_content` is for people; `thinking_blocks` is what clients send
- * back, whole and signed, so that a model can go on where it was; `reasoning_signature` goes with a
+ * Thinking in chat completions. The format has no field for it, so it uses three extensions that
+ * several gateways share. `reasoning_content` is shown to users. Clients send `thinking_blocks` back,
+ * whole and signed, so that the model can continue. `reasoning_signature` is the signature of a
  * single `reasoning_content`.
  */
 import type { Choice, RedactedThinkingBlock, ThinkingBlock } from '../../chat.ts'
@@ -10,8 +10,8 @@ import { type JsonObject, listAt, stringAt } from '../../json.ts'
 type AnyThinking = ThinkingBlock | RedactedThinkingBlock
 
 /**
- * The blocks that a provider takes back; undefined if the answer has no thinking. An empty list means
- * that the thinking has no signature to send back, and marks the message as a translated one.
+ * Returns the blocks that a provider accepts back; undefined if the answer has no thinking. The list is
+ * empty if the thinking is not signed; an empty list marks the message as translated.
  */
 export function writeThinkingBlocks(blocks: Choice['blocks']): JsonObject[] | undefined {
   const isThought = ({ type }: Choice['blocks'][number]) =>
@@ -24,13 +24,12 @@ export function writeThinkingBlocks(blocks: Choice['blocks']): JsonObject[] | un
   })
 }
 
-/** The thinking of a message of the assistant, in front of everything else that it said. */
+/** Reads the thinking of an assistant message; callers put it before the other content. */
 export function readThinking(message: unknown): AnyThinking[] {
   const blocks = listAt(message, 'thinking_blocks').flatMap(readBlock)
   const text = stringAt(message, 'reasoning_content')
   if (blocks.length > 0 || text === undefined) return blocks
-  const signature = stringAt(message, 'reasoning_signature')
-  return [{ type: 'thinking', text, ...(signature !== undefined && { signature }) }]
+  return [{ type: 'thinking', text, signature: stringAt(message, 'reasoning_signature') }]
 }
 
 function readBlock(block: unknown): AnyThinking[] {
@@ -43,12 +42,12 @@ function readBlock(block: unknown): AnyThinking[] {
   return [{ type: 'thinking', text: stringAt(block, 'thinking') ?? '', signature }]
 }
 
-/** Characters of thinking that are kept; a longer one cannot be sent back. */
-const mostKept = 1 << 20
+/** Maximum number of characters of thinking to keep; longer thinking is dropped and cannot be sent back. */
+const maxKept = 1 << 20
 
 /**
- * Keeps the thinking of a streamed answer until its end: accumulators of SDKs take the last value of
- * a field that they do not know, so that pieces of it would be lost.
+ * Keeps the thinking of a streamed answer until its end, because SDKs keep only the last value of a
+ * field that they do not know.
  */
 export class ThinkingKeeper {
   readonly #blocks = new Map<number, { text: string; signature: string; data?: string }>()
@@ -56,7 +55,7 @@ export class ThinkingKeeper {
 
   add(index: number, text: string, signature = ''): void {
     this.#size += text.length + signature.length
-    if (this.#size > mostKept) {
+    if (this.#size > maxKept) {
       this.#blocks.clear()
       return
     }
@@ -72,7 +71,6 @@ export class ThinkingKeeper {
     if (block !== undefined) block.data = block.signature
   }
 
-  /** All of it in the order in which it came. */
   blocks(): AnyThinking[] {
     return [...this.#blocks.values()].map(({ text, signature, data }) =>
       data === undefined

@@ -1,11 +1,10 @@
-/** The common form -> a request for a chat completion. */
+/** Converts the common form to a chat completion request. */
 import type {
   AudioBlock,
   Block,
   Chat,
   DocumentBlock,
   OutputFormat,
-  Reasoning,
   Tool,
   ToolCallBlock,
   ToolChoice,
@@ -13,6 +12,7 @@ import type {
   WebSearch,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
+import { unsupportedPart } from '../../llm-error.ts'
 import { writeArguments } from '../arguments.ts'
 import {
   documentAsText,
@@ -22,9 +22,8 @@ import {
   urlOfSource,
 } from '../media.ts'
 import type { ToolLabels } from '../tool-labels.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
 
-/** Parts that a user may send; calls, results and thinking are none. */
+/** Returns the parts of a user message for a block; none for tool calls, tool results and thinking. */
 function userPart(block: Block): JsonObject[] {
   switch (block.type) {
     case 'text':
@@ -60,27 +59,27 @@ function audioPart({ data, format, path }: AudioBlock): JsonObject {
 const isText = ({ type }: JsonObject): boolean => type === 'text'
 
 /**
- * Results come first: each is a message of its own, right after the calls that it answers. They can
- * only be text; what else is in them follows in a message of the user.
+ * Writes tool results first, each as a message, because they must follow their calls. A tool message can
+ * only contain text, so other parts of the results follow in a user message.
  */
 function userMessages(blocks: readonly Block[], labels: ToolLabels): JsonObject[] {
   const results: JsonObject[] = []
-  const more: JsonObject[] = []
+  const userParts: JsonObject[] = []
   for (const block of blocks) {
     if (block.type !== 'tool-result') continue
     const id = labels.resultId(block.id)
     const parts = block.content.flatMap(userPart)
     const texts = parts.filter(isText).map(({ text }) => text)
     results.push({ role: 'tool', tool_call_id: id, content: texts.join('\n') })
-    const others = parts.filter((part) => !isText(part))
-    if (others.length === 0) continue
-    more.push({ type: 'text', text: `Content of the result of call ${id}:` }, ...others)
+    const otherParts = parts.filter((part) => !isText(part))
+    if (otherParts.length === 0) continue
+    userParts.push({ type: 'text', text: `Content of the result of call ${id}:` }, ...otherParts)
   }
-  more.push(...blocks.flatMap(userPart))
-  return more.length === 0 ? results : [...results, { role: 'user', content: more }]
+  userParts.push(...blocks.flatMap(userPart))
+  return userParts.length === 0 ? results : [...results, { role: 'user', content: userParts }]
 }
 
-/** What an assistant has said can only be text. */
+/** Returns the parts of an assistant message for a block. Assistant messages can only contain text. */
 function assistantPart(block: Block): JsonObject[] {
   if (block.type === 'image' || block.type === 'document' || block.type === 'audio') {
     throw unsupportedPart(block.path, 'parts of the assistant other than text')
@@ -107,7 +106,7 @@ function messagesOf({ role, blocks }: Turn, labels: ToolLabels): JsonObject[] {
   return role === 'user' ? userMessages(blocks, labels) : assistantMessage(blocks, labels)
 }
 
-/** One block is plain text; several keep their borders. */
+/** A single block becomes a string; several blocks become a list of parts. */
 function systemMessage({ system }: Chat): JsonObject[] {
   const [only, ...more] = system
   if (only === undefined) return []
@@ -126,7 +125,7 @@ function writeToolChoice(choice: ToolChoice | undefined, labels: ToolLabels): un
   return { type: 'function', function: { name: labels.name(choice.name) } }
 }
 
-/** Domains cannot be told apart there; to search all of them would not be what the client wants. */
+/** Rejects searches that are limited to domains, because the format has no such limit. */
 function writeWebSearch(search: WebSearch | undefined): JsonObject | undefined {
   if (search === undefined) return undefined
   const { path, allowedDomains, blockedDomains, location, contextSize } = search
@@ -137,27 +136,13 @@ function writeWebSearch(search: WebSearch | undefined): JsonObject | undefined {
   return compact({ user_location, search_context_size: contextSize })
 }
 
-/** Models of this family refuse effort together with tools, but for the first ones. */
-function refusesEffortWithTools(model: string): boolean {
-  if (!model.startsWith('gpt-5.')) return false
-  return !/^gpt-5\.[12](?!\d)/.test(model)
-}
+/** Models of this family later than 5.2 reject a reasoning effort in requests with tools. */
+const refusesEffortWithTools = /^gpt-5\.(?![12](?!\d))/
 
-function writeReasoning(reasoning: Reasoning | undefined, chat: Chat): string | undefined {
-  const effort = effortOf(reasoning)
-  if (effort === undefined) return undefined
-  return chat.tools.length > 0 && refusesEffortWithTools(chat.model) ? 'none' : effort
-}
-
-function effortOf(reasoning: Reasoning | undefined): string | undefined {
-  switch (reasoning?.type) {
-    case 'effort':
-      return reasoning.effort
-    case 'adaptive':
-      return reasoning.effort ?? 'high'
-    default:
-      return undefined
-  }
+function writeEffort({ reasoning, tools, model }: Chat): string | undefined {
+  if (reasoning?.type !== 'effort' && reasoning?.type !== 'adaptive') return undefined
+  if (tools.length > 0 && refusesEffortWithTools.test(model)) return 'none'
+  return reasoning.effort ?? 'high'
 }
 
 function writeOutput(output: OutputFormat | undefined): unknown {
@@ -167,7 +152,7 @@ function writeOutput(output: OutputFormat | undefined): unknown {
   return { type: 'json_schema', json_schema: compact({ name, description, schema }) }
 }
 
-/** Usage is always asked for: limits and logs need it. */
+/** Requests for streams always ask for the usage, which limits and logs need. */
 export function writeCompletionsRequest(chat: Chat, labels: ToolLabels): JsonObject {
   return compact({
     model: chat.model,
@@ -184,7 +169,7 @@ export function writeCompletionsRequest(chat: Chat, labels: ToolLabels): JsonObj
     web_search_options: writeWebSearch(chat.webSearch),
     tool_choice: writeToolChoice(chat.toolChoice, labels),
     parallel_tool_calls: chat.parallelTools,
-    reasoning_effort: writeReasoning(chat.reasoning, chat),
+    reasoning_effort: writeEffort(chat),
     response_format: writeOutput(chat.output),
     user: chat.user,
     stream: chat.stream ? true : undefined,

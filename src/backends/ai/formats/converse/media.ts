@@ -1,10 +1,10 @@
-/** Images, documents and audio in Converse requests: formats by media type, names that it accepts. */
+/** Images, documents and audio in Converse requests. */
 import type { AudioBlock, DocumentBlock, ImageBlock, MediaSource } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
-import { typeOfFile } from '../media.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
+import { unsupportedPart } from '../../llm-error.ts'
+import { typeOfFile, typesByExtension } from '../media.ts'
 
-/** The provider fetches nothing, but for objects of its own store. */
+/** Writes the source of a file; the provider fetches files only from its own object store. */
 function writeSource(source: MediaSource, path: string): JsonObject {
   if (source.type === 'data') return { bytes: source.data }
   if (source.url.startsWith('s3://')) return { s3Location: { uri: source.url } }
@@ -40,24 +40,18 @@ export function writeAudio({ data, format, path }: AudioBlock): JsonObject {
   return { audio: { format, source: { bytes: data } } }
 }
 
-const formatsByType: Readonly<Record<string, string>> = {
-  'application/pdf': 'pdf',
-  'text/csv': 'csv',
-  'application/msword': 'doc',
-  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
-  'application/vnd.ms-excel': 'xls',
-  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
-  'text/html': 'html',
-  'text/plain': 'txt',
-  'text/markdown': 'md',
-}
+const formats = new Set('pdf csv doc docx xls xlsx html txt md'.split(' '))
 
-const formats = new Set(Object.values(formatsByType))
+const formatsByType = new Map(
+  Object.entries(typesByExtension).flatMap(([extension, type]) =>
+    formats.has(extension) ? [[type, extension] as const] : [],
+  ),
+)
 
 function documentFormat({ source, name, path }: DocumentBlock): string {
   const mediaType = source.type === 'data' ? source.mediaType : typeOfFile(source.url, '')
   const [type = ''] = mediaType.toLowerCase().split(';')
-  const byType = formatsByType[type]
+  const byType = formatsByType.get(type)
   if (byType !== undefined) return byType
   const extension = extensionOf(name ?? '')
   if (extension !== undefined && formats.has(extension)) return extension
@@ -71,7 +65,7 @@ export function writeDocument(block: DocumentBlock, names: DocumentNames): JsonO
   return { document: compact({ format, name, source, context: block.context }) }
 }
 
-/** Letters, digits, single spaces, hyphens, brackets; each name once in a request. */
+/** Makes unique document names from letters, digits, single spaces, hyphens, parentheses and brackets. */
 export class DocumentNames {
   readonly #used = new Map<string, number>()
 

@@ -1,38 +1,19 @@
-/** Whole answers of Converse. */
-import type { Answer, ProviderError, StopReason, Usage } from '../../chat.ts'
-import { field, listAt, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
+/** Reads whole answers of Converse. */
+import type { Answer, ProviderError, StopReason } from '../../chat.ts'
+import { field, listAt, objectAt, parseJson, stringAt } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
+import { readConverseUsage } from '../usage.ts'
 
-export function readConverseStop(reason: string | undefined): StopReason {
-  switch (reason) {
-    case 'max_tokens':
-    case 'model_context_window_exceeded':
-      return 'length'
-    case 'tool_use':
-      return 'tool'
-    case 'content_filtered':
-    case 'guardrail_intervened':
-      return 'filter'
-    default:
-      return 'end'
-  }
-}
+const stopReasons = new Map<string | undefined, StopReason>([
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['tool_use', 'tool'],
+  ['content_filtered', 'filter'],
+  ['guardrail_intervened', 'filter'],
+])
 
-/** Input excludes what a cache gave or took. */
-export function readConverseUsage(usage: unknown): Usage | undefined {
-  const input = numberAt(usage, 'inputTokens')
-  const output = numberAt(usage, 'outputTokens')
-  if (input === undefined && output === undefined) return undefined
-  const cacheRead = numberAt(usage, 'cacheReadInputTokens')
-  const cacheWrite = numberAt(usage, 'cacheWriteInputTokens')
-  return {
-    input: input ?? 0,
-    uncachedInput: input ?? 0,
-    output: output ?? 0,
-    ...(cacheRead !== undefined && { cacheRead }),
-    ...(cacheWrite !== undefined && { cacheWrite }),
-  }
-}
+export const readConverseStop = (reason: string | undefined): StopReason =>
+  stopReasons.get(reason) ?? 'end'
 
 function readBlock(block: unknown): Answer['blocks'] {
   const text = stringAt(block, 'text')
@@ -53,27 +34,22 @@ function readBlock(block: unknown): Answer['blocks'] {
   const thought = objectAt(reasoning, 'reasoningText')
   const thinking = stringAt(thought, 'text')
   if (thinking === undefined) return []
-  const signature = stringAt(thought, 'signature')
-  return [{ type: 'thinking', text: thinking, ...(signature !== undefined && { signature }) }]
+  return [{ type: 'thinking', text: thinking, signature: stringAt(thought, 'signature') }]
 }
 
 /**
- * The answer has neither an id nor a model: they come from the request.
- * @throws LlmError 502 where there is no message in it.
+ * Reads an answer. The format has neither an id nor a model, so the caller passes both.
+ * @throws LlmError 502 if the body has no message.
  */
-export function readConverse(
-  body: unknown,
-  { id, model }: { readonly id: string; readonly model: string },
-): Answer {
+export function readConverse(body: unknown, { id, model }: Pick<Answer, 'id' | 'model'>): Answer {
   const message = objectAt(objectAt(body, 'output'), 'message')
   if (message === undefined) throw new LlmError(502, 'the answer has no message')
-  const usage = readConverseUsage(field(body, 'usage'))
   return {
     id,
     model,
     blocks: listAt(message, 'content').flatMap(readBlock),
     stop: readConverseStop(stringAt(body, 'stopReason')),
-    ...(usage !== undefined && { usage }),
+    usage: readConverseUsage(field(body, 'usage')),
   }
 }
 

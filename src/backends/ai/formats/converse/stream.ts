@@ -1,30 +1,27 @@
-/** Streamed answers of Converse; frames have been taken apart already (see event-stream.ts). */
-import type { AnswerEvent, AnswerReader, StreamEvent } from '../../chat.ts'
-import { field, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
-import { readConverseStop, readConverseUsage } from './response.ts'
+/** Reads the events of streamed answers of Converse, which event-stream.ts has decoded. */
+import type { Answer, AnswerEvent, AnswerReader, StreamEvent } from '../../chat.ts'
+import { field, needEvent, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
+import { readConverseUsage } from '../usage.ts'
+import { readConverseStop } from './response.ts'
 
-/** Prefix of the event name of frames whose message type is not `event`. */
+/** Prefix of the event name for frames whose message type is not `event`. */
 export const exceptionPrefix = 'exception:'
 
 export class ConverseReader implements AnswerReader {
-  readonly #id: string
-  readonly #model: string
+  readonly #head: Pick<Answer, 'id' | 'model'>
   #isEnded = false
 
-  constructor({ id, model }: { readonly id: string; readonly model: string }) {
-    this.#id = id
-    this.#model = model
+  constructor(head: Pick<Answer, 'id' | 'model'>) {
+    this.#head = head
   }
 
   read({ event = '', data }: StreamEvent): readonly AnswerEvent[] {
-    const body = parseJson(data)
-    if (event.startsWith(exceptionPrefix)) return [failure(event, body)]
-    if (body === undefined) throw new LlmError(502, 'an event of the answer is not JSON')
+    if (event.startsWith(exceptionPrefix)) return [failure(event, parseJson(data))]
+    const body = needEvent(data)
     const index = numberAt(body, 'contentBlockIndex') ?? 0
     switch (event) {
       case 'messageStart':
-        return [{ type: 'start', id: this.#id, model: this.#model }]
+        return [{ type: 'start', ...this.#head }]
       case 'contentBlockStart':
         return startBlock(index, objectAt(objectAt(body, 'start'), 'toolUse'))
       case 'contentBlockDelta':
@@ -44,7 +41,7 @@ export class ConverseReader implements AnswerReader {
     return []
   }
 
-  /** The last event of a stream. */
+  /** Reads the last event of a stream. */
   #metadata(body: unknown): readonly AnswerEvent[] {
     const usage = readConverseUsage(field(body, 'usage'))
     const events: AnswerEvent[] = usage === undefined ? [] : [{ type: 'usage', usage }]
@@ -54,7 +51,7 @@ export class ConverseReader implements AnswerReader {
   }
 }
 
-function startBlock(index: number, call: JsonObject | undefined): readonly AnswerEvent[] {
+function startBlock(index: number, call: unknown): readonly AnswerEvent[] {
   if (call === undefined) return []
   const name = stringAt(call, 'name') ?? ''
   return [{ type: 'tool-start', index, id: stringAt(call, 'toolUseId') ?? '', name }]
@@ -75,7 +72,7 @@ function deltaOf(index: number, delta: unknown): readonly AnswerEvent[] {
   return data === undefined ? [] : [{ type: 'redacted-thinking', index, data }]
 }
 
-const statuses: Readonly<Record<string, number>> = {
+const statusByException: Readonly<Record<string, number>> = {
   throttlingException: 429,
   serviceQuotaExceededException: 429,
   validationException: 400,
@@ -86,5 +83,5 @@ const statuses: Readonly<Record<string, number>> = {
 function failure(event: string, body: unknown): AnswerEvent {
   const kind = event.slice(exceptionPrefix.length)
   const message = stringAt(body, 'message') ?? stringAt(body, 'Message') ?? kind
-  return { type: 'error', error: { status: statuses[kind] ?? 502, code: kind, message } }
+  return { type: 'error', error: { status: statusByException[kind] ?? 502, code: kind, message } }
 }

@@ -1,11 +1,10 @@
-/** The common form -> a Converse request of vendorF. The model stands in the path, not here. */
+/** Converts the common form to a Converse request of vendor F, which has the model in its path. */
 import {
   type Block,
   type Chat,
   hasToolBlocks,
   type OutputFormat,
   type ResultPart,
-  type SearchResultBlock,
   type TextBlock,
   type Tool,
   type ToolChoice,
@@ -13,27 +12,27 @@ import {
   unavailableTool,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
+import { unsupportedPart } from '../../llm-error.ts'
 import { argumentsObject } from '../arguments.ts'
 import { fileNameOf } from '../media.ts'
 import { settleThinking, type Thinking } from '../messages/thinking.ts'
-import { defaultMaxTokens } from '../messages/write-request.ts'
+import { defaultMaxTokens, schemaOf } from '../messages/write-request.ts'
 import type { ToolLabels } from '../tool-labels.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
 import { type CachePoints, type CachingPolicy, maxCachePoints, policyPoints } from './caching.ts'
 import { DocumentNames, writeAudio, writeDocument, writeImage } from './media.ts'
 
 export interface ConverseOptions {
   readonly guardrail?: { readonly identifier: string; readonly version: string }
   readonly caching?: CachingPolicy
-  /** Scalars that the client wants to find in the provider's logs. */
+  /** Scalars that the provider adds to its logs. */
   readonly requestMetadata?: JsonObject
-  /** Further `additionalModelRequestFields`. */
+  /** Fields to add to `additionalModelRequestFields`. */
   readonly additional?: JsonObject
 }
 
 const cachePoint = { cachePoint: { type: 'default' } }
 
-/** Writes one request; counts its cache points, of which the provider takes only so many. */
+/** Writes the parts of one request and limits the number of its cache points. */
 class ConverseWriter {
   readonly #labels: ToolLabels
   readonly #documents = new DocumentNames()
@@ -43,7 +42,7 @@ class ConverseWriter {
     this.#labels = labels
   }
 
-  /** A cache point, while there is room for one. */
+  /** Returns a cache point, or nothing if the request already has the maximum number. */
   point(): JsonObject[] {
     if (this.#points === maxCachePoints) return []
     this.#points++
@@ -65,12 +64,12 @@ class ConverseWriter {
   }
 
   block(block: Block): JsonObject[] {
-    const written = this.#bare(block)
+    const written = this.#withoutPoint(block)
     const wantsPoint = block.type !== 'text' && 'cache' in block && block.cache === true
     return wantsPoint ? [...written, ...this.point()] : written
   }
 
-  #bare(block: Block): JsonObject[] {
+  #withoutPoint(block: Block): JsonObject[] {
     switch (block.type) {
       case 'text':
         return this.text(block)
@@ -80,8 +79,10 @@ class ConverseWriter {
         return [writeDocument(block, this.#documents)]
       case 'audio':
         return [writeAudio(block)]
-      case 'search-result':
-        return [writeSearchResult(block)]
+      case 'search-result': {
+        const { title, source, texts } = block
+        return [{ searchResult: { title, source, content: texts.map((text) => ({ text })) } }]
+      }
       case 'tool-call': {
         const toolUseId = this.#labels.callId(block.id)
         const name = this.#labels.name(block.name)
@@ -94,7 +95,7 @@ class ConverseWriter {
         return [{ toolResult: compact({ toolUseId, content, status }) }]
       }
       case 'thinking': {
-        // Without its signature the provider refuses it.
+        // The provider rejects thinking without a signature, so it is dropped.
         const { text, signature } = block
         return signature ? [{ reasoningContent: { reasoningText: { text, signature } } }] : []
       }
@@ -103,18 +104,18 @@ class ConverseWriter {
     }
   }
 
-  /** Results may have neither audio nor cache points in them. */
+  /** Writes a part of a tool result, which may contain neither audio nor cache points. */
   #resultPart(part: ResultPart): JsonObject[] {
     if (part.type === 'audio') throw unsupportedPart(part.path, 'audio parts in results of tools')
-    return part.type === 'text' ? [{ text: part.text }] : this.#bare(part)
+    return part.type === 'text' ? [{ text: part.text }] : this.#withoutPoint(part)
   }
 
-  /** The provider demands that roles alternate: turns of one role become one message. */
+  /** Merges turns of one role into one message, because the provider requires alternating roles. */
   messages(turns: readonly Turn[], points: CachePoints): JsonObject[] {
     const messages: { role: Turn['role']; content: JsonObject[] }[] = []
     for (const [position, { role, blocks }] of turns.entries()) {
       const content = blocks.flatMap((block) => this.block(block))
-      // The provider refuses documents that no text comes with.
+      // The provider rejects documents without a text in the same message.
       const documents = blocks.filter((block) => block.type === 'document')
       if (documents.length > 0 && !content.some(({ text }) => text !== undefined)) {
         content.unshift({ text: documents.map(fileNameOf).join('\n') })
@@ -130,7 +131,7 @@ class ConverseWriter {
   toolConfig(chat: Chat, points: CachePoints): JsonObject | undefined {
     const tools = chat.tools.flatMap((tool) => this.#tool(tool))
     if (tools.length === 0) {
-      // A history with calls needs at least one tool, whatever it is.
+      // The provider requires a tool if the history has tool calls.
       if (!hasToolBlocks(chat)) return undefined
       const inputSchema = { json: { type: 'object' } }
       return { tools: [{ toolSpec: { name: unavailableTool, inputSchema } }] }
@@ -140,35 +141,21 @@ class ConverseWriter {
   }
 
   #tool({ name, description, schema, cache }: Tool): JsonObject[] {
-    const spec = compact({
-      name: this.#labels.name(name),
-      description,
-      inputSchema: { json: schema },
-    })
-    return [{ toolSpec: spec }, ...(cache === true ? this.point() : [])]
+    const inputSchema = { json: schema }
+    const toolSpec = compact({ name: this.#labels.name(name), description, inputSchema })
+    return [{ toolSpec }, ...(cache === true ? this.point() : [])]
   }
 
   #choice(choice: ToolChoice | undefined): JsonObject | undefined {
-    switch (choice?.type) {
-      case 'auto':
-        return { auto: {} }
-      case 'required':
-        return { any: {} }
-      case 'tool':
-        return { tool: { name: this.#labels.name(choice.name) } }
-      default:
-        return undefined
-    }
+    if (choice?.type === 'tool') return { tool: { name: this.#labels.name(choice.name) } }
+    if (choice?.type === 'required') return { any: {} }
+    return choice?.type === 'auto' ? { auto: {} } : undefined
   }
-}
-
-function writeSearchResult({ title, source, texts }: SearchResultBlock): JsonObject {
-  return { searchResult: { title, source, content: texts.map((text) => ({ text })) } }
 }
 
 const statusOf = (isError: boolean): string => (isError ? 'error' : 'success')
 
-/** Families whose models know nothing of the field by which those of vendorC's think. */
+/** Model families that do not support the thinking field of vendor C. */
 const otherFamily =
   /(?:^|[./])(?:ai21|amazon|cohere|deepseek|google|meta|minimax|mistral|moonshot|nvidia|openai|qwen|stability|twelvelabs|writer|zai)\./
 
@@ -180,26 +167,23 @@ function thinkingOf(chat: Chat, maxTokens: number): Thinking {
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** Bytes travel as base64; what is already in that form came from the provider so. */
+/** Converse transfers bytes as base64. Data that is already base64 came from this provider. */
 const base64Of = (data: string): string =>
   base64.test(data) ? data : Buffer.from(data).toString('base64')
 
 function textFormat(output: OutputFormat | undefined): JsonObject | undefined {
   if (output === undefined) return undefined
-  const any = { type: 'object', additionalProperties: true }
-  const {
-    name = 'structured_output',
-    description,
-    schema,
-  } = output.type === 'schema' ? output : { name: undefined, description: undefined, schema: any }
-  const jsonSchema = compact({ schema: JSON.stringify(schema), name, description })
+  const schema = JSON.stringify(schemaOf(output))
+  const { name, description } = output.type === 'schema' ? output : {}
+  const jsonSchema = compact({ schema, name: name ?? 'structured_output', description })
   return { textFormat: { type: 'json_schema', structure: { jsonSchema } } }
 }
 
-const orNothing = (fields: JsonObject): JsonObject | undefined =>
-  Object.keys(fields).length === 0 ? undefined : fields
+/** Returns undefined instead of an empty object or list. */
+const unlessEmpty = <Value extends object>(value: Value): Value | undefined =>
+  Object.keys(value).length === 0 ? undefined : value
 
-/** @throws LlmError 400 for what the provider cannot take. */
+/** @throws LlmError 400 for features that the provider does not have. */
 export function writeConverseRequest(
   chat: Chat,
   options: ConverseOptions,
@@ -211,22 +195,22 @@ export function writeConverseRequest(
   const points = policyPoints(chat, options.caching)
   const maxTokens = chat.maxTokens ?? defaultMaxTokens
   const { field: thinking, turns } = thinkingOf(chat, maxTokens)
-  const samples = thinking === undefined
+  const allowsSampling = thinking === undefined
   const effort = chat.reasoning?.type === 'adaptive' ? chat.reasoning.effort : undefined
   const { guardrail } = options
   return compact({
-    system: orAbsent(writer.system(chat, points)),
+    system: unlessEmpty(writer.system(chat, points)),
     messages: writer.messages(turns, points),
     inferenceConfig: compact({
       maxTokens,
-      temperature: samples ? chat.temperature : undefined,
-      topP: samples ? chat.topP : undefined,
+      temperature: allowsSampling ? chat.temperature : undefined,
+      topP: allowsSampling ? chat.topP : undefined,
       stopSequences: chat.stop,
     }),
     toolConfig: writer.toolConfig(chat, points),
-    additionalModelRequestFields: orNothing(
+    additionalModelRequestFields: unlessEmpty(
       compact({
-        top_k: samples ? chat.topK : undefined,
+        top_k: allowsSampling ? chat.topK : undefined,
         thinking,
         output_config: effort === undefined ? undefined : { effort },
         ...options.additional,
@@ -241,6 +225,3 @@ export function writeConverseRequest(
     requestMetadata: options.requestMetadata,
   })
 }
-
-const orAbsent = (list: readonly JsonObject[]): readonly JsonObject[] | undefined =>
-  list.length === 0 ? undefined : list

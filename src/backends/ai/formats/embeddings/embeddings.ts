@@ -1,4 +1,4 @@
-/** Embeddings: the common form of a request, and what providers without vendorA's format take. */
+/** Embeddings: the common form of requests and answers, and the provider formats other than vendor A's. */
 import {
   booleanAt,
   compact,
@@ -15,19 +15,19 @@ interface EmbeddingsRequest {
   readonly model: string
   readonly texts: readonly string[]
   readonly dimensions?: number
-  /** The client wants vectors as text: SDKs do, where nobody tells them otherwise. */
+  /** True if the client asks for vectors in base64, which is the default of SDKs. */
   readonly isEncoded: boolean
-  /** The body as it came, for fields of single providers. */
+  /** The client's body, for fields that only some providers have. */
   readonly body: JsonObject
 }
 
-export interface Embeddings {
+interface Embeddings {
   readonly vectors: readonly (readonly unknown[])[]
-  /** Undefined where the provider does not say. */
-  readonly tokens?: number
+  /** Number of input tokens; undefined if the provider does not report it. */
+  readonly tokens: number | undefined
 }
 
-/** @throws LlmError 400 where the input is not text. */
+/** @throws LlmError 400 if the input is not text. */
 export function readEmbeddingsRequest(body: JsonObject): EmbeddingsRequest {
   const input = field(body, 'input')
   const texts = typeof input === 'string' ? [input] : input
@@ -37,17 +37,16 @@ export function readEmbeddingsRequest(body: JsonObject): EmbeddingsRequest {
   if (!texts.every((text): text is string => typeof text === 'string')) {
     throw new UnsupportedByProviderError('input: this provider takes texts only, no tokens')
   }
-  const dimensions = numberAt(body, 'dimensions')
   return {
     model: stringAt(body, 'model') ?? '',
     texts,
-    ...(dimensions !== undefined && { dimensions }),
+    dimensions: numberAt(body, 'dimensions'),
     isEncoded: stringAt(body, 'encoding_format') === 'base64',
     body,
   }
 }
 
-/** The answer in vendorA's format; `isEncoded`: vectors as base64 of 32-bit floats, little-endian. */
+/** Writes vendor A's format. If `isEncoded`, vectors are little-endian 32-bit floats in base64. */
 export function writeEmbeddings(
   model: string,
   { vectors, tokens = 0 }: Embeddings,
@@ -65,15 +64,13 @@ export function writeEmbeddings(
   }
 }
 
-const bytesPerFloat = 4
-
 function encoded(vector: readonly unknown[]): string {
-  const bytes = Buffer.alloc(vector.length * bytesPerFloat)
-  for (const [at, value] of vector.entries()) bytes.writeFloatLE(Number(value), at * bytesPerFloat)
+  const bytes = Buffer.alloc(vector.length * 4)
+  for (const [at, value] of vector.entries()) bytes.writeFloatLE(Number(value), at * 4)
   return bytes.toString('base64')
 }
 
-/** `:predict` of vendorE. */
+/** Writes a `:predict` request of vendor E. */
 export function writePredict({ texts, dimensions, body }: EmbeddingsRequest): JsonObject {
   const taskType = stringAt(body, 'task_type') ?? 'RETRIEVAL_QUERY'
   const title = stringAt(body, 'title')
@@ -87,30 +84,26 @@ export function writePredict({ texts, dimensions, body }: EmbeddingsRequest): Js
   })
 }
 
-/** @throws LlmError 502 */
+/** @throws LlmError 502 if the body has no predictions. */
 export function readPredict(body: unknown): Embeddings {
   const predictions = listAt(body, 'predictions').map((one) => objectAt(one, 'embeddings'))
   if (predictions.length === 0) throw new LlmError(502, 'the answer has no predictions')
-  const tokens = predictions.reduce(
-    (sum, one) => sum + (numberAt(objectAt(one, 'statistics'), 'token_count') ?? 0),
-    0,
-  )
+  const counts = predictions.map((one) => numberAt(objectAt(one, 'statistics'), 'token_count') ?? 0)
+  const tokens = counts.reduce((sum, count) => sum + count, 0)
   return { vectors: predictions.map((one) => listAt(one, 'values')), tokens }
 }
 
-/** The header in which a provider counts what an invoked model has read. */
+/** Response header with the number of input tokens of an invoked model. */
 export const invokeTokensHeader = 'x-amzn-bedrock-input-token-count'
 
-/** How a family of models of vendorF takes texts and gives vectors. */
+/** The embeddings format of a model family of vendor F. */
 interface InvokeFamily {
   write(request: EmbeddingsRequest): JsonObject
-  /** `tokens`: from the response header, where the body has none. */
+  /** `tokens` is the number in the response header `invokeTokensHeader`. */
   read(body: unknown, tokens: number | undefined): Embeddings
 }
 
-const counted = (tokens: number | undefined) => (tokens === undefined ? {} : { tokens })
-
-/** @throws LlmError 400 */
+/** Returns the only text of a request. @throws LlmError 400 if there are several. */
 function onlyText({ texts, model }: EmbeddingsRequest): string {
   const [text, ...more] = texts
   if (text === undefined || more.length > 0) {
@@ -130,7 +123,7 @@ const cohere: InvokeFamily = {
   read(body, tokens) {
     const found = field(body, 'embeddings')
     const vectors = Array.isArray(found) ? found : listAt(found, 'float')
-    return { vectors: vectors.filter((one) => Array.isArray(one)), ...counted(tokens) }
+    return { vectors: vectors.filter((one) => Array.isArray(one)), tokens }
   },
 }
 
@@ -145,7 +138,7 @@ const nova: InvokeFamily = {
   }),
   read(body, tokens) {
     const [first] = listAt(body, 'embeddings')
-    return { vectors: [listAt(first, 'embedding')], ...counted(tokens) }
+    return { vectors: [listAt(first, 'embedding')], tokens }
   },
 }
 
@@ -160,7 +153,7 @@ const titan: InvokeFamily = {
   read(body, tokens) {
     const plain = listAt(body, 'embedding')
     const vector = plain.length > 0 ? plain : listAt(objectAt(body, 'embeddingsByType'), 'float')
-    return { vectors: [vector], ...counted(numberAt(body, 'inputTextTokenCount') ?? tokens) }
+    return { vectors: [vector], tokens: numberAt(body, 'inputTextTokenCount') ?? tokens }
   },
 }
 

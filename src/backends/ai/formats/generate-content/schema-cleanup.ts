@@ -1,10 +1,10 @@
 /**
- * JSON Schema -> the subset that vendorD takes: references inlined, `allOf` flattened, lists of types
- * turned into `nullable` or `anyOf`, unknown keywords left out.
+ * Converts a JSON Schema to the subset that vendor D accepts: inlines references, flattens `allOf`,
+ * replaces lists of types by `nullable` or `anyOf`, and drops unknown keywords.
  */
-import { field, isObject, type JsonObject, listAt, stringAt } from '../../json.ts'
+import { field, isObject, type JsonObject, listAt, objectAt, stringAt } from '../../json.ts'
 
-const kept = new Set([
+const keptKeywords = new Set([
   'type',
   'description',
   'title',
@@ -27,7 +27,7 @@ const kept = new Set([
 
 const keptFormats = new Set(['enum', 'date-time'])
 
-/** Deeper schemas are cut off: references may go round in circles. */
+/** Maximum depth of a schema. Deeper schemas are cut off, because references may be circular. */
 const maxDepth = 32
 
 function resolve(schema: JsonObject, root: JsonObject): JsonObject {
@@ -44,32 +44,26 @@ function without(schema: JsonObject, name: string): JsonObject {
   return Object.fromEntries(Object.entries(schema).filter(([key]) => key !== name))
 }
 
-/** Properties and requirements of all parts together. */
+/** Merges the schemas in `allOf`: joins properties and required names, overwrites other keywords. */
 function flatten(schema: JsonObject, root: JsonObject): JsonObject {
   const parts = listAt(schema, 'allOf').filter(isObject)
   if (parts.length === 0) return schema
-  const merged: Record<string, unknown> = { ...without(schema, 'allOf') }
-  for (const part of parts.map((one) => resolve(one, root))) {
-    const both = {
-      ...bothObjects('properties', merged, part),
-      ...bothLists('required', merged, part),
-    }
-    Object.assign(merged, part, both)
+  const own = without(schema, 'allOf')
+  return parts.reduce((merged, part) => join(merged, resolve(part, root)), own)
+}
+
+function join(a: JsonObject, b: JsonObject): JsonObject {
+  const [first, second] = [objectAt(a, 'properties'), objectAt(b, 'properties')]
+  const required = new Set([...listAt(a, 'required'), ...listAt(b, 'required')])
+  return {
+    ...a,
+    ...b,
+    ...(first && second && { properties: { ...first, ...second } }),
+    ...(required.size > 0 && { required: [...required] }),
   }
-  return merged
 }
 
-function bothObjects(name: string, a: JsonObject, b: JsonObject): JsonObject {
-  const [first, second] = [field(a, name), field(b, name)]
-  return isObject(first) && isObject(second) ? { [name]: { ...first, ...second } } : {}
-}
-
-function bothLists(name: string, a: JsonObject, b: JsonObject): JsonObject {
-  const all = [...listAt(a, name), ...listAt(b, name)]
-  return all.length === 0 ? {} : { [name]: [...new Set(all)] }
-}
-
-/** `type: [a, "null"]` -> nullable; several types -> anyOf. */
+/** Replaces `type: [a, "null"]` by `nullable`, and several types by `anyOf`. */
 function singleType(schema: JsonObject): JsonObject {
   const types = field(schema, 'type')
   if (!Array.isArray(types)) return schema
@@ -80,7 +74,7 @@ function singleType(schema: JsonObject): JsonObject {
   return { ...rest, anyOf: real.map((type) => ({ type })), ...nullable }
 }
 
-/** The vendor wants types; other readers of schemas infer those that the rest of one implies. */
+/** Adds omitted types, which the vendor requires, if they follow from other keywords. */
 function typed(schema: JsonObject): JsonObject {
   const { oneOf, const: only, ...rest } = schema
   if (oneOf !== undefined && rest.anyOf === undefined) return typed({ ...rest, anyOf: oneOf })
@@ -98,10 +92,10 @@ function clean(value: unknown, root: JsonObject, depth: number): JsonObject {
   const type = stringAt(schema, 'type')
   const result: Record<string, unknown> = {}
   for (const [key, part] of Object.entries(schema)) {
-    if (!kept.has(key)) continue
+    if (!keptKeywords.has(key)) continue
     if (key === 'enum' && type !== 'string') continue
     if (key === 'format' && !keptFormats.has(String(part))) continue
-    // Some models refuse an object whose properties are said to be none.
+    // Some models reject an object with empty `properties`.
     if (key === 'properties' && isObject(part) && Object.keys(part).length === 0) continue
     result[key] = cleanPart(key, part, root, depth + 1)
   }

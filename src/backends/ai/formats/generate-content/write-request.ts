@@ -1,4 +1,4 @@
-/** The common form -> a native request of vendorD. The model stands in the path, not here. */
+/** Converts the common form to a native request of vendor D, which has the model in its path. */
 import {
   type Block,
   type Chat,
@@ -12,11 +12,11 @@ import {
   type WebSearch,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
+import { unsupportedPart } from '../../llm-error.ts'
 import { argumentsObject } from '../arguments.ts'
 import { searchResultAsText } from '../media.ts'
 import { bareId, signatureOf, standInSignature } from '../thought-signature.ts'
 import type { ToolLabels } from '../tool-labels.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
 import { cleanSchema } from './schema-cleanup.ts'
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -28,7 +28,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   pdf: 'application/pdf',
 }
 
-/** @throws LlmError 400 for a place that the provider cannot read from. */
+/** @throws LlmError 400 for a URL that the provider cannot read from. */
 function mediaPart({ source, path }: ImageBlock | DocumentBlock): JsonObject {
   if (source.type === 'data') {
     const mimeType = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType
@@ -63,10 +63,7 @@ function partsOf(block: Block): JsonObject[] {
 
 const isText = ({ text }: JsonObject): boolean => text !== undefined
 
-/**
- * Models of these generations refuse calls in a conversation that are not signed, and take results of
- * tools that are more than text.
- */
+/** Matches models that reject unsigned calls in the history, and accept media in tool results. */
 const thirdGeneration = /gemini-(?:[3-9]|\d\d|[a-z-]*latest)/
 
 interface Content {
@@ -74,11 +71,11 @@ interface Content {
   readonly parts: JsonObject[]
 }
 
-/** Writes turns; remembers the names of calls, because results name the function and not the call. */
+/** Writes turns. Keeps the names of calls by id, because a result in this format has the name, not the id. */
 class Contents {
   readonly #contents: Content[] = []
   readonly #names = new Map<string, string>()
-  /** Ids of the last calls, in their order. */
+  /** Ids of the calls in the last assistant turn with calls, in order. */
   #lastCalls: string[] = []
   readonly #labels: ToolLabels
   readonly #isThirdGeneration: boolean
@@ -93,29 +90,26 @@ class Contents {
       const calls = blocks.filter((block) => block.type === 'tool-call')
       for (const { id, name } of calls) this.#names.set(id, name)
       if (calls.length > 0) this.#lastCalls = calls.map(({ id }) => id)
-      const [first] = calls
-      this.#append(
-        'model',
-        blocks.flatMap((block) =>
-          block.type === 'tool-call' ? [this.#call(block, block === first)] : partsOf(block),
-        ),
+      const parts = blocks.flatMap((block) =>
+        block.type === 'tool-call' ? [this.#call(block, block === calls[0])] : partsOf(block),
       )
+      this.#append('model', parts)
       return
     }
     const results = blocks.filter((block) => block.type === 'tool-result')
     if (results.length > 0) this.#results(results)
-    const others = blocks.flatMap(partsOf)
-    if (others.length > 0 || results.length === 0) {
-      this.#append('user', others.length === 0 ? [{ text: ' ' }] : others)
+    const otherParts = blocks.flatMap(partsOf)
+    if (otherParts.length > 0 || results.length === 0) {
+      this.#append('user', otherParts.length === 0 ? [{ text: ' ' }] : otherParts)
     }
   }
 
-  /** Only the first one of parallel calls is signed. */
+  /** Writes a call. Only the first one of parallel calls needs a signature. */
   #call({ id, name, input }: ToolCallBlock, isFirst: boolean): JsonObject {
-    const standIn = isFirst && this.#isThirdGeneration ? standInSignature : undefined
+    const fallbackSignature = isFirst && this.#isThirdGeneration ? standInSignature : undefined
     return compact({
       functionCall: { name: this.#labels.name(name), args: argumentsObject(input) },
-      thoughtSignature: signatureOf(id) ?? standIn,
+      thoughtSignature: signatureOf(id) ?? fallbackSignature,
     })
   }
 
@@ -125,14 +119,14 @@ class Contents {
       return at < 0 ? this.#lastCalls.length : at
     }
     const sorted = [...results].sort((a, b) => position(a) - position(b))
-    const more: JsonObject[] = []
-    const parts = sorted.map((result) => this.#result(result, more))
+    const mediaAfterResults: JsonObject[] = []
+    const parts = sorted.map((result) => this.#result(result, mediaAfterResults))
     this.#append('function', parts)
-    this.#append('user', more)
+    this.#append('user', mediaAfterResults)
   }
 
-  /** `more` collects the parts that older models accept only beside a result, not inside it. */
-  #result({ id, content, isError }: ToolResultBlock, more: JsonObject[]): JsonObject {
+  /** `mediaAfterResults` collects media that older models accept only after the results, not inside them. */
+  #result({ id, content, isError }: ToolResultBlock, mediaAfterResults: JsonObject[]): JsonObject {
     const name = this.#labels.name(this.#names.get(id) ?? bareId(id))
     const all = content.flatMap(partsOf)
     const text = all.flatMap((part) => (isText(part) ? [part.text] : [])).join('\n')
@@ -140,11 +134,11 @@ class Contents {
     const media = all.filter((part) => !isText(part))
     if (media.length === 0) return { functionResponse: { name, response } }
     if (this.#isThirdGeneration) return { functionResponse: { name, response, parts: media } }
-    more.push({ text: `Content of the result of ${name}:` }, ...media)
+    mediaAfterResults.push({ text: `Content of the result of ${name}:` }, ...media)
     return { functionResponse: { name, response } }
   }
 
-  /** Adjacent contents of one role become one; results stay by themselves. */
+  /** Merges adjacent contents of one role; results have their own role here, so they stay separate. */
   #append(role: Content['role'], parts: JsonObject[]): void {
     const last = this.#contents.at(-1)
     if (last?.role === role) last.parts.push(...parts)
@@ -164,10 +158,9 @@ const modes = { auto: 'AUTO', required: 'ANY', none: 'NONE', tool: 'ANY' } as co
 
 function toolConfig({ toolChoice }: Chat, labels: ToolLabels): JsonObject | undefined {
   if (toolChoice === undefined) return undefined
-  const allowedFunctionNames =
-    toolChoice.type === 'tool' ? [labels.name(toolChoice.name)] : undefined
-  const mode = modes[toolChoice.type]
-  return { functionCallingConfig: compact({ mode, allowedFunctionNames }) }
+  const names = toolChoice.type === 'tool' ? [labels.name(toolChoice.name)] : undefined
+  const config = compact({ mode: modes[toolChoice.type], allowedFunctionNames: names })
+  return { functionCallingConfig: config }
 }
 
 function tools({ tools: all, webSearch }: Chat, labels: ToolLabels): JsonObject[] | undefined {
@@ -179,7 +172,7 @@ function tools({ tools: all, webSearch }: Chat, labels: ToolLabels): JsonObject[
   return [{ functionDeclarations }, ...search]
 }
 
-/** The vendor's search cannot be held to some domains. */
+/** Rejects searches that are limited to domains, because the vendor's search has no such limit. */
 function writeWebSearch({ path, allowedDomains, blockedDomains }: WebSearch): JsonObject {
   if (allowedDomains !== undefined || blockedDomains !== undefined) {
     throw unsupportedPart(path, 'web searches of some domains only')
@@ -187,19 +180,16 @@ function writeWebSearch({ path, allowedDomains, blockedDomains }: WebSearch): Js
   return { googleSearch: {} }
 }
 
-const levels: Readonly<Record<string, string>> = { xhigh: 'high', max: 'high' }
+const levelByEffort: Readonly<Record<string, string>> = { xhigh: 'high', max: 'high' }
 
 function thinkingConfig(reasoning: Reasoning | undefined, model: string): JsonObject | undefined {
   if (reasoning === undefined) return undefined
   if (reasoning.type === 'off') return { thinkingBudget: 0 }
   const effort = 'effort' in reasoning ? reasoning.effort : undefined
   if (model.includes('gemini-3') && effort !== undefined) {
-    return { thinkingLevel: levels[effort] ?? effort, includeThoughts: true }
+    return { thinkingLevel: levelByEffort[effort] ?? effort, includeThoughts: true }
   }
-  const budget = thinkingBudget(reasoning)
-  return budget === undefined
-    ? { includeThoughts: true }
-    : { thinkingBudget: budget, includeThoughts: true }
+  return compact({ thinkingBudget: thinkingBudget(reasoning), includeThoughts: true })
 }
 
 function generationConfig(chat: Chat): JsonObject {
@@ -212,7 +202,7 @@ function generationConfig(chat: Chat): JsonObject {
     presencePenalty: chat.presencePenalty,
     maxOutputTokens: chat.maxTokens,
     stopSequences: chat.stop,
-    // Of a stream the first one is told: nobody is to pay for others.
+    // Only the first candidate of a stream is read, so further ones would be paid for but not used.
     candidateCount: chat.stream ? undefined : chat.choices,
     seed: chat.seed,
     responseMimeType: output === undefined ? undefined : 'application/json',
@@ -222,21 +212,21 @@ function generationConfig(chat: Chat): JsonObject {
   })
 }
 
-/** @throws LlmError 400 for what the provider cannot take. */
+/** @throws LlmError 400 for features that the provider does not have. */
 export function writeGenerateContentRequest(chat: Chat, labels: ToolLabels): JsonObject {
   const contents = new Contents(chat.model, labels)
   for (const turn of chat.turns) contents.add(turn)
   const system = chat.system.map(({ text }) => text).join('\n')
   const config = generationConfig(chat)
-  const own = chat.generateContent ?? {}
-  // What is cached has them already, and the vendor refuses them beside it.
-  const isCached = own.cachedContent !== undefined
+  const vendorFields = chat.generateContent ?? {}
+  // The cached content already has these fields, and the vendor rejects requests that repeat them.
+  const isCached = vendorFields.cachedContent !== undefined
   return compact({
     contents: contents.all(),
     systemInstruction: system === '' || isCached ? undefined : { parts: [{ text: system }] },
     tools: isCached ? undefined : tools(chat, labels),
     toolConfig: chat.tools.length === 0 || isCached ? undefined : toolConfig(chat, labels),
     generationConfig: Object.keys(config).length === 0 ? undefined : config,
-    ...own,
+    ...vendorFields,
   })
 }

@@ -1,4 +1,4 @@
-/** The system texts and messages of a request in the messages format -> the common form. */
+/** Converts the system texts and messages of a request in the messages format to the common form. */
 import type {
   Block,
   Chat,
@@ -11,21 +11,17 @@ import type {
   Turn,
 } from '../../chat.ts'
 import { booleanAt, field, listAt, needList, objectAt, stringAt } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
+import { LlmError, unsupportedPart } from '../../llm-error.ts'
 
-/** `cache_control` on a block, in the common form. */
-export function cacheOf(block: unknown): { cache: true } | Record<never, never> {
-  return field(block, 'cache_control') == null ? {} : { cache: true }
-}
+/** Returns true if a block or tool has `cache_control`, otherwise undefined. */
+export const cacheOf = (block: unknown): true | undefined =>
+  field(block, 'cache_control') == null ? undefined : true
 
-type Read<OneBlock> = (block: unknown, path: string) => readonly OneBlock[]
-
-/** A content: a text, or blocks. */
+/** Reads the content of a message: a string or a list of blocks. `read` reads blocks other than text. */
 function readContent<OneBlock>(
   content: unknown,
   path: string,
-  read: Read<OneBlock>,
+  read: (block: unknown, path: string) => readonly OneBlock[],
 ): (OneBlock | TextBlock)[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
   if (!Array.isArray(content)) return []
@@ -36,7 +32,7 @@ function readContent<OneBlock>(
 
 function textBlock(block: unknown): TextBlock[] {
   const text = stringAt(block, 'text')
-  return text === undefined ? [] : [{ type: 'text', text, ...cacheOf(block) }]
+  return text === undefined ? [] : [{ type: 'text', text, cache: cacheOf(block) }]
 }
 
 function refuseBlock(block: unknown, path: string): never {
@@ -61,10 +57,10 @@ function sourceOf(block: unknown, path: string): MediaSource {
 }
 
 function imageBlock(block: unknown, path: string): ImageBlock {
-  return { type: 'image', source: sourceOf(block, path), path, ...cacheOf(block) }
+  return { type: 'image', source: sourceOf(block, path), path, cache: cacheOf(block) }
 }
 
-/** A document that is made of blocks becomes these blocks, its title and context in front of them. */
+/** Reads a document. One that consists of blocks becomes a text with title and context, then the blocks. */
 function documentBlocks(block: unknown, path: string): (TextBlock | ImageBlock | DocumentBlock)[] {
   const name = stringAt(block, 'title')
   const context = stringAt(block, 'context')
@@ -74,8 +70,8 @@ function documentBlocks(block: unknown, path: string): (TextBlock | ImageBlock |
     const head = about.length === 0 ? [] : [{ type: 'text' as const, text: about.join('\n') }]
     return [...head, ...readContent(parts, `${path}.source.content`, contentPart)]
   }
-  const told = { ...(name !== undefined && { name }), ...(context !== undefined && { context }) }
-  return [{ type: 'document', source: sourceOf(block, path), path, ...told, ...cacheOf(block) }]
+  const source = sourceOf(block, path)
+  return [{ type: 'document', source, path, name, context, cache: cacheOf(block) }]
 }
 
 function contentPart(block: unknown, path: string): ImageBlock[] {
@@ -86,7 +82,7 @@ function searchResult(block: unknown, path: string): SearchResultBlock {
   const texts = textBlocks(field(block, 'content'), `${path}.content`).map(({ text }) => text)
   const title = stringAt(block, 'title') ?? ''
   const source = stringAt(block, 'source') ?? ''
-  return { type: 'search-result', title, source, texts, ...cacheOf(block) }
+  return { type: 'search-result', title, source, texts, cache: cacheOf(block) }
 }
 
 function resultPart(block: unknown, path: string): ResultPart[] {
@@ -103,13 +99,12 @@ function resultPart(block: unknown, path: string): ResultPart[] {
 }
 
 function toolResult(block: unknown, path: string): Block {
-  const isError = booleanAt(block, 'is_error')
   return {
     type: 'tool-result',
     id: stringAt(block, 'tool_use_id') ?? '',
     content: readContent(field(block, 'content'), `${path}.content`, resultPart),
-    ...(isError !== undefined && { isError }),
-    ...cacheOf(block),
+    isError: booleanAt(block, 'is_error'),
+    cache: cacheOf(block),
   }
 }
 
@@ -117,16 +112,11 @@ function toolCall(block: unknown, path: string): Block {
   const name = stringAt(block, 'name')
   if (name === undefined) throw new LlmError(400, `${path}.name must be a string`)
   const id = stringAt(block, 'id') ?? ''
-  return { type: 'tool-call', id, name, input: field(block, 'input') ?? {}, ...cacheOf(block) }
+  const input = field(block, 'input') ?? {}
+  return { type: 'tool-call', id, name, input, cache: cacheOf(block) }
 }
 
-function thinkingBlock(block: unknown): Block {
-  const signature = stringAt(block, 'signature')
-  const text = stringAt(block, 'thinking') ?? ''
-  return { type: 'thinking', text, ...(signature !== undefined && { signature }) }
-}
-
-/** What the provider's search has found can be read by that provider only, but for its names. */
+/** Reduces search results to titles and URLs: only the provider that searched can read their content. */
 function foundPages(block: unknown): TextBlock[] {
   const pages = listAt(block, 'content').map(
     (page) => `${stringAt(page, 'title') ?? ''} ${stringAt(page, 'url') ?? ''}`,
@@ -142,13 +132,19 @@ function readBlock(block: unknown, path: string): readonly Block[] {
     case 'tool_result':
       return [toolResult(block, path)]
     case 'thinking':
-      return [thinkingBlock(block)]
+      return [
+        {
+          type: 'thinking',
+          text: stringAt(block, 'thinking') ?? '',
+          signature: stringAt(block, 'signature'),
+        },
+      ]
     case 'redacted_thinking': {
       const data = stringAt(block, 'data')
       return data === undefined ? [] : [{ type: 'redacted-thinking', data }]
     }
     case 'server_tool_use':
-      // Its result follows, or says nothing.
+      // A search call is dropped, because its result follows in another block.
       return stringAt(block, 'name') === 'web_search' ? [] : refuseBlock(block, path)
     case 'web_search_tool_result':
       return foundPages(block)
@@ -157,7 +153,7 @@ function readBlock(block: unknown, path: string): readonly Block[] {
   }
 }
 
-/** @throws LlmError 400 for what has no counterpart elsewhere. */
+/** @throws LlmError 400 for blocks that only the messages format has. */
 export function readMessages(body: unknown): Pick<Chat, 'system' | 'turns'> {
   const system = textBlocks(field(body, 'system'), 'system')
   const turns: Turn[] = []

@@ -1,85 +1,39 @@
-/** A request in the messages format -> the common form. */
-import {
-  type Chat,
-  type Effort,
-  isEffort,
-  type OutputFormat,
-  type Reasoning,
-  type ScalarFields,
-  type Tool,
-  type ToolChoice,
-} from '../../chat.ts'
-import {
-  booleanAt,
-  field,
-  type JsonObject,
-  listAt,
-  numberAt,
-  objectAt,
-  stringAt,
-} from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
-import {
-  functionTool,
-  isWebSearch,
-  readWebSearch,
-  type ToolSettings,
-} from '../client-tool-settings.ts'
-import { readGenerateContentFields } from '../generate-content/own-fields.ts'
-import { given } from '../given.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
+/** Converts a request in the messages format to the common form. */
+import { type Chat, isEffort, type OutputFormat, type Reasoning, type Tool } from '../../chat.ts'
+import { booleanAt, field, listAt, numberAt, objectAt, stringAt } from '../../json.ts'
+import { LlmError, unsupportedPart } from '../../llm-error.ts'
+import { functionTool, readGenerateContentFields, readTools } from '../client-settings.ts'
 import { cacheOf, readMessages } from './read-messages.ts'
 
-/** Tools that the provider itself would run have types of their own; each provider has others. */
+/** Reads a tool of the client. Tools that a provider runs itself have other types and are rejected. */
 function readTool(tool: unknown, path: string): Tool {
   const name = stringAt(tool, 'name')
   const type = stringAt(tool, 'type') ?? 'custom'
   if (type !== 'custom') throw unsupportedPart(path, `tools of type ${type}`)
   if (name === undefined) throw new LlmError(400, `${path}.name must be a string`)
-  return { ...functionTool(name, tool, field(tool, 'input_schema')), ...cacheOf(tool) }
+  return { ...functionTool(name, tool, field(tool, 'input_schema')), cache: cacheOf(tool) }
 }
 
-function readTools(body: unknown): ToolSettings {
-  const tools: Tool[] = []
-  let webSearch: ToolSettings['webSearch']
-  for (const [at, tool] of listAt(body, 'tools').entries()) {
-    if (isWebSearch(tool)) webSearch = readWebSearch(tool, `tools[${at}]`)
-    else tools.push(readTool(tool, `tools[${at}]`))
-  }
-  if (listAt(body, 'mcp_servers').length > 0) {
-    throw unsupportedPart('mcp_servers', 'servers that the provider calls')
-  }
-  const toolChoice = readToolChoice(objectAt(body, 'tool_choice'))
-  return { tools, ...(webSearch && { webSearch }), ...(toolChoice && { toolChoice }) }
-}
+const choiceTypes = { auto: 'auto', any: 'required', none: 'none' } as const
 
-function readToolChoice(choice: JsonObject | undefined): ToolChoice | undefined {
+function readToolChoice(choice: unknown): Chat['toolChoice'] {
   if (choice === undefined) return undefined
   const name = stringAt(choice, 'name')
-  switch (stringAt(choice, 'type')) {
-    case 'auto':
-      return { type: 'auto' }
-    case 'any':
-      return { type: 'required' }
-    case 'none':
-      return { type: 'none' }
-    case 'tool':
-      if (name === undefined) throw new LlmError(400, 'tool_choice.name must be a string')
-      return { type: 'tool', name }
-    default:
-      throw unsupportedPart('tool_choice', 'choices of this form')
-  }
+  const type = stringAt(choice, 'type')
+  if (type === 'auto' || type === 'any' || type === 'none') return { type: choiceTypes[type] }
+  if (type !== 'tool') throw unsupportedPart('tool_choice', 'choices of this form')
+  if (name === undefined) throw new LlmError(400, 'tool_choice.name must be a string')
+  return { type: 'tool', name }
 }
 
 function readReasoning(body: unknown): Reasoning | undefined {
   const thinking = objectAt(body, 'thinking')
   const effort = field(objectAt(body, 'output_config'), 'effort')
-  const known: { effort?: Effort } = isEffort(effort) ? { effort } : {}
   switch (stringAt(thinking, 'type')) {
     case 'enabled':
       return { type: 'budget', tokens: numberAt(thinking, 'budget_tokens') ?? 0 }
     case 'adaptive':
-      return { type: 'adaptive', ...known }
+      return { type: 'adaptive', effort: isEffort(effort) ? effort : undefined }
     case 'disabled':
       return { type: 'off' }
     default:
@@ -94,35 +48,31 @@ function readOutput(body: unknown): OutputFormat | undefined {
   return { type: 'schema', schema: field(format, 'schema') ?? {} }
 }
 
-function readStop(body: unknown): readonly string[] | undefined {
-  const stop = listAt(body, 'stop_sequences').filter((one) => typeof one === 'string')
-  return stop.length === 0 ? undefined : stop
-}
-
-/** @throws LlmError 400 where the body is no such request. */
+/** @throws LlmError 400 if the body is not a request in the messages format. */
 export function readMessagesRequest(body: unknown): Chat {
+  const messages = readMessages(body)
+  const tools = readTools(body, readTool)
+  if (listAt(body, 'mcp_servers').length > 0) {
+    throw unsupportedPart('mcp_servers', 'servers that the provider calls')
+  }
   const choice = objectAt(body, 'tool_choice')
   const isSerial = booleanAt(choice, 'disable_parallel_tool_use')
+  const stop = listAt(body, 'stop_sequences').filter((one) => typeof one === 'string')
   return {
     model: stringAt(body, 'model') ?? '',
-    ...readMessages(body),
-    ...readTools(body),
+    ...messages,
+    ...tools,
+    toolChoice: readToolChoice(choice),
     stream: booleanAt(body, 'stream') ?? false,
-    ...given<ScalarFields>({
-      parallelTools: isSerial === undefined ? undefined : !isSerial,
-      maxTokens: numberAt(body, 'max_tokens'),
-      temperature: numberAt(body, 'temperature'),
-      topP: numberAt(body, 'top_p'),
-      topK: numberAt(body, 'top_k'),
-      stop: readStop(body),
-      seed: undefined,
-      frequencyPenalty: undefined,
-      presencePenalty: undefined,
-      choices: undefined,
-      reasoning: readReasoning(body),
-      output: readOutput(body),
-      user: stringAt(objectAt(body, 'metadata'), 'user_id'),
-      generateContent: readGenerateContentFields(body),
-    }),
+    parallelTools: isSerial === undefined ? undefined : !isSerial,
+    maxTokens: numberAt(body, 'max_tokens'),
+    temperature: numberAt(body, 'temperature'),
+    topP: numberAt(body, 'top_p'),
+    topK: numberAt(body, 'top_k'),
+    stop: stop.length === 0 ? undefined : stop,
+    reasoning: readReasoning(body),
+    output: readOutput(body),
+    user: stringAt(objectAt(body, 'metadata'), 'user_id'),
+    generateContent: readGenerateContentFields(body),
   }
 }

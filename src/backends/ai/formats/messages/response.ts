@@ -2,23 +2,19 @@
 import type { Answer, ProviderError, StopReason } from '../../chat.ts'
 import { field, isObject, type JsonObject, objectAt, parseJson, stringAt } from '../../json.ts'
 import { LlmError } from '../../llm-error.ts'
-import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
+import { readMessagesUsage, writeMessagesUsage } from '../usage.ts'
 
-export function readStopReason(reason: string | undefined): StopReason {
-  switch (reason) {
-    case 'max_tokens':
-    case 'model_context_window_exceeded':
-      return 'length'
-    case 'tool_use':
-      return 'tool'
-    case 'refusal':
-      return 'filter'
-    default:
-      return 'end'
-  }
-}
+const readReasons = new Map<string | undefined, StopReason>([
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['tool_use', 'tool'],
+  ['refusal', 'filter'],
+])
 
-const stopReasons = {
+export const readStopReason = (reason: string | undefined): StopReason =>
+  readReasons.get(reason) ?? 'end'
+
+const writtenReasons = {
   end: 'end_turn',
   length: 'max_tokens',
   tool: 'tool_use',
@@ -26,53 +22,42 @@ const stopReasons = {
 } as const satisfies Record<StopReason, string>
 
 export function writeStopReason(reason: StopReason, stopSequence?: string): string {
-  return reason === 'end' && stopSequence !== undefined ? 'stop_sequence' : stopReasons[reason]
+  return reason === 'end' && stopSequence !== undefined ? 'stop_sequence' : writtenReasons[reason]
 }
 
 function readBlock(block: unknown): Answer['blocks'] {
   const text = stringAt(block, 'text')
   const thinking = stringAt(block, 'thinking')
+  const signature = stringAt(block, 'signature') || undefined
+  const data = stringAt(block, 'data')
+  const id = stringAt(block, 'id') ?? ''
   const name = stringAt(block, 'name')
+  const input = field(block, 'input') ?? {}
   switch (stringAt(block, 'type')) {
     case 'text':
       return text === undefined ? [] : [{ type: 'text', text }]
     case 'tool_use':
-      if (name === undefined) return []
-      return [
-        {
-          type: 'tool-call',
-          id: stringAt(block, 'id') ?? '',
-          name,
-          input: field(block, 'input') ?? {},
-        },
-      ]
-    case 'thinking': {
-      const signature = stringAt(block, 'signature')
-      if (thinking === undefined) return []
-      return [{ type: 'thinking', text: thinking, ...(signature && { signature }) }]
-    }
-    case 'redacted_thinking': {
-      const data = stringAt(block, 'data')
+      return name === undefined ? [] : [{ type: 'tool-call', id, name, input }]
+    case 'thinking':
+      return thinking === undefined ? [] : [{ type: 'thinking', text: thinking, signature }]
+    case 'redacted_thinking':
       return data === undefined ? [] : [{ type: 'redacted-thinking', data }]
-    }
     default:
       return []
   }
 }
 
-/** @throws LlmError 502 where it is no message. */
+/** @throws LlmError 502 if the body has no content. */
 export function readMessage(body: unknown): Answer {
   const content = field(body, 'content')
   if (!Array.isArray(content)) throw new LlmError(502, 'the answer has no content')
-  const usage = readMessagesUsage(field(body, 'usage'))
-  const stopSequence = stringAt(body, 'stop_sequence')
   return {
     id: stringAt(body, 'id') ?? '',
     model: stringAt(body, 'model') ?? '',
     blocks: content.flatMap(readBlock),
     stop: readStopReason(stringAt(body, 'stop_reason')),
-    ...(stopSequence !== undefined && { stopSequence }),
-    ...(usage !== undefined && { usage }),
+    stopSequence: stringAt(body, 'stop_sequence'),
+    usage: readMessagesUsage(field(body, 'usage')),
   }
 }
 
@@ -93,10 +78,9 @@ function writeBlock(block: Answer['blocks'][number]): JsonObject {
   }
 }
 
-/** Messages have no place for what a model draws: an error is better than an answer without it. */
-export function imageAnswer(): LlmError {
-  return new LlmError(502, 'the answer holds an image, which the Messages format cannot carry')
-}
+/** The messages format has no field for images, and an answer without its image would be wrong. */
+export const imageAnswer = (): LlmError =>
+  new LlmError(502, 'the answer holds an image, which the Messages format cannot carry')
 
 export function writeMessage({ id, model, blocks, stop, stopSequence, usage }: Answer): JsonObject {
   return {
@@ -113,14 +97,13 @@ export function writeMessage({ id, model, blocks, stop, stopSequence, usage }: A
 
 export function readMessagesError(status: number, text: string): ProviderError {
   const body = parseJson(text)
-  const told = objectAt(body, 'error')
-  const kind = stringAt(told, 'type')
+  const error = objectAt(body, 'error')
   const message =
-    stringAt(told, 'message') ?? stringAt(body, 'error') ?? stringAt(body, 'message') ?? text
-  return { status, message, ...(kind !== undefined && { kind }) }
+    stringAt(error, 'message') ?? stringAt(body, 'error') ?? stringAt(body, 'message') ?? text
+  return { status, message, kind: stringAt(error, 'type') }
 }
 
-const kindsByStatus: Readonly<Record<number, string>> = {
+const errorTypeByStatus: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
   403: 'permission_error',
@@ -131,6 +114,6 @@ const kindsByStatus: Readonly<Record<number, string>> = {
 }
 
 export function writeMessagesError({ status, kind, message }: ProviderError): JsonObject {
-  const type = kind ?? kindsByStatus[status] ?? 'api_error'
+  const type = kind ?? errorTypeByStatus[status] ?? 'api_error'
   return { type: 'error', error: { type, message } }
 }

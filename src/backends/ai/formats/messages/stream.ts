@@ -8,9 +8,8 @@ import {
   type StreamEvent,
   type Usage,
 } from '../../chat.ts'
-import { field, type JsonObject, numberAt, objectAt, parseJson, stringAt } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
-import { laterCounts } from '../usage-counts.ts'
+import { field, type JsonObject, needEvent, numberAt, objectAt, stringAt } from '../../json.ts'
+import { laterCounts, readMessagesUsage, writeMessagesUsage } from '../usage.ts'
 import {
   imageAnswer,
   readMessagesError,
@@ -18,40 +17,42 @@ import {
   writeMessagesError,
   writeStopReason,
 } from './response.ts'
-import { readMessagesUsage, writeMessagesUsage } from './usage.ts'
 
 export class MessagesReader implements AnswerReader {
-  /** The counts of the first event, overridden by those of later ones. */
+  /** The latest usage counts of the provider. */
   #usage: JsonObject = {}
   #hasStopped = false
   #isEnded = false
-  /** Index of a block of the provider's own tools, which are no concern of clients. */
-  #unread: number | undefined
+  /** Index of the open block of a tool that the provider runs; it is not sent to clients. */
+  #skipped: number | undefined
 
   read({ data }: StreamEvent): readonly AnswerEvent[] {
-    const event = parseJson(data)
-    if (event === undefined) throw new LlmError(502, 'an event of the answer is not JSON')
+    const event = needEvent(data)
     const index = numberAt(event, 'index') ?? 0
     switch (stringAt(event, 'type')) {
       case 'message_start':
         return this.#start(objectAt(event, 'message'))
-      case 'content_block_start':
-        return this.#startBlock(index, objectAt(event, 'content_block'))
+      case 'content_block_start': {
+        const block = objectAt(event, 'content_block')
+        this.#skipped = isServerTool(block) ? index : undefined
+        return startOfBlock(index, block)
+      }
       case 'content_block_delta':
-        return index === this.#unread ? [] : deltaOfBlock(index, objectAt(event, 'delta'))
+        return index === this.#skipped ? [] : deltaOfBlock(index, objectAt(event, 'delta'))
       case 'content_block_stop':
-        return index === this.#unread ? [] : [{ type: 'block-stop', index }]
+        return index === this.#skipped ? [] : [{ type: 'block-stop', index }]
       case 'message_delta':
         return this.#delta(event)
       case 'message_stop':
-        return this.#end()
+        if (this.#isEnded) return []
+        this.#isEnded = true
+        return [{ type: 'end' }]
       case 'error':
         return [{ type: 'error', error: readMessagesError(502, data) }]
-      default: {
-        // What stands before a provider may answer in words of its own.
-        const isError = field(event, 'error') != null
-        return isError ? [{ type: 'error', error: readMessagesError(502, data) }] : []
-      }
+      default:
+        // A proxy in front of the provider may use another error format.
+        if (field(event, 'error') == null) return []
+        return [{ type: 'error', error: readMessagesError(502, data) }]
     }
   }
 
@@ -59,34 +60,21 @@ export class MessagesReader implements AnswerReader {
     return []
   }
 
-  #startBlock(index: number, block: JsonObject | undefined): readonly AnswerEvent[] {
-    this.#unread = isServerTool(block) ? index : undefined
-    return startOfBlock(index, block)
-  }
-
-  #end(): readonly AnswerEvent[] {
-    if (this.#isEnded) return []
-    this.#isEnded = true
-    return [{ type: 'end' }]
-  }
-
   #start(message: unknown): readonly AnswerEvent[] {
     this.#usage = objectAt(message, 'usage') ?? {}
-    const usage = readMessagesUsage(this.#usage)
     const id = stringAt(message, 'id') ?? ''
     const model = stringAt(message, 'model') ?? ''
-    return [{ type: 'start', id, model, ...(usage !== undefined && { usage }) }]
+    return [{ type: 'start', id, model, usage: readMessagesUsage(this.#usage) }]
   }
 
   #delta(event: unknown): readonly AnswerEvent[] {
     const delta = objectAt(event, 'delta')
-    const told = stringAt(delta, 'stop_reason')
+    const reason = stringAt(delta, 'stop_reason')
     const stopSequence = stringAt(delta, 'stop_sequence')
     const events: AnswerEvent[] = []
-    if (told !== undefined && !this.#hasStopped) {
+    if (reason !== undefined && !this.#hasStopped) {
       this.#hasStopped = true
-      const reason = readStopReason(told)
-      events.push({ type: 'stop', reason, ...(stopSequence !== undefined && { stopSequence }) })
+      events.push({ type: 'stop', reason: readStopReason(reason), stopSequence })
     }
     this.#usage = laterCounts(this.#usage, objectAt(event, 'usage'))
     const usage = readMessagesUsage(this.#usage)
@@ -134,28 +122,25 @@ function deltaOfBlock(index: number, delta: unknown): readonly AnswerEvent[] {
   }
 }
 
-type BlockKind = 'text' | 'thinking' | 'redacted' | 'tool'
-
-/** A block that the client has seen the start of, and not yet the end. */
+/** A block that has started for the client and has not ended. */
 interface OpenBlock {
-  /** Dense index, as the client counts. */
+  /** Index of the block for the client, counted without gaps. */
   readonly index: number
-  readonly kind: BlockKind
+  readonly type: unknown
 }
 
 /**
- * Starts a message, and opens and closes blocks around their pieces. The stop reason and the usage are
- * written when the provider has finished: providers that count as they go report the last usage
- * together with the stop reason, or after it.
+ * Writes a message, and opens and closes blocks around their pieces. The stop reason and the usage are
+ * written at the end, because some providers report the final usage only after the stop reason.
  */
 export class MessagesWriter implements AnswerWriter {
-  /** By the index of the common form. */
+  /** Open blocks, by their index in the common form. */
   readonly #open = new Map<number, OpenBlock>()
   #next = 0
   #isStarted = false
-  #stop: { readonly reason: string; readonly sequence: string | null } | undefined
+  #stop: JsonObject = { stop_reason: 'end_turn', stop_sequence: null }
   #usage: Usage | undefined
-  /** The client has not seen this usage. */
+  /** True if the client does not have the current usage yet. */
   #isUsageNew = false
   #isFinished = false
 
@@ -165,36 +150,27 @@ export class MessagesWriter implements AnswerWriter {
         return this.#start(event.id, event.model, event.usage)
       case 'text':
         return [
-          ...this.#ensure(event.index, 'text', { type: 'text', text: '' }),
+          ...this.#openBlock(event.index, { type: 'text', text: '' }),
           this.#delta(event.index, { type: 'text_delta', text: event.text }),
         ]
       case 'thinking':
-        return this.#think(event.index, event.text, event.signature)
+        return this.#writeThinking(event.index, event.text, event.signature)
       case 'redacted-thinking':
-        return this.#ensure(event.index, 'redacted', {
-          type: 'redacted_thinking',
-          data: event.data,
-        })
+        return this.#openBlock(event.index, { type: 'redacted_thinking', data: event.data })
       case 'made-image':
         throw imageAnswer()
-      case 'tool-start':
-        return this.#ensure(event.index, 'tool', {
-          type: 'tool_use',
-          id: event.id,
-          name: event.name,
-          input: {},
-        })
+      case 'tool-start': {
+        const { index, id, name } = event
+        return this.#openBlock(index, { type: 'tool_use', id, name, input: {} })
+      }
       case 'tool-input':
         if (!this.#open.has(event.index)) return []
         return [this.#delta(event.index, { type: 'input_json_delta', partial_json: event.json })]
       case 'block-stop':
         return this.#close(event.index)
       case 'stop': {
-        const { reason, stopSequence } = event
-        this.#stop = {
-          reason: writeStopReason(reason, stopSequence),
-          sequence: stopSequence ?? null,
-        }
+        const stop_reason = writeStopReason(event.reason, event.stopSequence)
+        this.#stop = { stop_reason, stop_sequence: event.stopSequence ?? null }
         return []
       }
       case 'usage':
@@ -225,15 +201,11 @@ export class MessagesWriter implements AnswerWriter {
       stop_sequence: null,
       usage: writeMessagesUsage(usage),
     }
-    return [named('message_start', { type: 'message_start', message })]
+    return [eventOf('message_start', { message })]
   }
 
-  #think(index: number, text: string, signature: string | undefined): StreamEvent[] {
-    const events = this.#ensure(index, 'thinking', {
-      type: 'thinking',
-      thinking: '',
-      signature: '',
-    })
+  #writeThinking(index: number, text: string, signature: string | undefined): StreamEvent[] {
+    const events = this.#openBlock(index, { type: 'thinking', thinking: '', signature: '' })
     if (text !== '') events.push(this.#delta(index, { type: 'thinking_delta', thinking: text }))
     if (signature !== undefined) {
       events.push(this.#delta(index, { type: 'signature_delta', signature }))
@@ -241,55 +213,55 @@ export class MessagesWriter implements AnswerWriter {
     return events
   }
 
-  /** Opens a block where it is not open; tools may stay open beside each other, nothing else may. */
-  #ensure(index: number, kind: BlockKind, content: JsonObject): StreamEvent[] {
-    if (this.#open.get(index)?.kind === kind) return []
-    const others = [...this.#open].filter(([, open]) => kind !== 'tool' || open.kind !== 'tool')
-    const events = others.flatMap(([other]) => this.#close(other))
-    const block = { index: this.#next++, kind }
-    this.#open.set(index, block)
-    const start = { type: 'content_block_start', index: block.index, content_block: content }
-    events.push(named('content_block_start', start))
+  /** Opens a block unless it is already open, and closes the others: only tool calls may be open together. */
+  #openBlock(index: number, block: JsonObject): StreamEvent[] {
+    const { type } = block
+    if (this.#open.get(index)?.type === type) return []
+    const blocksToClose = [...this.#open].filter(
+      ([, open]) => type !== 'tool_use' || open.type !== 'tool_use',
+    )
+    const events = blocksToClose.flatMap(([other]) => this.#close(other))
+    const written = this.#next++
+    this.#open.set(index, { index: written, type })
+    events.push(eventOf('content_block_start', { index: written, content_block: block }))
     return events
   }
 
   #delta(index: number, delta: JsonObject): StreamEvent {
-    const at = this.#open.get(index)?.index ?? 0
-    return named('content_block_delta', { type: 'content_block_delta', index: at, delta })
+    return eventOf('content_block_delta', { index: this.#open.get(index)?.index ?? 0, delta })
   }
 
   #close(index: number): StreamEvent[] {
     const open = this.#open.get(index)
     if (open === undefined) return []
     this.#open.delete(index)
-    return [named('content_block_stop', { type: 'content_block_stop', index: open.index })]
+    return [eventOf('content_block_stop', { index: open.index })]
   }
 
-  /** An answer that breaks off has used tokens too. */
+  /** Writes an error, after the usage: an answer that was cut off has used tokens too. */
   #fail(error: ProviderError): StreamEvent[] {
     const isKnown = this.#isStarted && !this.#isFinished && this.#isUsageNew
     this.#isFinished = true
-    const usage = isKnown ? [this.#messageDelta(null, null)] : []
-    return [...usage, named('error', writeMessagesError(error))]
+    const noStop = { stop_reason: null, stop_sequence: null }
+    const usage = isKnown ? [this.#messageDelta(noStop)] : []
+    return [...usage, eventOf('error', writeMessagesError(error))]
   }
 
   #end(): StreamEvent[] {
     this.#isFinished = true
-    const { reason, sequence } = this.#stop ?? { reason: 'end_turn', sequence: null }
     return [
       ...[...this.#open.keys()].flatMap((index) => this.#close(index)),
-      this.#messageDelta(reason, sequence),
-      named('message_stop', { type: 'message_stop' }),
+      this.#messageDelta(this.#stop),
+      eventOf('message_stop', {}),
     ]
   }
 
-  #messageDelta(reason: string | null, sequence: string | null): StreamEvent {
-    const delta = { stop_reason: reason, stop_sequence: sequence }
-    const usage = writeMessagesUsage(this.#usage)
-    return named('message_delta', { type: 'message_delta', delta, usage })
+  #messageDelta(delta: JsonObject): StreamEvent {
+    return eventOf('message_delta', { delta, usage: writeMessagesUsage(this.#usage) })
   }
 }
 
-function named(event: string, data: JsonObject): StreamEvent {
-  return { event, data: JSON.stringify(data) }
-}
+const eventOf = (type: string, fields: JsonObject): StreamEvent => ({
+  event: type,
+  data: JSON.stringify({ type, ...fields }),
+})

@@ -1,27 +1,27 @@
 /**
- * Thinking of models of vendorC's family, wherever they are served. They refuse it in two cases: if
- * the request forces a call of a tool, and if the assistant's turn that the request continues does
- * not begin with the thinking that it was given, signed.
+ * Thinking of vendor C's models, whichever provider serves them. A model rejects thinking in two cases:
+ * if the request forces a tool call, and if the request continues an assistant turn that does not begin
+ * with signed thinking.
  */
 import { type Block, type Chat, type Reasoning, type Turn, thinkingBudget } from '../../chat.ts'
 import type { JsonObject } from '../../json.ts'
 
-/** The least budget that the format allows. */
-const leastBudget = 1024
+/** Minimum thinking budget that the format allows, in tokens. */
+const minBudget = 1024
 
 export interface Thinking {
-  /** The `thinking` field; undefined if the model is not to think. */
+  /** Value of the `thinking` field; undefined if the model must not think. */
   readonly field: JsonObject | undefined
-  /** The turns as they may stand beside that field. */
+  /** The turns to send; if `field` is undefined, thinking is removed from them. */
   readonly turns: readonly Turn[]
 }
 
-/** Asks for thinking as the client does, unless the provider would refuse the request for it. */
+/** Requests the thinking that the client asks for, unless the provider would reject the request. */
 export function settleThinking(chat: Chat, maxTokens: number): Thinking {
   const { reasoning, turns } = chat
   if (reasoning === undefined) return { field: undefined, turns }
   const field = isRefused(chat) ? undefined : fieldOf(reasoning, maxTokens)
-  // Without thinking in the request, thinking in its last turn is refused.
+  // A request without the `thinking` field must not contain thinking in its last turn.
   return { field, turns: field === undefined ? turns.map(withoutThinking) : turns }
 }
 
@@ -30,12 +30,12 @@ function fieldOf(reasoning: Reasoning, maxTokens: number): JsonObject | undefine
   const wanted = thinkingBudget(reasoning)
   if (wanted === undefined) return undefined
   const budget = Math.min(wanted, maxTokens - 1)
-  return budget < leastBudget ? undefined : { type: 'enabled', budget_tokens: budget }
+  return budget < minBudget ? undefined : { type: 'enabled', budget_tokens: budget }
 }
 
 function isRefused({ reasoning, toolChoice, turns }: Chat): boolean {
   if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') return true
-  // A model that decides for itself may have decided not to think.
+  // With adaptive thinking, the model may have decided not to think.
   if (reasoning?.type === 'adaptive') return false
   const first = continuedTurn(turns, hasResults)
   return first !== undefined && !isSigned(first.blocks[0])
@@ -44,8 +44,8 @@ function isRefused({ reasoning, toolChoice, turns }: Chat): boolean {
 const hasResults = ({ blocks }: Turn): boolean => blocks.some(({ type }) => type === 'tool-result')
 
 /**
- * The beginning of the assistant's turn that a request continues: results of tools do not end it.
- * Undefined if the request begins a new one.
+ * Returns the first message of the assistant turn that a request continues, or undefined if the request
+ * begins a new turn. Tool results do not end a turn.
  */
 export function continuedTurn<OneTurn extends { readonly role: unknown }>(
   turns: readonly OneTurn[],

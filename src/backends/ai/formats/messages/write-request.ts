@@ -1,4 +1,4 @@
-/** The common form -> a request in the messages format. */
+/** Converts the common form to a request in the messages format. */
 import {
   type Block,
   type Chat,
@@ -13,17 +13,18 @@ import {
   type WebSearch,
 } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
+import { unsupportedPart } from '../../llm-error.ts'
 import { argumentsObject } from '../arguments.ts'
 import { textOfDocument } from '../media.ts'
 import type { ToolLabels } from '../tool-labels.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
 import { settleThinking } from './thinking.ts'
 
-/** The format demands a limit; this one holds where the client names none. */
+/** Default of `max_tokens`, which the format requires. */
 export const defaultMaxTokens = 4096
 
-const cacheControl = (block: { readonly cache?: boolean }) =>
-  block.cache === true ? { type: 'ephemeral' } : undefined
+/** Adds `cache_control` to a block or a tool if the client asks for a cache point there. */
+const cacheable = (item: { readonly cache?: boolean }, fields: JsonObject): JsonObject =>
+  compact({ ...fields, cache_control: item.cache === true ? { type: 'ephemeral' } : undefined })
 
 function source(media: MediaSource): JsonObject {
   return media.type === 'url'
@@ -44,59 +45,34 @@ function writeBlock(block: Block, labels: ToolLabels): JsonObject[] {
   switch (block.type) {
     case 'text':
       if (block.text.trim() === '') return []
-      return [compact({ type: 'text', text: block.text, cache_control: cacheControl(block) })]
+      return [cacheable(block, { type: 'text', text: block.text })]
     case 'image':
-      return [
-        compact({
-          type: 'image',
-          source: source(block.source),
-          cache_control: cacheControl(block),
-        }),
-      ]
-    case 'document':
-      return [
-        compact({
-          type: 'document',
-          source: documentSource(block),
-          title: block.name,
-          context: block.context,
-          cache_control: cacheControl(block),
-        }),
-      ]
+      return [cacheable(block, { type: 'image', source: source(block.source) })]
+    case 'document': {
+      const { name: title, context } = block
+      return [cacheable(block, { type: 'document', source: documentSource(block), title, context })]
+    }
     case 'audio':
       throw unsupportedPart(block.path, 'audio parts')
-    case 'search-result':
-      return [
-        compact({
-          type: 'search_result',
-          source: block.source,
-          title: block.title,
-          content: block.texts.map((text) => ({ type: 'text', text })),
-          cache_control: cacheControl(block),
-        }),
-      ]
-    case 'tool-call':
-      return [
-        compact({
-          type: 'tool_use',
-          id: labels.callId(block.id),
-          name: labels.name(block.name),
-          input: argumentsObject(block.input),
-          cache_control: cacheControl(block),
-        }),
-      ]
-    case 'tool-result':
-      return [
-        compact({
-          type: 'tool_result',
-          tool_use_id: labels.resultId(block.id),
-          content: block.content.flatMap((part) => writeBlock(part, labels)),
-          is_error: block.isError,
-          cache_control: cacheControl(block),
-        }),
-      ]
+    case 'search-result': {
+      const content = block.texts.map((text) => ({ type: 'text', text }))
+      const { source, title } = block
+      return [cacheable(block, { type: 'search_result', source, title, content })]
+    }
+    case 'tool-call': {
+      const id = labels.callId(block.id)
+      const name = labels.name(block.name)
+      const input = argumentsObject(block.input)
+      return [cacheable(block, { type: 'tool_use', id, name, input })]
+    }
+    case 'tool-result': {
+      const tool_use_id = labels.resultId(block.id)
+      const content = block.content.flatMap((part) => writeBlock(part, labels))
+      const fields = { type: 'tool_result', tool_use_id, content, is_error: block.isError }
+      return [cacheable(block, fields)]
+    }
     case 'thinking':
-      // Without its signature the provider refuses it.
+      // The provider rejects thinking without a signature, so it is dropped.
       return block.signature
         ? [{ type: 'thinking', thinking: block.text, signature: block.signature }]
         : []
@@ -118,12 +94,8 @@ function writeSystem({ system }: Chat, labels: ToolLabels): unknown {
 }
 
 function writeTool(tool: Tool, labels: ToolLabels): JsonObject {
-  return compact({
-    name: labels.name(tool.name),
-    description: tool.description,
-    input_schema: tool.schema,
-    cache_control: cacheControl(tool),
-  })
+  const { description, schema } = tool
+  return cacheable(tool, { name: labels.name(tool.name), description, input_schema: schema })
 }
 
 function writeWebSearch(search: WebSearch): JsonObject {
@@ -140,7 +112,7 @@ function writeWebSearch(search: WebSearch): JsonObject {
 function writeTools(chat: Chat, labels: ToolLabels): JsonObject[] | undefined {
   const written = chat.tools.map((tool) => writeTool(tool, labels))
   if (chat.webSearch !== undefined) written.push(writeWebSearch(chat.webSearch))
-  // A history with calls needs at least one tool, whatever it is.
+  // The provider requires a tool if the history has tool calls.
   if (written.length === 0 && hasToolBlocks(chat)) {
     return [{ name: unavailableTool, input_schema: { type: 'object' } }]
   }
@@ -164,30 +136,28 @@ function writeToolChoice(chat: Chat, labels: ToolLabels): JsonObject | undefined
 
 function writeOutputConfig({ output, reasoning }: Chat): JsonObject | undefined {
   const effort = reasoning?.type === 'adaptive' ? reasoning.effort : undefined
-  const format = writeFormat(output)
+  const format = output && { type: 'json_schema', schema: schemaOf(output) }
   return effort === undefined && format === undefined ? undefined : compact({ effort, format })
 }
 
-function writeFormat(output: OutputFormat | undefined): JsonObject | undefined {
-  if (output === undefined) return undefined
-  const any = { type: 'object', additionalProperties: true }
-  return { type: 'json_schema', schema: output.type === 'json' ? any : output.schema }
-}
+/** Returns the schema of an output format; if the client only asks for JSON, it allows any object. */
+export const schemaOf = (output: OutputFormat): unknown =>
+  output.type === 'json' ? { type: 'object', additionalProperties: true } : output.schema
 
 export function writeMessagesRequest(chat: Chat, labels: ToolLabels): JsonObject {
   if (chat.images === true) throw unsupportedPart('modalities', 'images in answers')
   const maxTokens = chat.maxTokens ?? defaultMaxTokens
   const { field: thinking, turns } = settleThinking(chat, maxTokens)
-  // While it thinks, a model takes no sampling parameters.
-  const samples = thinking === undefined
+  // The provider rejects sampling parameters together with thinking.
+  const allowsSampling = thinking === undefined
   return compact({
     model: chat.model,
     max_tokens: maxTokens,
     system: writeSystem(chat, labels),
     messages: turns.flatMap((turn) => writeTurn(turn, labels)),
-    temperature: samples ? chat.temperature : undefined,
-    top_p: samples ? chat.topP : undefined,
-    top_k: samples ? chat.topK : undefined,
+    temperature: allowsSampling ? chat.temperature : undefined,
+    top_p: allowsSampling ? chat.topP : undefined,
+    top_k: allowsSampling ? chat.topK : undefined,
     stop_sequences: chat.stop,
     tools: writeTools(chat, labels),
     tool_choice: writeToolChoice(chat, labels),

@@ -1,4 +1,4 @@
-/** The instructions and input items of a request in the responses format -> the common form. */
+/** Converts the instructions and input items of a request in the responses format to the common form. */
 import type {
   AudioBlock,
   Block,
@@ -8,11 +8,10 @@ import type {
   TextBlock,
   Turn,
 } from '../../chat.ts'
-import { field, objectAt, stringAt } from '../../json.ts'
-import { LlmError } from '../../llm-error.ts'
+import { field, stringAt } from '../../json.ts'
+import { LlmError, unsupportedPart } from '../../llm-error.ts'
 import { readArguments } from '../arguments.ts'
-import { sourceOfFile, sourceOfUrl } from '../media.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
+import { audioBlock, sourceOfFile, sourceOfUrl, textBlock } from '../media.ts'
 import { readReasoning } from './reasoning.ts'
 
 type Part = TextBlock | ImageBlock | DocumentBlock | AudioBlock
@@ -29,18 +28,8 @@ function fileBlock(part: unknown, path: string): DocumentBlock {
   const name = stringAt(part, 'filename')
   if (data === undefined && url === undefined) throw unsupportedPart(path, 'files by file_id')
   const source = data === undefined ? sourceOfUrl(url ?? '') : sourceOfFile(data, name)
-  return { type: 'document', source, path, ...(name !== undefined && { name }) }
+  return { type: 'document', source, path, name }
 }
-
-function audioBlock(part: unknown, path: string): AudioBlock {
-  const audio = objectAt(part, 'input_audio')
-  const data = stringAt(audio, 'data')
-  if (data === undefined) throw new LlmError(400, `${path}.input_audio.data must be a string`)
-  return { type: 'audio', data, format: stringAt(audio, 'format') ?? 'wav', path }
-}
-
-const textBlock = (text: string | undefined): TextBlock[] =>
-  text === undefined || text.trim() === '' ? [] : [{ type: 'text', text }]
 
 function readPart(part: unknown, path: string): Part[] {
   const type = stringAt(part, 'type')
@@ -95,7 +84,7 @@ class Input {
   readonly system: TextBlock[] = []
   readonly turns: { role: Turn['role']; blocks: Block[] }[] = []
 
-  /** Items of the assistant are one turn until somebody answers; results of tools are one as well. */
+  /** Appends blocks. Adjacent assistant items share one turn, and so do adjacent tool results. */
   append(role: Turn['role'], blocks: readonly Block[]): void {
     const last = this.turns.at(-1)
     const isOneTurn = role === 'assistant' || blocks.every(({ type }) => type === 'tool-result')
@@ -121,7 +110,7 @@ class Input {
         this.append('user', [resultBlock(item, path)])
         break
       case 'web_search_call':
-        // It says that there was a search; what was found stands in the message behind it.
+        // A search call is dropped, because the message that follows has its results.
         break
       default:
         throw unsupportedPart(path, `items of type ${type}`)
@@ -136,7 +125,7 @@ class Input {
   }
 }
 
-/** @throws LlmError 400 for what has no counterpart elsewhere. */
+/** @throws LlmError 400 for items that only the responses format has. */
 export function readInput(body: unknown): Pick<Chat, 'system' | 'turns'> {
   const read = new Input()
   const instructions = field(body, 'instructions')

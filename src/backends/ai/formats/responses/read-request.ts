@@ -1,18 +1,16 @@
-/** A request in the responses format -> the common form. */
-import { type Chat, isEffort, type OutputFormat, type ScalarFields, type Tool } from '../../chat.ts'
-import { booleanAt, field, listAt, numberAt, objectAt, stringAt } from '../../json.ts'
-import { LlmError, UnsupportedByProviderError } from '../../llm-error.ts'
+/** Converts a request in the responses format to the common form. */
+import type { Chat, Tool } from '../../chat.ts'
+import { booleanAt, field, isObject, numberAt, objectAt, stringAt } from '../../json.ts'
+import { LlmError, UnsupportedByProviderError, unsupportedPart } from '../../llm-error.ts'
 import {
-  allowedTools,
   customTool,
   functionTool,
-  isWebSearch,
-  readWebSearch,
-  type ToolSettings,
-} from '../client-tool-settings.ts'
-import { readGenerateContentFields } from '../generate-content/own-fields.ts'
-import { given } from '../given.ts'
-import { unsupportedPart } from '../unsupported-part.ts'
+  readEffort,
+  readGenerateContentFields,
+  readOutput,
+  readToolChoice,
+  readTools,
+} from '../client-settings.ts'
 import { readInput } from './read-input.ts'
 
 function readTool(tool: unknown, path: string): Tool {
@@ -27,94 +25,45 @@ function readTool(tool: unknown, path: string): Tool {
     : functionTool(name, tool, field(tool, 'parameters'))
 }
 
-function readTools(body: unknown): ToolSettings {
-  const tools: Tool[] = []
-  let webSearch: ToolSettings['webSearch']
-  for (const [at, tool] of listAt(body, 'tools').entries()) {
-    if (isWebSearch(tool)) webSearch = readWebSearch(tool, `tools[${at}]`)
-    else tools.push(readTool(tool, `tools[${at}]`))
-  }
-  return {
-    tools,
-    ...(webSearch && { webSearch }),
-    ...readToolChoice(field(body, 'tool_choice'), tools),
-  }
-}
+const choiceTypes: readonly unknown[] = ['allowed_tools', 'function', 'custom']
 
-const nameOfChoice = (choice: unknown): string | undefined => stringAt(choice, 'name')
-
-function readToolChoice(choice: unknown, tools: readonly Tool[]): Partial<ToolSettings> {
-  if (choice == null) return {}
-  if (choice === 'auto' || choice === 'required' || choice === 'none') {
-    return { toolChoice: { type: choice } }
-  }
-  const type = stringAt(choice, 'type')
-  if (type === 'allowed_tools') return allowedTools(tools, choice, nameOfChoice)
-  const name = nameOfChoice(choice)
-  if (name === undefined || (type !== 'function' && type !== 'custom')) {
+function readToolSettings(body: unknown): Pick<Chat, 'tools' | 'webSearch' | 'toolChoice'> {
+  const { tools, webSearch } = readTools(body, readTool)
+  const choice = field(body, 'tool_choice')
+  const type = field(choice, 'type')
+  if (isObject(choice) && !choiceTypes.includes(type)) {
     throw unsupportedPart('tool_choice', 'choices of this form')
   }
-  return { toolChoice: { type: 'tool', name } }
+  const allowed = type === 'allowed_tools' ? choice : undefined
+  return { webSearch, ...readToolChoice(choice, tools, allowed, (tool) => stringAt(tool, 'name')) }
 }
 
-function readOutput(body: unknown): OutputFormat | undefined {
-  const format = objectAt(objectAt(body, 'text'), 'format')
-  const name = stringAt(format, 'name')
-  const description = stringAt(format, 'description')
-  switch (stringAt(format, 'type')) {
-    case 'json_object':
-      return { type: 'json' }
-    case 'json_schema':
-      return {
-        type: 'schema',
-        ...(name !== undefined && { name }),
-        ...(description !== undefined && { description }),
-        schema: field(format, 'schema') ?? {},
-      }
-    default:
-      return undefined
-  }
-}
-
-function readEffort(body: unknown): Chat['reasoning'] {
-  const effort = field(objectAt(body, 'reasoning'), 'effort')
-  if (!isEffort(effort)) return undefined
-  return effort === 'none' ? { type: 'off' } : { type: 'effort', effort }
-}
-
-/** Fields that refer to what only the provider of the format keeps. */
-const keptElsewhere = ['previous_response_id', 'conversation', 'prompt'] as const
+/** Fields that refer to state that only the vendor of the format stores. */
+const storedFields = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
- * No state is kept here: a request that refers to an earlier response can only be served by the
- * provider that made it.
- * @throws LlmError 400 where the body is no such request.
+ * Reads a request. The gateway stores no responses, so a request that refers to an earlier response can
+ * only be served by the provider that stored it.
+ * @throws LlmError 400 if the body is not a request that can be converted.
  */
 export function readResponsesRequest(body: unknown): Chat {
-  for (const name of keptElsewhere) {
+  for (const name of storedFields) {
     if (field(body, name) == null) continue
     throw new UnsupportedByProviderError(`${name}: this provider keeps no responses and prompts`)
   }
+  const format = objectAt(objectAt(body, 'text'), 'format')
   return {
     model: stringAt(body, 'model') ?? '',
     ...readInput(body),
-    ...readTools(body),
+    ...readToolSettings(body),
     stream: booleanAt(body, 'stream') ?? false,
-    ...given<ScalarFields>({
-      parallelTools: booleanAt(body, 'parallel_tool_calls'),
-      maxTokens: numberAt(body, 'max_output_tokens'),
-      temperature: numberAt(body, 'temperature'),
-      topP: numberAt(body, 'top_p'),
-      topK: undefined,
-      stop: undefined,
-      seed: undefined,
-      frequencyPenalty: undefined,
-      presencePenalty: undefined,
-      choices: undefined,
-      reasoning: readEffort(body),
-      output: readOutput(body),
-      user: stringAt(body, 'user'),
-      generateContent: readGenerateContentFields(body),
-    }),
+    parallelTools: booleanAt(body, 'parallel_tool_calls'),
+    maxTokens: numberAt(body, 'max_output_tokens'),
+    temperature: numberAt(body, 'temperature'),
+    topP: numberAt(body, 'top_p'),
+    reasoning: readEffort(field(objectAt(body, 'reasoning'), 'effort')),
+    output: readOutput(stringAt(format, 'type'), format),
+    user: stringAt(body, 'user'),
+    generateContent: readGenerateContentFields(body),
   }
 }

@@ -1,48 +1,48 @@
 /**
- * Thinking in the responses format: an item of its own in front of what follows from it. Clients
- * send such items back as they came. `encrypted_content`, which they take for opaque, holds what the
- * provider needs to know its thinking again.
+ * Thinking in the responses format is an item before the content that it leads to. Clients send such
+ * items back unchanged. `encrypted_content`, which is opaque to clients, contains the data with which
+ * the provider verifies its thinking.
  */
 import { createHash } from 'node:crypto'
 import type { RedactedThinkingBlock, ThinkingBlock } from '../../chat.ts'
 import { type JsonObject, listAt, parseJson, stringAt } from '../../json.ts'
 
-/** How the content of items that this gateway wrote begins; vendors write others. */
-const seal = 'sluice.'
+/** Prefix of `encrypted_content` in items that this gateway wrote. */
+const ownPrefix = 'sluice.'
 
-/** What a provider added to its thinking. */
+/** Data with which a provider verifies thinking that is sent back to it. */
 export interface Proof {
   readonly signature?: string | undefined
-  /** The whole, if nobody but the provider can read it. */
+  /** The whole thinking in encrypted form, if only the provider can read it. */
   readonly redacted?: string | undefined
 }
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-function sealed(text: string, { signature, redacted }: Proof): string {
+function encodeProof(text: string, { signature, redacted }: Proof): string {
   const fields = signature ? { signature, digest: digestOf(text) } : { redacted }
-  return seal + Buffer.from(JSON.stringify(fields)).toString('base64url')
+  return ownPrefix + Buffer.from(JSON.stringify(fields)).toString('base64url')
 }
 
-/** A finished item. */
+/** Returns a finished reasoning item. */
 export function reasoningItem(id: string, text: string, proof: Proof): JsonObject {
   const summary = text === '' ? [] : [summaryPart(text)]
-  return { id, type: 'reasoning', summary, encrypted_content: sealed(text, proof) }
+  return { id, type: 'reasoning', summary, encrypted_content: encodeProof(text, proof) }
 }
 
 export const summaryPart = (text: string): JsonObject => ({ type: 'summary_text', text })
 
-/** Was the item written here? The vendor of the format does not know such items. */
+/** Returns true if this gateway wrote the item; the vendor of the format rejects such items. */
 export function isOwnReasoning(item: unknown): boolean {
   if (stringAt(item, 'type') !== 'reasoning') return false
-  return stringAt(item, 'encrypted_content')?.startsWith(seal) === true
+  return stringAt(item, 'encrypted_content')?.startsWith(ownPrefix) === true
 }
 
-/** The thinking of an item; nothing if its text is not the one that was signed. */
+/** Reads the thinking of an item; returns nothing if its text was changed after it was signed. */
 export function readReasoning(item: unknown): (ThinkingBlock | RedactedThinkingBlock)[] {
   const content = stringAt(item, 'encrypted_content') ?? ''
   if (!isOwnReasoning(item)) return []
-  const encoded = content.slice(seal.length)
+  const encoded = content.slice(ownPrefix.length)
   const proof = parseJson(Buffer.from(encoded, 'base64url').toString('utf8'))
   const data = stringAt(proof, 'redacted')
   if (data !== undefined) return [{ type: 'redacted-thinking', data }]

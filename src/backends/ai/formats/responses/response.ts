@@ -1,60 +1,62 @@
-/** Whole answers in the responses format, written for a client. */
-import type { Answer, MadeImageBlock, ProviderError, StopReason, Usage } from '../../chat.ts'
+/** Writes whole answers in the responses format. */
+import type { Answer, AnswerContext, MadeImageBlock, StopReason } from '../../chat.ts'
 import { compact, type JsonObject } from '../../json.ts'
 import { writeArguments } from '../arguments.ts'
-import { writeCompletionsError } from '../completions/response.ts'
+import { writeResponsesUsage } from '../usage.ts'
 import { reasoningItem } from './reasoning.ts'
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
-export function writeResponsesUsage(usage: Usage | undefined): JsonObject | null {
-  if (usage === undefined) return null
-  const { input, output, cacheRead = 0, reasoning = 0 } = usage
-  return {
-    input_tokens: input,
-    input_tokens_details: { cached_tokens: cacheRead },
-    output_tokens: output,
-    output_tokens_details: { reasoning_tokens: reasoning },
-    total_tokens: input + output,
-  }
+interface Outcome extends JsonObject {
+  readonly status: string
 }
 
-/** How the whole response ended. */
-export function outcomeOf(stop: StopReason): JsonObject & { readonly status: string } {
-  switch (stop) {
-    case 'length':
-      return {
-        status: 'incomplete',
-        incomplete_details: { reason: 'max_output_tokens' },
-        error: null,
-      }
-    case 'filter':
-      return {
-        status: 'failed',
-        incomplete_details: null,
-        error: { code: 'content_filter', message: 'The answer was stopped by a content filter' },
-      }
-    default:
-      return { status: 'completed', incomplete_details: null, error: null }
-  }
+const completed = { status: 'completed', incomplete_details: null, error: null }
+
+/** Status fields of a response, by stop reason. */
+const outcomes: Readonly<Record<StopReason, Outcome>> = {
+  end: completed,
+  tool: completed,
+  length: {
+    status: 'incomplete',
+    incomplete_details: { reason: 'max_output_tokens' },
+    error: null,
+  },
+  filter: {
+    status: 'failed',
+    incomplete_details: null,
+    error: { code: 'content_filter', message: 'The answer was stopped by a content filter' },
+  },
 }
+
+export const outcomeOf = (stop: StopReason): Outcome => outcomes[stop]
+
+/** Returns the status of the items of a response with this outcome. */
+export const itemStatusOf = ({ status }: Outcome): ItemStatus =>
+  status === 'incomplete' ? 'incomplete' : 'completed'
+
+export const textPart = (text: string): JsonObject => ({
+  type: 'output_text',
+  text,
+  annotations: [],
+  logprobs: [],
+})
 
 export function messageItem(id: string, text: string, status: ItemStatus): JsonObject {
-  const content =
-    status === 'in_progress' ? [] : [{ type: 'output_text', text, annotations: [], logprobs: [] }]
+  const content = status === 'in_progress' ? [] : [textPart(text)]
   return { id, type: 'message', status, role: 'assistant', content }
 }
 
-/** By these, clients tell the kinds of calls apart. */
+/** Returns the id prefix by which clients distinguish calls of functions and of custom tools. */
 export const callPrefix = (custom: boolean | undefined): string => (custom === true ? 'ctc' : 'fc')
 
 interface CallItem {
   readonly id: string
   readonly callId: string
   readonly name: string
-  /** JSON text, or the plain text of a tool that takes that. */
+  /** Arguments as JSON text, or the plain text for a custom tool. */
   readonly args: string
-  readonly custom: boolean
+  readonly custom: boolean | undefined
 }
 
 export function callItem(call: CallItem, status: ItemStatus): JsonObject {
@@ -63,23 +65,21 @@ export function callItem(call: CallItem, status: ItemStatus): JsonObject {
   return { id, type: 'function_call', status, call_id: callId, name, arguments: args }
 }
 
-/** `image` undefined: it has not come yet. */
+/** Returns an item for an image; `image` is undefined until the image arrives. */
 export function imageItem(id: string, image: MadeImageBlock | undefined): JsonObject {
-  const status = image === undefined ? 'in_progress' : 'completed'
-  const output_format = image?.mediaType.replace(/^image\//, '')
   return compact({
     id,
     type: 'image_generation_call',
-    status,
-    output_format,
+    status: image === undefined ? 'in_progress' : 'completed',
+    output_format: image?.mediaType.replace(/^image\//, ''),
     result: image?.data ?? null,
   })
 }
 
-/** What every state of a response has; SDKs expect these fields to be there. */
+/** Returns a response with `stateFields` and with the fields that SDKs require in every state. */
 export function responseObject(
   { id, model, created }: { readonly id: string; readonly model: string; readonly created: number },
-  more: JsonObject,
+  stateFields: JsonObject,
 ): JsonObject {
   return compact({
     id,
@@ -93,49 +93,36 @@ export function responseObject(
     instructions: null,
     temperature: null,
     top_p: null,
-    ...more,
+    ...stateFields,
   })
 }
 
-/** `created`: seconds since the epoch. `newId` gives a random part for the ids of items. */
-export function writeResponse(answer: Answer, created: number, newId: () => string): JsonObject {
-  const texts = answer.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
-  const calls = answer.blocks.flatMap((block) =>
-    block.type === 'tool-call'
-      ? [
-          callItem(
-            {
-              id: `${callPrefix(block.custom)}_${newId()}`,
-              callId: block.id,
-              name: block.name,
-              args: writeArguments(block.input),
-              custom: block.custom === true,
-            },
-            'completed',
-          ),
-        ]
-      : [],
-  )
-  const images = answer.blocks.flatMap((block) =>
+export function writeResponse(answer: Answer, { created, newId }: AnswerContext): JsonObject {
+  const { blocks, model, usage } = answer
+  const texts = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : []))
+  const calls = blocks.flatMap((block) => {
+    if (block.type !== 'tool-call') return []
+    const { id: callId, name, input, custom } = block
+    const id = `${callPrefix(custom)}_${newId()}`
+    return [callItem({ id, callId, name, args: writeArguments(input), custom }, 'completed')]
+  })
+  const images = blocks.flatMap((block) =>
     block.type === 'made-image' ? [imageItem(`ig_${newId()}`, block)] : [],
   )
-  const thoughts = answer.blocks.flatMap((block) => {
+  const thoughts = blocks.flatMap((block) => {
     if (block.type === 'thinking') return [reasoningItem(`rs_${newId()}`, block.text, block)]
     if (block.type !== 'redacted-thinking') return []
     return [reasoningItem(`rs_${newId()}`, '', { redacted: block.data })]
   })
   const outcome = outcomeOf(answer.stop)
-  const status = outcome.status === 'incomplete' ? 'incomplete' : 'completed'
+  const status = itemStatusOf(outcome)
   const message = texts.length === 0 ? [] : [messageItem(`msg_${newId()}`, texts.join(''), status)]
-  const head = { id: `resp_${newId()}`, model: answer.model, created }
-  return responseObject(head, {
-    ...outcome,
-    output: [...thoughts, ...message, ...images, ...calls],
-    usage: writeResponsesUsage(answer.usage),
-  })
-}
-
-/** The same shape as in chat completions. */
-export function writeResponsesError(error: ProviderError): JsonObject {
-  return writeCompletionsError(error)
+  return responseObject(
+    { id: `resp_${newId()}`, model, created },
+    {
+      ...outcome,
+      output: [...thoughts, ...message, ...images, ...calls],
+      usage: writeResponsesUsage(usage),
+    },
+  )
 }

@@ -1,8 +1,9 @@
 /**
- * Streamed answers in the responses format, written for a client. Every event has a number; items
- * and parts are added, filled and done, and the last event holds the whole response again.
+ * Writes streamed answers in the responses format. Every event has a sequence number. Items and parts
+ * are added, extended and finished by separate events, and the last event repeats the whole response.
  */
 import {
+  type AnswerContext,
   type AnswerEvent,
   type AnswerWriter,
   laterUsage,
@@ -12,43 +13,45 @@ import {
   type Usage,
 } from '../../chat.ts'
 import type { JsonObject } from '../../json.ts'
+import { writeResponsesUsage } from '../usage.ts'
 import { type Proof, reasoningItem, summaryPart } from './reasoning.ts'
 import {
   callItem,
   callPrefix,
   type ItemStatus,
   imageItem,
+  itemStatusOf,
   messageItem,
   outcomeOf,
   responseObject,
-  writeResponsesUsage,
+  textPart,
 } from './response.ts'
 
-type ItemKind = 'reasoning' | 'message' | 'image' | 'call' | 'custom-call'
-
 interface OpenItem {
-  readonly kind: ItemKind
+  readonly kind: 'reasoning' | 'message' | 'image' | 'call' | 'custom-call'
   readonly id: string
-  /** Position in the output. */
+  /** Position of the item in the output. */
   readonly position: number
   /** Text of a message or of thinking; arguments of a call. */
   text: string
-  /** What the provider added to its thinking. */
+  /** Data with which the provider verifies its thinking; empty for other items. */
   proof: Proof
-  readonly callId: string
-  readonly name: string
-  isDone: boolean
+  /** Id and tool name of a call; empty for other items. */
+  readonly call: { readonly callId: string; readonly name: string }
   readonly image?: MadeImageBlock
+  isDone: boolean
 }
 
 type StartedCall = Extract<AnswerEvent, { type: 'tool-start' }>
 
+const noCall = { callId: '', name: '' }
+
 export class ResponsesWriter implements AnswerWriter {
-  readonly #created: number
-  readonly #newId: () => string
+  readonly #context: AnswerContext
   readonly #items: OpenItem[] = []
-  /** By the index of the common form; all texts share one message. */
+  /** Reasoning and call items, by block index in the common form. */
   readonly #byIndex = new Map<number, OpenItem>()
+  /** The message that contains all texts. */
   #message: OpenItem | undefined
   #id = ''
   #model = ''
@@ -58,10 +61,8 @@ export class ResponsesWriter implements AnswerWriter {
   #stop: StopReason = 'end'
   #usage: Usage | undefined
 
-  /** `created`: seconds since the epoch. `newId` gives a random part for ids. */
-  constructor(created: number, newId: () => string) {
-    this.#created = created
-    this.#newId = newId
+  constructor(context: AnswerContext) {
+    this.#context = context
   }
 
   write(event: AnswerEvent): readonly StreamEvent[] {
@@ -70,16 +71,16 @@ export class ResponsesWriter implements AnswerWriter {
         this.#usage = event.usage
         return this.#start(event.model)
       case 'text':
-        return event.text === '' ? [] : this.#text(event.text)
+        return event.text === '' ? [] : this.#writeText(event.text)
       case 'made-image':
-        return this.#image(event)
+        return this.#writeImage(event)
       case 'tool-start':
-        return this.#call(event.index, event)
+        return this.#startCall(event)
       case 'tool-input':
-        return this.#argue(event.index, event.json)
+        return this.#writeInput(event.index, event.json)
       case 'block-stop': {
         const item = this.#byIndex.get(event.index)
-        return item === undefined ? [] : this.#done(item, 'completed')
+        return item === undefined ? [] : this.#finishItem(item, 'completed')
       }
       case 'stop':
         this.#stop = event.reason
@@ -90,9 +91,9 @@ export class ResponsesWriter implements AnswerWriter {
       case 'error':
         return this.#fail(event.error.code ?? event.error.kind ?? null, event.error.message)
       case 'thinking':
-        return this.#think(event.index, event.text, event.signature)
+        return this.#writeThinking(event.index, event.text, event.signature)
       case 'redacted-thinking': {
-        const { item, events } = this.#reasoning(event.index)
+        const { item, events } = this.#reasoningAt(event.index)
         item.proof = { redacted: event.data }
         return events
       }
@@ -104,38 +105,25 @@ export class ResponsesWriter implements AnswerWriter {
   finish(isClean: boolean): readonly StreamEvent[] {
     if (!isClean || !this.#isStarted || this.#isFailed) return []
     const outcome = outcomeOf(this.#stop)
-    const status: ItemStatus = outcome.status === 'incomplete' ? 'incomplete' : 'completed'
-    const done = this.#items.flatMap((item) => this.#done(item, status))
-    const more = {
-      ...outcome,
-      output: this.#output(status),
-      usage: writeResponsesUsage(this.#usage),
-    }
-    const type = `response.${outcome.status}`
-    return [...done, this.#event(type, { response: this.#response(more) })]
+    const status = itemStatusOf(outcome)
+    const done = this.#items.flatMap((item) => this.#finishItem(item, status))
+    return [...done, this.#lastEvent(`response.${outcome.status}`, outcome, status)]
   }
 
-  #response(more: JsonObject): JsonObject {
-    return responseObject({ id: this.#id, model: this.#model, created: this.#created }, more)
+  #responseEvent(type: string, fields: JsonObject): StreamEvent {
+    const head = { id: this.#id, model: this.#model, created: this.#context.created }
+    return this.#event(type, { response: responseObject(head, fields) })
   }
 
-  #output(status: ItemStatus): JsonObject[] {
-    return this.#items.map((item) => this.#itemOf(item, status))
-  }
-
-  #itemOf(item: OpenItem, status: ItemStatus): JsonObject {
-    const { kind, id, text, proof, callId, name, image } = item
-    if (kind === 'image') return imageItem(id, image)
-    if (kind === 'reasoning') return reasoningItem(id, text, proof)
-    if (kind === 'message') return messageItem(id, text, status)
-    const custom = kind === 'custom-call'
-    const args = text === '' && !custom ? '{}' : text
-    return callItem({ id, callId, name, args, custom }, status)
+  #lastEvent(type: string, outcome: JsonObject, status: ItemStatus): StreamEvent {
+    const output = this.#items.map((item) => writeItem(item, status))
+    const usage = writeResponsesUsage(this.#usage)
+    return this.#responseEvent(type, { ...outcome, output, usage })
   }
 
   #start(model: string): StreamEvent[] {
     this.#isStarted = true
-    this.#id = `resp_${this.#newId()}`
+    this.#id = `resp_${this.#context.newId()}`
     this.#model = model
     const running = {
       status: 'in_progress',
@@ -145,166 +133,145 @@ export class ResponsesWriter implements AnswerWriter {
       incomplete_details: null,
     }
     return ['response.created', 'response.in_progress'].map((type) =>
-      this.#event(type, { response: this.#response(running) }),
+      this.#responseEvent(type, running),
     )
   }
 
-  #add(kind: OpenItem['kind'], id: string, callId: string, name: string): OpenItem {
+  #add(kind: OpenItem['kind'], prefix: string, fields: Partial<OpenItem> = {}): OpenItem {
+    const id = `${prefix}_${this.#context.newId()}`
     const position = this.#items.length
-    const item: OpenItem = { kind, id, position, text: '', proof: {}, callId, name, isDone: false }
+    const item = { kind, id, position, text: '', proof: {}, call: noCall, isDone: false, ...fields }
     this.#items.push(item)
     return item
   }
 
-  #reasoning(index: number): { item: OpenItem; events: StreamEvent[] } {
+  #reasoningAt(index: number): { item: OpenItem; events: StreamEvent[] } {
     const known = this.#byIndex.get(index)
     if (known !== undefined) return { item: known, events: [] }
-    const item = this.#add('reasoning', `rs_${this.#newId()}`, '', '')
+    const item = this.#add('reasoning', 'rs')
     this.#byIndex.set(index, item)
     const empty = { id: item.id, type: 'reasoning', summary: [] }
-    const added = { output_index: item.position, item: empty }
-    return { item, events: [this.#event('response.output_item.added', added)] }
+    return { item, events: [this.#itemEvent('added', item, empty)] }
   }
 
-  #think(index: number, text: string, signature: string | undefined): StreamEvent[] {
-    const { item, events } = this.#reasoning(index)
-    if (signature !== undefined)
+  #writeThinking(index: number, text: string, signature: string | undefined): StreamEvent[] {
+    const { item, events } = this.#reasoningAt(index)
+    if (signature !== undefined) {
       item.proof = { signature: (item.proof.signature ?? '') + signature }
+    }
     if (text === '') return events
     if (item.text === '') {
-      const part = this.#at(item, { summary_index: 0, part: summaryPart('') })
-      events.push(this.#event('response.reasoning_summary_part.added', part))
+      const part = { summary_index: 0, part: summaryPart('') }
+      events.push(this.#partEvent('reasoning_summary_part.added', item, part))
     }
     item.text += text
-    const delta = this.#at(item, { summary_index: 0, delta: text })
-    events.push(this.#event('response.reasoning_summary_text.delta', delta))
+    const delta = { summary_index: 0, delta: text }
+    events.push(this.#partEvent('reasoning_summary_text.delta', item, delta))
     return events
   }
 
-  #thought(item: OpenItem): StreamEvent[] {
-    const { text } = item
-    if (text === '') return []
-    const part = summaryPart(text)
-    return [
-      this.#event(
-        'response.reasoning_summary_text.done',
-        this.#at(item, { summary_index: 0, text }),
-      ),
-      this.#event(
-        'response.reasoning_summary_part.done',
-        this.#at(item, { summary_index: 0, part }),
-      ),
-    ]
-  }
-
-  #text(text: string): StreamEvent[] {
-    const events: StreamEvent[] = []
-    let item = this.#message
-    if (item === undefined) {
-      item = this.#add('message', `msg_${this.#newId()}`, '', '')
-      this.#message = item
-      const { id, position } = item
-      const part = { type: 'output_text', text: '', annotations: [], logprobs: [] }
-      events.push(
-        this.#event('response.output_item.added', {
-          output_index: position,
-          item: messageItem(id, '', 'in_progress'),
-        }),
-        this.#event('response.content_part.added', this.#at(item, { content_index: 0, part })),
-      )
-    }
+  #writeText(text: string): StreamEvent[] {
+    const isNew = this.#message === undefined
+    this.#message ??= this.#add('message', 'msg')
+    const item = this.#message
+    const added = isNew
+      ? [
+          this.#itemEvent('added', item, messageItem(item.id, '', 'in_progress')),
+          this.#partEvent('content_part.added', item, { content_index: 0, part: textPart('') }),
+        ]
+      : []
     item.text += text
-    const delta = this.#at(item, { content_index: 0, delta: text, logprobs: [] })
-    events.push(this.#event('response.output_text.delta', delta))
-    return events
+    const delta = { content_index: 0, delta: text, logprobs: [] }
+    return [...added, this.#partEvent('output_text.delta', item, delta)]
   }
 
-  /** It comes whole. */
-  #image(image: MadeImageBlock): StreamEvent[] {
-    const id = `ig_${this.#newId()}`
-    const position = this.#items.length
-    const more = { text: '', proof: {}, callId: '', name: '', isDone: true, image }
-    const item: OpenItem = { kind: 'image', id, position, ...more }
-    this.#items.push(item)
-    const added = { output_index: position, item: imageItem(id, undefined) }
+  /** Writes all events of an image, which arrives whole. */
+  #writeImage(image: MadeImageBlock): StreamEvent[] {
+    const item = this.#add('image', 'ig', { isDone: true, image })
     return [
-      this.#event('response.output_item.added', added),
-      this.#event('response.image_generation_call.in_progress', this.#at(item, {})),
-      this.#event('response.image_generation_call.completed', this.#at(item, {})),
-      this.#event('response.output_item.done', {
-        output_index: position,
-        item: imageItem(id, image),
-      }),
+      this.#itemEvent('added', item, imageItem(item.id, undefined)),
+      this.#partEvent('image_generation_call.in_progress', item, {}),
+      this.#partEvent('image_generation_call.completed', item, {}),
+      this.#itemEvent('done', item, imageItem(item.id, image)),
     ]
   }
 
-  #call(index: number, { id: callId, name, custom = false }: StartedCall): StreamEvent[] {
-    const id = `${callPrefix(custom)}_${this.#newId()}`
-    const item = this.#add(custom ? 'custom-call' : 'call', id, callId, name)
+  #startCall({ index, id: callId, name, custom = false }: StartedCall): StreamEvent[] {
+    const call = { callId, name }
+    const item = this.#add(custom ? 'custom-call' : 'call', callPrefix(custom), { call })
     this.#byIndex.set(index, item)
-    return [
-      this.#event('response.output_item.added', {
-        output_index: item.position,
-        item: callItem({ id, callId, name, args: '', custom }, 'in_progress'),
-      }),
-    ]
+    const started = callItem({ id: item.id, ...call, args: '', custom }, 'in_progress')
+    return [this.#itemEvent('added', item, started)]
   }
 
-  #argue(index: number, text: string): StreamEvent[] {
+  #writeInput(index: number, text: string): StreamEvent[] {
     const item = this.#byIndex.get(index)
     if (item === undefined || text === '') return []
     item.text += text
-    const type =
-      item.kind === 'custom-call'
-        ? 'response.custom_tool_call_input.delta'
-        : 'response.function_call_arguments.delta'
-    return [this.#event(type, this.#at(item, { delta: text }))]
+    const type = item.kind === 'custom-call' ? 'custom_tool_call_input' : 'function_call_arguments'
+    return [this.#partEvent(`${type}.delta`, item, { delta: text })]
   }
 
-  #done(item: OpenItem, status: ItemStatus): StreamEvent[] {
+  #finishItem(item: OpenItem, status: ItemStatus): StreamEvent[] {
     if (item.isDone) return []
     item.isDone = true
-    const whole = { output_index: item.position, item: this.#itemOf(item, status) }
-    const last = this.#event.bind(this, 'response.output_item.done', whole)
-    if (item.kind === 'reasoning') return [...this.#thought(item), last()]
-    if (item.kind === 'custom-call') {
-      const done = this.#at(item, { input: item.text })
-      return [this.#event('response.custom_tool_call_input.done', done), last()]
+    const events = this.#finishParts(item)
+    return [...events, this.#itemEvent('done', item, writeItem(item, status))]
+  }
+
+  #finishParts(item: OpenItem): StreamEvent[] {
+    const { kind, text } = item
+    if (kind === 'custom-call') {
+      return [this.#partEvent('custom_tool_call_input.done', item, { input: text })]
     }
-    if (item.kind === 'call') {
-      const args = item.text === '' ? '{}' : item.text
-      const done = this.#at(item, { arguments: args, name: item.name })
-      return [this.#event('response.function_call_arguments.done', done), last()]
+    if (kind === 'call') {
+      const done = { arguments: text || '{}', name: item.call.name }
+      return [this.#partEvent('function_call_arguments.done', item, done)]
     }
-    const { text } = item
-    const part = { type: 'output_text', text, annotations: [], logprobs: [] }
+    if (kind === 'reasoning') {
+      if (text === '') return []
+      const part = { summary_index: 0, part: summaryPart(text) }
+      return [
+        this.#partEvent('reasoning_summary_text.done', item, { summary_index: 0, text }),
+        this.#partEvent('reasoning_summary_part.done', item, part),
+      ]
+    }
     return [
-      this.#event(
-        'response.output_text.done',
-        this.#at(item, { content_index: 0, text, logprobs: [] }),
-      ),
-      this.#event('response.content_part.done', this.#at(item, { content_index: 0, part })),
-      last(),
+      this.#partEvent('output_text.done', item, { content_index: 0, text, logprobs: [] }),
+      this.#partEvent('content_part.done', item, { content_index: 0, part: textPart(text) }),
     ]
   }
 
   #fail(code: string | null, message: string): StreamEvent[] {
     this.#isFailed = true
-    const error = this.#event('error', { code, message, param: null })
-    if (!this.#isStarted) return [error]
-    const told = { code: code ?? 'server_error', message }
-    const output = this.#output('incomplete')
-    const usage = writeResponsesUsage(this.#usage)
-    const more = { status: 'failed', error: told, incomplete_details: null, output, usage }
-    return [error, this.#event('response.failed', { response: this.#response(more) })]
+    const event = this.#event('error', { code, message, param: null })
+    if (!this.#isStarted) return [event]
+    const error = { code: code ?? 'server_error', message }
+    const outcome = { status: 'failed', error, incomplete_details: null }
+    return [event, this.#lastEvent('response.failed', outcome, 'incomplete')]
   }
 
-  #at({ id, position }: OpenItem, more: JsonObject): JsonObject {
-    return { item_id: id, output_index: position, ...more }
+  /** Returns the event that an item was added or is done. */
+  #itemEvent(change: 'added' | 'done', { position }: OpenItem, item: JsonObject): StreamEvent {
+    return this.#event(`response.output_item.${change}`, { output_index: position, item })
   }
 
-  #event(type: string, more: JsonObject): StreamEvent {
-    const data = JSON.stringify({ type, sequence_number: this.#sequence++, ...more })
+  /** Returns an event about a change inside an item. */
+  #partEvent(type: string, { id, position }: OpenItem, fields: JsonObject): StreamEvent {
+    return this.#event(`response.${type}`, { item_id: id, output_index: position, ...fields })
+  }
+
+  #event(type: string, fields: JsonObject): StreamEvent {
+    const data = JSON.stringify({ type, sequence_number: this.#sequence++, ...fields })
     return { event: type, data }
   }
+}
+
+function writeItem(item: OpenItem, status: ItemStatus): JsonObject {
+  const { kind, id, text, proof, call, image } = item
+  if (kind === 'image') return imageItem(id, image)
+  if (kind === 'reasoning') return reasoningItem(id, text, proof)
+  if (kind === 'message') return messageItem(id, text, status)
+  const custom = kind === 'custom-call'
+  return callItem({ id, ...call, args: custom ? text : text || '{}', custom }, status)
 }

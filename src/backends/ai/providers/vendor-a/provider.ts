@@ -1,4 +1,4 @@
-/** vendorA: OpenAI. Chat completions, responses, embeddings and realtime are its own formats. */
+/** Vendor A: OpenAI. Its own formats are chat completions, responses, embeddings and realtime. */
 import type { Provider, ReadRouteType } from '../provider.ts'
 
 const paths: Readonly<Partial<Record<ReadRouteType, string>>> = {
@@ -8,7 +8,8 @@ const paths: Readonly<Partial<Record<ReadRouteType, string>>> = {
 }
 
 const provider: Provider = {
-  keyPlaces: { header: 'authorization', isSubprotocol: true },
+  keyPlaces: { header: 'authorization' },
+  takesSubprotocolKey: true,
   systemName: 'openai',
   defaultHost: () => 'api.openai.com',
   plan(route) {

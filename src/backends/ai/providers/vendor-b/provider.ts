@@ -1,5 +1,6 @@
-/** vendorB: Azure OpenAI. vendorA's formats; the version of the API decides the path. */
+/** Vendor B: Azure OpenAI. It has vendor A's formats; the version of the API decides the path. */
 import { entraDefault } from '../../../../auth/entra/default-token.ts'
+import { vendorKeyPlaces } from '../../../../auth/vendor-keys.ts'
 import { cloudTokens } from '../../credentials/default-credentials.ts'
 import { modelSegment } from '../model-segment.ts'
 import { bearerToken, type Provider, type ProviderConfig, type ReadRouteType } from '../provider.ts'
@@ -18,7 +19,7 @@ function pathOf(suffix: string, { apiVersion = 'v1', deploymentName }: ProviderC
   if (suffix === 'realtime') {
     return `/openai/realtime${query}&deployment=${encodeURIComponent(deploymentName ?? '')}`
   }
-  // Of the dated versions this one resource belongs to no deployment: the model stays in the body.
+  // In dated versions, only `responses` has no deployment in its path, because the model is in the body.
   if (suffix === 'responses') return `/openai/responses${query}`
   return `/openai/deployments/${modelSegment(deploymentName ?? '')}/${suffix}${query}`
 }
@@ -39,7 +40,7 @@ const cloudCredentials = cloudTokens({
 })
 
 const provider: Provider = {
-  keyPlaces: { header: 'api-key', parameter: 'api-key' },
+  keyPlaces: vendorKeyPlaces.vendorB,
   systemName: 'azure.ai.openai',
   defaultHost: ({ endpoint = '' }) => endpoint.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, ''),
   plan(route, _model, config) {
@@ -50,13 +51,13 @@ const provider: Provider = {
       ? { kind: 'translated', path, format: 'completions' }
       : { kind: 'native', path }
   },
-  /** Dated versions list what can be deployed, not what is. */
+  /** Undefined for dated versions, which list the models that can be deployed, not the deployed ones. */
   modelsPath: ({ apiVersion = 'v1', ...config }) =>
     apiVersion === 'v1' || apiVersion === 'preview'
       ? pathOf('models', { ...config, apiVersion })
       : undefined,
   realtimePath: (config) => pathOf('realtime', config),
-  /** Keys are looked for in `api-key`, tokens of its directory in Authorization. */
+  /** Sends keys in `api-key`; tokens of Entra stay in Authorization. */
   adaptHeaders(headers) {
     const token = bearerToken(headers)
     if (token !== undefined && !isJwt(token)) headers.set('api-key', token)
@@ -66,5 +67,5 @@ const provider: Provider = {
 
 export default provider
 
-/** Tokens of the directory are JSON Web Tokens; keys are not. */
+/** Tokens of Entra are JSON Web Tokens; keys are not. */
 const isJwt = (token: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token)

@@ -1,15 +1,16 @@
-/** vendorC: Anthropic. The messages format is its own. */
+/** Vendor C: Anthropic. Its own format is messages. */
+import { vendorKeyPlaces } from '../../../../auth/vendor-keys.ts'
+import { unsupportedRoute } from '../../llm-error.ts'
 import { bearerToken, type Provider } from '../provider.ts'
-import { unsupported } from '../unsupported.ts'
 
 const messagesVersion = '2023-06-01'
 
 const keyPrefix = 'sk-ant-'
-/** Tokens of users, unlike keys of the API, stay bearer tokens. */
+/** Prefix of user tokens, which stay bearer tokens, unlike API keys. */
 const userTokenPrefix = 'sk-ant-oat'
 
 const provider: Provider = {
-  keyPlaces: { header: 'x-api-key' },
+  keyPlaces: vendorKeyPlaces.vendorC,
   isOwnKey: (token) => token.startsWith(keyPrefix),
   systemName: 'anthropic',
   defaultHost: () => 'api.anthropic.com',
@@ -20,7 +21,7 @@ const provider: Provider = {
       case 'VendorCTokenCount':
         return { kind: 'native', path: '/v1/messages/count_tokens' }
       case 'Embeddings':
-        throw unsupported(route, 'anthropic')
+        throw unsupportedRoute(route, 'anthropic')
       default:
         return { kind: 'translated', path: '/v1/messages', format: 'messages' }
     }
@@ -33,11 +34,9 @@ const provider: Provider = {
       headers.remove('authorization')
     }
     headers.set('anthropic-version', messagesVersion)
-    // With these the provider takes the call for one of a browser, and refuses it.
+    // The provider rejects requests with headers that browsers send.
     for (const [name] of [...headers.entries()]) {
-      const lower = name.toLowerCase()
-      if (lower === 'origin' || lower.startsWith('access-control-request-')) headers.remove(name)
-      else if (lower.startsWith('sec-fetch-')) headers.remove(name)
+      if (/^(?:origin$|access-control-request-|sec-fetch-)/i.test(name)) headers.remove(name)
     }
   },
 }

@@ -1,8 +1,9 @@
-/** vendorD: the Gemini API. Conversations natively, embeddings on the endpoint in vendorA's format. */
+/** Vendor D: the Gemini API. Conversations use its own format, embeddings use vendor A's format. */
+import { vendorKeyPlaces } from '../../../../auth/vendor-keys.ts'
 import { modelSegment } from '../model-segment.ts'
 import { bearerToken, type Provider } from '../provider.ts'
 
-/** `m`, `models/m` and `tunedModels/m` all name a model. */
+/** Returns the path of a model, which requests may name `m`, `models/m` or `tunedModels/m`. */
 function modelPath(model: string): string {
   const tuned = /^tunedModels\/(.+)$/.exec(model)?.[1]
   if (tuned !== undefined) return `tunedModels/${modelSegment(tuned)}`
@@ -13,11 +14,11 @@ export function generatePath(prefix: string, isStream: boolean): string {
   return isStream ? `${prefix}:streamGenerateContent?alt=sse` : `${prefix}:generateContent`
 }
 
-/** Keys of the API, unlike access tokens, begin with this. */
+/** Prefix of API keys; access tokens do not have it. */
 const keyPrefix = 'AIza'
 
 const provider: Provider = {
-  keyPlaces: { header: 'x-goog-api-key', parameter: 'key' },
+  keyPlaces: vendorKeyPlaces.vendorD,
   isOwnKey: (token) => token.startsWith(keyPrefix),
   systemName: 'gcp.gemini',
   defaultHost: () => 'generativelanguage.googleapis.com',
@@ -27,7 +28,7 @@ const provider: Provider = {
     const path = generatePath(`/v1beta/${modelPath(model)}`, isStream)
     return { kind: 'translated', path, format: 'generate-content' }
   },
-  /** The native endpoint takes keys in a header of its own; that in vendorA's format takes them so. */
+  /** Moves keys to their header: only the endpoint in vendor A's format accepts them as bearer tokens. */
   adaptHeaders(headers, path) {
     const token = bearerToken(headers)
     if (!token?.startsWith(keyPrefix) || path.includes('/openai/')) return

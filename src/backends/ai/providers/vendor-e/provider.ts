@@ -1,4 +1,4 @@
-/** vendorE: Vertex AI, which serves models of vendorC's and of vendorD's families, and others. */
+/** Vendor E: Vertex AI, which serves models of vendors C and D, and others. */
 import { applicationDefault } from '../../../../auth/google/application-default.ts'
 import { cloudTokens } from '../../credentials/default-credentials.ts'
 import { field, isObject, type JsonObject } from '../../json.ts'
@@ -10,7 +10,7 @@ const rawVersion = 'vertex-2023-10-16'
 
 function hostOf({ region = 'global' }: ProviderConfig): string {
   if (region === 'global') return 'aiplatform.googleapis.com'
-  // These two span several regions.
+  // The locations `us` and `eu` span several regions.
   if (region === 'us' || region === 'eu') return `aiplatform.${region}.rep.googleapis.com`
   return `${region}-aiplatform.googleapis.com`
 }
@@ -19,7 +19,7 @@ function prefixOf({ projectId = '', region = 'global' }: ProviderConfig): string
   return `/v1/projects/${modelSegment(projectId)}/locations/${modelSegment(region)}`
 }
 
-/** The bare name of a model of vendorC's family, dates after `@`; undefined for other models. */
+/** Returns the bare name of a model of vendor C, with its date after `@`; undefined for other models. */
 function messagesModel(model: string): string | undefined {
   const published = /publishers\/anthropic\/models\/(.+)$/.exec(model)?.[1]
   const prefixed = model.startsWith('anthropic/') ? model.slice('anthropic/'.length) : undefined
@@ -30,7 +30,7 @@ function messagesModel(model: string): string | undefined {
 const embeddingModel =
   /^(text-embedding-|gemini-embedding-|text-multilingual-embedding-|textembedding-|multimodalembedding)/
 
-/** The bare name of a model of vendorD's family that converses; undefined for other models. */
+/** Returns the bare name of a conversational model of vendor D; undefined for other models. */
 function generateModel(model: string): string | undefined {
   const bare = bareName(model)
   return /^gemini[-@]/.test(bare) && !embeddingModel.test(bare) ? bare : undefined
@@ -40,13 +40,13 @@ function bareName(model: string): string {
   return model.replace(/^(?:.*publishers\/google\/models\/|models\/|google\/)/, '')
 }
 
-/** Fields that the raw endpoint of vendorC's models does not know, and one that it needs. */
+/** Removes fields that the raw endpoint of vendor C's models rejects, and adds the version of its format. */
 function toRawBody(body: JsonObject): JsonObject {
   const { model: _model, output_format: _format, ...rest } = body
   return { anthropic_version: rawVersion, ...(withoutScope(rest) as JsonObject) }
 }
 
-/** `cache_control.scope` is left out, however deep it stands. */
+/** Removes `cache_control.scope` at any depth. */
 function withoutScope(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutScope)
   if (!isObject(value)) return value
@@ -64,7 +64,7 @@ function withoutScope(value: unknown): unknown {
 function rawPlan(route: ReadRouteType, prefix: string, model: string, isStream: boolean): Plan {
   const models = `${prefix}/publishers/anthropic/models`
   if (route === 'VendorCTokenCount') {
-    // The count is asked of a resource of its own, which takes the model in the body.
+    // Token counts have a separate path, which does not contain the model; it is in the body.
     const change = (body: JsonObject) => ({ ...toRawBody(body), model })
     return { kind: 'native', path: `${models}/count-tokens:rawPredict`, change }
   }
@@ -92,12 +92,12 @@ const provider: Provider = {
       const path = `${prefix}/publishers/google/models/${modelSegment(bareName(model))}:predict`
       return { kind: 'embeddings', path, format: 'predict' }
     }
-    const ofC = messagesModel(model)
-    if (ofC !== undefined) return rawPlan(route, prefix, ofC, isStream)
+    const vendorCModel = messagesModel(model)
+    if (vendorCModel !== undefined) return rawPlan(route, prefix, vendorCModel, isStream)
     if (route === 'VendorCTokenCount') return { kind: 'local-count' }
-    const ofD = generateModel(model)
-    if (ofD !== undefined) {
-      const resource = `${prefix}/publishers/google/models/${modelSegment(ofD)}`
+    const vendorDModel = generateModel(model)
+    if (vendorDModel !== undefined) {
+      const resource = `${prefix}/publishers/google/models/${modelSegment(vendorDModel)}`
       const path = generatePath(resource, isStream)
       return { kind: 'translated', path, format: 'generate-content' }
     }

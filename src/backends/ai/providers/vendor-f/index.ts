@@ -18,7 +18,7 @@ const config = object('VendorFConfig', {
       identifier: required(shortString, 'Guardrail that is asked for.'),
       version: required(shortString, 'Version of the guardrail.'),
     }),
-    { doc: 'Guardrail of the vendor that is applied; none where unset.', security: true },
+    { doc: 'Guardrail of the vendor that is applied; none if not set.', security: true },
   ),
 })
 

@@ -1,4 +1,4 @@
-/** vendorF: Amazon Bedrock. Conversations by Converse, embeddings by InvokeModel. */
+/** Vendor F: Amazon Bedrock. Conversations use Converse, embeddings InvokeModel. */
 import { cloudSignature } from '../../credentials/default-credentials.ts'
 import { isObject, parseJson } from '../../json.ts'
 import { modelSegment } from '../model-segment.ts'
@@ -6,7 +6,7 @@ import type { Provider } from '../provider.ts'
 
 const defaultRegion = 'us-east-1'
 
-/** Beta names that the provider takes among its additional fields. */
+/** Names of beta features that the provider accepts. */
 const betas: ReadonlySet<string> = new Set([
   'computer-use-2025-01-24',
   'context-1m-2025-08-07',
@@ -38,7 +38,7 @@ const provider: Provider = {
   adaptHeaders: () => undefined,
   requestOptions({ guardrail }, caching, headers) {
     const metadata = parseJson(headers.get('x-bedrock-metadata') ?? '')
-    const named = headers
+    const supportedBetas = headers
       .getAll('anthropic-beta')
       .flatMap((line) => line.split(','))
       .map((name) => name.trim())
@@ -47,7 +47,7 @@ const provider: Provider = {
       ...(guardrail && { guardrail }),
       ...(caching && { caching }),
       ...(isObject(metadata) && { requestMetadata: metadata }),
-      ...(named.length > 0 && { additional: { anthropic_beta: named } }),
+      ...(supportedBetas.length > 0 && { additional: { anthropic_beta: supportedBetas } }),
     }
   },
   cloudCredentials: cloudSignature,

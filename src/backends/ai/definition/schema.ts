@@ -1,0 +1,70 @@
+/** `ai` of a GatewayBackend: providers of language models. */
+import { backendSectionSchema } from '../../../policies/section-schema.ts'
+import { type Infer, list, object, optional, required } from '../../../schema/field.ts'
+import { exactlyOneOf, rule } from '../../../schema/rules.ts'
+import { portNumber } from '../../../schema/shapes/references.ts'
+import { longString, sectionName, shortString } from '../../../schema/strings.ts'
+import { vendorFields, vendorNames } from '../providers/index.ts'
+
+const oneVendor = exactlyOneOf(...vendorNames)
+
+const providerFields = {
+  ...vendorFields,
+  host: optional(shortString, "Host that requests are sent to; the vendor's own if not set."),
+  port: optional(portNumber, 'Port that requests are sent to; 443 if not set.'),
+  path: optional(
+    longString,
+    "URL path of provider requests, in place of the vendor's own for each format.",
+  ),
+} as const
+
+const llmProvider = object('LLMProvider', providerFields, { rules: [oneVendor] })
+export type ProviderSpec = Infer<typeof llmProvider>
+
+const policies = backendSectionSchema('BackendWithAI', ['tcp', 'tls', 'http', 'auth', 'ai'])
+
+const namedLlmProvider = object(
+  'NamedLLMProvider',
+  {
+    name: required(sectionName, 'Name of the provider, for sectionName of policies.'),
+    ...providerFields,
+    policies: optional(
+      policies,
+      'Settings of this provider; they win over those of the backend and of policies.',
+    ),
+  },
+  { rules: [oneVendor] },
+)
+
+const priorityGroup = object('PriorityGroup', {
+  providers: required(
+    list(namedLlmProvider, { min: 1, max: 32, unique: { by: ['name'] } }),
+    'Providers of equal priority; healthy ones get more.',
+  ),
+})
+
+type Groups = readonly { readonly providers: readonly { readonly name: string }[] }[]
+
+// The rule compares lists of names, one list for each group: comparing every provider with every
+// other one would exceed the CEL cost limit of API servers.
+const namesDifferAcrossGroups = rule<Groups>({
+  message: 'provider names must be unique across groups',
+  cel: '[self.map(g, g.providers.map(p, p.name))].all(groups, groups.all(names, names.all(n, groups.exists_one(others, n in others))))',
+  holds: (groups) => {
+    const names = groups.flatMap((group) => [...new Set(group.providers.map(({ name }) => name))])
+    return new Set(names).size === names.length
+  },
+})
+
+export const aiSchema = object(
+  'AIBackend',
+  {
+    provider: optional(llmProvider, 'The one provider.'),
+    groups: optional(
+      list(priorityGroup, { min: 1, max: 32, rules: [namesDifferAcrossGroups] }),
+      'Providers by priority: a later group is used while no provider of the earlier ones is fit.',
+    ),
+  },
+  { rules: [exactlyOneOf('provider', 'groups')] },
+)
+export type AiSpec = Infer<typeof aiSchema>

@@ -1,0 +1,174 @@
+/** Details of a request to a language model for expressions, logs, spans, metrics and limits. */
+import type { LearnedRecord } from '../../../exchange/learned.ts'
+import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
+import { now } from '../../../proxy/upstream/choose.ts'
+import { inputWithCache, type Usage } from '../chat.ts'
+import { requestTexts } from '../guards/slots.ts'
+import { type JsonObject, numberAt, stringAt } from '../json.ts'
+import { type ModelCall, operations } from './model-call.ts'
+import type { ModelDetails, ModelParameters } from './model-record.ts'
+
+/** Provides `llm` to expressions, with the details that are known when an expression is evaluated. */
+export function describeModelCall(call: ModelCall): void {
+  if (call.request === undefined || call.isDescribed) return
+  call.isDescribed = true
+  const { startedAt, learned } = call.context.exchange
+  learned.describeLlm(() => recordOf(call, startedAt))
+}
+
+function recordOf(call: ModelCall, startedAt: number): LearnedRecord {
+  const { details, request } = call
+  const timing = timingOf(call, startedAt)
+  return {
+    requestModel: request?.model,
+    provider: call.provider?.vendor.systemName,
+    streaming: request?.isStream,
+    ...(details.model !== undefined && { responseModel: details.model }),
+    ...(details.usage !== undefined && tokensOf(details.usage)),
+    ...(details.serviceTier !== undefined && { serviceTier: details.serviceTier }),
+    ...(details.countTokens !== undefined && { countTokens: BigInt(details.countTokens) }),
+    ...(timing.firstTokenSeconds !== undefined && { timeToFirstToken: timing.firstTokenSeconds }),
+    ...(timing.perTokenSeconds !== undefined && { timePerOutputToken: timing.perTokenSeconds }),
+    // The fields below are computed only if an expression uses them.
+    get params() {
+      return paramsOf(request?.body)
+    },
+    get prompt() {
+      return request && requestTexts(request.body, request.route).map((text) => ({ ...text }))
+    },
+    get completion() {
+      return call.output?.completion
+    },
+    get toolCalls() {
+      return call.output?.toolCalls.map((toolCall) => ({ ...toolCall }))
+    },
+  }
+}
+
+/** Called when the exchange is over: ends the call and charges token limits. */
+export function finishModelCall(call: ModelCall): ModelDetails {
+  const { exchange } = call.context
+  describeModelCall(call)
+  // Token limits were already charged during the realtime session.
+  if (call.route === 'Realtime' && call.details.usage !== undefined) {
+    exchange.learned.llm = { ...exchange.learned.llm, ...tokensOf(call.details.usage) }
+  }
+  const details = modelDetailsOf(call)
+  call.end()
+  if (call.outgoing === undefined || call.outgoing.route === 'VendorCTokenCount') return details
+  const limits = tokenLimitsOf(exchange)
+  const used = limits === undefined ? 0 : usedTokens(call, exchange.response?.status)
+  if (used > 0) limits?.charge(exchange, used)
+  return details
+}
+
+/** Estimated bytes of text per token. */
+const bytesPerToken = 4
+
+/**
+ * Returns the tokens that the provider reported. If a report is missing, because the provider sends none or
+ * the answer was cut off, the texts since the last report are estimated, so that clients cannot
+ * evade a limit by disconnecting early.
+ */
+function usedTokens({ details, request, output, uncountedBytes }: ModelCall, status = 0): number {
+  const { usage } = details
+  const reported = usage === undefined ? 0 : inputWithCache(usage) + usage.output
+  const hasAnswered = status >= 200 && status < 300
+  if (usage !== undefined || !hasAnswered || request === undefined) {
+    return reported + estimate(uncountedBytes)
+  }
+  const texts = requestTexts(request.body, request.route).map(({ content }) => content)
+  const { completion = [], toolCalls = [] } = output ?? {}
+  const whole = request.isStream ? [] : [...completion, ...toolCalls.map((call) => call.arguments)]
+  return estimate([...texts, ...whole].reduce(addBytes, uncountedBytes))
+}
+
+const estimate = (bytes: number): number => Math.ceil(bytes / bytesPerToken)
+
+const addBytes = (sum: number, text: string): number => sum + Buffer.byteLength(text)
+
+function modelDetailsOf(call: ModelCall): ModelDetails {
+  const { context, request, details, provider, checks, outgoing } = call
+  const { exchange, attemptStartedAt, error } = context
+  const hasFailed = exchange.sentStatus >= 400 || exchange.sentStatus === 0
+  const failure = exchange.error?.code ?? error?.code ?? `${exchange.sentStatus}`
+  return {
+    operation: request && operations[request.route],
+    provider: provider?.vendor.systemName,
+    requestModel: request?.model,
+    responseModel: details.model,
+    usage: details.usage,
+    parameters: request && once(() => parametersOf(request.body)),
+    ...timingOf(call, exchange.startedAt),
+    operationSeconds: outgoing && (now() - attemptStartedAt) / 1_000,
+    failure: hasFailed || exchange.error !== undefined ? failure : undefined,
+    checks,
+  }
+}
+
+function timingOf(
+  { firstContentAt, lastContentAt, details }: ModelCall,
+  startedAt: number,
+): Pick<ModelDetails, 'firstTokenSeconds' | 'perTokenSeconds'> {
+  if (firstContentAt === undefined) return {}
+  const output = details.usage?.output ?? 0
+  const streamed = (lastContentAt ?? firstContentAt) - firstContentAt
+  return {
+    firstTokenSeconds: (firstContentAt - startedAt) / 1_000,
+    ...(output > 1 && { perTokenSeconds: streamed / (output - 1) / 1_000 }),
+  }
+}
+
+/** Returns token counts by their names in expressions; `inputTokens` includes cached tokens. */
+function tokensOf(usage: Usage) {
+  const { input, output, cacheRead, cacheWrite, reasoning, kinds = {} } = usage
+  const inputTokens = inputWithCache(usage)
+  return {
+    inputTokens: BigInt(inputTokens),
+    providerInputTokens: BigInt(input),
+    outputTokens: BigInt(output),
+    totalTokens: BigInt(inputTokens + output),
+    ...(cacheRead !== undefined && { cachedInputTokens: BigInt(cacheRead) }),
+    ...(cacheWrite !== undefined && { cacheCreationInputTokens: BigInt(cacheWrite) }),
+    ...(reasoning !== undefined && { reasoningTokens: BigInt(reasoning) }),
+    ...Object.fromEntries(Object.entries(kinds).map(([name, count]) => [name, BigInt(count)])),
+  }
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: Value | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
+/** Returns the parameters of a request by their names in chat completions. */
+function parametersOf(body: JsonObject): ModelParameters {
+  return {
+    temperature: numberAt(body, 'temperature'),
+    top_p: numberAt(body, 'top_p'),
+    frequency_penalty: numberAt(body, 'frequency_penalty'),
+    presence_penalty: numberAt(body, 'presence_penalty'),
+    seed: numberAt(body, 'seed'),
+    max_tokens:
+      numberAt(body, 'max_tokens') ??
+      numberAt(body, 'max_completion_tokens') ??
+      numberAt(body, 'max_output_tokens'),
+    encoding_format: stringAt(body, 'encoding_format'),
+    dimensions: numberAt(body, 'dimensions'),
+  }
+}
+
+const integerParameters = new Set(['seed', 'max_tokens', 'dimensions'])
+
+function paramsOf(body: JsonObject | undefined): LearnedRecord | undefined {
+  if (body === undefined) return undefined
+  const found = Object.entries(parametersOf(body)).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(
+    found.map(([name, value]) => {
+      const isWhole = integerParameters.has(name) && Number.isInteger(value)
+      return [name, isWhole ? BigInt(value as number) : (value as number | string)]
+    }),
+  )
+}

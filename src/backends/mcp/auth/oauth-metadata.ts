@@ -1,0 +1,102 @@
+/** Protected resource metadata (RFC 9728), which tells clients where to get tokens. */
+import type { McpAuthenticationConfig } from '../policy/config.ts'
+
+/** The URL of the MCP server as the client sees it. */
+export interface ClientView {
+  /** Scheme, host and port, such as `https://mcp.example.com`. */
+  readonly origin: string
+  /** Path of the request as sent, without the query. */
+  readonly path: string
+}
+
+/** Converts a name to snake case: `scopesSupported` becomes `scopes_supported`. */
+export function metadataMember(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/^_/, '')
+}
+
+/** Returns the URL that tokens have for the MCP server: the configured URL, or else that of the request. */
+export function resourceUrl(
+  { metadata }: McpAuthenticationConfig,
+  origin: string,
+  path: string,
+): string {
+  const stated = metadata.resource
+  return typeof stated === 'string' ? stated : `${origin}${path}`
+}
+
+/** The origin at which clients reach the gateway. */
+export function publicOrigin({ metadata }: McpAuthenticationConfig, origin: string): string {
+  const stated = metadata.resource
+  return typeof stated === 'string' && URL.canParse(stated) ? new URL(stated).origin : origin
+}
+
+/** Builds the document. If the provider needs adaptations, the gateway is the authorization server in it. */
+export function resourceMetadata(
+  config: McpAuthenticationConfig,
+  origin: string,
+  path: string,
+): Readonly<Record<string, unknown>> {
+  const { issuer, provider, metadata } = config
+  const resource = resourceUrl(config, origin, path)
+  const server = provider === undefined ? issuer : resource
+  return {
+    resource,
+    ...(issuer !== undefined && server !== undefined && { authorization_servers: [server] }),
+    mcp_protocol_version: '2025-06-18',
+    resource_type: 'mcp-server',
+    ...metadata,
+  }
+}
+
+// Paths of OAuth metadata: a well-known prefix and the path of the resource (RFC 9728 section 3.1,
+// RFC 8414 section 3.1).
+
+export interface MetadataPath {
+  /** Metadata of the MCP server or the authorization server, or client registration. */
+  readonly document: 'resource' | 'server' | 'registration'
+  /** Path of the MCP server, such as `/mcp`; empty for the root. */
+  readonly resource: string
+}
+
+const resourcePrefix = '/.well-known/oauth-protected-resource'
+const serverPrefix = '/.well-known/oauth-authorization-server'
+const registrationSuffix = '/client-registration'
+
+/** Parses a metadata path without its query. Returns undefined if the path is another one. */
+export function readMetadataPath(path: string): MetadataPath | undefined {
+  if (!path.startsWith('/.well-known/oauth-')) return undefined
+  const ofResource = below(path, resourcePrefix)
+  if (ofResource !== undefined) return { document: 'resource', resource: ofResource }
+  const ofServer = below(path, serverPrefix)
+  if (ofServer === undefined) return undefined
+  if (!ofServer.endsWith(registrationSuffix)) return { document: 'server', resource: ofServer }
+  const resource = ofServer.slice(0, -registrationSuffix.length)
+  return { document: 'registration', resource }
+}
+
+const openIdPath = '/.well-known/openid-configuration'
+
+/** Is this a path of OAuth metadata or OpenID Connect Discovery (MCP authorization)? */
+export function isDiscoveryPath(path: string): boolean {
+  if (!path.includes('/.well-known/o')) return false
+  return (
+    readMetadataPath(path) !== undefined ||
+    path.startsWith(`${openIdPath}/`) ||
+    path.endsWith(openIdPath)
+  )
+}
+
+export function resourceMetadataPath(resource: string): string {
+  return `${resourcePrefix}${resource}`
+}
+
+export function registrationPath(resource: string): string {
+  return `${serverPrefix}${resource}${registrationSuffix}`
+}
+
+function below(path: string, prefix: string): string | undefined {
+  if (!path.startsWith(prefix)) return undefined
+  const rest = path.slice(prefix.length)
+  if (rest === '' || rest === '/') return ''
+  return rest.startsWith('/') ? rest : undefined
+}

@@ -1,0 +1,63 @@
+/** `mcp` of a GatewayBackend: MCP servers. */
+import { backendSectionSchema } from '../../../policies/section-schema.ts'
+import { choice, type Infer, list, object, optional, required } from '../../../schema/field.ts'
+import { atLeastOneOf, exactlyOneOf } from '../../../schema/rules.ts'
+import { portNumber } from '../../../schema/shapes/references.ts'
+import { labelSelector } from '../../../schema/shapes/selectors.ts'
+import { longString, sectionName, shortString } from '../../../schema/strings.ts'
+
+const policies = backendSectionSchema('BackendWithMCP', ['tcp', 'tls', 'http', 'auth', 'mcp'])
+
+const mcpSelector = object(
+  'McpSelector',
+  {
+    namespaces: optional(
+      labelSelector,
+      'Namespaces that are searched; only that of the backend if not set.',
+    ),
+    services: optional(labelSelector, 'Services that are targets.'),
+  },
+  { rules: [atLeastOneOf('namespaces', 'services')] },
+)
+
+const mcpTarget = object('McpTarget', {
+  host: required(shortString, 'Host of the MCP server.'),
+  port: required(portNumber, 'Port of the MCP server.'),
+  path: optional(longString, 'Path of the MCP endpoint. Default: /mcp, or /sse for SSE.'),
+  protocol: optional(
+    choice('MCPProtocol', {
+      StreamableHTTP: 'streamable HTTP',
+      SSE: 'HTTP with server-sent events (the older transport)',
+    }),
+    { doc: 'Transport.', default: 'StreamableHTTP' },
+  ),
+  policies: optional(
+    policies,
+    'Settings of this target; they win over those of the backend and of policies.',
+  ),
+})
+
+const mcpTargetSelector = object(
+  'McpTargetSelector',
+  {
+    name: required(sectionName, 'Name of the target, for sectionName of policies.'),
+    selector: optional(mcpSelector, 'Services of the cluster.'),
+    static: optional(mcpTarget, 'A fixed destination; for Services use selector.'),
+  },
+  { rules: [exactlyOneOf('selector', 'static')] },
+)
+
+export const mcpSchema = object('MCPBackend', {
+  targets: required(
+    list(mcpTargetSelector, { min: 1, max: 32, unique: { by: ['name'] } }),
+    'MCP servers behind this backend.',
+  ),
+  sessionRouting: optional(
+    choice('SessionRouting', {
+      Stateful: 'all requests of a session go to one replica',
+      Stateless: 'requests have no session',
+    }),
+    { doc: 'Where the requests of a session go.', default: 'Stateful' },
+  ),
+})
+export type McpSpec = Infer<typeof mcpSchema>

@@ -1,0 +1,324 @@
+/** Serves one message of a client. */
+import type { McpItem } from '../../../exchange/mcp.ts'
+import { startCallSpan } from '../../../proxy/request/tracing.ts'
+import { codes, errorCodeOf, errorText, resultText } from '../answers.ts'
+import { clientEventFields, type EventFields, eventText } from '../event-stream.ts'
+import { type JsonNode, jsonValue, member, replace, textOf } from '../json/scan.ts'
+import { readCursor, withoutItems } from '../lists.ts'
+import type { McpNotification, McpRequest, McpResponse } from '../message.ts'
+import { type ItemMethod, type ListMethod, methodOf } from '../methods.ts'
+import { targetOfId, targetOfName, targetOfUri } from '../naming.ts'
+import { clientResult } from '../results.ts'
+import { askLists, type Send } from './fan-out.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import type { McpTargetEntry } from './mcp-targets.ts'
+import type { ExchangeOutlet } from './outlet.ts'
+import { toFailure } from './refusals.ts'
+import { keptItems, messageForClient } from './server-messages.ts'
+import { type ClientSession, notify, SessionEnded } from './target-session.ts'
+import {
+  ask,
+  type OnAbandon,
+  type ReceivedResponse,
+  type Relay,
+  type Transport,
+} from './transport.ts'
+
+/** The response for the client, and the id and reconnection time of its event. */
+interface Answer {
+  readonly text: string
+  readonly eventFields?: EventFields | undefined
+}
+
+const refusal = ({ id }: Pick<McpRequest, 'id'>, code: number, message: string): Answer => ({
+  text: errorText(id, code, message),
+})
+
+export class MessageHandler {
+  readonly exchange: McpExchange
+  readonly session: ClientSession
+  readonly #outlet: ExchangeOutlet
+  readonly #onAbandon: OnAbandon
+
+  constructor(session: ClientSession, outlet: ExchangeOutlet, onAbandon: OnAbandon) {
+    this.session = session
+    this.exchange = session.exchange
+    this.#outlet = outlet
+    this.#onAbandon = onAbandon
+  }
+
+  get #targets(): readonly McpTargetEntry[] {
+    return this.exchange.backend.targets
+  }
+
+  /** The only target; undefined if there are several. */
+  get #only(): McpTargetEntry | undefined {
+    return this.#targets.length === 1 ? this.#targets[0] : undefined
+  }
+
+  #find(name: string): McpTargetEntry | undefined {
+    return this.#targets.find(({ target }) => target.name === name)
+  }
+
+  /** Answers a request. Rejects with SessionEnded, a GatewayError, or a TargetFailure of the only target. */
+  async answer(request: McpRequest): Promise<Answer> {
+    const answer = await this.#answer(request)
+    const code = errorCodeOf(answer.text)
+    if (code !== undefined) this.exchange.noteError(code)
+    return answer
+  }
+
+  #answer(request: McpRequest): Promise<Answer> | Answer {
+    const method = methodOf(request.method)
+    this.exchange.describe(request.method)
+    switch (method.kind) {
+      case 'list':
+        return this.#list(request, method)
+      case 'item':
+        return this.#item(request, method)
+      case 'complete':
+        return this.#complete(request)
+      case 'level':
+        return this.#everywhere(request)
+      case 'ping':
+        return this.#only === undefined
+          ? { text: resultText(request.id, '{}') }
+          : this.#ask(this.#only, request)
+      default:
+        return this.#askOnly(request, method.kind === 'other')
+    }
+  }
+
+  /**
+   * Passes on a request that only a single server can answer. If the method is unknown and there are rules,
+   * the request is refused, because rules cannot be applied to it.
+   */
+  #askOnly(request: McpRequest, isUnknown: boolean): Promise<Answer> | Answer {
+    const only = this.#only
+    const isRefused = only === undefined || (isUnknown && this.exchange.rulesOf(only) !== undefined)
+    if (!isRefused) return this.#ask(only, request)
+    return refusal(request, codes.methodNotFound, 'Method not found')
+  }
+
+  // --- lists ---
+
+  async #list(request: McpRequest, method: ListMethod): Promise<Answer> {
+    const only = this.#only
+    if (only !== undefined) {
+      const { response, eventFields } = await this.#send(only, request)
+      const keeps = keptItems(this.exchange, only, method)
+      return {
+        text: keeps === undefined ? response.text : withoutItems(method, response, keeps),
+        eventFields,
+      }
+    }
+    const cursor = textOf(request.text, member(request.params, 'cursor'))
+    const cursors = cursor === undefined ? undefined : readCursor(cursor)
+    if (cursor !== undefined && cursors === undefined) {
+      return refusal(request, codes.invalidParams, 'Invalid cursor')
+    }
+    const send: Send = (entry, one) => this.#send(entry, one)
+    return { text: await askLists(this.session, send, request, method, cursors) }
+  }
+
+  // --- items ---
+
+  #item(
+    request: McpRequest,
+    { key, type }: Pick<ItemMethod, 'key' | 'type'>,
+    path = 'params',
+    parent = request.params,
+  ): Promise<Answer> | Answer {
+    const node = member(parent, key)
+    const called = textOf(request.text, node)
+    if (node !== undefined && called !== undefined) {
+      return this.#atItem(request, node, called, { key, type })
+    }
+    return refusal(request, codes.invalidParams, `${path}.${key} must be a string`)
+  }
+
+  /**
+   * Passes a request to the target of its item. `called` is the item's name for clients, `node` its
+   * position.
+   */
+  async #atItem(
+    request: McpRequest,
+    node: JsonNode,
+    called: string,
+    { key, type }: Pick<ItemMethod, 'key' | 'type'>,
+  ): Promise<Answer> {
+    const unknown = () => refusal(request, codes.invalidParams, `Unknown ${type}: ${called}`)
+    const found = this.#locate(called, key)
+    if (found === undefined) return unknown()
+    const { entry, name } = found
+    const args = member(request.params, 'arguments')
+    const item: McpItem = { type, target: entry.target.name, name }
+    const isRead = args !== undefined && this.exchange.needsArguments(entry)
+    const value = isRead ? jsonValue(request.text, args) : undefined
+    if (!this.exchange.mayUse(entry, request.method, item, value)) return unknown()
+    if (this.#only !== undefined) return this.#ask(entry, request)
+    const text = replace(request.text, node, JSON.stringify(name))
+    return this.#ask(entry, { text, id: request.id })
+  }
+
+  #locate(called: string, key: 'name' | 'uri') {
+    const only = this.#only
+    if (only !== undefined) return { entry: only, name: called }
+    const parts = key === 'name' ? targetOfName(called) : targetOfUri(called)
+    const entry = parts && this.#find(parts.target)
+    return entry && parts && { entry, name: parts.name }
+  }
+
+  #complete(request: McpRequest): Promise<Answer> | Answer {
+    const ref = member(request.params, 'ref')
+    switch (textOf(request.text, member(ref, 'type'))) {
+      case 'ref/prompt':
+        return this.#item(request, { key: 'name', type: 'prompt' }, 'params.ref', ref)
+      case 'ref/resource':
+        return this.#item(request, { key: 'uri', type: 'resource' }, 'params.ref', ref)
+    }
+    const message = 'params.ref.type must be ref/prompt or ref/resource'
+    return refusal(request, codes.invalidParams, message)
+  }
+
+  /** Sends the request to all servers that support it. Succeeds if at least one server does. */
+  async #everywhere(request: McpRequest): Promise<Answer> {
+    if (this.#only !== undefined) return this.#ask(this.#only, request)
+    const able = this.#targets.filter(({ target }) => {
+      return this.session.can(target.name)?.includes('logging') ?? true
+    })
+    const all = await Promise.allSettled(able.map((entry) => this.#send(entry, request)))
+    const done = all.filter(
+      (one) => one.status === 'fulfilled' && one.value.response.error === undefined,
+    )
+    if (done.length > 0) return { text: resultText(request.id, '{}') }
+    const first = all.find((one) => one.status === 'fulfilled')
+    if (first !== undefined) return { text: first.value.response.text }
+    return refusal(request, codes.internal, 'no server can do that')
+  }
+
+  // --- one target ---
+
+  async #ask(entry: McpTargetEntry, request: Pick<McpRequest, 'text' | 'id'>): Promise<Answer> {
+    try {
+      const { response, eventFields } = await this.#send(entry, request)
+      const isOnly = this.#only !== undefined
+      return {
+        text: isOnly ? response.text : clientResult(entry.target.name, response),
+        eventFields,
+      }
+    } catch (thrown) {
+      if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
+      const failure = toFailure(thrown)
+      if (failure.isResumable) throw failure
+      return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
+    }
+  }
+
+  /** Sends a request to a target. Rejects as `answer` does. */
+  #send(
+    entry: McpTargetEntry,
+    request: Pick<McpRequest, 'text' | 'id'>,
+  ): Promise<ReceivedResponse> {
+    return this.session.use(entry, (transport) => this.#askOver(entry, transport, request))
+  }
+
+  async #askOver(
+    entry: McpTargetEntry,
+    transport: Transport,
+    request: Pick<McpRequest, 'text' | 'id'>,
+  ): Promise<ReceivedResponse> {
+    const { context } = this.exchange
+    const { name } = entry.target
+    const { method = '', item } = this.exchange.details ?? {}
+    const spanName = item === undefined ? `${method} ${name}` : `${method} ${name}_${item}`
+    const span = startCallSpan(context, spanName, [
+      ['mcp.method.name', method],
+      ['mcp.target', name],
+    ])
+    transport.traceparent = span?.header
+    const answered = await ask(transport, request, this.#relay(entry), this.#onAbandon).catch(
+      (thrown: unknown) => {
+        span?.end(thrown instanceof Error ? thrown.message : 'no answer')
+        throw thrown
+      },
+    )
+    span?.end(answered.response.error === undefined ? undefined : 'the answer is an error')
+    const eventFields = this.#fieldsForClient(entry, answered.eventFields)
+    return { ...answered, eventFields }
+  }
+
+  #fieldsForClient(
+    { target }: McpTargetEntry,
+    eventFields: EventFields | undefined,
+  ): EventFields | undefined {
+    return this.#only === undefined ? clientEventFields(target.name, eventFields) : eventFields
+  }
+
+  #relay(entry: McpTargetEntry): Relay {
+    const outlet = this.#outlet
+    return {
+      onStream: () => outlet.open(),
+      onMessage: (message, eventFields) => {
+        const text = messageForClient(this.session, entry, message)
+        if (text !== undefined) outlet.send(text, this.#fieldsForClient(entry, eventFields))
+      },
+      onEvent: (event) => {
+        const { id } = this.#fieldsForClient(entry, event) ?? event
+        outlet.sendEvent(eventText({ ...event, id }))
+      },
+      hold: (resume) => {
+        if (outlet.isSlow) outlet.onDrain(resume)
+        return outlet.isSlow
+      },
+    }
+  }
+
+  // --- notifications and responses ---
+
+  /** Passes on a notification or response. Rejects with SessionEnded, or if the only target refuses. */
+  async notify(message: McpNotification | McpResponse): Promise<void> {
+    if (message.kind === 'notification') this.exchange.describe(message.method)
+    // Servers of a stateless backend do not know about earlier requests, so there is nothing to notify.
+    if (this.exchange.backend.isStateless) return
+    const only = this.#only
+    if (only !== undefined) await this.#notify(only, message.text)
+    else if (message.kind === 'response') await this.#respond(message)
+    else await this.#notifyAll(message)
+  }
+
+  #notify(entry: McpTargetEntry, text: string): Promise<void> {
+    return this.session.use(entry, (transport) => notify(transport, text))
+  }
+
+  /** Passes a response to the server that its id names. */
+  async #respond(message: McpResponse): Promise<void> {
+    const found = message.id === undefined ? undefined : targetOfId(message.id)
+    const entry = found && this.#find(found.target)
+    const node = member(message.root, 'id')
+    if (found === undefined || entry === undefined || node === undefined) return
+    await this.#notify(entry, replace(message.text, node, found.name))
+  }
+
+  async #notifyAll(message: McpNotification): Promise<void> {
+    const token = member(message.params, 'progressToken')
+    const found = token?.type === 'string' ? this.#ofServer(message, token) : undefined
+    if (found !== undefined) {
+      await this.#notify(found.entry, found.text)
+      return
+    }
+    const withSession = this.#targets.filter(({ target }) => this.session.has(target.name))
+    const notified = withSession.map((entry) => this.#notify(entry, message.text))
+    const all = await Promise.allSettled(notified)
+    const ended = all.find((one) => one.status === 'rejected' && one.reason instanceof SessionEnded)
+    if (ended?.status === 'rejected') throw ended.reason
+  }
+
+  /** Returns the target of a progress notification for a server's request, and the text for the target. */
+  #ofServer({ text }: McpNotification, token: JsonNode) {
+    const found = targetOfId(JSON.stringify(textOf(text, token)))
+    const entry = found && this.#find(found.target)
+    if (found === undefined || entry === undefined) return undefined
+    return { entry, text: replace(text, token, found.name) }
+  }
+}

@@ -1,0 +1,23 @@
+/** GatewayBackends with a fixed host and port. */
+import { object, required } from '../../schema/field.ts'
+import { portNumber } from '../../schema/shapes/references.ts'
+import { shortString } from '../../schema/strings.ts'
+import { defineBackend } from '../define.ts'
+
+declare module '../../model/resources.ts' {
+  interface Destinations {
+    readonly static: { readonly host: string; readonly port: number }
+  }
+}
+
+export const staticBackend = defineBackend({
+  field: 'static',
+  type: 'static',
+  doc: 'A fixed host and port.',
+  schema: object('StaticBackend', {
+    host: required(shortString, 'Host name or address that requests are sent to.'),
+    port: required(portNumber, 'Port that requests are sent to.'),
+  }),
+  derive: ({ host, port }) => ({ destination: { host, port } }),
+  address: ({ host, port }) => ({ host, port }),
+})

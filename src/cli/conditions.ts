@@ -1,0 +1,119 @@
+/** The conditions in the status of an object, and how they changed over a recorded log. */
+import type { Recorded } from '../log/index.ts'
+import type { Condition, DecidedCondition } from '../model/conditions.ts'
+import type { ObjectRef } from '../model/names.ts'
+import { createFold } from '../replay/index.ts'
+import type { Recording } from './recording.ts'
+
+/** A condition and its location in the status. */
+export interface PlacedCondition {
+  /** The location in words, such as `listener http`; empty if the condition is about the object itself. */
+  readonly place: string
+  /** The location as a path, such as `status.listeners[http]`. */
+  readonly path: string
+  readonly condition: Condition & Pick<DecidedCondition, 'own'>
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const nestedLists: readonly (readonly [
+  field: string,
+  what: string,
+  nameOf: (entry: Json) => string,
+])[] = [
+  ['listeners', 'listener', ({ name }) => String(name)],
+  ['parents', 'parent', ({ parentRef }) => refText(parentRef as ParentReference)],
+  ['ancestors', 'ancestor', ({ ancestorRef }) => refText(ancestorRef as ParentReference)],
+]
+
+interface ParentReference {
+  readonly kind?: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly sectionName?: string
+  readonly port?: number
+}
+
+/** Formats a reference. References to different parents give different texts. */
+function refText({ kind = '', namespace, name = '', sectionName, port }: ParentReference): string {
+  const path = namespace === undefined ? name : `${namespace}/${name}`
+  const section = sectionName === undefined ? '' : `#${sectionName}`
+  return `${kind} ${path}${section}${port === undefined ? '' : `:${port}`}`.trim()
+}
+
+export function placedConditions(status: unknown): PlacedCondition[] {
+  const { conditions, ...fields } = (status ?? {}) as Json
+  const at = (place: string, path: string, list: unknown): PlacedCondition[] =>
+    ((list ?? []) as Condition[]).map((condition) => ({ place, path, condition }))
+  const nested = nestedLists.flatMap(([field, what, nameOf]) =>
+    ((fields[field] ?? []) as Json[]).flatMap((entry) => {
+      const name = nameOf(entry)
+      return at(`${what} ${name}`, `status.${field}[${name}]`, entry.conditions)
+    }),
+  )
+  return [...at('', 'status', conditions), ...nested]
+}
+
+/** The new value of a condition; its status is `absent` if the object no longer has the condition. */
+export interface ConditionChange extends Pick<Condition, 'type' | 'reason' | 'message'> {
+  readonly place: string
+  readonly status: Condition['status'] | 'absent'
+  readonly observedGeneration?: number
+}
+
+interface ConditionStep {
+  /** The event that changed the conditions. */
+  readonly cause: Recorded
+  /** All conditions of the object after the event. */
+  readonly conditions: readonly PlacedCondition[]
+  readonly changes: readonly ConditionChange[]
+}
+
+interface ConditionHistory {
+  /** The conditions at the beginning of the recording. */
+  readonly initial: readonly PlacedCondition[]
+  readonly steps: readonly ConditionStep[]
+}
+
+/** Folds the events one by one and records each that changed a condition of the object. */
+export function conditionHistory(
+  { events, derivation, extent }: Recording,
+  ref: ObjectRef,
+): ConditionHistory {
+  const fold = createFold(derivation, extent.base)
+  let status: unknown = fold.statusOf(ref)
+  const initial = placedConditions(status)
+  const steps: ConditionStep[] = []
+  for (const cause of events) {
+    fold.apply(cause)
+    const next = fold.statusOf(ref)
+    if (next === status) continue
+    status = next
+    const conditions = placedConditions(next)
+    const changes = changesBetween(steps.at(-1)?.conditions ?? initial, conditions)
+    if (changes.length > 0) steps.push({ cause, conditions, changes })
+  }
+  return { initial, steps }
+}
+
+function changesBetween(
+  before: readonly PlacedCondition[],
+  after: readonly PlacedCondition[],
+): ConditionChange[] {
+  const [old, fresh] = [byPlaceAndType(before), byPlaceAndType(after)]
+  return [...new Map([...old, ...fresh])].flatMap(([key, known]): ConditionChange[] => {
+    const { place } = known
+    const { type } = known.condition
+    const condition = fresh.get(key)?.condition
+    if (isSame(old.get(key)?.condition, condition)) return []
+    if (condition === undefined) return [{ place, type, status: 'absent', reason: '', message: '' }]
+    const { status, reason, message, observedGeneration } = condition
+    return [{ place, type, status, reason, message, observedGeneration }]
+  })
+}
+
+const byPlaceAndType = (placed: readonly PlacedCondition[]) =>
+  new Map(placed.map((one) => [`${one.place}\0${one.condition.type}`, one]))
+
+const isSame = (a: Condition | undefined, b: Condition | undefined): boolean =>
+  a?.status === b?.status && a?.reason === b?.reason && a?.message === b?.message

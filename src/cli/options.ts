@@ -1,0 +1,48 @@
+/** Argument parsers and help texts that several commands share. */
+import { type Command, InvalidArgumentError } from 'commander'
+import type { SettingRow } from '../settings/table.ts'
+
+/** Rejects an empty argument, which usually comes from an unset variable of a script. */
+export function nonEmpty(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
+  return value
+}
+
+/** Collects the values of an option that may be repeated. */
+export const collect = (value: string, before: readonly string[] = []): string[] => [
+  ...before,
+  nonEmpty(value),
+]
+
+export type SettingOption = Pick<
+  SettingRow<unknown>,
+  'flag' | 'isList' | 'doc' | 'form' | 'default' | 'defaultText' | 'env'
+>
+
+/** The help text of a setting with a flag; it has the content of the setting's row in docs/settings.md. */
+export function settingHelp({
+  doc,
+  form,
+  default: value,
+  defaultText,
+  env,
+}: SettingOption): string {
+  return `${doc} (${form}; default: ${defaultText ?? value}; ${env})`
+}
+
+/** Adds `help [command...]` in place of the library's, which shows no error for an unknown command. */
+export function addHelp(group: Command): void {
+  group.helpCommand(false)
+  group
+    .command('help [command...]')
+    .description('display help for command')
+    .action((names: readonly string[]) => printHelp(group, names))
+}
+
+function printHelp(group: Command, [name, ...rest]: readonly string[]): void {
+  if (name === undefined || group.commands.length === 0) group.help()
+  const named = group.commands.find((command) => command.name() === name)
+  if (named !== undefined) printHelp(named, rest)
+  // Parsing the unknown name fails with the usual error, which suggests a similar command.
+  else group.parse([name], { from: 'user' })
+}

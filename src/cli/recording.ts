@@ -1,0 +1,256 @@
+/** Reads a state without a running gateway: from manifests, or from a recorded log. */
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { SluiceEvent } from '../../events/index.ts'
+import { apiBinding, builtInObjects, regexProblem } from '../control-plane/api-binding.ts'
+import { isExport, readExport } from '../log/export.ts'
+import { type EventLog, MemoryLog, type Recorded, readEmbeddedLog } from '../log/index.ts'
+import { type DerivationOptions, type Fold, replay } from '../replay/index.ts'
+import { randomDigestKey } from '../watch/digest-key.ts'
+import { FileSource } from '../watch/files.ts'
+import { ResourceIndex } from '../watch/resource-index.ts'
+import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
+import { extentOf, extentOfLog, type LogExtent } from './log-extent.ts'
+import { type Output, UsageError } from './output.ts'
+
+export interface RecordingOptions {
+  /** Manifest files and folders. */
+  readonly file?: readonly string[]
+  /** A log file of a run, or an export of one (`sluice log -o json`). */
+  readonly logFile?: string
+  /** Address of a NATS server that stores a log. */
+  readonly nats?: string
+  /** Position or time (RFC 3339) of the last event to read. */
+  readonly at?: string
+}
+
+export interface Recording {
+  readonly events: readonly Recorded[]
+  /** How much of its history the log still has. */
+  readonly extent: LogExtent
+  /** Problems of the manifests; empty for a log. */
+  readonly problems: readonly SourceProblem[]
+  /** Ranges of events that an export lacks between other events; filled while the events are read. */
+  readonly gaps: readonly Gap[]
+  /** Options for folding the events. */
+  readonly derivation: DerivationOptions
+}
+
+/** A range of positions of missing events; both ends are included. */
+interface Gap {
+  readonly from: number
+  readonly to: number
+}
+
+/** A recording whose events can be iterated once. Only a few of them are in memory at a time. */
+interface OpenRecording extends Omit<Recording, 'events'> {
+  readonly events: AsyncIterable<Recorded> | Iterable<Recorded>
+  readonly close?: () => Promise<void>
+}
+
+/**
+ * Passes an open recording to `read`, then closes it.
+ * @throws UsageError if the options name no input or more than one, or if the input is unreadable
+ */
+export async function withRecording<Result>(
+  options: RecordingOptions,
+  read: (recording: OpenRecording) => Promise<Result>,
+): Promise<Result> {
+  const limit = limitOf(options.at)
+  const recording = await openInput(options, limit.position)
+  try {
+    return await read({ ...recording, events: eventsUpTo(limit, recording.events) })
+  } finally {
+    await recording.close?.()
+  }
+}
+
+/**
+ * Reads a whole recording and reports objects of manifests that were refused, and events that the log no
+ * longer has. `name` is a prefix of the notices about the log.
+ * @throws UsageError in the same cases as `withRecording`
+ */
+export async function readRecording(
+  options: RecordingOptions,
+  report: Output['report'],
+  name = '',
+): Promise<Recording> {
+  const recording = await withRecording(options, async (open) => {
+    return { ...open, events: await Array.fromAsync(open.events) }
+  })
+  for (const problem of recording.problems) report(formatProblem(problem))
+  for (const notice of logNotices(recording)) report(`${name}${notice}`)
+  return recording
+}
+
+/** The state after the last event of a recording. */
+export async function foldRecording({ events, derivation, extent }: Recording): Promise<Fold> {
+  const { fold } = await replay(events, derivation, extent.base)
+  return fold
+}
+
+const maxListedGaps = 5
+
+/** Messages about the events that the log lacks. */
+export function logNotices({ extent, gaps }: Pick<Recording, 'extent' | 'gaps'>): string[] {
+  const notices = extent.notice === undefined ? [] : [extent.notice]
+  if (gaps.length === 0) return notices
+  const listed = gaps
+    .slice(0, maxListedGaps)
+    .map(({ from, to }) => (from === to ? from : `${from}-${to}`))
+  const positions = `${listed.join(', ')}${gaps.length > maxListedGaps ? ', …' : ''}`
+  return [...notices, `the log lacks the events at ${positions}: their changes are missing here`]
+}
+
+/** The last event to read: `position` is infinite if `--at` gives a time, or is omitted. */
+interface Limit {
+  readonly position: number
+  readonly timeMs?: number
+}
+
+/** @throws UsageError */
+function limitOf(at: string | undefined): Limit {
+  const position = Number.POSITIVE_INFINITY
+  if (at === undefined) return { position }
+  if (/^\d+$/.test(at)) return { position: Number(at) }
+  const timeMs = /^\d{4}-\d\d-\d\d/.test(at) ? Date.parse(at) : Number.NaN
+  if (Number.isNaN(timeMs)) {
+    throw new UsageError(`--at ${at} is neither a position nor a time such as 2026-01-31T12:00:00Z`)
+  }
+  return { position, timeMs }
+}
+
+async function* eventsUpTo(
+  { position, timeMs }: Limit,
+  events: OpenRecording['events'],
+): AsyncGenerator<Recorded> {
+  for await (const recorded of events) {
+    if (recorded.position > position) return
+    if (timeMs === undefined || Date.parse(recorded.event.time) <= timeMs) yield recorded
+  }
+}
+
+/** Opens the only input that the options name. `upTo` is the last position that will be read. */
+async function openInput(options: RecordingOptions, upTo: number): Promise<OpenRecording> {
+  const { file, logFile, nats } = options
+  if ([file, logFile, nats].filter((input) => input !== undefined).length !== 1) {
+    throw new UsageError('name either manifests (-f) or a log (--log-file or --nats)')
+  }
+  if (nats !== undefined) {
+    const { openNatsLog } = await import('../log/nats.ts')
+    return openLog(await openNatsLog({ servers: nats, create: false }), upTo)
+  }
+  if (logFile !== undefined) return openLogFile(logFile, upTo)
+  const recording = await readManifests(file ?? [])
+  const unreadable = recording.problems.filter(isUnreadable)
+  if (unreadable.length === 0) return recording
+  throw new UsageError(unreadable.map(formatProblem).join('\n'))
+}
+
+/** A log has no problems of manifests, and it records fetched key sets, so that none of them is pending. */
+const logDefaults = { problems: [], derivation: { checkRegex: regexProblem } }
+
+async function openLog(log: EventLog, upTo: number): Promise<OpenRecording> {
+  const close = () => log.close()
+  try {
+    const extent = await extentOfLog(log, upTo)
+    return { ...logDefaults, events: log.read(), gaps: [], extent, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function openLogFile(path: string, upTo: number): Promise<OpenRecording> {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) throw new UsageError(`${path} does not exist`)
+  if (!found.isFile()) throw new UsageError(`${path} is not a log file`)
+  if (isDatabase(path)) return openLog(readEmbeddedLog(path), upTo)
+  const gaps: Gap[] = []
+  const events = noteGaps(readExport(path), gaps)
+  return { ...logDefaults, events, gaps, extent: extentOf(await firstExported(path)) }
+}
+
+/** Returns true if the first bytes of a file are those of a log or of an export. */
+export function isLogFile(path: string): boolean {
+  return isDatabase(path) || isExport(path)
+}
+
+const sqliteMagic = 'SQLite format 3\0'
+
+function isDatabase(path: string): boolean {
+  const head = Buffer.alloc(sqliteMagic.length)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, head, 0, head.length, 0)
+  } finally {
+    closeSync(file)
+  }
+  return head.toString('latin1') === sqliteMagic
+}
+
+/** Passes events on and records the gaps between them. An export of only some subjects has gaps. */
+async function* noteGaps(events: AsyncIterable<Recorded>, gaps: Gap[]): AsyncGenerator<Recorded> {
+  let last: number | undefined
+  for await (const recorded of events) {
+    const from = (last ?? recorded.position - 1) + 1
+    if (recorded.position > from) gaps.push({ from, to: recorded.position - 1 })
+    last = recorded.position
+    yield recorded
+  }
+}
+
+async function firstExported(path: string): Promise<number | undefined> {
+  for await (const { position } of readExport(path)) return position
+  return undefined
+}
+
+/** Reads manifests; the path `-` is standard input. @throws UsageError if a path does not exist */
+export async function readManifests(paths: readonly string[]): Promise<Recording> {
+  if (!paths.includes('-')) return listFiles(paths)
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+  const input = join(folder, 'input.yaml')
+  try {
+    // Manifests may contain Secrets, so only the owner may read the copy.
+    writeFileSync(input, readFileSync(0), { mode: 0o600 })
+    const listed = await listFiles(paths.map((path) => (path === '-' ? input : path)))
+    const problems = listed.problems.map((problem) =>
+      problem.file === input ? { ...problem, file: '(standard input)' } : problem,
+    )
+    return { ...listed, problems }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function listFiles(paths: readonly string[]): Promise<Recording> {
+  const missing = paths.find((path) => !existsSync(path))
+  if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
+  const log = new MemoryLog()
+  const source = new FileSource({
+    ...apiBinding,
+    paths,
+    digestKey: randomDigestKey(),
+    builtIn: builtInObjects,
+    onChange: async (events: readonly SluiceEvent[]) => void (await log.append(events)),
+    onProblem: () => undefined,
+  })
+  await source.lead(new ResourceIndex('/sluice/files'))
+  const problems = source.problems()
+  await source.close()
+  const events = await Array.fromAsync(log.read())
+  await log.close()
+  const derivation = { checkRegex: regexProblem, keySetsArePending: true }
+  return { events, problems, gaps: [], extent: extentOf(1), derivation }
+}

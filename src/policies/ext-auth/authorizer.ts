@@ -1,0 +1,30 @@
+import {
+  type Exchange,
+  type RespondVerdict,
+  refuse,
+  type Verdict,
+} from '../../exchange/exchange.ts'
+
+/** Calls an authorization service over HTTP or gRPC. */
+export interface Authorizer {
+  authorize(exchange: Exchange): Promise<Verdict>
+}
+
+/** Default timeout of the call. A timeout of the backend overrides it. */
+export const timeoutMs = 2_000
+
+/** The response if the service cannot be reached, or if its refusal cannot be sent to the client. */
+export const failed = refuse(403, 'ExtAuth', 'external authorization failed')
+const tooLarge: RespondVerdict = { ...failed, status: 413 }
+
+/** Resolves to the body for the service, undefined if none is sent, or a refusal if it is too large. */
+export async function bodyFor(
+  { requestBody }: Exchange,
+  maxBytes: number | undefined,
+): Promise<Uint8Array | RespondVerdict | undefined> {
+  if (maxBytes === undefined) return undefined
+  const { length } = requestBody
+  if (length !== undefined && length > maxBytes) return tooLarge
+  const body = await requestBody.buffer(maxBytes)
+  return body.complete && body.bytes.length <= maxBytes ? body.bytes : tooLarge
+}
