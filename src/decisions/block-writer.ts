@@ -1,0 +1,155 @@
+/**
+ * Writes a block of decisions (proto/decisions.proto) into memory of its own, field by field: no
+ * object is made for a decision, and no text but those that its fields need.
+ */
+
+/** Room for one decision; longer texts are cut so that every decision fits. */
+export const mostDecisionBytes = 64 * 1024
+/** Longest text of a field. */
+const mostTextBytes = 8 * 1024
+/** Bytes of a length that is filled in later; its varint is padded to them. */
+const lengthBytes = 3
+
+const varint = 0
+const fixed64 = 1
+const lengthDelimited = 2
+
+export class BlockWriter {
+  readonly bytes: Buffer
+  readonly #start: number
+  #used: number
+  readonly #texts = new Map<string, number>()
+  readonly #plans = new Map<object, number>()
+
+  /** The block begins at `start`. */
+  constructor(size: number, start: number) {
+    this.bytes = Buffer.allocUnsafeSlow(size)
+    this.#start = start
+    this.#used = start
+  }
+
+  /** Offset behind the last byte. */
+  get used(): number {
+    return this.#used
+  }
+
+  get isEmpty(): boolean {
+    return this.#used === this.#start
+  }
+
+  get hasRoom(): boolean {
+    return this.bytes.length - this.#used >= mostDecisionBytes
+  }
+
+  /** Forgets everything, for the next block. */
+  clear(): void {
+    this.#used = this.#start
+    this.#texts.clear()
+    this.#plans.clear()
+  }
+
+  /** Writes a text that decisions share, unless the block has it; returns its number. */
+  shared(field: number, text: string | undefined): number {
+    if (text === undefined || text === '') return 0
+    let number = this.#texts.get(text)
+    if (number === undefined) {
+      number = this.#texts.size + 1
+      this.#texts.set(text, number)
+      this.text(field, text)
+    }
+    return number
+  }
+
+  /** The number of an object that decisions share; `write` writes it if the block does not have it. */
+  sharedObject(object: object, write: () => void): number {
+    const known = this.#plans.get(object)
+    if (known !== undefined) return known
+    write()
+    this.#plans.set(object, this.#plans.size + 1)
+    return this.#plans.size
+  }
+
+  /** Writes an integer that is not negative; 0 is the default and takes no bytes. */
+  uint(field: number, value: number): void {
+    if (value <= 0) return
+    this.#varint((field << 3) | varint)
+    this.#varint(value)
+  }
+
+  sint(field: number, value: number): void {
+    this.uint(field, value < 0 ? -value * 2 - 1 : value * 2)
+  }
+
+  flag(field: number, value: boolean): void {
+    if (value) this.uint(field, 1)
+  }
+
+  double(field: number, value: number): void {
+    this.#varint((field << 3) | fixed64)
+    this.#used = this.bytes.writeDoubleLE(value, this.#used)
+  }
+
+  /** Writes a text, cut to the longest that is kept. */
+  text(field: number, text: string): void {
+    this.#varint((field << 3) | lengthDelimited)
+    const from = this.#used + lengthBytes
+    const length = writeText(this.bytes, text, from)
+    this.#setLength(this.#used, length)
+    this.#used = from + length
+  }
+
+  /** Begins a message inside the message; `end` gets the returned offset. */
+  begin(field: number): number {
+    this.#varint((field << 3) | lengthDelimited)
+    const at = this.#used
+    this.#used += lengthBytes
+    return at
+  }
+
+  end(at: number): void {
+    this.#setLength(at, this.#used - at - lengthBytes)
+  }
+
+  /** Writes one number of a packed list, between `begin` and `end`. */
+  packed(value: number): void {
+    this.#varint(value)
+  }
+
+  /** Copies bytes, between `begin` and `end`. */
+  raw(source: Uint8Array, start: number, end: number): void {
+    this.bytes.set(source.subarray(start, end), this.#used)
+    this.#used += end - start
+  }
+
+  #setLength(at: number, length: number): void {
+    this.bytes[at] = (length & 0x7f) | 0x80
+    this.bytes[at + 1] = ((length >>> 7) & 0x7f) | 0x80
+    this.bytes[at + 2] = length >>> 14
+  }
+
+  #varint(value: number): void {
+    let rest = value
+    let at = this.#used
+    while (rest > 0x7f) {
+      this.bytes[at++] = (rest % 128) | 0x80
+      rest = rest > 0x7fff_ffff ? Math.floor(rest / 128) : rest >>> 7
+    }
+    this.bytes[at++] = rest
+    this.#used = at
+  }
+}
+
+/** Writes ASCII byte by byte, which is faster than a call for short texts; others as UTF-8. */
+function writeText(bytes: Buffer, text: string, from: number): number {
+  const length = Math.min(text.length, mostTextBytes)
+  for (let at = 0; at < length; at++) {
+    const code = text.charCodeAt(at)
+    if (code > 0x7f) return writeUtf8(bytes, text, from)
+    bytes[from + at] = code
+  }
+  return length
+}
+
+/** `Buffer.write` cuts between characters, never inside one. */
+const writeUtf8 = (bytes: Buffer, text: string, from: number): number =>
+  bytes.write(text, from, mostTextBytes, 'utf8')

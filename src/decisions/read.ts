@@ -1,0 +1,195 @@
+/** Reads blocks of decisions back. A damaged part costs itself, and is reported with its place. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fromBinary } from '@bufbuild/protobuf'
+import { type Block, BlockSchema, type Decision, type Plan } from '../../proto/gen/decisions_pb.ts'
+import { formatVersion } from './decision-log.ts'
+import { framesOf } from './frame.ts'
+import type { RecordedDecision, RecordedHeader, RecordedStep } from './record.ts'
+import { decisionFiles } from './ring.ts'
+
+/** A part of a file that cannot be read. */
+export interface ReadProblem {
+  readonly file: string
+  readonly offset: number
+  readonly message: string
+}
+
+type ReadResult = { readonly decision: RecordedDecision } | { readonly problem: ReadProblem }
+
+/** Every decision in a folder: file by file, and in each in the order in which requests ended. */
+export function* readFolder(folder: string): Generator<ReadResult> {
+  for (const name of decisionFiles(folder)) {
+    const file = join(folder, name)
+    for (const frame of framesOf(readFileSync(file))) {
+      const { offset } = frame
+      if ('problem' in frame) {
+        yield { problem: { file, offset, message: frame.problem } }
+        continue
+      }
+      try {
+        for (const decision of readBlock(frame.block)) yield { decision }
+      } catch (error) {
+        yield { problem: { file, offset, message: (error as Error).message } }
+      }
+    }
+  }
+}
+
+/**
+ * The decisions of one block.
+ * @throws Error if it is not a block, or of a newer version
+ */
+function* readBlock(bytes: Uint8Array): Generator<RecordedDecision> {
+  const block = fromBinary(BlockSchema, bytes)
+  if (block.version !== formatVersion) {
+    throw new Error(`version ${block.version} of the format is not known`)
+  }
+  const reader = new BlockReader(block)
+  for (const decision of block.decisions) yield reader.read(decision)
+}
+
+class BlockReader {
+  readonly #block: Block
+  readonly #plans: readonly (readonly PlannedStep[])[]
+
+  constructor(block: Block) {
+    this.#block = block
+    this.#plans = block.plans.map((plan) => this.#stepsOf(plan))
+  }
+
+  read(decision: Decision): RecordedDecision {
+    const { proxy, worker, baseMs } = this.#block
+    const { id, startedUs, position, attempts, model, mcp } = decision
+    return {
+      id,
+      time: new Date(baseMs + Number(startedUs) / 1000).toISOString(),
+      proxy,
+      worker,
+      position: Number(position),
+      request: this.#request(decision),
+      route: this.#route(decision),
+      steps: this.#steps(decision),
+      attempts: attempts.map(({ endpoint, status, error }) => ({
+        endpoint: this.#text(endpoint) ?? '',
+        failure: this.#text(error) ?? `status ${status}`,
+      })),
+      response: this.#response(decision),
+      ...(model && {
+        model: {
+          ...this.#texts({ requested: model.requested, used: model.used }),
+          ...(model.inputTokens !== undefined && { inputTokens: Number(model.inputTokens) }),
+          ...(model.outputTokens !== undefined && { outputTokens: Number(model.outputTokens) }),
+        },
+      }),
+      ...(mcp && { mcp: this.#texts({ method: mcp.method, target: mcp.target, tool: mcp.tool }) }),
+    }
+  }
+
+  #request(decision: Decision): RecordedDecision['request'] {
+    const { method, host, path, query, source, sourcePort, port, httpVersion, isTls } = decision
+    return {
+      method: this.#text(method) ?? '',
+      host: this.#text(host) ?? '',
+      path,
+      ...(query !== undefined && { query }),
+      protocol: httpVersion === 20 ? 'HTTP/2' : httpVersion === 10 ? 'HTTP/1.0' : 'HTTP/1.1',
+      scheme: isTls ? 'https' : 'http',
+      port,
+      source: source.includes(':') ? `[${source}]:${sourcePort}` : `${source}:${sourcePort}`,
+      headers: this.#headers(decision),
+      digestKey: this.#block.digestKey,
+    }
+  }
+
+  #headers({ headerNames, headerDigests, headerValues }: Decision): RecordedHeader[] {
+    const values = new Map(headerValues.map(({ field, value }) => [field, value]))
+    const digests = Buffer.from(headerDigests)
+    return headerNames.map((name, at) => {
+      const value = values.get(at)
+      const digest = digests.toString('hex', at * 8, at * 8 + 8)
+      return {
+        name: this.#text(name) ?? '',
+        ...(value !== undefined && { value }),
+        ...(digest !== '' && digest !== '0000000000000000' && { digest }),
+      }
+    })
+  }
+
+  #route(decision: Decision): RecordedDecision['route'] {
+    const { gateway, listener, route, rule, ruleName, backend, provider, endpoint } = decision
+    return {
+      ...this.#texts({ gateway, listener, route }),
+      ...(rule > 0 && { rule: rule - 1 }),
+      ...this.#texts({ ruleName, backend, provider, endpoint }),
+    }
+  }
+
+  /** The steps that ran; the first one that did not let the request pass is the last. */
+  #steps(decision: Decision): RecordedStep[] {
+    const notes = new Map<string, string[]>()
+    for (const { step, text } of decision.notes) {
+      const name = this.#text(step) ?? ''
+      notes.set(name, [...(notes.get(name) ?? []), text])
+    }
+    const places = [
+      [decision.beforeRouting, decision.beforeRoutingPassed],
+      [decision.afterRouting, decision.afterRoutingPassed],
+      [decision.ofBackend, decision.ofBackendPassed],
+    ] as const
+    return places.flatMap(([plan, passed]) =>
+      (this.#plans[plan - 1] ?? []).slice(0, passed + 1).map(({ step, from }, at) => ({
+        step,
+        from,
+        verdict: at < passed ? ('pass' as const) : ('answer' as const),
+        notes: notes.get(step) ?? [],
+      })),
+    )
+  }
+
+  #response(decision: Decision): RecordedDecision['response'] {
+    const { status, reason, error, detail, ending } = decision
+    const code = this.#text(error)
+    return {
+      status,
+      reason: this.#text(reason) ?? '',
+      ...(code !== undefined && { error: detail === '' ? code : `${code}: ${detail}` }),
+      ending: this.#text(ending) ?? '',
+      requestBytes: Number(decision.requestBytes),
+      responseBytes: Number(decision.responseBytes),
+      durationMs: Number(decision.durationUs) / 1000,
+    }
+  }
+
+  #stepsOf({ steps }: Plan): PlannedStep[] {
+    return steps.map(({ name, objects, generations }) => ({
+      step: this.#text(name) ?? '',
+      from: objects.map((object, at) => ({
+        object: this.#text(object) ?? '',
+        ...(generations[at] && { generation: Number(generations[at]) }),
+      })),
+    }))
+  }
+
+  /** @throws Error if the block has no such text */
+  #text(number: number): string | undefined {
+    if (number === 0) return undefined
+    const text = this.#block.texts[number - 1]
+    if (text === undefined) throw new Error(`the block has no text ${number}`)
+    return text
+  }
+
+  /** The texts that are set. */
+  #texts<Name extends string>(
+    numbers: Readonly<Record<Name, number>>,
+  ): Partial<Record<Name, string>> {
+    const found: Partial<Record<Name, string>> = {}
+    for (const name of Object.keys(numbers) as Name[]) {
+      const text = this.#text(numbers[name])
+      if (text !== undefined) found[name] = text
+    }
+    return found
+  }
+}
+
+type PlannedStep = Pick<RecordedStep, 'step' | 'from'>

@@ -1,0 +1,77 @@
+/** A decision as people and programs read it: `sluice decisions` prints one object a line. */
+
+export interface RecordedHeader {
+  readonly name: string
+  /** Recorded if the configuration refers to the field. */
+  readonly value?: string
+  /** First 8 bytes of the keyed digest of the value, in hex. Credentials have none. */
+  readonly digest?: string
+}
+
+/** Where a step comes from. */
+interface RecordedObject {
+  /** `Kind namespace/name`. */
+  readonly object: string
+  /** Not set if unknown. */
+  readonly generation?: number
+}
+
+export interface RecordedStep {
+  /** Such as `traffic.authorization`. */
+  readonly step: string
+  readonly from: readonly RecordedObject[]
+  /** The last step that ran either answered or failed; all before it let the request pass. */
+  readonly verdict: 'pass' | 'answer'
+  readonly notes: readonly string[]
+}
+
+export interface RecordedDecision {
+  readonly id: string
+  /** RFC 3339, when the head of the request was complete. */
+  readonly time: string
+  readonly proxy: string
+  readonly worker: number
+  /** Log position of the configuration in force. */
+  readonly position: number
+  readonly request: {
+    readonly method: string
+    readonly host: string
+    readonly path: string
+    readonly query?: string
+    readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2'
+    readonly scheme: 'http' | 'https'
+    readonly port: number
+    readonly source: string
+    readonly headers: readonly RecordedHeader[]
+    /** Names the key of the digests. */
+    readonly digestKey: string
+  }
+  readonly route: {
+    readonly gateway?: string
+    readonly listener?: string
+    readonly route?: string
+    readonly rule?: number
+    readonly ruleName?: string
+    readonly backend?: string
+    readonly provider?: string
+    readonly endpoint?: string
+  }
+  readonly steps: readonly RecordedStep[]
+  readonly attempts: readonly { readonly endpoint: string; readonly failure: string }[]
+  readonly response: {
+    readonly status: number
+    readonly reason: string
+    readonly error?: string
+    readonly ending: string
+    readonly requestBytes: number
+    readonly responseBytes: number
+    readonly durationMs: number
+  }
+  readonly model?: {
+    readonly requested?: string
+    readonly used?: string
+    readonly inputTokens?: number
+    readonly outputTokens?: number
+  }
+  readonly mcp?: { readonly method?: string; readonly target?: string; readonly tool?: string }
+}

@@ -1,0 +1,143 @@
+/**
+ * A ring of files in a folder, bounded in bytes: blocks are appended to the newest file, and the
+ * oldest files are deleted. Nothing waits for the disk: a block that comes while the one before is
+ * still being written is lost and counted.
+ */
+import { close, open, readdirSync, unlink, write } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../base/make-folder.ts'
+
+interface RingOptions {
+  readonly folder: string
+  /** Begins the names of the files; rings with different names share a folder. */
+  readonly name: string
+  readonly mostBytes: number
+}
+
+/** Files of a full ring. The bound is kept by deleting whole ones. */
+const files = 8
+const ending = '.decisions'
+
+/** Names sort by age. */
+const fileName = (ring: string, number: number): string =>
+  `${ring}-${String(number).padStart(10, '0')}${ending}`
+
+/** Files of decisions in a folder, oldest first for each ring. */
+export function decisionFiles(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((entry) => entry.endsWith(ending))
+    .sort()
+}
+
+export class FileRing {
+  /** Why the last write failed; undefined while writes succeed. */
+  problem: string | undefined
+  readonly #folder: string
+  readonly #name: string
+  readonly #fileBytes: number
+  /** Numbers of the files that exist, oldest first. */
+  readonly #numbers: number[]
+  #fd: number | undefined
+  #written = 0
+  #isBusy = false
+  #onIdle: (() => void) | undefined
+
+  /** Makes the folder. Throws if it cannot be made or read. */
+  constructor({ folder, name, mostBytes }: RingOptions) {
+    makeFolder(folder)
+    this.#folder = folder
+    this.#name = name
+    this.#fileBytes = Math.floor(mostBytes / files)
+    this.#numbers = decisionFiles(folder)
+      .filter((entry) => entry.startsWith(`${name}-`))
+      .map((entry) => Number(entry.slice(name.length + 1, -ending.length)))
+      .filter((number) => Number.isSafeInteger(number))
+  }
+
+  get isBusy(): boolean {
+    return this.#isBusy
+  }
+
+  /**
+   * Appends a framed block; the bytes must stay as they are until `done` is called with the result.
+   * Only one block is written at a time.
+   */
+  append(bytes: Buffer, length: number, done: (isWritten: boolean) => void): void {
+    this.#isBusy = true
+    this.#withFile((fd) => {
+      if (fd === undefined) this.#finish(false, done)
+      else this.#write(fd, bytes, 0, length, done)
+    })
+  }
+
+  #write(fd: number, bytes: Buffer, from: number, length: number, done: (ok: boolean) => void) {
+    write(fd, bytes, from, length - from, (error, written) => {
+      if (error !== null) {
+        // What was written of the block is passed over by readers.
+        this.problem = error.message
+        this.#leaveFile()
+        this.#finish(false, done)
+      } else if (from + written < length) this.#write(fd, bytes, from + written, length, done)
+      else {
+        this.problem = undefined
+        this.#written += length
+        this.#finish(true, done)
+      }
+    })
+  }
+
+  #finish(isWritten: boolean, done: (isWritten: boolean) => void): void {
+    this.#isBusy = false
+    done(isWritten)
+    this.#onIdle?.()
+    this.#onIdle = undefined
+  }
+
+  /** Resolves when no write is under way. */
+  idle(): Promise<void> {
+    if (!this.#isBusy) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#onIdle = resolve
+    })
+  }
+
+  #withFile(use: (fd: number | undefined) => void): void {
+    if (this.#fd !== undefined && this.#written < this.#fileBytes) {
+      use(this.#fd)
+      return
+    }
+    this.#leaveFile()
+    const number = (this.#numbers.at(-1) ?? 0) + 1
+    open(join(this.#folder, fileName(this.#name, number)), 'ax', 0o600, (error, fd) => {
+      if (error !== null) {
+        this.problem = error.message
+        use(undefined)
+        return
+      }
+      this.#fd = fd
+      this.#written = 0
+      this.#numbers.push(number)
+      this.#dropOldest(() => use(fd))
+    })
+  }
+
+  #dropOldest(then: () => void): void {
+    if (this.#numbers.length <= files) {
+      then()
+      return
+    }
+    const number = this.#numbers.shift() ?? 0
+    unlink(join(this.#folder, fileName(this.#name, number)), () => this.#dropOldest(then))
+  }
+
+  #leaveFile(): void {
+    if (this.#fd === undefined) return
+    close(this.#fd, () => {})
+    this.#fd = undefined
+  }
+
+  async close(): Promise<void> {
+    await this.idle()
+    this.#leaveFile()
+  }
+}
