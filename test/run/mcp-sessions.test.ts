@@ -21,6 +21,7 @@ const older = useFixture(
   (server) => server.kill(),
 )
 const ports = [await freePort(), await freePort()] as const
+const freshPort = await freePort()
 
 function offer(name: string): (server: McpServer) => void {
   return (server) => {
@@ -69,6 +70,7 @@ const useReplica = (port: number, ...args: string[]) =>
   }))
 useReplica(ports[0], '--workers', '2')
 useReplica(ports[1])
+useReplica(freshPort, '--workers', '2')
 
 const say = (session: McpSession, port: number, name = 'who', id = 7) =>
   session.send(port, {
@@ -199,23 +201,29 @@ describe('the older MCP transport', () => {
     await client.close()
   })
 
-  it('is supported towards clients, whichever worker receives their messages', async () => {
-    const clients = await Promise.all(
-      Array.from({ length: 4 }, async () => {
-        const client = new Client({ name: 'old', version: '1' })
-        const url = new URL(`http://127.0.0.1:${ports[0]}/sse`)
-        await client.connect(new SSEClientTransport(url) as Parameters<Client['connect']>[0])
-        return client
-      }),
-    )
-    for (const client of clients) {
-      expect((await client.listTools()).tools).toHaveLength(4)
-      const result = await client.callTool({ name: 'two_who', arguments: { text: 'x' } })
-      expect(result.content).toEqual([{ type: 'text', text: 'two: x' }])
-    }
-    await Promise.all(clients.map((client) => client.close()))
-    await waitFor('the sessions to end', () => one.sessionIds.length <= 20)
-  })
+  it.each([
+    ['served sessions before', ports[0], 4],
+    ['served nothing before', freshPort, 12],
+  ])(
+    'is supported towards clients, whichever worker receives their messages, by a gateway that %s',
+    async (_, port, length) => {
+      const clients = await Promise.all(
+        Array.from({ length }, async () => {
+          const client = new Client({ name: 'old', version: '1' })
+          const url = new URL(`http://127.0.0.1:${port}/sse`)
+          await client.connect(new SSEClientTransport(url) as Parameters<Client['connect']>[0])
+          return client
+        }),
+      )
+      for (const client of clients) {
+        expect((await client.listTools()).tools).toHaveLength(4)
+        const result = await client.callTool({ name: 'two_who', arguments: { text: 'x' } })
+        expect(result.content).toEqual([{ type: 'text', text: 'two: x' }])
+      }
+      await Promise.all(clients.map((client) => client.close()))
+      await waitFor('the sessions to end', () => one.sessionIds.length <= 20)
+    },
+  )
 })
 
 const port = await freePort()

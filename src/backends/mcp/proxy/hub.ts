@@ -32,6 +32,9 @@ interface StreamClient {
   receiveFrom(client: ClientRecord, messages: readonly McpMessage[]): boolean
 }
 
+/** Whether the client's stream takes messages: `lost` if no thread has it, or it is another principal's. */
+type Delivery = 'taken' | 'full' | 'lost'
+
 /** Messages for a client whose stream is in another thread. */
 interface PassedMessages {
   readonly id: string
@@ -46,10 +49,13 @@ interface PassedMessages {
 type ThreadMessage =
   | { readonly ended: string }
   | { readonly passed: PassedMessages; readonly by: string }
-  | { readonly taken: string }
+  | { readonly delivery: Delivery; readonly by: string }
 
-/** Maximum time for another thread to accept messages. */
-const passTimeoutMs = 1_000
+/**
+ * Maximum time for the thread of a stream to answer. Clients of streams that no thread has wait for this
+ * long, so that a busy thread does not lose its clients.
+ */
+const passTimeoutMs = 10_000
 /** Maximum number of concurrent requests of one session in this thread. */
 const maxPending = 256
 
@@ -81,9 +87,8 @@ export class McpHub {
   readonly #sweeps = new Set<() => void>()
   #lingering = new Set<Flow>()
   readonly #pending = new Map<string, number>()
-  readonly #waiting = new Map<string, () => void>()
-  /** Clients of the older transport with a stream in this thread. */
-  readonly legacyClients = new Map<string, StreamClient>()
+  readonly #waiting = new Map<string, (delivery: Delivery) => void>()
+  readonly #legacyClients = new Map<string, StreamClient>()
   readonly #changes = new Set<() => void>()
   readonly #stops = new Set<() => void>()
   #timer: NodeJS.Timeout | undefined
@@ -167,30 +172,48 @@ export class McpHub {
 
   #onThreadMessage(news: ThreadMessage): void {
     if ('ended' in news) this.#noteEnd(news.ended)
-    else if ('taken' in news) this.#waiting.get(news.taken)?.()
-    else {
-      const { id, backend, principal, texts, client } = news.passed
-      const found = this.legacyClients.get(id)
-      if (found?.backend !== backend || found.principal !== principal) return
-      if (found.receiveFrom(client, texts.map(readMessage))) {
-        this.#otherThreads().postMessage({ taken: news.by } satisfies ThreadMessage)
-      }
+    else if ('delivery' in news) this.#waiting.get(news.by)?.(news.delivery)
+    else if (this.#legacyClients.has(news.passed.id)) {
+      const { by } = news
+      const delivery = this.#deliver(news.passed)
+      this.#otherThreads().postMessage({ delivery, by } satisfies ThreadMessage)
     }
   }
 
-  /** Sends messages to the thread with the client's stream. Resolves to false if no thread accepts them. */
-  passOn(passed: PassedMessages): Promise<boolean> {
+  // --- clients of the older transport ---
+
+  /** Registers a client with a stream in this thread. Returns a function that removes it. */
+  addLegacyClient(id: string, client: StreamClient): () => void {
+    // From now on other threads may send messages for the client.
+    this.#otherThreads()
+    this.#legacyClients.set(id, client)
+    return () => this.#legacyClients.delete(id)
+  }
+
+  /** Returns the client with this id if its stream is in this thread. */
+  legacyClient(id: string): StreamClient | undefined {
+    return this.#legacyClients.get(id)
+  }
+
+  /** Sends messages to the thread with the client's stream. */
+  passOn(passed: PassedMessages): Promise<Delivery> {
     const by = newSessionId()
-    return new Promise((resolve) => {
-      const settle = (isTaken: boolean) => {
+    return new Promise<Delivery>((resolve) => {
+      const settle = (delivery: Delivery) => {
         clearTimeout(timer)
         this.#waiting.delete(by)
-        resolve(isTaken)
+        resolve(delivery)
       }
-      const timer = setTimeout(() => settle(false), passTimeoutMs)
-      this.#waiting.set(by, () => settle(true))
+      const timer = setTimeout(() => settle('lost'), passTimeoutMs)
+      this.#waiting.set(by, settle)
       this.#otherThreads().postMessage({ passed, by } satisfies ThreadMessage)
     })
+  }
+
+  #deliver({ id, backend, principal, texts, client }: PassedMessages): Delivery {
+    const found = this.#legacyClients.get(id)
+    if (found?.backend !== backend || found.principal !== principal) return 'lost'
+    return found.receiveFrom(client, texts.map(readMessage)) ? 'taken' : 'full'
   }
 
   // --- limits ---

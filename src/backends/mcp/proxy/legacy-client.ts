@@ -48,13 +48,14 @@ class LegacyClient {
   /** Begins the stream and names the path for messages in its first event. */
   begin(): Promise<RespondVerdict | undefined> {
     const { context, hub, notes } = this.#exchange
-    hub.legacyClients.set(this.id, this)
+    const removeClient = hub.addLegacyClient(this.id, this)
     const stopSweeps = hub.onSweep(() => {
       if (this.#state !== undefined) hub.live(this.#state)
       this.#outlet.keepAlive()
     })
     const removeStop = hub.onStop(() => this.#outlet.end())
     notes.onClose(() => {
+      removeClient()
       removeStop()
       stopSweeps()
       this.#close()
@@ -70,7 +71,6 @@ class LegacyClient {
   }
 
   #close(): void {
-    this.#exchange.hub.legacyClients.delete(this.id)
     this.#outlet.end()
     this.#streams?.close()
     for (const close of this.#closes) close()
@@ -162,7 +162,7 @@ export async function serveLegacyMessage(
   messages: readonly McpMessage[],
 ): Promise<RespondVerdict> {
   const { principal, hub } = exchange
-  const found = hub.legacyClients.get(id)
+  const found = hub.legacyClient(id)
   // If the client's stream is not in this thread, it may be in another one.
   if (!(found instanceof LegacyClient)) {
     const texts = messages.map(({ text }) => text)
@@ -170,11 +170,16 @@ export async function serveLegacyMessage(
       if (message.kind !== 'response') exchange.forMessage().describe(message.method)
     }
     const client = exchange.client.record()
-    const isTaken = await hub.passOn({ id, backend: exchange.name, principal, texts, client })
-    return isTaken ? accepted : lostSession()
+    const delivery = await hub.passOn({ id, backend: exchange.name, principal, texts, client })
+    if (delivery === 'full') return tooManyMessages()
+    return delivery === 'taken' ? accepted : lostSession()
   }
   if (found.backend !== exchange.name || found.principal !== principal) return lostSession()
   if (found.receive(messages, exchange)) return accepted
+  return tooManyMessages()
+}
+
+function tooManyMessages(): RespondVerdict {
   return jsonRefusal(429, undefined, codes.internal, 'too many requests are under way')
 }
 
