@@ -66,7 +66,7 @@ export const DETECT_SIN: i32 = 4 // social insurance numbers of Canada, with the
 
 // --- codes: rate buckets ----------------------------------------------------------------------------
 export const RATE_FULL: i32 = -301 // every cell of the key's group is in use: make a larger table
-export const RATE_BUSY: i32 = -302 // another thread holds the key's group; call again
+export const RATE_BUSY: i32 = -302 // another thread holds the key's group or has just grown the memory; call again
 export const RATE_GONE: i32 = -303 // the cell is another's now: ask rate_cell again
 
 // --- codes: heads and bodies: -(status * 100 + reason). Reasons are unique; a response that is

@@ -33,12 +33,12 @@ import {
   isAimed,
   isInside,
   isMoved,
-  isTable,
   keyLimit,
   lockGroup,
   moveGroup,
   reapGroup,
   setOwner,
+  tableError,
   tableSize,
   unlockGroup,
 } from './table'
@@ -96,23 +96,36 @@ function settleIn(table: usize, group: usize, mode: i32, out: usize): i32 {
   return RATE_GONE
 }
 
-/** Where the bucket is to be looked for after `advance`. */
+/** The table in which to look for the bucket after `follow` and `advance`. */
 let next: usize = 0
+
+/** Follows completed moves from a table to the one that is in use: 0, or a code. */
+// @ts-ignore: decorator
+@inline
+function follow(table: usize): i32 {
+  next = table
+  while (isMoved(next)) {
+    next = forwardOf(next)
+    const error = tableError(next)
+    if (error < 0) return error
+  }
+  return 0
+}
 
 /** Makes the bucket, or moves its group to the new table: 0, or a code. */
 function advance(table: usize, group: usize): i32 {
   if (!lockGroup(group)) return fail(RATE_BUSY)
-  const forward = forwardOf(table)
-  if (forward == 0) {
-    const cell = claimCell(table, group, clock)
-    unlockGroup(group)
+  next = forwardOf(table)
+  let code: i32
+  if (next == 0) {
+    code = claimCell(table, group, clock) == 0 ? RATE_FULL : 0
     next = table
-    return cell == 0 ? fail(RATE_FULL) : 0
+  } else {
+    code = tableError(next)
+    if (code == 0) code = moveGroup(table, group, clock)
   }
-  const moved = moveGroup(table, group, clock)
   unlockGroup(group)
-  next = forward
-  return moved < 0 ? fail(moved) : 0
+  return code < 0 ? fail(code) : 0
 }
 
 /** Finds or makes the bucket, in this table or in the one that replaces it, and settles. */
@@ -121,7 +134,9 @@ function demand(start: usize, id: i32, key: usize, length: i32, mode: i32, out: 
   const isTrace = mode == PEEK || increment <= 0 || (mode == TAKE && excess(clock) > 0)
   let table = start
   while (true) {
-    while (isMoved(table)) table = forwardOf(table)
+    const error = follow(table)
+    if (error < 0) return fail(error)
+    table = next
     const group = aim(table, id, key, length)
     const found = settleIn(table, group, mode, out)
     if (found >= 0) return found
@@ -132,9 +147,13 @@ function demand(start: usize, id: i32, key: usize, length: i32, mode: i32, out: 
   }
 }
 
-function isSound(table: usize, key: usize, length: i32, out: usize): bool {
-  if (!isTable(table) || length < 0 || length > keyLimit(table)) return false
-  return isInside(key, <usize>length) && (out == 0 || isInside(out, RATE_SIZE))
+/** 0, or a code: is the key, which must fit the table, inside memory, and the record too? */
+function spanError(table: usize, key: usize, length: i32, out: usize): i32 {
+  const error = tableError(table)
+  if (error < 0) return error
+  if (length < 0 || length > keyLimit(table)) return ERROR_ARGUMENT
+  const isSound = isInside(key, <usize>length) && (out == 0 || isInside(out, RATE_SIZE))
+  return isSound ? 0 : ERROR_ARGUMENT
 }
 
 /** Bytes that a table of `groups` (a power of two up to 65536; 32 buckets each) with keys of up to
@@ -158,7 +177,8 @@ export function rate_owner(number: i32): i32 {
 
 /** Unlocks the groups that a dead owner left locked, and counts them. Its thread must have ended. */
 export function rate_release(table: usize, dead: i32): i32 {
-  return isTable(table) && dead > 0 ? freeLocks(table, <u32>dead) : fail(ERROR_ARGUMENT)
+  const error = dead > 0 ? tableError(table) : ERROR_ARGUMENT
+  return error < 0 ? fail(error) : freeLocks(table, <u32>dead)
 }
 
 /**
@@ -178,8 +198,8 @@ export function rate_take(
   out: usize,
 ): i32 {
   const isGood = amount >= 0 && prepare(period, capacity, amount, now)
-  if (!isGood || !isSound(table, key, length, out)) return fail(ERROR_ARGUMENT)
-  return demand(table, id, key, length, TAKE, out)
+  const error = isGood ? spanError(table, key, length, out) : ERROR_ARGUMENT
+  return error < 0 ? fail(error) : demand(table, id, key, length, TAKE, out)
 }
 
 /** As rate_take, but takes nothing: 1 when it would be admitted. */
@@ -195,8 +215,8 @@ export function rate_peek(
   out: usize,
 ): i32 {
   const isGood = amount >= 0 && prepare(period, capacity, amount, now)
-  if (!isGood || !isSound(table, key, length, out)) return fail(ERROR_ARGUMENT)
-  return demand(table, id, key, length, PEEK, out)
+  const error = isGood ? spanError(table, key, length, out) : ERROR_ARGUMENT
+  return error < 0 ? fail(error) : demand(table, id, key, length, PEEK, out)
 }
 
 /** Takes `amount` units, as debt if the bucket is empty; a negative amount gives units back: 1. */
@@ -211,9 +231,9 @@ export function rate_charge(
   now: f64,
   out: usize,
 ): i32 {
-  if (!prepare(period, capacity, amount, now)) return fail(ERROR_ARGUMENT)
-  if (!isSound(table, key, length, out)) return fail(ERROR_ARGUMENT)
-  return demand(table, id, key, length, CHARGE, out)
+  const isGood = prepare(period, capacity, amount, now)
+  const error = isGood ? spanError(table, key, length, out) : ERROR_ARGUMENT
+  return error < 0 ? fail(error) : demand(table, id, key, length, CHARGE, out)
 }
 
 /**
@@ -221,10 +241,12 @@ export function rate_charge(
  * is above -4096 as an i32 and never an address.
  */
 export function rate_cell(table: usize, id: i32, now: f64): i32 {
-  if (!isTable(table) || !prepare(1, 1, 1, now)) return fail(ERROR_ARGUMENT)
+  let error = prepare(1, 1, 1, now) ? tableError(table) : ERROR_ARGUMENT
   let at = table
   while (true) {
-    while (isMoved(at)) at = forwardOf(at)
+    if (error == 0) error = follow(at)
+    if (error < 0) return fail(error)
+    at = next
     const group = aim(at, id, 0, 0)
     const cell = findCell(at, group)
     if (cell != 0 && forwardOf(at) == 0) return <i32>cell
@@ -261,7 +283,8 @@ export function rate_take_at(
 /** Forgets buckets that are full: how many, or a code. Not needed: their cells are reused anyway. */
 export function rate_reap(table: usize, now: f64): i32 {
   const ticks = ticksOf(now)
-  if (ticks == 0 || !isTable(table)) return fail(ERROR_ARGUMENT)
+  const error = ticks == 0 ? ERROR_ARGUMENT : tableError(table)
+  if (error < 0) return fail(error)
   let count = 0
   for (let index = 0; index < groupCount(table); index++) {
     const group = groupAt(table, index)
@@ -274,7 +297,8 @@ export function rate_reap(table: usize, now: f64): i32 {
 
 /** How many buckets the table holds. */
 export function rate_count(table: usize): i32 {
-  if (!isTable(table)) return fail(ERROR_ARGUMENT)
+  const error = tableError(table)
+  if (error < 0) return fail(error)
   let count = 0
   for (let index = 0; index < groupCount(table); index++) {
     count += countGroup(table, groupAt(table, index))
@@ -289,7 +313,8 @@ export function rate_count(table: usize): i32 {
 export function rate_rescale(table: usize, id: i32, ratio: f64, now: f64): i32 {
   const ticks = ticksOf(now)
   const isRatio = ratio > 0 && ratio < Infinity
-  if (ticks == 0 || !isRatio || !isTable(table)) return fail(ERROR_ARGUMENT)
+  const error = ticks == 0 || !isRatio ? ERROR_ARGUMENT : tableError(table)
+  if (error < 0) return fail(error)
   let count = 0
   for (let index = 0; index < groupCount(table); index++) {
     const group = groupAt(table, index)
@@ -322,7 +347,9 @@ function rescale(cell: usize, ratio: f64, now: i64): bool {
  */
 export function rate_move(from: usize, to: usize, now: f64): i32 {
   const ticks = ticksOf(now)
-  if (ticks == 0 || !isTable(from) || !isTable(to)) return fail(ERROR_ARGUMENT)
+  let error = ticks == 0 ? ERROR_ARGUMENT : tableError(from)
+  if (error == 0) error = tableError(to)
+  if (error < 0) return fail(error)
   const begun = beginMove(from, to)
   if (begun < 0) return fail(begun)
   let count = 0

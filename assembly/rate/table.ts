@@ -57,10 +57,20 @@ export function isInside(start: usize, size: usize): bool {
   return <u64>start + <u64>size <= <u64>memory.size() << 16
 }
 
+/**
+ * 0, or why a table cannot be used: ERROR_ARGUMENT, or RATE_BUSY in shared memory. A call sees the size
+ * that shared memory had when the call began. If another thread has grown it since, the next call sees
+ * the table.
+ */
 // @ts-ignore: decorator
 @inline
-export function isTable(table: usize): bool {
-  return table != 0 && (table & 15) == 0 && isInside(table, HEADER) && load<u32>(table) == MARK
+export function tableError(table: usize): i32 {
+  if (table == 0 || (table & 15) != 0) return ERROR_ARGUMENT
+  if (!isInside(table, HEADER)) return ASC_FEATURE_THREADS ? RATE_BUSY : ERROR_ARGUMENT
+  if (load<u32>(table) != MARK) return ERROR_ARGUMENT
+  if (!ASC_FEATURE_THREADS) return 0
+  const size = HEADER + <usize>groupCount(table) * groupSize(table)
+  return isInside(table, size) ? 0 : RATE_BUSY
 }
 
 // @ts-ignore: decorator

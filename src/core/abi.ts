@@ -83,7 +83,7 @@ export const DETECT_EMAIL = 3
 export const DETECT_SIN = 4
 /** every cell of the key's group is in use: make a larger table */
 export const RATE_FULL = -301
-/** another thread holds the key's group; call again */
+/** another thread holds the key's group or has just grown the memory; call again */
 export const RATE_BUSY = -302
 /** the cell is another's now: ask rate_cell again */
 export const RATE_GONE = -303

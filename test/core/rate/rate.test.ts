@@ -256,9 +256,10 @@ describe('core-rate-shared.wasm', () => {
   })
 
   it.each([
-    ['core.wasm', () => new CoreInstance()],
-    ['core-rate-shared.wasm', () => ({ exports: instantiateSharedRate(memory) })],
-  ] as const)('refuses tables, keys and records outside its memory: %s', (_, make) => {
+    ['core.wasm', () => new CoreInstance(), abi.ERROR_ARGUMENT],
+    // Another thread may have grown the memory during the call.
+    ['core-rate-shared.wasm', () => ({ exports: instantiateSharedRate(memory) }), abi.RATE_BUSY],
+  ] as const)('refuses tables, keys and records outside its memory: %s', (_, make, outside) => {
     const { exports } = make()
     const size = 65536 * 4
     const wrong = [
@@ -268,7 +269,6 @@ describe('core-rate-shared.wasm', () => {
       exports.rate_format(size, 1, 48, 64),
       exports.rate_format(8, 1, 48, 64),
       exports.rate_take(0, 1, 0, 0, 1, 1, 1, 0, 0),
-      exports.rate_take(-16, 1, 0, 0, 1, 1, 1, 0, 0),
       exports.rate_take(4096, 1, 0, 0, 1, 1, 1, 0, 0),
       exports.rate_take_at(-8, 1, 1, 1, 1, 0, 0),
       exports.rate_take_at(4097, 1, 1, 1, 1, 0, 0),
@@ -278,5 +278,28 @@ describe('core-rate-shared.wasm', () => {
       exports.rate_owner(0),
     ]
     expect(wrong).toEqual(wrong.map(() => abi.ERROR_ARGUMENT))
+    expect(exports.rate_take(-16, 1, 0, 0, 1, 1, 1, 0, 0)).toBe(outside)
+  })
+
+  it('waits for a table in memory that another thread has just grown', () => {
+    const memory = new WebAssembly.Memory({ initial: 1, maximum: 4, shared: true })
+    const exports = instantiateSharedRate(memory)
+    const words = new Int32Array(memory.buffer)
+    const [secret, old, key] = [64, 128, 60_000]
+    expect(exports.rate_format(old, 1, 48, secret)).toBe(0)
+    const take = (length: number) => exports.rate_take(old, 1, key, length, 1000, 5, 1, 1, 0)
+    expect(take(4)).toBe(1)
+    // What a call sees that began before the other thread grew the memory: a table beyond its end.
+    const next = 65536
+    words[(old + 32) >> 2] = next
+    expect([take(4), take(8)]).toEqual([1, abi.RATE_BUSY])
+    words[(old + 36) >> 2] = 1
+    expect([take(4), exports.rate_cell(old, 1, 1)]).toEqual([abi.RATE_BUSY, abi.RATE_BUSY])
+    words[(old + 36) >> 2] = 0
+    memory.grow(1)
+    expect(exports.rate_format(next, 1, 48, secret)).toBe(0)
+    expect([take(4), take(8), exports.rate_count(old), exports.rate_count(next)]).toEqual([
+      1, 1, 0, 2,
+    ])
   })
 })
