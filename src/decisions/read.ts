@@ -135,12 +135,14 @@ class BlockReader {
     const places = [
       [decision.beforeRouting, decision.beforeRoutingPassed],
       [decision.afterRouting, decision.afterRoutingPassed],
+      [decision.answers, decision.answersPassed],
       [decision.ofBackend, decision.ofBackendPassed],
     ] as const
     return places.flatMap(([plan, passed]) =>
-      (this.#plans[plan - 1] ?? []).slice(0, passed + 1).map(({ step, from }, at) => ({
+      (this.#plans[plan - 1] ?? []).slice(0, passed + 1).map(({ step, from, config }, at) => ({
         step,
         from,
+        config,
         verdict: at < passed ? ('pass' as const) : ('answer' as const),
         notes: notes.get(step) ?? [],
       })),
@@ -162,8 +164,9 @@ class BlockReader {
   }
 
   #stepsOf({ steps }: Plan): PlannedStep[] {
-    return steps.map(({ name, objects, generations }) => ({
+    return steps.map(({ name, objects, generations, config }) => ({
       step: this.#text(name) ?? '',
+      config: this.#text(config) ?? '',
       from: objects.map((object, at) => ({
         object: this.#text(object) ?? '',
         ...(generations[at] && { generation: Number(generations[at]) }),
@@ -192,4 +195,4 @@ class BlockReader {
   }
 }
 
-type PlannedStep = Pick<RecordedStep, 'step' | 'from'>
+type PlannedStep = Pick<RecordedStep, 'step' | 'from' | 'config'>

@@ -20,6 +20,8 @@ export interface RecordedStep {
   /** Such as `traffic.authorization`. */
   readonly step: string
   readonly from: readonly RecordedObject[]
+  /** Digest of the compiled policies. Steps with the same digest decide alike. */
+  readonly config: string
   /** The last step that ran either answered or failed; all before it let the request pass. */
   readonly verdict: 'pass' | 'answer'
   readonly notes: readonly string[]

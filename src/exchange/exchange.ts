@@ -205,13 +205,20 @@ export interface RespondVerdict {
    * status, and the access log has the text as its error. The text never contains a credential.
    */
   readonly refusal?: true
+  /** What decided, such as the rule that matched. It is recorded, and never sent to the client. */
+  readonly detail?: string
 }
 
 export const next: Verdict = { kind: 'next' }
 
 /** Creates the response with which the gateway itself refuses a request. */
-export function refuse(status: number, reason: string, body: string): RespondVerdict {
-  return { kind: 'respond', status, body, reason, refusal: true }
+export function refuse(
+  status: number,
+  reason: string,
+  body: string,
+  detail?: string,
+): RespondVerdict {
+  return { kind: 'respond', status, body, reason, refusal: true, ...(detail && { detail }) }
 }
 
 /** Supplies values of secrets by the digests that compiled policies contain. */

@@ -7,7 +7,7 @@ import { defaultHttp2Limits, type EngineLimits } from '../engine/limits/engine-l
 import { TicketKeyring } from '../engine/tls/session-tickets.ts'
 import { GatewayError } from '../errors/index.ts'
 import type { ClientSettings } from '../exchange/connection.ts'
-import type { Callouts } from '../exchange/exchange.ts'
+import { type Callouts, next } from '../exchange/exchange.ts'
 import type { RateLimitSpec } from '../exchange/rate-limits.ts'
 import { sessionKeyRef } from '../model/mcp-targets.ts'
 import type { DesiredDelta, DirectTarget } from '../model/resources.ts'
@@ -76,7 +76,11 @@ interface DataPlaneParts {
   /** Rate-limit buckets; this thread's own if omitted. */
   readonly buckets?: RateBuckets
   readonly settings: DataPlaneSettings
+  /** Runs each step of a policy; if omitted, by calling it. */
+  readonly runStep?: GatewayRuntime['runStep']
 }
+
+const runStep: GatewayRuntime['runStep'] = (step, exchange) => step.onRequest?.(exchange) ?? next
 
 export type DataPlane = Awaited<ReturnType<typeof createDataPlane>>
 
@@ -106,6 +110,7 @@ export async function createDataPlane(parts: DataPlaneParts) {
     sessionKey,
     sessions: new SessionTokens(sessionKey),
     callouts,
+    runStep: parts.runStep ?? runStep,
     resolver: {
       hosts: hostResolver(parts),
       isAllowed: destinationFilter(destinations),

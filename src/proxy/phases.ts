@@ -146,9 +146,7 @@ function applyPreRouting(
   markVendorKeys(context, placementAhead(context, runtime.config)?.rule, runtime.kinds)
   // The steps may change the head, so the route must be matched again.
   context.isRouteKnown = false
-  return runSteps(context, policies.steps, () => {
-    context.preRoutingDone++
-  })
+  return runSteps(context, runtime, policies.steps, 'preRoutingDone')
 }
 
 function selectRoute(context: RequestContext, runtime: GatewayRuntime): undefined {
@@ -177,9 +175,7 @@ function applyPostRouting(
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
   markVendorKeys(context, context.placement?.rule, runtime.kinds)
-  return runSteps(context, policies.steps, () => {
-    context.postRoutingDone++
-  })
+  return runSteps(context, runtime, policies.steps, 'postRoutingDone')
 }
 
 /** Tells policies whether clients may send credentials in the way of the SDKs of model vendors. */
@@ -213,10 +209,13 @@ function redirect(context: RequestContext): PhaseResult {
   return { kind: 'respond', status: filter.statusCode, headers, reason: 'DirectResponse' }
 }
 
-function answerDirectly(context: RequestContext): PhaseResult | Promise<PhaseResult> {
+function answerDirectly(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
   const answers = context.postRouting?.answers
   if (answers === undefined || answers.length === 0) return undefined
-  return runSteps(context, answers, () => {})
+  return runSteps(context, runtime, answers, 'answersDone')
 }
 
 function resolveBackend(
@@ -310,11 +309,15 @@ function prepareRequest({ call }: RequestContext): PhaseResult | Promise<PhaseRe
   return call?.prepare?.()
 }
 
-function applyBackendPolicies(context: RequestContext): PhaseResult | Promise<PhaseResult> {
+function applyBackendPolicies(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
   const steps = context.destination?.steps
   if (steps === undefined || steps.length === 0) return undefined
   context.keepOriginal()
-  return runSteps(context, steps, () => {})
+  context.backendStepsDone = 0
+  return runSteps(context, runtime, steps, 'backendStepsDone')
 }
 
 function adaptHeaders({ call }: RequestContext): undefined {
@@ -357,27 +360,31 @@ function forwardOptions({ placement, exchange, destination }: RequestContext) {
   }
 }
 
-/** Runs steps in order until one responds. Calls `passed` after each step that does not respond. */
+type StepCount = 'preRoutingDone' | 'postRoutingDone' | 'answersDone' | 'backendStepsDone'
+
+/** Runs steps in order until one responds. `count` is incremented for each step that does not respond. */
 function runSteps(
   context: RequestContext,
+  runtime: GatewayRuntime,
   steps: readonly Step[],
-  passed: () => void,
+  count: StepCount,
   from = 0,
 ): PhaseResult | Promise<PhaseResult> {
   for (let at = from; at < steps.length; at++) {
-    const verdict = steps[at]?.onRequest?.(context.exchange)
+    const step = steps[at]
+    const verdict = step?.onRequest && runtime.runStep(step, context.exchange)
     if (verdict instanceof Promise) {
       return verdict.then((settled) => {
         if (context.over) return undefined
         const answer = answerOf(settled)
         if (answer !== undefined) return answer
-        passed()
-        return runSteps(context, steps, passed, at + 1)
+        context[count]++
+        return runSteps(context, runtime, steps, count, at + 1)
       })
     }
     const answer = answerOf(verdict)
     if (answer !== undefined) return answer
-    passed()
+    context[count]++
   }
   return undefined
 }

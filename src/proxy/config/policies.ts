@@ -26,6 +26,19 @@ export async function loadPolicyAppliers(): Promise<PolicyAppliers> {
   return loaded
 }
 
+/** The policies that a step was made from. */
+export interface StepOrigin {
+  /** `section.field`, such as `traffic.authorization`. */
+  readonly name: string
+  /** Least specific first if several are combined. */
+  readonly policies: readonly PolicyResource[]
+}
+
+const origins = new WeakMap<Step, StepOrigin>()
+
+/** Returns where a step comes from; undefined if it comes from no policy. */
+export const originOf = (step: Step): StepOrigin | undefined => origins.get(step)
+
 /** The merged policies of one place, ready to run. */
 export interface BoundPolicies {
   /** Steps that do not respond, in order of execution. */
@@ -161,10 +174,18 @@ export class PolicyIndex {
   }
 
   #stepOf(definition: PolicyDefinition, bound: readonly BoundPolicy[]): Step | undefined {
-    if (definition.merge === 'replace') return bound[0]?.step
-    const applier = this.#appliers.get(policyName(definition.section, definition.field))
+    const name = policyName(definition.section, definition.field)
+    const applier = this.#appliers.get(name)
+    const [first] = bound
+    if (applier === undefined || first === undefined) return undefined
+    const isAlone = definition.merge === 'replace'
     const configs = bound.map(({ config }) => config)
-    return applier && this.#run(applier, configs, bound[0]?.resource.key ?? '')
+    const step = isAlone ? first.step : this.#run(applier, configs, first.resource.key)
+    if (step !== undefined && !origins.has(step)) {
+      const policies = isAlone ? [first.resource] : bound.map(({ resource }) => resource)
+      origins.set(step, { name, policies })
+    }
+    return step
   }
 
   #run(applier: PolicyApply<unknown>, config: unknown, key: string): Step {

@@ -43,6 +43,9 @@ export class RequestContext {
   /** Number of PreRouting and PostRouting steps that have run. Only these steps see the response. */
   preRoutingDone = 0
   postRoutingDone = 0
+  /** Numbers of direct responses that passed, and of steps of the destination of the last attempt. */
+  answersDone = 0
+  backendStepsDone = 0
   backend: CompiledBackend | undefined
   destination: Destination | undefined
   /** The address of the last attempt; undefined before the first attempt. */

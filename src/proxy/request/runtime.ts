@@ -1,5 +1,6 @@
 import type { CallListener, CallRequest, OpenCall } from '../../engine/contracts/calls.ts'
-import type { Callouts } from '../../exchange/exchange.ts'
+import type { Callouts, Exchange, Verdict } from '../../exchange/exchange.ts'
+import type { Step } from '../../policies/define.ts'
 import type { BackendKinds } from './backend-kind.ts'
 import type { ResolveContext } from './destinations.ts'
 import type { AmbiguousPaths } from './request-path.ts'
@@ -24,4 +25,6 @@ export interface GatewayRuntime extends RequestMaker, ResolveContext {
   readonly sessionKey: () => Uint8Array | undefined
   readonly sessions: SessionTokens
   readonly callouts: Callouts
+  /** Runs a step of a policy on a request. A simulation decides about steps that need other services. */
+  readonly runStep: (step: Step, exchange: Exchange) => Verdict | Promise<Verdict>
 }

@@ -1,0 +1,24 @@
+/** What steps found about a request, for the record of its decision. Notes are never sent to clients. */
+import type { Exchange } from './exchange.ts'
+
+/** A finding of a step, such as the matches of a guard. It contains no part of a body or a credential. */
+export interface DecisionNote {
+  /** Name of the step, such as `traffic.authorization`. */
+  readonly step: string
+  readonly text: string
+}
+
+const extension = 'decision.notes'
+/** Maximum number of notes of a request; further ones are dropped. */
+const maxNotes = 32
+
+export function addNote({ extensions }: Exchange, step: string, text: string): void {
+  const notes = extensions.get(extension) as DecisionNote[] | undefined
+  if (notes === undefined) extensions.set(extension, [{ step, text }])
+  else if (notes.length < maxNotes) notes.push({ step, text })
+}
+
+export function notesOf({ extensions }: Exchange): readonly DecisionNote[] | undefined {
+  if (extensions.size === 0) return undefined
+  return extensions.get(extension) as DecisionNote[] | undefined
+}
