@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file decisions.proto.
  */
 export const file_decisions: GenFile = /*@__PURE__*/
-  fileDesc("Cg9kZWNpc2lvbnMucHJvdG8SE3NsdWljZS5kZWNpc2lvbnMudjEi1QEKBUJsb2NrEg8KB3ZlcnNpb24YASABKA0SDQoFcHJveHkYAiABKAkSDgoGd29ya2VyGAMgASgNEg8KB2Jhc2VfbXMYBCABKAESDQoFdGV4dHMYBSADKAkSKAoFcGxhbnMYBiADKAsyGS5zbHVpY2UuZGVjaXNpb25zLnYxLlBsYW4SMAoJZGVjaXNpb25zGAcgAygLMh0uc2x1aWNlLmRlY2lzaW9ucy52MS5EZWNpc2lvbhIMCgRsb3N0GAggASgEEhIKCmRpZ2VzdF9rZXkYCSABKAkiNwoEUGxhbhIvCgVzdGVwcxgBIAMoCzIgLnNsdWljZS5kZWNpc2lvbnMudjEuUGxhbm5lZFN0ZXAiUQoLUGxhbm5lZFN0ZXASDAoEbmFtZRgBIAEoDRIPCgdvYmplY3RzGAIgAygNEhMKC2dlbmVyYXRpb25zGAMgAygEEg4KBmNvbmZpZxgEIAEoDSLRBwoIRGVjaXNpb24SCgoCaWQYASABKAkSEgoKc3RhcnRlZF91cxgCIAEoEhIQCghwb3NpdGlvbhgDIAEoBBIOCgZtZXRob2QYBCABKA0SDAoEaG9zdBgFIAEoDRIMCgRwYXRoGAYgASgJEhIKBXF1ZXJ5GAcgASgJSACIAQESDgoGc291cmNlGAggASgJEhMKC3NvdXJjZV9wb3J0GAkgASgNEgwKBHBvcnQYCiABKA0SFAoMaHR0cF92ZXJzaW9uGAsgASgNEg4KBmlzX3RscxgMIAEoCBIUCgxoZWFkZXJfbmFtZXMYDSADKA0SFgoOaGVhZGVyX2RpZ2VzdHMYDiABKAwSNwoNaGVhZGVyX3ZhbHVlcxgPIAMoCzIgLnNsdWljZS5kZWNpc2lvbnMudjEuSGVhZGVyVmFsdWUSDwoHZ2F0ZXdheRgQIAEoDRIQCghsaXN0ZW5lchgRIAEoDRINCgVyb3V0ZRgSIAEoDRIMCgRydWxlGBMgASgNEhEKCXJ1bGVfbmFtZRgUIAEoDRIPCgdiYWNrZW5kGBUgASgNEhAKCHByb3ZpZGVyGBYgASgNEhAKCGVuZHBvaW50GBcgASgNEhYKDmJlZm9yZV9yb3V0aW5nGBggASgNEh0KFWJlZm9yZV9yb3V0aW5nX3Bhc3NlZBgZIAEoDRIVCg1hZnRlcl9yb3V0aW5nGBogASgNEhwKFGFmdGVyX3JvdXRpbmdfcGFzc2VkGBsgASgNEhIKCm9mX2JhY2tlbmQYHCABKA0SGQoRb2ZfYmFja2VuZF9wYXNzZWQYHSABKA0SDwoHYW5zd2VycxgqIAEoDRIWCg5hbnN3ZXJzX3Bhc3NlZBgrIAEoDRIoCgVub3RlcxgeIAMoCzIZLnNsdWljZS5kZWNpc2lvbnMudjEuTm90ZRIuCghhdHRlbXB0cxgfIAMoCzIcLnNsdWljZS5kZWNpc2lvbnMudjEuQXR0ZW1wdBIOCgZyZWFzb24YICABKA0SDQoFZXJyb3IYISABKA0SDgoGZGV0YWlsGCIgASgJEg4KBnN0YXR1cxgjIAEoDRIOCgZlbmRpbmcYJCABKA0SFQoNcmVxdWVzdF9ieXRlcxglIAEoBBIWCg5yZXNwb25zZV9ieXRlcxgmIAEoBBITCgtkdXJhdGlvbl91cxgnIAEoBBIpCgVtb2RlbBgoIAEoCzIaLnNsdWljZS5kZWNpc2lvbnMudjEuTW9kZWwSJQoDbWNwGCkgASgLMhguc2x1aWNlLmRlY2lzaW9ucy52MS5NY3BCCAoGX3F1ZXJ5IisKC0hlYWRlclZhbHVlEg0KBWZpZWxkGAEgASgNEg0KBXZhbHVlGAIgASgJIiIKBE5vdGUSDAoEc3RlcBgBIAEoDRIMCgR0ZXh0GAIgASgJIjoKB0F0dGVtcHQSEAoIZW5kcG9pbnQYASABKA0SDgoGc3RhdHVzGAIgASgNEg0KBWVycm9yGAMgASgNIoIBCgVNb2RlbBIRCglyZXF1ZXN0ZWQYASABKA0SDAoEdXNlZBgCIAEoDRIZCgxpbnB1dF90b2tlbnMYAyABKARIAIgBARIaCg1vdXRwdXRfdG9rZW5zGAQgASgESAGIAQFCDwoNX2lucHV0X3Rva2Vuc0IQCg5fb3V0cHV0X3Rva2VucyIzCgNNY3ASDgoGbWV0aG9kGAEgASgNEg4KBnRhcmdldBgCIAEoDRIMCgR0b29sGAMgASgNYgZwcm90bzM");
+  fileDesc("Cg9kZWNpc2lvbnMucHJvdG8SE3NsdWljZS5kZWNpc2lvbnMudjEi1QEKBUJsb2NrEg8KB3ZlcnNpb24YASABKA0SDQoFcHJveHkYAiABKAkSDgoGd29ya2VyGAMgASgNEg8KB2Jhc2VfbXMYBCABKAESDQoFdGV4dHMYBSADKAkSKAoFcGxhbnMYBiADKAsyGS5zbHVpY2UuZGVjaXNpb25zLnYxLlBsYW4SMAoJZGVjaXNpb25zGAcgAygLMh0uc2x1aWNlLmRlY2lzaW9ucy52MS5EZWNpc2lvbhIMCgRsb3N0GAggASgEEhIKCmRpZ2VzdF9rZXkYCSABKAkiNwoEUGxhbhIvCgVzdGVwcxgBIAMoCzIgLnNsdWljZS5kZWNpc2lvbnMudjEuUGxhbm5lZFN0ZXAiUQoLUGxhbm5lZFN0ZXASDAoEbmFtZRgBIAEoDRIPCgdvYmplY3RzGAIgAygNEhMKC2dlbmVyYXRpb25zGAMgAygEEg4KBmNvbmZpZxgEIAEoDSL9BgoIRGVjaXNpb24SCgoCaWQYASABKAkSEgoKc3RhcnRlZF91cxgCIAEoEhIQCghwb3NpdGlvbhgDIAEoBBIOCgZtZXRob2QYBCABKA0SDAoEaG9zdBgFIAEoDRIMCgRwYXRoGAYgASgJEg4KBnNvdXJjZRgIIAEoCRITCgtzb3VyY2VfcG9ydBgJIAEoDRIMCgRwb3J0GAogASgNEhQKDGh0dHBfdmVyc2lvbhgLIAEoDRIOCgZpc190bHMYDCABKAgSFAoMaGVhZGVyX25hbWVzGA0gAygNEhYKDmhlYWRlcl9kaWdlc3RzGA4gASgMEjcKDWhlYWRlcl92YWx1ZXMYDyADKAsyIC5zbHVpY2UuZGVjaXNpb25zLnYxLkhlYWRlclZhbHVlEg8KB2dhdGV3YXkYECABKA0SEAoIbGlzdGVuZXIYESABKA0SDQoFcm91dGUYEiABKA0SDAoEcnVsZRgTIAEoDRIRCglydWxlX25hbWUYFCABKA0SDwoHYmFja2VuZBgVIAEoDRIQCghlbmRwb2ludBgXIAEoDRIWCg5iZWZvcmVfcm91dGluZxgYIAEoDRIdChViZWZvcmVfcm91dGluZ19wYXNzZWQYGSABKA0SFQoNYWZ0ZXJfcm91dGluZxgaIAEoDRIcChRhZnRlcl9yb3V0aW5nX3Bhc3NlZBgbIAEoDRISCgpvZl9iYWNrZW5kGBwgASgNEhkKEW9mX2JhY2tlbmRfcGFzc2VkGB0gASgNEg8KB2Fuc3dlcnMYKiABKA0SFgoOYW5zd2Vyc19wYXNzZWQYKyABKA0SKAoFbm90ZXMYHiADKAsyGS5zbHVpY2UuZGVjaXNpb25zLnYxLk5vdGUSLgoIYXR0ZW1wdHMYHyADKAsyHC5zbHVpY2UuZGVjaXNpb25zLnYxLkF0dGVtcHQSDgoGcmVhc29uGCAgASgNEg0KBWVycm9yGCEgASgNEg4KBmRldGFpbBgiIAEoCRIOCgZzdGF0dXMYIyABKA0SDgoGZW5kaW5nGCQgASgNEhUKDXJlcXVlc3RfYnl0ZXMYJSABKAQSFgoOcmVzcG9uc2VfYnl0ZXMYJiABKAQSEwoLZHVyYXRpb25fdXMYJyABKAQSLAoHZGV0YWlscxgoIAMoCzIbLnNsdWljZS5kZWNpc2lvbnMudjEuRGV0YWlsIisKC0hlYWRlclZhbHVlEg0KBWZpZWxkGAEgASgNEg0KBXZhbHVlGAIgASgJIiIKBE5vdGUSDAoEc3RlcBgBIAEoDRIMCgR0ZXh0GAIgASgJIiwKB0F0dGVtcHQSEAoIZW5kcG9pbnQYASABKA0SDwoHZmFpbHVyZRgCIAEoDSJBCgZEZXRhaWwSDAoEbmFtZRgBIAEoDRIOCgR0ZXh0GAIgASgNSAASEAoGbnVtYmVyGAMgASgBSABCBwoFdmFsdWViBnByb3RvMw");
 
 /**
  * @generated from message sluice.decisions.v1.Block
@@ -175,16 +175,11 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   host: number;
 
   /**
-   * As the client sent it.
+   * Path and query as the client sent them, without the values of credentials.
    *
    * @generated from field: string path = 6;
    */
   path: string;
-
-  /**
-   * @generated from field: optional string query = 7;
-   */
-  query?: string | undefined;
 
   /**
    * @generated from field: string source = 8;
@@ -216,8 +211,8 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   isTls: boolean;
 
   /**
-   * Names of the header fields in order, and for each the first 8 bytes of the keyed digest of its
-   * value, or zeros for credentials.
+   * Names of the header fields in order, and for each 8 bytes of the keyed digest of its value, or
+   * zeros for credentials.
    *
    * @generated from field: repeated uint32 header_names = 13;
    */
@@ -268,11 +263,6 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
    * @generated from field: uint32 backend = 21;
    */
   backend: number;
-
-  /**
-   * @generated from field: uint32 provider = 22;
-   */
-  provider: number;
 
   /**
    * @generated from field: uint32 endpoint = 23;
@@ -335,7 +325,7 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   attempts: Attempt[];
 
   /**
-   * Reason of the access log, code of the error, and its detail.
+   * Reason and error as in the access log.
    *
    * @generated from field: uint32 reason = 32;
    */
@@ -347,6 +337,8 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   error: number;
 
   /**
+   * What decided, if the gateway answered, such as the rule that matched.
+   *
    * @generated from field: string detail = 34;
    */
   detail: string;
@@ -377,14 +369,11 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   durationUs: bigint;
 
   /**
-   * @generated from field: sluice.decisions.v1.Model model = 40;
+   * Fields of the access log that depend on the kind of the backend, such as gen_ai.request.model.
+   *
+   * @generated from field: repeated sluice.decisions.v1.Detail details = 40;
    */
-  model?: Model | undefined;
-
-  /**
-   * @generated from field: sluice.decisions.v1.Mcp mcp = 41;
-   */
-  mcp?: Mcp | undefined;
+  details: Detail[];
 };
 
 /**
@@ -456,16 +445,11 @@ export type Attempt = Message<"sluice.decisions.v1.Attempt"> & {
   endpoint: number;
 
   /**
-   * Status or code of the error by which it failed.
+   * `status 503`, or the code of the error.
    *
-   * @generated from field: uint32 status = 2;
+   * @generated from field: uint32 failure = 2;
    */
-  status: number;
-
-  /**
-   * @generated from field: uint32 error = 3;
-   */
-  error: number;
+  failure: number;
 };
 
 /**
@@ -476,61 +460,36 @@ export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
   messageDesc(file_decisions, 6);
 
 /**
- * @generated from message sluice.decisions.v1.Model
+ * @generated from message sluice.decisions.v1.Detail
  */
-export type Model = Message<"sluice.decisions.v1.Model"> & {
+export type Detail = Message<"sluice.decisions.v1.Detail"> & {
   /**
-   * @generated from field: uint32 requested = 1;
+   * @generated from field: uint32 name = 1;
    */
-  requested: number;
+  name: number;
 
   /**
-   * @generated from field: uint32 used = 2;
+   * @generated from oneof sluice.decisions.v1.Detail.value
    */
-  used: number;
-
-  /**
-   * @generated from field: optional uint64 input_tokens = 3;
-   */
-  inputTokens?: bigint | undefined;
-
-  /**
-   * @generated from field: optional uint64 output_tokens = 4;
-   */
-  outputTokens?: bigint | undefined;
+  value: {
+    /**
+     * @generated from field: uint32 text = 2;
+     */
+    value: number;
+    case: "text";
+  } | {
+    /**
+     * @generated from field: double number = 3;
+     */
+    value: number;
+    case: "number";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
- * Describes the message sluice.decisions.v1.Model.
- * Use `create(ModelSchema)` to create a new message.
+ * Describes the message sluice.decisions.v1.Detail.
+ * Use `create(DetailSchema)` to create a new message.
  */
-export const ModelSchema: GenMessage<Model> = /*@__PURE__*/
+export const DetailSchema: GenMessage<Detail> = /*@__PURE__*/
   messageDesc(file_decisions, 7);
-
-/**
- * @generated from message sluice.decisions.v1.Mcp
- */
-export type Mcp = Message<"sluice.decisions.v1.Mcp"> & {
-  /**
-   * @generated from field: uint32 method = 1;
-   */
-  method: number;
-
-  /**
-   * @generated from field: uint32 target = 2;
-   */
-  target: number;
-
-  /**
-   * @generated from field: uint32 tool = 3;
-   */
-  tool: number;
-};
-
-/**
- * Describes the message sluice.decisions.v1.Mcp.
- * Use `create(McpSchema)` to create a new message.
- */
-export const McpSchema: GenMessage<Mcp> = /*@__PURE__*/
-  messageDesc(file_decisions, 8);
 

@@ -77,9 +77,11 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
     log,
   )
   // Configuration from another machine must not make the proxy connect to loopback addresses of this one.
-  const traffic = trafficOptions(flags, { log, loopback: false, onQuit: end, texts })
   const settings = valuesOf(readTable(remoteSettings, flags, texts.env, texts.sources))
   const { xdsAddress, gateway, stateDir } = settings
+  const folder = stateDir && join(stateDir, 'decisions')
+  const records = { share: 'off', folder } as const
+  const traffic = trafficOptions(flags, { log, loopback: false, records, onQuit: end, texts })
   const unlock = openStateFolder(stateDir)
   const name = nameOf(settings)
   const gatewayName = `${gateway.namespace}/${gateway.name}`

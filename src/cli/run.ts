@@ -1,6 +1,7 @@
 /** `sluice run` runs a standalone gateway from manifests until a signal stops it. */
 import { existsSync } from 'node:fs'
 import { LockedError } from '../base/file-lock.ts'
+import { defaultLogPath } from '../control-plane/open-log.ts'
 import { type Standalone, startStandalone } from '../control-plane/standalone.ts'
 import type { ProxyOptions } from '../proxy/workers/supervisor.ts'
 import { controllerSettings } from '../settings/controller.ts'
@@ -28,7 +29,12 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output)
   // A standalone gateway may connect to loopback addresses, because its backends may run on the same machine.
-  const proxy = trafficOptions(options, { log, loopback: true, onQuit: end })
+  const proxy = trafficOptions(options, {
+    log,
+    loopback: true,
+    records: { share: 0, folder: recordFolder(options) },
+    onQuit: end,
+  })
   handleSignals(end, log)
   const gateway = await start(options, proxy, log)
   if (gateway.logPath !== undefined) log.write('info', `event log: ${gateway.logPath}`)
@@ -37,6 +43,12 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   log.write('info', 'draining')
   if (!(await gateway.stop())) endAfterLogTimeout(log)
   return exitCode.success
+}
+
+/** The default folder for records of decisions: beside the event log, unless that is in memory. */
+function recordFolder({ file, logFile, ephemeral }: RunOptions): string | undefined {
+  if (ephemeral === true) return undefined
+  return `${logFile ?? defaultLogPath(file)}.decisions`
 }
 
 async function start(

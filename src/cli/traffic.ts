@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { ProxyEvent, ProxyOptions, RunningProxy } from '../proxy/workers/supervisor.ts'
 import type { SettingTexts } from '../settings/config-file.ts'
 import { drainDeadlines, type SettingName, settings as table } from '../settings/index.ts'
-import { readTable } from '../settings/table.ts'
+import { readTable, type ValuesOf } from '../settings/table.ts'
 import type { OperationalLog, Severity } from './operational-log.ts'
 import { UsageError } from './output.ts'
 import { valuesOf } from './settings.ts'
@@ -29,6 +29,8 @@ function describe(event: ProxyEvent): Line | undefined {
       return ['fatal', `worker ${event.worker} died and is replaced: ${event.error.message}`]
     case 'fault':
       return ['fatal', `worker ${event.worker}: ${event.message}`]
+    case 'not-recording':
+      return ['error', `decisions are not recorded: ${event.error.message}`]
     default:
       return undefined
   }
@@ -40,6 +42,8 @@ interface TrafficContext {
   readonly loopback: boolean
   /** Settings that flags do not set; if omitted, they are read from the environment. */
   readonly texts?: SettingTexts
+  /** Which decisions are recorded and where, unless a setting says so. */
+  readonly records: { readonly share: 'off' | number; readonly folder: string | undefined }
   /** Called when the admin server receives POST /quitquitquit. */
   onQuit(): void
 }
@@ -47,7 +51,7 @@ interface TrafficContext {
 /** Reads the settings, configures the log, and returns the options of a proxy that logs its events. */
 export function trafficOptions(
   flags: Partial<Record<SettingName, string>>,
-  { log, loopback, onQuit, texts = { env: process.env, sources: {} } }: TrafficContext,
+  { log, loopback, records, onQuit, texts = { env: process.env, sources: {} } }: TrafficContext,
 ): Omit<ProxyOptions, 'channel' | 'name'> {
   const settings = valuesOf(readTable(table, flags, texts.env, texts.sources))
   const { trustedProxies, ambiguousPaths, proxyProtocolFrom, maxConnections } = settings
@@ -82,6 +86,7 @@ export function trafficOptions(
       minBodyBytesPerSecond: settings.minBodyRate,
       underscoreHeaders: settings.underscoreHeaders,
     },
+    records: recordOptions(settings, records),
     version: packageVersion(),
     drain: drainDeadlines(settings),
     log,
@@ -91,6 +96,22 @@ export function trafficOptions(
       if (line !== undefined) log.write(...line, 'sluice::proxy')
     },
   }
+}
+
+/** @throws UsageError */
+function recordOptions(
+  settings: Pick<ValuesOf<typeof table>, 'record' | 'recordDir' | 'recordHide' | 'recordMegabytes'>,
+  byDefault: TrafficContext['records'],
+): ProxyOptions['records'] {
+  const share = settings.record ?? byDefault.share
+  const folder = settings.recordDir ?? byDefault.folder
+  if (share === 'off') return undefined
+  if (folder !== undefined) {
+    const maxBytes = settings.recordMegabytes * 1_000_000
+    return { share, folder, maxBytes, hidden: settings.recordHide }
+  }
+  if (settings.record === undefined) return undefined
+  throw new UsageError('--record needs --record-dir')
 }
 
 /** Minimum size of the session key. A shorter key could be guessed. */

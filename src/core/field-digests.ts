@@ -46,7 +46,12 @@ export class FieldDigests {
     return this.#core.words[(this.#out >> 2) + field * 4 + half] ?? 0
   }
 
-  /** Offset in the core's memory of the 8 bytes of the digest of a value. */
+  /** The memory of the digests. */
+  get bytes(): Uint8Array {
+    return this.#core.bytes
+  }
+
+  /** Offset in `bytes` of the 8 bytes of the digest of a value. */
   valueAt(field: number): number {
     return this.#out + field * digestBytes + 8
   }

@@ -60,12 +60,14 @@ export class BlockWriter {
     return number
   }
 
-  /** The number of an object that decisions share; `write` writes it if the block does not have it. */
-  sharedObject(object: object, write: () => void): number {
-    const known = this.#plans.get(object)
-    if (known !== undefined) return known
-    write()
-    this.#plans.set(object, this.#plans.size + 1)
+  /** The number of a plan that decisions share; 0 if the block does not have it yet. */
+  planNumber(plan: object): number {
+    return this.#plans.get(plan) ?? 0
+  }
+
+  /** Gives a number to a plan that has just been written. */
+  addPlan(plan: object): number {
+    this.#plans.set(plan, this.#plans.size + 1)
     return this.#plans.size
   }
 
@@ -117,8 +119,8 @@ export class BlockWriter {
 
   /** Copies bytes, between `begin` and `end`. */
   raw(source: Uint8Array, start: number, end: number): void {
-    this.bytes.set(source.subarray(start, end), this.#used)
-    this.#used += end - start
+    // Short pieces are copied byte by byte, because a view of a part would be an object.
+    for (let at = start; at < end; at++) this.bytes[this.#used++] = source[at] ?? 0
   }
 
   #setLength(at: number, length: number): void {

@@ -8,7 +8,7 @@ import { blockFields } from './fields.ts'
 import { closeFrame, frameBytes } from './frame.ts'
 
 const blockBytes = 4 * mostDecisionBytes
-const flushEveryMs = 100
+const flushAfterMs = 100
 export const formatVersion = 1
 
 /** Takes whole blocks. The bytes must stay as they are until `done` is called. */
@@ -31,7 +31,7 @@ export class DecisionLog {
   /** Decisions that were lost since the start. */
   lost = 0
   readonly #options: DecisionLogOptions
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
   #filling = new BlockWriter(blockBytes, frameBytes)
   #spare: BlockWriter | undefined = new BlockWriter(blockBytes, frameBytes)
   #baseMs = 0
@@ -41,8 +41,6 @@ export class DecisionLog {
 
   constructor(options: DecisionLogOptions) {
     this.#options = options
-    this.#timer = setInterval(() => this.flush(), flushEveryMs)
-    this.#timer.unref()
   }
 
   /** Milliseconds since the Unix epoch that the times of this block are relative to. */
@@ -77,6 +75,16 @@ export class DecisionLog {
     block.text(blockFields.digestKey, digestKey)
     block.uint(blockFields.lost, this.#unreported)
     this.#unreported = 0
+    this.#flushSoon()
+  }
+
+  /** Flushes later. If the block before is then still being written, tries again later. */
+  #flushSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.flush()
+      if (!this.#filling.isEmpty) this.#flushSoon()
+    }, flushAfterMs).unref()
   }
 
   /** Hands the block over, unless it is empty or the one before is still being written. */
@@ -100,7 +108,7 @@ export class DecisionLog {
   }
 
   stop(): void {
-    clearInterval(this.#timer)
+    clearTimeout(this.#timer)
     this.flush()
   }
 }

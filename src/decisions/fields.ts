@@ -1,6 +1,15 @@
 /** Numbers of the fields of proto/decisions.proto, from its descriptors, for the writer by hand. */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
-import { BlockSchema, DecisionSchema } from '../../proto/gen/decisions_pb.ts'
+import {
+  AttemptSchema,
+  BlockSchema,
+  DecisionSchema,
+  DetailSchema,
+  HeaderValueSchema,
+  NoteSchema,
+  PlannedStepSchema,
+  PlanSchema,
+} from '../../proto/gen/decisions_pb.ts'
 
 type Numbers<Message> = {
   readonly [Field in keyof Message as Exclude<Field, `$${string}`>]-?: number
@@ -13,3 +22,10 @@ function numbersOf<Schema extends DescMessage>(schema: Schema): Numbers<MessageS
 
 export const blockFields = numbersOf(BlockSchema)
 export const decisionFields = numbersOf(DecisionSchema)
+export const planFields = numbersOf(PlanSchema)
+export const stepFields = numbersOf(PlannedStepSchema)
+export const headerFields = numbersOf(HeaderValueSchema)
+export const noteFields = numbersOf(NoteSchema)
+export const attemptFields = numbersOf(AttemptSchema)
+const { name, text, number } = DetailSchema.field
+export const detailFields = { name: name.number, text: text.number, number: number.number }

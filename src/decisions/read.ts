@@ -60,7 +60,7 @@ class BlockReader {
 
   read(decision: Decision): RecordedDecision {
     const { proxy, worker, baseMs } = this.#block
-    const { id, startedUs, position, attempts, model, mcp } = decision
+    const { id, startedUs, position, attempts } = decision
     return {
       id,
       time: new Date(baseMs + Number(startedUs) / 1000).toISOString(),
@@ -70,24 +70,27 @@ class BlockReader {
       request: this.#request(decision),
       route: this.#route(decision),
       steps: this.#steps(decision),
-      attempts: attempts.map(({ endpoint, status, error }) => ({
+      attempts: attempts.map(({ endpoint, failure }) => ({
         endpoint: this.#text(endpoint) ?? '',
-        failure: this.#text(error) ?? `status ${status}`,
+        failure: this.#text(failure) ?? '',
       })),
       response: this.#response(decision),
-      ...(model && {
-        model: {
-          ...this.#texts({ requested: model.requested, used: model.used }),
-          ...(model.inputTokens !== undefined && { inputTokens: Number(model.inputTokens) }),
-          ...(model.outputTokens !== undefined && { outputTokens: Number(model.outputTokens) }),
-        },
-      }),
-      ...(mcp && { mcp: this.#texts({ method: mcp.method, target: mcp.target, tool: mcp.tool }) }),
+      details: this.#details(decision),
     }
   }
 
+  #details({ details }: Decision): Record<string, string | number> {
+    return Object.fromEntries(
+      details.map(({ name, value }) => {
+        const read = value.case === 'number' ? value.value : this.#text(value.value ?? 0)
+        return [this.#text(name) ?? '', read ?? '']
+      }),
+    )
+  }
+
   #request(decision: Decision): RecordedDecision['request'] {
-    const { method, host, path, query, source, sourcePort, port, httpVersion, isTls } = decision
+    const { method, host, source, sourcePort, port, httpVersion, isTls } = decision
+    const [path = '', query] = splitOnce(decision.path, '?')
     return {
       method: this.#text(method) ?? '',
       host: this.#text(host) ?? '',
@@ -117,11 +120,11 @@ class BlockReader {
   }
 
   #route(decision: Decision): RecordedDecision['route'] {
-    const { gateway, listener, route, rule, ruleName, backend, provider, endpoint } = decision
+    const { gateway, listener, route, rule, ruleName, backend, endpoint } = decision
     return {
       ...this.#texts({ gateway, listener, route }),
       ...(rule > 0 && { rule: rule - 1 }),
-      ...this.#texts({ ruleName, backend, provider, endpoint }),
+      ...this.#texts({ ruleName, backend, endpoint }),
     }
   }
 
@@ -150,12 +153,13 @@ class BlockReader {
   }
 
   #response(decision: Decision): RecordedDecision['response'] {
-    const { status, reason, error, detail, ending } = decision
-    const code = this.#text(error)
+    const { status, reason, detail, ending } = decision
+    const error = this.#text(decision.error)
     return {
       status,
       reason: this.#text(reason) ?? '',
-      ...(code !== undefined && { error: detail === '' ? code : `${code}: ${detail}` }),
+      ...(error !== undefined && { error }),
+      ...(detail !== '' && { detail }),
       ending: this.#text(ending) ?? '',
       requestBytes: Number(decision.requestBytes),
       responseBytes: Number(decision.responseBytes),
@@ -193,6 +197,12 @@ class BlockReader {
     }
     return found
   }
+}
+
+/** Splits a text at the first separator; the second part is undefined if there is none. */
+function splitOnce(text: string, separator: string): readonly [string, string?] {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
 }
 
 type PlannedStep = Pick<RecordedStep, 'step' | 'from' | 'config'>

@@ -55,7 +55,6 @@ export interface RecordedDecision {
     readonly rule?: number
     readonly ruleName?: string
     readonly backend?: string
-    readonly provider?: string
     readonly endpoint?: string
   }
   readonly steps: readonly RecordedStep[]
@@ -64,16 +63,13 @@ export interface RecordedDecision {
     readonly status: number
     readonly reason: string
     readonly error?: string
+    /** What decided, if the gateway answered, such as the rule that matched. */
+    readonly detail?: string
     readonly ending: string
     readonly requestBytes: number
     readonly responseBytes: number
     readonly durationMs: number
   }
-  readonly model?: {
-    readonly requested?: string
-    readonly used?: string
-    readonly inputTokens?: number
-    readonly outputTokens?: number
-  }
-  readonly mcp?: { readonly method?: string; readonly target?: string; readonly tool?: string }
+  /** Fields of the access log that depend on the kind of the backend, such as `gen_ai.request.model`. */
+  readonly details: Readonly<Record<string, string | number>>
 }

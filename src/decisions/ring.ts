@@ -107,8 +107,16 @@ export class FileRing {
       return
     }
     this.#leaveFile()
-    const number = (this.#numbers.at(-1) ?? 0) + 1
+    this.#openFile((this.#numbers.at(-1) ?? 0) + 1, use)
+  }
+
+  #openFile(number: number, use: (fd: number | undefined) => void): void {
     open(join(this.#folder, fileName(this.#name, number)), 'ax', 0o600, (error, fd) => {
+      // Another process with the same folder has made the file.
+      if (error?.code === 'EEXIST') {
+        this.#openFile(number + 1, use)
+        return
+      }
       if (error !== null) {
         this.problem = error.message
         use(undefined)

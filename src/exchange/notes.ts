@@ -2,7 +2,7 @@
 import type { Exchange } from './exchange.ts'
 
 /** A finding of a step, such as the matches of a guard. It contains no part of a body or a credential. */
-export interface DecisionNote {
+interface DecisionNote {
   /** Name of the step, such as `traffic.authorization`. */
   readonly step: string
   readonly text: string

@@ -15,11 +15,13 @@ import { defaultClusterDomain } from '../model/service-host.ts'
 import { callGrpc, streamGrpc } from './callouts/grpc.ts'
 import { callHttp } from './callouts/http.ts'
 import { CalloutOpener } from './callouts/opener.ts'
+import type { HeaderReferences } from './config/header-references.ts'
 import type { PortUse } from './config/listener-tables.ts'
 import type { ListenerPlacement } from './config/placement.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import { nameTarget } from './config/rules.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
+import type { DecisionRecorder } from './decisions/recorder.ts'
 import { PhaseRunner } from './phase-runner.ts'
 import { RateBuckets } from './rate-buckets.ts'
 import { BackendKinds } from './request/backend-kind.ts'
@@ -76,6 +78,8 @@ interface DataPlaneParts {
   /** Rate-limit buckets; this thread's own if omitted. */
   readonly buckets?: RateBuckets
   readonly settings: DataPlaneSettings
+  /** Makes the recorder of decisions; if omitted, nothing is recorded. */
+  readonly recorder?: (headers: HeaderReferences) => DecisionRecorder
   /** Runs each step of a policy; if omitted, by calling it. */
   readonly runStep?: GatewayRuntime['runStep']
 }
@@ -126,11 +130,15 @@ export async function createDataPlane(parts: DataPlaneParts) {
       kinds.applied(delta)
       return result
     },
+    /** Sets the position in the event log of the configuration in force. */
+    set position(position: number) {
+      config.position = position
+    },
     /** Finds the TLS settings for a handshake; undefined if the handshake must fail. */
     chooseTls: (port: number, serverName: string | undefined) => config.chooseTls(port, serverName),
     /** Returns the settings of client connections on a port, from policies. */
     portSettings: (port: number, use: PortUse) => portChangeOf(config.clientSettings(port, use)),
-    handler: new PhaseRunner(runtime, parts.telemetry, exporters),
+    handler: new PhaseRunner(runtime, parts.telemetry, exporters, parts.recorder?.(config.headers)),
     streamHandler: new StreamForwarder(runtime, parts.telemetry),
     /** Sets the engine that sends requests of the gateway itself. */
     useEngine(given: RequestMaker): void {

@@ -8,6 +8,7 @@ import { takeAnswer } from '../exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
 import { endAttempt, learn, moveAttempt, retryDelay } from './attempts.ts'
 import type { ListenerPlacement } from './config/placement.ts'
+import type { DecisionRecorder } from './decisions/recorder.ts'
 import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
 import {
   type ErrorWriter,
@@ -34,20 +35,25 @@ export class PhaseRunner implements RequestHandler {
   readonly #runtime: GatewayRuntime
   readonly #telemetry: Telemetry
   readonly #exporters: SpanExporters<ListenerPlacement>
+  readonly #recorder: DecisionRecorder | undefined
 
   constructor(
     runtime: GatewayRuntime,
     telemetry: Telemetry,
     exporters: SpanExporters<ListenerPlacement>,
+    recorder: DecisionRecorder | undefined,
   ) {
     this.#runtime = runtime
     this.#telemetry = telemetry
     this.#exporters = exporters
+    this.#recorder = recorder
   }
 
   onRequest(exchange: ServerExchange): void {
     const context = new RequestContext(exchange)
     exchange.state = context
+    context.namer = this.#recorder
+    context.position = this.#runtime.config.position
     this.#run(context, 0)
   }
 
@@ -60,7 +66,7 @@ export class PhaseRunner implements RequestHandler {
     if (this.#askAnother(context, status)) return
     const delay = status < 400 ? undefined : retryDelay(context, status, this.#runtime.random)
     if (delay !== undefined) {
-      this.#sendAgain(context, delay)
+      this.#sendAgain(context, status, delay)
       return
     }
     // Only a POST over HTTP/2 can be gRPC. The check is skipped for other requests.
@@ -95,6 +101,11 @@ export class PhaseRunner implements RequestHandler {
 
   #relay(context: RequestContext): void {
     const { exchange } = context
+    const { response } = exchange
+    if (context.namer !== undefined && response !== undefined) {
+      const field = context.namer.idFor(context, response.status)
+      if (field !== undefined) response.headers.set(...field)
+    }
     if (context.observers.keepsResponse) recordResponse(context)
     if (!changesResponse(context)) {
       exchange.relay()
@@ -126,7 +137,7 @@ export class PhaseRunner implements RequestHandler {
     if (isLate && this.#askAnother(context, error)) return
     const delay = retryDelay(context, error, this.#runtime.random)
     if (delay === undefined) this.#fail(context, error)
-    else this.#sendAgain(context, delay)
+    else this.#sendAgain(context, error, delay)
   }
 
   onAlternateAddress(exchange: ServerExchange, address: UpstreamAddress): void {
@@ -136,19 +147,24 @@ export class PhaseRunner implements RequestHandler {
   /** Tries the next destination of the call after a failed attempt. Returns false if there is none. */
   #askAnother(context: RequestContext, failure: number | GatewayError): boolean {
     if (context.call?.hasAnother?.(failure) !== true) return false
-    this.#endAttempt(context)
+    this.#endAttempt(context, failure)
     this.#run(context, 0, furtherPhases(context))
     return true
   }
 
-  #endAttempt(context: RequestContext): void {
+  #endAttempt(context: RequestContext, failure: number | GatewayError): void {
+    context.failedAttempts ??= []
+    context.failedAttempts.push({
+      endpoint: context.address?.label ?? context.address?.pool ?? '',
+      failure: typeof failure === 'number' ? `status ${failure}` : failure.code,
+    })
     endAttempt(context)
     context.attempt++
   }
 
   /** Sends the request again after a delay. */
-  #sendAgain(context: RequestContext, delayMs: number): void {
-    this.#endAttempt(context)
+  #sendAgain(context: RequestContext, failure: number | GatewayError, delayMs: number): void {
+    this.#endAttempt(context, failure)
     context.retries++
     nameRetry(context)
     const phases = furtherPhases(context)
@@ -171,6 +187,7 @@ export class PhaseRunner implements RequestHandler {
     endAttempt(context)
     const access = accessRecordOf(context, this.#runtime.kinds)
     this.#telemetry.onDone(exchange, access)
+    this.#recorder?.record(context, access)
     const { tracing } = context.observers
     if (tracing === undefined || context.trace === undefined || context.listener === undefined)
       return
@@ -221,6 +238,7 @@ export class PhaseRunner implements RequestHandler {
 
   #answer(context: RequestContext, verdict: RespondVerdict): void {
     context.reason = verdict.reason
+    context.detail = verdict.detail
     if (verdict.refusal === true) context.refusal = refusalText(verdict)
     const { headers } = context.exchange.request
     const write = verdict.refusal === true ? errorWriterOf(context, this.#runtime) : undefined
@@ -240,11 +258,12 @@ export class PhaseRunner implements RequestHandler {
   #send(context: RequestContext, response: LocalResponse): void {
     const { exchange } = context
     context.isGrpc = response.headers.some(isGrpcType)
+    const named = this.#withId(context, response)
     if (!changesResponse(context)) {
-      exchange.respond(response.status, response.headers, response.body)
+      exchange.respond(named.status, named.headers, named.body)
       return
     }
-    const local = new LocalExchange(exchange, response)
+    const local = new LocalExchange(exchange, named)
     const respond = () => {
       const { status, headers, body } = local.finished()
       exchange.respond(status, headers, body)
@@ -256,6 +275,12 @@ export class PhaseRunner implements RequestHandler {
     } catch (error) {
       this.#giveUp(context, error)
     }
+  }
+
+  /** Adds the id of the request to a response that is recorded. */
+  #withId(context: RequestContext, response: LocalResponse): LocalResponse {
+    const field = context.namer?.idFor(context, response.status)
+    return field === undefined ? response : { ...response, headers: [...response.headers, field] }
   }
 
   /** Waits for response steps, then calls `then`. */

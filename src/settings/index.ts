@@ -12,11 +12,13 @@ import {
   localAddress,
   logFilter,
   nameServers,
+  names,
   oneOf,
   path,
   positiveDelay,
   ranges,
   rate,
+  recordShare,
   sessionLifetime,
   workers,
 } from './types.ts'
@@ -174,6 +176,29 @@ export const settings = {
     env: 'SLUICE_UDP_MAX_SESSIONS',
     default: 10_000,
     doc: 'Maximum number of UDPRoute sessions per worker. Each session uses a socket. Datagrams of further clients are dropped.',
+  }),
+  record: row(recordShare, {
+    flag: 'record',
+    env: 'SLUICE_RECORD',
+    defaultText: '`errors` for `sluice run`, `off` for `sluice proxy`',
+    doc: 'Requests whose decision is recorded. `errors`: those that are answered with a status of 400 or more, or not completely. A percentage adds that share of all others. Responses of recorded requests carry `x-request-id`.',
+  }),
+  recordDir: row(path, {
+    flag: 'record-dir',
+    env: 'SLUICE_RECORD_DIR',
+    defaultText: 'beside the event log, or `decisions` in `--state-dir`',
+    doc: 'Folder for the records of decisions.',
+  }),
+  recordMegabytes: row(count, {
+    env: 'SLUICE_RECORD_MEGABYTES',
+    default: 64,
+    doc: 'Maximum size of the records of decisions in MB. The oldest are deleted first.',
+  }),
+  recordHide: row(names, {
+    env: 'SLUICE_RECORD_HIDE',
+    default: [],
+    defaultText: 'none',
+    doc: 'Names of further request headers and query parameters that carry credentials, so that their values never enter a record.',
   }),
   minTerminationMs: row(delay, {
     env: 'CONNECTION_MIN_TERMINATION_DEADLINE',

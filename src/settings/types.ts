@@ -65,6 +65,29 @@ export const eventCount = integer('a number of events', 0, 999_999_999_999)
 export const port = integer('a port', 1, 65_535)
 export const rate = integer('bytes per second, 0 to 1000000000', 0, 1_000_000_000)
 
+/** Names of header fields and parameters, in lower case. */
+export const names: SettingType<readonly string[]> = {
+  form: 'a list of names',
+  isList: true,
+  read: (text) => {
+    const parts = text.split(',').map((part) => part.trim().toLowerCase())
+    return parts.every((part) => /^[^\s=&;]+$/.test(part)) ? parts : undefined
+  },
+}
+
+/** Which decisions to record: none, or all that fail and a share (0 to 1) of the others. */
+export const recordShare = type<'off' | number>(
+  '`off`, `errors`, a percentage such as `5%`, or `all`',
+  (text) => {
+    if (text === 'off') return text
+    if (text === 'errors') return 0
+    if (text === 'all') return 1
+    const [, percent] = /^(\d{1,3}(?:\.\d+)?)%$/.exec(text) ?? []
+    const share = Number(percent) / 100
+    return share <= 1 ? share : undefined
+  },
+)
+
 const workerCount = integer('1 to 256, or `auto`', 1, 256)
 export const workers = type<number | 'auto'>(workerCount.form, (text) =>
   text === 'auto' ? text : workerCount.read(text),

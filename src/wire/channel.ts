@@ -7,6 +7,8 @@ import type { ResourceKey } from '../model/resources.ts'
 /** A `sluice.resource.v1.Delta` message in shared memory of all threads; it is never modified. */
 export interface ConfigUpdate {
   readonly sequence: number
+  /** Position in the log of the controller; if omitted, `sequence` is that position. */
+  readonly position?: number
   readonly bytes: Uint8Array<SharedArrayBuffer>
   /**
    * Set only with a full state: resources to apply before `bytes`. They are the last versions that the

@@ -45,6 +45,16 @@ export interface ResponseStream {
   end(): void
 }
 
+/** The fields of a head as the client sent them. They must not be changed. */
+export interface ReceivedFields {
+  readonly bytes: Buffer
+  /** Offset of the head in `bytes`. */
+  readonly base: number
+  /** Five numbers for each field, of which the first four are offsets in the head: of name and value. */
+  readonly spans: Int32Array
+  readonly count: number
+}
+
 /**
  * One request on one connection. Objects are reused between requests of a connection: nothing may
  * keep one after onDone.
@@ -76,6 +86,8 @@ export interface ServerExchange extends Exchange {
   state: unknown
   /** Whether the core's head record still has this head, which is so only during onRequest. */
   readonly headIsFresh: boolean
+  /** The fields of the request, until onDone has returned. */
+  readonly receivedFields: ReceivedFields
   /** Lower-case names of the fields that remain as the client sent them. */
   receivedNames(): ReadonlySet<string>
   /**

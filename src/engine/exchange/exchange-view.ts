@@ -12,7 +12,7 @@ import type { BodySource } from '../bytes/body-sink.ts'
 import { Tunnel } from '../bytes/tunnel.ts'
 import type { DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { Ending, TunnelWatcher } from '../contracts/requests.ts'
+import type { Ending, ReceivedFields, TunnelWatcher } from '../contracts/requests.ts'
 import type { UpstreamStream } from '../contracts/upstream.ts'
 import {
   admitsContent,
@@ -92,6 +92,10 @@ export abstract class ExchangeView implements SideStreamOwner {
     const head = this.request.unframedText()
     this.mirrors ??= []
     this.mirrors.push({ address, race, head })
+  }
+
+  get receivedFields(): ReceivedFields {
+    return this.request.fields
   }
 
   receivedNames(): ReadonlySet<string> {

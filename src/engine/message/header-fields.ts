@@ -105,6 +105,22 @@ export class FieldList implements HeaderFields {
     }
   }
 
+  get bytes(): Buffer {
+    return this.#bytes
+  }
+
+  get base(): number {
+    return this.#base
+  }
+
+  get spans(): Int32Array {
+    return this.#spans
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
   get(name: string): string | undefined {
     for (let index = 0; index < this.#count; index++) {
       if (this.#isVisible(index) && this.#isNamed(index, name)) return this.#value(index)

@@ -1,4 +1,5 @@
 /** Received policies. Each config is read once. The policies that apply at one place are merged on demand. */
+import { createHash } from 'node:crypto'
 import { problemOf } from '../../base/shape.ts'
 import type { ClientSettings, ConnectionSettings } from '../../exchange/connection.ts'
 import type { Callouts, SecretValues } from '../../exchange/exchange.ts'
@@ -38,6 +39,19 @@ const origins = new WeakMap<Step, StepOrigin>()
 
 /** Returns where a step comes from; undefined if it comes from no policy. */
 export const originOf = (step: Step): StepOrigin | undefined => origins.get(step)
+
+/** Digest of the compiled policies of a step, in hex. Two steps with the same digest decide alike. */
+export function configDigest({ policies }: StepOrigin): string {
+  const hash = createHash('sha256')
+  for (const { config } of policies) hash.update(config).update('\n')
+  return hash.digest('hex').slice(0, 16)
+}
+
+/** Writes the object that a policy comes from as `Kind namespace/name`. */
+export function policyText({ policy, target }: PolicyResource): string {
+  const kind = target.inline === true ? target.kind : 'GatewayPolicy'
+  return `${kind} ${policy.namespace}/${policy.name}`
+}
 
 /** The merged policies of one place, ready to run. */
 export interface BoundPolicies {

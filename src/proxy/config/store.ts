@@ -24,6 +24,7 @@ import type {
   VersionedResource,
 } from '../../model/resources.ts'
 import { type Locality, ServiceTable } from '../upstream/services.ts'
+import { HeaderReferences } from './header-references.ts'
 import { differsInCertificates, ListenerTables, type PortUse } from './listener-tables.ts'
 import { Certificates } from './listener-tls.ts'
 import type { ListenerPlacement } from './placement.ts'
@@ -81,8 +82,11 @@ export class ConfigStore {
   readonly services: ServiceTable
   readonly policies: PolicyIndex
   readonly streams: StreamTable
+  readonly headers = new HeaderReferences()
   /** Incremented by every change set. */
   generation = 0
+  /** Position in the event log of the configuration in force. */
+  position = 0
   readonly #core: IoCore
   readonly #backends: ResourceStore | undefined
   readonly #stores = new Map<ResourceType, ResourceStore>()
@@ -217,8 +221,11 @@ export class ConfigStore {
 
   #set(resource: Resource): void {
     const store = this.#storeOf(resource)
-    const isKept = store?.set(resource, this.#resources.get(resource.key)) === false
-    if (!isKept) this.#resources.set(resource.key, resource)
+    const old = this.#resources.get(resource.key)
+    const isKept = store?.set(resource, old) === false
+    if (isKept) return
+    this.#resources.set(resource.key, resource)
+    this.headers.replace(old, resource)
   }
 
   #remove(key: ResourceKey): void {
@@ -226,6 +233,7 @@ export class ConfigStore {
     if (resource === undefined) return
     this.#resources.delete(key)
     this.#versions.delete(key)
+    this.headers.replace(resource, undefined)
     this.#storeOf(resource)?.remove(resource)
   }
 
@@ -237,8 +245,6 @@ export class ConfigStore {
     const problem = this.policies.set(resource)
     if (problem !== undefined) this.#reject(resource.key, problem.code, problem.message)
   }
-
-  // Listeners ------------------------------------------------------------------------------------
 
   #setListener(listener: ListenerResource, old: Resource | undefined): void {
     this.#resources.set(listener.key, listener)
@@ -315,8 +321,6 @@ export class ConfigStore {
     const keys = this.#routesByListener.get(resource.key) ?? []
     return [...keys].flatMap((key) => this.#routes.get(key) ?? [])
   }
-
-  // Routes ---------------------------------------------------------------------------------------
 
   /** Stores a route rule. Returns false if the old version stays in force. */
   #setRoute(resource: RouteResource): boolean {

@@ -131,7 +131,7 @@ export class RemoteChannel implements ConfigChannel {
     this.#logChange({ nonce, position, upserted, removed })
     this.#unanswered.set(sequence, { nonce, position, connection: this.#connection })
     const pieces = this.#state.receive(sequence, upserted, removed)
-    const update = { sequence, bytes: assembleSharedDelta(sequence, pieces, removed) }
+    const update = { sequence, position, bytes: assembleSharedDelta(sequence, pieces, removed) }
     for (const receive of [...this.#subscribers]) receive(update)
     if (removed.length > 0) this.#saveSoon()
   }
@@ -164,7 +164,10 @@ export class RemoteChannel implements ConfigChannel {
     const pieces = (from: Iterable<EncodedResource>) => assembleSharedDelta(sequence, from, [])
     const newer = this.#state.newer()
     const base = pieces(this.#state.base())
-    return newer.length === 0 ? { sequence, bytes: base } : { sequence, base, bytes: pieces(newer) }
+    const position = Math.max(this.#position, 0)
+    return newer.length === 0
+      ? { sequence, position, bytes: base }
+      : { sequence, position, base, bytes: pieces(newer) }
   }
 
   ack(_proxy: string, sequence: number): void {

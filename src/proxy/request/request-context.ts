@@ -22,6 +22,18 @@ interface OriginalRequest {
   readonly path: string
 }
 
+interface FailedAttempt {
+  readonly endpoint: string
+  /** `status 503`, or the code of the error. */
+  readonly failure: string
+}
+
+/** Decides which requests are recorded, and under which id. */
+export interface RequestNamer {
+  /** Returns the header field that a response with this status carries, if the request is recorded. */
+  idFor(context: RequestContext, status: number): readonly [name: string, id: string] | undefined
+}
+
 /** The state of one exchange. Each part keeps the configuration that was in force when it was set. */
 export class RequestContext {
   readonly exchange: ServerExchange
@@ -58,6 +70,8 @@ export class RequestContext {
   attemptStartedAt = 0
   /** Number of retries that were sent. */
   retries = 0
+  /** Failed attempts before the last one; undefined if there are none. */
+  failedAttempts: FailedAttempt[] | undefined
   /** Number of the attempt. Retries and attempts at other destinations both increment it. */
   attempt = 0
   /** Timer of the next attempt, set during its backoff. */
@@ -74,6 +88,14 @@ export class RequestContext {
   error: GatewayError | undefined
   /** The text of a refusal, for the log. */
   refusal: string | undefined
+  /** What decided that the gateway responds, for the record. */
+  detail: string | undefined
+  /** Undefined if nothing is recorded. */
+  namer: RequestNamer | undefined
+  /** Id of the request, if it is recorded. */
+  requestId: string | undefined
+  /** Position in the event log of the configuration in force when the request arrived. */
+  position = 0
   /** Is the response a gRPC response? */
   isGrpc = false
   /** The trace of the request; undefined if it gets no spans. */

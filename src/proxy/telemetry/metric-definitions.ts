@@ -198,6 +198,10 @@ export const metricDefinitions = {
   ),
   core_traps_total: counter('Traps of the WebAssembly core; each is a bug.'),
   access_log_dropped_lines_total: counter('Access log lines dropped because stdout was blocked.'),
+  decisions_recorded_total: counter('Records of decisions about requests that were written.'),
+  decisions_lost_total: counter(
+    'Records of decisions that were lost because the disk was full or slow, or the NATS server did not take them.',
+  ),
   trace_spans_exported_total: counter('Spans exported to a collector.'),
   trace_spans_dropped_total: counter(
     'Spans dropped because a collector refused them or was too slow.',

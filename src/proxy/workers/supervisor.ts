@@ -16,6 +16,7 @@ import { rateTableKeys } from '../rate-buckets.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
 import { Answers } from './answers.ts'
+import { openRecordFolder, type RecordOptions, type RecordSettings } from './decision-records.ts'
 import { PortClaims } from './port-claims.ts'
 import { laterPending, startupPending, unservedPorts } from './readiness.ts'
 import { createSharedCounts, forgetWorker, type SharedCounts } from './shared-counts.ts'
@@ -37,6 +38,8 @@ export type ProxyEvent =
     }
   /** A worker met a bug, but still runs. */
   | { readonly type: 'fault'; readonly worker: number; readonly message: string }
+  /** Decisions about requests are not recorded. */
+  | { readonly type: 'not-recording'; readonly error: Error }
   /** POST /quitquitquit was received: the process should drain the proxy and end. */
   | { readonly type: 'quit-requested' }
 
@@ -49,6 +52,10 @@ export interface ProxyOptions extends TrafficSettings {
   readonly adminAddress: string
   readonly statsAddress: string
   readonly readinessAddress: string
+  /** What to record of decisions about requests, and where; nothing if omitted. */
+  readonly records?: RecordOptions
+  /** Called with each block of decision records, which must be published. */
+  readonly publishDecisions?: (block: Uint8Array) => void
   readonly drain?: { readonly minMs: number; readonly maxMs: number }
   readonly channel: ConfigChannel
   readonly log?: LevelControl
@@ -86,6 +93,7 @@ class Supervisor {
   #listening = new Set<PortName>()
   #reported = new Set<string>()
   #wasReady = false
+  #record: RecordSettings | undefined
   #isDraining = false
   #drained: Promise<void> | undefined
   readonly #ready = Promise.withResolvers<void>()
@@ -125,8 +133,22 @@ class Supervisor {
     process.once('exit', this.#flushLogs)
     await this.#serve()
     const count = workerCount(this.#options.workers)
+    this.#record = this.#openRecords(count)
     for (let index = 0; index < count; index++) this.#threads.push(this.#newThread(index, count))
     await Promise.all(this.#threads.map(({ started }) => started))
+  }
+
+  #openRecords(workers: number): RecordSettings | undefined {
+    const { records, publishDecisions, name: proxy = 'local' } = this.#options
+    if (records === undefined) return undefined
+    try {
+      const key = openRecordFolder(records)
+      return { ...records, proxy, workers, key, isPublished: publishDecisions !== undefined }
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+      this.#emit({ type: 'not-recording', error })
+      return undefined
+    }
   }
 
   async #serve(): Promise<void> {
@@ -153,7 +175,7 @@ class Supervisor {
     return new WorkerThread({
       index,
       channel: this.#options.channel,
-      settings: { index, ...shared, ...trafficSettings(this.#options) },
+      settings: { index, ...shared, ...trafficSettings(this.#options), record: this.#record },
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {
         this.#releaseRates(index)
@@ -187,6 +209,9 @@ class Supervisor {
         break
       case 'released':
         this.#claims.release(message.port, worker)
+        break
+      case 'decisions':
+        this.#options.publishDecisions?.(message.block)
         break
       case 'fault':
         this.#emit({ type: 'fault', worker, message: message.message })

@@ -11,6 +11,8 @@ export type ToWorker =
       readonly type: 'config'
       readonly sequence: number
       readonly bytes: Uint8Array<SharedArrayBuffer>
+      /** Log position of the controller; see ConfigUpdate. */
+      readonly position?: number
       /** Applied before `bytes`; see ConfigUpdate. */
       readonly base?: Uint8Array<SharedArrayBuffer>
     }
@@ -49,6 +51,8 @@ export type FromWorker =
   | { readonly type: 'claim'; readonly port: PortName }
   | { readonly type: 'released'; readonly port: PortName }
   | { readonly type: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
+  /** A block of decision records to publish. */
+  | { readonly type: 'decisions'; readonly block: Uint8Array }
   /** The worker met a bug. */
   | { readonly type: 'fault'; readonly message: string }
   | { readonly type: 'drained' }

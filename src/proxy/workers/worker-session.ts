@@ -12,6 +12,7 @@ import { type DecodedDelta, decodeDelta } from '../../wire/decode.ts'
 import type { DataPlane } from '../data-plane.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+import type { WorkerRecords } from './decision-records.ts'
 import { ListenerPorts } from './listener-ports.ts'
 import type { WorkerTelemetry } from './telemetry.ts'
 import {
@@ -28,6 +29,7 @@ interface WorkerParts {
   readonly telemetry: WorkerTelemetry
   readonly tickets: TicketKeyring
   readonly log: AccessLog
+  readonly records: WorkerRecords | undefined
   readonly send: (message: FromWorker) => void
 }
 
@@ -80,7 +82,8 @@ export class WorkerSession {
 
   #snapshot(): MetricsSnapshot {
     const { telemetry, engine } = this.#parts
-    return telemetry.snapshot(engine.counters, engine.streamCounters, engine.poolStates())
+    const snapshot = telemetry.snapshot(engine.counters, engine.streamCounters, engine.poolStates())
+    return { ...snapshot, ...this.#parts.records?.metrics() }
   }
 
   #enqueue(work: () => Promise<void>): void {
@@ -101,9 +104,12 @@ export class WorkerSession {
     this.#parts.send({ type: 'fault', message: `${what}: ${text}` })
   }
 
-  async #configure({ sequence, bytes, base }: ConfigUpdate): Promise<void> {
+  async #configure({ sequence, position, bytes, base }: ConfigUpdate): Promise<void> {
     if (base !== undefined) await this.#take(sequence, base)
-    if (await this.#take(sequence, bytes)) this.#sequence = sequence
+    if (await this.#take(sequence, bytes)) {
+      this.#sequence = sequence
+      this.#parts.plane.position = position ?? sequence
+    }
     this.#report()
   }
 
@@ -191,6 +197,7 @@ export class WorkerSession {
       await this.#parts.engine.drain(minMs, maxMs)
       await this.#parts.plane.flush()
     } finally {
+      await this.#parts.records?.close()
       await this.#parts.log.close()
       this.#parts.send({ type: 'drained' })
     }

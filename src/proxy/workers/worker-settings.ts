@@ -2,6 +2,7 @@ import type { EngineLimits, StreamLimits } from '../../engine/limits/engine-limi
 import type { DataPlaneSettings } from '../data-plane.ts'
 import type { AmbiguousPaths } from '../request/request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
+import type { RecordSettings } from './decision-records.ts'
 import type { SharedCounts } from './shared-counts.ts'
 
 /** Settings for client connections: which proxies are trusted, and how many connections are accepted. */
@@ -42,6 +43,8 @@ export interface TrafficSettings extends Pick<DataPlaneSettings, PlaneSettings> 
 /** Passed to a worker when it starts. */
 export interface WorkerSettings extends TrafficSettings {
   readonly index: number
+  /** What to record of decisions about requests; nothing if omitted. */
+  readonly record?: RecordSettings
   /** Do several workers share each port? */
   readonly reusePort: boolean
   /** Shared memory of the rate limits of all workers. */

@@ -9,6 +9,7 @@ import { RateBuckets } from '../rate-buckets.ts'
 import { AccessLog } from '../telemetry/access-log.ts'
 import { addressRanges } from '../upstream/destination-rules.ts'
 import { RequestCap } from '../upstream/request-cap.ts'
+import { WorkerRecords } from './decision-records.ts'
 import { trimWhenIdle } from './idle-trim.ts'
 import { WorkerTelemetry } from './telemetry.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
@@ -39,11 +40,13 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
   const head = core.createHead({ maxFields, textBytes: headTextBytes })
   const buckets = new RateBuckets(settings.rateMemory)
   const tickets = new TicketKeyring([], settings.tlsSessionSeconds)
+  const records = openRecords(settings, core, send)
   const plane = await createDataPlane({
     core,
     head,
     telemetry,
     buckets,
+    recorder: records && ((headers) => records.recorder(headers)),
     settings: {
       ...settings,
       tickets,
@@ -71,7 +74,7 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
     onTlsHandshake: (port, { place }, seconds) => telemetry.onTlsHandshake(port, place, seconds),
   })
   plane.useEngine(engine)
-  const session = new WorkerSession({ engine, plane, telemetry, tickets, log, send })
+  const session = new WorkerSession({ engine, plane, telemetry, tickets, log, records, send })
   exitOnTrap(core, session)
   let changeSets = 0
   port.on('message', (message: ToWorker) => {
@@ -80,6 +83,21 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
   })
   trimWhenIdle({ taken: () => changeSets, carried: () => carriedBytes(engine) })
   send({ type: 'started', rateOwner: buckets.owner })
+}
+
+/** Opens the store of decision records. If that fails, the worker serves without it. */
+function openRecords(
+  { record, index }: WorkerSettings,
+  core: IoCore,
+  send: (message: FromWorker) => void,
+): WorkerRecords | undefined {
+  if (record === undefined) return undefined
+  try {
+    return new WorkerRecords(record, index, core, (block) => send({ type: 'decisions', block }))
+  } catch (error) {
+    send({ type: 'fault', message: `decisions are not recorded: ${String(error)}` })
+    return undefined
+  }
 }
 
 /** A worker cannot serve without its core. Requests of this event-loop turn still get their responses. */

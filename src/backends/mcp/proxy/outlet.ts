@@ -130,8 +130,10 @@ export class ExchangeOutlet {
  */
 async function openStream(context: RequestContext): Promise<ResponseStream | undefined> {
   const { exchange } = context
-  if (!changesResponse(context)) return exchange.respondStream(200, streamHeaders)
-  const response = { status: 200, headers: streamHeaders, body: undefined }
+  const id = context.namer?.idFor(context, 200)
+  const fields = id === undefined ? streamHeaders : [...streamHeaders, id]
+  if (!changesResponse(context)) return exchange.respondStream(200, fields)
+  const response = { status: 200, headers: fields, body: undefined }
   const local = new LocalExchange(exchange, response)
   await changeResponse(context, local)
   if (context.over) return undefined

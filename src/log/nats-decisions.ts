@@ -1,0 +1,97 @@
+/** The stream of decision records on a NATS server. Each message is a block as it is stored in a file. */
+import {
+  DiscardPolicy,
+  type JetStreamClient,
+  jetstream,
+  jetstreamManager,
+} from '@nats-io/jetstream'
+import type { NatsConnection } from '@nats-io/transport-node'
+import { connectTo, findOrCreateStream } from './nats-connection.ts'
+
+const decisionStream = 'SLUICE_DECISIONS'
+const subject = 'sluice-decisions'
+const nanosPerMs = 1_000_000
+const maxAgeMs = 7 * 24 * 3_600_000
+const maxStreamBytes = 1024 ** 3
+/** Maximum number of blocks that wait for the server; further ones are lost. */
+const maxWaiting = 16
+const answerTimeoutMs = 5_000
+/** Time after which a failed connection is tried again. */
+const retryMs = 5_000
+
+interface PublisherOptions {
+  readonly servers: string
+  /** Called when publishing begins to fail, with the reason. */
+  onProblem(text: string): void
+}
+
+export class DecisionPublisher {
+  /** Number of blocks that the server did not take. */
+  lostBlocks = 0
+  readonly #options: PublisherOptions
+  #opened: Promise<{ connection: NatsConnection; client: JetStreamClient }> | undefined
+  #retryAt = 0
+  #waiting = 0
+  #isFailing = false
+
+  constructor(options: PublisherOptions) {
+    this.#options = options
+  }
+
+  /** Publishes a block in the background. It is lost if the server is slow or cannot be reached. */
+  publish(block: Uint8Array): void {
+    const isPaused = this.#opened === undefined && Date.now() < this.#retryAt
+    if (this.#waiting >= maxWaiting || isPaused) {
+      this.lostBlocks++
+      return
+    }
+    this.#waiting++
+    this.#send(block)
+      .then(() => {
+        this.#isFailing = false
+      })
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        this.#waiting--
+      })
+  }
+
+  async #send(block: Uint8Array): Promise<void> {
+    this.#opened ??= this.#open()
+    const { client } = await this.#opened
+    await client.publish(subject, block, { timeout: answerTimeoutMs })
+  }
+
+  async #open() {
+    try {
+      const connection = await connectTo(this.#options.servers)
+      const manager = await jetstreamManager(connection, { timeout: answerTimeoutMs })
+      await findOrCreateStream(manager, {
+        name: decisionStream,
+        subjects: [subject],
+        discard: DiscardPolicy.Old,
+        deny_delete: false,
+        max_age: maxAgeMs * nanosPerMs,
+        max_bytes: maxStreamBytes,
+      })
+      return { connection, client: jetstream(connection) }
+    } catch (error) {
+      this.#opened = undefined
+      this.#retryAt = Date.now() + retryMs
+      throw error
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.lostBlocks++
+    if (this.#isFailing) return
+    this.#isFailing = true
+    const reason = error instanceof Error ? error.message : String(error)
+    this.#options.onProblem(`decision records are not published: ${reason}`)
+  }
+
+  async close(): Promise<void> {
+    const opened = await this.#opened?.catch(() => undefined)
+    await opened?.connection.drain()
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * Writes the record of one request. Texts that decisions share are fields of the block, so all of them are
+ * written before the decision begins. Their numbers are kept in fields, so that no object is made.
+ */
+import type { BlockWriter } from '../../decisions/block-writer.ts'
+import {
+  attemptFields,
+  blockFields,
+  decisionFields,
+  detailFields,
+  noteFields,
+} from '../../decisions/fields.ts'
+import { notesOf } from '../../exchange/notes.ts'
+import type { CompiledRule } from '../config/rules.ts'
+import type { RequestContext } from '../request/request-context.ts'
+import type { AccessRecord } from '../telemetry/types.ts'
+import { planNumber } from './plans.ts'
+import type { ReceivedHeaders } from './received-headers.ts'
+
+const versions: { readonly [version: string]: number } = { '1.0': 10, '1.1': 11, '2': 20 }
+/** A field that is left out, because it contains a credential. */
+const sessionField = 'mcp.session.id'
+
+export class DecisionWriter {
+  readonly #headers: ReceivedHeaders
+  readonly #routes = new WeakMap<CompiledRule, string>()
+  #method = 0
+  #host = 0
+  #gateway = 0
+  #listener = 0
+  #route = 0
+  #ruleName = 0
+  #backend = 0
+  #endpoint = 0
+  #reason = 0
+  #error = 0
+  #ending = 0
+  #beforeRouting = 0
+  #afterRouting = 0
+  #answers = 0
+  #ofBackend = 0
+  /** Pairs of numbers of texts: step and note text, endpoint and failure. */
+  readonly #noteSteps: number[] = []
+  readonly #attempts: number[] = []
+  readonly #detailNames: number[] = []
+  readonly #detailValues: (number | { readonly text: number })[] = []
+
+  constructor(headers: ReceivedHeaders) {
+    this.#headers = headers
+  }
+
+  /** `path` has no credentials; `startedUs` is relative to the time of the block. */
+  write(
+    block: BlockWriter,
+    context: RequestContext,
+    access: AccessRecord,
+    path: string,
+    startedUs: number,
+  ): void {
+    this.#prepareRequest(block, context, access)
+    this.#prepareOutcome(block, context, access)
+    this.#prepareFindings(block, context, access)
+    this.#headers.prepare(context.exchange.receivedFields, block)
+    const at = block.begin(blockFields.decisions)
+    block.text(decisionFields.id, context.requestId ?? '')
+    block.sint(decisionFields.startedUs, startedUs)
+    block.uint(decisionFields.position, context.position)
+    block.text(decisionFields.path, path)
+    this.#writeRequest(block, context)
+    this.#writePlace(block, context)
+    this.#writeSteps(block, context)
+    this.#writeOutcome(block, context, access)
+    this.#writeFindings(block, context)
+    block.end(at)
+  }
+
+  #prepareRequest(
+    block: BlockWriter,
+    { placement, listener }: RequestContext,
+    access: AccessRecord,
+  ): void {
+    const { texts } = blockFields
+    this.#method = block.shared(texts, access.method)
+    this.#host = block.shared(texts, access.host)
+    this.#gateway = block.shared(texts, access.gateway)
+    this.#listener = block.shared(texts, listener?.place.listener)
+    this.#route = placement === undefined ? 0 : block.shared(texts, this.#routeOf(placement.rule))
+    this.#ruleName = block.shared(texts, access.rule)
+    this.#backend = block.shared(texts, access.backend)
+    this.#endpoint = block.shared(texts, access.endpoint)
+  }
+
+  #routeOf(rule: CompiledRule): string {
+    let text = this.#routes.get(rule)
+    if (text === undefined) {
+      const { kind, namespace, name } = rule.resource.route
+      text = `${kind} ${namespace}/${name}`
+      this.#routes.set(rule, text)
+    }
+    return text
+  }
+
+  #prepareOutcome(block: BlockWriter, context: RequestContext, access: AccessRecord): void {
+    const { texts } = blockFields
+    this.#reason = block.shared(texts, access.reason)
+    this.#error = block.shared(texts, access.error)
+    this.#ending = block.shared(texts, context.exchange.ending)
+    this.#beforeRouting = planNumber(block, context.preRouting?.steps)
+    this.#afterRouting = planNumber(block, context.postRouting?.steps)
+    this.#answers = planNumber(block, context.postRouting?.answers)
+    this.#ofBackend = planNumber(block, context.destination?.steps)
+  }
+
+  #prepareFindings(block: BlockWriter, context: RequestContext, { record }: AccessRecord): void {
+    const { texts } = blockFields
+    this.#noteSteps.length = 0
+    this.#attempts.length = 0
+    this.#detailNames.length = 0
+    this.#detailValues.length = 0
+    for (const { step } of notesOf(context.exchange) ?? []) {
+      this.#noteSteps.push(block.shared(texts, step))
+    }
+    for (const { endpoint, failure } of context.failedAttempts ?? []) {
+      this.#attempts.push(block.shared(texts, endpoint), block.shared(texts, failure))
+    }
+    record?.eachField((name, value) => {
+      if (value === undefined || value === '' || name === sessionField) return
+      this.#detailNames.push(block.shared(texts, name))
+      const isNumber = typeof value === 'number'
+      this.#detailValues.push(isNumber ? value : { text: block.shared(texts, value) })
+    })
+  }
+
+  #writeRequest(block: BlockWriter, { exchange }: RequestContext): void {
+    block.uint(decisionFields.method, this.#method)
+    block.uint(decisionFields.host, this.#host)
+    const { address, port } = exchange.source
+    block.text(decisionFields.source, address)
+    block.uint(decisionFields.sourcePort, port)
+    block.uint(decisionFields.port, exchange.port)
+    block.uint(decisionFields.httpVersion, versions[exchange.request.version] ?? 11)
+    block.flag(decisionFields.isTls, exchange.tls !== undefined)
+    this.#headers.write(exchange.receivedFields, block)
+  }
+
+  #writePlace(block: BlockWriter, { placement }: RequestContext): void {
+    block.uint(decisionFields.gateway, this.#gateway)
+    block.uint(decisionFields.listener, this.#listener)
+    block.uint(decisionFields.route, this.#route)
+    if (placement !== undefined) {
+      block.uint(decisionFields.rule, placement.rule.resource.ruleIndex + 1)
+    }
+    block.uint(decisionFields.ruleName, this.#ruleName)
+    block.uint(decisionFields.backend, this.#backend)
+    block.uint(decisionFields.endpoint, this.#endpoint)
+  }
+
+  #writeSteps(block: BlockWriter, context: RequestContext): void {
+    block.uint(decisionFields.beforeRouting, this.#beforeRouting)
+    block.uint(decisionFields.beforeRoutingPassed, context.preRoutingDone)
+    block.uint(decisionFields.afterRouting, this.#afterRouting)
+    block.uint(decisionFields.afterRoutingPassed, context.postRoutingDone)
+    block.uint(decisionFields.answers, this.#answers)
+    block.uint(decisionFields.answersPassed, context.answersDone)
+    block.uint(decisionFields.ofBackend, this.#ofBackend)
+    block.uint(decisionFields.ofBackendPassed, context.backendStepsDone)
+  }
+
+  #writeOutcome(
+    block: BlockWriter,
+    { exchange, detail }: RequestContext,
+    { status, durationMs }: AccessRecord,
+  ): void {
+    block.uint(decisionFields.reason, this.#reason)
+    block.uint(decisionFields.error, this.#error)
+    if (detail !== undefined) block.text(decisionFields.detail, detail)
+    block.uint(decisionFields.status, status)
+    block.uint(decisionFields.ending, this.#ending)
+    block.uint(decisionFields.requestBytes, exchange.requestBytes)
+    block.uint(decisionFields.responseBytes, exchange.responseBytes)
+    block.uint(decisionFields.durationUs, Math.round(durationMs * 1000))
+  }
+
+  #writeFindings(block: BlockWriter, { exchange }: RequestContext): void {
+    for (const [index, step] of this.#noteSteps.entries()) {
+      const at = block.begin(decisionFields.notes)
+      block.uint(noteFields.step, step)
+      block.text(noteFields.text, notesOf(exchange)?.[index]?.text ?? '')
+      block.end(at)
+    }
+    for (let index = 0; index < this.#attempts.length; index += 2) {
+      const at = block.begin(decisionFields.attempts)
+      block.uint(attemptFields.endpoint, this.#attempts[index] ?? 0)
+      block.uint(attemptFields.failure, this.#attempts[index + 1] ?? 0)
+      block.end(at)
+    }
+    for (const [index, name] of this.#detailNames.entries()) {
+      const at = block.begin(decisionFields.details)
+      const value = this.#detailValues[index]
+      block.uint(detailFields.name, name)
+      if (typeof value === 'number') block.double(detailFields.number, value)
+      else block.uint(detailFields.text, value?.text ?? 0)
+      block.end(at)
+    }
+  }
+}

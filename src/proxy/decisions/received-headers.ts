@@ -1,0 +1,104 @@
+/** Writes the header fields of a request into its record: names, digests, and values that are needed. */
+import { isCredentialName } from '../../base/credential-names.ts'
+import type { FieldDigests } from '../../core/field-digests.ts'
+import type { BlockWriter } from '../../decisions/block-writer.ts'
+import { blockFields, decisionFields, headerFields } from '../../decisions/fields.ts'
+import type { ReceivedFields } from '../../engine/contracts/requests.ts'
+import type { HeaderReferences } from '../config/header-references.ts'
+
+/** What is recorded of a field besides its name. */
+type Part = 'nothing' | 'digest' | 'value'
+
+/** A field name that was seen before, found by its digest so that no text is made for each request. */
+interface KnownName {
+  readonly text: string
+  /** The second half of the digest; the first one is the key in the Map. */
+  readonly half: number
+  readonly part: Part
+}
+
+/** Maximum number of names to remember, because clients choose them. */
+const maxNames = 4_096
+const maxFields = 128
+/** Numbers that describe one field in ReceivedFields. */
+const stride = 5
+const noDigest = Buffer.alloc(8)
+
+export class ReceivedHeaders {
+  readonly #digests: FieldDigests
+  readonly #references: HeaderReferences
+  readonly #isHidden: (name: string) => boolean
+  readonly #names = new Map<number, KnownName>()
+  /** Generation of the references for which the parts of the names are valid. */
+  #generation = -1
+  readonly #numbers = new Uint32Array(maxFields)
+  readonly #known: (KnownName | undefined)[] = Array.from({ length: maxFields })
+
+  /** `hidden` are further names of credentials, in lower case. */
+  constructor(digests: FieldDigests, references: HeaderReferences, hidden: ReadonlySet<string>) {
+    this.#digests = digests
+    this.#references = references
+    this.#isHidden = (name) => hidden.has(name) || isCredentialName(name)
+  }
+
+  /** Reads the fields, and writes their names as shared texts. Call it before the decision is begun. */
+  prepare(fields: ReceivedFields, block: BlockWriter): void {
+    if (this.#generation !== this.#references.generation || this.#names.size > maxNames) {
+      this.#generation = this.#references.generation
+      this.#names.clear()
+    }
+    this.#digests.digest(fields.bytes, fields.base, fields.spans, fields.count)
+    for (let at = 0; at < this.#digests.count; at++) {
+      const name = this.#nameOf(fields, at)
+      this.#known[at] = name
+      this.#numbers[at] = block.shared(blockFields.texts, name.text)
+    }
+  }
+
+  #nameOf(fields: ReceivedFields, at: number): KnownName {
+    const key = this.#digests.name(at, 0)
+    const half = this.#digests.name(at, 1)
+    const known = this.#names.get(key)
+    if (known?.half === half) return known
+    const text = spanText(fields, at * stride).toLowerCase()
+    const part = this.#partOf(text)
+    const name = { text, half, part }
+    this.#names.set(key, name)
+    return name
+  }
+
+  #partOf(name: string): Part {
+    if (this.#isHidden(name)) return 'nothing'
+    return this.#references.has(name) ? 'value' : 'digest'
+  }
+
+  /** Writes what `prepare` has read into the decision. */
+  write(fields: ReceivedFields, block: BlockWriter): void {
+    const { count } = this.#digests
+    if (count === 0) return
+    const names = block.begin(decisionFields.headerNames)
+    for (let at = 0; at < count; at++) block.packed(this.#numbers[at] ?? 0)
+    block.end(names)
+    const digests = block.begin(decisionFields.headerDigests)
+    for (let at = 0; at < count; at++) this.#writeDigest(block, at)
+    block.end(digests)
+    for (let at = 0; at < count; at++) {
+      if (this.#known[at]?.part !== 'value') continue
+      const value = block.begin(decisionFields.headerValues)
+      block.uint(headerFields.field, at)
+      block.text(headerFields.value, spanText(fields, at * stride + 2))
+      block.end(value)
+    }
+  }
+
+  #writeDigest(block: BlockWriter, at: number): void {
+    if (this.#known[at]?.part === 'nothing') block.raw(noDigest, 0, 8)
+    else {
+      const from = this.#digests.valueAt(at)
+      block.raw(this.#digests.bytes, from, from + 8)
+    }
+  }
+}
+
+const spanText = ({ bytes, base, spans }: ReceivedFields, at: number): string =>
+  bytes.toString('latin1', base + (spans[at] ?? 0), base + (spans[at + 1] ?? 0))

@@ -1,0 +1,127 @@
+/** Opens the store of decision records: its folder and key in the main thread, a ring in each worker. */
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../../base/make-folder.ts'
+import { FieldDigests } from '../../core/field-digests.ts'
+import type { IoCore } from '../../core/io-core.ts'
+import { type BlockSink, DecisionLog } from '../../decisions/decision-log.ts'
+import { FileRing } from '../../decisions/ring.ts'
+import type { HeaderReferences } from '../config/header-references.ts'
+import { ReceivedHeaders } from '../decisions/received-headers.ts'
+import { DecisionRecorder } from '../decisions/recorder.ts'
+import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+
+/** What to record, and where. */
+export interface RecordOptions {
+  /** Share of the requests to record that succeed, 0 to 1. All that fail are recorded. */
+  readonly share: number
+  readonly folder: string
+  /** Maximum size of the folder for all workers. */
+  readonly maxBytes: number
+  /** Names of further header fields and query parameters that carry credentials, in lower case. */
+  readonly hidden: readonly string[]
+}
+
+/** The store as workers open it. */
+export interface RecordSettings extends RecordOptions {
+  readonly proxy: string
+  readonly workers: number
+  /** Key of the digests of header values. */
+  readonly key: Uint8Array
+  /** Are blocks also sent to the main thread, which publishes them? */
+  readonly isPublished: boolean
+}
+
+const keyFile = 'digest.key'
+const keyBytes = 16
+
+/**
+ * Makes the folder, and the key in it unless it exists.
+ * @throws the system's error
+ */
+export function openRecordFolder({ folder }: RecordOptions): Uint8Array {
+  makeFolder(folder, 0o700)
+  const path = join(folder, keyFile)
+  try {
+    writeFileSync(path, randomBytes(keyBytes), { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  const key = readFileSync(path)
+  if (key.length !== keyBytes) throw new Error(`${path} does not have ${keyBytes} bytes`)
+  return key
+}
+
+/** Appends blocks to the ring, and passes copies of them on. */
+class PublishedRing implements BlockSink {
+  readonly #ring: FileRing
+  readonly #publish: (block: Uint8Array) => void
+
+  constructor(ring: FileRing, publish: (block: Uint8Array) => void) {
+    this.#ring = ring
+    this.#publish = publish
+  }
+
+  get isBusy(): boolean {
+    return this.#ring.isBusy
+  }
+
+  append(bytes: Buffer, length: number, done: (isWritten: boolean) => void): void {
+    this.#publish(new Uint8Array(bytes.subarray(0, length)))
+    this.#ring.append(bytes, length, done)
+  }
+}
+
+/** The records of one worker. */
+export class WorkerRecords {
+  readonly #settings: RecordSettings
+  readonly #ring: FileRing
+  readonly #log: DecisionLog
+  readonly #digests: FieldDigests
+  #recorder: DecisionRecorder | undefined
+
+  /** @throws the system's error if the folder cannot be read */
+  constructor(
+    settings: RecordSettings,
+    worker: number,
+    core: IoCore,
+    publish: (block: Uint8Array) => void,
+  ) {
+    this.#settings = settings
+    const { folder, maxBytes, workers, proxy, key, isPublished } = settings
+    const bytes = Math.floor(maxBytes / workers)
+    this.#ring = new FileRing({ folder, name: `worker-${worker}`, mostBytes: bytes })
+    const sink = isPublished ? new PublishedRing(this.#ring, publish) : this.#ring
+    const digestKey = createHash('sha256').update(key).digest('hex').slice(0, 8)
+    this.#log = new DecisionLog({ proxy, worker, sink, digestKey, now: Date.now })
+    this.#digests = new FieldDigests(core, key)
+  }
+
+  recorder(references: HeaderReferences): DecisionRecorder {
+    const hidden = new Set(this.#settings.hidden)
+    this.#recorder = new DecisionRecorder({
+      log: this.#log,
+      headers: new ReceivedHeaders(this.#digests, references, hidden),
+      share: this.#settings.share,
+      hidden,
+      random: Math.random,
+      idPrefix: randomBytes(6).toString('hex'),
+    })
+    return this.#recorder
+  }
+
+  metrics(): MetricsSnapshot {
+    const one = (value: number) => [{ labels: [], values: [value] }]
+    return {
+      decisions_recorded_total: one(this.#recorder?.recorded ?? 0),
+      decisions_lost_total: one(this.#log.lost),
+    }
+  }
+
+  /** Writes what is left. */
+  async close(): Promise<void> {
+    this.#log.stop()
+    await this.#ring.close()
+  }
+}
