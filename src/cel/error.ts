@@ -17,7 +17,7 @@ type CelErrorKind =
   /** There is a bug in this code or in the supplier of a variable. */
   | 'internal'
 
-/** An error as a value. It is never thrown, has no stack, and contains no data of the request. */
+/** An error as a value. It is never thrown, has no stack, and only that of `fail` may contain data of the request. */
 export class CelError {
   readonly kind: CelErrorKind
   readonly message: string
@@ -26,6 +26,11 @@ export class CelError {
     this.kind = kind
     this.message = message
   }
+}
+
+/** Returns the message without data of the request. */
+export function errorText({ kind, message }: CelError): string {
+  return kind === 'fail' ? 'the expression called fail' : message
 }
 
 export function isCelError(value: unknown): value is CelError {

@@ -17,7 +17,7 @@ import type { CelProblem } from './problem.ts'
 import type { CelResult } from './value.ts'
 import type { Variables } from './variables.ts'
 
-export { CelError, isCelError } from './error.ts'
+export { CelError, errorText, isCelError } from './error.ts'
 export { FlattenedMap } from './flattened.ts'
 export type { Activation } from './frame.ts'
 export { toText } from './functions/convert.ts'

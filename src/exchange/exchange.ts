@@ -211,6 +211,14 @@ export interface RespondVerdict {
 
 export const next: Verdict = { kind: 'next' }
 
+/** Maximum length of a text of the configuration within a detail. */
+const maxQuoted = 200
+
+/** Shortens a text of the configuration, such as an expression, for a detail. */
+export function quoteInDetail(text: string): string {
+  return text.length <= maxQuoted ? text : `${text.slice(0, maxQuoted)}…`
+}
+
 /** Creates the response with which the gateway itself refuses a request. */
 export function refuse(
   status: number,

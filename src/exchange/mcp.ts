@@ -35,8 +35,8 @@ interface McpUse {
 /** What `backend.mcp` does in addition to the phases that every policy has. */
 export interface McpRules {
   /**
-   * Returns true if the client may use the item, or see it in a list. Called once per item, with the rules
-   * for its target. Must not throw, and must not keep the exchange.
+   * Returns why the client may not use the item, or see it in a list; undefined if it may. Called once per
+   * item, with the rules for its target. Must not throw, and must not keep the exchange.
    */
-  allows(exchange: Exchange, use: McpUse): boolean
+  refusal(exchange: Exchange, use: McpUse): string | undefined
 }

@@ -29,14 +29,16 @@ const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ mode, entries }, _callouts, secrets) {
     const keys = new ApiKeys(entries.map((digest) => secrets.value(digest)))
+    const unknown = invalid(keys.isEmpty ? 'the policy has no usable key' : 'unknown API key')
     return {
       onRequest({ request, learned, extensions }): Verdict {
         const isModelRoute = extensions.get(forwardingExtensions.isModelRoute) === true
         const bearer = credentialsOf(request.headers, 'bearer')
         const key = isModelRoute ? onlyKeyOf(request, bearer) : bearer
         if (key === none) return mode === 'Optional' ? next : missing
-        const found = key === ambiguous ? undefined : keys.find(key)
-        if (found === undefined || key === ambiguous) return invalid
+        if (key === ambiguous) return several
+        const found = keys.find(key)
+        if (found === undefined) return unknown
         if (bearer !== none) request.headers.remove('authorization')
         if (isModelRoute) removeVendorKeys(request)
         learned.apiKey = found
@@ -59,5 +61,7 @@ function onlyKeyOf(request: RequestHead, bearer: Credentials): Credentials {
 }
 
 const failure = 'api key authentication failure'
-const missing = refuse(401, 'APIKeyAuth', `${failure}: no API Key found`)
-const invalid = refuse(401, 'APIKeyAuth', `${failure}: invalid credentials`)
+const missing = refuse(401, 'APIKeyAuth', `${failure}: no API Key found`, 'no API key')
+const invalid = (detail: string) =>
+  refuse(401, 'APIKeyAuth', `${failure}: invalid credentials`, detail)
+const several = invalid('several API keys that differ')

@@ -15,6 +15,10 @@ export class ApiKeys {
     }
   }
 
+  get isEmpty(): boolean {
+    return this.#byDigest.size === 0
+  }
+
   /** Returns the metadata of a key that was read from a header; undefined if the key is not valid. */
   find(key: string): LearnedRecord | undefined {
     return this.#byDigest.get(hash('sha256', Buffer.from(key, 'latin1')))

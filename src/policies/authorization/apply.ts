@@ -3,14 +3,16 @@ import { bufferBodies } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
 import { type AuthorizationConfig, AuthorizationRules, shape } from './rules.ts'
 
-/** Does not name the rule that refused the request, since that would help an attacker. */
-const refused = refuse(403, 'Authorization', 'authorization failed')
-
 const apply: PolicyApply<readonly AuthorizationConfig[]> = {
   shape,
   bind(configs) {
     const rules = new AuthorizationRules(configs)
-    const judge = (exchange: Exchange): Verdict => (rules.allows(exchange) ? next : refused)
+    const judge = (exchange: Exchange): Verdict => {
+      const detail = rules.refusal(exchange)
+      if (detail === undefined) return next
+      // The body does not name the rule, since that would help an attacker.
+      return refuse(403, 'Authorization', 'authorization failed', detail)
+    }
     return {
       onRequest: (exchange) => {
         const pending = bufferBodies(exchange, rules)

@@ -1,6 +1,6 @@
 import { choice, type Infer, list, record, text } from '../../base/shape.ts'
-import { type CelResult, isCelError } from '../../cel/index.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
+import { type CelResult, errorText, isCelError } from '../../cel/index.ts'
+import { type Exchange, quoteInDetail } from '../../exchange/exchange.ts'
 import { type BodyNeeds, Expression } from '../../variables/index.ts'
 
 /** The compiled form that proxies receive: one rule. */
@@ -10,6 +10,13 @@ export const shape = record({
   expressions: list(text),
 })
 export type AuthorizationConfig = Infer<typeof shape>
+
+/** A rule of the request's policies; `index` is its position among them, least specific first. */
+interface Rule {
+  readonly action: AuthorizationConfig['action']
+  readonly index: number
+  readonly expressions: readonly Expression[]
+}
 
 /**
  * Evaluates the rules of all policies that apply; their order does not matter:
@@ -21,41 +28,44 @@ export type AuthorizationConfig = Infer<typeof shape>
  *   otherwise                                              allowed
  */
 export class AuthorizationRules implements BodyNeeds {
-  readonly #deny: readonly Expression[]
-  /** One list of expressions per Require rule. */
-  readonly #require: readonly (readonly Expression[])[]
-  readonly #allow: readonly Expression[]
-  readonly #hasAllowRules: boolean
+  readonly #deny: readonly Rule[]
+  readonly #require: readonly Rule[]
+  readonly #allow: readonly Rule[]
   readonly request: boolean
   readonly response = false
 
-  constructor(rules: readonly AuthorizationConfig[]) {
-    const of = (action: AuthorizationConfig['action']) =>
-      rules
-        .filter((rule) => rule.action === action)
-        .map(({ expressions }) => expressions.map((source) => new Expression(source)))
-    this.#deny = of('Deny').flat()
+  constructor(configs: readonly AuthorizationConfig[]) {
+    const rules = configs.map(({ action, expressions }, index) => {
+      return { action, index, expressions: expressions.map((source) => new Expression(source)) }
+    })
+    const of = (action: Rule['action']) => rules.filter((rule) => rule.action === action)
+    this.#deny = of('Deny')
     this.#require = of('Require')
-    this.#allow = of('Allow').flat()
-    this.#hasAllowRules = rules.some(({ action }) => action === 'Allow')
-    this.request = [...this.#deny, ...this.#require.flat(), ...this.#allow].some(
-      ({ request }) => request,
-    )
+    this.#allow = of('Allow')
+    this.request = rules.some((rule) => rule.expressions.some(({ request }) => request))
   }
 
-  /** Is the request allowed? Bodies that the rules read must already be buffered. */
-  allows(exchange: Exchange): boolean {
-    for (const expression of this.#deny) {
-      if (mustDeny(expression.evaluate(exchange))) return false
+  /**
+   * Returns which rule refuses the request; undefined if it is allowed. Bodies that the rules read must
+   * already be buffered.
+   */
+  refusal(exchange: Exchange): string | undefined {
+    for (const rule of this.#deny) {
+      for (const expression of rule.expressions) {
+        const result = expression.evaluate(exchange)
+        if (mustDeny(result)) return denial(rule, expression, result)
+      }
     }
     for (const rule of this.#require) {
-      if (!hasTrue(rule, exchange)) return false
+      if (!hasTrue(rule, exchange)) return `${nameOf(rule)} is false: ${failures([rule], exchange)}`
     }
-    return !this.#hasAllowRules || hasTrue(this.#allow, exchange)
+    if (this.#allow.length === 0) return undefined
+    for (const rule of this.#allow) if (hasTrue(rule, exchange)) return undefined
+    return `no Allow rule matched: ${failures(this.#allow, exchange)}`
   }
 }
 
-function hasTrue(expressions: readonly Expression[], exchange: Exchange): boolean {
+function hasTrue({ expressions }: Rule, exchange: Exchange): boolean {
   for (const expression of expressions) if (expression.evaluate(exchange) === true) return true
   return false
 }
@@ -69,4 +79,22 @@ function mustDeny(result: CelResult): boolean {
   if (typeof result === 'boolean') return result
   if (result === null) return false
   return !(isCelError(result) && result.kind === 'missing')
+}
+
+const nameOf = ({ action, index }: Rule): string => `${action} rule ${index}`
+
+function denial(rule: Rule, { source }: Expression, result: CelResult): string {
+  const quoted = quoteInDetail(source)
+  if (isCelError(result)) return `${nameOf(rule)} failed: ${errorText(result)}: ${quoted}`
+  const why = result === true ? 'matched' : 'is neither true nor false'
+  return `${nameOf(rule)} ${why}: ${quoted}`
+}
+
+/** Returns the expressions of rules that have no true expression, and their first error. */
+function failures(rules: readonly Rule[], exchange: Exchange): string {
+  const all = rules.flatMap(({ expressions }) => expressions)
+  if (all.length === 0) return 'there is no expression'
+  const sources = quoteInDetail(all.map(({ source }) => source).join(' || '))
+  const error = all.map((one) => one.evaluate(exchange)).find((result) => isCelError(result))
+  return error === undefined ? sources : `${sources}; ${errorText(error)}`
 }

@@ -26,10 +26,13 @@ const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
   bind({ mode, realm, files }, _callouts, secrets) {
     const users = new Users(files.map((digest) => Buffer.from(secrets.value(digest)).toString()))
-    const missing = refusal(realm, 'no basic authentication credentials found')
-    const invalid = refusal(realm, 'invalid credentials')
+    const missing = refusal(realm, 'no basic authentication credentials found', 'no credentials')
+    const invalid = (detail: string) => refusal(realm, 'invalid credentials', detail)
+    const several = invalid('several Authorization headers')
+    const malformed = invalid('malformed credentials')
+    const wrong = invalid('unknown user or wrong password')
     const settle = (exchange: Exchange, user: string, fits: boolean): Verdict => {
-      if (!fits) return invalid
+      if (!fits) return wrong
       exchange.request.headers.remove('authorization')
       exchange.learned.basicAuth = { username: user }
       return next
@@ -38,8 +41,9 @@ const apply: PolicyApply<Infer<typeof shape>> = {
       onRequest(exchange): Verdict | Promise<Verdict> {
         const credentials = credentialsOf(exchange.request.headers, 'basic')
         if (credentials === none) return mode === 'Optional' ? next : missing
-        const pair = credentials === ambiguous ? undefined : decode(credentials)
-        if (pair === undefined) return invalid
+        if (credentials === ambiguous) return several
+        const pair = decode(credentials)
+        if (pair === undefined) return malformed
         const fits = users.check(pair.user, pair.password)
         if (!(fits instanceof Promise)) return settle(exchange, pair.user, fits)
         return fits.then((settled) => settle(exchange, pair.user, settled))
@@ -50,10 +54,10 @@ const apply: PolicyApply<Infer<typeof shape>> = {
 
 export default apply
 
-function refusal(realm: string, why: string): RespondVerdict {
+function refusal(realm: string, why: string, detail: string): RespondVerdict {
   const quoted = realm.replaceAll(/["\\]/g, '\\$&')
   return {
-    ...refuse(401, 'BasicAuth', `basic authentication failure: ${why}`),
+    ...refuse(401, 'BasicAuth', `basic authentication failure: ${why}`, detail),
     headers: [['www-authenticate', `Basic realm="${quoted}"`]],
   }
 }

@@ -52,7 +52,7 @@ const apply: PolicyApply<CorsConfig> = {
         const allowed = isAllowed(origin)
         if (request.method === 'OPTIONS') {
           if (allowed) return preflight(allowedPairs(config, origin, request))
-          if ((request.headers.get(requestMethod) ?? '') !== '') return preflight([])
+          if ((request.headers.get(requestMethod) ?? '') !== '') return refusedPreflight
         }
         exchange.extensions.set(extension, allowed ? origin : undefined)
         return next
@@ -109,6 +109,8 @@ const variesBy: Pair = [
 function preflight(pairs: readonly Pair[]): RespondVerdict {
   return { kind: 'respond', status: 200, headers: [...pairs, variesBy], reason: 'DirectResponse' }
 }
+
+const refusedPreflight: RespondVerdict = { ...preflight([]), detail: 'Origin is not allowed' }
 
 function allowedPairs(config: CorsConfig, origin: string, { headers }: Request): Pair[] {
   const { credentials, methods, responseHeaders, maxAge } = config

@@ -9,13 +9,16 @@ const shape = record({ additionalOrigins: list(text) })
 /** Safe methods (RFC 9110 section 9.2.1) except TRACE. */
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-const refused: RespondVerdict = {
+const refused = (detail: string): RespondVerdict => ({
   kind: 'respond',
   status: 403,
   headers: [['content-type', 'text/plain']],
   body: 'CSRF validation failed',
   reason: 'DirectResponse',
-}
+  detail,
+})
+const foreignSite = refused('Sec-Fetch-Site names another site, and Origin is not listed')
+const foreignOrigin = refused('Origin is neither the destination nor listed')
 
 const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
@@ -30,20 +33,21 @@ const apply: PolicyApply<Infer<typeof shape>> = {
       return origin !== undefined && isSameHost(origin, authority)
     }
     /** If a header occurs several times, each of its values must allow the request. */
-    const isAllowed = ({ method, authority, headers }: Exchange['request']): boolean => {
-      if (safeMethods.has(method)) return true
+    const judge = ({ method, authority, headers }: Exchange['request']): Verdict => {
+      if (safeMethods.has(method)) return next
       const sites = headers.getAll('sec-fetch-site')
       const origins = headers.getAll('origin')
       if (sites.length > 0) {
         // Browsers set Sec-Fetch-Site themselves; scripts cannot change it.
-        if (sites.every((site) => site === 'same-origin' || site === 'none')) return true
-        return origins.length > 0 && origins.every(isListed)
+        if (sites.every((site) => site === 'same-origin' || site === 'none')) return next
+        return origins.length > 0 && origins.every(isListed) ? next : foreignSite
       }
       // Without both headers, the client is no browser, or an old browser with a same-origin request.
-      return origins.every((origin) => isOwn(origin, authority) || isListed(origin))
+      const isHome = (origin: string) => isOwn(origin, authority) || isListed(origin)
+      return origins.every(isHome) ? next : foreignOrigin
     }
     return {
-      onRequest: ({ request }): Verdict => (isAllowed(request) ? next : refused),
+      onRequest: ({ request }) => judge(request),
     }
   },
 }

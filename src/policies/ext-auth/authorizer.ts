@@ -13,9 +13,14 @@ export interface Authorizer {
 /** Default timeout of the call. A timeout of the backend overrides it. */
 export const timeoutMs = 2_000
 
-/** The response if the service cannot be reached, or if its refusal cannot be sent to the client. */
-export const failed = refuse(403, 'ExtAuth', 'external authorization failed')
-const tooLarge: RespondVerdict = { ...failed, status: 413 }
+/** Returns the response if the service cannot be reached, or if its refusal cannot be sent to the client. */
+export const failed = (detail: string): RespondVerdict =>
+  refuse(403, 'ExtAuth', 'external authorization failed', detail)
+
+const tooLarge = (maxBytes: number): RespondVerdict => ({
+  ...failed(`the body has more than ${maxBytes} bytes`),
+  status: 413,
+})
 
 /** Resolves to the body for the service, undefined if none is sent, or a refusal if it is too large. */
 export async function bodyFor(
@@ -24,7 +29,7 @@ export async function bodyFor(
 ): Promise<Uint8Array | RespondVerdict | undefined> {
   if (maxBytes === undefined) return undefined
   const { length } = requestBody
-  if (length !== undefined && length > maxBytes) return tooLarge
+  if (length !== undefined && length > maxBytes) return tooLarge(maxBytes)
   const body = await requestBody.buffer(maxBytes)
-  return body.complete && body.bytes.length <= maxBytes ? body.bytes : tooLarge
+  return body.complete && body.bytes.length <= maxBytes ? body.bytes : tooLarge(maxBytes)
 }

@@ -59,12 +59,12 @@ export class GrpcAuthorizer implements Authorizer, BodyNeeds {
     await bufferBodies(exchange, this)
     const request = checkRequest(exchange, this.#settings, this.#metadata, body, this.#stamps)
     const answer = await this.#ask(exchange, toBinary(CheckRequestSchema, request))
-    if (answer === undefined) return failed
+    if (typeof answer === 'string') return failed(answer)
     return this.#judge(exchange, answer)
   }
 
-  /** Resolves to undefined if the service does not answer, or if its answer cannot be decoded. */
-  async #ask(exchange: Exchange, message: Uint8Array): Promise<CheckResponse | undefined> {
+  /** Resolves to the reason if the service does not answer, or if its answer cannot be decoded. */
+  async #ask(exchange: Exchange, message: Uint8Array): Promise<CheckResponse | string> {
     const { target } = this.#config
     const call = {
       target,
@@ -78,13 +78,13 @@ export class GrpcAuthorizer implements Authorizer, BodyNeeds {
     try {
       answer = await this.#callouts.grpc(call)
     } catch (error) {
-      if (error instanceof GatewayError) return undefined
+      if (error instanceof GatewayError) return `the service failed: ${error.message}`
       throw error
     }
     try {
       return fromBinary(CheckResponseSchema, answer)
     } catch {
-      return undefined
+      return 'the answer of the service cannot be read'
     }
   }
 
@@ -101,7 +101,9 @@ export class GrpcAuthorizer implements Authorizer, BodyNeeds {
     }
     const isDenied = (status?.code ?? 0) !== 0 || httpResponse.case === 'deniedResponse'
     if (isDenied) {
-      return httpResponse.case === 'deniedResponse' ? denied(httpResponse.value) : failed
+      return httpResponse.case === 'deniedResponse'
+        ? denied(httpResponse.value)
+        : failed(`the service answered with gRPC status ${status?.code}`)
     }
     if (httpResponse.case === 'okResponse') this.#allow(exchange, httpResponse.value)
     return next
@@ -128,12 +130,14 @@ export class GrpcAuthorizer implements Authorizer, BodyNeeds {
 function denied({ status, headers, body }: DeniedHttpResponse): RespondVerdict {
   const code = status?.code ?? 0
   const pairs = fieldChanges(headers).map(({ name, value }) => [name, value] as const)
+  const sent = code >= 200 && code <= 599 ? code : 403
   return {
     kind: 'respond',
-    status: code >= 200 && code <= 599 ? code : 403,
+    status: sent,
     headers: pairs,
     body,
     reason: 'ExtAuth',
+    detail: `the service denied the request with status ${sent}`,
   }
 }
 

@@ -54,7 +54,7 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
     if (body !== undefined && 'kind' in body) return body
     await bufferBodies(exchange, this)
     const path = this.#pathFor(exchange)
-    if (path === undefined) return failed
+    if (path === undefined) return failed('the path expression has no usable value')
     let answer: HttpCalloutAnswer
     try {
       answer = await this.#callouts.http({
@@ -69,7 +69,7 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
         maxResponseBytes: exchange.bufferLimit,
       })
     } catch (error) {
-      if (error instanceof GatewayError) return failed
+      if (error instanceof GatewayError) return failed(`the service failed: ${error.message}`)
       throw error
     }
     return answer.status === 200 ? this.#allow(exchange, answer) : this.#refuse(exchange, answer)
@@ -120,16 +120,21 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
   }
 
   #refuse(exchange: Exchange, answer: HttpCalloutAnswer): RespondVerdict {
+    const { status, body } = answer
+    const detail = `the service answered ${status}`
     if (this.#redirect !== undefined) {
       const result = this.#redirect.evaluate(exchange)
       const location = isCelError(result) ? undefined : toFieldValue(result)
-      if (location === undefined || location === '' || !isFieldValue(location)) return failed
-      return { kind: 'respond', status: 302, headers: [['location', location]], reason: 'ExtAuth' }
+      if (location === undefined || location === '' || !isFieldValue(location)) {
+        return failed(`${detail}, and the redirect expression has no usable value`)
+      }
+      const headers = [['location', location]] as const
+      return { kind: 'respond', status: 302, headers, reason: 'ExtAuth', detail }
     }
     // A refusal must not look like a success, or like a backend failure that clients retry.
-    if (answer.status < 300 || answer.status >= 500) return failed
-    const { status, body } = answer
-    return { kind: 'respond', status, headers: endToEnd(answer.headers), body, reason: 'ExtAuth' }
+    if (status < 300 || status >= 500) return failed(detail)
+    const headers = endToEnd(answer.headers)
+    return { kind: 'respond', status, headers, body, reason: 'ExtAuth', detail }
   }
 }
 

@@ -75,6 +75,6 @@ async function processResponse(exchange: Exchange, processing: Processing): Prom
     await sendResponse(exchange, processing)
   } catch (error) {
     const verdict = answerInstead(exchange, error)
-    if (verdict.kind === 'respond') takeOver(exchange, verdict)
+    if (verdict.kind === 'respond') takeOver(exchange, verdict, 'traffic.extProc')
   }
 }

@@ -1,5 +1,6 @@
 import type { ImmediateResponse } from '../../../proto/gen/called/ext_proc_pb.ts'
 import type { Exchange, RespondVerdict } from '../../exchange/exchange.ts'
+import { addNote } from '../../exchange/notes.ts'
 import { fieldChanges } from '../ext-auth/field-changes.ts'
 
 /** The processor's response to the client; undefined if its status is not valid in a final response. */
@@ -20,12 +21,16 @@ export function immediateAnswer({
   if (body.length > 0) byDefault.push(['content-type', 'text/plain'])
   if (grpcStatus !== undefined) byDefault.push(['grpc-status', `${grpcStatus.status}`])
   const kept = byDefault.filter(([name]) => !names.has(name) && !removed.has(name))
-  return { kind: 'respond', status: code, headers: [...kept, ...fields], body, reason: 'ExtProc' }
+  const detail = `the processor answered with status ${code}`
+  const all = [...kept, ...fields]
+  return { kind: 'respond', status: code, headers: all, body, reason: 'ExtProc', detail }
 }
 
-/** Replaces the response that is being processed by the processor's response. */
-export function takeOver({ response, responseBody }: Exchange, answer: RespondVerdict): void {
+/** Replaces the response that is being processed by the processor's response. `step` names the processor. */
+export function takeOver(exchange: Exchange, answer: RespondVerdict, step: string): void {
+  const { response, responseBody } = exchange
   if (response === undefined || responseBody === undefined) return
+  addNote(exchange, step, `${answer.detail} to the response`)
   response.status = answer.status
   for (const name of new Set([...response.headers.entries()].map(([name]) => name))) {
     response.headers.remove(name)

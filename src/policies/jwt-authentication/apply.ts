@@ -5,6 +5,7 @@ import { TokenVerifier } from '../../auth/jwt/verifier.ts'
 import { choice, type Infer, list, map, optional, record, text } from '../../base/shape.ts'
 import { next, type RespondVerdict, refuse, type Verdict } from '../../exchange/exchange.ts'
 import type { LearnedRecord } from '../../exchange/learned.ts'
+import { addNote } from '../../exchange/notes.ts'
 import type { PolicyApply } from '../define.ts'
 
 export const verificationKey = record({
@@ -30,7 +31,8 @@ const apply: PolicyApply<Infer<typeof shape>> = {
   bind({ mode, providers }) {
     const verifier = new TokenVerifier(providers)
     return {
-      onRequest({ request, learned }): Verdict {
+      onRequest(exchange): Verdict {
+        const { request, learned } = exchange
         const token = credentialsOf(request.headers, 'bearer')
         if (token === none) return mode === 'Strict' ? missing : next
         const claims =
@@ -38,7 +40,10 @@ const apply: PolicyApply<Infer<typeof shape>> = {
             ? 'the token is invalid or malformed'
             : verifier.verify(token, Date.now())
         if (typeof claims === 'string' || token === ambiguous) {
-          return mode === 'Permissive' ? next : refusal(String(claims))
+          const why = token === ambiguous ? 'several Authorization headers' : String(claims)
+          if (mode !== 'Permissive') return refusal(String(claims), why)
+          addNote(exchange, 'traffic.jwtAuthentication', why)
+          return next
         }
         request.headers.remove('authorization')
         // Claims are parsed from JSON, so they are plain data.
@@ -52,14 +57,14 @@ const apply: PolicyApply<Infer<typeof shape>> = {
 
 export default apply
 
-/** Caches refusals by text. There are few texts, and none contains a part of the token. */
+/** Caches refusals by detail. There are few texts, and none contains a part of the token. */
 const refusals = new Map<string, RespondVerdict>()
 
-function refusal(why: string): RespondVerdict {
-  const known = refusals.get(why)
+function refusal(why: string, detail = why): RespondVerdict {
+  const known = refusals.get(detail)
   if (known !== undefined) return known
-  const made = refuse(401, 'JwtAuth', `authentication failure: ${why}`)
-  refusals.set(why, made)
+  const made = refuse(401, 'JwtAuth', `authentication failure: ${why}`, detail)
+  refusals.set(detail, made)
   return made
 }
 

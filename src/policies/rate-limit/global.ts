@@ -6,7 +6,6 @@ import {
   RateLimitResponseSchema,
 } from '../../../proto/gen/called/rate_limit_pb.ts'
 import { type CelResult, type CelValue, isCelError, toText } from '../../cel/index.ts'
-import { GatewayError } from '../../errors/index.ts'
 import {
   type Callouts,
   type Exchange,
@@ -46,7 +45,8 @@ export interface Permission {
 
 type HeaderPair = readonly [name: string, value: string]
 
-const unavailable = refuse(500, 'RateLimit', 'rate limit failed')
+const unavailable = (error: Error) =>
+  refuse(500, 'RateLimit', 'rate limit failed', `the rate limit server failed: ${error.message}`)
 
 /** Limits that a server counts for many proxies (Envoy's rate limit service, version 3). */
 export class GlobalLimits implements BodyNeeds {
@@ -105,9 +105,9 @@ export class GlobalLimits implements BodyNeeds {
         subtype: 'RateLimit',
         timeoutMs,
       })
-      return toPermission(fromBinary(RateLimitResponseSchema, answer))
+      return toPermission(fromBinary(RateLimitResponseSchema, answer), this.#limit.domain)
     } catch (error) {
-      if (error instanceof GatewayError || error instanceof Error) return unavailable
+      if (error instanceof Error) return unavailable(error)
       throw error
     }
   }
@@ -147,14 +147,15 @@ function textOf(result: CelResult): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-function toPermission(answer: RateLimitResponse): Permission | RespondVerdict {
+function toPermission(answer: RateLimitResponse, domain: string): Permission | RespondVerdict {
   const forResponse = pairs(answer.responseHeadersToAdd)
   const status = leastOf(answer)
   if (answer.overallCode !== overLimit) {
     return { status, forRequest: pairs(answer.requestHeadersToAdd), forResponse }
   }
   const waitMs = (status?.reset ?? 1) * 1000
-  const refused = limited(status ?? { limit: 0, remaining: 0, reset: 1 }, waitMs)
+  const name = `global limit${status ? ` ${status.limit}` : ''} of domain ${domain}`
+  const refused = limited(status ?? { limit: 0, remaining: 0, reset: 1 }, waitMs, name)
   const headers = status === undefined ? forResponse : [...(refused.headers ?? []), ...forResponse]
   const body = Buffer.from(answer.rawBody).toString()
   return { ...refused, headers, ...(body !== '' && { body }) }

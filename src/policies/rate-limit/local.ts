@@ -6,10 +6,16 @@ import { limited, type RateLimitStatus, statusOf } from './status.ts'
 /** A refusal, or the status of the limit with the fewest remaining units; undefined without limits. */
 type Admission = RespondVerdict | RateLimitStatus | undefined
 
+/** A bucket, and how refusals name it. */
+interface NamedBucket {
+  readonly bucket: RateBucket
+  readonly name: string
+}
+
 /** Limits that this proxy counts itself; its threads share the counts. */
 export class LocalLimits implements TokenLimits {
-  readonly #requests: readonly RateBucket[]
-  readonly #tokens: readonly RateBucket[]
+  readonly #requests: readonly NamedBucket[]
+  readonly #tokens: readonly NamedBucket[]
 
   constructor(limits: readonly LocalLimit[], host: PolicyHost) {
     const buckets = bucketsOf(limits, host)
@@ -26,8 +32,8 @@ export class LocalLimits implements TokenLimits {
   /** Charges one request to each limit, in order. If one refuses, those before it stay charged. */
   admit(): Admission {
     let least: RateLimitStatus | undefined
-    for (const bucket of this.#requests) {
-      if (!bucket.take(1)) return limited(statusOf(bucket), bucket.waitMs)
+    for (const { bucket, name } of this.#requests) {
+      if (!bucket.take(1)) return limited(statusOf(bucket), bucket.waitMs, name)
       const remaining = Math.floor(bucket.remaining)
       if (least === undefined || remaining < least.remaining) least = statusOf(bucket)
     }
@@ -40,14 +46,14 @@ export class LocalLimits implements TokenLimits {
 
   /** Refuses a request only if earlier requests have used all tokens; its own tokens are not counted. */
   check(_exchange: Exchange): RespondVerdict | undefined {
-    for (const bucket of this.#tokens) {
-      if (!bucket.hasSome()) return limited(statusOf(bucket), bucket.waitMs)
+    for (const { bucket, name } of this.#tokens) {
+      if (!bucket.hasSome()) return limited(statusOf(bucket), bucket.waitMs, name)
     }
     return undefined
   }
 
   charge(_exchange: Exchange, tokens: number): void {
-    for (const bucket of this.#tokens) bucket.charge(tokens)
+    for (const { bucket } of this.#tokens) bucket.charge(tokens)
   }
 }
 
@@ -55,13 +61,16 @@ export class LocalLimits implements TokenLimits {
  * Bucket names consist of the limit's settings, so that an unchanged limit keeps its count when other
  * limits are added or removed. Equal limits are numbered.
  */
-function bucketsOf(limits: readonly LocalLimit[], host: PolicyHost): RateBucket[] {
+function bucketsOf(limits: readonly LocalLimit[], host: PolicyHost): NamedBucket[] {
   const seen = new Map<string, number>()
   return limits.map((limit) => {
     const { counts, rate, unit, burst } = limit
     const name = `${counts}:${rate}:${unit}:${burst}`
     const nth = seen.get(name) ?? 0
     seen.set(name, nth + 1)
-    return host.bucket(`${name}:${nth}`, limit)
+    return {
+      bucket: host.bucket(`${name}:${nth}`, limit),
+      name: `limit ${rate} ${counts} per ${unit} with burst ${burst}`,
+    }
   })
 }

@@ -20,11 +20,14 @@ export function statusOf({ capacity, remaining, resetMs }: RateBucket): RateLimi
   return { limit: capacity, remaining: Math.max(0, Math.floor(remaining)), reset }
 }
 
-/** Refuses a request. `waitMs` is the time after which the next request would be allowed. */
-export function limited(status: RateLimitStatus, waitMs: number): RespondVerdict {
+/**
+ * Refuses a request. `waitMs` is the time after which the next request would be allowed, `limit` the name of
+ * the limit for the record.
+ */
+export function limited(status: RateLimitStatus, waitMs: number, limit: string): RespondVerdict {
   const retryAfter = Math.max(1, Math.ceil(Number.isFinite(waitMs) ? waitMs / 1000 : 1))
   return {
-    ...refuse(429, 'RateLimit', 'rate limit exceeded'),
+    ...refuse(429, 'RateLimit', 'rate limit exceeded', detailOf(status, waitMs, limit)),
     headers: [
       [names.limit, `${status.limit}`],
       [names.remaining, `${status.remaining}`],
@@ -32,6 +35,11 @@ export function limited(status: RateLimitStatus, waitMs: number): RespondVerdict
       ['retry-after', `${retryAfter}`],
     ],
   }
+}
+
+function detailOf({ remaining }: RateLimitStatus, waitMs: number, limit: string): string {
+  const wait = Number.isFinite(waitMs) ? `, admits again in ${Math.ceil(waitMs)} ms` : ''
+  return `${limit}, ${remaining} left${wait}`
 }
 
 /** Sets the status on a response. It replaces a status that the upstream has set for its own limits. */

@@ -1,5 +1,7 @@
 import { type Infer, list, optional, record, text } from '../../base/shape.ts'
+import { type CelResult, errorText, isCelError } from '../../cel/index.ts'
 import type { Body, Exchange, HeaderFields } from '../../exchange/exchange.ts'
+import { addNote } from '../../exchange/notes.ts'
 import { isFieldValue } from '../../model/header-changes.ts'
 import { namedExpression } from '../../model/shapes.ts'
 import { type BodyNeeds, Expression, toBytes, toFieldValue } from '../../variables/index.ts'
@@ -67,7 +69,10 @@ export class Transform implements BodyNeeds {
     for (const name of this.#remove) headers.remove(name)
     if (this.#body === undefined || body === undefined) return
     // If the expression fails, the body becomes empty, since it may contain what had to be removed.
-    body.replace(toBytes(this.#body.evaluate(exchange)) ?? empty)
+    const result = this.#body.evaluate(exchange)
+    const bytes = toBytes(result)
+    if (bytes === undefined) noteFailure(exchange, 'body', 'emptied', result)
+    body.replace(bytes ?? empty)
     for (const name of this.#stale) headers.remove(name)
   }
 }
@@ -92,11 +97,17 @@ function changeHeader(
   }
   const text = toFieldValue(result)?.replace(/^[\t ]+|[\t ]+$/g, '')
   const isSound = text !== undefined && isFieldValue(text)
+  if (!isSound) noteFailure(exchange, name, name.startsWith(':') ? 'kept' : 'removed', result)
   if (name.startsWith(':')) {
     if (isSound) setRequestPart(exchange, name, text)
   } else if (!isSound) headers.remove(name)
   else if (isHost(exchange, headers, name)) setRequestPart(exchange, ':authority', text)
   else headers[action](name, text)
+}
+
+function noteFailure(exchange: Exchange, part: string, outcome: string, result: CelResult): void {
+  const why = isCelError(result) ? errorText(result) : 'the expression has no usable value'
+  addNote(exchange, 'traffic.transformation', `${part} ${outcome}: ${why}`)
 }
 
 function isHost({ request }: Exchange, headers: HeaderFields, name: string): boolean {

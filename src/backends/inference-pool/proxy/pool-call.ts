@@ -11,6 +11,7 @@ import { GatewayError } from '../../../errors/index.ts'
 import { onExchangeEnd } from '../../../exchange/cleanup.ts'
 import type { Exchange, RespondVerdict } from '../../../exchange/exchange.ts'
 import { takeAnswer } from '../../../exchange/interruption.ts'
+import { addNote } from '../../../exchange/notes.ts'
 import { appProtocolOf } from '../../../model/app-protocols.ts'
 import type { EndpointPicker } from '../../../model/inference-pools.ts'
 import { BodyLedger } from '../../../policies/ext-proc/body-ledger.ts'
@@ -37,6 +38,9 @@ import {
   servedBy,
 } from './endpoint-picker.ts'
 import type { Pool, PoolTable } from './pools.ts'
+
+/** Name of the picker in the record of a decision. */
+const pickerStep = 'endpointPicker'
 
 /** The result of asking an endpoint picker. */
 type PickOutcome = 'picked' | 'fail_open' | 'fail_closed' | 'answered'
@@ -168,6 +172,12 @@ export class PoolCall implements BackendCall, BackendRecord {
     this.outcome = outcome
     this.#problem = problem
     this.pickSeconds = (now() - this.#askedAt) / 1_000
+    if (problem === undefined || outcome === 'fail_closed') return
+    addNote(
+      this.#context.exchange,
+      pickerStep,
+      `no endpoint picked, continues (FailOpen): ${problem}`,
+    )
   }
 
   /** If the picker failed and the failure mode is FailOpen, continues without it; otherwise throws. */
@@ -235,7 +245,7 @@ async function changeByPicker(
     const answer = answerIn(error)
     if (answer !== undefined) {
       takeAnswer(exchange)
-      takeOver(exchange, answer)
+      takeOver(exchange, answer, pickerStep)
     } else if (!processing.response.continueAlone()) throw error
   }
 }

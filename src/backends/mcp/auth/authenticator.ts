@@ -17,6 +17,7 @@ import {
   type Verdict,
 } from '../../../exchange/exchange.ts'
 import type { LearnedRecord } from '../../../exchange/learned.ts'
+import { addNote } from '../../../exchange/notes.ts'
 import type { PolicyHost } from '../../../exchange/rate-limits.ts'
 import type { McpAuthenticationConfig } from '../policy/config.ts'
 import { AuthorizationServer } from './authorization-server.ts'
@@ -85,7 +86,9 @@ export class McpAuthenticator {
         ? 'the token is invalid or malformed'
         : this.#verifier.verify(token, Date.now())
     if (typeof claims === 'string' || token === ambiguous) {
-      return mode === 'Permissive' ? next : this.#invalid(client, String(claims))
+      if (mode !== 'Permissive') return this.#invalid(client, String(claims))
+      addNote(exchange, 'backend.mcp', String(claims))
+      return next
     }
     learned.jwt = claims as LearnedRecord
     learned.jwtToken = token
@@ -94,7 +97,8 @@ export class McpAuthenticator {
 
   #missing(client: ClientView): RespondVerdict {
     const body = { error: 'unauthorized', error_description: 'JWT token required' }
-    return jsonAnswer(401, body, 'JwtAuth', [['www-authenticate', this.#challenge(client)]])
+    const headers = [['www-authenticate', this.#challenge(client)]] as const
+    return jsonAnswer(401, body, 'JwtAuth', headers, 'no bearer token')
   }
 
   /** Refuses an invalid token (RFC 6750 section 3.1). */
@@ -103,7 +107,7 @@ export class McpAuthenticator {
     const parameters = `error="invalid_token", error_description="${why.replaceAll('`', "'")}"`
     const challenge = `${this.#challenge(client)}, ${parameters}`
     const body = { error: 'invalid_token', error_description: why }
-    return jsonAnswer(401, body, 'JwtAuth', [['www-authenticate', challenge]])
+    return jsonAnswer(401, body, 'JwtAuth', [['www-authenticate', challenge]], why)
   }
 
   #challenge({ origin, path }: ClientView): string {

@@ -16,6 +16,7 @@ export function jsonAnswer(
   body: unknown,
   reason: string,
   headers: readonly Pair[] = [],
+  detail?: string,
 ): RespondVerdict {
   return {
     kind: 'respond',
@@ -23,6 +24,7 @@ export function jsonAnswer(
     headers: [json, ...headers],
     body: JSON.stringify(body),
     reason,
+    ...(detail && { detail }),
   }
 }
 
@@ -39,7 +41,7 @@ export function failureAnswer(
 ): RespondVerdict {
   const reason = status >= 500 ? 'UpstreamFailure' : 'InvalidRequest'
   const body = { error, error_description: description }
-  return jsonAnswer(status, body, reason, [...headers, ...corsHeaders('GET')])
+  return jsonAnswer(status, body, reason, [...headers, ...corsHeaders('GET')], description)
 }
 
 /** The response to a CORS preflight request (Fetch standard, section 3.2). */

@@ -59,7 +59,8 @@ function checkVersion(version: string | undefined): RespondVerdict | undefined {
   if (version === undefined || knownVersions.includes(version)) return undefined
   const data = { supported: knownVersions, requested: version }
   const message = `Bad Request: unsupported protocol version ${version} (supported versions: ${knownVersions.join(', ')})`
-  return jsonRefusal(400, undefined, codes.invalidRequest, message, { data })
+  const detail = 'unsupported protocol version'
+  return jsonRefusal(400, undefined, codes.invalidRequest, message, { data, detail })
 }
 
 const loopback = /^(127(\.\d+){3}|::1|::ffff:127(\.\d+){3})$/

@@ -1,8 +1,10 @@
 /** One message of an MCP client, with its request and its backend. */
 import { isCredentialName } from '../../../base/credential-names.ts'
 import { GatewayError } from '../../../errors/index.ts'
+import { quoteInDetail } from '../../../exchange/exchange.ts'
 import type { LearnedRecord } from '../../../exchange/learned.ts'
 import type { McpItem, McpRules } from '../../../exchange/mcp.ts'
+import { addNote } from '../../../exchange/notes.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import type { RulePlacement } from '../../../proxy/config/placement.ts'
 import type { CompiledBackend } from '../../../proxy/config/rules.ts'
@@ -112,12 +114,19 @@ export class McpExchange {
     return accessLog !== undefined || tracing !== undefined || this.rulesOf(entry) !== undefined
   }
 
+  /** Adds why something was refused to the record of the decision. */
+  noteRefusal(text: string): void {
+    // The thread that received the request records it.
+    if (!this.context.over && !this.#isPassedOn) addNote(this.context.exchange, 'backend.mcp', text)
+  }
+
   /** Do the rules allow the client to use the item? `args` has the parsed arguments. */
   mayUse(entry: McpTargetEntry, method: string, item: McpItem, args: unknown): boolean {
     const rules = this.rulesOf(entry)
     this.describe(method, item, args)
-    const use = { method, item, isListed: false }
-    return rules === undefined || rules.allows(this.client, use)
+    const refusal = rules?.refusal(this.client, { method, item, isListed: false })
+    if (refusal !== undefined) this.noteRefusal(`${method} of ${itemText(item)}: ${refusal}`)
+    return refusal === undefined
   }
 
   /** Id of the client's session, if there is one. */
@@ -180,6 +189,10 @@ export class McpExchange {
     if (!this.context.over && !this.#isPassedOn) this.context.exchange.learned.mcp = mcp
   }
 }
+
+/** Names an item in the record of a decision. URIs of resources are left out, as they may contain anything. */
+export const itemText = ({ type, target, name }: McpItem): string =>
+  `${type}${type === 'resource' ? '' : ` ${quoteInDetail(name)}`} of target ${target}`
 
 const itemValue = ({ type, target, name }: McpItem): LearnedRecord => ({
   name,

@@ -95,8 +95,10 @@ export class MessageHandler {
    */
   #askOnly(request: McpRequest, isUnknown: boolean): Promise<Answer> | Answer {
     const only = this.#only
-    const isRefused = only === undefined || (isUnknown && this.exchange.rulesOf(only) !== undefined)
-    if (!isRefused) return this.#ask(only, request)
+    const isGuarded = isUnknown && only !== undefined && this.exchange.rulesOf(only) !== undefined
+    if (only !== undefined && !isGuarded) return this.#ask(only, request)
+    if (isGuarded)
+      this.exchange.noteRefusal('the rules cannot be applied to a method that is not known')
     return refusal(request, codes.methodNotFound, 'Method not found')
   }
 
@@ -211,6 +213,7 @@ export class MessageHandler {
       if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
       const failure = toFailure(thrown)
       if (failure.isResumable) throw failure
+      this.exchange.noteRefusal(`target ${entry.target.name} failed: ${failure.message}`)
       return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
     }
   }

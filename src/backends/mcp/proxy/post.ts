@@ -80,7 +80,9 @@ async function readBody(exchange: McpExchange): Promise<ReadBody | RespondVerdic
     if (!(error instanceof MessageRefusal)) throw error
     if (error.method !== undefined) exchange.describe(error.method)
     exchange.noteError(error.code)
-    return jsonRefusal(400, undefined, error.code, error.message)
+    // The message may contain a key of the body.
+    const detail = 'the body is not a valid message'
+    return jsonRefusal(400, undefined, error.code, error.message, { detail })
   }
 }
 

@@ -13,16 +13,23 @@ export function jsonAnswer(
   return { kind: 'respond', status: 200, headers: [json, ...headers], body, reason: 'Upstream' }
 }
 
-/** Makes an error response. `id` is the id of the refused request as JSON, if it is known. */
+/**
+ * Makes an error response. `id` is the id of the refused request as JSON, if it is known. `detail` is recorded;
+ * set it if the message contains a part of the request.
+ */
 export function jsonRefusal(
   status: number,
   id: string | undefined,
   code: number,
   message: string,
-  { reason = 'InvalidRequest', data }: { reason?: string; data?: unknown } = {},
+  {
+    reason = 'InvalidRequest',
+    data,
+    detail = message,
+  }: { reason?: string; data?: unknown; detail?: string } = {},
 ): RespondVerdict {
   const body = errorText(id, code, message, data)
-  return { kind: 'respond', status, headers: [json], body, reason }
+  return { kind: 'respond', status, headers: [json], body, reason, detail }
 }
 
 /** An error response of a server. */
@@ -79,10 +86,11 @@ export function verdictOf(failure: TargetFailure, id: string | undefined): Respo
   const { answer, cause } = failure
   if (answer !== undefined) {
     const { status, headers, body } = answer
-    return { kind: 'respond', status, headers, body, reason: 'Upstream' }
+    return { kind: 'respond', status, headers, body, reason: 'Upstream', detail: failure.message }
   }
   const reason = cause instanceof GatewayError ? cause.row.reason : 'UpstreamFailure'
-  return jsonRefusal(failure.status, id, codes.internal, failure.message, { reason })
+  const detail = cause instanceof GatewayError ? cause.message : failure.message
+  return jsonRefusal(failure.status, id, codes.internal, failure.message, { reason, detail })
 }
 
 /** Makes the response that tells a client to begin another session (streamable HTTP, session management). */

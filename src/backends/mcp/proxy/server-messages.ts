@@ -13,7 +13,7 @@ import {
 } from '../message.ts'
 import { type ListMethod, listMethods } from '../methods.ts'
 import { clientMessage, clientResult } from '../results.ts'
-import type { McpExchange } from './mcp-exchange.ts'
+import { itemText, type McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { toFailure } from './refusals.ts'
 import { type ClientSession, notify, SessionEnded } from './target-session.ts'
@@ -105,10 +105,16 @@ export function keptItems(
 ): Keeps | undefined {
   const rules = exchange.rulesOf(entry)
   if (rules === undefined) return undefined
+  let isNoted = false
   return (name) => {
     const item: McpItem = { type, target: entry.target.name, name }
     exchange.describeListed(method, item)
-    return rules.allows(exchange.client, { method, item, isListed: true })
+    const refusal = rules.refusal(exchange.client, { method, item, isListed: true })
+    if (refusal === undefined) return true
+    // One example per list, because lists may be long.
+    if (!isNoted) exchange.noteRefusal(`${method} hides ${itemText(item)}, for example: ${refusal}`)
+    isNoted = true
+    return false
   }
 }
 
