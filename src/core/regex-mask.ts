@@ -94,16 +94,29 @@ export class Mask {
     return bytes < 0 ? undefined : bytes
   }
 
-  /** Masks a whole text, in linear time except for patterns that look far ahead of each of many matches. */
-  apply(text: string): Masked {
+  /**
+   * Masks a whole text, in linear time except for patterns that look far ahead of each of many matches. Calls
+   * `onMatch` with the rule of each replacement.
+   */
+  apply(text: string, onMatch?: (rule: number) => void): Masked {
     this.#ready()
     this.#whole ??= this.stream()
-    return this.#whole.whole(text)
+    const masked = this.#whole.whole(text)
+    if (onMatch !== undefined && masked.count > 0) this.#whole.eachMatch(onMatch)
+    return masked
   }
 
   /** Returns whether any rule finds something to mask. */
   isMatch(text: string): boolean {
     return this.apply(text).count > 0
+  }
+
+  /** Names a rule: its builtin, or its position among the rules. */
+  nameOf(rule: number): string {
+    const found = this.#rules[rule]
+    return found !== undefined && 'builtin' in found
+      ? `builtin ${found.builtin}`
+      : `pattern ${rule}`
   }
 
   /** Returns the text that replaces matches of a rule. */
@@ -208,6 +221,17 @@ export class MaskStream {
     onEdit: (plain: number, masked: number, rule: number) => void,
   ): void {
     this.#take(bytes, isEnd)
+    this.#eachEdit(onEdit)
+  }
+
+  /** Calls `onMatch` with the rule of each replacement of the last call. */
+  eachMatch(onMatch: (rule: number) => void): void {
+    this.#eachEdit((_, __, rule) => {
+      if (rule >= 0) onMatch(rule)
+    })
+  }
+
+  #eachEdit(onEdit: (plain: number, masked: number, rule: number) => void): void {
     const { core } = this.#host
     const count = core.exports.stream_edit_count(this.#handle)
     const from = (core.exports.stream_edits(this.#handle) >>> 0) >> 2

@@ -7,6 +7,7 @@ import type { Mask } from '../../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { type JsonObject, listAt, numberAt } from '../json.ts'
+import type { OnMatch } from './match-counts.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slots.ts'
 import { StreamMasker } from './stream-mask.ts'
@@ -61,8 +62,8 @@ export class HeldStream {
   }
 
   /** Masks the texts like a stream that is not held. Returns whether anything was masked. */
-  mask(mask: Mask): boolean {
-    const masker = new StreamMasker([mask], this.#format, Number.POSITIVE_INFINITY)
+  mask(mask: Mask, onMatch: OnMatch): boolean {
+    const masker = new StreamMasker([mask], this.#format, Number.POSITIVE_INFINITY, onMatch)
     try {
       const events = this.release().flatMap((event) => masker.push(event))
       this.#load([...events, ...masker.finish()])

@@ -6,6 +6,7 @@
  */
 import { Fifo } from '../../../base/fifo.ts'
 import type { Mask, MaskStream } from '../../../core/index.ts'
+import type { OnMatch } from './match-counts.ts'
 
 /** Receives masked text. */
 export interface PartSink {
@@ -140,6 +141,7 @@ class ByteWindow {
 export class PartsMasker {
   readonly #mask: Mask
   readonly #sink: PartSink
+  readonly #onMatch: OnMatch | undefined
   readonly #readings: readonly Reading[]
   readonly #window = new ByteWindow()
   /** Offsets of the ends of parts that were not passed on yet. */
@@ -153,9 +155,10 @@ export class PartsMasker {
   /** Number of replacements. */
   count = 0
 
-  constructor(mask: Mask, sink: PartSink) {
+  constructor(mask: Mask, sink: PartSink, onMatch?: OnMatch) {
     this.#mask = mask
     this.#sink = sink
+    this.#onMatch = onMatch
     // Among matches that begin at the same offset, the first reading selects the replacement.
     this.#readings = (['joined', 'alone', 'spaced'] as const).map((kind) => new Reading(kind, mask))
   }
@@ -214,6 +217,7 @@ export class PartsMasker {
         this.#advance(match.start, false)
         this.#sink.text(this.#mask.replacementOf(match.rule))
         this.count++
+        this.#onMatch?.(this.#mask, match.rule)
       }
       this.#maskedUntil = Math.max(this.#maskedUntil, match.end)
     }
@@ -262,19 +266,20 @@ interface MaskedTexts {
 }
 
 /** Masks the parts of a whole text; the result has the same number of parts. */
-export function maskTexts(mask: Mask, texts: readonly string[]): MaskedTexts {
+export function maskTexts(mask: Mask, texts: readonly string[], onMatch?: OnMatch): MaskedTexts {
   const [only = ''] = texts
   if (texts.length === 1) {
-    const { text, count } = mask.apply(only)
+    const { text, count } = mask.apply(only, onMatch && ((rule) => onMatch(mask, rule)))
     return { texts: [text], count }
   }
   const masked: string[] = ['']
-  const masker = new PartsMasker(mask, {
+  const sink: PartSink = {
     text(text) {
       masked.push((masked.pop() ?? '') + text)
     },
     endPart: () => void masked.push(''),
-  })
+  }
+  const masker = new PartsMasker(mask, sink, onMatch)
   try {
     for (const [at, text] of texts.entries()) {
       if (at > 0) masker.endPart()

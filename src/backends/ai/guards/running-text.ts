@@ -2,6 +2,7 @@
 import { Fifo } from '../../../base/fifo.ts'
 import { PathMap } from '../../../base/path-map.ts'
 import type { Mask, MaskStream } from '../../../core/index.ts'
+import type { OnMatch } from './match-counts.ts'
 import { type PartSink, PartsMasker } from './parts-masker.ts'
 import type { Piece } from './stream-texts.ts'
 
@@ -37,10 +38,12 @@ type Masker = Pick<PartsMasker, 'heldBytes' | 'count' | 'push' | 'endPart' | 'en
 class PlainMasker implements Masker {
   readonly #stream: MaskStream
   readonly #sink: PartSink
+  readonly #onMatch: ((rule: number) => void) | undefined
 
-  constructor(mask: Mask, sink: PartSink) {
+  constructor(mask: Mask, sink: PartSink, onMatch: OnMatch | undefined) {
     this.#stream = mask.stream()
     this.#sink = sink
+    this.#onMatch = onMatch && ((rule) => onMatch(mask, rule))
   }
 
   get heldBytes(): number {
@@ -52,13 +55,18 @@ class PlainMasker implements Masker {
   }
 
   push(text: string): void {
-    this.#sink.text(this.#stream.push(text))
+    this.#pass(this.#stream.push(text))
   }
 
   endPart(): void {}
 
   end(): void {
-    this.#sink.text(this.#stream.end(''))
+    this.#pass(this.#stream.end(''))
+  }
+
+  #pass(masked: string): void {
+    if (this.#onMatch !== undefined) this.#stream.eachMatch(this.#onMatch)
+    this.#sink.text(masked)
   }
 
   dispose(): void {
@@ -80,7 +88,12 @@ export class RunningText {
   readonly #keepsTexts: boolean
 
   /** `hasParts` is set if events show where parts end, `keepsTexts` if later events repeat the texts. */
-  constructor(masks: readonly Mask[], hasParts: boolean, keepsTexts: boolean) {
+  constructor(
+    masks: readonly Mask[],
+    hasParts: boolean,
+    keepsTexts: boolean,
+    onMatch: OnMatch | undefined,
+  ) {
     this.#keepsTexts = keepsTexts
     const sink: PartSink = {
       text: (text) => {
@@ -95,7 +108,9 @@ export class RunningText {
     const maskers: Masker[] = []
     let next = sink
     for (const mask of masks.toReversed()) {
-      const masker = hasParts ? new PartsMasker(mask, next) : new PlainMasker(mask, next)
+      const masker = hasParts
+        ? new PartsMasker(mask, next, onMatch)
+        : new PlainMasker(mask, next, onMatch)
       maskers.unshift(masker)
       next = { text: (text) => masker.push(text), endPart: () => masker.endPart() }
     }

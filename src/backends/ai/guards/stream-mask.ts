@@ -10,6 +10,7 @@ import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { type JsonObject, numberAt, parseJson, stringAt } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
+import type { OnMatch } from './match-counts.ts'
 import { maskThrough } from './parts-masker.ts'
 import { mapRepeatedTexts } from './repeated-texts.ts'
 import { RunningText, type TextPart } from './running-text.ts'
@@ -43,6 +44,7 @@ export class StreamMasker {
   readonly #format: ChatFormat
   readonly #read: ReadEvent
   readonly #maxHeld: number
+  readonly #onMatch: OnMatch | undefined
   readonly #texts = new PathMap<RunningText>()
   readonly #waiting = new Fifo<WaitingEvent>()
   /** Number of characters of all waiting events. */
@@ -58,11 +60,12 @@ export class StreamMasker {
   hasMasked = false
 
   /** `maxHeld` is the maximum number of bytes to hold back while a match is undecided. */
-  constructor(masks: readonly Mask[], format: ChatFormat, maxHeld: number) {
+  constructor(masks: readonly Mask[], format: ChatFormat, maxHeld: number, onMatch?: OnMatch) {
     this.#masks = masks
     this.#format = format
     this.#read = eventReaders[format]
     this.#maxHeld = maxHeld
+    this.#onMatch = onMatch
   }
 
   /** @throws LlmError 502 if too much would be held back, or if the event cannot be read. */
@@ -97,7 +100,8 @@ export class StreamMasker {
     let text = this.#texts.get(piece.run)
     if (text === undefined) {
       const hasParts = this.#format !== 'Completions'
-      text = new RunningText(this.#masks, hasParts, this.#format === 'Responses')
+      const keepsTexts = this.#format === 'Responses'
+      text = new RunningText(this.#masks, hasParts, keepsTexts, this.#onMatch)
       this.#texts.set(piece.run, text)
     }
     const part = text.push(piece)

@@ -7,6 +7,7 @@ import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { laterUsage } from '../chat.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
+import type { MatchCounts } from '../guards/match-counts.ts'
 import type { JsonObject } from '../json.ts'
 import { AiStep } from '../policy/apply.ts'
 import type { RouteType } from '../policy/schema.ts'
@@ -51,6 +52,8 @@ export class ModelCall {
   outgoing: OutgoingRequest | undefined
   /** The result of the request guards, reused for providers with the same policy. */
   guarded: GuardedBody | undefined
+  /** Matches of the masks of the answer; undefined if none of them runs. */
+  matches: MatchCounts | undefined
   /** Decisions of guards, in order. */
   readonly checks: GuardCheck[] = []
   /** The transform of a streamed answer; it holds memory of the core. */

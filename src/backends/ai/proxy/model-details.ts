@@ -7,6 +7,7 @@ import { requestTexts } from '../guards/slots.ts'
 import { type JsonObject, numberAt, stringAt } from '../json.ts'
 import { type ModelCall, operations } from './model-call.ts'
 import type { ModelDetails, ModelParameters } from './model-record.ts'
+import { noteMatches } from './response-guards.ts'
 
 /** Provides `llm` to expressions, with the details that are known when an expression is evaluated. */
 export function describeModelCall(call: ModelCall): void {
@@ -54,6 +55,7 @@ export function finishModelCall(call: ModelCall): ModelDetails {
     exchange.learned.llm = { ...exchange.learned.llm, ...tokensOf(call.details.usage) }
   }
   const details = modelDetailsOf(call)
+  noteMatches(call)
   call.end()
   if (call.outgoing === undefined || call.outgoing.route === 'VendorCTokenCount') return details
   const limits = tokenLimitsOf(exchange)

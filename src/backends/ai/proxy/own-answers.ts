@@ -3,7 +3,7 @@ import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import { writeErrorFor } from '../client-formats.ts'
 import type { JsonObject } from '../json.ts'
-import type { LlmError } from '../llm-error.ts'
+import { type LlmError, UnsupportedByProviderError } from '../llm-error.ts'
 import type { Refusal } from '../policy/config.ts'
 import type { RouteType } from '../policy/schema.ts'
 import { ProviderFailure } from '../serve/provider-error.ts'
@@ -22,7 +22,16 @@ export function llmRefusal(route: RouteType, refusal: LlmError): RespondVerdict 
   const error = isOfProvider ? refusal.error : { status, message }
   const body = JSON.stringify(writeErrorFor(route, error))
   const reason = status < 500 && !isOfProvider ? 'InvalidRequest' : 'UpstreamFailure'
-  return { kind: 'respond', status, headers: [json], body, reason }
+  return { kind: 'respond', status, headers: [json], body, reason, detail: detailOf(refusal) }
+}
+
+/** The message may contain parts of the request or the answer, unless it is about the provider. */
+function detailOf(refusal: LlmError): string {
+  if (refusal instanceof UnsupportedByProviderError) return refusal.message
+  if (refusal instanceof ProviderFailure) return 'the provider answered with an error'
+  return refusal.status < 500
+    ? 'the request cannot be read or converted'
+    : 'the answer of the provider cannot be read or converted'
 }
 
 /** Route types whose formats the gateway does not know. */
@@ -34,9 +43,13 @@ export function errorWriterFor(route: RouteType): ErrorWriter | undefined {
   return (status, message) => JSON.stringify(writeErrorFor(route, { status, message }))
 }
 
-/** Returns the response of a guard that rejects; `answer` of its webhook takes precedence. */
+/**
+ * Returns the response of a guard that rejects; `answer` of its webhook takes precedence. `detail` names the
+ * guard for the record.
+ */
 export function guardRefusal(
   { status, message }: Refusal,
+  detail: string,
   answer?: { readonly status: number | undefined; readonly body: string | undefined },
 ): RespondVerdict {
   return {
@@ -45,5 +58,6 @@ export function guardRefusal(
     headers: [['content-type', 'text/plain']],
     body: answer?.body ?? message,
     reason: 'Guardrail',
+    detail,
   }
 }

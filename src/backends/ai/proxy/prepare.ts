@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import type { LearnedRecord } from '../../../exchange/learned.ts'
+import { addNote } from '../../../exchange/notes.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { LlmError, UnsupportedByProviderError } from '../llm-error.ts'
@@ -43,7 +44,7 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
     pending.catch((error: unknown) => {
       if (context.over) return undefined
       const isUnsuited = error instanceof UnsupportedByProviderError
-      if (isUnsuited && passOverProvider(call)) return 'askAnother'
+      if (isUnsuited && passOverProvider(call, error)) return 'askAnother'
       return refuseInFormat(context, route, error)
     })
   call.outgoing = undefined
@@ -61,10 +62,12 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
 }
 
 /** Records that the provider does not support the request. Returns whether another one may. */
-function passOverProvider(call: ModelCall): boolean {
+function passOverProvider(call: ModelCall, { message }: UnsupportedByProviderError): boolean {
   if (!call.canRestore) return false
   call.unsuited++
-  return hasUntriedProvider(call)
+  if (!hasUntriedProvider(call)) return false
+  addNote(call.context.exchange, 'backend.ai', `asks another provider: ${message}`)
+  return true
 }
 
 /** Sets the signing scope, which cannot be derived from the host if the backend sets `host`. */

@@ -15,7 +15,7 @@ import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { llmRefusal } from './own-answers.ts'
 import { newId } from './prepare.ts'
-import { guardAnswer, guardHeld, holdsAnswer, masksOf } from './response-guards.ts'
+import { guardAnswer, guardHeld, holdsAnswer, masksOf, matchesOf } from './response-guards.ts'
 
 type Result = RespondVerdict | undefined
 
@@ -52,9 +52,11 @@ export function receiveAnswer(call: ModelCall): Result | Promise<Result> {
     return receiveWhole(answer, format)
   }
   response.headers.set('content-type', 'text/event-stream')
+  const masks = masksOf(call)
   const stream = new AnswerStream({
     ...conversionOf(answer, format),
-    masks: masksOf(call),
+    masks,
+    onMatch: masks.length === 0 ? undefined : matchesOf(call).add,
     maskLimit: exchange.bufferLimit,
     onEvent: recorder(call, format),
   })

@@ -3,7 +3,9 @@
  * run once per request: for another provider with the same policy, their result is used again.
  */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import { guardFailure } from '../guards/guard-call.ts'
+import { addNote } from '../../../exchange/notes.ts'
+import { guardFailure, guardLabel } from '../guards/guard-call.ts'
+import { MatchCounts } from '../guards/match-counts.ts'
 import { maskTexts } from '../guards/parts-masker.ts'
 import { needPlainKeys } from '../guards/plain-keys.ts'
 import { requestTexts, withRequestTexts } from '../guards/slots.ts'
@@ -33,8 +35,8 @@ export async function guardRequest(
   needPlainKeys(settled.body, route)
   if (route === 'Embeddings') needTexts(settled.body.input)
   let body = settled.body
-  for (const guard of guards) {
-    const outcome = await run(guard, { call, route, body })
+  for (const [at, guard] of guards.entries()) {
+    const outcome = await run(guard, { call, route, body, at })
     if (context.over) return undefined
     const action = 'kind' in outcome ? 'Reject' : outcome.body === body ? 'Allow' : 'Mask'
     call.checks.push({ phase: 'Request', guard: guard.type, action })
@@ -62,38 +64,49 @@ function withGuarded(settled: SettledBody, guarded: JsonObject | undefined): Set
 }
 
 interface GuardedRequest {
+  /** Position of the guard in the policy. */
+  readonly at: number
   readonly call: ModelCall
   readonly route: ReadRouteType
   readonly body: JsonObject
 }
 
+const labelOf = (guard: Guard, at: number): string => guardLabel('Request', guard, at)
+
 type Outcome = { readonly body: JsonObject } | RespondVerdict
 
 async function run(guard: Guard, request: GuardedRequest): Promise<Outcome> {
-  const { body, route, call } = request
+  const { body, route, call, at } = request
+  const { exchange } = call.context
   if (guard.type === 'regex') {
-    let count = 0
+    const counts = new MatchCounts()
     const masked = mapRequestTexts(body, route, (texts) => {
-      const outcome = maskTexts(guard.mask, texts)
-      count += outcome.count
-      return outcome.texts
+      return maskTexts(guard.mask, texts, counts.add).texts
     })
     // Matches are counted instead of comparing texts, because a match may equal its replacement.
-    return count > 0 && guard.action === 'Reject' ? guardRefusal(guard.refusal) : { body: masked }
+    const matches = counts.textOf(guard.mask)
+    if (matches === undefined) return { body: masked }
+    const detail = `${labelOf(guard, at)}: ${guard.action}, ${matches}`
+    if (guard.action === 'Reject') return guardRefusal(guard.refusal, detail)
+    addNote(exchange, 'backend.ai', detail)
+    return { body: masked }
   }
   try {
     if (guard.type === 'webhook') return await askWebhook(guard, request)
-    const isFlagged = await guard.isFlagged(requestTexts(body, route), call.context.exchange)
-    return isFlagged ? guardRefusal(guard.refusal) : { body }
+    const isFlagged = await guard.isFlagged(requestTexts(body, route), exchange)
+    return isFlagged
+      ? guardRefusal(guard.refusal, `${labelOf(guard, at)}: Reject, flagged`)
+      : { body }
   } catch (error) {
     call.checks.push({ phase: 'Request', guard: guard.type, action: 'Fail' })
+    if (!call.context.over) addNote(exchange, 'backend.ai', `${labelOf(guard, at)}: Fail`)
     throw error
   }
 }
 
 async function askWebhook(
   guard: WebhookGuard,
-  { call, route, body }: GuardedRequest,
+  { call, route, body, at }: GuardedRequest,
 ): Promise<Outcome> {
   const texts = requestTexts(body, route)
   const { headers } = call.context.exchange.request
@@ -106,10 +119,12 @@ async function askWebhook(
     case 'pass':
       return { body }
     case 'reject':
-      return guardRefusal(guard.refusal, action)
+      return guardRefusal(guard.refusal, `${labelOf(guard, at)}: Reject`, action)
     case 'mask': {
       const masked = withRequestTexts(body, route, action.texts)
       if (masked === undefined) throw guardFailure('the mask does not fit the request')
+      if (!call.context.over)
+        addNote(call.context.exchange, 'backend.ai', `${labelOf(guard, at)}: Mask`)
       return { body: masked }
     }
   }

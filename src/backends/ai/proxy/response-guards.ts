@@ -4,9 +4,11 @@
  */
 import type { Mask } from '../../../core/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
+import { addNote } from '../../../exchange/notes.ts'
 import type { ChatFormat } from '../client-formats.ts'
-import { type GuardCheck, guardFailure } from '../guards/guard-call.ts'
+import { type GuardCheck, guardFailure, guardLabel } from '../guards/guard-call.ts'
 import type { HeldStream } from '../guards/held-stream.ts'
+import { MatchCounts, type OnMatch } from '../guards/match-counts.ts'
 import { maskTexts } from '../guards/parts-masker.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from '../guards/repeated-texts.ts'
 import { answerTexts, type RoleText, withAnswerTexts } from '../guards/slots.ts'
@@ -30,11 +32,29 @@ export function masksOf({ policy }: ModelCall): readonly Mask[] {
   )
 }
 
+/** Returns the counts of matches in the answer. */
+export function matchesOf(call: ModelCall): MatchCounts {
+  call.matches ??= new MatchCounts()
+  return call.matches
+}
+
+/** Adds what masks have replaced in the answer to the record of the decision. */
+export function noteMatches({ policy, matches, context }: ModelCall): void {
+  if (matches === undefined) return
+  for (const [at, guard] of policy?.responseGuards.entries() ?? []) {
+    const text = guard.type === 'regex' ? matches.textOf(guard.mask) : undefined
+    if (text === undefined) continue
+    addNote(context.exchange, 'backend.ai', `${labelOf(guard, at)}: Mask, ${text}`)
+  }
+}
+
+const labelOf = (guard: Guard, at: number): string => guardLabel('Response', guard, at)
+
 /** The texts of an answer, which guards read and change. */
 interface GuardableAnswer {
   readonly texts: readonly RoleText[]
   /** Masks the texts; returns true if anything was masked. */
-  mask(mask: Mask): boolean
+  mask(mask: Mask, onMatch: OnMatch): boolean
   /** Replaces the texts; returns false if their number differs. */
   replace(texts: readonly RoleText[]): boolean
 }
@@ -57,10 +77,11 @@ export async function guardAnswer(
     get texts() {
       return answerTexts(current, format)
     },
-    mask(mask) {
+    mask(mask, onMatch) {
       const before = current
       const map: TextsMap = (texts) => maskTexts(mask, texts).texts
-      current = mapAnswerTexts(mapRepeatedTexts(current, map), format, map)
+      const counting: TextsMap = (texts) => maskTexts(mask, texts, onMatch).texts
+      current = mapAnswerTexts(mapRepeatedTexts(current, map), format, counting)
       return current !== before
     },
     replace(texts) {
@@ -92,12 +113,15 @@ async function judge(
 ): Promise<RespondVerdict | undefined> {
   const { context } = call
   const { headers } = context.exchange.response ?? {}
-  for (const guard of call.policy?.responseGuards ?? []) {
+  for (const [at, guard] of call.policy?.responseGuards.entries() ?? []) {
     const outcome =
       guard.type === 'webhook' && headers !== undefined
-        ? await askWebhook(guard, call, answer, headers)
-        : mask(guard, answer)
+        ? await askWebhook(guard, { call, answer, headers, at })
+        : mask(guard, call, answer)
     if (context.over) return undefined
+    if (guard.type === 'webhook' && outcome === 'Mask') {
+      addNote(context.exchange, 'backend.ai', `${labelOf(guard, at)}: Mask`)
+    }
     const action = typeof outcome === 'string' ? outcome : 'Reject'
     call.checks.push({ phase: 'Response', guard: guard.type, action })
     if (typeof outcome !== 'string') return outcome
@@ -107,25 +131,34 @@ async function judge(
 
 type Outcome = Extract<GuardCheck['action'], 'Allow' | 'Mask'> | RespondVerdict
 
-function mask(guard: Guard, answer: GuardableAnswer): Outcome {
+function mask(guard: Guard, call: ModelCall, answer: GuardableAnswer): Outcome {
   if (guard.type !== 'regex') throw guardFailure(`${guard.type} cannot judge answers`)
-  return answer.mask(guard.mask) ? 'Mask' : 'Allow'
+  return answer.mask(guard.mask, matchesOf(call).add) ? 'Mask' : 'Allow'
+}
+
+interface AskedAnswer {
+  readonly call: ModelCall
+  readonly answer: GuardableAnswer
+  readonly headers: HeaderFields
+  /** Position of the guard in the policy. */
+  readonly at: number
 }
 
 async function askWebhook(
   guard: WebhookGuard,
-  call: ModelCall,
-  answer: GuardableAnswer,
-  headers: HeaderFields,
+  { call, answer, headers, at }: AskedAnswer,
 ): Promise<Outcome> {
   try {
     const action = await guard.ask('response', answer.texts, headers)
     if (action.type === 'pass') return 'Allow'
-    if (action.type === 'reject') return guardRefusal(guard.refusal, action)
+    if (action.type === 'reject')
+      return guardRefusal(guard.refusal, `${labelOf(guard, at)}: Reject`, action)
     if (answer.replace(action.texts)) return 'Mask'
     throw guardFailure('the mask has another number of choices than the answer')
   } catch (error) {
     call.checks.push({ phase: 'Response', guard: 'webhook', action: 'Fail' })
+    if (!call.context.over)
+      addNote(call.context.exchange, 'backend.ai', `${labelOf(guard, at)}: Fail`)
     throw error
   }
 }

@@ -9,6 +9,7 @@ import type { AnswerReader, AnswerWriter, EventDecoder, StreamEvent } from '../c
 import { clientFormats } from '../client-formats.ts'
 import { EventStreamDecoder } from '../formats/event-stream.ts'
 import { SseDecoder, writeSse } from '../formats/sse.ts'
+import type { OnMatch } from '../guards/match-counts.ts'
 import { StreamMasker } from '../guards/stream-mask.ts'
 import { LlmError } from '../llm-error.ts'
 import {
@@ -26,6 +27,8 @@ import type { OutgoingRequest } from './request.ts'
 interface StreamOptions extends ConversionOptions {
   /** The masks of response guards, in order. */
   readonly masks: readonly Mask[]
+  /** Receives the matches of the masks. */
+  readonly onMatch: OnMatch | undefined
   /** Maximum number of bytes that masks may hold back. */
   readonly maskLimit: number
 }
@@ -78,12 +81,12 @@ export class AnswerStream implements BodyTransform {
   isOver = false
 
   constructor(options: StreamOptions) {
-    const { request, format, masks, maskLimit, eventLimit } = options
+    const { request, format, masks, maskLimit, onMatch, eventLimit } = options
     const isRead = request.translation !== undefined || masks.length > 0
     this.#options = options
     this.#source = isRead ? decoderOf(options) : new PassingEvents(eventLimit)
     this.#conversion = conversionOf(options)
-    this.#masker = masks.length === 0 ? undefined : new StreamMasker(masks, format, maskLimit)
+    if (masks.length > 0) this.#masker = new StreamMasker(masks, format, maskLimit, onMatch)
   }
 
   push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
