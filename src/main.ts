@@ -19,6 +19,7 @@ import type { RecordingOptions } from './cli/recording.ts'
 import type { RenderOptions } from './cli/render.ts'
 import type { RunOptions } from './cli/run.ts'
 import { packageVersion } from './cli/version.ts'
+import type { WhatIfOptions } from './cli/what-if/what-if.ts'
 import { isAboutAddress } from './errors/listening.ts'
 import { LogError } from './log/index.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
@@ -187,6 +188,34 @@ program
   .action(async (a: string, b: string, options: { output: OutputFormat }) => {
     const { diff } = await import('./cli/diff.ts')
     await print(diff(a, b, report), options.output)
+  })
+
+program
+  .command('what-if')
+  .description(
+    'show what a change of manifests would change; exit with 0 if nothing changes, 1 if something does, 3 if that is undecided',
+  )
+  .addOption(
+    new Option('--from <path>', 'manifests of the present state; may be repeated').argParser(
+      collect,
+    ),
+  )
+  .option('--log-file <path>', 'event log file with the present state, or an export of one')
+  .option('--nats <url>', 'event log with the present state on a NATS server', natsServer)
+  .option('--at <position|time>', 'ignore events after this position or time')
+  .addOption(manifests().makeOptionMandatory())
+  .option('--overlay', 'only add and replace the objects of -f; otherwise, all others are removed')
+  .option('--requests <path>', 'folder with decision records of requests to compare')
+  .addOption(
+    new Option('-o, --output <format>', 'output format')
+      .choices(['text', 'json', 'markdown'])
+      .default('text'),
+  )
+  .option('--fail-on <kinds>', 'exit with 1 only for changes of these kinds, such as deny-to-allow')
+  .action(async (options: WhatIfOptions) => {
+    const { whatIf } = await import('./cli/what-if/what-if.ts')
+    const format = options.output === 'json' ? 'json' : 'text'
+    await print(whatIf(options, report), format)
   })
 
 program

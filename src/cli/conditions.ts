@@ -100,16 +100,38 @@ function changesBetween(
   before: readonly PlacedCondition[],
   after: readonly PlacedCondition[],
 ): ConditionChange[] {
-  const [old, fresh] = [byPlaceAndType(before), byPlaceAndType(after)]
-  return [...new Map([...old, ...fresh])].flatMap(([key, known]): ConditionChange[] => {
-    const { place } = known
-    const { type } = known.condition
-    const condition = fresh.get(key)?.condition
-    if (isSame(old.get(key)?.condition, condition)) return []
-    if (condition === undefined) return [{ place, type, status: 'absent', reason: '', message: '' }]
-    const { status, reason, message, observedGeneration } = condition
-    return [{ place, type, status, reason, message, observedGeneration }]
+  return conditionDifferences(before, after).map(({ place, type, to }) => {
+    if (to === undefined) return { place, type, status: 'absent', reason: '', message: '' }
+    const { status, reason, message, observedGeneration } = to
+    return { place, type, status, reason, message, observedGeneration }
   })
+}
+
+/** A condition that has another status, reason or message; one of the sides may not have it. */
+export interface ConditionDifference {
+  readonly place: string
+  readonly type: string
+  readonly from: Condition | undefined
+  readonly to: Condition | undefined
+}
+
+export function conditionDifferences(
+  before: readonly PlacedCondition[],
+  after: readonly PlacedCondition[],
+): ConditionDifference[] {
+  const [old, fresh] = [byPlaceAndType(before), byPlaceAndType(after)]
+  return [...new Map([...old, ...fresh])].flatMap(
+    ([
+      key,
+      {
+        place,
+        condition: { type },
+      },
+    ]) => {
+      const [from, to] = [old.get(key)?.condition, fresh.get(key)?.condition]
+      return isSame(from, to) ? [] : [{ place, type, from, to }]
+    },
+  )
 }
 
 const byPlaceAndType = (placed: readonly PlacedCondition[]) =>

@@ -7,7 +7,7 @@ import type { Fold } from '../replay/index.ts'
 import { placedConditions } from './conditions.ts'
 import { objectText } from './object-names.ts'
 import { type Answer, exitCode, type Output, UsageError } from './output.ts'
-import { foldRecording, isLogFile, type RecordingOptions, readRecording } from './recording.ts'
+import { isLogFile, type RecordingOptions, readState } from './recording.ts'
 
 /** Matches `LOG@POSITION` and `LOG@TIME`: the log is read up to that position or time. */
 const logUpTo = /^(.+)@(\d+|\d{4}-\d\d-\d\d[^/@]*)$/
@@ -22,14 +22,6 @@ function optionsFor(location: string): RecordingOptions {
   if (path !== undefined && at !== undefined) return { ...optionsFor(path), at }
   if (/^(nats|tls|wss?):\/\//.test(location)) return { nats: location }
   throw new UsageError(`${location} does not exist`)
-}
-
-async function readFold(
-  location: string,
-  options: RecordingOptions,
-  report: Output['report'],
-): Promise<Fold> {
-  return foldRecording(await readRecording(options, report, `${location}: `))
 }
 
 /** Status fields that differ from run to run. */
@@ -66,6 +58,7 @@ function resourcesOf(fold: Fold): Map<string, unknown> {
   )
 }
 
+/** A status or resource that differs between two states. */
 interface Difference {
   readonly key: string
   /** Undefined if the key was added. */
@@ -109,20 +102,40 @@ function statusText({ key, before, after }: Difference): string[] {
   ]
 }
 
-/** The exit code is 1 if the states differ. */
-export async function diff(a: string, b: string, report: Output['report']): Promise<Answer> {
-  const [from, to] = [optionsFor(a), optionsFor(b)]
-  const old = await readFold(a, from, report)
-  const fresh = await readFold(b, to, report)
-  // Manifests contain no proxies, so comparing them with a log ignores what depends on proxies.
-  const withoutProxies = (from.file === undefined) !== (to.file === undefined)
-  const statuses = differences(statusesOf(old, withoutProxies), statusesOf(fresh, withoutProxies))
+export interface StateDifferences {
+  /** Statuses by the keys of their objects. */
+  readonly statuses: readonly Difference[]
+  /** Keys of resources. */
+  readonly resources: {
+    readonly added: readonly string[]
+    readonly removed: readonly string[]
+    readonly changed: readonly string[]
+  }
+}
+
+/** Compares two states; `withoutProxies` ignores the parts of statuses that depend on running proxies. */
+export function compareStates(old: Fold, fresh: Fold, withoutProxies: boolean): StateDifferences {
   const resources = differences(resourcesOf(old), resourcesOf(fresh))
   const changeOf = ({ before, after }: Difference) =>
     before === undefined ? 'added' : after === undefined ? 'removed' : 'changed'
   const keysOf = (change: string) =>
     resources.filter((one) => changeOf(one) === change).map(({ key }) => key)
-  const [added, removed, changed] = [keysOf('added'), keysOf('removed'), keysOf('changed')]
+  return {
+    statuses: differences(statusesOf(old, withoutProxies), statusesOf(fresh, withoutProxies)),
+    resources: { added: keysOf('added'), removed: keysOf('removed'), changed: keysOf('changed') },
+  }
+}
+
+/** The exit code is 1 if the states differ. */
+export async function diff(a: string, b: string, report: Output['report']): Promise<Answer> {
+  const [from, to] = [optionsFor(a), optionsFor(b)]
+  const old = await readState(from, report, { name: `${a}: ` })
+  const fresh = await readState(to, report, { name: `${b}: ` })
+  // Manifests contain no proxies, so comparing them with a log ignores what depends on proxies.
+  const withoutProxies = (from.file === undefined) !== (to.file === undefined)
+  const { statuses, resources } = compareStates(old, fresh, withoutProxies)
+  const { added, removed, changed } = resources
+  const isSame = [statuses, added, removed, changed].every(({ length }) => length === 0)
   return {
     text: () => [
       ...statuses.flatMap(statusText),
@@ -132,8 +145,8 @@ export async function diff(a: string, b: string, report: Output['report']): Prom
     ],
     json: {
       statuses: statuses.map(({ key, ...pair }) => ({ object: parseObjectKey(key), ...pair })),
-      resources: { added, removed, changed },
+      resources,
     },
-    exitCode: statuses.length + resources.length === 0 ? exitCode.success : exitCode.negative,
+    exitCode: isSame ? exitCode.success : exitCode.negative,
   }
 }

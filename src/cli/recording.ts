@@ -17,7 +17,7 @@ import { apiBinding, builtInObjects, regexProblem } from '../control-plane/api-b
 import { isExport, readExport } from '../log/export.ts'
 import { type EventLog, MemoryLog, type Recorded, readEmbeddedLog } from '../log/index.ts'
 import { type DerivationOptions, type Fold, replay } from '../replay/index.ts'
-import { randomDigestKey } from '../watch/digest-key.ts'
+import { type DigestKey, randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
@@ -33,6 +33,8 @@ export interface RecordingOptions {
   readonly nats?: string
   /** Position or time (RFC 3339) of the last event to read. */
   readonly at?: string
+  /** Key for the digests of secret values in manifests. If omitted, they compare to no other digests. */
+  readonly digestKey?: DigestKey
 }
 
 export interface Recording {
@@ -89,9 +91,41 @@ export async function readRecording(
   const recording = await withRecording(options, async (open) => {
     return { ...open, events: await Array.fromAsync(open.events) }
   })
+  reportProblems(recording, report, name)
+  return recording
+}
+
+function reportProblems(
+  recording: Pick<Recording, 'problems' | 'extent' | 'gaps'>,
+  report: Output['report'],
+  name: string,
+): void {
   for (const problem of recording.problems) report(formatProblem(problem))
   for (const notice of logNotices(recording)) report(`${name}${notice}`)
-  return recording
+}
+
+/**
+ * Folds a recording while it is read, so that only a few events are in memory. Reports the same as
+ * `readRecording`. `derivation` replaces options of the recording.
+ * @throws UsageError in the same cases as `withRecording`
+ */
+export async function readState(
+  options: RecordingOptions,
+  report: Output['report'],
+  { name = '', derivation = {} }: StateOptions = {},
+): Promise<Fold> {
+  return withRecording(options, async (recording) => {
+    const folding = { ...recording.derivation, ...derivation }
+    const { fold } = await replay(recording.events, folding, recording.extent.base)
+    reportProblems(recording, report, name)
+    return fold
+  })
+}
+
+interface StateOptions {
+  /** Prefix of the notices about the log. */
+  readonly name?: string
+  readonly derivation?: Partial<DerivationOptions>
 }
 
 /** The state after the last event of a recording. */
@@ -152,7 +186,7 @@ async function openInput(options: RecordingOptions, upTo: number): Promise<OpenR
     return openLog(await openNatsLog({ servers: nats, create: false }), upTo)
   }
   if (logFile !== undefined) return openLogFile(logFile, upTo)
-  const recording = await readManifests(file ?? [])
+  const recording = await readManifests(file ?? [], options.digestKey)
   const unreadable = recording.problems.filter(isUnreadable)
   if (unreadable.length === 0) return recording
   throw new UsageError(unreadable.map(formatProblem).join('\n'))
@@ -217,14 +251,18 @@ async function firstExported(path: string): Promise<number | undefined> {
 }
 
 /** Reads manifests; the path `-` is standard input. @throws UsageError if a path does not exist */
-export async function readManifests(paths: readonly string[]): Promise<Recording> {
-  if (!paths.includes('-')) return listFiles(paths)
+export async function readManifests(
+  paths: readonly string[],
+  digestKey = randomDigestKey(),
+): Promise<Recording> {
+  if (!paths.includes('-')) return listFiles(paths, digestKey)
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const input = join(folder, 'input.yaml')
   try {
     // Manifests may contain Secrets, so only the owner may read the copy.
     writeFileSync(input, readFileSync(0), { mode: 0o600 })
-    const listed = await listFiles(paths.map((path) => (path === '-' ? input : path)))
+    const files = paths.map((path) => (path === '-' ? input : path))
+    const listed = await listFiles(files, digestKey)
     const problems = listed.problems.map((problem) =>
       problem.file === input ? { ...problem, file: '(standard input)' } : problem,
     )
@@ -234,14 +272,14 @@ export async function readManifests(paths: readonly string[]): Promise<Recording
   }
 }
 
-async function listFiles(paths: readonly string[]): Promise<Recording> {
+async function listFiles(paths: readonly string[], digestKey: DigestKey): Promise<Recording> {
   const missing = paths.find((path) => !existsSync(path))
   if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
   const log = new MemoryLog()
   const source = new FileSource({
     ...apiBinding,
     paths,
-    digestKey: randomDigestKey(),
+    digestKey,
     builtIn: builtInObjects,
     onChange: async (events: readonly SluiceEvent[]) => void (await log.append(events)),
     onProblem: () => undefined,

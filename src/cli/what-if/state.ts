@@ -1,0 +1,70 @@
+/** Reads the present state, and the candidate that a change of manifests leads to. */
+import { regexProblem } from '../../control-plane/api-binding.ts'
+import { type ObjectKey, parseObjectKey } from '../../model/names.ts'
+import type { Fold } from '../../replay/index.ts'
+import { DigestKey, randomDigestKey, readKeyFile } from '../../watch/digest-key.ts'
+import { formatProblem, isUnreadable } from '../../watch/source-problem.ts'
+import { objectText } from '../object-names.ts'
+import { type Output, UsageError } from '../output.ts'
+import { readManifests, readState } from '../recording.ts'
+import { type Candidate, foldCandidate } from './candidate.ts'
+
+export interface StateOptions {
+  /** Manifests of the present state. */
+  readonly from?: readonly string[]
+  /** A log with the present state at its end. */
+  readonly logFile?: string
+  readonly nats?: string
+  readonly at?: string
+  /** Manifests of the candidate. */
+  readonly file: readonly string[]
+  readonly overlay?: boolean
+}
+
+export interface States extends Candidate {
+  readonly present: Fold
+}
+
+/** A key set that was never fetched is left open, since the candidate may be the first to need it. */
+const derivation = { checkRegex: regexProblem, keySetsArePending: true }
+
+/** @throws UsageError if an input is missing or unreadable */
+export async function readStates(options: StateOptions, report: Output['report']): Promise<States> {
+  const { from, logFile, nats, at, file, overlay = false } = options
+  if ([from, logFile, nats].filter((input) => input !== undefined).length !== 1) {
+    throw new UsageError('name the present state with either --from, --log-file or --nats')
+  }
+  if (from?.includes('-') && file.includes('-')) {
+    throw new UsageError('only one of --from and -f can be standard input')
+  }
+  const known = from === undefined ? knownKey(logFile, report) : randomDigestKey()
+  const digestKey = known ?? randomDigestKey()
+  const source = { file: from, logFile, nats, at, digestKey }
+  const present = await readState(source, report, { derivation })
+  const manifests = await readManifests(file, digestKey)
+  const unreadable = manifests.problems.filter(isUnreadable)
+  if (unreadable.length > 0) throw new UsageError(unreadable.map(formatProblem).join('\n'))
+  for (const problem of manifests.problems) report(formatProblem(problem))
+  const candidate = { isOverlay: overlay, hasDigests: known !== undefined, derivation }
+  const folded = foldCandidate(present, manifests, candidate)
+  if (folded.assumed.length > 0) report(assumedText(folded.assumed))
+  return { present, ...folded }
+}
+
+function assumedText(keys: readonly ObjectKey[]): string {
+  const objects = keys.map((key) => objectText(parseObjectKey(key))).join(', ')
+  return `The key of the log's secret digests was not found (the log file with .key, or SLUICE_DIGEST_KEY_FILE). The secret values of these objects count as unchanged: ${objects}`
+}
+
+/** The key of the digests in a log, if it is on this machine. */
+function knownKey(logFile: string | undefined, report: Output['report']): DigestKey | undefined {
+  const path = process.env.SLUICE_DIGEST_KEY_FILE || (logFile && `${logFile}.key`)
+  if (path === undefined || path === '') return undefined
+  try {
+    const key = readKeyFile(path)
+    return key && new DigestKey(key)
+  } catch (error) {
+    report(`${path}: ${error instanceof Error ? error.message : String(error)}`)
+    return undefined
+  }
+}

@@ -1,0 +1,63 @@
+/** `sluice what-if` shows what a change of manifests would change, before it is applied. */
+import { type Answer, exitCode, type Output, UsageError } from '../output.ts'
+import { controlPlaneChanges } from './control-plane.ts'
+import { type ChangeKind, changeKinds, RequestTally } from './groups.ts'
+import { reportMarkdown, reportText, type WhatIfReport } from './report.ts'
+import { readStates, type StateOptions } from './state.ts'
+
+export interface WhatIfOptions extends StateOptions {
+  /** Folder with decision records. */
+  readonly requests?: string
+  readonly output: 'text' | 'json' | 'markdown'
+  /** Kinds of changes that make the exit code 1, separated by commas; every change if omitted. */
+  readonly failOn?: string
+}
+
+/** Exit code if nothing changes except that the effect on some requests is not known. */
+const onlyUndecided = 3
+
+/** @throws UsageError */
+function readKinds(list: string | undefined): ReadonlySet<ChangeKind> | undefined {
+  if (list === undefined) return undefined
+  return new Set(
+    list.split(',').map((name) => {
+      const kind = changeKinds.find((known) => known === name.trim())
+      if (kind !== undefined) return kind
+      throw new UsageError(`--fail-on ${name.trim()} is not one of ${changeKinds.join(', ')}`)
+    }),
+  )
+}
+
+function kindsOf({ conditions, refused, resources, requests }: WhatIfReport): Set<ChangeKind> {
+  const kinds = new Set<ChangeKind>(requests.groups.flatMap((group) => group.kinds))
+  if (conditions.length + refused.length > 0) kinds.add('condition')
+  if (Object.values(resources).some(({ length }) => length > 0)) kinds.add('resource')
+  if (requests.undecided > 0) kinds.add('undecided')
+  return kinds
+}
+
+function codeOf(report: WhatIfReport, failOn: ReadonlySet<ChangeKind> | undefined): number {
+  const kinds = kindsOf(report)
+  if (failOn !== undefined) {
+    return failOn.isDisjointFrom(kinds) ? exitCode.success : exitCode.negative
+  }
+  const isUndecided = kinds.delete('undecided')
+  if (kinds.size > 0) return exitCode.negative
+  return isUndecided ? onlyUndecided : exitCode.success
+}
+
+export async function whatIf(
+  { requests: folder, output, failOn, ...options }: WhatIfOptions,
+  report: Output['report'],
+): Promise<Answer> {
+  const kinds = readKinds(failOn)
+  const states = await readStates(options, report)
+  const requests = new RequestTally().result()
+  const changes = { ...controlPlaneChanges(states), requests, hasRequests: folder !== undefined }
+  const { hasRequests: _, ...json } = changes
+  return {
+    text: () => (output === 'markdown' ? reportMarkdown(changes) : reportText(changes)),
+    json,
+    exitCode: codeOf(changes, kinds),
+  }
+}
