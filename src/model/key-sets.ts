@@ -23,7 +23,7 @@ export function keySetInput(uri: string): string {
   return `key-set:${uri}`
 }
 
-/** An input that is true if nothing fetches key sets, such as when manifests are only validated. */
+/** An input that is true if nothing fetches the key sets that are missing, such as when manifests are validated. */
 export const keySetsPendingInput = 'key-sets-pending'
 
 export interface FetchedKeys {

@@ -128,8 +128,11 @@ function referToKeySet(
   if (typeof found === 'string') return found
   const uri = uriOf(target, found.address, path)
   read.requestKeySet({ uri, target, ...found, path, cacheMs })
-  if (read.input(keySetsPendingInput)) return { uri, keySet: undefined, isPending: true }
-  return { uri, keySet: read.input<FetchedKeys>(keySetInput(uri))?.keySet }
+  const keySet = read.input<FetchedKeys>(keySetInput(uri))?.keySet
+  if (keySet === undefined && read.input(keySetsPendingInput)) {
+    return { uri, keySet, isPending: true }
+  }
+  return { uri, keySet }
 }
 
 /** The URI includes the backend: backends with the same address may trust different authorities. */
