@@ -16,6 +16,7 @@ import type { SluiceEvent } from '../../events/index.ts'
 import { apiBinding, builtInObjects, regexProblem } from '../control-plane/api-binding.ts'
 import { isExport, readExport } from '../log/export.ts'
 import { type EventLog, MemoryLog, type Recorded, readEmbeddedLog } from '../log/index.ts'
+import { secretResource, type VersionedResource } from '../model/resources.ts'
 import { type DerivationOptions, type Fold, replay } from '../replay/index.ts'
 import { type DigestKey, randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/files.ts'
@@ -47,6 +48,8 @@ export interface Recording {
   readonly gaps: readonly Gap[]
   /** Options for folding the events. */
   readonly derivation: DerivationOptions
+  /** Values of the Secrets of manifests. A log has none. */
+  readonly secrets: readonly VersionedResource[]
 }
 
 /** A range of positions of missing events; both ends are included. */
@@ -193,7 +196,7 @@ async function openInput(options: RecordingOptions, upTo: number): Promise<OpenR
 }
 
 /** A log has no problems of manifests, and it records fetched key sets, so that none of them is pending. */
-const logDefaults = { problems: [], derivation: { checkRegex: regexProblem } }
+const logDefaults = { problems: [], secrets: [], derivation: { checkRegex: regexProblem } }
 
 async function openLog(log: EventLog, upTo: number): Promise<OpenRecording> {
   const close = () => log.close()
@@ -276,10 +279,12 @@ async function listFiles(paths: readonly string[], digestKey: DigestKey): Promis
   const missing = paths.find((path) => !existsSync(path))
   if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
   const log = new MemoryLog()
+  const secrets: VersionedResource[] = []
   const source = new FileSource({
     ...apiBinding,
     paths,
     digestKey,
+    keepSecret: (digest, value) => secrets.push(secretResource(digest, Uint8Array.from(value))),
     builtIn: builtInObjects,
     onChange: async (events: readonly SluiceEvent[]) => void (await log.append(events)),
     onProblem: () => undefined,
@@ -290,5 +295,5 @@ async function listFiles(paths: readonly string[], digestKey: DigestKey): Promis
   const events = await Array.fromAsync(log.read())
   await log.close()
   const derivation = { checkRegex: regexProblem, keySetsArePending: true }
-  return { events, problems, gaps: [], extent: extentOf(1), derivation }
+  return { events, problems, gaps: [], extent: extentOf(1), derivation, secrets }
 }

@@ -13,9 +13,9 @@ import { SetMap } from '../base/set-map.ts'
 import {
   type DesiredDelta,
   type ResourceKey,
-  type SecretResource,
   secretKey,
   secretRefsOf,
+  secretResource,
   type VersionedResource,
 } from '../model/resources.ts'
 
@@ -125,12 +125,8 @@ export class SecretStore {
       const value = this.#values.get(digest)
       if (!isWanted || value === undefined || this.#published.has(digest)) continue
       this.#published.add(digest)
-      upserted.push({ version: digest, resource: secretResource(digest, value) })
+      upserted.push(secretResource(digest, value))
     }
     return { upserted, removed }
   }
-}
-
-function secretResource(digest: string, value: Uint8Array): SecretResource {
-  return { type: 'secret', key: secretKey(digest), digest, value }
 }

@@ -339,3 +339,8 @@ export function secretRefsOf(resource: Resource): readonly SecretRef[] {
 export function secretKey(digest: string): ResourceKey {
   return `secret/${digest}`
 }
+
+/** Makes the resource of a secret value. */
+export function secretResource(digest: string, value: Uint8Array): VersionedResource {
+  return { version: digest, resource: { type: 'secret', key: secretKey(digest), digest, value } }
+}

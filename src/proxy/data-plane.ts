@@ -18,7 +18,7 @@ import { CalloutOpener } from './callouts/opener.ts'
 import type { HeaderReferences } from './config/header-references.ts'
 import type { PortUse } from './config/listener-tables.ts'
 import type { ListenerPlacement } from './config/placement.ts'
-import { loadPolicyAppliers } from './config/policies.ts'
+import { loadPolicyAppliers, type PolicyAppliers } from './config/policies.ts'
 import { nameTarget } from './config/rules.ts'
 import { type ApplyResult, ConfigStore } from './config/store.ts'
 import type { DecisionRecorder } from './decisions/recorder.ts'
@@ -76,12 +76,16 @@ interface DataPlaneParts {
   readonly head: HeadRecord
   readonly telemetry: Telemetry
   /** Rate-limit buckets; this thread's own if omitted. */
-  readonly buckets?: RateBuckets
+  readonly buckets?: Pick<RateBuckets, 'bucket'>
   readonly settings: DataPlaneSettings
   /** Makes the recorder of decisions; if omitted, nothing is recorded. */
   readonly recorder?: (headers: HeaderReferences) => DecisionRecorder
   /** Runs each step of a policy; if omitted, by calling it. */
   readonly runStep?: GatewayRuntime['runStep']
+  /** Makes calls of policies; over the engine if omitted. */
+  readonly callouts?: Callouts
+  /** Changes how policies are bound. */
+  readonly wrapAppliers?: (appliers: PolicyAppliers) => PolicyAppliers
 }
 
 const runStep: GatewayRuntime['runStep'] = (step, exchange) => step.onRequest?.(exchange) ?? next
@@ -93,7 +97,7 @@ export async function createDataPlane(parts: DataPlaneParts) {
   const { destinations, clusterDomain, random } = parts.settings
   const { trustedProxies = [], ambiguousPaths = 'keep' } = parts.settings
   const opener = new CalloutOpener(() => runtime, parts.telemetry)
-  const callouts = calloutsOver(opener)
+  const callouts = parts.callouts ?? calloutsOver(opener)
   const kinds = new BackendKinds()
   const config = await openConfig(parts, kinds, callouts)
   let engine: RequestMaker | undefined
@@ -136,6 +140,9 @@ export async function createDataPlane(parts: DataPlaneParts) {
     },
     /** Finds the TLS settings for a handshake; undefined if the handshake must fail. */
     chooseTls: (port: number, serverName: string | undefined) => config.chooseTls(port, serverName),
+    /** Finds the listener for a server name on a port with TLS. */
+    tlsListener: (port: number, serverName: string) =>
+      config.streamListener(port, 'tls', serverName),
     /** Returns the settings of client connections on a port, from policies. */
     portSettings: (port: number, use: PortUse) => portChangeOf(config.clientSettings(port, use)),
     handler: new PhaseRunner(runtime, parts.telemetry, exporters, parts.recorder?.(config.headers)),
@@ -155,14 +162,16 @@ export async function createDataPlane(parts: DataPlaneParts) {
 
 /** Creates the store of the configuration, which binds policies to what they use. */
 async function openConfig(
-  { core, settings, buckets = new RateBuckets(undefined) }: DataPlaneParts,
+  { core, settings, wrapAppliers, buckets = new RateBuckets(undefined) }: DataPlaneParts,
   backends: BackendKinds,
   callouts: Callouts,
 ): Promise<ConfigStore> {
   const bucket = (name: string, spec: RateLimitSpec) => buckets.bucket(name, spec)
   const { locality, tickets = new TicketKeyring() } = settings
   const options = { locality, tickets, backends }
-  return new ConfigStore(core, await loadPolicyAppliers(), { callouts, bucket }, options)
+  const loaded = await loadPolicyAppliers()
+  const appliers = wrapAppliers?.(loaded) ?? loaded
+  return new ConfigStore(core, appliers, { callouts, bucket }, options)
 }
 
 function hostResolver({ settings, telemetry }: DataPlaneParts): HostResolver {

@@ -13,9 +13,14 @@ export const rateTableKeys = 16_384
 
 export class RateBuckets {
   readonly #limiter: RateLimiter
+  readonly #clock: () => number
 
-  /** Without shared memory, this thread has its own buckets. */
-  constructor(memory: WebAssembly.Memory | undefined) {
+  /**
+   * Without shared memory, this thread has its own buckets. `clock` returns milliseconds, and must be the same
+   * for all threads that share the memory.
+   */
+  constructor(memory: WebAssembly.Memory | undefined, clock = rateClock) {
+    this.#clock = clock
     this.#limiter = createRateLimiter(
       memory === undefined ? { keys: rateTableKeys } : { shared: memory },
     )
@@ -33,6 +38,7 @@ export class RateBuckets {
     return new NamedBucket(
       this.#limiter.limit(digest.readInt32LE(16), spec),
       digest.subarray(0, 16),
+      this.#clock,
     )
   }
 }
@@ -40,10 +46,12 @@ export class RateBuckets {
 class NamedBucket implements RateBucket {
   readonly #buckets: CoreBuckets
   readonly #key: Uint8Array
+  readonly #clock: () => number
 
-  constructor(buckets: CoreBuckets, key: Uint8Array) {
+  constructor(buckets: CoreBuckets, key: Uint8Array, clock: () => number) {
     this.#buckets = buckets
     this.#key = key
+    this.#clock = clock
   }
 
   get capacity(): number {
@@ -51,15 +59,15 @@ class NamedBucket implements RateBucket {
   }
 
   take(amount: number): boolean {
-    return this.#buckets.take(amount, rateClock(), this.#key)
+    return this.#buckets.take(amount, this.#clock(), this.#key)
   }
 
   hasSome(): boolean {
-    return this.#buckets.peek(1, rateClock(), this.#key)
+    return this.#buckets.peek(1, this.#clock(), this.#key)
   }
 
   charge(amount: number): void {
-    this.#buckets.charge(amount, rateClock(), this.#key)
+    this.#buckets.charge(amount, this.#clock(), this.#key)
   }
 
   get waitMs(): number {

@@ -1,0 +1,3 @@
+/** Simulates what a proxy decides about requests, without a socket. */
+export { Simulator, type SimulatorOptions } from './simulator.ts'
+export { requestOf, type SimulatedRequest, type Simulation } from './types.ts'

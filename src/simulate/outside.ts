@@ -1,0 +1,71 @@
+/** What a data plane of a simulation gets in place of the network. All calls fail as unknown. */
+import { GatewayError } from '../errors/index.ts'
+import type { Callouts, GrpcStream } from '../exchange/exchange.ts'
+import type { RequestMaker } from '../proxy/request/runtime.ts'
+import type { Telemetry } from '../proxy/telemetry/types.ts'
+import type { Lookup } from '../proxy/upstream/lookup.ts'
+
+/** Marks the input of a call as unknown, in the exchange that is simulated now. */
+type Mark = (reason: string) => void
+
+const unreachable = () => new GatewayError('connect_failed', 'a simulation makes no calls')
+
+const noStream: GrpcStream = {
+  send: () => true,
+  expect: () => undefined,
+  pause: () => undefined,
+  resume: () => undefined,
+  close: () => undefined,
+}
+
+/** Makes callouts that fail. */
+export function outsideCallouts(mark: Mark): Callouts {
+  const refuse = () => {
+    mark('it calls another service')
+    return Promise.reject(unreachable())
+  }
+  return {
+    http: refuse,
+    grpc: refuse,
+    stream({ listener }) {
+      mark('it calls another service')
+      queueMicrotask(() => listener.onEnd(unreachable()))
+      return noStream
+    },
+  }
+}
+
+/** Makes an engine whose requests fail. */
+export function outsideEngine(mark: Mark): RequestMaker {
+  return {
+    call(_request, listener) {
+      mark('it calls a server')
+      queueMicrotask(() => listener.onFailure(unreachable()))
+      const nothing = () => undefined
+      return {
+        pause: nothing,
+        resume: nothing,
+        close: nothing,
+        write: () => true,
+        end: nothing,
+        limit: nothing,
+      }
+    },
+  }
+}
+
+/** Resolves every name to an address for documentation (RFC 5737), because nothing is sent to it. */
+export const outsideLookup: Lookup = () =>
+  Promise.resolve({ addresses: ['192.0.2.1'], ttlMs: Number.MAX_SAFE_INTEGER })
+
+const ignore = () => undefined
+
+export const noTelemetry: Telemetry = {
+  onDone: ignore,
+  onEjected: ignore,
+  onSpans: ignore,
+  onCallout: ignore,
+  onLookup: ignore,
+  onStreamDone: ignore,
+  onBadHead: ignore,
+}

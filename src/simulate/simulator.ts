@@ -1,0 +1,275 @@
+/**
+ * Runs requests through the phases of the proxy, in process and without a socket:
+ *
+ *   resources ──► createDataPlane ──► requestPhases ──► forward | answer | undecided
+ *                   │ StepRunner: the verdict of each step
+ *                   │ SimulatedExchange: the request, of which parts are unknown
+ *                   └ outside.ts: calls and lookups, which fail as unknown
+ */
+import { withoutRootDot } from '../base/root-dot.ts'
+import { createIoCore } from '../core/index.ts'
+import type { TlsChoice } from '../engine/tls/tls-choice.ts'
+import type { ObjectRef } from '../model/names.ts'
+import type { ListenerResource, VersionedResource } from '../model/resources.ts'
+import { createDataPlane, type DataPlane, type DataPlaneSettings } from '../proxy/data-plane.ts'
+import { tolerantAppliers } from './appliers.ts'
+import { providerField, providerOf, reachedBackend, SimulatedBackends } from './backends.ts'
+import { type ExchangeOwner, SimulatedExchange, type Verdict } from './exchange.ts'
+import { HeaderMatches } from './header-matches.ts'
+import { SimulatedLimits } from './limits.ts'
+import { noTelemetry, outsideCallouts, outsideEngine, outsideLookup } from './outside.ts'
+import { type Assumption, type GenerationOf, StepRunner } from './step-runner.ts'
+import type { SimulatedHeader, SimulatedOutcome, SimulatedRequest, Simulation } from './types.ts'
+
+export interface SimulatorOptions {
+  /** Verdicts of steps that cannot be computed, by names such as `traffic.extAuth`. */
+  readonly assumed?: ReadonlyMap<string, Assumption>
+  /** Name of the backend to choose if a rule has several. */
+  readonly assumedBackend?: string
+  /** Key of the digests in records. */
+  readonly digestKey?: Uint8Array
+  readonly generationOf?: GenerationOf
+  /** Settings of the proxy that decide about requests. */
+  readonly settings?: Partial<
+    Pick<DataPlaneSettings, 'ambiguousPaths' | 'trustedProxies' | 'clusterDomain' | 'destinations'>
+  >
+}
+
+/** Pages of the core's memory: 64 MiB for routes and heads. */
+const memoryPages = 1_024
+
+export class Simulator {
+  readonly #world: SimulatedWorld
+  readonly #plane: DataPlane
+  readonly #listeners: readonly ListenerResource[]
+  readonly #tls = new Map<string, TlsChoice>()
+  #idle: SimulatedExchange | undefined
+  /** Settled once the simulations that wait for promises are complete. Only one runs at a time. */
+  #busy: Promise<unknown> | undefined
+
+  private constructor(
+    world: SimulatedWorld,
+    plane: DataPlane,
+    listeners: readonly ListenerResource[],
+  ) {
+    this.#world = world
+    this.#plane = plane
+    this.#listeners = listeners
+  }
+
+  static async open(
+    resources: readonly VersionedResource[],
+    options: SimulatorOptions = {},
+  ): Promise<Simulator> {
+    const core = createIoCore({ memoryPages })
+    const world = new SimulatedWorld(
+      resources,
+      options,
+      new HeaderMatches(resources, options.digestKey, core),
+    )
+    const steps = new StepRunner(options.assumed ?? new Map(), options.generationOf ?? noGeneration)
+    const mark = (reason: string) => world.current?.unknowns.mark(reason)
+    const plane = await createDataPlane({
+      core,
+      head: core.createHead({ maxFields: 1 }),
+      telemetry: noTelemetry,
+      buckets: world.limits,
+      settings: {
+        destinations: { allow: [], refuse: [], loopback: false },
+        ...options.settings,
+        random: () => world.draw(),
+        lookup: outsideLookup,
+      },
+      runStep: (step, exchange) => steps.run(step, exchange),
+      callouts: outsideCallouts(mark),
+      wrapAppliers: tolerantAppliers,
+    })
+    plane.useEngine(outsideEngine(mark))
+    plane.apply({ sequence: 1, upserted: resources.filter(isRelevant), removed: [] })
+    return new Simulator(world, plane, resources.flatMap(listenerIn))
+  }
+
+  /** Ports of listeners for a scheme, ascending. */
+  ports(scheme: 'http' | 'https'): number[] {
+    const protocol = scheme === 'https' ? 'HTTPS' : 'HTTP'
+    const found = this.#listeners.flatMap((listener) =>
+      listener.protocol === protocol ? [listener.port] : [],
+    )
+    return [...new Set(found)].sort((a, b) => a - b)
+  }
+
+  /** Returns a promise only if a step has to wait, for example for a password hash. */
+  simulate(request: SimulatedRequest): Simulation | Promise<Simulation> {
+    if (this.#busy !== undefined) return this.#busy.then(() => this.simulate(request))
+    const exchange = this.#idle ?? new SimulatedExchange(this.#world)
+    this.#idle = undefined
+    const port = request.port ?? this.#onlyPort(request)
+    if (port === undefined) return this.#withoutPort(request)
+    exchange.begin(request, port, this.#tlsOf(request, port))
+    this.#world.begin(exchange)
+    this.#plane.handler.onRequest(exchange)
+    if (exchange.outcome === undefined) return this.#wait(exchange)
+    const simulation = this.#end(exchange)
+    // Promises of an undecided request may still hold the exchange.
+    if (exchange.outcome.verdict !== 'undecided') this.#idle = exchange
+    return simulation
+  }
+
+  close(): void {
+    this.#plane.stop()
+  }
+
+  #wait(exchange: SimulatedExchange): Promise<Simulation> {
+    const done = new Promise<Simulation>((resolve) => {
+      exchange.onOutcome = () => queueMicrotask(() => resolve(this.#end(exchange)))
+    })
+    this.#busy = done.finally(() => {
+      this.#busy = undefined
+    })
+    return done
+  }
+
+  #end(exchange: SimulatedExchange): Simulation {
+    const { input, outcome, steps, backendProblem } = exchange
+    const verdict = outcome ?? { verdict: 'undecided', reason: 'it did not end' }
+    const settled = { ...verdict, ...placeOf(exchange), ...resultOf(exchange, verdict) }
+    this.#plane.handler.onDone(exchange)
+    this.#world.end()
+    const undecided =
+      verdict.verdict === 'undecided'
+        ? [verdict.reason ?? '']
+        : backendProblem !== undefined && verdict.verdict === 'forward'
+          ? [backendProblem]
+          : []
+    return { request: summaryOf(input, exchange.port), steps, outcome: settled, undecided }
+  }
+
+  #onlyPort({ scheme }: SimulatedRequest): number | undefined {
+    const ports = this.ports(scheme)
+    return ports.length === 1 ? ports[0] : undefined
+  }
+
+  #withoutPort(request: SimulatedRequest): Simulation {
+    const count = this.ports(request.scheme).length
+    const reason = `port: ${count === 0 ? 'no' : 'more than one'} listener port takes ${request.scheme}`
+    const outcome = { verdict: 'undecided', reason } as const
+    return { request: summaryOf(request, undefined), steps: [], outcome, undecided: [reason] }
+  }
+
+  /** TLS as if the client had sent the host as the server name. */
+  #tlsOf({ scheme, host }: SimulatedRequest, port: number): TlsChoice | undefined {
+    if (scheme !== 'https') return undefined
+    const name = withoutRootDot(host.replace(/:\d*$/, '')).toLowerCase()
+    const listener = this.#plane.tlsListener(port, name)
+    const key = listener?.resource.key ?? ''
+    let choice = this.#tls.get(key)
+    if (choice === undefined) {
+      const place = listener?.place ?? { gateway: '', listener: '' }
+      choice = { listener: key, place, carries: 'http', contexts: undefined }
+      this.#tls.set(key, choice)
+    }
+    return choice
+  }
+}
+
+const noGeneration = () => undefined
+
+/** Policies that only observe requests would read unknown inputs, and send spans. */
+function isRelevant({ resource }: VersionedResource): boolean {
+  if (resource.type !== 'policy' || resource.section !== 'frontend') return true
+  return resource.field !== 'accessLog' && resource.field !== 'tracing'
+}
+
+const listenerIn = ({ resource }: VersionedResource): ListenerResource[] =>
+  resource.type === 'listener' ? [resource] : []
+
+/** What surrounds the request that is simulated now. */
+class SimulatedWorld implements ExchangeOwner {
+  readonly limits = new SimulatedLimits()
+  current: SimulatedExchange | undefined
+  readonly #matches: HeaderMatches
+  readonly #backends: SimulatedBackends
+
+  constructor(
+    resources: readonly VersionedResource[],
+    { assumedBackend }: SimulatorOptions,
+    matches: HeaderMatches,
+  ) {
+    this.#matches = matches
+    this.#backends = new SimulatedBackends(resources, assumedBackend)
+  }
+
+  begin(exchange: SimulatedExchange): void {
+    this.current = exchange
+    this.limits.begin(exchange.input)
+  }
+
+  end(): void {
+    this.current = undefined
+  }
+
+  draw(): number {
+    return this.current === undefined ? 0 : this.#backends.draw(this.current)
+  }
+
+  onPlace(exchange: SimulatedExchange): Verdict | undefined {
+    const problem = this.#matches.problemOf(exchange)
+    return problem === undefined ? undefined : { verdict: 'undecided', reason: `route: ${problem}` }
+  }
+
+  onBackend(exchange: SimulatedExchange): Verdict | undefined {
+    return this.#backends.decide(exchange)
+  }
+
+  findValue(header: SimulatedHeader): string | undefined {
+    return this.#matches.findValue(header)
+  }
+}
+
+function summaryOf(request: SimulatedRequest, port: number | undefined): Simulation['request'] {
+  const { method, host, path, query, scheme, recorded } = request
+  return {
+    ...(recorded !== undefined && { id: recorded.id }),
+    method,
+    host,
+    path,
+    ...(query !== undefined && { query }),
+    scheme,
+    ...(port !== undefined && { port }),
+  }
+}
+
+/** The objects that the request has matched. */
+function placeOf({ context, backendProblem }: SimulatedExchange): Partial<SimulatedOutcome> {
+  const place = context?.placement?.place ?? context?.listener?.place
+  if (context === undefined || place === undefined) return {}
+  const { gateway, listener } = place
+  const rule = context.placement?.rule.resource
+  const backend = backendProblem === undefined ? context.backend?.label : undefined
+  return {
+    gateway,
+    listener,
+    ...(rule !== undefined && { route: objectText(rule.route), rule: rule.ruleIndex }),
+    ...(backend !== undefined && { backend }),
+  }
+}
+
+const objectText = ({ kind, namespace, name }: ObjectRef) => `${kind} ${namespace}/${name}`
+
+/** The upstream's part of the outcome, which is known only from a record of the same backend. */
+function resultOf(
+  { context, input: { recorded } }: SimulatedExchange,
+  { verdict }: Verdict,
+): Partial<SimulatedOutcome> {
+  if (verdict !== 'forward' || context === undefined) return {}
+  const computed = providerOf(context)
+  const isSame = recorded !== undefined && recorded.route.backend === context.backend?.label
+  if (!isSame || !reachedBackend(recorded)) {
+    return computed === undefined ? {} : { provider: computed }
+  }
+  const provider = computed ?? recorded.details[providerField]
+  return {
+    status: recorded.response.status,
+    ...(provider !== undefined && { provider: String(provider) }),
+  }
+}
