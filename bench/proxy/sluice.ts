@@ -23,6 +23,8 @@ interface SluiceOptions {
   readonly workers?: number
   /** More objects for the manifests. */
   readonly objects?: readonly Readonly<Record<string, unknown>>[]
+  /** Which decisions are recorded; none if omitted. */
+  readonly record?: string
   /** Certificate of an HTTPS listener. If omitted, the listener is plaintext. */
   readonly certificate?: Certificate
 }
@@ -34,10 +36,10 @@ export async function startSluice(
   folder: string,
   upstream: number,
   others: number,
-  { policies, workers = 1, certificate, objects: more = [] }: SluiceOptions = {},
+  { policies, workers = 1, certificate, record = 'off', objects: more = [] }: SluiceOptions = {},
 ): Promise<MeasuredProxy> {
   const name = workers === 1 ? 'sluice' : `sluice with ${workers} workers`
-  const manifests = join(folder, `manifests-${others}-${workers}`)
+  const manifests = join(folder, `manifests-${others}-${workers}-${record}`)
   const port = await freePort()
   mkdirSync(manifests)
   const match = {
@@ -79,6 +81,10 @@ export async function startSluice(
     '--ephemeral',
     '--workers',
     `${workers}`,
+    '--record',
+    record,
+    '--record-dir',
+    join(manifests, 'decisions'),
     ...own,
     ...probe,
   ]

@@ -16,6 +16,8 @@ const lengthDelimited = 2
 
 export class BlockWriter {
   readonly bytes: Buffer
+  /** Incremented by `clear`. Numbers of shared texts are valid for one generation of one block. */
+  generation = 0
   readonly #start: number
   #used: number
   readonly #texts = new Map<string, number>()
@@ -44,6 +46,7 @@ export class BlockWriter {
   /** Forgets everything, for the next block. */
   clear(): void {
     this.#used = this.#start
+    this.generation++
     this.#texts.clear()
     this.#plans.clear()
   }

@@ -89,7 +89,7 @@ class BlockReader {
   }
 
   #request(decision: Decision): RecordedDecision['request'] {
-    const { method, host, source, sourcePort, port, httpVersion, isTls } = decision
+    const { method, host, source, port, httpVersion, isTls } = decision
     const [path = '', query] = splitOnce(decision.path, '?')
     return {
       method: this.#text(method) ?? '',
@@ -99,7 +99,7 @@ class BlockReader {
       protocol: httpVersion === 20 ? 'HTTP/2' : httpVersion === 10 ? 'HTTP/1.0' : 'HTTP/1.1',
       scheme: isTls ? 'https' : 'http',
       port,
-      source: source.includes(':') ? `[${source}]:${sourcePort}` : `${source}:${sourcePort}`,
+      source,
       headers: this.#headers(decision),
       digestKey: this.#block.digestKey,
     }

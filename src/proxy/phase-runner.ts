@@ -18,7 +18,7 @@ import {
   toGatewayError,
   verdictResponse,
 } from './request/error-response.ts'
-import { contextOf, nameRetry, RequestContext } from './request/request-context.ts'
+import { contextOf, idHeader, nameRetry, RequestContext } from './request/request-context.ts'
 import {
   changeResponse,
   changesResponse,
@@ -103,8 +103,8 @@ export class PhaseRunner implements RequestHandler {
     const { exchange } = context
     const { response } = exchange
     if (context.namer !== undefined && response !== undefined) {
-      const field = context.namer.idFor(context, response.status)
-      if (field !== undefined) response.headers.set(...field)
+      const id = context.namer.idFor(context, response.status)
+      if (id !== undefined) response.headers.set(idHeader, id)
     }
     if (context.observers.keepsResponse) recordResponse(context)
     if (!changesResponse(context)) {
@@ -279,8 +279,9 @@ export class PhaseRunner implements RequestHandler {
 
   /** Adds the id of the request to a response that is recorded. */
   #withId(context: RequestContext, response: LocalResponse): LocalResponse {
-    const field = context.namer?.idFor(context, response.status)
-    return field === undefined ? response : { ...response, headers: [...response.headers, field] }
+    const id = context.namer?.idFor(context, response.status)
+    if (id === undefined) return response
+    return { ...response, headers: [...response.headers, [idHeader, id]] }
   }
 
   /** Waits for response steps, then calls `then`. */

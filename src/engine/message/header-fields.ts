@@ -23,23 +23,25 @@ const engineFields = new Set([
   'upgrade',
 ])
 
-/** The last valid name and its valid value. */
-let lastName = ''
-let lastValue = ''
-/** The last name that was neither Host nor one of the engine's fields. */
-let lastOrdinaryName = ''
+/**
+ * Valid names that are neither Host nor one of the engine's fields, with their last valid value.
+ * Configuration sets most fields, and the same ones on every message.
+ */
+const ordinaryFields = new Map<string, string>()
+const maxOrdinaryFields = 256
 
 /**
  * Checks that a field can be sent as one line (RFC 9110 5.1, 5.5).
  * @throws GatewayError filter_failed
  */
 export function checkField(name: string, value: string): void {
-  // Configuration sets most fields, and the same ones on every message.
-  if (name === lastName && value === lastValue) return
-  if (!tokenPattern.test(name)) throw new GatewayError('filter_failed', 'bad header name')
+  const last = ordinaryFields.get(name)
+  if (last === value) return
+  if (last === undefined && !tokenPattern.test(name)) {
+    throw new GatewayError('filter_failed', 'bad header name')
+  }
   if (!valuePattern.test(value)) throw new GatewayError('filter_failed', `bad value of ${name}`)
-  lastName = name
-  lastValue = value
+  if (last !== undefined) ordinaryFields.set(name, value)
 }
 
 /** Converts only ASCII letters to lower case, because field names are compared like that (RFC 9110). */
@@ -231,14 +233,14 @@ export class FieldList implements HeaderFields {
 
   /** Handles fields that are not in this list: Host, and those that the engine writes itself. */
   #isTaken(name: string, value: string): boolean {
-    if (name === lastOrdinaryName) return false
+    if (ordinaryFields.has(name)) return false
     const lower = name.toLowerCase()
     if (this.#host !== undefined && lower === 'host') {
       this.#host.authority = value
       return true
     }
     if (engineFields.has(lower)) return true
-    if (lower !== 'host') lastOrdinaryName = name
+    if (lower !== 'host' && ordinaryFields.size < maxOrdinaryFields) ordinaryFields.set(name, value)
     return false
   }
 

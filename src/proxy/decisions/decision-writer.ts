@@ -13,6 +13,7 @@ import {
 import { notesOf } from '../../exchange/notes.ts'
 import type { CompiledRule } from '../config/rules.ts'
 import type { RequestContext } from '../request/request-context.ts'
+import { addressText } from '../telemetry/access-fields.ts'
 import type { AccessRecord } from '../telemetry/types.ts'
 import { planNumber } from './plans.ts'
 import type { ReceivedHeaders } from './received-headers.ts'
@@ -39,7 +40,8 @@ export class DecisionWriter {
   #afterRouting = 0
   #answers = 0
   #ofBackend = 0
-  /** Pairs of numbers of texts: step and note text, endpoint and failure. */
+  #hasFindings = false
+  /** Numbers of texts: steps of the notes, and pairs of endpoint and failure. */
   readonly #noteSteps: number[] = []
   readonly #attempts: number[] = []
   readonly #detailNames: number[] = []
@@ -70,7 +72,7 @@ export class DecisionWriter {
     this.#writePlace(block, context)
     this.#writeSteps(block, context)
     this.#writeOutcome(block, context, access)
-    this.#writeFindings(block, context)
+    if (this.#hasFindings) this.#writeFindings(block, context)
     block.end(at)
   }
 
@@ -112,15 +114,19 @@ export class DecisionWriter {
   }
 
   #prepareFindings(block: BlockWriter, context: RequestContext, { record }: AccessRecord): void {
+    const notes = notesOf(context.exchange)
+    const { failedAttempts } = context
+    this.#hasFindings = notes !== undefined || failedAttempts !== undefined || record !== undefined
+    if (!this.#hasFindings) return
     const { texts } = blockFields
     this.#noteSteps.length = 0
     this.#attempts.length = 0
     this.#detailNames.length = 0
     this.#detailValues.length = 0
-    for (const { step } of notesOf(context.exchange) ?? []) {
+    for (const { step } of notes ?? []) {
       this.#noteSteps.push(block.shared(texts, step))
     }
-    for (const { endpoint, failure } of context.failedAttempts ?? []) {
+    for (const { endpoint, failure } of failedAttempts ?? []) {
       this.#attempts.push(block.shared(texts, endpoint), block.shared(texts, failure))
     }
     record?.eachField((name, value) => {
@@ -134,9 +140,7 @@ export class DecisionWriter {
   #writeRequest(block: BlockWriter, { exchange }: RequestContext): void {
     block.uint(decisionFields.method, this.#method)
     block.uint(decisionFields.host, this.#host)
-    const { address, port } = exchange.source
-    block.text(decisionFields.source, address)
-    block.uint(decisionFields.sourcePort, port)
+    block.text(decisionFields.source, addressText(exchange.source))
     block.uint(decisionFields.port, exchange.port)
     block.uint(decisionFields.httpVersion, versions[exchange.request.version] ?? 11)
     block.flag(decisionFields.isTls, exchange.tls !== undefined)

@@ -15,6 +15,10 @@ interface KnownName {
   /** The second half of the digest; the first one is the key in the Map. */
   readonly half: number
   readonly part: Part
+  /** Number of the text in a generation of a block. */
+  number: number
+  block: BlockWriter | undefined
+  generation: number
 }
 
 /** Maximum number of names to remember, because clients choose them. */
@@ -51,7 +55,12 @@ export class ReceivedHeaders {
     for (let at = 0; at < this.#digests.count; at++) {
       const name = this.#nameOf(fields, at)
       this.#known[at] = name
-      this.#numbers[at] = block.shared(blockFields.texts, name.text)
+      if (name.block !== block || name.generation !== block.generation) {
+        name.number = block.shared(blockFields.texts, name.text)
+        name.block = block
+        name.generation = block.generation
+      }
+      this.#numbers[at] = name.number
     }
   }
 
@@ -62,7 +71,7 @@ export class ReceivedHeaders {
     if (known?.half === half) return known
     const text = spanText(fields, at * stride).toLowerCase()
     const part = this.#partOf(text)
-    const name = { text, half, part }
+    const name = { text, half, part, number: 0, block: undefined, generation: 0 }
     this.#names.set(key, name)
     return name
   }

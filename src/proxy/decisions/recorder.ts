@@ -5,7 +5,7 @@
 import { redacted } from '../../base/credential-names.ts'
 import { changeQuery } from '../../base/query-string.ts'
 import type { DecisionLog } from '../../decisions/decision-log.ts'
-import type { RequestContext, RequestNamer } from '../request/request-context.ts'
+import { idHeader, type RequestContext, type RequestNamer } from '../request/request-context.ts'
 import type { AccessRecord } from '../telemetry/types.ts'
 import { DecisionWriter } from './decision-writer.ts'
 import type { ReceivedHeaders } from './received-headers.ts'
@@ -22,9 +22,10 @@ interface RecorderOptions {
   readonly idPrefix: string
 }
 
+/** Wall-clock time at which the clock of `startedAt` began. */
+const { timeOrigin } = performance
 /** Ids of clients that are kept. */
 const validId = /^[\w.~+/=:@-]{1,128}$/
-const idHeader = 'x-request-id'
 
 export class DecisionRecorder implements RequestNamer {
   /** Number of records that were written. */
@@ -39,11 +40,11 @@ export class DecisionRecorder implements RequestNamer {
     this.#writer = new DecisionWriter(options.headers)
   }
 
-  idFor(context: RequestContext, status: number): readonly [name: string, id: string] | undefined {
+  idFor(context: RequestContext, status: number): string | undefined {
     const { share, random } = this.#options
     if (status < 400 && (share === 0 || (share < 1 && random() >= share))) return undefined
     context.requestId ??= this.#idOf(context)
-    return [idHeader, context.requestId]
+    return context.requestId
   }
 
   #idOf({ exchange }: RequestContext): string {
@@ -64,7 +65,7 @@ export class DecisionRecorder implements RequestNamer {
     const { log } = this.#options
     const block = log.block()
     if (block === undefined) return
-    const startedMs = performance.timeOrigin + exchange.startedAt - log.baseMs
+    const startedMs = timeOrigin + exchange.startedAt - log.baseMs
     const path = this.#withoutHidden(access.path)
     this.#writer.write(block, context, access, path, Math.round(startedMs * 1000))
     this.recorded++

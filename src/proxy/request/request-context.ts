@@ -30,9 +30,12 @@ interface FailedAttempt {
 
 /** Decides which requests are recorded, and under which id. */
 export interface RequestNamer {
-  /** Returns the header field that a response with this status carries, if the request is recorded. */
-  idFor(context: RequestContext, status: number): readonly [name: string, id: string] | undefined
+  /** Returns the id that a response with this status carries, if the request is recorded. */
+  idFor(context: RequestContext, status: number): string | undefined
 }
+
+/** The header that carries the id of a request. */
+export const idHeader = 'x-request-id'
 
 /** The state of one exchange. Each part keeps the configuration that was in force when it was set. */
 export class RequestContext {

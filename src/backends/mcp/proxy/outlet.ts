@@ -1,7 +1,7 @@
 /** Sends messages to a client: a single one as JSON, several as events. */
 import type { ResponseStream } from '../../../engine/contracts/requests.ts'
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import type { RequestContext } from '../../../proxy/request/request-context.ts'
+import { idHeader, type RequestContext } from '../../../proxy/request/request-context.ts'
 import { changeResponse, changesResponse, LocalExchange } from '../../../proxy/request/response.ts'
 import { type EventFields, eventText } from '../event-stream.ts'
 import { jsonAnswer } from './refusals.ts'
@@ -131,7 +131,7 @@ export class ExchangeOutlet {
 async function openStream(context: RequestContext): Promise<ResponseStream | undefined> {
   const { exchange } = context
   const id = context.namer?.idFor(context, 200)
-  const fields = id === undefined ? streamHeaders : [...streamHeaders, id]
+  const fields = id === undefined ? streamHeaders : [...streamHeaders, [idHeader, id] as const]
   if (!changesResponse(context)) return exchange.respondStream(200, fields)
   const response = { status: 200, headers: fields, body: undefined }
   const local = new LocalExchange(exchange, response)
