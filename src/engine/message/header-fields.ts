@@ -27,7 +27,7 @@ const engineFields = new Set([
  * Valid names that are neither Host nor one of the engine's fields, with their last valid value.
  * Configuration sets most fields, and the same ones on every message.
  */
-const ordinaryFields = new Map<string, string>()
+const ordinaryFields = new Map<string, { lastValue: string }>()
 const maxOrdinaryFields = 256
 
 /**
@@ -35,13 +35,13 @@ const maxOrdinaryFields = 256
  * @throws GatewayError filter_failed
  */
 export function checkField(name: string, value: string): void {
-  const last = ordinaryFields.get(name)
-  if (last === value) return
-  if (last === undefined && !tokenPattern.test(name)) {
+  const known = ordinaryFields.get(name)
+  if (known?.lastValue === value) return
+  if (known === undefined && !tokenPattern.test(name)) {
     throw new GatewayError('filter_failed', 'bad header name')
   }
   if (!valuePattern.test(value)) throw new GatewayError('filter_failed', `bad value of ${name}`)
-  if (last !== undefined) ordinaryFields.set(name, value)
+  if (known !== undefined) known.lastValue = value
 }
 
 /** Converts only ASCII letters to lower case, because field names are compared like that (RFC 9110). */
@@ -240,7 +240,8 @@ export class FieldList implements HeaderFields {
       return true
     }
     if (engineFields.has(lower)) return true
-    if (lower !== 'host' && ordinaryFields.size < maxOrdinaryFields) ordinaryFields.set(name, value)
+    const isOrdinary = lower !== 'host' && ordinaryFields.size < maxOrdinaryFields
+    if (isOrdinary) ordinaryFields.set(name, { lastValue: value })
     return false
   }
 

@@ -10,6 +10,7 @@ import {
   detailFields,
   noteFields,
 } from '../../decisions/fields.ts'
+import { SharedText } from '../../decisions/shared-text.ts'
 import { notesOf } from '../../exchange/notes.ts'
 import type { CompiledRule } from '../config/rules.ts'
 import type { RequestContext } from '../request/request-context.ts'
@@ -25,17 +26,17 @@ const sessionField = 'mcp.session.id'
 export class DecisionWriter {
   readonly #headers: ReceivedHeaders
   readonly #routes = new WeakMap<CompiledRule, string>()
-  #method = 0
-  #host = 0
-  #gateway = 0
-  #listener = 0
-  #route = 0
-  #ruleName = 0
-  #backend = 0
-  #endpoint = 0
-  #reason = 0
-  #error = 0
-  #ending = 0
+  readonly #method = new SharedText()
+  readonly #host = new SharedText()
+  readonly #gateway = new SharedText()
+  readonly #listener = new SharedText()
+  readonly #route = new SharedText()
+  readonly #ruleName = new SharedText()
+  readonly #backend = new SharedText()
+  readonly #endpoint = new SharedText()
+  readonly #reason = new SharedText()
+  readonly #error = new SharedText()
+  readonly #ending = new SharedText()
   #beforeRouting = 0
   #afterRouting = 0
   #answers = 0
@@ -81,15 +82,14 @@ export class DecisionWriter {
     { placement, listener }: RequestContext,
     access: AccessRecord,
   ): void {
-    const { texts } = blockFields
-    this.#method = block.shared(texts, access.method)
-    this.#host = block.shared(texts, access.host)
-    this.#gateway = block.shared(texts, access.gateway)
-    this.#listener = block.shared(texts, listener?.place.listener)
-    this.#route = placement === undefined ? 0 : block.shared(texts, this.#routeOf(placement.rule))
-    this.#ruleName = block.shared(texts, access.rule)
-    this.#backend = block.shared(texts, access.backend)
-    this.#endpoint = block.shared(texts, access.endpoint)
+    this.#method.set(block, access.method)
+    this.#host.set(block, access.host)
+    this.#gateway.set(block, access.gateway)
+    this.#listener.set(block, listener?.place.listener)
+    this.#route.set(block, placement && this.#routeOf(placement.rule))
+    this.#ruleName.set(block, access.rule)
+    this.#backend.set(block, access.backend)
+    this.#endpoint.set(block, access.endpoint)
   }
 
   #routeOf(rule: CompiledRule): string {
@@ -103,10 +103,9 @@ export class DecisionWriter {
   }
 
   #prepareOutcome(block: BlockWriter, context: RequestContext, access: AccessRecord): void {
-    const { texts } = blockFields
-    this.#reason = block.shared(texts, access.reason)
-    this.#error = block.shared(texts, access.error)
-    this.#ending = block.shared(texts, context.exchange.ending)
+    this.#reason.set(block, access.reason)
+    this.#error.set(block, access.error)
+    this.#ending.set(block, context.exchange.ending)
     this.#beforeRouting = planNumber(block, context.preRouting?.steps)
     this.#afterRouting = planNumber(block, context.postRouting?.steps)
     this.#answers = planNumber(block, context.postRouting?.answers)
@@ -138,8 +137,8 @@ export class DecisionWriter {
   }
 
   #writeRequest(block: BlockWriter, { exchange }: RequestContext): void {
-    block.uint(decisionFields.method, this.#method)
-    block.uint(decisionFields.host, this.#host)
+    block.uint(decisionFields.method, this.#method.number)
+    block.uint(decisionFields.host, this.#host.number)
     block.text(decisionFields.source, addressText(exchange.source))
     block.uint(decisionFields.port, exchange.port)
     block.uint(decisionFields.httpVersion, versions[exchange.request.version] ?? 11)
@@ -148,15 +147,15 @@ export class DecisionWriter {
   }
 
   #writePlace(block: BlockWriter, { placement }: RequestContext): void {
-    block.uint(decisionFields.gateway, this.#gateway)
-    block.uint(decisionFields.listener, this.#listener)
-    block.uint(decisionFields.route, this.#route)
+    block.uint(decisionFields.gateway, this.#gateway.number)
+    block.uint(decisionFields.listener, this.#listener.number)
+    block.uint(decisionFields.route, this.#route.number)
     if (placement !== undefined) {
       block.uint(decisionFields.rule, placement.rule.resource.ruleIndex + 1)
     }
-    block.uint(decisionFields.ruleName, this.#ruleName)
-    block.uint(decisionFields.backend, this.#backend)
-    block.uint(decisionFields.endpoint, this.#endpoint)
+    block.uint(decisionFields.ruleName, this.#ruleName.number)
+    block.uint(decisionFields.backend, this.#backend.number)
+    block.uint(decisionFields.endpoint, this.#endpoint.number)
   }
 
   #writeSteps(block: BlockWriter, context: RequestContext): void {
@@ -175,11 +174,11 @@ export class DecisionWriter {
     { exchange, detail }: RequestContext,
     { status, durationMs }: AccessRecord,
   ): void {
-    block.uint(decisionFields.reason, this.#reason)
-    block.uint(decisionFields.error, this.#error)
+    block.uint(decisionFields.reason, this.#reason.number)
+    block.uint(decisionFields.error, this.#error.number)
     if (detail !== undefined) block.text(decisionFields.detail, detail)
     block.uint(decisionFields.status, status)
-    block.uint(decisionFields.ending, this.#ending)
+    block.uint(decisionFields.ending, this.#ending.number)
     block.uint(decisionFields.requestBytes, exchange.requestBytes)
     block.uint(decisionFields.responseBytes, exchange.responseBytes)
     block.uint(decisionFields.durationUs, Math.round(durationMs * 1000))

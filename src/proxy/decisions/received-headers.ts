@@ -2,7 +2,8 @@
 import { isCredentialName } from '../../base/credential-names.ts'
 import type { FieldDigests } from '../../core/field-digests.ts'
 import type { BlockWriter } from '../../decisions/block-writer.ts'
-import { blockFields, decisionFields, headerFields } from '../../decisions/fields.ts'
+import { decisionFields, headerFields } from '../../decisions/fields.ts'
+import { SharedText } from '../../decisions/shared-text.ts'
 import type { ReceivedFields } from '../../engine/contracts/requests.ts'
 import type { HeaderReferences } from '../config/header-references.ts'
 
@@ -15,10 +16,7 @@ interface KnownName {
   /** The second half of the digest; the first one is the key in the Map. */
   readonly half: number
   readonly part: Part
-  /** Number of the text in a generation of a block. */
-  number: number
-  block: BlockWriter | undefined
-  generation: number
+  readonly shared: SharedText
 }
 
 /** Maximum number of names to remember, because clients choose them. */
@@ -35,7 +33,6 @@ export class ReceivedHeaders {
   readonly #names = new Map<number, KnownName>()
   /** Generation of the references for which the parts of the names are valid. */
   #generation = -1
-  readonly #numbers = new Uint32Array(maxFields)
   readonly #known: (KnownName | undefined)[] = Array.from({ length: maxFields })
 
   /** `hidden` are further names of credentials, in lower case. */
@@ -55,12 +52,7 @@ export class ReceivedHeaders {
     for (let at = 0; at < this.#digests.count; at++) {
       const name = this.#nameOf(fields, at)
       this.#known[at] = name
-      if (name.block !== block || name.generation !== block.generation) {
-        name.number = block.shared(blockFields.texts, name.text)
-        name.block = block
-        name.generation = block.generation
-      }
-      this.#numbers[at] = name.number
+      name.shared.set(block, name.text)
     }
   }
 
@@ -71,7 +63,7 @@ export class ReceivedHeaders {
     if (known?.half === half) return known
     const text = spanText(fields, at * stride).toLowerCase()
     const part = this.#partOf(text)
-    const name = { text, half, part, number: 0, block: undefined, generation: 0 }
+    const name = { text, half, part, shared: new SharedText() }
     this.#names.set(key, name)
     return name
   }
@@ -86,7 +78,7 @@ export class ReceivedHeaders {
     const { count } = this.#digests
     if (count === 0) return
     const names = block.begin(decisionFields.headerNames)
-    for (let at = 0; at < count; at++) block.packed(this.#numbers[at] ?? 0)
+    for (let at = 0; at < count; at++) block.packed(this.#known[at]?.shared.number ?? 0)
     block.end(names)
     const digests = block.begin(decisionFields.headerDigests)
     for (let at = 0; at < count; at++) this.#writeDigest(block, at)

@@ -51,7 +51,7 @@ export class DecisionRecorder implements RequestNamer {
     const sent = exchange.request.headers.get(idHeader)
     if (sent !== undefined && validId.test(sent)) return sent
     this.#made++
-    return `${this.#options.idPrefix}-${this.#made.toString(36)}`
+    return `${this.#options.idPrefix}-${this.#made}`
   }
 
   /** Records a request that is over, if it was chosen or has failed. */

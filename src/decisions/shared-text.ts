@@ -1,0 +1,22 @@
+import type { BlockWriter } from './block-writer.ts'
+import { blockFields } from './fields.ts'
+
+/**
+ * The number of a text that decisions share. It remembers the last text, because a comparison with it is
+ * faster than a lookup, and requests that follow each other have much in common.
+ */
+export class SharedText {
+  number = 0
+  #text: string | undefined
+  #block: BlockWriter | undefined
+  #generation = 0
+
+  set(block: BlockWriter, text: string | undefined): void {
+    if (text === this.#text && block === this.#block && block.generation === this.#generation)
+      return
+    this.number = block.shared(blockFields.texts, text)
+    this.#text = text
+    this.#block = block
+    this.#generation = block.generation
+  }
+}
