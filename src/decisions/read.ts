@@ -2,7 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fromBinary } from '@bufbuild/protobuf'
-import { type Block, BlockSchema, type Decision, type Plan } from '../../proto/gen/decisions_pb.ts'
+import {
+  type Block,
+  BlockSchema,
+  type Decision,
+  type Note,
+  type Plan,
+} from '../../proto/gen/decisions_pb.ts'
 import { formatVersion } from './decision-log.ts'
 import { framesOf } from './frame.ts'
 import type { RecordedDecision, RecordedHeader, RecordedStep } from './record.ts'
@@ -130,10 +136,10 @@ class BlockReader {
 
   /** The steps that ran; the first one that did not let the request pass is the last. */
   #steps(decision: Decision): RecordedStep[] {
-    const notes = new Map<string, string[]>()
-    for (const { step, text } of decision.notes) {
-      const name = this.#text(step) ?? ''
-      notes.set(name, [...(notes.get(name) ?? []), text])
+    const notes = new Map<string, Note[]>()
+    for (const note of decision.notes) {
+      const name = this.#text(note.step) ?? ''
+      notes.set(name, [...(notes.get(name) ?? []), note])
     }
     const places = [
       [decision.beforeRouting, decision.beforeRoutingPassed],
@@ -141,15 +147,25 @@ class BlockReader {
       [decision.answers, decision.answersPassed],
       [decision.ofBackend, decision.ofBackendPassed],
     ] as const
-    return places.flatMap(([plan, passed]) =>
+    const inPhases: RecordedStep[] = places.flatMap(([plan, passed]) =>
       (this.#plans[plan - 1] ?? []).slice(0, passed + 1).map(({ step, from, config }, at) => ({
         step,
         from,
         config,
         verdict: at < passed ? ('pass' as const) : ('answer' as const),
-        notes: notes.get(step) ?? [],
+        notes: notes.get(step)?.map(({ text }) => text) ?? [],
       })),
     )
+    for (const { step } of inPhases) notes.delete(step)
+    return [...inPhases, ...Array.from(notes, ([step, found]) => this.#partOfBackend(step, found))]
+  }
+
+  /** A step that ran as a part of the backend, and that is known by its notes. */
+  #partOfBackend(step: string, notes: readonly Note[]): RecordedStep {
+    const plan = notes.find(({ plan }) => plan > 0)?.plan ?? 0
+    const { from, config } = this.#plans[plan - 1]?.[0] ?? { from: [], config: '' }
+    const verdict = notes.some(({ isAnswer }) => isAnswer) ? 'answer' : 'pass'
+    return { step, from, config, verdict, notes: notes.map(({ text }) => text) }
   }
 
   #response(decision: Decision): RecordedDecision['response'] {

@@ -6,16 +6,30 @@ interface DecisionNote {
   /** Name of the step, such as `traffic.authorization`. */
   readonly step: string
   readonly text: string
+  readonly source?: NoteSource | undefined
+}
+
+/** Set for a step that runs as a part of a backend, so that the phases of the request do not list it. */
+interface NoteSource {
+  /** The step, whose policies are recorded. */
+  readonly step: object | undefined
+  /** True if the step answers in place of the backend. */
+  readonly isAnswer?: boolean
 }
 
 const extension = 'decision.notes'
 /** Maximum number of notes of a request; further ones are dropped. */
 const maxNotes = 32
 
-export function addNote({ extensions }: Exchange, step: string, text: string): void {
+export function addNote(
+  { extensions }: Exchange,
+  step: string,
+  text: string,
+  source?: NoteSource,
+): void {
   const notes = extensions.get(extension) as DecisionNote[] | undefined
-  if (notes === undefined) extensions.set(extension, [{ step, text }])
-  else if (notes.length < maxNotes) notes.push({ step, text })
+  if (notes === undefined) extensions.set(extension, [{ step, text, source }])
+  else if (notes.length < maxNotes) notes.push({ step, text, source })
 }
 
 export function notesOf({ extensions }: Exchange): readonly DecisionNote[] | undefined {

@@ -16,7 +16,7 @@ import type { CompiledRule } from '../config/rules.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { addressText } from '../telemetry/access-fields.ts'
 import type { AccessRecord } from '../telemetry/types.ts'
-import { planNumber } from './plans.ts'
+import { planNumber, singlePlanNumber } from './plans.ts'
 import type { ReceivedHeaders } from './received-headers.ts'
 
 const versions: { readonly [version: string]: number } = { '1.0': 10, '1.1': 11, '2': 20 }
@@ -42,8 +42,8 @@ export class DecisionWriter {
   #answers = 0
   #ofBackend = 0
   #hasFindings = false
-  /** Numbers of texts: steps of the notes, and pairs of endpoint and failure. */
-  readonly #noteSteps: number[] = []
+  /** Pairs of numbers: step and plan of a note, endpoint and failure of an attempt. */
+  readonly #notes: number[] = []
   readonly #attempts: number[] = []
   readonly #detailNames: number[] = []
   readonly #detailValues: (number | { readonly text: number })[] = []
@@ -118,12 +118,12 @@ export class DecisionWriter {
     this.#hasFindings = notes !== undefined || failedAttempts !== undefined || record !== undefined
     if (!this.#hasFindings) return
     const { texts } = blockFields
-    this.#noteSteps.length = 0
+    this.#notes.length = 0
     this.#attempts.length = 0
     this.#detailNames.length = 0
     this.#detailValues.length = 0
-    for (const { step } of notes ?? []) {
-      this.#noteSteps.push(block.shared(texts, step))
+    for (const { step, source } of notes ?? []) {
+      this.#notes.push(block.shared(texts, step), singlePlanNumber(block, source?.step))
     }
     for (const { endpoint, failure } of failedAttempts ?? []) {
       this.#attempts.push(block.shared(texts, endpoint), block.shared(texts, failure))
@@ -185,10 +185,14 @@ export class DecisionWriter {
   }
 
   #writeFindings(block: BlockWriter, { exchange }: RequestContext): void {
-    for (const [index, step] of this.#noteSteps.entries()) {
+    const notes = notesOf(exchange) ?? []
+    for (let index = 0; index < this.#notes.length; index += 2) {
+      const note = notes[index / 2]
       const at = block.begin(decisionFields.notes)
-      block.uint(noteFields.step, step)
-      block.text(noteFields.text, notesOf(exchange)?.[index]?.text ?? '')
+      block.uint(noteFields.step, this.#notes[index] ?? 0)
+      block.text(noteFields.text, note?.text ?? '')
+      block.uint(noteFields.plan, this.#notes[index + 1] ?? 0)
+      block.flag(noteFields.isAnswer, note?.source?.isAnswer === true)
       block.end(at)
     }
     for (let index = 0; index < this.#attempts.length; index += 2) {

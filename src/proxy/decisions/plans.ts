@@ -10,6 +10,19 @@ export function planNumber(block: BlockWriter, steps: readonly Step[] | undefine
   return block.planNumber(steps) || addPlan(block, steps)
 }
 
+const single = new WeakMap<object, readonly Step[]>()
+
+/** Like `planNumber`, for one step. */
+export function singlePlanNumber(block: BlockWriter, step: object | undefined): number {
+  if (step === undefined) return 0
+  let steps = single.get(step)
+  if (steps === undefined) {
+    steps = [step as Step]
+    single.set(step, steps)
+  }
+  return planNumber(block, steps)
+}
+
 function addPlan(block: BlockWriter, steps: readonly Step[]): number {
   const origins = steps.map(originOf)
   for (const origin of origins) shareTexts(block, origin)

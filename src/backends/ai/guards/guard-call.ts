@@ -11,13 +11,6 @@ export interface GuardCheck {
   readonly action: 'Allow' | 'Mask' | 'Reject' | 'Fail'
 }
 
-/** Names a guard in the record of a decision; `at` is its position in the policy. */
-export const guardLabel = (
-  phase: GuardCheck['phase'],
-  { type }: { readonly type: GuardCheck['guard'] },
-  at: number,
-): string => `${phase.toLowerCase()} guard ${at} (${type})`
-
 export const guardFailure = (detail: string, cause?: unknown): GatewayError =>
   new GatewayError('prompt_guard_failed', detail, cause)
 

@@ -52,7 +52,7 @@ export class ModelCall {
   outgoing: OutgoingRequest | undefined
   /** The result of the request guards, reused for providers with the same policy. */
   guarded: GuardedBody | undefined
-  /** Matches of the masks of the answer; undefined if none of them runs. */
+  /** Matches of the masks of a streamed answer; undefined if there are none. */
   matches: MatchCounts | undefined
   /** Decisions of guards, in order. */
   readonly checks: GuardCheck[] = []

@@ -5,9 +5,9 @@ import { now } from '../../../proxy/upstream/choose.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import { requestTexts } from '../guards/slots.ts'
 import { type JsonObject, numberAt, stringAt } from '../json.ts'
+import { noteMatches } from './guard-checks.ts'
 import { type ModelCall, operations } from './model-call.ts'
 import type { ModelDetails, ModelParameters } from './model-record.ts'
-import { noteMatches } from './response-guards.ts'
 
 /** Provides `llm` to expressions, with the details that are known when an expression is evaluated. */
 export function describeModelCall(call: ModelCall): void {

@@ -43,13 +43,9 @@ export function errorWriterFor(route: RouteType): ErrorWriter | undefined {
   return (status, message) => JSON.stringify(writeErrorFor(route, { status, message }))
 }
 
-/**
- * Returns the response of a guard that rejects; `answer` of its webhook takes precedence. `detail` names the
- * guard for the record.
- */
+/** Returns the response of a guard that rejects; `answer` of its webhook takes precedence. */
 export function guardRefusal(
   { status, message }: Refusal,
-  detail: string,
   answer?: { readonly status: number | undefined; readonly body: string | undefined },
 ): RespondVerdict {
   return {
@@ -58,6 +54,5 @@ export function guardRefusal(
     headers: [['content-type', 'text/plain']],
     body: answer?.body ?? message,
     reason: 'Guardrail',
-    detail,
   }
 }

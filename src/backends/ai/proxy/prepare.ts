@@ -66,7 +66,8 @@ function passOverProvider(call: ModelCall, { message }: UnsupportedByProviderErr
   if (!call.canRestore) return false
   call.unsuited++
   if (!hasUntriedProvider(call)) return false
-  addNote(call.context.exchange, 'backend.ai', `asks another provider: ${message}`)
+  const text = `asks another provider: ${message}`
+  addNote(call.context.exchange, 'backend.ai', text, { step: call.policy })
   return true
 }
 

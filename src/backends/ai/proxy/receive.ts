@@ -4,6 +4,7 @@ import type { Body, RespondVerdict, ResponseHead } from '../../../exchange/excha
 import type { AnswerContext, StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { HeldStream } from '../guards/held-stream.ts'
+import { MatchCounts } from '../guards/match-counts.ts'
 import { LlmError } from '../llm-error.ts'
 import { readErrorAnswer, readWholeAnswer } from '../serve/answer.ts'
 import type { ConversionOptions } from '../serve/conversion.ts'
@@ -15,7 +16,7 @@ import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { llmRefusal } from './own-answers.ts'
 import { newId } from './prepare.ts'
-import { guardAnswer, guardHeld, holdsAnswer, masksOf, matchesOf } from './response-guards.ts'
+import { guardAnswer, guardHeld, holdsAnswer, masksOf } from './response-guards.ts'
 
 type Result = RespondVerdict | undefined
 
@@ -53,10 +54,11 @@ export function receiveAnswer(call: ModelCall): Result | Promise<Result> {
   }
   response.headers.set('content-type', 'text/event-stream')
   const masks = masksOf(call)
+  if (masks.length > 0) call.matches = new MatchCounts()
   const stream = new AnswerStream({
     ...conversionOf(answer, format),
     masks,
-    onMatch: masks.length === 0 ? undefined : matchesOf(call).add,
+    onMatch: call.matches?.add,
     maskLimit: exchange.bufferLimit,
     onEvent: recorder(call, format),
   })

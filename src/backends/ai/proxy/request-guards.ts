@@ -3,8 +3,7 @@
  * run once per request: for another provider with the same policy, their result is used again.
  */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import { addNote } from '../../../exchange/notes.ts'
-import { guardFailure, guardLabel } from '../guards/guard-call.ts'
+import { guardFailure } from '../guards/guard-call.ts'
 import { MatchCounts } from '../guards/match-counts.ts'
 import { maskTexts } from '../guards/parts-masker.ts'
 import { needPlainKeys } from '../guards/plain-keys.ts'
@@ -16,6 +15,7 @@ import { LlmError } from '../llm-error.ts'
 import type { Guard } from '../policy/apply.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 import type { SettledBody } from '../request/body.ts'
+import { recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-answers.ts'
 
@@ -36,11 +36,15 @@ export async function guardRequest(
   if (route === 'Embeddings') needTexts(settled.body.input)
   let body = settled.body
   for (const [at, guard] of guards.entries()) {
-    const outcome = await run(guard, { call, route, body, at })
+    const placed = { phase: 'Request', guard, at } as const
+    const outcome = await run(guard, { call, route, body }).catch((error: unknown) => {
+      recordCheck(call, placed, 'Fail')
+      throw error
+    })
     if (context.over) return undefined
     const action = 'kind' in outcome ? 'Reject' : outcome.body === body ? 'Allow' : 'Mask'
-    call.checks.push({ phase: 'Request', guard: guard.type, action })
-    if ('kind' in outcome) return outcome
+    const detail = recordCheck(call, placed, action, outcome.detail)
+    if ('kind' in outcome) return { ...outcome, ...(detail && { detail }) }
     body = outcome.body
   }
   call.guarded = { policy, route, body: body === settled.body ? undefined : body }
@@ -64,49 +68,36 @@ function withGuarded(settled: SettledBody, guarded: JsonObject | undefined): Set
 }
 
 interface GuardedRequest {
-  /** Position of the guard in the policy. */
-  readonly at: number
   readonly call: ModelCall
   readonly route: ReadRouteType
   readonly body: JsonObject
 }
 
-const labelOf = (guard: Guard, at: number): string => guardLabel('Request', guard, at)
-
-type Outcome = { readonly body: JsonObject } | RespondVerdict
+/** `detail` says what the guard has found. */
+type Outcome = { readonly body: JsonObject; readonly detail?: string } | RespondVerdict
 
 async function run(guard: Guard, request: GuardedRequest): Promise<Outcome> {
-  const { body, route, call, at } = request
-  const { exchange } = call.context
+  const { body, route, call } = request
   if (guard.type === 'regex') {
     const counts = new MatchCounts()
     const masked = mapRequestTexts(body, route, (texts) => {
       return maskTexts(guard.mask, texts, counts.add).texts
     })
     // Matches are counted instead of comparing texts, because a match may equal its replacement.
-    const matches = counts.textOf(guard.mask)
-    if (matches === undefined) return { body: masked }
-    const detail = `${labelOf(guard, at)}: ${guard.action}, ${matches}`
-    if (guard.action === 'Reject') return guardRefusal(guard.refusal, detail)
-    addNote(exchange, 'backend.ai', detail)
-    return { body: masked }
+    const detail = counts.textOf(guard.mask)
+    if (detail === undefined) return { body: masked }
+    return guard.action === 'Reject'
+      ? { ...guardRefusal(guard.refusal), detail }
+      : { body: masked, detail }
   }
-  try {
-    if (guard.type === 'webhook') return await askWebhook(guard, request)
-    const isFlagged = await guard.isFlagged(requestTexts(body, route), exchange)
-    return isFlagged
-      ? guardRefusal(guard.refusal, `${labelOf(guard, at)}: Reject, flagged`)
-      : { body }
-  } catch (error) {
-    call.checks.push({ phase: 'Request', guard: guard.type, action: 'Fail' })
-    if (!call.context.over) addNote(exchange, 'backend.ai', `${labelOf(guard, at)}: Fail`)
-    throw error
-  }
+  if (guard.type === 'webhook') return askWebhook(guard, request)
+  const isFlagged = await guard.isFlagged(requestTexts(body, route), call.context.exchange)
+  return isFlagged ? guardRefusal(guard.refusal) : { body }
 }
 
 async function askWebhook(
   guard: WebhookGuard,
-  { call, route, body, at }: GuardedRequest,
+  { call, route, body }: GuardedRequest,
 ): Promise<Outcome> {
   const texts = requestTexts(body, route)
   const { headers } = call.context.exchange.request
@@ -119,12 +110,10 @@ async function askWebhook(
     case 'pass':
       return { body }
     case 'reject':
-      return guardRefusal(guard.refusal, `${labelOf(guard, at)}: Reject`, action)
+      return guardRefusal(guard.refusal, action)
     case 'mask': {
       const masked = withRequestTexts(body, route, action.texts)
       if (masked === undefined) throw guardFailure('the mask does not fit the request')
-      if (!call.context.over)
-        addNote(call.context.exchange, 'backend.ai', `${labelOf(guard, at)}: Mask`)
       return { body: masked }
     }
   }

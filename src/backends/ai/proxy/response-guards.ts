@@ -4,9 +4,8 @@
  */
 import type { Mask } from '../../../core/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
-import { addNote } from '../../../exchange/notes.ts'
 import type { ChatFormat } from '../client-formats.ts'
-import { type GuardCheck, guardFailure, guardLabel } from '../guards/guard-call.ts'
+import { type GuardCheck, guardFailure } from '../guards/guard-call.ts'
 import type { HeldStream } from '../guards/held-stream.ts'
 import { MatchCounts, type OnMatch } from '../guards/match-counts.ts'
 import { maskTexts } from '../guards/parts-masker.ts'
@@ -17,6 +16,7 @@ import type { WebhookGuard } from '../guards/webhook.ts'
 import type { JsonObject } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { Guard } from '../policy/apply.ts'
+import { recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-answers.ts'
 
@@ -31,24 +31,6 @@ export function masksOf({ policy }: ModelCall): readonly Mask[] {
     guard.type === 'regex' ? [guard.mask] : [],
   )
 }
-
-/** Returns the counts of matches in the answer. */
-export function matchesOf(call: ModelCall): MatchCounts {
-  call.matches ??= new MatchCounts()
-  return call.matches
-}
-
-/** Adds what masks have replaced in the answer to the record of the decision. */
-export function noteMatches({ policy, matches, context }: ModelCall): void {
-  if (matches === undefined) return
-  for (const [at, guard] of policy?.responseGuards.entries() ?? []) {
-    const text = guard.type === 'regex' ? matches.textOf(guard.mask) : undefined
-    if (text === undefined) continue
-    addNote(context.exchange, 'backend.ai', `${labelOf(guard, at)}: Mask, ${text}`)
-  }
-}
-
-const labelOf = (guard: Guard, at: number): string => guardLabel('Response', guard, at)
 
 /** The texts of an answer, which guards read and change. */
 interface GuardableAnswer {
@@ -114,51 +96,39 @@ async function judge(
   const { context } = call
   const { headers } = context.exchange.response ?? {}
   for (const [at, guard] of call.policy?.responseGuards.entries() ?? []) {
+    const placed = { phase: 'Response', guard, at } as const
+    const counts = new MatchCounts()
     const outcome =
       guard.type === 'webhook' && headers !== undefined
-        ? await askWebhook(guard, { call, answer, headers, at })
-        : mask(guard, call, answer)
+        ? await askWebhook(guard, answer, headers).catch((error: unknown) => {
+            recordCheck(call, placed, 'Fail')
+            throw error
+          })
+        : mask(guard, answer, counts)
     if (context.over) return undefined
-    if (guard.type === 'webhook' && outcome === 'Mask') {
-      addNote(context.exchange, 'backend.ai', `${labelOf(guard, at)}: Mask`)
-    }
     const action = typeof outcome === 'string' ? outcome : 'Reject'
-    call.checks.push({ phase: 'Response', guard: guard.type, action })
-    if (typeof outcome !== 'string') return outcome
+    const finding = guard.type === 'regex' ? counts.textOf(guard.mask) : undefined
+    const detail = recordCheck(call, placed, action, finding)
+    if (typeof outcome !== 'string') return { ...outcome, ...(detail && { detail }) }
   }
   return undefined
 }
 
 type Outcome = Extract<GuardCheck['action'], 'Allow' | 'Mask'> | RespondVerdict
 
-function mask(guard: Guard, call: ModelCall, answer: GuardableAnswer): Outcome {
+function mask(guard: Guard, answer: GuardableAnswer, counts: MatchCounts): Outcome {
   if (guard.type !== 'regex') throw guardFailure(`${guard.type} cannot judge answers`)
-  return answer.mask(guard.mask, matchesOf(call).add) ? 'Mask' : 'Allow'
-}
-
-interface AskedAnswer {
-  readonly call: ModelCall
-  readonly answer: GuardableAnswer
-  readonly headers: HeaderFields
-  /** Position of the guard in the policy. */
-  readonly at: number
+  return answer.mask(guard.mask, counts.add) ? 'Mask' : 'Allow'
 }
 
 async function askWebhook(
   guard: WebhookGuard,
-  { call, answer, headers, at }: AskedAnswer,
+  answer: GuardableAnswer,
+  headers: HeaderFields,
 ): Promise<Outcome> {
-  try {
-    const action = await guard.ask('response', answer.texts, headers)
-    if (action.type === 'pass') return 'Allow'
-    if (action.type === 'reject')
-      return guardRefusal(guard.refusal, `${labelOf(guard, at)}: Reject`, action)
-    if (answer.replace(action.texts)) return 'Mask'
-    throw guardFailure('the mask has another number of choices than the answer')
-  } catch (error) {
-    call.checks.push({ phase: 'Response', guard: 'webhook', action: 'Fail' })
-    if (!call.context.over)
-      addNote(call.context.exchange, 'backend.ai', `${labelOf(guard, at)}: Fail`)
-    throw error
-  }
+  const action = await guard.ask('response', answer.texts, headers)
+  if (action.type === 'pass') return 'Allow'
+  if (action.type === 'reject') return guardRefusal(guard.refusal, action)
+  if (answer.replace(action.texts)) return 'Mask'
+  throw guardFailure('the mask has another number of choices than the answer')
 }

@@ -114,10 +114,12 @@ export class McpExchange {
     return accessLog !== undefined || tracing !== undefined || this.rulesOf(entry) !== undefined
   }
 
-  /** Adds why something was refused to the record of the decision. */
-  noteRefusal(text: string): void {
+  /** Adds why something of a target was refused to the record of the decision. */
+  noteRefusal(entry: McpTargetEntry, text: string, isAnswer = true): void {
     // The thread that received the request records it.
-    if (!this.context.over && !this.#isPassedOn) addNote(this.context.exchange, 'backend.mcp', text)
+    if (this.context.over || this.#isPassedOn) return
+    const step = this.accessOf(entry).policies.steps.find(({ mcp }) => mcp !== undefined)
+    addNote(this.context.exchange, 'backend.mcp', text, { step, isAnswer })
   }
 
   /** Do the rules allow the client to use the item? `args` has the parsed arguments. */
@@ -125,7 +127,7 @@ export class McpExchange {
     const rules = this.rulesOf(entry)
     this.describe(method, item, args)
     const refusal = rules?.refusal(this.client, { method, item, isListed: false })
-    if (refusal !== undefined) this.noteRefusal(`${method} of ${itemText(item)}: ${refusal}`)
+    if (refusal !== undefined) this.noteRefusal(entry, `${method} of ${itemText(item)}: ${refusal}`)
     return refusal === undefined
   }
 

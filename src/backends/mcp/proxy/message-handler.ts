@@ -97,8 +97,9 @@ export class MessageHandler {
     const only = this.#only
     const isGuarded = isUnknown && only !== undefined && this.exchange.rulesOf(only) !== undefined
     if (only !== undefined && !isGuarded) return this.#ask(only, request)
-    if (isGuarded)
-      this.exchange.noteRefusal('the rules cannot be applied to a method that is not known')
+    if (isGuarded) {
+      this.exchange.noteRefusal(only, 'the rules cannot be applied to a method that is not known')
+    }
     return refusal(request, codes.methodNotFound, 'Method not found')
   }
 
@@ -213,7 +214,7 @@ export class MessageHandler {
       if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
       const failure = toFailure(thrown)
       if (failure.isResumable) throw failure
-      this.exchange.noteRefusal(`target ${entry.target.name} failed: ${failure.message}`)
+      this.exchange.noteRefusal(entry, `target ${entry.target.name} failed: ${failure.message}`)
       return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
     }
   }

@@ -112,7 +112,10 @@ export function keptItems(
     const refusal = rules.refusal(exchange.client, { method, item, isListed: true })
     if (refusal === undefined) return true
     // One example per list, because lists may be long.
-    if (!isNoted) exchange.noteRefusal(`${method} hides ${itemText(item)}, for example: ${refusal}`)
+    if (!isNoted) {
+      const text = `${method} hides ${itemText(item)}, for example: ${refusal}`
+      exchange.noteRefusal(entry, text, false)
+    }
     isNoted = true
     return false
   }

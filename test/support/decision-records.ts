@@ -1,0 +1,13 @@
+/** The records of decisions that a gateway has written, once it has stopped. */
+import { readFolder } from '../../src/decisions/read.ts'
+import type { RecordedDecision } from '../../src/decisions/record.ts'
+
+/** Returns the records of a folder by the ids of their requests. Fails if a part of them cannot be read. */
+export function recordsIn(folder: string): ReadonlyMap<string, RecordedDecision> {
+  const records = new Map<string, RecordedDecision>()
+  for (const read of readFolder(folder)) {
+    if ('problem' in read) throw new Error(`${read.problem.file}: ${read.problem.message}`)
+    records.set(read.decision.id, read.decision)
+  }
+  return records
+}
