@@ -65,7 +65,11 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
     name,
     publishDecisions: publisher && ((block) => publisher.publish(block)),
     channel: plane.parts.channel,
-    moreMetrics: () => ({ ...(plane.isShared && digestChecks.snapshot()), ...end.metrics() }),
+    moreMetrics: () => ({
+      ...(plane.isShared && digestChecks.snapshot()),
+      ...end.metrics(),
+      ...publisher?.metrics(),
+    }),
     without: end.missing,
   })
   const stop = async () => {

@@ -26,13 +26,13 @@ interface PublisherOptions {
 }
 
 export class DecisionPublisher {
-  /** Number of blocks that the server did not take. */
-  lostBlocks = 0
   readonly #options: PublisherOptions
   #opened: Promise<{ connection: NatsConnection; client: JetStreamClient }> | undefined
   #retryAt = 0
   #waiting = 0
   #isFailing = false
+  /** Number of blocks that the server did not take. */
+  #lostBlocks = 0
 
   constructor(options: PublisherOptions) {
     this.#options = options
@@ -42,7 +42,7 @@ export class DecisionPublisher {
   publish(block: Uint8Array): void {
     const isPaused = this.#opened === undefined && Date.now() < this.#retryAt
     if (this.#waiting >= maxWaiting || isPaused) {
-      this.lostBlocks++
+      this.#lostBlocks++
       return
     }
     this.#waiting++
@@ -83,11 +83,17 @@ export class DecisionPublisher {
   }
 
   #failed(error: unknown): void {
-    this.lostBlocks++
+    this.#lostBlocks++
     if (this.#isFailing) return
     this.#isFailing = true
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.onProblem(`decision records are not published: ${reason}`)
+  }
+
+  metrics() {
+    return {
+      decision_blocks_unpublished_total: [{ labels: [], values: [this.#lostBlocks] }],
+    }
   }
 
   async close(): Promise<void> {

@@ -200,7 +200,10 @@ export const metricDefinitions = {
   access_log_dropped_lines_total: counter('Access log lines dropped because stdout was blocked.'),
   decisions_recorded_total: counter('Records of decisions about requests that were written.'),
   decisions_lost_total: counter(
-    'Records of decisions that were lost because the disk was full or slow, or the NATS server did not take them.',
+    'Records of decisions that were lost because the disk was full or slow.',
+  ),
+  decision_blocks_unpublished_total: counter(
+    'Blocks of records that the NATS server did not take in time. They are still on disk.',
   ),
   trace_spans_exported_total: counter('Spans exported to a collector.'),
   trace_spans_dropped_total: counter(
