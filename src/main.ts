@@ -18,6 +18,7 @@ import type { ProxyFlags } from './cli/proxy.ts'
 import type { RecordingOptions } from './cli/recording.ts'
 import type { RenderOptions } from './cli/render.ts'
 import type { RunOptions } from './cli/run.ts'
+import type { SimulateOptions } from './cli/simulate/simulate.ts'
 import { packageVersion } from './cli/version.ts'
 import type { WhatIfOptions } from './cli/what-if/what-if.ts'
 import { isAboutAddress } from './errors/listening.ts'
@@ -153,23 +154,54 @@ offline(
 const { form: pathRules, default: defaultPathRule } = settings.ambiguousPaths
 const ambiguousPathsHelp = `how the proxy treats ambiguous paths: ${pathRules} (default: ${defaultPathRule})`
 
-offline(
-  program
-    .command('explain <what> [name...]')
-    .description(
-      'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events changed them; request: which route and policies apply to a request; providers [NAMESPACE/NAME]: which model providers running proxies have ejected, and why',
-    ),
+/** Adds the flags that describe one request. */
+function requestFlags(command: Command): Command {
+  return command
+    .option('--host <host>', 'host of the request')
+    .option('--path <path>', 'path of the request, with its query')
+    .option('--method <method>', 'method of the request')
+    .option('--header <field>', "header of the request, 'name: value'; may be repeated", collect)
+    .option('--port <port>', 'listener port (default: all ports)')
+    .option('--ambiguous-paths <value>', ambiguousPathsHelp)
+}
+
+requestFlags(
+  offline(
+    program
+      .command('explain <what> [name...]')
+      .description(
+        'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events changed them; request: which route and policies apply to a request; providers [NAMESPACE/NAME]: which model providers running proxies have ejected, and why',
+      ),
+  ),
 )
-  .option('--host <host>', 'host of the request')
-  .option('--path <path>', 'path of the request, with its query')
-  .option('--method <method>', 'method of the request')
-  .option('--header <field>', "header of the request, 'name: value'; may be repeated", collect)
-  .option('--port <port>', 'listener port (default: all ports)')
-  .option('--ambiguous-paths <value>', ambiguousPathsHelp)
   .option('--stats <address>', 'stats address of a running proxy; may be repeated', collect)
   .action(async (what: string, names: string[], options: ExplainOptions) => {
     const { explain } = await import('./cli/explain.ts')
     await print(explain(what, names, options, report), options.output)
+  })
+
+requestFlags(
+  offline(
+    program
+      .command('simulate')
+      .description(
+        'show what a proxy would decide about requests; exit with 0 if all are decided, 3 if some are undecided',
+      ),
+  ),
+)
+  .addOption(new Option('--scheme <scheme>', 'scheme of the request').choices(['http', 'https']))
+  .option('--source <address>', 'client address of the request')
+  .option('--curl <command>', 'the request of a curl command line')
+  .option('--har <path>', 'the requests of a HAR file')
+  .option('--requests <path>', 'folder with decision records, or an access log in JSON')
+  .option(
+    '--assume <verdict>',
+    "verdict of a step that cannot be computed, such as 'traffic.extAuth=pass' or '=403', or 'backend=NAME'; may be repeated",
+    collect,
+  )
+  .action(async (options: SimulateOptions) => {
+    const { simulate } = await import('./cli/simulate/simulate.ts')
+    process.exitCode = await simulate(options, output)
   })
 
 offline(program.command('bisect').description('find the event that made an expectation fail'))

@@ -30,7 +30,7 @@ const hostPattern = /^([-\w.~%!$&'()*+,;=]*|\[[\da-fA-F:.]+\])(:\d{1,5})?$/
 const tokenPattern = /^[-!#$%&'*+.^`|~\w]+$/
 
 /** @throws UsageError */
-function readRequest(options: RequestOptions): TracedRequest {
+export function readRequest(options: RequestOptions): TracedRequest {
   const { host, path = '/', method = 'GET', header = [], port } = options
   if (host === undefined) throw new UsageError('explain request needs --host')
   if (!hostPattern.test(host)) throw new UsageError(`--host ${host} is not a host`)
@@ -56,7 +56,7 @@ function readRequest(options: RequestOptions): TracedRequest {
 }
 
 /** @throws UsageError */
-function readPathRule({ ambiguousPaths }: RequestOptions): AmbiguousPaths {
+export function readPathRule({ ambiguousPaths }: RequestOptions): AmbiguousPaths {
   const { read, form, default: byDefault } = settings.ambiguousPaths
   if (ambiguousPaths === undefined) return byDefault
   const rule = read(ambiguousPaths)

@@ -12,6 +12,7 @@ import type { TlsChoice } from '../engine/tls/tls-choice.ts'
 import type { ObjectRef } from '../model/names.ts'
 import type { ListenerResource, VersionedResource } from '../model/resources.ts'
 import { createDataPlane, type DataPlane, type DataPlaneSettings } from '../proxy/data-plane.ts'
+import { settings as proxySettings } from '../settings/index.ts'
 import { tolerantAppliers } from './appliers.ts'
 import { providerField, providerOf, reachedBackend, SimulatedBackends } from './backends.ts'
 import { type ExchangeOwner, SimulatedExchange, type Verdict } from './exchange.ts'
@@ -75,6 +76,7 @@ export class Simulator {
       telemetry: noTelemetry,
       buckets: world.limits,
       settings: {
+        ambiguousPaths: proxySettings.ambiguousPaths.default,
         destinations: { allow: [], refuse: [], loopback: false },
         ...options.settings,
         random: () => world.draw(),
