@@ -27,7 +27,7 @@ export interface Example {
 }
 
 /** A request before and after the change. */
-interface RequestChange {
+export interface RequestChange {
   readonly kinds: readonly ChangeKind[]
   readonly cause: string
   readonly from: string

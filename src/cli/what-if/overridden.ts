@@ -1,29 +1,21 @@
 /** Finds policies that a change makes ineffective at some place, because another policy overrides them there. */
 import { targetObject } from '../../model/destinations.ts'
 import { type ObjectRef, objectKey, parseObjectKey } from '../../model/names.ts'
-import type {
-  ListenerResource,
-  PolicyPhase,
-  PolicyResource,
-  PolicySection,
-  RouteResource,
-  ServiceResource,
-} from '../../model/resources.ts'
+import type { PolicyPhase, PolicySection, RouteResource } from '../../model/resources.ts'
 import {
   backendLevels,
   concerns,
   gatewayLevels,
   type Levels,
-  type ListenerPlace,
   listenerLevels,
   mergePolicies,
   ruleLevels,
   type TargetKey,
-  targetKey,
 } from '../../policies/merge.ts'
 import { policyRegistry } from '../../policies/registry.ts'
 import { portPart } from '../../proxy/upstream/services.ts'
 import type { Fold } from '../../replay/index.ts'
+import { authorKey, listenerPlace, ResourceTable } from './resources.ts'
 
 /** A policy field that another policy overrides at places where it was not overridden by that policy before. */
 export interface OverriddenPolicy {
@@ -41,14 +33,6 @@ interface Place {
   readonly levels: Levels
 }
 
-/** The resources that decide which policies apply where. */
-interface Placement {
-  readonly listeners: ReadonlyMap<string, ListenerResource>
-  readonly routes: readonly RouteResource[]
-  readonly services: ReadonlyMap<string, ServiceResource>
-  readonly policies: ReadonlyMap<TargetKey, readonly PolicyResource[]>
-}
-
 export function newlyOverridden(present: Fold, candidate: Fold): OverriddenPolicy[] {
   const before = overriddenIn(present)
   return [...overriddenIn(candidate)].flatMap(([key, places]) => {
@@ -60,20 +44,21 @@ export function newlyOverridden(present: Fold, candidate: Fold): OverriddenPolic
 
 /** The number of places by `policy field winner`. */
 function overriddenIn(fold: Fold): Map<string, number> {
-  const placement = placementOf(fold)
+  const table = new ResourceTable(fold)
+  const policies = table.policiesByTarget()
   const found = new Map<string, number>()
-  const policiesAt = (target: TargetKey) => placement.policies.get(target) ?? []
-  for (const { section, phase, levels } of placesOf(placement)) {
+  const policiesAt = (target: TargetKey) => policies.get(target) ?? []
+  for (const { section, phase, levels } of placesOf(table)) {
     const all = levels.flat().flatMap(policiesAt)
     if (all.length < 2) continue
     for (const merged of mergePolicies(bySection[section], phase, levels, policiesAt)) {
-      const { definition, policies } = merged
-      const [winner] = policies
+      const { definition } = merged
+      const [winner] = merged.policies
       if (definition.merge === 'append' || winner === undefined) continue
       for (const policy of all) {
         if (policy === winner || !concerns(definition, phase, policy)) continue
         const field = `${section}.${definition.field}`
-        const key = `${objectKey(authorOf(policy))} ${field} ${objectKey(authorOf(winner))}`
+        const key = `${authorKey(policy)} ${field} ${authorKey(winner)}`
         found.set(key, (found.get(key) ?? 0) + 1)
       }
     }
@@ -87,30 +72,9 @@ const bySection = {
   backend: policyRegistry.filter(({ section }) => section === 'backend'),
 }
 
-/** The object that contains a policy. */
-const authorOf = ({ policy, target }: PolicyResource): ObjectRef => ({
-  kind: target.inline === true ? target.kind : 'GatewayPolicy',
-  ...policy,
-})
-
-function placementOf(fold: Fold): Placement {
-  const listeners = new Map<string, ListenerResource>()
-  const services = new Map<string, ServiceResource>()
-  const routes: RouteResource[] = []
-  const policies: PolicyResource[] = []
-  for (const { resource } of fold.resources()) {
-    if (resource.type === 'listener') listeners.set(resource.key, resource)
-    else if (resource.type === 'service') services.set(resource.key, resource)
-    else if (resource.type === 'route') routes.push(resource)
-    else if (resource.type === 'policy') policies.push(resource)
-  }
-  const byTarget = Map.groupBy(policies, ({ target }) => targetKey(target))
-  return { listeners, routes, services, policies: byTarget }
-}
-
-function* placesOf({ listeners, routes, services }: Placement): Iterable<Place> {
+function* placesOf(table: ResourceTable): Iterable<Place> {
   const gateways = new Set<string>()
-  for (const listener of listeners.values()) {
+  for (const listener of table.listeners) {
     const place = listenerPlace(listener)
     yield { section: 'traffic', phase: 'PreRouting', levels: listenerLevels(place) }
     const gateway = objectKey(place.gateway)
@@ -118,32 +82,26 @@ function* placesOf({ listeners, routes, services }: Placement): Iterable<Place> 
     gateways.add(gateway)
     yield { section: 'frontend', phase: 'PostRouting', levels: gatewayLevels(place.gateway) }
   }
-  for (const route of routes) {
+  for (const route of table.routes) {
     for (const attachment of route.attachments) {
-      const listener = listeners.get(attachment.listener)
+      const listener = table.listener(attachment.listener)
       if (listener === undefined) continue
       const levels = ruleLevels(listenerPlace(listener), route)
       yield { section: 'traffic', phase: 'PostRouting', levels }
-      yield* destinationsOf(route, levels, services)
+      yield* destinationsOf(route, levels, table)
     }
   }
 }
 
-const listenerPlace = ({ gateway, owner, section }: ListenerResource): ListenerPlace => ({
-  gateway: { kind: 'Gateway', ...gateway },
-  owner,
-  section,
-})
-
 function* destinationsOf(
   { backends }: RouteResource,
   rule: Levels,
-  services: Placement['services'],
+  table: ResourceTable,
 ): Iterable<Place> {
   for (const { target } of backends) {
     if (target.type === 'invalid') continue
     const { namespace, name } = target
-    const ports = services.get(`service/${namespace}/${name}`)?.ports ?? []
+    const ports = table.service(`${namespace}/${name}`)?.ports ?? []
     const sections = target.type === 'service' ? portPart(ports, target.port).sections : []
     const levels = backendLevels(rule, { backend: targetObject(target), sections })
     yield { section: 'backend', phase: 'PostRouting', levels }

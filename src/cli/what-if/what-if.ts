@@ -1,9 +1,10 @@
 /** `sluice what-if` shows what a change of manifests would change, before it is applied. */
+import { statSync } from 'node:fs'
 import { type Answer, exitCode, type Output, UsageError } from '../output.ts'
-import { controlPlaneChanges } from './control-plane.ts'
-import { type ChangeKind, changeKinds, RequestTally } from './groups.ts'
+import { type ControlPlaneChanges, controlPlaneChanges } from './control-plane.ts'
+import { type ChangeKind, changeKinds, type RequestChanges, RequestTally } from './groups.ts'
 import { reportMarkdown, reportText, type WhatIfReport } from './report.ts'
-import { readStates, type StateOptions } from './state.ts'
+import { readStates, type StateOptions, type States } from './state.ts'
 
 export interface WhatIfOptions extends StateOptions {
   /** Folder with decision records. */
@@ -41,9 +42,26 @@ function codeOf(report: WhatIfReport, failOn: ReadonlySet<ChangeKind> | undefine
   if (failOn !== undefined) {
     return failOn.isDisjointFrom(kinds) ? exitCode.success : exitCode.negative
   }
+  // Requests show whether changed resources matter.
+  if (report.requests.total > 0) kinds.delete('resource')
   const isUndecided = kinds.delete('undecided')
   if (kinds.size > 0) return exitCode.negative
   return isUndecided ? onlyUndecided : exitCode.success
+}
+
+/** @throws UsageError if there is no folder with records */
+async function requestChanges(
+  folder: string | undefined,
+  states: States,
+  { resources }: ControlPlaneChanges,
+  report: Output['report'],
+): Promise<RequestChanges> {
+  if (folder === undefined) return new RequestTally().result()
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`--requests ${folder} is not a folder with decision records`)
+  }
+  const { compareRequests } = await import('./traffic.ts')
+  return compareRequests(folder, states, resources, report)
 }
 
 export async function whatIf(
@@ -52,8 +70,9 @@ export async function whatIf(
 ): Promise<Answer> {
   const kinds = readKinds(failOn)
   const states = await readStates(options, report)
-  const requests = new RequestTally().result()
-  const changes = { ...controlPlaneChanges(states), requests, hasRequests: folder !== undefined }
+  const controlPlane = controlPlaneChanges(states)
+  const requests = await requestChanges(folder, states, controlPlane, report)
+  const changes = { ...controlPlane, requests, hasRequests: folder !== undefined }
   const { hasRequests: _, ...json } = changes
   return {
     text: () => (output === 'markdown' ? reportMarkdown(changes) : reportText(changes)),

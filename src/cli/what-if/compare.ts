@@ -1,0 +1,106 @@
+/** Compares what would happen to a request under the present state and under the candidate. */
+import type { Simulation } from '../../simulate/index.ts'
+import { Causes } from './causes.ts'
+import type { ChangeKind, RequestChange } from './groups.ts'
+import type { Places } from './places.ts'
+import type { States } from './state.ts'
+
+/** `deny`: the gateway answers with an error. `answer`: it answers otherwise, such as by a redirect. */
+type Effect = 'allow' | 'answer' | 'deny'
+
+type RequestDifference =
+  | { readonly change: RequestChange }
+  | { readonly undecided: string }
+  | undefined
+
+export class RequestComparison {
+  readonly #causes: Causes
+  readonly #places: Places
+
+  constructor(states: States, places: Places) {
+    this.#causes = new Causes(states)
+    this.#places = places
+  }
+
+  compare(a: Simulation, b: Simulation): RequestDifference {
+    const reason = this.#undecided(a, b)
+    if (reason !== undefined) return reason === '' ? undefined : { undecided: reason }
+    const [from, to] = [a.outcome, b.outcome]
+    if (from.verdict === 'undecided' || to.verdict === 'undecided') return undefined
+    const isRerouted = !this.#places.isSameRule(from, to)
+    const kinds = [...(isRerouted ? ['route' as const] : []), ...this.#kindsOf(a, b)]
+    if (kinds.length === 0) return undefined
+    const isOther = kinds.includes('backend') && !kinds.includes('verdict')
+    const cause = isRerouted || isOther ? this.#causes.ofPlace(a, b) : this.#causes.ofVerdict(a, b)
+    const [fromText, toText] = [textOf(a, kinds), textOf(b, kinds)]
+    const content = fromText === toText ? ' with other content' : ''
+    return { change: { kinds, cause, from: fromText, to: `${toText}${content}` } }
+  }
+
+  /** Why the difference is unknown; an empty text if both sides are unknown in the same way. */
+  #undecided(a: Simulation, b: Simulation): string | undefined {
+    const isOpen = ({ outcome }: Simulation) => outcome.verdict === 'undecided'
+    if (!isOpen(a) && !isOpen(b)) return undefined
+    const [from, to] = [a.outcome, b.outcome]
+    const isSame = this.#places.isSameRule(from, to) && from.reason === to.reason
+    if (isSame && from.route !== undefined && !this.#places.isTouched(from)) return ''
+    return (isOpen(b) ? to.reason : from.reason) ?? 'unknown'
+  }
+
+  #kindsOf(a: Simulation, b: Simulation): ChangeKind[] {
+    const [from, to] = [a.outcome, b.outcome]
+    const [before, after] = [effectOf(from), effectOf(to)]
+    const kinds: ChangeKind[] = []
+    if (before === 'deny' && after !== 'deny') kinds.push('deny-to-allow')
+    if (before !== 'deny' && after === 'deny') kinds.push('allow-to-deny')
+    if (before !== after) kinds.push('verdict')
+    if (isOther(from.status, to.status)) kinds.push('status')
+    if (isOther(from.backend, to.backend) || isReplaced(a, b)) kinds.push('backend')
+    if (isOther(from.provider, to.provider)) kinds.push('provider')
+    if (kinds.length === 0 && before === 'answer' && this.#isOtherAnswer(a, b))
+      kinds.push('verdict')
+    const answers = [a, b].flatMap(({ steps }) =>
+      steps.filter(({ verdict }) => verdict === 'answer'),
+    )
+    if (kinds.length > 0 && answers.some(({ step }) => /rateLimit$/.test(step))) kinds.push('limit')
+    if (kinds.length > 0 && answers.some(({ step }) => /guard/i.test(step))) kinds.push('guard')
+    return kinds
+  }
+
+  /** Is the same status sent by another step or filter, so that the response may differ? */
+  #isOtherAnswer(a: Simulation, b: Simulation): boolean {
+    const [from, to] = [a.steps.at(-1), b.steps.at(-1)]
+    if (from?.verdict === 'answer' || to?.verdict === 'answer') {
+      return from?.step !== to?.step || from?.config !== to?.config
+    }
+    return !this.#places.hasSameFilters(a.outcome, b.outcome)
+  }
+}
+
+const isOther = (a: string | number | undefined, b: string | number | undefined): boolean =>
+  a !== undefined && b !== undefined && a !== b
+
+/** Is the backend of the record no longer among those of the rule, so that another one is chosen by weight? */
+const isReplaced = ({ outcome: from }: Simulation, { outcome: to }: Simulation): boolean =>
+  from.verdict === 'forward' &&
+  to.verdict === 'forward' &&
+  from.backend !== undefined &&
+  to.backend === undefined
+
+function effectOf({ verdict, status = 0 }: Simulation['outcome']): Effect {
+  if (verdict === 'forward') return 'allow'
+  return status >= 400 ? 'deny' : 'answer'
+}
+
+function textOf({ outcome }: Simulation, kinds: readonly ChangeKind[]): string {
+  const effect = effectOf(outcome)
+  const { status, route, rule, backend, provider } = outcome
+  const place = route === undefined ? 'by no route' : `by ${route} rule ${rule}`
+  const isForwarded = effect === 'allow'
+  return [
+    isForwarded || status === undefined ? effect : `${effect} ${status}`,
+    ...(kinds.includes('route') ? [place] : []),
+    ...(isForwarded && kinds.includes('backend') ? [`to ${backend ?? 'a backend by weight'}`] : []),
+    ...(isForwarded && kinds.includes('provider') ? [`(${provider ?? 'unknown provider'})`] : []),
+  ].join(' ')
+}

@@ -1,0 +1,77 @@
+/** The resources of a state by what they are about, and what differs between the resources of two states. */
+import { type ObjectRef, objectKey } from '../../model/names.ts'
+import type {
+  ListenerResource,
+  PolicyResource,
+  Resource,
+  RouteResource,
+  ServiceResource,
+} from '../../model/resources.ts'
+import { type ListenerPlace, type TargetKey, targetKey } from '../../policies/merge.ts'
+import type { Fold } from '../../replay/index.ts'
+import type { Simulation } from '../../simulate/index.ts'
+
+export class ResourceTable {
+  readonly byKey = new Map<string, Resource>()
+  readonly listeners: ListenerResource[] = []
+  readonly routes: RouteResource[] = []
+  readonly policies: PolicyResource[] = []
+  readonly #rules = new Map<string, RouteResource>()
+
+  constructor(fold: Fold) {
+    for (const { resource } of fold.resources()) {
+      this.byKey.set(resource.key, resource)
+      if (resource.type === 'listener') this.listeners.push(resource)
+      else if (resource.type === 'route') this.#addRule(resource)
+      else if (resource.type === 'policy') this.policies.push(resource)
+    }
+  }
+
+  #addRule(resource: RouteResource): void {
+    const { route, ruleIndex } = resource
+    this.routes.push(resource)
+    this.#rules.set(`${route.namespace}/${route.name} ${ruleIndex}`, resource)
+  }
+
+  listener(key: string): ListenerResource | undefined {
+    const found = this.byKey.get(key)
+    return found?.type === 'listener' ? found : undefined
+  }
+
+  service(name: string): ServiceResource | undefined {
+    const found = this.byKey.get(`service/${name}`)
+    return found?.type === 'service' ? found : undefined
+  }
+
+  /** The listeners of a place; a ListenerSet may have one of the same name. */
+  listenersOf({ gateway, listener }: Simulation['outcome']): ListenerResource[] {
+    return this.listeners.filter(
+      ({ gateway: { namespace, name }, section }) =>
+        section === listener && gateway === `${namespace}/${name}`,
+    )
+  }
+
+  ruleOf({ route, rule }: Simulation['outcome']): RouteResource | undefined {
+    const text = route?.replace(/^\w+ /, '')
+    return this.#rules.get(`${text} ${rule}`)
+  }
+
+  policiesByTarget(): ReadonlyMap<TargetKey, readonly PolicyResource[]> {
+    return Map.groupBy(this.policies, ({ target }) => targetKey(target))
+  }
+}
+
+export const listenerPlace = ({ gateway, owner, section }: ListenerResource): ListenerPlace => ({
+  gateway: { kind: 'Gateway', ...gateway },
+  owner,
+  section,
+})
+
+/** The object that contains a policy, as `Kind/namespace/name`. */
+export const authorKey = ({ policy, target }: PolicyResource): string =>
+  objectKey(authorOf(policy, target))
+
+const authorOf = (
+  policy: PolicyResource['policy'],
+  { inline, kind }: PolicyResource['target'],
+): ObjectRef => ({ kind: inline === true ? kind : 'GatewayPolicy', ...policy })

@@ -1,0 +1,67 @@
+/** Simulates recorded requests under the present state and under the candidate, and counts what differs. */
+import { readFolder } from '../../decisions/read.ts'
+import type { RecordedDecision } from '../../decisions/record.ts'
+import { requestOf, Simulator } from '../../simulate/index.ts'
+import type { StateDifferences } from '../diff.ts'
+import type { Output } from '../output.ts'
+import { RequestComparison } from './compare.ts'
+import { type Example, type RequestChanges, RequestTally } from './groups.ts'
+import { Places } from './places.ts'
+import { ResourceTable } from './resources.ts'
+import type { States } from './state.ts'
+
+const exampleOf = ({ id, time, request: { method, host, path } }: RecordedDecision): Example => ({
+  id,
+  time,
+  method,
+  host,
+  path,
+})
+
+/** Reads the records one after the other. Unreadable parts are reported; the others are compared. */
+export async function compareRequests(
+  folder: string,
+  states: States,
+  resources: StateDifferences['resources'],
+  report: Output['report'],
+): Promise<RequestChanges> {
+  const records = recordsIn(folder, report)
+  const tally = new RequestTally()
+  if (Object.values(resources).every(({ length }) => length === 0)) {
+    for (const _ of records) tally.unchanged()
+    return tally.result()
+  }
+  const [before, after] = [new ResourceTable(states.present), new ResourceTable(states.fold)]
+  const places = new Places(before, after, resources)
+  const comparison = new RequestComparison(states, places)
+  const present = await Simulator.open(states.present.resources())
+  const candidate = await Simulator.open(states.fold.resources())
+  for (const record of records) {
+    const request = requestOf(record)
+    const now = present.simulate(request)
+    const a = now instanceof Promise ? await now : now
+    if (!places.canReroute && !places.isTouched(a.outcome)) {
+      tally.unchanged()
+      continue
+    }
+    const then = candidate.simulate(request)
+    const b = then instanceof Promise ? await then : then
+    const difference = comparison.compare(a, b)
+    if (difference === undefined) tally.unchanged()
+    else if ('change' in difference) tally.changed(difference.change, exampleOf(record))
+    else tally.undecided(difference.undecided, exampleOf(record))
+  }
+  present.close()
+  candidate.close()
+  return tally.result()
+}
+
+function* recordsIn(folder: string, report: Output['report']): Generator<RecordedDecision> {
+  for (const result of readFolder(folder)) {
+    if ('decision' in result) yield result.decision
+    else {
+      const { file, offset, message } = result.problem
+      report(`${file}: offset ${offset}: ${message}`)
+    }
+  }
+}
