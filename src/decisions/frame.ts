@@ -23,34 +23,49 @@ type FoundFrame =
   | { readonly offset: number; readonly end: number; readonly problem: string }
 
 const markBytes = Buffer.from('SLD1', 'latin1')
+const wrongSum = 'the checksum of the block differs'
+/**
+ * How often, on average, the bytes of a file may be summed in vain. Beyond that, blocks with a wrong checksum
+ * are skipped as a whole, so that the time stays linear however many marks a damaged file contains.
+ */
+const mostSums = 4
 
 /** The frames of a file in order, damaged parts among them. */
 export function* framesOf(bytes: Buffer): Generator<FoundFrame> {
   let offset = 0
+  let budget = mostSums * bytes.length
   while (offset < bytes.length) {
     const problem = problemAt(bytes, offset)
     if (problem === undefined) {
-      const end = offset + frameBytes + bytes.readUInt32LE(offset + 4)
+      const end = endAt(bytes, offset)
       yield { offset, end, block: bytes.subarray(offset + frameBytes, end) }
       offset = end
       continue
     }
-    let next = bytes.indexOf(markBytes, offset + 1)
-    while (next >= 0 && problemAt(bytes, next) !== undefined)
-      next = bytes.indexOf(markBytes, next + 1)
+    let next = offset
+    let reason: string | undefined = problem
+    while (next >= 0 && reason !== undefined) {
+      const end = reason === wrongSum ? endAt(bytes, next) : next + 1
+      budget -= end - next
+      next = bytes.indexOf(markBytes, budget < 0 ? end : next + 1)
+      reason = next < 0 ? undefined : problemAt(bytes, next)
+    }
     const end = next < 0 ? bytes.length : next
     yield { offset, end, problem }
     offset = end
   }
 }
 
+const endAt = (bytes: Buffer, offset: number): number =>
+  offset + frameBytes + bytes.readUInt32LE(offset + 4)
+
 function problemAt(bytes: Buffer, offset: number): string | undefined {
   if (offset + frameBytes > bytes.length) return 'the block is cut off'
   if (bytes.readUInt32LE(offset) !== mark) return 'no block begins here'
   const length = bytes.readUInt32LE(offset + 4)
   if (length > mostBlockBytes) return 'the length of the block is not plausible'
-  const end = offset + frameBytes + length
+  const end = endAt(bytes, offset)
   if (end > bytes.length) return 'the block is cut off'
   const sum = crc32(bytes.subarray(offset + frameBytes, end))
-  return sum === bytes.readUInt32LE(offset + 8) ? undefined : 'the checksum of the block differs'
+  return sum === bytes.readUInt32LE(offset + 8) ? undefined : wrongSum
 }

@@ -21,23 +21,82 @@ export interface ReadProblem {
   readonly message: string
 }
 
-type ReadResult = { readonly decision: RecordedDecision } | { readonly problem: ReadProblem }
+export type ReadResult = { readonly decision: RecordedDecision } | { readonly problem: ReadProblem }
 
-/** Every decision in a folder: file by file, and in each in the order in which requests ended. */
-export function* readFolder(folder: string): Generator<ReadResult> {
-  for (const name of decisionFiles(folder)) {
+/**
+ * Every decision in a folder, in the order in which requests ended. Each ring is read file by file, so that
+ * the memory depends on the size of a file.
+ */
+export function readFolder(folder: string): Generator<ReadResult> {
+  const rings = Map.groupBy(decisionFiles(folder), ringOf)
+  return mergeByEnd([...rings.values()].map((names) => readFiles(folder, names)))
+}
+
+/** The file name without the number of the file. */
+const ringOf = (name: string): string => name.slice(0, name.lastIndexOf('-'))
+
+function* readFiles(folder: string, names: readonly string[]): Generator<ReadResult> {
+  for (const name of names) {
     const file = join(folder, name)
-    for (const frame of framesOf(readFileSync(file))) {
-      const { offset } = frame
-      if ('problem' in frame) {
-        yield { problem: { file, offset, message: frame.problem } }
-        continue
-      }
-      try {
-        for (const decision of readBlock(frame.block)) yield { decision }
-      } catch (error) {
-        yield { problem: { file, offset, message: (error as Error).message } }
-      }
+    try {
+      yield* readBlocks(readFileSync(file), file)
+    } catch (error) {
+      // A running proxy deletes the oldest file of its ring.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
+      yield { problem: { file, offset: 0, message: (error as Error).message } }
+    }
+  }
+}
+
+/** Merges the decisions of several rings. Each ring is in order already. */
+function* mergeByEnd(rings: readonly Generator<ReadResult>[]): Generator<ReadResult> {
+  const heads: { readonly ring: Generator<ReadResult>; decision: RecordedDecision; end: number }[] =
+    []
+  for (const ring of rings) {
+    const decision = yield* nextDecision(ring)
+    if (decision !== undefined) heads.push({ ring, decision, end: endOf(decision) })
+  }
+  for (;;) {
+    const [first, ...others] = heads
+    if (first === undefined) return
+    const earliest = others.reduce((least, head) => (head.end < least.end ? head : least), first)
+    yield { decision: earliest.decision }
+    const decision = yield* nextDecision(earliest.ring)
+    if (decision === undefined) heads.splice(heads.indexOf(earliest), 1)
+    else {
+      earliest.decision = decision
+      earliest.end = endOf(decision)
+    }
+  }
+}
+
+const endOf = ({ time, response }: RecordedDecision): number =>
+  Date.parse(time) + response.durationMs
+
+/** Passes problems on, and returns the next decision of a ring. */
+function* nextDecision(
+  ring: Generator<ReadResult>,
+): Generator<ReadResult, RecordedDecision | undefined> {
+  for (;;) {
+    const { done, value } = ring.next()
+    if (done === true) return undefined
+    if ('decision' in value) return value.decision
+    yield value
+  }
+}
+
+/** The decisions of blocks that follow each other in a file or a message. */
+export function* readBlocks(bytes: Buffer, file: string): Generator<ReadResult> {
+  for (const frame of framesOf(bytes)) {
+    const { offset } = frame
+    if ('problem' in frame) {
+      yield { problem: { file, offset, message: frame.problem } }
+      continue
+    }
+    try {
+      for (const decision of readBlock(frame.block)) yield { decision }
+    } catch (error) {
+      yield { problem: { file, offset, message: (error as Error).message } }
     }
   }
 }
@@ -49,7 +108,9 @@ export function* readFolder(folder: string): Generator<ReadResult> {
 function* readBlock(bytes: Uint8Array): Generator<RecordedDecision> {
   const block = fromBinary(BlockSchema, bytes)
   if (block.version !== formatVersion) {
-    throw new Error(`version ${block.version} of the format is not known`)
+    throw new Error(
+      `the block has version ${block.version} of the format; this version of Sluice reads ${formatVersion}`,
+    )
   }
   const reader = new BlockReader(block)
   for (const decision of block.decisions) yield reader.read(decision)
@@ -134,30 +195,32 @@ class BlockReader {
     }
   }
 
-  /** The steps that ran; the first one that did not let the request pass is the last. */
+  /** The steps that ran in the phases, and those that ran as a part of the backend. */
   #steps(decision: Decision): RecordedStep[] {
-    const notes = new Map<string, Note[]>()
-    for (const note of decision.notes) {
-      const name = this.#text(note.step) ?? ''
-      notes.set(name, [...(notes.get(name) ?? []), note])
-    }
+    const notes = Map.groupBy(decision.notes, ({ step }) => this.#text(step) ?? '')
+    const inPhases = this.#inPhases(decision).map((step) => {
+      const found = notes.get(step.step) ?? []
+      return { ...step, notes: found.map(({ text }) => text) }
+    })
+    for (const { step } of inPhases) notes.delete(step)
+    return [...inPhases, ...Array.from(notes, ([step, found]) => this.#partOfBackend(step, found))]
+  }
+
+  #inPhases(decision: Decision): Omit<RecordedStep, 'notes'>[] {
     const places = [
       [decision.beforeRouting, decision.beforeRoutingPassed],
       [decision.afterRouting, decision.afterRoutingPassed],
       [decision.answers, decision.answersPassed],
       [decision.ofBackend, decision.ofBackendPassed],
     ] as const
-    const inPhases: RecordedStep[] = places.flatMap(([plan, passed]) =>
-      (this.#plans[plan - 1] ?? []).slice(0, passed + 1).map(({ step, from, config }, at) => ({
-        step,
-        from,
-        config,
-        verdict: at < passed ? ('pass' as const) : ('answer' as const),
-        notes: notes.get(step)?.map(({ text }) => text) ?? [],
-      })),
-    )
-    for (const { step } of inPhases) notes.delete(step)
-    return [...inPhases, ...Array.from(notes, ([step, found]) => this.#partOfBackend(step, found))]
+    const ran: Omit<RecordedStep, 'notes'>[] = []
+    for (const [number, passed] of places) {
+      const plan = this.#plans[number - 1] ?? []
+      for (const step of plan.slice(0, passed)) ran.push({ ...step, verdict: 'pass' })
+      const last = decision.isInStep ? plan[passed] : undefined
+      if (last !== undefined) return [...ran, { ...last, verdict: 'answer' }]
+    }
+    return ran
   }
 
   /** A step that ran as a part of the backend, and that is known by its notes. */

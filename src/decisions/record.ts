@@ -22,7 +22,7 @@ export interface RecordedStep {
   readonly from: readonly RecordedObject[]
   /** Digest of the compiled policies. Steps with the same digest decide alike. */
   readonly config: string
-  /** The last step that ran either answered or failed; all before it let the request pass. */
+  /** `answer`: the step answered, failed, or had not finished when the request ended. */
   readonly verdict: 'pass' | 'answer'
   readonly notes: readonly string[]
 }

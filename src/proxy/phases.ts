@@ -370,6 +370,7 @@ function runSteps(
   count: StepCount,
   from = 0,
 ): PhaseResult | Promise<PhaseResult> {
+  context.isInStep = true
   for (let at = from; at < steps.length; at++) {
     const step = steps[at]
     const verdict = step?.onRequest && runtime.runStep(step, context.exchange)
@@ -386,6 +387,7 @@ function runSteps(
     if (answer !== undefined) return answer
     context[count]++
   }
+  context.isInStep = false
   return undefined
 }
 

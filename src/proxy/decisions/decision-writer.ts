@@ -167,6 +167,7 @@ export class DecisionWriter {
     block.uint(decisionFields.answersPassed, context.answersDone)
     block.uint(decisionFields.ofBackend, this.#ofBackend)
     block.uint(decisionFields.ofBackendPassed, context.backendStepsDone)
+    block.flag(decisionFields.isInStep, context.isInStep)
   }
 
   #writeOutcome(

@@ -61,6 +61,8 @@ export class RequestContext {
   /** Numbers of direct responses that passed, and of steps of the destination of the last attempt. */
   answersDone = 0
   backendStepsDone = 0
+  /** Is a step running? Stays true after a step that has answered or failed. */
+  isInStep = false
   backend: CompiledBackend | undefined
   destination: Destination | undefined
   /** The address of the last attempt; undefined before the first attempt. */
