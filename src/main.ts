@@ -1,6 +1,7 @@
 /** Defines the command line. Each command is a function of its options; see src/cli. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
+import type { DecisionsOptions } from './cli/decisions.ts'
 import type { ExplainOptions } from './cli/explain.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import { addHelp, collect, nonEmpty, type SettingOption, settingHelp } from './cli/options.ts'
@@ -53,6 +54,9 @@ const format = () =>
   new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text')
 const manifestFormat = () =>
   new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml')
+
+const recordDir = () =>
+  new Option('--record-dir <path>', 'folder with records of decisions').argParser(nonEmpty)
 
 /** Adds the options of every command that reads a state without running a gateway. */
 function offline(command: Command): Command {
@@ -170,10 +174,16 @@ requestFlags(
     program
       .command('explain <what> [name...]')
       .description(
-        'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events changed them; request: which route and policies apply to a request; providers [NAMESPACE/NAME]: which model providers running proxies have ejected, and why',
+        'KIND NAMESPACE/NAME: why an object has its conditions; condition KIND/NAMESPACE/NAME: which events changed them; request: which route and policies apply to a request, or how a recorded one was decided; providers [NAMESPACE/NAME]: which model providers running proxies have ejected, and why',
       ),
   ),
 )
+  .option(
+    '--id <id>',
+    'x-request-id of a recorded request, in place of the options above',
+    nonEmpty,
+  )
+  .addOption(recordDir())
   .option('--stats <address>', 'stats address of a running proxy; may be repeated', collect)
   .action(async (what: string, names: string[], options: ExplainOptions) => {
     const { explain } = await import('./cli/explain.ts')
@@ -202,6 +212,23 @@ requestFlags(
   .action(async (options: SimulateOptions) => {
     const { simulate } = await import('./cli/simulate/simulate.ts')
     process.exitCode = await simulate(options, output)
+  })
+
+program
+  .command('decisions')
+  .description(
+    'print what proxies decided about requests, in the order in which the requests ended (--nats: in the order in which proxies published them); exit with 1 if no record is selected',
+  )
+  .addOption(recordDir())
+  .addOption(new Option('--nats <url>', 'records on a NATS server').argParser(natsServer))
+  .addOption(new Option('--id <id>', 'only requests with this x-request-id').argParser(nonEmpty))
+  .option('--status <status>', 'only responses with this status, such as 403 or 4xx')
+  .option('--route <namespace/name>', 'only requests of this route')
+  .option('--since <time>', 'only requests since this time, or for this long, such as 15m')
+  .addOption(format())
+  .action(async (options: DecisionsOptions) => {
+    const { decisions } = await import('./cli/decisions.ts')
+    process.exitCode = await decisions(options, output)
   })
 
 offline(program.command('bisect').description('find the event that made an expectation fail'))

@@ -22,6 +22,10 @@ export interface RequestOptions extends RecordingOptions {
   readonly port?: string
   /** Value of the proxy setting `ambiguous-paths`; if omitted, the default of the setting. */
   readonly ambiguousPaths?: string
+  /** Id of a recorded request, in place of the fields above. */
+  readonly id?: string
+  /** Folder with records of decisions. */
+  readonly recordDir?: string
 }
 
 /** Matches a host name or an address with an optional port (RFC 9110 section 7.2). */

@@ -33,7 +33,9 @@ export async function explain(
 ): Promise<Answer> {
   if (what === 'request') {
     if (names.length > 0) throw new UsageError('explain request takes options only')
-    return explainRequest(options, report)
+    if (options.id === undefined) return explainRequest(options, report)
+    const { explainDecision } = await import('./explain-decision.ts')
+    return explainDecision({ ...options, id: options.id }, report)
   }
   if (what === 'providers') {
     if (names.length > 1) throw new UsageError('explain providers takes one NAMESPACE/NAME')

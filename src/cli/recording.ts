@@ -156,16 +156,22 @@ interface Limit {
   readonly timeMs?: number
 }
 
-/** @throws UsageError */
-function limitOf(at: string | undefined): Limit {
+/** Reads the value of `--at`. @throws UsageError */
+export function limitOf(at: string | undefined): Limit {
   const position = Number.POSITIVE_INFINITY
   if (at === undefined) return { position }
   if (/^\d+$/.test(at)) return { position: Number(at) }
-  const timeMs = /^\d{4}-\d\d-\d\d/.test(at) ? Date.parse(at) : Number.NaN
-  if (Number.isNaN(timeMs)) {
+  const timeMs = parseTimeMs(at)
+  if (timeMs === undefined) {
     throw new UsageError(`--at ${at} is neither a position nor a time such as 2026-01-31T12:00:00Z`)
   }
   return { position, timeMs }
+}
+
+/** Reads a time such as 2026-01-31T12:00:00Z, or a day; undefined if the text is neither. */
+export function parseTimeMs(text: string): number | undefined {
+  const timeMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(timeMs) ? undefined : timeMs
 }
 
 async function* eventsUpTo(

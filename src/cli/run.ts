@@ -8,6 +8,7 @@ import { controllerSettings } from '../settings/controller.ts'
 import type { SettingName } from '../settings/index.ts'
 import { readTable } from '../settings/table.ts'
 import { formatProblem } from '../watch/source-problem.ts'
+import { recordFolderOf } from './decision-source.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { valuesOf } from './settings.ts'
@@ -48,7 +49,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
 /** The default folder for records of decisions: beside the event log, unless that is in memory. */
 function recordFolder({ file, logFile, ephemeral }: RunOptions): string | undefined {
   if (ephemeral === true) return undefined
-  return `${logFile ?? defaultLogPath(file)}.decisions`
+  return recordFolderOf(logFile ?? defaultLogPath(file))
 }
 
 async function start(

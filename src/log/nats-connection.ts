@@ -138,7 +138,8 @@ function checkServer({ info }: NatsConnection): number {
   return maxPayload
 }
 
-async function openManager(connection: NatsConnection): Promise<JetStreamManager> {
+/** @throws LogError `unsupported` */
+export async function openManager(connection: NatsConnection): Promise<JetStreamManager> {
   try {
     return await jetstreamManager(connection, { timeout: answerTimeoutMs })
   } catch (cause) {
@@ -182,7 +183,7 @@ export async function findOrCreateStream(
   })
 }
 
-async function findStream(
+export async function findStream(
   manager: JetStreamManager,
   name: string,
 ): Promise<StreamInfo | undefined> {

@@ -8,7 +8,8 @@ import {
 import type { NatsConnection } from '@nats-io/transport-node'
 import { connectTo, findOrCreateStream } from './nats-connection.ts'
 
-const decisionStream = 'SLUICE_DECISIONS'
+/** Name of the stream. */
+export const decisionStream = 'SLUICE_DECISIONS'
 const subject = 'sluice-decisions'
 const nanosPerMs = 1_000_000
 const maxAgeMs = 7 * 24 * 3_600_000

@@ -1,0 +1,140 @@
+/**
+ * `sluice explain request --id` shows how a recorded request was decided: each step, and the version of its
+ * object that the event log has at the position of the record.
+ */
+import { DamagedEventError, UnknownEventTypeError } from '../../events/index.ts'
+import type { RecordedDecision } from '../decisions/record.ts'
+import { LogError } from '../log/index.ts'
+import type { ObjectRef } from '../model/names.ts'
+import { configurationAt } from './configuration-at.ts'
+import { requiredChange } from './decision-change.ts'
+import { type DecisionSource, eachDecision, recordFolderOf } from './decision-source.ts'
+import { decidingStep, findingText } from './decision-text.ts'
+import type { ExplainedStep, Explanation, ObjectVersion } from './explained-decision.ts'
+import { explanationText } from './explained-text.ts'
+import { type Answer, exitCode, type Output, UsageError } from './output.ts'
+import type { RecordingOptions } from './recording.ts'
+
+interface DecisionOptions extends RecordingOptions, DecisionSource {
+  readonly id: string
+}
+
+/**
+ * The exit code is 1 if no record has the id.
+ * @throws UsageError
+ */
+export async function explainDecision(
+  options: DecisionOptions,
+  report: Output['report'],
+): Promise<Answer> {
+  const { id, nats, file, logFile } = options
+  const recordDir =
+    options.recordDir ?? (logFile === undefined ? undefined : recordFolderOf(logFile))
+  if (file !== undefined) {
+    throw new UsageError('explain request --id reads a log (--log-file or --nats), not manifests')
+  }
+  if (recordDir === undefined && nats === undefined) {
+    throw new UsageError('explain request --id needs --record-dir, --log-file or --nats')
+  }
+  const found: RecordedDecision[] = []
+  const { selected, isReadable } = await eachDecision(
+    { recordDir, nats },
+    { id },
+    report,
+    (decision) => {
+      found[0] = decision
+    },
+  )
+  const [decision] = found
+  if (decision === undefined) {
+    report(`no record has the id ${id}`)
+    return { text: () => [], exitCode: isReadable ? exitCode.negative : exitCode.usage }
+  }
+  if (selected > 1) report(`${selected} records have the id ${id}; this is the last one`)
+  const explanation = explain(decision, await readConfiguration(options, decision, report))
+  return { text: () => explanationText(explanation), json: explanationJson(explanation) }
+}
+
+type Found = Awaited<ReturnType<typeof configurationAt>>
+
+/** The record alone answers if the log cannot be read. */
+async function readConfiguration(
+  options: DecisionOptions,
+  { position }: RecordedDecision,
+  report: Output['report'],
+): Promise<Found> {
+  if (options.logFile === undefined && options.nats === undefined) {
+    return { problem: 'no event log is given (--log-file or --nats)' }
+  }
+  try {
+    return await configurationAt(options, position, report)
+  } catch (error) {
+    const isUnreadable =
+      error instanceof LogError ||
+      error instanceof DamagedEventError ||
+      error instanceof UnknownEventTypeError
+    if (!isUnreadable) throw error
+    return { problem: error.message }
+  }
+}
+
+function explain(decision: RecordedDecision, found: Found): Explanation {
+  const versions = 'versionOf' in found ? found : undefined
+  const { gateway, route } = decision.route
+  const versionOf = (object: string): ObjectVersion => {
+    return { object, ...versions?.versionOf(parseObject(object)) }
+  }
+  return {
+    decision,
+    problem: 'problem' in found ? found.problem : undefined,
+    gateway: gateway === undefined ? undefined : versionOf(`Gateway ${gateway}`),
+    route: route === undefined ? undefined : versionOf(route),
+    steps: stepsOf(decision, versionOf),
+  }
+}
+
+/** Reads `Kind namespace/name`. */
+function parseObject(text: string): ObjectRef {
+  const [kind = '', path = ''] = text.split(' ')
+  const [namespace = '', name = ''] = path.split('/')
+  return { kind, namespace, name }
+}
+
+function stepsOf(
+  decision: RecordedDecision,
+  versionOf: (object: string) => ObjectVersion,
+): ExplainedStep[] {
+  const deciding = decidingStep(decision)
+  return decision.steps.map((recorded) => {
+    const { step, verdict, notes } = recorded
+    const from = recorded.from.map(({ object, generation }) => {
+      return { ...versionOf(object), ...(generation !== undefined && { generation }) }
+    })
+    const reason = recorded === deciding ? findingText(decision, notes) : notes.join('; ')
+    return { step, ...originOf(from), verdict, ...(reason !== '' && { reason }) }
+  })
+}
+
+/** The most specific object, and all of them if there are several. */
+function originOf(from: readonly ObjectVersion[]): Partial<ExplainedStep> {
+  return { ...from.at(-1), ...(from.length > 1 && { from }) }
+}
+
+function explanationJson(explanation: Explanation): unknown {
+  const { decision, problem, gateway, route, steps } = explanation
+  const { id, time, proxy, worker, position, request, attempts, details, response } = decision
+  const { listener, rule, ruleName, backend, endpoint } = decision.route
+  return {
+    request: { id, time, proxy, worker, ...request },
+    position,
+    problem,
+    listener: gateway && { ...gateway, name: listener },
+    route: route && { ...route, rule, ruleName },
+    steps,
+    attempts,
+    backend: backend === undefined ? undefined : { name: backend, endpoint },
+    details,
+    response,
+    change: requiredChange(decision, steps),
+  }
+}

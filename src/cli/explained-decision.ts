@@ -1,0 +1,24 @@
+/** A recorded decision with the versions of the objects that it comes from. */
+import type { RecordedDecision, RecordedStep } from '../decisions/record.ts'
+import type { Version } from './configuration-at.ts'
+
+/** An object, and its version that was in force, if the log has it. */
+export type ObjectVersion = Partial<Version> & { readonly object: string }
+
+export interface ExplainedStep extends Partial<ObjectVersion> {
+  readonly step: string
+  readonly verdict: RecordedStep['verdict']
+  /** What the step found. Not set if it found nothing. */
+  readonly reason?: string
+  /** All objects that the step comes from, if there are several; `object` is the most specific one. */
+  readonly from?: readonly ObjectVersion[]
+}
+
+export interface Explanation {
+  readonly decision: RecordedDecision
+  /** Why the steps have no versions. Not set if they do. */
+  readonly problem: string | undefined
+  readonly gateway: ObjectVersion | undefined
+  readonly route: ObjectVersion | undefined
+  readonly steps: readonly ExplainedStep[]
+}
