@@ -33,7 +33,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   const proxy = trafficOptions(options, {
     log,
     loopback: true,
-    records: { share: 0, folder: recordFolder(options) },
+    records: { share: 0, folder: recordFolder(options), nats: options.nats },
     onQuit: end,
   })
   handleSignals(end, log)

@@ -1,5 +1,6 @@
 /** The settings and log lines of the commands that serve traffic. */
 import { readFileSync } from 'node:fs'
+import { DecisionPublisher } from '../log/nats-decisions.ts'
 import type { ProxyEvent, ProxyOptions, RunningProxy } from '../proxy/workers/supervisor.ts'
 import type { SettingTexts } from '../settings/config-file.ts'
 import { drainDeadlines, type SettingName, settings as table } from '../settings/index.ts'
@@ -43,7 +44,12 @@ interface TrafficContext {
   /** Settings that flags do not set; if omitted, they are read from the environment. */
   readonly texts?: SettingTexts
   /** Which decisions are recorded and where, unless a setting says so. */
-  readonly records: { readonly share: 'off' | number; readonly folder: string | undefined }
+  readonly records: {
+    readonly share: 'off' | number
+    readonly folder: string | undefined
+    /** NATS servers to which the records are also published. */
+    readonly nats?: string
+  }
   /** Called when the admin server receives POST /quitquitquit. */
   onQuit(): void
 }
@@ -55,6 +61,8 @@ export function trafficOptions(
 ): Omit<ProxyOptions, 'channel' | 'name'> {
   const settings = valuesOf(readTable(table, flags, texts.env, texts.sources))
   const { trustedProxies, ambiguousPaths, proxyProtocolFrom, maxConnections } = settings
+  const kept = recordOptions(settings, records)
+  const nats = settings.recordNats ?? records.nats
   log.level = settings.logLevel
   log.form = settings.logFormat
   return {
@@ -86,7 +94,8 @@ export function trafficOptions(
       minBodyBytesPerSecond: settings.minBodyRate,
       underscoreHeaders: settings.underscoreHeaders,
     },
-    records: recordOptions(settings, records),
+    records: kept,
+    publisher: kept && decisionPublisher(nats, log),
     version: packageVersion(),
     drain: drainDeadlines(settings),
     log,
@@ -96,6 +105,15 @@ export function trafficOptions(
       if (line !== undefined) log.write(...line, 'sluice::proxy')
     },
   }
+}
+
+function decisionPublisher(
+  servers: string | undefined,
+  log: OperationalLog,
+): DecisionPublisher | undefined {
+  if (servers === undefined) return undefined
+  const onProblem = (text: string) => log.write('warn', text, 'sluice::proxy')
+  return new DecisionPublisher({ servers, onProblem })
 }
 
 /** @throws UsageError */

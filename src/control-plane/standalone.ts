@@ -10,7 +10,6 @@ import { within } from '../base/within.ts'
 import { Lease } from '../lease/lease.ts'
 import { NatsLeaseStore } from '../lease/nats.ts'
 import { LogError } from '../log/index.ts'
-import { DecisionPublisher } from '../log/nats-decisions.ts'
 import { defaultClusterDomain } from '../model/service-host.ts'
 import type { MetricsSnapshot } from '../proxy/telemetry/metric-definitions.ts'
 import { type ProxyOptions, type RunningProxy, startProxy } from '../proxy/workers/supervisor.ts'
@@ -59,17 +58,11 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
   await plane.caughtUp()
   await fetchFirstKeySets(plane)
   plane.open()
-  const publisher = log.shared && decisionPublisher(log.shared, options)
   const proxy = await startProxy({
     ...options.proxy,
     name,
-    publishDecisions: publisher && ((block) => publisher.publish(block)),
     channel: plane.parts.channel,
-    moreMetrics: () => ({
-      ...(plane.isShared && digestChecks.snapshot()),
-      ...end.metrics(),
-      ...publisher?.metrics(),
-    }),
+    moreMetrics: () => ({ ...(plane.isShared && digestChecks.snapshot()), ...end.metrics() }),
     without: end.missing,
   })
   const stop = async () => {
@@ -79,16 +72,10 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
       await observed
       plane.recorder.disconnected(name, 'the gateway was stopped')
       await plane.caughtUp().catch(end.fail)
-      await publisher?.close()
       await plane.stop()
     })
   }
   return { proxy, logPath: log.path, stop }
-}
-
-/** Returns what sends the proxy's records of decisions to the server of the log. */
-function decisionPublisher({ servers }: SharedLog, { notify }: StandaloneOptions) {
-  return new DecisionPublisher({ servers, onProblem: (text) => notify('warn', text) })
 }
 
 type Plane = ControlPlane<{ readonly source: FileSource; readonly channel: InProcessChannel }>

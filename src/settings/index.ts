@@ -20,6 +20,7 @@ import {
   rate,
   recordShare,
   sessionLifetime,
+  text,
   workers,
 } from './types.ts'
 
@@ -188,6 +189,12 @@ export const settings = {
     env: 'SLUICE_RECORD_DIR',
     defaultText: 'beside the event log, or `decisions` in `--state-dir`',
     doc: 'Folder for the records of decisions.',
+  }),
+  recordNats: row(text('a NATS address'), {
+    flag: 'record-nats',
+    env: 'SLUICE_RECORD_NATS',
+    defaultText: 'that of `--nats` for `sluice run`, none for `sluice proxy`',
+    doc: 'NATS servers to which records of decisions are also published, in the stream `SLUICE_DECISIONS`.',
   }),
   recordMegabytes: row(count, {
     env: 'SLUICE_RECORD_MEGABYTES',

@@ -7,8 +7,10 @@ import { connect as connectNats } from '@nats-io/transport-node'
 import { describe, expect, it } from 'vitest'
 import { readFolder } from '../../src/decisions/read.ts'
 import type { RecordedDecision } from '../../src/decisions/record.ts'
+import { ClusterRig, stablePort } from '../support/cluster-rig.ts'
 import { useFixture, useFolder, useGateway, useUpstream } from '../support/fixture.ts'
-import { freePort } from '../support/gateway.ts'
+import { freePort, sluice } from '../support/gateway.ts'
+import { send } from '../support/http-client.ts'
 import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
 import { startNatsServer } from '../support/nats-server.ts'
 import { describeWithParts } from '../support/parts.ts'
@@ -194,6 +196,26 @@ describe('a folder for records that cannot be made', async () => {
     expect((await gw.send(port, { headers: blue })).status).toBe(200)
     expect(gw.stderr).toMatch(/decisions are not recorded: .*\/proc\/none/)
   })
+})
+
+describe('records of a proxy that a controller configures', () => {
+  it("name the position in the controller's log", async () => {
+    const port = await stablePort()
+    const rig = new ClusterRig({ 'all.yaml': manifest(...objects(port)) })
+    try {
+      const plane = await rig.controlPlane()
+      const folder = join(rig.folder, 'decisions')
+      const args = ['--record', 'all', '--record-dir', folder]
+      await rig.proxy({ name: 'edge-1', addresses: [plane.address], args }).start()
+      const { headers } = await send(port, { headers: blue })
+      const { proxy, position } = await recordOf(folder, headers['x-request-id'])
+      expect(proxy).toBe('edge-1')
+      const { stdout } = await sluice('status', '--log-file', plane.logFile, '--at', `${position}`)
+      expect(stdout).toContain('HTTPRoute default/shop')
+    } finally {
+      await rig.dispose()
+    }
+  }, 60_000)
 })
 
 describeWithParts(

@@ -56,6 +56,8 @@ export class RemoteChannel implements ConfigChannel {
   #failures = 0
   /** Position in the controller's log up to which changes are in force; -1 before the first one. */
   #position = -1
+  /** Position of the last change set that was received; 0 if it is unknown. */
+  #receivedPosition = 0
   #lastNonce: string | undefined
   #isAnswerDue = false
   /** The last failure that was reported for each address. Cleared by every connection. */
@@ -131,7 +133,10 @@ export class RemoteChannel implements ConfigChannel {
     this.#logChange({ nonce, position, upserted, removed })
     this.#unanswered.set(sequence, { nonce, position, connection: this.#connection })
     const pieces = this.#state.receive(sequence, upserted, removed)
-    const update = { sequence, position, bytes: assembleSharedDelta(sequence, pieces, removed) }
+    // A controller that is too old to name positions sends -1.
+    this.#receivedPosition = Math.max(position, 0)
+    const bytes = assembleSharedDelta(sequence, pieces, removed)
+    const update = { sequence, position: this.#receivedPosition, bytes }
     for (const receive of [...this.#subscribers]) receive(update)
     if (removed.length > 0) this.#saveSoon()
   }
@@ -164,7 +169,7 @@ export class RemoteChannel implements ConfigChannel {
     const pieces = (from: Iterable<EncodedResource>) => assembleSharedDelta(sequence, from, [])
     const newer = this.#state.newer()
     const base = pieces(this.#state.base())
-    const position = Math.max(this.#position, 0)
+    const position = this.#receivedPosition
     return newer.length === 0
       ? { sequence, position, bytes: base }
       : { sequence, position, base, bytes: pieces(newer) }

@@ -54,8 +54,8 @@ export interface ProxyOptions extends TrafficSettings {
   readonly readinessAddress: string
   /** What to record of decisions about requests, and where; nothing if omitted. */
   readonly records?: RecordOptions
-  /** Called with each block of decision records, which must be published. */
-  readonly publishDecisions?: (block: Uint8Array) => void
+  /** Publishes the blocks of decision records; if omitted, they are only on disk. */
+  readonly publisher?: BlockPublisher
   readonly drain?: { readonly minMs: number; readonly maxMs: number }
   readonly channel: ConfigChannel
   readonly log?: LevelControl
@@ -64,6 +64,12 @@ export interface ProxyOptions extends TrafficSettings {
   /** Returns names of missing parts without which the proxy still serves, for the readiness response. */
   readonly without?: () => readonly string[]
   readonly onEvent?: (event: ProxyEvent) => void
+}
+
+interface BlockPublisher {
+  publish(block: Uint8Array): void
+  metrics(): MetricsSnapshot
+  close(): Promise<void>
 }
 
 export type RunningProxy = Omit<Supervisor, 'start'>
@@ -139,11 +145,11 @@ class Supervisor {
   }
 
   #openRecords(workers: number): RecordSettings | undefined {
-    const { records, publishDecisions, name: proxy = 'local' } = this.#options
+    const { records, publisher, name: proxy = 'local' } = this.#options
     if (records === undefined) return undefined
     try {
       const key = openRecordFolder(records)
-      return { ...records, proxy, workers, key, isPublished: publishDecisions !== undefined }
+      return { ...records, proxy, workers, key, isPublished: publisher !== undefined }
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown))
       this.#emit({ type: 'not-recording', error })
@@ -211,7 +217,7 @@ class Supervisor {
         this.#claims.release(message.port, worker)
         break
       case 'decisions':
-        this.#options.publishDecisions?.(message.block)
+        this.#options.publisher?.publish(message.block)
         break
       case 'fault':
         this.#emit({ type: 'fault', worker, message: message.message })
@@ -285,6 +291,7 @@ class Supervisor {
     return writePrometheus({
       ...sumSnapshots(workers),
       ...this.#own(),
+      ...this.#options.publisher?.metrics(),
       ...this.#options.moreMetrics?.(),
     })
   }
@@ -330,6 +337,7 @@ class Supervisor {
     this.#isDraining = true
     const { minMs, maxMs } = this.#options.drain ?? { minMs: 0, maxMs: 5_000 }
     await Promise.all(this.#threads.map((thread) => thread.drain(minMs, maxMs)))
+    await this.#options.publisher?.close()
     await this.#closeServers()
   }
 
