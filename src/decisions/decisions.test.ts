@@ -1,10 +1,21 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { BlockWriter } from './block-writer.ts'
-import { type BlockSink, DecisionLog } from './decision-log.ts'
-import { blockFields, decisionFields } from './fields.ts'
+import {
+  openDecisionLog,
+  writeDecision,
+  writeDecisionFiles,
+} from '../../test/support/written-decisions.ts'
+import type { DecisionLog } from './decision-log.ts'
 import { type ReadProblem, readFolder } from './read.ts'
 import type { RecordedDecision } from './record.ts'
 import { decisionFiles, FileRing } from './ring.ts'
@@ -15,33 +26,9 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-const open = (sink: BlockSink, now = () => Date.now()) =>
-  new DecisionLog({ proxy: 'edge-1', worker: 2, sink, digestKey: 'k', now })
-
 /** Writes one decision; false if it is lost. */
-function write(log: DecisionLog, id: string, path = '/cart'): boolean {
-  const block = log.block()
-  if (block === undefined) return false
-  writeTo(block, id, path)
-  return true
-}
-
-function writeTo(block: BlockWriter, id: string, path: string): void {
-  const method = block.shared(blockFields.texts, 'GET')
-  const route = block.shared(blockFields.texts, 'HTTPRoute default/shop')
-  const at = block.begin(blockFields.decisions)
-  block.text(decisionFields.id, id)
-  block.sint(decisionFields.startedUs, -1500)
-  block.uint(decisionFields.position, 2 ** 40)
-  block.uint(decisionFields.method, method)
-  block.text(decisionFields.path, path)
-  block.text(decisionFields.source, '[::1]:4711')
-  block.uint(decisionFields.httpVersion, 20)
-  block.uint(decisionFields.route, route)
-  block.uint(decisionFields.rule, 1)
-  block.uint(decisionFields.status, 403)
-  block.end(at)
-}
+const write = (log: DecisionLog, id: string, path?: string): boolean =>
+  writeDecision(log, { id, ...(path !== undefined && { path }) })
 
 const openRing = (mostBytes = 1 << 20) => new FileRing({ folder, name: 'worker-2', mostBytes })
 
@@ -63,7 +50,7 @@ function readAll(): { decisions: RecordedDecision[]; problems: ReadProblem[] } {
 describe('the files of decisions', () => {
   it('return the decisions that were written', async () => {
     const ring = openRing()
-    const log = open(ring, () => Date.UTC(2026, 10, 23, 14, 2))
+    const log = openDecisionLog(ring, () => Date.UTC(2026, 10, 23, 14, 2))
     write(log, 'a')
     write(log, 'b', '/größe')
     await flushed(log, ring)
@@ -83,7 +70,7 @@ describe('the files of decisions', () => {
 
   it('keep their bound by losing the oldest decisions', async () => {
     const ring = openRing(80_000)
-    const log = open(ring)
+    const log = openDecisionLog(ring)
     for (let round = 0; round < 60; round++) {
       for (let at = 0; at < 10; at++) write(log, `${round}`, `/${'x'.repeat(400)}`)
       await flushed(log, ring)
@@ -98,7 +85,7 @@ describe('the files of decisions', () => {
   it('use a new file after a restart and keep the old ones', async () => {
     for (const id of ['before', 'after']) {
       const ring = openRing()
-      const log = open(ring)
+      const log = openDecisionLog(ring)
       write(log, id)
       await flushed(log, ring)
       await ring.close()
@@ -109,7 +96,7 @@ describe('the files of decisions', () => {
 
   it('lose only a block that was cut off by a crash', async () => {
     const ring = openRing()
-    const log = open(ring)
+    const log = openDecisionLog(ring)
     write(log, 'a')
     await flushed(log, ring)
     write(log, 'b')
@@ -126,7 +113,7 @@ describe('the files of decisions', () => {
 
   it('are still read after a damaged part', async () => {
     const ring = openRing()
-    const log = open(ring)
+    const log = openDecisionLog(ring)
     write(log, 'a')
     await flushed(log, ring)
     const [name = ''] = decisionFiles(folder)
@@ -139,13 +126,37 @@ describe('the files of decisions', () => {
     expect(problems).toHaveLength(1)
     expect(problems[0]?.offset).toBe(whole.length)
   })
+
+  it('are merged by the end of the requests if there are several rings', async () => {
+    const at = (id: string, startedMs: number, durationMs = 1) => ({ id, startedMs, durationMs })
+    const lists = [
+      [at('a', 0), at('d', 30), at('e', 10, 40)],
+      [at('b', 10), at('c', 20), at('f', 60)],
+    ]
+    await writeDecisionFiles(folder, lists, () => 1e12)
+    expect(
+      readAll()
+        .decisions.map(({ id }) => id)
+        .join(''),
+    ).toBe('abcdef')
+  })
+
+  it('are read in linear time if a damaged file has many marks', () => {
+    const block = Buffer.alloc(16)
+    block.write('SLD1')
+    block.writeUInt32LE(1 << 20, 4)
+    writeFileSync(join(folder, 'worker-2-0000000001.decisions'), Buffer.alloc(4 << 20, block))
+    const { decisions, problems } = readAll()
+    expect(decisions).toEqual([])
+    expect(problems).toHaveLength(1)
+  })
 })
 
 describe('a log of decisions', () => {
   it('loses and counts decisions while its sink is busy, and accepts more afterwards', () => {
     const written: Buffer[] = []
     let finish: (() => void) | undefined
-    const log = open({
+    const log = openDecisionLog({
       get isBusy() {
         return finish !== undefined
       },
@@ -169,7 +180,7 @@ describe('a log of decisions', () => {
   it('counts the decisions of a block that the disk refuses', async () => {
     const ring = openRing()
     rmSync(folder, { recursive: true })
-    const log = open(ring)
+    const log = openDecisionLog(ring)
     write(log, 'a')
     write(log, 'b')
     await flushed(log, ring)

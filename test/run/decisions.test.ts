@@ -2,18 +2,22 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { RecordedDecision } from '../../src/decisions/record.ts'
-import { useFolder, useGateway, useUpstream } from '../support/fixture.ts'
+import { useFixture, useFolder, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
 import {
+  aiBackend,
   gateway,
   hostOf,
   manifest,
+  mcpBackend,
   policy,
   routeByHost,
   service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
+import { startMcpItemsServer } from '../support/mcp-items-server.ts'
+import { startVendorA } from '../support/vendors/vendor-a.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const folder = useFolder('sluice-records-')
@@ -23,6 +27,8 @@ const busy = useUpstream('busy', (_, response) => {
   response.writeHead(503)
   response.end()
 })
+const model = useFixture(startVendorA)
+const tools = useFixture(() => startMcpItemsServer({ tools: ['search', 'delete'] }))
 const denial = 'request.path.startsWith("/admin")'
 const guard = policy('guard', 'HTTPRoute/guarded', {
   traffic: { authorization: { action: 'Deny', policy: { matchExpressions: [denial] } } },
@@ -37,6 +43,26 @@ const running = useGateway(() => ({
       policy('limit', 'HTTPRoute/limited', {
         traffic: { rateLimit: { local: [{ requests: 1, unit: 'Hours' }] } },
       }),
+      aiBackend(
+        'chat',
+        { provider: { vendorA: {}, host: '127.0.0.1', port: model.port } },
+        { ai: { promptGuard: { request: [{ regex: { builtins: ['Email'] } }] } } },
+      ),
+      routeByHost('chat', toBackend('chat')),
+      mcpBackend('tools', [{ name: 'items', static: { host: '127.0.0.1', port: tools.port } }], {
+        sessionRouting: 'Stateless',
+      }),
+      routeByHost('tools', toBackend('tools')),
+      policy('tools', 'GatewayBackend/tools', {
+        backend: {
+          mcp: {
+            authorization: {
+              action: 'Deny',
+              policy: { matchExpressions: ['mcp.tool.name == "delete"'] },
+            },
+          },
+        },
+      }),
       ...service('half', [busy.port, upstream.port]),
       routeByHost(
         'half',
@@ -49,8 +75,19 @@ const running = useGateway(() => ({
 }))
 
 /** Sends a request; returns its id, once its record is there. */
-async function recorded(name: string, path = '/', port_ = port): Promise<string> {
-  const { headers } = await running.send(port_, { host: hostOf(name), path })
+async function recorded(name: string, path = '/', body?: object): Promise<string> {
+  const { headers } = await running.send(port, {
+    host: hostOf(name),
+    path,
+    ...(body && {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify(body),
+    }),
+  })
   const id = `${headers['x-request-id']}`
   await waitFor('the record', async () => (await records('--id', id)).length > 0)
   return id
@@ -119,7 +156,10 @@ describe('sluice explain request --id', () => {
       verdict: 'answer',
     })
     expect(await eventAt(step?.event)).toContain('GatewayPolicy default guard')
-    expect(answer.change).toContain('spec.traffic.authorization of GatewayPolicy default/guard')
+    expect(step?.reason).toBe(`Deny rule 0 matched: ${denial}`)
+    expect(answer.change).toBe(
+      `spec.traffic.authorization of GatewayPolicy default/guard, generation 1 (${step?.reason})`,
+    )
     const text = await explainedText(id)
     expect(text).toContain(
       'traffic.authorization  answer  GatewayPolicy default/guard  generation 1',
@@ -138,7 +178,37 @@ describe('sluice explain request --id', () => {
       object: 'GatewayPolicy default/limit',
       verdict: 'answer',
     })
-    expect(answer.change).toContain('spec.traffic.rateLimit of GatewayPolicy default/limit')
+    expect(answer.change).toMatch(
+      /^wait until 20.*Z, or change spec\.traffic\.rateLimit of GatewayPolicy default\/limit/,
+    )
+  })
+
+  it('explains a masked prompt, with the model and its tokens', async () => {
+    const messages = [{ role: 'user', content: 'Mail ann@example.com' }]
+    const id = await recorded('chat', '/v1/chat/completions', { model: 'm-1', messages })
+    const answer = await explained(id)
+    expect(answer.steps).toMatchObject([
+      {
+        step: 'backend.ai',
+        object: 'GatewayBackend default/chat',
+        generation: 1,
+        verdict: 'pass',
+        reason: 'request guard 0 (regex): Mask, 1 match of builtin Email',
+      },
+    ])
+    const text = await explainedText(id)
+    expect(text).toMatch(/gen_ai\.request\.model +m-1/)
+    expect(text).not.toContain('ann@')
+  })
+
+  it('explains the refusal of an MCP tool', async () => {
+    const params = { name: 'delete', arguments: {} }
+    const id = await recorded('tools', '/', { jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+    const answer = await explained(id)
+    expect(answer.change).toBe(
+      'spec.backend.mcp of GatewayPolicy default/tools, generation 1 (tools/call of tool delete of target items: Deny rule 0 matched: mcp.tool.name == "delete")',
+    )
+    expect(await explainedText(id)).toMatch(/gen_ai\.tool\.name +delete/)
   })
 
   it('explains a failover between two endpoints', async () => {
