@@ -32,7 +32,7 @@ export function isCredentialName(name: string): boolean {
   return names.has(plain) || signing.test(plain) || ending.test(plain)
 }
 
-const hint = /key|tok|auth|sig|secret|pass|cred|jwt|amz|cookie|%/i
+const hint = /key|tok|auth|sig|secret|pass|cred|jwt|amz|cookie|session|%/i
 
 /** Quick check of a whole query: returns false only if no parameter has the name of a credential. */
 export function mayNameCredential(query: string): boolean {

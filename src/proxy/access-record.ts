@@ -45,6 +45,9 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   }
 }
 
+/** Carries the id of a session of the older MCP transport, in lower case. */
+const sessionParameter = 'sessionid'
+
 /**
  * Hides credentials in the query. `?key=` is a credential for model vendors, but an ordinary parameter
  * otherwise.
@@ -58,7 +61,10 @@ function withoutCredentials(
   if (start === 0 || !mayNameCredential(path)) return path
   const mayBeVendors = placement === undefined || kinds.takesVendorKeys(placement.rule)
   const query = changeQuery(path.slice(start), (parameter, name) => {
-    const isHidden = isCredentialName(name) || (mayBeVendors && isKeyParameter(name))
+    const isHidden =
+      isCredentialName(name) ||
+      name.toLowerCase() === sessionParameter ||
+      (mayBeVendors && isKeyParameter(name))
     return isHidden ? `${parameter.split('=', 1)[0]}=${redacted}` : parameter
   })
   return path.slice(0, start) + (query ?? '')

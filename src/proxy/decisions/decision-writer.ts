@@ -20,8 +20,8 @@ import { planNumber, singlePlanNumber } from './plans.ts'
 import type { ReceivedHeaders } from './received-headers.ts'
 
 const versions: { readonly [version: string]: number } = { '1.0': 10, '1.1': 11, '2': 20 }
-/** A field that is left out, because it contains a credential. */
-const sessionField = 'mcp.session.id'
+/** Fields that are left out: an id that is a credential, and a text of the body. */
+const leftOut: ReadonlySet<string> = new Set(['mcp.session.id', 'mcp.resource.uri'])
 
 export class DecisionWriter {
   readonly #headers: ReceivedHeaders
@@ -104,7 +104,9 @@ export class DecisionWriter {
 
   #prepareOutcome(block: BlockWriter, context: RequestContext, access: AccessRecord): void {
     this.#reason.set(block, access.reason)
-    this.#error.set(block, access.error)
+    // The text of a refusal may contain a part of the body, so its detail is recorded in its place.
+    const isRefusal = context.error === undefined && context.detail !== undefined
+    this.#error.set(block, isRefusal ? undefined : access.error)
     this.#ending.set(block, context.exchange.ending)
     this.#beforeRouting = planNumber(block, context.preRouting?.steps)
     this.#afterRouting = planNumber(block, context.postRouting?.steps)
@@ -129,7 +131,7 @@ export class DecisionWriter {
       this.#attempts.push(block.shared(texts, endpoint), block.shared(texts, failure))
     }
     record?.eachField((name, value) => {
-      if (value === undefined || value === '' || name === sessionField) return
+      if (value === undefined || value === '' || leftOut.has(name)) return
       this.#detailNames.push(block.shared(texts, name))
       const isNumber = typeof value === 'number'
       this.#detailValues.push(isNumber ? value : { text: block.shared(texts, value) })

@@ -4,7 +4,7 @@ import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import { requestTexts } from '../guards/slots.ts'
-import { type JsonObject, numberAt, stringAt } from '../json.ts'
+import { type JsonObject, numberAt } from '../json.ts'
 import { noteMatches } from './guard-checks.ts'
 import { type ModelCall, operations } from './model-call.ts'
 import type { ModelDetails, ModelParameters } from './model-record.ts'
@@ -145,6 +145,9 @@ function once<Value>(make: () => Value): () => Value {
   }
 }
 
+/** Other values are texts of the client, which logs do not contain. */
+const encodings = ['float', 'base64'] as const
+
 /** Returns the parameters of a request by their names in chat completions. */
 function parametersOf(body: JsonObject): ModelParameters {
   return {
@@ -157,7 +160,7 @@ function parametersOf(body: JsonObject): ModelParameters {
       numberAt(body, 'max_tokens') ??
       numberAt(body, 'max_completion_tokens') ??
       numberAt(body, 'max_output_tokens'),
-    encoding_format: stringAt(body, 'encoding_format'),
+    encoding_format: encodings.find((known) => known === body.encoding_format),
     dimensions: numberAt(body, 'dimensions'),
   }
 }

@@ -8,6 +8,9 @@ import type { Refusal } from '../policy/config.ts'
 import type { RouteType } from '../policy/schema.ts'
 import { ProviderFailure } from '../serve/provider-error.ts'
 
+/** Detail of requests that the chosen provider does not support. */
+export const unsupported = 'the provider does not support a part of the request'
+
 const json = ['content-type', 'application/json'] as const
 
 export function ownAnswer(status: number, body: JsonObject): RespondVerdict {
@@ -25,9 +28,9 @@ export function llmRefusal(route: RouteType, refusal: LlmError): RespondVerdict 
   return { kind: 'respond', status, headers: [json], body, reason, detail: detailOf(refusal) }
 }
 
-/** The message may contain parts of the request or the answer, unless it is about the provider. */
+/** Does not contain the message, which may quote the request or the answer. */
 function detailOf(refusal: LlmError): string {
-  if (refusal instanceof UnsupportedByProviderError) return refusal.message
+  if (refusal instanceof UnsupportedByProviderError) return unsupported
   if (refusal instanceof ProviderFailure) return 'the provider answered with an error'
   return refusal.status < 500
     ? 'the request cannot be read or converted'

@@ -16,7 +16,7 @@ import { decodeBody } from './content-coding.ts'
 import { apiVersion, type ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { modelsAnswer } from './models.ts'
-import { llmRefusal, ownAnswer } from './own-answers.ts'
+import { llmRefusal, ownAnswer, unsupported } from './own-answers.ts'
 import { prepareRealtime } from './realtime.ts'
 import { guardRequest } from './request-guards.ts'
 
@@ -44,7 +44,7 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
     pending.catch((error: unknown) => {
       if (context.over) return undefined
       const isUnsuited = error instanceof UnsupportedByProviderError
-      if (isUnsuited && passOverProvider(call, error)) return 'askAnother'
+      if (isUnsuited && passOverProvider(call)) return 'askAnother'
       return refuseInFormat(context, route, error)
     })
   call.outgoing = undefined
@@ -62,11 +62,11 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
 }
 
 /** Records that the provider does not support the request. Returns whether another one may. */
-function passOverProvider(call: ModelCall, { message }: UnsupportedByProviderError): boolean {
+function passOverProvider(call: ModelCall): boolean {
   if (!call.canRestore) return false
   call.unsuited++
   if (!hasUntriedProvider(call)) return false
-  const text = `asks another provider: ${message}`
+  const text = `asks another provider: ${unsupported}`
   addNote(call.context.exchange, 'backend.ai', text, { step: call.policy })
   return true
 }
