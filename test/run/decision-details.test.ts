@@ -1,263 +1,47 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { RecordedDecision } from '../../src/decisions/record.ts'
 import { recordsIn } from '../support/decision-records.ts'
+import { startExtAuthServer } from '../support/ext-auth-server.ts'
+import { startExtProcServer } from '../support/ext-proc-server.ts'
 import { useFixture, useFolder, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import type { TestRequest } from '../support/http-client.ts'
-import { inSeconds, keySetOf, sign, signingKey } from '../support/identity-provider.ts'
 import {
   aiBackend,
   gateway,
   hostOf,
+  inferencePool,
   mcpBackend,
+  pod,
   policy,
   routeByHost,
   secret,
+  service,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
 import { startMcpItemsServer } from '../support/mcp-items-server.ts'
+import { startRateLimitServer } from '../support/rate-limit-server.ts'
+import { acts, startWebhook } from '../support/vendors/guard-services.ts'
 import { completes, failsA, startVendorA } from '../support/vendors/vendor-a.ts'
-
-type Fields = Readonly<Record<string, unknown>>
-
-/** Requests to one route, whose last one is recorded as told. */
-interface Case {
-  readonly policies: readonly Fields[]
-  readonly requests?: readonly TestRequest[]
-  readonly status: number
-  /** The step that answers; not set if no step does. */
-  readonly step?: string
-  readonly detail?: string | RegExp
-  readonly notes?: readonly string[]
-}
+import { authorization, cases, prompt, rpc, rule } from './decision-details-rig.ts'
 
 const upstream = useUpstream()
 const denying = useUpstream('denying', (_, response) => response.writeHead(401).end('no'))
 const failing = useFixture(startVendorA)
 const model = useFixture(startVendorA)
+const extAuthServer = useFixture(startExtAuthServer)
+const limits = useFixture(startRateLimitServer)
+const hook = useFixture(startWebhook)
+const processor = useFixture(() =>
+  startExtProcServer((_, stream) => {
+    stream.send({ response: { case: 'immediateResponse', value: { status: { code: 410 } } } })
+  }),
+)
 const items = useFixture(() => startMcpItemsServer({ tools: ['search', 'delete'] }))
 const folder = useFolder('sluice-decisions-')
 const port = await freePort()
 const nobody = await freePort()
-const key = await signingKey('one')
-const other = await signingKey('other')
-
-const rule = (action: string, ...matchExpressions: string[]) => ({
-  authorization: { action, policy: { matchExpressions } },
-})
-const jwt = (more: Fields = {}) => ({
-  jwtAuthentication: {
-    providers: [
-      {
-        issuer: 'https://idp',
-        audiences: ['shop'],
-        jwks: { inline: JSON.stringify(keySetOf(key)) },
-      },
-    ],
-    ...more,
-  },
-})
-const bearer = (token: string): TestRequest => ({ headers: { authorization: `Bearer ${token}` } })
-const basic = (text: string): TestRequest => ({
-  headers: { authorization: `Basic ${Buffer.from(text).toString('base64')}` },
-})
-const claims = { iss: 'https://idp', aud: 'shop', sub: 'ann' }
-const preflight: TestRequest = {
-  method: 'OPTIONS',
-  headers: { origin: 'https://evil.test', 'access-control-request-method': 'PUT' },
-}
-const authorization = { status: 403, step: 'traffic.authorization' }
-const badKey = { status: 401, step: 'traffic.apiKeyAuthentication' }
-const badUser = { status: 401, step: 'traffic.basicAuthentication' }
-const badToken = { status: 401, step: 'traffic.jwtAuthentication', policies: [jwt()] }
-const keys = { apiKeyAuthentication: { secretRef: { name: 'keys' } } }
-const users = { basicAuthentication: { users: ['ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g='] } }
-const extAuth = (name: string, http: Fields = {}) => ({
-  extAuth: { backendRef: toBackend(name), http },
-})
-const descriptors = [{ entries: [{ name: 'all', expression: '"yes"' }] }]
-const longRule = `request.path == "/${'a'.repeat(300)}"`
-
-const cases: Readonly<Record<string, Case>> = {
-  'deny-matched': {
-    ...authorization,
-    policies: [
-      rule('Deny', 'request.path == "/x"'),
-      rule('Deny', 'request.path.startsWith("/admin")'),
-    ],
-    requests: [{ path: '/admin/users' }],
-    detail: 'Deny rule 1 matched: request.path.startsWith("/admin")',
-  },
-  'deny-failed': {
-    ...authorization,
-    policies: [rule('Deny', 'request.method + 1 == 2')],
-    detail: 'Deny rule 0 failed: + does not take string, int: request.method + 1 == 2',
-  },
-  require: {
-    ...authorization,
-    policies: [rule('Require', 'request.headers["x-a"] == "1"', 'request.method == "PUT"')],
-    detail:
-      'Require rule 0 is false: request.headers["x-a"] == "1" || request.method == "PUT"; there is no "x-a"',
-  },
-  allow: {
-    ...authorization,
-    policies: [rule('Allow', 'request.method == "PUT"')],
-    detail: 'no Allow rule matched: request.method == "PUT"',
-  },
-  'allow-long': {
-    ...authorization,
-    policies: [rule('Allow', longRule)],
-    detail: `no Allow rule matched: ${longRule.slice(0, 200)}…`,
-  },
-  fail: {
-    ...authorization,
-    policies: [rule('Deny', 'fail("leaks " + request.headers["x-a"])')],
-    requests: [{ headers: { 'x-a': 'data' } }],
-    detail: /^Deny rule 0 failed: the expression called fail: fail\(/,
-  },
-  'key-missing': { ...badKey, policies: [keys], detail: 'no API key' },
-  'key-unknown': {
-    ...badKey,
-    policies: [keys],
-    requests: [bearer('k-2')],
-    detail: 'unknown API key',
-  },
-  'key-none': {
-    ...badKey,
-    policies: [{ apiKeyAuthentication: { secretRef: { name: 'absent' } } }],
-    requests: [bearer('k-2')],
-    detail: 'the policy has no usable key',
-  },
-  'user-missing': { ...badUser, policies: [users], detail: 'no credentials' },
-  'user-malformed': {
-    ...badUser,
-    policies: [users],
-    requests: [{ headers: { authorization: 'Basic ?' } }],
-    detail: 'malformed credentials',
-  },
-  'user-wrong': {
-    ...badUser,
-    policies: [users],
-    requests: [basic('ann:wrong')],
-    detail: 'unknown user or wrong password',
-  },
-  'token-missing': { ...badToken, detail: 'no bearer token found' },
-  'token-expired': {
-    ...badToken,
-    requests: [bearer(await sign(key, { ...claims, exp: inSeconds(-300) }))],
-    detail: 'the token has expired',
-  },
-  'token-issuer': {
-    ...badToken,
-    requests: [bearer(await sign(key, { ...claims, iss: 'https://other' }))],
-    detail: 'the token is of an unknown issuer',
-  },
-  'token-audience': {
-    ...badToken,
-    requests: [bearer(await sign(key, { ...claims, aud: 'other' }))],
-    detail: 'the token is for another audience',
-  },
-  'token-key': {
-    ...badToken,
-    requests: [bearer(await sign(other, claims))],
-    detail: 'the token uses an unknown key',
-  },
-  'token-signature': {
-    ...badToken,
-    requests: [bearer(await sign(other, claims, { kid: 'one' }))],
-    detail: 'the token has no valid signature',
-  },
-  'token-permissive': {
-    policies: [jwt({ mode: 'Permissive' })],
-    requests: [bearer('no token')],
-    status: 200,
-    notes: ['the token is invalid or malformed'],
-  },
-  'csrf-site': {
-    policies: [{ csrf: {} }],
-    requests: [{ method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } }],
-    status: 403,
-    step: 'traffic.csrf',
-    detail: 'Sec-Fetch-Site names another site, and Origin is not listed',
-  },
-  'csrf-origin': {
-    policies: [{ csrf: {} }],
-    requests: [{ method: 'POST', headers: { origin: 'https://evil.test' } }],
-    status: 403,
-    step: 'traffic.csrf',
-    detail: 'Origin is neither the destination nor listed',
-  },
-  cors: {
-    policies: [{ cors: { allowOrigins: ['https://good.test'] } }],
-    requests: [preflight],
-    status: 200,
-    step: 'traffic.cors',
-    detail: 'Origin is not allowed',
-  },
-  'limit-local': {
-    policies: [{ rateLimit: { local: [{ requests: 1, unit: 'Hours', burst: 1 }] } }],
-    requests: [{}, {}, {}],
-    status: 429,
-    step: 'traffic.rateLimit',
-    detail: /^limit 1 requests per Hours with burst 1, 0 left, admits again in \d+ ms$/,
-  },
-  'limit-global': {
-    policies: [
-      {
-        rateLimit: {
-          global: { domain: 'shop', backendRef: toBackend('nobody'), descriptors },
-        },
-      },
-    ],
-    status: 500,
-    step: 'traffic.rateLimit',
-    detail: /^the rate limit server failed: /,
-  },
-  'ext-auth-denied': {
-    policies: [extAuth('denying')],
-    status: 401,
-    step: 'traffic.extAuth',
-    detail: 'the service answered 401',
-  },
-  'ext-auth-failed': {
-    policies: [extAuth('nobody')],
-    status: 403,
-    step: 'traffic.extAuth',
-    detail: /^the service failed: /,
-  },
-  'ext-proc': {
-    policies: [{ extProc: { backendRef: toBackend('nobody') } }],
-    status: 500,
-    step: 'traffic.extProc',
-  },
-  transformation: {
-    policies: [
-      {
-        transformation: { request: { set: [{ name: 'x-user', value: 'jwt.sub + "x"' }] } },
-      },
-    ],
-    status: 200,
-    notes: ['x-user removed: there is no "sub"'],
-  },
-}
-
-const prompt = (content: string, stream = false): TestRequest => ({
-  method: 'POST',
-  path: '/v1/chat/completions',
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify({ model: 'm-1', stream, messages: [{ role: 'user', content }] }),
-})
-const mcpHeaders = {
-  'content-type': 'application/json',
-  accept: 'application/json, text/event-stream',
-}
-const rpc = (method: string, params: Fields): TestRequest => ({
-  method: 'POST',
-  headers: mcpHeaders,
-  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-})
-
 const running = useGateway(() => {
   const at = ({ port }: { readonly port: number }) => ({ host: '127.0.0.1', port })
   const promptGuard = {
@@ -274,12 +58,40 @@ const running = useGateway(() => {
   return {
     manifests: [
       gateway(port),
+      staticBackend('ext-auth', extAuthServer.port),
+      staticBackend('limits', limits.port),
+      staticBackend('processor', processor.port),
+      staticBackend('hook', hook.port),
+      aiBackend('limited', { provider: { vendorA: {}, ...at(model) } }),
+      aiBackend(
+        'hooked',
+        { provider: { vendorA: {}, ...at(model) } },
+        { ai: { promptGuard: { request: [{ webhook: { backendRef: toBackend('hook') } }] } } },
+      ),
+      mcpBackend('sessions', targets),
+      mcpBackend('secured', targets),
+      mcpBackend('dead', [{ name: 'dead', static: { host: '127.0.0.1', port: nobody } }], {
+        sessionRouting: 'Stateless',
+      }),
+      policy('secured', 'GatewayBackend/secured', {
+        backend: {
+          mcp: {
+            authentication: {
+              issuer: 'https://idp',
+              jwks: { jwksPath: '/keys', backendRef: toBackend('nobody') },
+            },
+          },
+        },
+      }),
+      ...service('picker', [nobody], { appProtocol: 'kubernetes.io/h2c' }),
+      inferencePool('pool', 'model', [upstream.port], { name: 'picker', failureMode: 'FailOpen' }),
+      pod('model-0', 'model', '127.0.0.1'),
       staticBackend('main', upstream.port),
       staticBackend('denying', denying.port),
       staticBackend('nobody', nobody),
       secret('keys', { one: 'k-1' }),
-      ...Object.entries(cases).flatMap(([name, { policies }]) => [
-        routeByHost(name, toBackend('main')),
+      ...Object.entries(cases).flatMap(([name, { policies = [], backend = toBackend('main') }]) => [
+        routeByHost(name, backend),
         ...policies.map((traffic, index) => {
           return policy(`${name}-${index}`, `HTTPRoute/${name}`, { traffic })
         }),
@@ -310,6 +122,13 @@ async function ask(id: string, name: string, request: TestRequest) {
 
 beforeAll(async () => {
   model.answer = completes('Write to bob@example.com')
+  hook.answer = acts({ status_code: 422, body: 'no', reason: 'it is bad' })
+  extAuthServer.answer({
+    status: { code: 7 },
+    httpResponse: { case: 'deniedResponse', value: { status: { code: 418 }, body: 'no' } },
+  })
+  const status = { currentLimit: { requestsPerUnit: 7 }, durationUntilReset: { seconds: 30n } }
+  limits.answer({ overallCode: 2, statuses: [status] })
   failing.answer = failsA(503, 'busy')
   for (const [name, { requests = [{}], status, step }] of Object.entries(cases)) {
     let answer: Awaited<ReturnType<typeof ask>> | undefined

@@ -1,6 +1,7 @@
 /** Authenticates the clients of an MCP backend before their messages are read. */
 import { withoutRootDot } from '../../../base/root-dot.ts'
 import type { RespondVerdict, Verdict } from '../../../exchange/exchange.ts'
+import { addNote } from '../../../exchange/notes.ts'
 import { requireUsable, wholeBackend } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
@@ -39,12 +40,12 @@ function authenticatorsOf(
   { placement, backend }: RequestContext,
   runtime: GatewayRuntime,
   { targets }: McpBackend,
-): ReadonlySet<McpAuthenticator> {
-  const found = new Set<McpAuthenticator>()
+): ReadonlyMap<McpAuthenticator, object> {
+  const found = new Map<McpAuthenticator, object>()
   if (placement === undefined || backend === undefined) return found
   const add = ({ policies }: ReturnType<typeof placement.backend>) => {
     const step = mcpStepOf(policies)
-    if (step?.authentication !== undefined) found.add(step.authentication)
+    if (step?.authentication !== undefined) found.set(step.authentication, step)
   }
   for (const entry of targets) add(placement.backend(entry.named, () => targetPart(runtime, entry)))
   if (targets.length === 0) add(placement.backend(backend, wholeBackend))
@@ -53,15 +54,18 @@ function authenticatorsOf(
 
 function askAll(
   { exchange }: RequestContext,
-  authenticators: Iterable<McpAuthenticator>,
+  authenticators: ReadonlyMap<McpAuthenticator, object>,
   client: ClientView,
 ): Result | Promise<Result> {
-  for (const authenticator of authenticators) {
+  for (const [authenticator, step] of authenticators) {
     const verdict = authenticator.authenticate(exchange, client)
     // Only requests for metadata and registrations are answered by a promise. One authenticator suffices
     // there.
     if (verdict instanceof Promise) return verdict.then(answerOf)
-    if (verdict.kind === 'respond') return verdict
+    if (verdict.kind === 'next') continue
+    const { detail } = verdict
+    if (detail !== undefined) addNote(exchange, 'backend.mcp', detail, { step, isAnswer: true })
+    return verdict
   }
   return undefined
 }

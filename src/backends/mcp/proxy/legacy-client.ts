@@ -9,7 +9,7 @@ import { beginSession } from './initialize.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { MessageHandler } from './message-handler.ts'
 import { ExchangeOutlet } from './outlet.ts'
-import { jsonRefusal, lostSession, toFailure } from './refusals.ts'
+import { jsonRefusal, lostSession, otherClient, toFailure } from './refusals.ts'
 import { ClientSession, endEverywhere, SessionEnded } from './target-session.ts'
 
 /** Does the request open a stream of the older transport? */
@@ -174,7 +174,8 @@ export async function serveLegacyMessage(
     if (delivery === 'full') return tooManyMessages()
     return delivery === 'taken' ? accepted : lostSession()
   }
-  if (found.backend !== exchange.name || found.principal !== principal) return lostSession()
+  if (found.backend !== exchange.name) return lostSession()
+  if (found.principal !== principal) return lostSession(otherClient)
   if (found.receive(messages, exchange)) return accepted
   return tooManyMessages()
 }

@@ -93,6 +93,9 @@ export function verdictOf(failure: TargetFailure, id: string | undefined): Respo
   return jsonRefusal(failure.status, id, codes.internal, failure.message, { reason, detail })
 }
 
+/** Detail of a request with a session of another client. */
+export const otherClient = 'the session belongs to another client'
+
 /** Makes the response that tells a client to begin another session (streamable HTTP, session management). */
-export const lostSession = (): RespondVerdict =>
-  jsonRefusal(404, undefined, -32001, 'Session not found', { reason: 'NotFound' })
+export const lostSession = (detail = 'the session is not known'): RespondVerdict =>
+  jsonRefusal(404, undefined, -32001, 'Session not found', { reason: 'NotFound', detail })

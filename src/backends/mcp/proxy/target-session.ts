@@ -6,7 +6,7 @@ import type { McpResponse } from '../message.ts'
 import type { SessionState, TargetSession } from '../session-state.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
-import { jsonRefusal, lostSession, TargetFailure, toFailure } from './refusals.ts'
+import { jsonRefusal, lostSession, otherClient, TargetFailure, toFailure } from './refusals.ts'
 import { heldConnection, type OpenConnections, SseTransport } from './sse-connection.ts'
 import { StreamableTransport } from './streamable.ts'
 import { ask, ignored, type OnAbandon, type Transport } from './transport.ts'
@@ -205,7 +205,8 @@ export function findSession(exchange: McpExchange): ClientSession | RespondVerdi
   }
   const state = hub.open(id, name)
   // Other clients get the same response as for a session that does not exist.
-  if (state === undefined || state.principal !== exchange.principal) return lostSession()
+  if (state === undefined) return lostSession()
+  if (state.principal !== exchange.principal) return lostSession(otherClient)
   return new ClientSession(exchange, state)
 }
 
