@@ -107,9 +107,7 @@ function stepsOf(
   const deciding = decidingStep(decision)
   return decision.steps.map((recorded) => {
     const { step, verdict, notes } = recorded
-    const from = recorded.from.map(({ object, generation }) => {
-      return { ...versionOf(object), ...(generation !== undefined && { generation }) }
-    })
+    const from = recorded.from.map(({ object }) => versionOf(object))
     const reason = recorded === deciding ? findingText(decision, notes) : notes.join('; ')
     return { step, ...originOf(from), verdict, ...(reason !== '' && { reason }) }
   })

@@ -247,13 +247,10 @@ class BlockReader {
   }
 
   #stepsOf({ steps }: Plan): PlannedStep[] {
-    return steps.map(({ name, objects, generations, config }) => ({
+    return steps.map(({ name, objects, config }) => ({
       step: this.#text(name) ?? '',
       config: this.#text(config) ?? '',
-      from: objects.map((object, at) => ({
-        object: this.#text(object) ?? '',
-        ...(generations[at] && { generation: Number(generations[at]) }),
-      })),
+      from: objects.map((object) => ({ object: this.#text(object) ?? '' })),
     }))
   }
 

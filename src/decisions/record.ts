@@ -12,8 +12,6 @@ export interface RecordedHeader {
 interface RecordedObject {
   /** `Kind namespace/name`. */
   readonly object: string
-  /** Not set if unknown. */
-  readonly generation?: number
 }
 
 export interface RecordedStep {
