@@ -265,6 +265,7 @@ program
   .addOption(manifests().makeOptionMandatory())
   .option('--overlay', 'only add and replace the objects of -f; otherwise, all others are removed')
   .option('--requests <path>', 'folder with decision records of requests to compare')
+  .option('--ambiguous-paths <value>', ambiguousPathsHelp)
   .addOption(
     new Option('-o, --output <format>', 'output format')
       .choices(['text', 'json', 'markdown'])

@@ -51,6 +51,7 @@ export class SimulatedBackends {
     if (input.recorded !== undefined && isOutside(exchange, context)) {
       return asRecorded(input.recorded, context)
     }
+    if (isPlain(exchange, context)) return undefined
     // From here on the backend reads the request, and cannot go on without an unknown input.
     unknowns.onRead = (reason) =>
       exchange.decide({ verdict: 'undecided', reason: `backend: ${reason}` })
@@ -63,9 +64,9 @@ export class SimulatedBackends {
   /** If every backend of the rule forwards every request, only the choice is unknown. */
   #anyOf({ placement }: RequestContext, reason: string): Verdict {
     const backends = placement?.rule.backends ?? []
-    const isPlain = ({ type }: BackendTarget, name: string) =>
+    const forwards = ({ type }: BackendTarget, name: string) =>
       type === 'service' || (type === 'backend' && this.#plain.has(name))
-    return backends.every(({ target, name }) => isPlain(target, name))
+    return backends.every(({ target, name }) => forwards(target, name))
       ? { verdict: 'forward' }
       : { verdict: 'undecided', reason }
   }
@@ -78,6 +79,12 @@ function drawFor({ backends, totalWeight }: CompiledRule, wanted: string): numbe
     before += weight
   }
   return undefined
+}
+
+/** Does the backend forward every request, whatever is in it? */
+function isPlain({ backend }: SimulatedExchange, context: RequestContext): boolean {
+  if (context.backend?.target.type === 'pool') return false
+  return backend?.type === 'service' || backend?.type === 'static' || backend?.type === 'unknown'
 }
 
 /** Does the outcome depend on a body that is not recorded, or on other services? */

@@ -61,8 +61,10 @@ export class SimulatedHead implements RequestHead {
   }
 
   /** Is the value of a parameter of the query hidden, because it is a credential? */
-  get isQueryHidden(): boolean {
-    return this.#isQueryHidden
+  isHidden(parameter: string): boolean {
+    if (!this.#isQueryHidden) return false
+    const hidden = (this.#query ?? '').split('&').filter((part) => part.endsWith(`=${redacted}`))
+    return hidden.some((part) => decoded(part.slice(0, part.indexOf('='))) === parameter)
   }
 
   #certain<Value>(value: Value): Value {
@@ -116,5 +118,13 @@ export class SimulatedHead implements RequestHead {
 
   get upgrade(): undefined {
     return undefined
+  }
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name.replaceAll('+', ' '))
+  } catch {
+    return name
   }
 }

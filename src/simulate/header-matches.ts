@@ -6,20 +6,23 @@ import type { RouteResource, VersionedResource } from '../model/resources.ts'
 import type { SimulatedExchange } from './exchange.ts'
 import type { SimulatedHeader } from './types.ts'
 
-/** A field that a route matches on one listener. */
+/** A field that routes match on one port. */
 interface Matched {
   readonly isQuery: boolean
   /** In lower case, unless it is a parameter of the query. */
   readonly name: string
   readonly isExact: boolean
-  readonly hostnames: readonly string[]
+  /** Hostnames for which the field is matched. */
+  readonly hosts: Set<string>
+  /** Endings of hostnames with wildcards. */
+  readonly endings: Set<string>
 }
 
 /** Content types by which errors are sent as gRPC statuses. */
 const grpcTypes = ['application/grpc', 'application/grpc+proto']
 
 export class HeaderMatches {
-  readonly #byPort = new Map<number, Matched[]>()
+  readonly #byPort = new Map<number, Map<string, Matched>>()
   /** Values by their digests; undefined if there is no key. */
   readonly #values: ReadonlyMap<string, string> | undefined
 
@@ -41,10 +44,11 @@ export class HeaderMatches {
       for (const { type, value } of headers) if (type === 'Exact') values.add(value)
     }
     for (const { listener, hostnames } of route.attachments) {
-      const matched = matchedBy(route, hostnames)
       const port = ports.get(listener)
-      if (matched.length === 0 || port === undefined) continue
-      this.#byPort.set(port, [...(this.#byPort.get(port) ?? []), ...matched])
+      if (port === undefined) continue
+      const known = this.#byPort.get(port) ?? new Map<string, Matched>()
+      for (const field of fieldsOf(route)) addHosts(known, field, hostnames)
+      if (known.size > 0) this.#byPort.set(port, known)
     }
   }
 
@@ -59,10 +63,11 @@ export class HeaderMatches {
     const matches = this.#byPort.get(port)
     if (matches === undefined) return undefined
     const host = withoutRootDot(input.host.replace(/:\d*$/, '')).toLowerCase()
-    for (const { isQuery, name, isExact, hostnames } of matches) {
-      if (!hostnames.some((hostname) => accepts(hostname, host))) continue
+    for (const matched of matches.values()) {
+      if (!accepts(matched, host)) continue
+      const { isQuery, name, isExact } = matched
       const problem = isQuery
-        ? queryProblem(request.isQueryHidden)
+        ? queryProblem(request.isHidden(name))
         : this.#headerProblem(request.headers.problemOf(name), isExact, name, input.headers)
       if (problem !== undefined) return problem
     }
@@ -97,20 +102,31 @@ function portsOf(resources: readonly VersionedResource[]): Map<string, number> {
   )
 }
 
-function matchedBy({ matches }: RouteResource, hostnames: readonly string[]): Matched[] {
+type Field = Pick<Matched, 'isQuery' | 'name' | 'isExact'>
+
+function fieldsOf({ matches }: RouteResource): Field[] {
   return matches.flatMap(({ headers, query }) => [
     ...headers.map(({ name, type }) => {
-      return { isQuery: false, name: name.toLowerCase(), isExact: type === 'Exact', hostnames }
+      return { isQuery: false, name: name.toLowerCase(), isExact: type === 'Exact' }
     }),
-    ...query.map(({ name, type }) => {
-      return { isQuery: true, name, isExact: type === 'Exact', hostnames }
-    }),
+    ...query.map(({ name, type }) => ({ isQuery: true, name, isExact: type === 'Exact' })),
   ])
 }
 
-function accepts(hostname: string, host: string): boolean {
-  if (hostname === '') return true
-  return hostname.startsWith('*.') ? host.endsWith(hostname.slice(1)) : host === hostname
+function addHosts(known: Map<string, Matched>, field: Field, hostnames: readonly string[]): void {
+  const key = `${field.isQuery} ${field.isExact} ${field.name}`
+  const matched = known.get(key) ?? { ...field, hosts: new Set(), endings: new Set() }
+  known.set(key, matched)
+  for (const hostname of hostnames) {
+    if (hostname.startsWith('*.')) matched.endings.add(hostname.slice(1))
+    else matched.hosts.add(hostname)
+  }
+}
+
+function accepts({ hosts, endings }: Matched, host: string): boolean {
+  if (hosts.has('') || hosts.has(host)) return true
+  for (const ending of endings) if (host.endsWith(ending)) return true
+  return false
 }
 
 /** Fields that are digested at once. */

@@ -9,7 +9,7 @@ import type { PolicyResource } from '../model/resources.ts'
 import type { Step } from '../policies/define.ts'
 import { configDigest, originOf, policyText } from '../proxy/config/policies.ts'
 import { SimulatedExchange } from './exchange.ts'
-import type { LearnedField } from './learned.ts'
+import { doubt, effectsOf, type StepEffects } from './step-effects.ts'
 import type { Basis, SimulatedStep, StepObject } from './types.ts'
 
 /** Returns the generation of an object, given as `Kind namespace/name`; undefined if it is unknown. */
@@ -22,28 +22,10 @@ interface StepInfo {
   readonly name: string
   readonly from: readonly StepObject[]
   readonly config: string
-  /** Names of header fields that the step may set or remove. Pseudo-headers begin with a colon. */
-  readonly changes: readonly string[]
-  /** May its service change any header field? */
-  readonly changesHeaders: boolean
+  readonly effects: StepEffects
 }
 
 const noResponse: Partial<RecordedDecision['response']> = {}
-
-const learnedBy: Readonly<Record<string, readonly LearnedField[]>> = {
-  'traffic.jwtAuthentication': ['jwt', 'jwtToken'],
-  'traffic.basicAuthentication': ['basicAuth'],
-  'traffic.apiKeyAuthentication': ['apiKey', 'apiKeyToken'],
-  'traffic.extAuth': ['extauthz', 'authorizedCaller'],
-  'traffic.extProc': ['extproc'],
-}
-
-/** Does a step call a service that may change any header field of the request? */
-function changesHeaders(name: string, policies: readonly PolicyResource[]): boolean {
-  if (name === 'traffic.rateLimit')
-    return policies.some(({ config }) => config.includes('"global"'))
-  return name === 'traffic.extAuth' || name === 'traffic.extProc'
-}
 
 /** Steps that never answer a request, whatever their input is. */
 const alwaysPasses = new Set([
@@ -154,13 +136,7 @@ export class StepRunner {
     if (origin === undefined) return undefined
     const { name, policies } = origin
     const from = policies.map((policy) => this.#objectOf(policy))
-    const info = {
-      name,
-      from,
-      config: configDigest(origin),
-      changes: changesOf(name, policies),
-      changesHeaders: changesHeaders(name, policies),
-    }
+    const info = { name, from, config: configDigest(origin), effects: effectsOf(name, policies) }
     this.#infos.set(step, info)
     return info
   }
@@ -173,7 +149,7 @@ export class StepRunner {
 }
 
 function stepOf(
-  { name, from, config }: StepInfo,
+  { name, from, config }: Omit<StepInfo, 'effects'>,
   verdict: SimulatedStep['verdict'],
   basis: Basis,
   reason?: string,
@@ -182,21 +158,9 @@ function stepOf(
   return { step: name, from, verdict, basis, reason, status, config }
 }
 
-/** Lets the request pass a step that did not run, and marks what the step may have changed. */
-function pass(info: StepInfo, exchange: SimulatedExchange, basis: Basis): Verdict {
-  const { request, learned, requestBody } = exchange
-  const reason = `${info.name} may have changed it`
-  for (const field of learnedBy[info.name] ?? []) learned.doubt(field, reason)
-  if (learnedBy[info.name] !== undefined) request.headers.doubt('authorization', reason)
-  if (info.changesHeaders) request.headers.doubtAll(reason)
-  for (const name of info.changes) {
-    if (name.startsWith(':')) request.doubt(reason)
-    else request.headers.doubt(name, reason)
-  }
-  if (info.name === 'traffic.extProc') {
-    request.doubt(reason)
-    requestBody.load(undefined)
-  }
+/** Lets the request pass a step that did not run. */
+function pass({ effects, ...info }: StepInfo, exchange: SimulatedExchange, basis: Basis): Verdict {
+  doubt(exchange, effects, `${info.name} may have changed it`)
   exchange.steps.push(stepOf(info, 'pass', basis))
   return next
 }
@@ -213,10 +177,18 @@ function answer(
   return { kind: 'respond', status, reason }
 }
 
-function recordedStep(info: StepInfo, { input }: SimulatedExchange): RecordedStep | undefined {
-  return input.recorded?.steps.find((step) => {
-    return step.config === info.config && step.step === info.name
-  })
+/**
+ * Returns the record of a step with the same configuration. A policy can run before and after routing, so the
+ * steps are counted.
+ */
+function recordedStep(
+  { name, config }: StepInfo,
+  { input, steps }: SimulatedExchange,
+): RecordedStep | undefined {
+  const isSame = (step: Pick<RecordedStep, 'step' | 'config'>) =>
+    step.config === config && step.step === name
+  const before = steps.reduce((count, step) => count + (isSame(step) ? 1 : 0), 0)
+  return input.recorded?.steps.filter(isSame)[before]
 }
 
 /** CORS answers preflight requests only. */
@@ -225,19 +197,3 @@ const passesAlways = ({ name }: StepInfo, { request }: SimulatedExchange): boole
 
 const textOf = (body: string | Uint8Array | undefined): string | undefined =>
   typeof body === 'string' && body !== '' ? body : undefined
-
-/** Names of the header fields that a transformation sets or removes. */
-function changesOf(name: string, policies: readonly PolicyResource[]): readonly string[] {
-  if (name !== 'traffic.transformation') return []
-  return policies.flatMap(({ config }) => {
-    const { request } = JSON.parse(config) as { request?: Transformation }
-    if (request === undefined) return []
-    return [...request.add, ...request.set].map((field) => field.name).concat(request.remove)
-  })
-}
-
-interface Transformation {
-  readonly add: readonly { readonly name: string }[]
-  readonly set: readonly { readonly name: string }[]
-  readonly remove: readonly string[]
-}

@@ -1,11 +1,12 @@
 /** `sluice simulate` shows what a proxy with a configuration would decide about requests. */
 import { readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { readFolder } from '../../decisions/read.ts'
+import { dirname } from 'node:path'
+import { type ReadResult, readBlocks, readFolder } from '../../decisions/read.ts'
 import { objectKey } from '../../model/names.ts'
 import type { ListenerResource, VersionedResource } from '../../model/resources.ts'
 import type { Fold } from '../../replay/index.ts'
 import { requestOf, type Simulation, Simulator } from '../../simulate/index.ts'
+import { problemText, recordKeyOf } from '../decision-source.ts'
 import { type RequestOptions, readPathRule, readRequest } from '../explain-request.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from '../output.ts'
 import { foldRecording, readRecording } from '../recording.ts'
@@ -31,6 +32,9 @@ export interface SimulateOptions extends RequestOptions {
   readonly source?: string
   readonly output: OutputFormat
 }
+
+/** Ending of the names of files with decision records. */
+const ending = '.decisions'
 
 /** Exit code if at least one request is undecided. */
 const someUndecided = 3
@@ -152,30 +156,25 @@ function flagRequest(options: SimulateOptions): GivenRequest {
 function readRequests(path: string): Source {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined) throw new UsageError(`${path} does not exist`)
-  return found.isDirectory() ? readRecords(path) : readAccessLog(path)
+  if (found.isDirectory()) return readRecords(readFolder(path))
+  return path.endsWith(ending)
+    ? readRecords(readBlocks(readFileSync(path), path))
+    : readAccessLog(path)
 }
 
-function* readRecords(folder: string): Generator<ReadRequest> {
-  for (const read of readFolder(folder)) {
+function* readRecords(records: Iterable<ReadResult>): Generator<ReadRequest> {
+  for (const read of records) {
     if ('decision' in read) yield { request: requestOf(read.decision) }
-    else {
-      const { file, offset, message } = read.problem
-      yield { problem: `${file}: offset ${offset}: ${message}` }
-    }
+    else yield { problem: problemText(read.problem) }
   }
 }
 
-/** The key of the digests in records is beside them. */
 function digestKeyOf({ requests }: SimulateOptions): { digestKey?: Uint8Array } {
   if (requests === undefined) return {}
   const folder = statSync(requests, { throwIfNoEntry: false })?.isDirectory()
     ? requests
     : dirname(requests)
-  try {
-    return { digestKey: readFileSync(join(folder, 'digest.key')) }
-  } catch {
-    return {}
-  }
+  return { digestKey: recordKeyOf(folder) }
 }
 
 /** `--log-file PATH@POSITION` is short for `--log-file PATH --at POSITION`. */

@@ -1,0 +1,327 @@
+/**
+ * Compares the simulator with a real gateway: random configurations and traffic go through `sluice run`, which
+ * records every request. Then each record is simulated with the log of that run, and each request as it was
+ * sent with the manifests.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { foldRecording, readRecording } from '../../../src/cli/recording.ts'
+import { readFolder } from '../../../src/decisions/read.ts'
+import type { RecordedDecision } from '../../../src/decisions/record.ts'
+import type { VersionedResource } from '../../../src/model/resources.ts'
+import { createFold } from '../../../src/replay/index.ts'
+import {
+  requestOf,
+  type SimulatedRequest,
+  type Simulation,
+  Simulator,
+} from '../../../src/simulate/index.ts'
+import { freePort, RunningGateway } from '../../support/gateway.ts'
+import {
+  keepAliveAgent,
+  send,
+  type TestRequest,
+  type TestResponse,
+} from '../../support/http-client.ts'
+import { inSeconds, keySetOf, sign, signingKey } from '../../support/identity-provider.ts'
+import { gateway, httpRoute, type Manifest, manifest, policy } from '../../support/manifests.ts'
+import { startUpstream } from '../../support/upstream.ts'
+import { waitFor } from '../../support/wait-for.ts'
+import { Choices } from './choices.ts'
+import { randomConfiguration, type Surroundings } from './configurations.ts'
+import { randomRequest, type Tokens } from './traffic.ts'
+
+interface Round {
+  readonly manifests: readonly Manifest[]
+  readonly sent: readonly Sent[]
+}
+
+interface Sent {
+  readonly id: string
+  readonly request: TestRequest
+  readonly response: TestResponse
+}
+
+export interface Comparison {
+  readonly requests: number
+  /** Differences between simulations and what the gateway did. */
+  readonly differences: readonly string[]
+  /** Number of undecided simulations, of records and of requests as they were sent. */
+  readonly undecidedRecords: number
+  readonly undecidedRequests: number
+  readonly answered: number
+}
+
+export async function compareRandomly(
+  seed: number,
+  configurations: number,
+  requestsEach: number,
+): Promise<Comparison> {
+  const choices = new Choices(seed)
+  const upstream = await startUpstream('upstream', (_, response) => {
+    response.setHeader('x-from', 'upstream')
+    response.end('ok')
+  })
+  const authorizer = await startUpstream('authorizer', ({ headers }, response) => {
+    response.statusCode = headers.authorization === undefined ? 403 : 200
+    response.end()
+  })
+  const port = await freePort()
+  const marker = await freePort()
+  const key = await signingKey('one')
+  const issuer = 'https://idp.example.com'
+  const around: Surroundings = {
+    port,
+    upstream: upstream.port,
+    authorizer: authorizer.port,
+    keySet: JSON.stringify(keySetOf(key)),
+    issuer,
+  }
+  const claims = { iss: issuer, sub: 'ann', group: 'sales', exp: inSeconds(86_400) }
+  const tokens = {
+    good: await sign(key, claims),
+    bad: await sign(await signingKey('one'), claims),
+  }
+  const records = mkdtempSync(join(tmpdir(), 'sluice-records-'))
+  const running = new RunningGateway({
+    manifests: { 'all.yaml': manifest(...marked([], marker, 'none')) },
+    args: ['--record', 'all', '--record-dir', records, '--workers', '1'],
+  })
+  try {
+    await running.start()
+    const rounds: Round[] = []
+    for (let at = 0; at < configurations; at++) {
+      const manifests = randomConfiguration(choices, around)
+      running.write('all.yaml', manifest(...marked(manifests, marker, `${at}`)))
+      await running.sendUntil(marker, {}, ({ body }) => body === `round ${at}`)
+      await waitFor('the listener', () => accepts(port))
+      const sent = await sendRandomly(choices, port, `${at}`, requestsEach, tokens)
+      rounds.push({ manifests, sent })
+    }
+    await running.stop()
+    return await compare(rounds, records, running.logFile)
+  } finally {
+    await running.dispose()
+    rmSync(records, { recursive: true })
+    await Promise.all([upstream.close(), authorizer.close()])
+  }
+}
+
+/** A request would count for rate limits. */
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.end()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
+
+/** Adds a Gateway that tells which configuration is in force. */
+function marked(manifests: readonly Manifest[], port: number, round: string): readonly Manifest[] {
+  return [
+    ...manifests,
+    gateway(port, {}, 'marker'),
+    httpRoute('marker', { parentRefs: [{ name: 'marker' }], rules: [{}] }),
+    policy('marker', 'HTTPRoute/marker', {
+      traffic: { directResponse: { status: 200, body: `round ${round}` } },
+    }),
+  ]
+}
+
+async function sendRandomly(
+  choices: Choices,
+  port: number,
+  round: string,
+  count: number,
+  tokens: Tokens,
+): Promise<Sent[]> {
+  const agent = keepAliveAgent(1)
+  const sent: Sent[] = []
+  for (let at = 0; at < count; at++) {
+    const id = `${round}-${at}`
+    const request = randomRequest(choices, id, tokens)
+    sent.push({ id, request, response: await send(port, { ...request, agent }) })
+  }
+  agent.destroy()
+  return sent
+}
+
+const mayChangeRoute = /^route: traffic\.(?:extAuth|transformation) may have changed it$/
+
+class Differences {
+  readonly all: string[] = []
+  undecidedRecords = 0
+  undecidedRequests = 0
+  answered = 0
+
+  /** Compares the simulation of a record with the record. */
+  ofRecord(record: RecordedDecision, { outcome, steps, undecided }: Simulation): void {
+    const { route, response } = record
+    if (undecided.length > 0) {
+      this.undecidedRecords++
+      // The service or a claim decides a header field, and routes match it.
+      if (!undecided.every((reason) => mayChangeRoute.test(reason))) {
+        this.#add(record.id, 'record', 'a verdict', undecided)
+      }
+      return
+    }
+    const isForwarded = route.endpoint !== undefined
+    if (!isForwarded) this.answered++
+    const backend = outcome.backend === undefined ? {} : { backend: outcome.backend }
+    this.#expect(
+      record.id,
+      'record',
+      {
+        verdict: isForwarded ? 'forward' : 'answer',
+        status: response.status,
+        gateway: route.gateway,
+        listener: route.listener,
+        route: route.route,
+        rule: route.rule,
+        backend: route.backend,
+        steps: record.steps.map(({ step, config, verdict }) => ({ step, config, verdict })),
+      },
+      {
+        verdict: outcome.verdict,
+        status: outcome.status,
+        gateway: outcome.gateway,
+        listener: outcome.listener,
+        route: outcome.route,
+        rule: outcome.rule,
+        ...backend,
+        steps: steps.map(({ step, config, verdict }) => ({ step, config, verdict })),
+      },
+    )
+  }
+
+  /** Compares the simulation of a request with its response. */
+  ofRequest({ id, response }: Sent, { outcome, undecided }: Simulation): void {
+    if (outcome.verdict === 'undecided') {
+      this.undecidedRequests++
+      if (!undecided.every((reason) => /extAuth/.test(reason))) {
+        this.#add(id, 'request', 'a verdict', undecided)
+      }
+      return
+    }
+    const isForwarded = response.headers['x-from'] === 'upstream'
+    const status = outcome.verdict === 'answer' ? { status: outcome.status } : {}
+    this.#expect(
+      id,
+      'request',
+      {
+        verdict: isForwarded ? 'forward' : 'answer',
+        ...(outcome.verdict === 'answer' && { status: response.status }),
+      },
+      { verdict: outcome.verdict, ...status },
+    )
+  }
+
+  #expect(id: string, what: string, expected: object, actual: object): void {
+    if (JSON.stringify(expected) !== JSON.stringify(actual)) this.#add(id, what, expected, actual)
+  }
+
+  #add(id: string, what: string, expected: unknown, actual: unknown): void {
+    this.all.push(
+      `${what} ${id}: expected ${JSON.stringify(expected)}, found ${JSON.stringify(actual)}`,
+    )
+  }
+}
+
+async function compare(
+  rounds: readonly Round[],
+  records: string,
+  logFile: string,
+): Promise<Comparison> {
+  const differences = new Differences()
+  const requests = await compareRecords(records, logFile, differences)
+  for (const round of rounds) await compareRequests(round, differences)
+  const { all, undecidedRecords, undecidedRequests, answered } = differences
+  return { requests, differences: all, undecidedRecords, undecidedRequests, answered }
+}
+
+/** Simulates the records with the state at the position of each. Returns the number of records. */
+async function compareRecords(
+  folder: string,
+  logFile: string,
+  differences: Differences,
+): Promise<number> {
+  const { events, derivation, extent } = await readRecording({ logFile }, () => undefined)
+  const fold = createFold(derivation, extent.base)
+  const all = [...readFolder(folder)].flatMap((read) => {
+    if ('problem' in read) throw new Error(read.problem.message)
+    return /^\d+-\d+$/.test(read.decision.id) ? [read.decision] : []
+  })
+  const byPosition = Map.groupBy(all, ({ position }) => position)
+  let next = 0
+  for (const [position, decisions] of [...byPosition].sort(([a], [b]) => a - b)) {
+    for (; (events[next]?.position ?? Number.POSITIVE_INFINITY) <= position; next++) {
+      const event = events[next]
+      if (event !== undefined) fold.apply(event)
+    }
+    await withSimulator(fold.resources(), async (simulator) => {
+      for (const decision of decisions) {
+        differences.ofRecord(decision, await simulator.simulate(requestOf(decision)))
+      }
+    })
+  }
+  return all.length
+}
+
+async function compareRequests(
+  { manifests, sent }: Round,
+  differences: Differences,
+): Promise<void> {
+  await withSimulator(await resourcesOf(manifests), async (simulator) => {
+    for (const one of sent) {
+      differences.ofRequest(one, await simulator.simulate(asSimulated(one, simulator)))
+    }
+  })
+}
+
+async function withSimulator(
+  resources: readonly VersionedResource[],
+  use: (simulator: Simulator) => Promise<void>,
+): Promise<void> {
+  const simulator = await Simulator.open(resources)
+  try {
+    await use(simulator)
+  } finally {
+    simulator.close()
+  }
+}
+
+/** The request with everything that the client sent. */
+function asSimulated({ request }: Sent, simulator: Simulator): SimulatedRequest {
+  const { method = 'GET', host = '', path = '/', headers = {}, body } = request
+  const [bare = '/', ...query] = path.split('?')
+  const fields = Object.entries(headers).map(([name, value]) => ({ name, value: String(value) }))
+  // Node sends these besides.
+  fields.push({ name: 'connection', value: 'keep-alive' })
+  if (body !== undefined) fields.push({ name: 'content-length', value: `${body.length}` })
+  return {
+    method,
+    host,
+    path: bare,
+    ...(query.length > 0 && { query: query.join('?') }),
+    scheme: 'http',
+    port: simulator.ports('http')[0],
+    source: { address: '127.0.0.1', port: 1 },
+    headers: fields,
+    body: Buffer.from(body ?? ''),
+  }
+}
+
+async function resourcesOf(objects: readonly Manifest[]): Promise<readonly VersionedResource[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-property-'))
+  try {
+    writeFileSync(join(folder, 'all.yaml'), manifest(...objects))
+    const recording = await readRecording({ file: [folder] }, () => undefined)
+    return [...recording.secrets, ...(await foldRecording(recording)).resources()]
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
