@@ -80,11 +80,16 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
     name,
     version,
     port,
-    cpuTime: () => [...threadTimesOf(child).values()].reduce((sum, time) => sum + time, 0),
+    cpuTime: () => cpuTime(child),
     threadTimes: () => threadTimesOf(child),
     residentBytes: () => residentBytesOf(child),
     stop,
   }
+}
+
+/** User and system time of a process with all its threads so far, in nanoseconds. */
+export function cpuTime(child: ChildProcess): number {
+  return [...threadTimesOf(child).values()].reduce((sum, time) => sum + time, 0)
 }
 
 /** From the scheduler's own accounts, which are exact where clock ticks (10 ms) are coarse. */

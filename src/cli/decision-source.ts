@@ -1,5 +1,6 @@
 /** Reads records of decisions from a folder or a NATS server, and selects some of them. */
-import { statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseDurationMs } from '../base/duration.ts'
 import { type ReadProblem, type ReadResult, readBlocks, readFolder } from '../decisions/read.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
@@ -15,6 +16,15 @@ export interface DecisionSource {
 
 /** The default folder for the records of a gateway: beside its event log. */
 export const recordFolderOf = (logFile: string): string => `${logFile}.decisions`
+
+/** The key of the digests in the records of a folder is beside them; undefined if it is not there. */
+export function recordKeyOf(folder: string): Uint8Array | undefined {
+  try {
+    return readFileSync(join(folder, 'digest.key'))
+  } catch {
+    return undefined
+  }
+}
 
 /** All records, and the problems of what cannot be read. @throws UsageError if the folder is unreadable */
 async function* readDecisions({ recordDir, nats }: DecisionSource): AsyncGenerator<ReadResult> {
@@ -95,7 +105,8 @@ interface Selection {
 /** Maximum number of problems that are reported one by one. */
 const maxReported = 20
 
-const problemText = ({ file, offset, message }: ReadProblem): string =>
+/** Formats why a part of the records cannot be read. */
+export const problemText = ({ file, offset, message }: ReadProblem): string =>
   `${file}: offset ${offset}: ${message}`
 
 /**

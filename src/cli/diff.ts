@@ -129,8 +129,8 @@ export function compareStates(old: Fold, fresh: Fold, withoutProxies: boolean): 
 /** The exit code is 1 if the states differ. */
 export async function diff(a: string, b: string, report: Output['report']): Promise<Answer> {
   const [from, to] = [optionsFor(a), optionsFor(b)]
-  const old = await readState(from, report, { name: `${a}: ` })
-  const fresh = await readState(to, report, { name: `${b}: ` })
+  const { fold: old } = await readState(from, report, { name: `${a}: ` })
+  const { fold: fresh } = await readState(to, report, { name: `${b}: ` })
   // Manifests contain no proxies, so comparing them with a log ignores what depends on proxies.
   const withoutProxies = (from.file === undefined) !== (to.file === undefined)
   const { statuses, resources } = compareStates(old, fresh, withoutProxies)

@@ -116,13 +116,18 @@ export async function readState(
   options: RecordingOptions,
   report: Output['report'],
   { name = '', derivation = {} }: StateOptions = {},
-): Promise<Fold> {
+): Promise<State> {
   return withRecording(options, async (recording) => {
     const folding = { ...recording.derivation, ...derivation }
     const { fold } = await replay(recording.events, folding, recording.extent.base)
     reportProblems(recording, report, name)
-    return fold
+    return { fold, secrets: recording.secrets }
   })
+}
+
+/** The state after the last event, with the secret values of manifests. */
+interface State extends Pick<Recording, 'secrets'> {
+  readonly fold: Fold
 }
 
 interface StateOptions {

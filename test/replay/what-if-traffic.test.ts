@@ -214,7 +214,7 @@ describe('sluice what-if with recorded requests', () => {
       on('basic', { basicAuthentication: { users: [hashed('other')] } }),
       {
         undecided: [
-          '2: traffic.basicAuthentication: it uses a Secret whose value is not known here',
+          '1: traffic.basicAuthentication: the value of header authorization is not recorded',
         ],
         changed: [],
       },

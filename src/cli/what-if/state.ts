@@ -1,6 +1,7 @@
 /** Reads the present state, and the candidate that a change of manifests leads to. */
 import { regexProblem } from '../../control-plane/api-binding.ts'
 import { type ObjectKey, parseObjectKey } from '../../model/names.ts'
+import type { VersionedResource } from '../../model/resources.ts'
 import type { Fold } from '../../replay/index.ts'
 import { DigestKey, randomDigestKey, readKeyFile } from '../../watch/digest-key.ts'
 import { formatProblem, isUnreadable } from '../../watch/source-problem.ts'
@@ -23,6 +24,8 @@ export interface StateOptions {
 
 export interface States extends Candidate {
   readonly present: Fold
+  /** Secret values in the manifests that were read. */
+  readonly secrets: readonly VersionedResource[]
 }
 
 /** A key set that was never fetched is left open, since the candidate may be the first to need it. */
@@ -40,7 +43,7 @@ export async function readStates(options: StateOptions, report: Output['report']
   const known = from === undefined ? knownKey(logFile, report) : randomDigestKey()
   const digestKey = known ?? randomDigestKey()
   const source = { file: from, logFile, nats, at, digestKey }
-  const present = await readState(source, report, { derivation })
+  const { fold: present, secrets } = await readState(source, report, { derivation })
   const manifests = await readManifests(file, digestKey)
   const unreadable = manifests.problems.filter(isUnreadable)
   if (unreadable.length > 0) throw new UsageError(unreadable.map(formatProblem).join('\n'))
@@ -48,7 +51,7 @@ export async function readStates(options: StateOptions, report: Output['report']
   const candidate = { isOverlay: overlay, hasDigests: known !== undefined, derivation }
   const folded = foldCandidate(present, manifests, candidate)
   if (folded.assumed.length > 0) report(assumedText(folded.assumed))
-  return { present, ...folded }
+  return { present, ...folded, secrets: [...secrets, ...manifests.secrets] }
 }
 
 function assumedText(keys: readonly ObjectKey[]): string {

@@ -1,7 +1,10 @@
 /** Simulates recorded requests under the present state and under the candidate, and counts what differs. */
 import { readFolder } from '../../decisions/read.ts'
 import type { RecordedDecision } from '../../decisions/record.ts'
+import type { AmbiguousPaths } from '../../proxy/request/request-path.ts'
+import type { Fold } from '../../replay/index.ts'
 import { requestOf, Simulator } from '../../simulate/index.ts'
+import { problemText, recordKeyOf } from '../decision-source.ts'
 import type { StateDifferences } from '../diff.ts'
 import type { Output } from '../output.ts'
 import { RequestComparison } from './compare.ts'
@@ -18,9 +21,15 @@ const exampleOf = ({ id, time, request: { method, host, path } }: RecordedDecisi
   path,
 })
 
+interface RecordedRequests {
+  /** Folder of decision records. */
+  readonly folder: string
+  readonly ambiguousPaths: AmbiguousPaths
+}
+
 /** Reads the records one after the other. Unreadable parts are reported; the others are compared. */
 export async function compareRequests(
-  folder: string,
+  { folder, ambiguousPaths }: RecordedRequests,
   states: States,
   resources: StateDifferences['resources'],
   report: Output['report'],
@@ -34,8 +43,9 @@ export async function compareRequests(
   const [before, after] = [new ResourceTable(states.present), new ResourceTable(states.fold)]
   const places = new Places(before, after, resources)
   const comparison = new RequestComparison(states, places)
-  const present = await Simulator.open(states.present.resources())
-  const candidate = await Simulator.open(states.fold.resources())
+  const options = { digestKey: recordKeyOf(folder), settings: { ambiguousPaths } }
+  const open = (fold: Fold) => Simulator.open([...states.secrets, ...fold.resources()], options)
+  const [present, candidate] = [await open(states.present), await open(states.fold)]
   for (const record of records) {
     const request = requestOf(record)
     const now = present.simulate(request)
@@ -59,9 +69,6 @@ export async function compareRequests(
 function* recordsIn(folder: string, report: Output['report']): Generator<RecordedDecision> {
   for (const result of readFolder(folder)) {
     if ('decision' in result) yield result.decision
-    else {
-      const { file, offset, message } = result.problem
-      report(`${file}: offset ${offset}: ${message}`)
-    }
+    else report(problemText(result.problem))
   }
 }

@@ -1,5 +1,6 @@
 /** `sluice what-if` shows what a change of manifests would change, before it is applied. */
 import { statSync } from 'node:fs'
+import { readPathRule } from '../explain-request.ts'
 import { type Answer, exitCode, type Output, UsageError } from '../output.ts'
 import { type ControlPlaneChanges, controlPlaneChanges } from './control-plane.ts'
 import { type ChangeKind, changeKinds, type RequestChanges, RequestTally } from './groups.ts'
@@ -9,6 +10,8 @@ import { readStates, type StateOptions, type States } from './state.ts'
 export interface WhatIfOptions extends StateOptions {
   /** Folder with decision records. */
   readonly requests?: string
+  /** Value of the proxy setting `ambiguous-paths`; if omitted, the default of the setting. */
+  readonly ambiguousPaths?: string
   readonly output: 'text' | 'json' | 'markdown'
   /** Kinds of changes that make the exit code 1, separated by commas; every change if omitted. */
   readonly failOn?: string
@@ -51,7 +54,7 @@ function codeOf(report: WhatIfReport, failOn: ReadonlySet<ChangeKind> | undefine
 
 /** @throws UsageError if there is no folder with records */
 async function requestChanges(
-  folder: string | undefined,
+  { requests: folder, ambiguousPaths }: Pick<WhatIfOptions, 'requests' | 'ambiguousPaths'>,
   states: States,
   { resources }: ControlPlaneChanges,
   report: Output['report'],
@@ -61,18 +64,19 @@ async function requestChanges(
     throw new UsageError(`--requests ${folder} is not a folder with decision records`)
   }
   const { compareRequests } = await import('./traffic.ts')
-  return compareRequests(folder, states, resources, report)
+  const records = { folder, ambiguousPaths: readPathRule({ ambiguousPaths }) }
+  return compareRequests(records, states, resources, report)
 }
 
 export async function whatIf(
-  { requests: folder, output, failOn, ...options }: WhatIfOptions,
+  { output, failOn, ...options }: WhatIfOptions,
   report: Output['report'],
 ): Promise<Answer> {
   const kinds = readKinds(failOn)
   const states = await readStates(options, report)
   const controlPlane = controlPlaneChanges(states)
-  const requests = await requestChanges(folder, states, controlPlane, report)
-  const changes = { ...controlPlane, requests, hasRequests: folder !== undefined }
+  const requests = await requestChanges(options, states, controlPlane, report)
+  const changes = { ...controlPlane, requests, hasRequests: options.requests !== undefined }
   const { hasRequests: _, ...json } = changes
   return {
     text: () => (output === 'markdown' ? reportMarkdown(changes) : reportText(changes)),
