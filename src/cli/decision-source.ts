@@ -26,19 +26,25 @@ export function recordKeyOf(folder: string): Uint8Array | undefined {
   }
 }
 
-/** All records, and the problems of what cannot be read. @throws UsageError if the folder is unreadable */
-async function* readDecisions({ recordDir, nats }: DecisionSource): AsyncGenerator<ReadResult> {
+/**
+ * All records, or those of blocks that contain the id, and the problems of what cannot be read.
+ * @throws UsageError if the folder is unreadable
+ */
+async function* readDecisions(
+  { recordDir, nats }: DecisionSource,
+  id: string | undefined,
+): AsyncGenerator<ReadResult> {
   if (recordDir !== undefined) {
     const found = statSync(recordDir, { throwIfNoEntry: false })
     if (found === undefined) throw new UsageError(`${recordDir} does not exist`)
     if (!found.isDirectory()) throw new UsageError(`${recordDir} is not a folder`)
-    yield* readFolder(recordDir)
+    yield* readFolder(recordDir, id)
   } else if (nats !== undefined) {
     const { readPublishedBlocks } = await import('../log/nats-decision-reader.ts')
     const { withoutPasswords } = await import('../log/nats.ts')
     const server = withoutPasswords(nats)
     for await (const { sequence, bytes } of readPublishedBlocks(nats)) {
-      yield* readBlocks(bytes, `message ${sequence} of ${server}`)
+      yield* readBlocks(bytes, `message ${sequence} of ${server}`, id)
     }
   }
 }
@@ -98,7 +104,7 @@ function sinceMs(since: string): number {
 interface Selection {
   /** Number of records that were selected. */
   readonly selected: number
-  /** Was any record readable, or was there nothing to read? */
+  /** False if there are only parts that cannot be read. Always true for an id, whose search skips parts. */
   readonly isReadable: boolean
 }
 
@@ -110,20 +116,20 @@ export const problemText = ({ file, offset, message }: ReadProblem): string =>
   `${file}: offset ${offset}: ${message}`
 
 /**
- * Passes the selected records to `use`, one by one, and reports what cannot be read.
+ * Passes the selected records to `use`, one by one, until it returns false. Reports what cannot be read.
  * @throws UsageError if there is no source, or it is unreadable
  */
 export async function eachDecision(
   source: DecisionSource,
   filter: DecisionFilter,
   report: Output['report'],
-  use: (decision: RecordedDecision) => void,
+  use: (decision: RecordedDecision) => unknown,
 ): Promise<Selection> {
   const test = testOf(filter)
   let read = 0
   let selected = 0
   let problems = 0
-  for await (const result of readDecisions(source)) {
+  for await (const result of readDecisions(source, filter.id)) {
     if ('problem' in result) {
       problems++
       if (problems <= maxReported) report(problemText(result.problem))
@@ -132,8 +138,8 @@ export async function eachDecision(
     read++
     if (!test(result.decision)) continue
     selected++
-    use(result.decision)
+    if ((await use(result.decision)) === false) break
   }
   if (problems > maxReported) report(`${problems - maxReported} more parts cannot be read`)
-  return { selected, isReadable: read > 0 || problems === 0 }
+  return { selected, isReadable: filter.id !== undefined || read > 0 || problems === 0 }
 }

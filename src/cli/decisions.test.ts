@@ -59,6 +59,18 @@ describe('sluice decisions', () => {
     expect(await ids({ since: '1m' })).toBe('a b a')
   })
 
+  it('stops when the reader of its output is gone', async () => {
+    await writeDecisionFiles(folder, [[{ id: 'a' }, { id: 'b' }, { id: 'c' }]])
+    const lines: string[] = []
+    const output = {
+      print: (text: string) => void lines.push(text),
+      report: () => undefined,
+      ready: async () => lines.length < 2,
+    }
+    expect(await decisions({ recordDir: folder, output: 'text' }, output)).toBe(0)
+    expect(lines).toHaveLength(2)
+  })
+
   it('exits with 1 if no record is selected', async () => {
     await writeDecisionFiles(folder, [[{ id: 'a' }]])
     expect(await run({ id: 'b' })).toEqual({ code: 1, lines: [], reported: [] })

@@ -13,17 +13,17 @@ export interface DecisionsOptions extends DecisionSource, DecisionFilter {
  * selected, 2 if nothing could be read.
  * @throws UsageError
  */
-export async function decisions(
-  options: DecisionsOptions,
-  { print, report }: Output,
-): Promise<number> {
+export async function decisions(options: DecisionsOptions, out: Output): Promise<number> {
   const { recordDir, nats, output } = options
   if ((recordDir === undefined) === (nats === undefined)) {
     throw new UsageError('name either --record-dir or --nats')
   }
   const write = output === 'json' ? (decision: RecordedDecision) => JSON.stringify(decision) : line
-  const use = (decision: RecordedDecision) => print(write(decision))
-  const { selected, isReadable } = await eachDecision(options, options, report, use)
+  const use = (decision: RecordedDecision) => {
+    out.print(write(decision))
+    return out.ready?.()
+  }
+  const { selected, isReadable } = await eachDecision(options, options, out.report, use)
   if (!isReadable) return exitCode.usage
   return selected === 0 ? exitCode.negative : exitCode.success
 }

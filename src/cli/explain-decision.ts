@@ -37,18 +37,13 @@ export async function explainDecision(
     throw new UsageError('explain request --id needs --record-dir, --log-file or --nats')
   }
   const found: RecordedDecision[] = []
-  const { selected, isReadable } = await eachDecision(
-    { recordDir, nats },
-    { id },
-    report,
-    (decision) => {
-      found[0] = decision
-    },
-  )
+  const { selected } = await eachDecision({ recordDir, nats }, { id }, report, (decision) => {
+    found[0] = decision
+  })
   const [decision] = found
   if (decision === undefined) {
     report(`no record has the id ${id}`)
-    return { text: () => [], exitCode: isReadable ? exitCode.negative : exitCode.usage }
+    return { text: () => [], exitCode: exitCode.negative }
   }
   if (selected > 1) report(`${selected} records have the id ${id}; this is the last one`)
   const explanation = explain(decision, await readConfiguration(options, decision, report))

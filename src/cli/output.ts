@@ -1,14 +1,30 @@
+import { once } from 'node:events'
+
 /** The output streams of a command; injected so that a command can run inside a test. */
 export interface Output {
   /** Writes a part of the answer to standard output. */
   print(text: string): void
   /** Writes everything else, such as warnings, to standard error. */
   report(text: string): void
+  /**
+   * Resolves once the output can take more, to false if its reader is gone. Commands that print much call it
+   * after each part, because what cannot be written yet is kept in memory.
+   */
+  ready?(): Promise<boolean>
 }
 
 export const processOutput: Output = {
   print: (text) => void process.stdout.write(`${text}\n`),
   report: (text) => void process.stderr.write(`${text}\n`),
+  async ready() {
+    const { stdout } = process
+    if (stdout.errored !== null) return false
+    if (!stdout.writableNeedDrain) return true
+    return once(stdout, 'drain').then(
+      () => true,
+      () => false,
+    )
+  },
 }
 
 /**

@@ -19,7 +19,7 @@ export function closeFrame(bytes: Buffer, end: number): void {
 
 /** A block, or bytes that hold none. */
 type FoundFrame =
-  | { readonly offset: number; readonly end: number; readonly block: Uint8Array }
+  | { readonly offset: number; readonly end: number; readonly block: Buffer }
   | { readonly offset: number; readonly end: number; readonly problem: string }
 
 const markBytes = Buffer.from('SLD1', 'latin1')

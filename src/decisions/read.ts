@@ -25,21 +25,25 @@ export type ReadResult = { readonly decision: RecordedDecision } | { readonly pr
 
 /**
  * Every decision in a folder, in the order in which requests ended. Each ring is read file by file, so that
- * the memory depends on the size of a file.
+ * the memory depends on the size of a file. If a text is given, blocks that do not contain it are skipped.
  */
-export function readFolder(folder: string): Generator<ReadResult> {
+export function readFolder(folder: string, text?: string): Generator<ReadResult> {
   const rings = Map.groupBy(decisionFiles(folder), ringOf)
-  return mergeByEnd([...rings.values()].map((names) => readFiles(folder, names)))
+  return mergeByEnd([...rings.values()].map((names) => readFiles(folder, names, text)))
 }
 
 /** The file name without the number of the file. */
 const ringOf = (name: string): string => name.slice(0, name.lastIndexOf('-'))
 
-function* readFiles(folder: string, names: readonly string[]): Generator<ReadResult> {
+function* readFiles(
+  folder: string,
+  names: readonly string[],
+  text: string | undefined,
+): Generator<ReadResult> {
   for (const name of names) {
     const file = join(folder, name)
     try {
-      yield* readBlocks(readFileSync(file), file)
+      yield* readBlocks(readFileSync(file), file, text)
     } catch (error) {
       // A running proxy deletes the oldest file of its ring.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
@@ -85,14 +89,18 @@ function* nextDecision(
   }
 }
 
-/** The decisions of blocks that follow each other in a file or a message. */
-export function* readBlocks(bytes: Buffer, file: string): Generator<ReadResult> {
+/**
+ * The decisions of blocks that follow each other in a file or a message. If a text is given, blocks that do
+ * not contain it are skipped.
+ */
+export function* readBlocks(bytes: Buffer, file: string, text?: string): Generator<ReadResult> {
   for (const frame of framesOf(bytes)) {
     const { offset } = frame
     if ('problem' in frame) {
       yield { problem: { file, offset, message: frame.problem } }
       continue
     }
+    if (text !== undefined && !frame.block.includes(text)) continue
     try {
       for (const decision of readBlock(frame.block)) yield { decision }
     } catch (error) {

@@ -101,6 +101,7 @@ class Run {
     this.#simulated++
     if (simulation.undecided.length > 0) this.#undecided++
     this.#print(simulation)
+    await this.#output.ready?.()
   }
 
   #print(simulation: Simulation): void {
