@@ -92,6 +92,7 @@ export class Fold {
   #definitions: string | undefined
   #gate = new EpochGate()
   #position = 0
+  #changedAt = 0
   #observed = false
   #statuses = new Map<ObjectKey, StatusChange>()
   #dropped = new Set<ObjectKey>()
@@ -113,12 +114,18 @@ export class Fold {
     return this.#gate.epoch
   }
 
+  /** Position of the last event that changed a resource, a deployment or a status. */
+  get changedAt(): number {
+    return this.#changedAt
+  }
+
+  /** Hashes everything that changed since the last call. */
   digests(): Digests {
     return { desired: this.graph.outputs.digest, status: this.#statusStore.digest }
   }
 
   resources(): readonly VersionedResource[] {
-    return [...this.graph.outputs.resources.values()]
+    return this.graph.outputs.resources()
   }
 
   statusOf(ref: ObjectRef): Status | undefined {
@@ -152,10 +159,15 @@ export class Fold {
       this.#deployments.apply(event) ||
       this.#delivery.apply(event)
     this.#delivery.settle(seen.timeMs)
-    if (isFolded) {
-      this.graph.settle()
-      this.#collectStatuses(event.time)
-    }
+    if (!isFolded) return
+    const before = this.#changes
+    this.graph.settle()
+    this.#collectStatuses(event.time)
+    if (this.#changes !== before) this.#changedAt = position
+  }
+
+  get #changes(): number {
+    return this.graph.outputs.changes + this.#statusStore.changes
   }
 
   /** Returns what changed since the last call. */
@@ -175,6 +187,14 @@ export class Fold {
     const deployments = [...this.graph.outputs.takeDeployments()]
     const delta = { sequence: this.#position, upserted, removed }
     return { delta, statuses, dropped, deployments, observed }
+  }
+
+  /** Drops what `takeChange` would return, which otherwise accumulates. */
+  dropChange(): void {
+    this.graph.outputs.dropChanges()
+    this.#statuses.clear()
+    this.#dropped.clear()
+    this.#observed = false
   }
 
   snapshot(): FoldSnapshot {
@@ -207,6 +227,7 @@ export class Fold {
     this.#setUnread(snapshot.unread)
     this.#setDefinitions(snapshot.definitions)
     this.#position = snapshot.position
+    this.#changedAt = snapshot.position
     this.#gate = new EpochGate(snapshot.epoch)
     this.graph.settle()
     this.#collectStatuses('1970-01-01T00:00:00.000Z')

@@ -1,7 +1,4 @@
-/**
- * Returns true only if two values have the same canonical JSON, without creating the texts. In rare cases it
- * returns false although they do: if a member is undefined.
- */
+/** Returns true if two values have the same canonical JSON, without creating the texts. */
 export function hasSameContent(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
@@ -11,11 +8,18 @@ export function hasSameContent(a: unknown, b: unknown): boolean {
     return true
   }
   if (Array.isArray(b)) return false
-  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>]
-  const keys = Object.keys(left)
-  if (keys.length !== Object.keys(right).length) return false
+  return hasSameMembers(a as Record<string, unknown>, b as Record<string, unknown>)
+}
+
+/** Members that are undefined count as missing. */
+function hasSameMembers(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
+  const keys = Object.keys(a)
+  let found = 0
   for (const key of keys) {
-    if (!Object.hasOwn(right, key) || !hasSameContent(left[key], right[key])) return false
+    if (a[key] === undefined) continue
+    if (!Object.hasOwn(b, key) || !hasSameContent(a[key], b[key])) return false
+    found++
   }
-  return true
+  const others = Object.keys(b)
+  return found === others.length || found === others.filter((key) => b[key] !== undefined).length
 }

@@ -17,7 +17,7 @@ import { apiBinding, builtInObjects, regexProblem } from '../control-plane/api-b
 import { isExport, readExport } from '../log/export.ts'
 import { type EventLog, MemoryLog, type Recorded, readEmbeddedLog } from '../log/index.ts'
 import { secretResource, type VersionedResource } from '../model/resources.ts'
-import { type DerivationOptions, type Fold, replay } from '../replay/index.ts'
+import { type DerivationOptions, type Fold, foldEvents } from '../replay/index.ts'
 import { type DigestKey, randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
@@ -119,7 +119,7 @@ export async function readState(
 ): Promise<State> {
   return withRecording(options, async (recording) => {
     const folding = { ...recording.derivation, ...derivation }
-    const { fold } = await replay(recording.events, folding, recording.extent.base)
+    const fold = await foldEvents(recording.events, folding, recording.extent.base)
     reportProblems(recording, report, name)
     return { fold, secrets: recording.secrets }
   })
@@ -137,9 +137,8 @@ interface StateOptions {
 }
 
 /** The state after the last event of a recording. */
-export async function foldRecording({ events, derivation, extent }: Recording): Promise<Fold> {
-  const { fold } = await replay(events, derivation, extent.base)
-  return fold
+export function foldRecording({ events, derivation, extent }: Recording): Promise<Fold> {
+  return foldEvents(events, derivation, extent.base)
 }
 
 const maxListedGaps = 5

@@ -1,49 +1,35 @@
-/**
- * The outputs of all derivations: published resources and statuses. Digests are the sum of the hashes of
- * all entries, so a change costs only one hash.
- */
-import { hash } from 'node:crypto'
+/** The outputs of all derivations: published resources, deployments and statuses. */
 import { contentVersion } from '../base/content-version.ts'
 import { hasSameContent } from '../base/same-content.ts'
 import type { ObjectKey } from '../model/names.ts'
 import type { Resource, ResourceKey, VersionedResource } from '../model/resources.ts'
 import type { Deployment } from './deployment/plan.ts'
+import { SumDigest } from './sum-digest.ts'
 
-/** The sum of 64-bit hashes of all entries (key and content). It does not depend on their order. */
-export class SumDigest {
-  readonly #parts = new Map<string, bigint>()
-  #sum = 0n
-  #text: string | undefined
+/** A published resource. Its version is computed when it is first needed. */
+class Output {
+  readonly resource: Resource
+  /** Whose resource it is: a listener may move between Gateways that are derived in any order. */
+  owner: string
+  #version: string | undefined
 
-  /** Sets the content of a key; undefined removes it. Returns false if nothing changed. */
-  set(key: string, content: string | undefined): boolean {
-    const before = this.#parts.get(key)
-    const part = content === undefined ? undefined : partOf(`${key}\0${content}`)
-    if (part === before) return false
-    if (part === undefined) this.#parts.delete(key)
-    else this.#parts.set(key, part)
-    this.#sum = BigInt.asUintN(64, this.#sum + (part ?? 0n) - (before ?? 0n))
-    this.#text = undefined
-    return true
+  constructor(resource: Resource, owner: string) {
+    this.resource = resource
+    this.owner = owner
   }
 
-  /** The digest as 16 hex digits. Returns the same text until something changes. */
-  toString(): string {
-    this.#text ??= this.#sum.toString(16).padStart(16, '0')
-    return this.#text
+  get version(): string {
+    this.#version ??= contentVersion(this.resource)
+    return this.#version
   }
 }
 
-const partOf = (entry: string) => BigInt(`0x${hash('sha256', entry).slice(0, 16)}`)
-
 export class OutputStore {
-  readonly resources = new Map<ResourceKey, VersionedResource>()
-  /** Last owner of each resource: a listener may move between Gateways that are derived in any order. */
-  readonly #owners = new Map<ResourceKey, string>()
-  readonly #digest = new SumDigest()
+  readonly #outputs = new Map<ResourceKey, Output>()
+  readonly #digest = new SumDigest<{ readonly version: string }>(({ version }) => version)
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
-  #changed = new Map<ResourceKey, VersionedResource | undefined>()
+  #changed = new Map<ResourceKey, Output | undefined>()
   #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
 
   /** Digest over keys and versions of all resources and deployments. */
@@ -51,18 +37,32 @@ export class OutputStore {
     return this.#digest.toString()
   }
 
-  /** Replaces the resources `before` of an owner by `after`. */
-  replaceResources(owner: string, before: readonly Resource[], after: readonly Resource[]): void {
+  /** How often resources and deployments changed. */
+  get changes(): number {
+    return this.#digest.changes
+  }
+
+  /** All resources, with their versions. */
+  resources(): VersionedResource[] {
+    return [...this.#outputs.values()].map(versioned)
+  }
+
+  /**
+   * Replaces the resources `before` of an owner by `after`. Returns `after`, with the stored objects in
+   * place of those that have the same content.
+   */
+  replaceResources(
+    owner: string,
+    before: readonly Resource[],
+    after: readonly Resource[],
+  ): readonly Resource[] {
     if (!hasSameKeys(before, after)) {
       const kept = new Set(after.map(({ key }) => key))
       for (const { key } of before) {
-        if (!kept.has(key) && this.#owners.get(key) === owner) this.#remove(key)
+        if (!kept.has(key) && this.#outputs.get(key)?.owner === owner) this.#remove(key)
       }
     }
-    for (const resource of after) {
-      this.#owners.set(resource.key, owner)
-      this.#put(resource)
-    }
+    return after.map((resource) => this.#put(resource, owner))
   }
 
   /** Stores the status that was decided for an object, until `takeStatuses` collects it. */
@@ -76,10 +76,8 @@ export class OutputStore {
     before: Deployment | undefined,
     after: Deployment | undefined,
   ): void {
-    if (before === after) return
-    const [old, fresh] = [before, after].map((one) => one && contentVersion(one))
-    if (old === fresh) return
-    this.#digest.set(`deployment/${key}`, fresh)
+    if (hasSameContent(before, after)) return
+    this.#digest.set(`deployment/${key}`, after && { version: contentVersion(after) })
     if (after === undefined) this.#deployments.delete(key)
     else this.#deployments.set(key, after)
     this.#changedDeployments.add(key)
@@ -98,10 +96,16 @@ export class OutputStore {
   }
 
   /** Resources that changed since the last call; undefined for those that were removed. */
-  takeChanges(): Map<ResourceKey, VersionedResource | undefined> {
+  takeChanges(): ReadonlyMap<ResourceKey, VersionedResource | undefined> {
     const changed = this.#changed
     this.#changed = new Map()
-    return changed
+    return new Map([...changed].map(([key, output]) => [key, output && versioned(output)]))
+  }
+
+  /** Drops what `takeChanges` and `takeDeployments` would return. */
+  dropChanges(): void {
+    this.#changed.clear()
+    this.#changedDeployments.clear()
   }
 
   /** Statuses decided since the last call; undefined for objects that have no status any more. */
@@ -111,27 +115,27 @@ export class OutputStore {
     return statuses
   }
 
-  #put(resource: Resource): void {
-    const before = this.resources.get(resource.key)
-    // Most derivations give the same result as before, and comparing is much cheaper than hashing.
-    if (before !== undefined && hasSameContent(before.resource, resource)) return
-    const version = contentVersion(resource)
-    if (before?.version === version) return
-    this.#digest.set(resource.key, version)
-    const entry = { version, resource }
-    this.resources.set(resource.key, entry)
-    this.#changed.set(resource.key, entry)
+  #put(resource: Resource, owner: string): Resource {
+    const before = this.#outputs.get(resource.key)
+    if (before !== undefined && hasSameContent(before.resource, resource)) {
+      before.owner = owner
+      return before.resource
+    }
+    const output = new Output(resource, owner)
+    this.#digest.set(resource.key, output)
+    this.#outputs.set(resource.key, output)
+    this.#changed.set(resource.key, output)
+    return resource
   }
 
   #remove(key: ResourceKey): void {
-    const before = this.resources.get(key)
-    if (before === undefined) return
     this.#digest.set(key, undefined)
-    this.resources.delete(key)
-    this.#owners.delete(key)
+    this.#outputs.delete(key)
     this.#changed.set(key, undefined)
   }
 }
+
+const versioned = ({ version, resource }: Output): VersionedResource => ({ version, resource })
 
 /** A shortcut for the usual case that an object's resources keep their keys. */
 function hasSameKeys(a: readonly Resource[], b: readonly Resource[]): boolean {

@@ -6,7 +6,7 @@
 import { canonicalJson } from '../base/canonical.ts'
 import { hasSameContent } from '../base/same-content.ts'
 import type { ObjectKey } from '../model/names.ts'
-import { SumDigest } from './output-store.ts'
+import { SumDigest } from './sum-digest.ts'
 
 export type Status = Readonly<Record<string, unknown>>
 
@@ -60,10 +60,15 @@ function stamp(value: Json, before: Json, time: string): Json {
 
 export class StatusStore {
   readonly #statuses = new Map<ObjectKey, Status>()
-  readonly #digest = new SumDigest()
+  readonly #digest = new SumDigest<Status>(canonicalJson)
 
   get digest(): string {
     return this.#digest.toString()
+  }
+
+  /** How often statuses changed. */
+  get changes(): number {
+    return this.#digest.changes
   }
 
   get(key: ObjectKey): Status | undefined {
@@ -81,13 +86,13 @@ export class StatusStore {
   decide(key: ObjectKey, decided: Status | undefined, time: string): Status | undefined {
     const before = this.#statuses.get(key)
     if (decided === undefined) {
-      this.#statuses.delete(key)
-      this.#digest.set(key, undefined)
+      if (this.#statuses.delete(key)) this.#digest.set(key, undefined)
       return undefined
     }
     const status = stamp(decided, before, time) as Status
     if (before !== undefined && hasSameContent(before, status)) return undefined
-    return this.#put(key, status) ? status : undefined
+    this.#put(key, status)
+    return status
   }
 
   /** Restores the statuses of a snapshot with their transition times. */
@@ -95,10 +100,8 @@ export class StatusStore {
     for (const [key, status] of entries) this.#put(key, status)
   }
 
-  /** Returns false if the stored status is the same. */
-  #put(key: ObjectKey, status: Status): boolean {
-    const isNew = this.#digest.set(key, canonicalJson(status))
-    if (isNew) this.#statuses.set(key, status)
-    return isNew
+  #put(key: ObjectKey, status: Status): void {
+    this.#digest.set(key, status)
+    this.#statuses.set(key, status)
   }
 }

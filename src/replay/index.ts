@@ -54,14 +54,30 @@ export function createFold(options: DerivationOptions, base?: FoldSnapshot): Fol
   return fold
 }
 
-/** Folds recorded events in order, from the beginning or from a stored state. */
+type RecordedEvents = AsyncIterable<RecordedEvent> | Iterable<RecordedEvent>
+
+/** The state after the last event, from the beginning or from a stored state. Compares no digests. */
+export async function foldEvents(
+  events: RecordedEvents,
+  options: DerivationOptions,
+  base?: FoldSnapshot,
+): Promise<Fold> {
+  const fold = createFold(options, base)
+  for await (const entry of events) {
+    fold.apply(entry)
+    if (entry.event.type === 'dev.sluice.desired.published.v1') fold.dropChange()
+  }
+  return fold
+}
+
+/** Folds recorded events in order, from the beginning or from a stored state, and compares digests. */
 export async function replay(
-  events: AsyncIterable<RecordedEvent> | Iterable<RecordedEvent>,
+  events: RecordedEvents,
   options: DerivationOptions,
   base?: FoldSnapshot,
 ): Promise<Replay> {
   const fold = createFold(options, base)
-  const history = new DigestHistory()
+  const digests = new DigestHistory(fold)
   const different: Comparison[] = []
   let published = 0
   let incomparable = 0
@@ -70,45 +86,77 @@ export async function replay(
   for await (const entry of events) {
     if (count === 0) missing = Math.max(0, entry.position - 1 - fold.position)
     count++
-    fold.apply(entry)
-    if (entry.position >= fold.position) history.note(entry.position, fold.digests())
+    digests.add(entry)
     const { event } = entry
     if (event.type !== 'dev.sluice.desired.published.v1') continue
     const { version, digest, statusDigest, foldVersion: writer } = event.data
     const recorded = { desired: digest, status: statusDigest }
-    const replayed = history.at(version)
+    const replayed = digests.at(version)
     const isSame = replayed?.desired === recorded.desired && replayed.status === recorded.status
     const isKnown = base === undefined || version >= base.position
-    // Changes are not used here; without this call they would accumulate.
-    fold.takeChange()
+    fold.dropChange()
     published++
     if (writer !== foldVersion || missing > 0 || !isKnown) incomparable++
     else if (!isSame) {
       different.push({ version, recorded, replayed, equal: false, foldVersion: writer })
     }
   }
+  digests.finish()
   return { fold, events: count, missing, published, incomparable, different, foldVersion }
 }
 
-/** Digests by position, stored only where they changed. Positions before the last queried one are dropped. */
+/** Number of events that wait for a published state before they are folded without it. */
+const maxWaiting = 4_096
+
+/**
+ * Folds events and knows the digests of earlier positions. To hash only what a published state is compared
+ * with, an event waits until the next published state, which tells the position to compare at.
+ */
 class DigestHistory {
-  #changes: { readonly position: number; readonly digests: Digests }[] = []
+  readonly #fold: Fold
+  #waiting: RecordedEvent[] = []
+  /** Known digests, in order. Those before the last queried position are dropped. */
+  #known: { readonly position: number; readonly digests: Digests }[] = []
   #last = 0
 
-  note(position: number, digests: Digests): void {
-    this.#last = position
-    const newest = this.#changes.at(-1)?.digests
-    if (newest?.desired === digests.desired && newest.status === digests.status) return
-    this.#changes.push({ position, digests })
+  constructor(fold: Fold) {
+    this.#fold = fold
+  }
+
+  add(entry: RecordedEvent): void {
+    this.#waiting.push(entry)
+    this.#last = entry.position
+    if (this.#waiting.length < maxWaiting) return
+    for (const waiting of this.#waiting) {
+      this.#fold.apply(waiting)
+      this.#note()
+    }
+    this.#waiting = []
   }
 
   /** Returns the digests at a position, if known. Positions must be queried in ascending order. */
   at(position: number): Digests | undefined {
     if (position > this.#last) return undefined
-    const index = this.#changes.findLastIndex((change) => change.position <= position)
+    const later = this.#waiting.findIndex((entry) => entry.position > position)
+    const due = this.#waiting.splice(0, later < 0 ? this.#waiting.length : later)
+    for (const entry of due) this.#fold.apply(entry)
+    if (due.length > 0 || this.#known.length === 0) this.#note()
+    const index = this.#known.findLastIndex((known) => known.position <= position)
     if (index < 0) return undefined
     // Older positions are not queried again.
-    this.#changes = this.#changes.slice(index)
-    return this.#changes[0]?.digests
+    this.#known = this.#known.slice(index)
+    return this.#known[0]?.digests
+  }
+
+  /** Folds the events that still wait. */
+  finish(): void {
+    for (const entry of this.#waiting) this.#fold.apply(entry)
+    this.#waiting = []
+  }
+
+  #note(): void {
+    const position = this.#fold.changedAt
+    if (this.#known.at(-1)?.position === position) return
+    this.#known.push({ position, digests: this.#fold.digests() })
   }
 }
