@@ -104,13 +104,21 @@ function stepsOf(
     const { step, verdict, notes } = recorded
     const from = recorded.from.map(({ object }) => versionOf(object))
     const reason = recorded === deciding ? findingText(decision, notes) : notes.join('; ')
-    return { step, ...originOf(from), verdict, ...(reason !== '' && { reason }) }
+    return { step, ...originOf(step, from, reason), verdict, ...(reason !== '' && { reason }) }
   })
 }
 
-/** The most specific object, and all of them if there are several. */
-function originOf(from: readonly ObjectVersion[]): Partial<ExplainedStep> {
-  return { ...from.at(-1), ...(from.length > 1 && { from }) }
+/** The object that decided, or the most specific one, and all of them if there are several. */
+function originOf(
+  step: string,
+  from: readonly ObjectVersion[],
+  reason: string,
+): Partial<ExplainedStep> {
+  // Each policy of an authorization is one rule, which the reason names by its position.
+  const [, rule] =
+    (step === 'traffic.authorization' && /^(?:Deny|Require) rule (\d+) /.exec(reason)) || []
+  const decided = rule === undefined ? undefined : from[Number(rule)]
+  return { ...(decided ?? from.at(-1)), ...(from.length > 1 && { from }) }
 }
 
 function explanationJson(explanation: Explanation): unknown {

@@ -10,7 +10,7 @@ export interface ExplainedStep extends Partial<ObjectVersion> {
   readonly verdict: RecordedStep['verdict']
   /** What the step found. Not set if it found nothing. */
   readonly reason?: string
-  /** All objects that the step comes from, if there are several; `object` is the most specific one. */
+  /** All objects that the step comes from, if there are several; `object` decided, or is the most specific. */
   readonly from?: readonly ObjectVersion[]
 }
 

@@ -73,10 +73,10 @@ function stepLines(steps: readonly ExplainedStep[]): string[] {
 }
 
 function stepRows({ step, verdict, object, from, ...version }: ExplainedStep): Row[] {
-  const [last, ...others] = (from ?? [{ object, ...version }]).toReversed()
+  const others = (from ?? []).toReversed().filter((other) => other.object !== object)
   return [
-    [step, verdict, last?.object ?? '', ...versionCells(last ?? {})],
-    ...others.map((other) => ['', 'with', other.object ?? '', ...versionCells(other)]),
+    [step, verdict, object ?? '', ...versionCells(version)],
+    ...others.map((other) => ['', 'with', other.object, ...versionCells(other)]),
   ]
 }
 

@@ -40,6 +40,14 @@ const running = useGateway(() => ({
       gateway(port),
       staticBackend('main', upstream.port),
       ...['guarded', 'limited', 'open'].map((name) => routeByHost(name, toBackend('main'))),
+      policy('methods', 'Gateway/edge', {
+        traffic: {
+          authorization: {
+            action: 'Deny',
+            policy: { matchExpressions: ['request.method == "PUT"'] },
+          },
+        },
+      }),
       policy('limit', 'HTTPRoute/limited', {
         traffic: { rateLimit: { local: [{ requests: 1, unit: 'Hours' }] } },
       }),
@@ -156,16 +164,30 @@ describe('sluice explain request --id', () => {
       verdict: 'answer',
     })
     expect(await eventAt(step?.event)).toContain('GatewayPolicy default guard')
-    expect(step?.reason).toBe(`Deny rule 0 matched: ${denial}`)
+    expect(step?.reason).toBe(`Deny rule 1 matched: ${denial}`)
     expect(answer.change).toBe(
       `spec.traffic.authorization of GatewayPolicy default/guard, generation 1 (${step?.reason})`,
     )
     const text = await explainedText(id)
-    expect(text).toContain(
-      'traffic.authorization  answer  GatewayPolicy default/guard  generation 1',
+    expect(text).toMatch(
+      /traffic\.authorization +answer +GatewayPolicy default\/guard +generation 1/,
     )
     expect(text).toContain(`event ${step?.event}, since `)
     expect(text.split('\n').length).toBeLessThan(30)
+  })
+
+  it('names the policy of the rule that matched, if several are combined', async () => {
+    const { headers } = await running.send(port, { host: hostOf('guarded'), method: 'PUT' })
+    const id = `${headers['x-request-id']}`
+    await waitFor('the record', async () => (await records('--id', id)).length > 0)
+    const { steps, change } = await explained(id)
+    const [gateways, routes] = ['GatewayPolicy default/methods', 'GatewayPolicy default/guard']
+    expect(steps.at(-1)).toMatchObject({
+      object: gateways,
+      from: [{ object: gateways }, { object: routes }],
+      reason: 'Deny rule 0 matched: request.method == "PUT"',
+    })
+    expect(change).toContain(`spec.traffic.authorization of ${gateways}`)
   })
 
   it('explains a 429 by a local rate limit', async () => {
@@ -187,7 +209,7 @@ describe('sluice explain request --id', () => {
     const messages = [{ role: 'user', content: 'Mail ann@example.com' }]
     const id = await recorded('chat', '/v1/chat/completions', { model: 'm-1', messages })
     const answer = await explained(id)
-    expect(answer.steps).toMatchObject([
+    expect(answer.steps.slice(-1)).toMatchObject([
       {
         step: 'backend.ai',
         object: 'GatewayBackend default/chat',
