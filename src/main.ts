@@ -56,7 +56,7 @@ const manifestFormat = () =>
   new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml')
 
 const recordDir = () =>
-  new Option('--record-dir <path>', 'folder with records of decisions').argParser(nonEmpty)
+  new Option('--record-dir <path>', 'folder with decision records').argParser(nonEmpty)
 
 /** Adds the options of every command that reads a state without running a gateway. */
 function offline(command: Command): Command {
@@ -180,7 +180,7 @@ requestFlags(
 )
   .option(
     '--id <id>',
-    'x-request-id of a recorded request, in place of the options above',
+    'explain the recorded request with this x-request-id; --host, --path, --method, --header and --port are not used',
     nonEmpty,
   )
   .addOption(recordDir())
@@ -206,7 +206,7 @@ requestFlags(
   .option('--requests <path>', 'folder with decision records, or an access log in JSON')
   .option(
     '--assume <verdict>',
-    "verdict of a step that cannot be computed, such as 'traffic.extAuth=pass' or '=403', or 'backend=NAME'; may be repeated",
+    "verdict of a step that cannot be computed, such as 'traffic.extAuth=pass', 'traffic.extAuth=403' or 'backend=NAMESPACE/NAME'; may be repeated",
     collect,
   )
   .action(async (options: SimulateOptions) => {
@@ -220,11 +220,14 @@ program
     'print what proxies decided about requests, in the order in which the requests ended (--nats: in the order in which proxies published them); exit with 1 if no record is selected',
   )
   .addOption(recordDir())
-  .addOption(new Option('--nats <url>', 'records on a NATS server').argParser(natsServer))
+  .addOption(new Option('--nats <url>', 'decision records on a NATS server').argParser(natsServer))
   .addOption(new Option('--id <id>', 'only requests with this x-request-id').argParser(nonEmpty))
   .option('--status <status>', 'only responses with this status, such as 403 or 4xx')
   .option('--route <namespace/name>', 'only requests of this route')
-  .option('--since <time>', 'only requests since this time, or for this long, such as 15m')
+  .option(
+    '--since <time>',
+    'only requests that started since this time, or within this duration before now, such as 15m',
+  )
   .addOption(format())
   .action(async (options: DecisionsOptions) => {
     const { decisions } = await import('./cli/decisions.ts')
@@ -252,7 +255,7 @@ program
 program
   .command('what-if')
   .description(
-    'show what a change of manifests would change; exit with 0 if nothing changes, 1 if something does, 3 if that is undecided',
+    'show what a change of manifests would change; exit with 0 if nothing changes, 1 if something does, 3 if some requests are undecided and nothing else changes',
   )
   .addOption(
     new Option('--from <path>', 'manifests of the present state; may be repeated').argParser(
@@ -264,7 +267,10 @@ program
   .option('--at <position|time>', 'ignore events after this position or time')
   .addOption(manifests().makeOptionMandatory())
   .option('--overlay', 'only add and replace the objects of -f; otherwise, all others are removed')
-  .option('--requests <path>', 'folder with decision records of requests to compare')
+  .option(
+    '--requests <path>',
+    'folder with decision records; compare the outcome of each recorded request',
+  )
   .option('--ambiguous-paths <value>', ambiguousPathsHelp)
   .addOption(
     new Option('-o, --output <format>', 'output format')

@@ -2,8 +2,8 @@
 // @generated from file decisions.proto (package sluice.decisions.v1, syntax proto3)
 /* eslint-disable */
 
-// What proxies decided about requests, as it is stored on disk and published to NATS. Every block
-// can be read without another one. docs/decisions.md lists the values that never enter a block.
+// Records of what proxies decided about requests, as they are stored on disk and published to NATS.
+// Each block can be read on its own. docs/decisions.md lists the values that never enter a block.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_decisions: GenFile = /*@__PURE__*/
  */
 export type Block = Message<"sluice.decisions.v1.Block"> & {
   /**
-   * 1. A reader refuses a block of a version that it does not know.
+   * Version of the format, which is 1. Readers refuse blocks of any other version.
    *
    * @generated from field: uint32 version = 1;
    */
@@ -44,14 +44,14 @@ export type Block = Message<"sluice.decisions.v1.Block"> & {
   baseMs: number;
 
   /**
-   * Texts that decisions share. They refer to them by position, from 1; 0 means absent.
+   * Texts that decisions share. A decision refers to a text by its position, from 1; 0 means not set.
    *
    * @generated from field: repeated string texts = 5;
    */
   texts: string[];
 
   /**
-   * Policies that decisions share, in the same way.
+   * Lists of policies that decisions share. A decision refers to a plan by its position, from 1.
    *
    * @generated from field: repeated sluice.decisions.v1.Plan plans = 6;
    */
@@ -63,14 +63,14 @@ export type Block = Message<"sluice.decisions.v1.Block"> & {
   decisions: Decision[];
 
   /**
-   * Decisions that were lost since the block before: the disk was full, or too slow.
+   * Number of decisions lost since the previous block, because the disk was full or too slow.
    *
    * @generated from field: uint64 lost = 8;
    */
   lost: bigint;
 
   /**
-   * Names the key of the digests; two blocks with one name have one key.
+   * Identifies the key of the digests. Blocks with the same value were written with the same key.
    *
    * @generated from field: string digest_key = 9;
    */
@@ -85,7 +85,7 @@ export const BlockSchema: GenMessage<Block> = /*@__PURE__*/
   messageDesc(file_decisions, 0);
 
 /**
- * The policies that run at one place, in order of execution.
+ * The policies that run in one phase at one place, in order of execution.
  *
  * @generated from message sluice.decisions.v1.Plan
  */
@@ -108,21 +108,21 @@ export const PlanSchema: GenMessage<Plan> = /*@__PURE__*/
  */
 export type PlannedStep = Message<"sluice.decisions.v1.PlannedStep"> & {
   /**
-   * Such as traffic.authorization.
+   * Name of the step, such as traffic.authorization.
    *
    * @generated from field: uint32 name = 1;
    */
   name: number;
 
   /**
-   * The objects that it comes from: Kind namespace/name.
+   * The objects whose policies the step applies, as `Kind namespace/name`.
    *
    * @generated from field: repeated uint32 objects = 2;
    */
   objects: number[];
 
   /**
-   * Digest of the compiled policies, in hex. Two steps with one digest decide alike.
+   * Digest of the compiled policies, in hex. Steps with the same digest decide alike.
    *
    * @generated from field: uint32 config = 3;
    */
@@ -146,6 +146,8 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   id: string;
 
   /**
+   * Microseconds from base_ms to the time when the head of the request was complete.
+   *
    * @generated from field: sint64 started_us = 2;
    */
   startedUs: bigint;
@@ -175,7 +177,7 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   path: string;
 
   /**
-   * Address and port.
+   * Address and port of the client.
    *
    * @generated from field: string source = 8;
    */
@@ -201,8 +203,8 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   isTls: boolean;
 
   /**
-   * Names of the header fields in order, and for each 8 bytes of the keyed digest of its value, or
-   * zeros for credentials.
+   * Names of the header fields in order. For each field, header_digests has 8 bytes: the first half of
+   * the keyed digest of its value, or zeros if the field carries a credential.
    *
    * @generated from field: repeated uint32 header_names = 13;
    */
@@ -260,8 +262,8 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   endpoint: number;
 
   /**
-   * The policies before routing, after it and of the backend, and how many of each let the request
-   * pass.
+   * Plans of the policies before routing, after routing and of the backend. The fields that end in
+   * _passed count the policies of the plan that let the request pass.
    *
    * @generated from field: uint32 before_routing = 24;
    */
@@ -293,7 +295,7 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   ofBackendPassed: number;
 
   /**
-   * Policies that respond in place of a backend; they run after those after routing.
+   * Plan of the policies that respond in place of a backend. They run after those of after_routing.
    *
    * @generated from field: uint32 answers = 42;
    */
@@ -305,7 +307,8 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   answersPassed: number;
 
   /**
-   * Whether the next policy was running when the request ended: it answered, failed or was interrupted.
+   * True if the policy after those that passed was running when the request ended. It answered,
+   * failed or was interrupted.
    *
    * @generated from field: bool is_in_step = 44;
    */
@@ -334,7 +337,7 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   error: number;
 
   /**
-   * What decided, if the gateway answered, such as the rule that matched.
+   * Why the gateway answered, such as the rule that matched.
    *
    * @generated from field: string detail = 34;
    */
@@ -346,6 +349,8 @@ export type Decision = Message<"sluice.decisions.v1.Decision"> & {
   status: number;
 
   /**
+   * How the exchange ended, such as complete or client-closed.
+   *
    * @generated from field: uint32 ending = 36;
    */
   ending: number;
@@ -411,7 +416,7 @@ export const HeaderValueSchema: GenMessage<HeaderValue> = /*@__PURE__*/
  */
 export type Note = Message<"sluice.decisions.v1.Note"> & {
   /**
-   * Such as traffic.authorization.
+   * Name of the step, such as traffic.authorization.
    *
    * @generated from field: uint32 step = 1;
    */
@@ -423,14 +428,14 @@ export type Note = Message<"sluice.decisions.v1.Note"> & {
   text: string;
 
   /**
-   * A plan of this step alone, if it runs as a part of the backend.
+   * Plan with only this step. Set if the step runs as a part of the backend.
    *
    * @generated from field: uint32 plan = 3;
    */
   plan: number;
 
   /**
-   * The step answered in place of the backend.
+   * True if the step answered in place of the backend.
    *
    * @generated from field: bool is_answer = 4;
    */
@@ -445,7 +450,7 @@ export const NoteSchema: GenMessage<Note> = /*@__PURE__*/
   messageDesc(file_decisions, 5);
 
 /**
- * An attempt before the last one.
+ * An attempt that failed and was followed by another one.
  *
  * @generated from message sluice.decisions.v1.Attempt
  */

@@ -11,15 +11,17 @@ export function requiredChange(
 ): string {
   const { response } = decision
   if (response.ending === 'client-closed') {
-    return 'the client closed the connection before the response was complete'
+    return 'no change of the configuration; the client closed the connection before the response was complete'
   }
   const step = steps.find(({ verdict }) => verdict === 'answer')
   if (step !== undefined) return stepChange(decision, step)
   const code = codeOf(decision)
   if (code !== undefined) return errorChange(decision, code)
   const backend = backendText(decision.route)
-  if (response.reason !== 'Upstream') return response.detail ?? `the gateway: ${response.reason}`
-  if (response.status >= 400) return `the response of ${backend}: it answered ${response.status}`
+  if (response.reason !== 'Upstream')
+    return response.detail ?? `the gateway answered (${response.reason})`
+  if (response.status >= 400)
+    return `the response of ${backend ?? 'the backend'}, which answered ${response.status}`
   return `nothing refused the request; ${backend ?? 'the backend'} answered ${response.status}`
 }
 
@@ -42,7 +44,7 @@ function fieldOf({ step, object, generation }: ExplainedStep): string {
   return `${isPolicy ? `spec.${step}` : field} of ${object}${version}`
 }
 
-/** The code of the error that decided; undefined if the gateway did not fail. */
+/** Returns the code of the error that ended the request; undefined if there was none. */
 function codeOf({ response: { error, reason } }: RecordedDecision): ErrorCode | undefined {
   if (error === undefined) return undefined
   const codes = Object.keys(errorCatalogue) as ErrorCode[]

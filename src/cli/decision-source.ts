@@ -1,4 +1,4 @@
-/** Reads records of decisions from a folder or a NATS server, and selects some of them. */
+/** Reads decision records from a folder or a NATS server, and selects some of them. */
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseDurationMs } from '../base/duration.ts'
@@ -27,7 +27,7 @@ export function recordKeyOf(folder: string): Uint8Array | undefined {
 }
 
 /**
- * All records, or those of blocks that contain the id, and the problems of what cannot be read.
+ * Yields all records, or those of blocks that contain the id, and a problem for each unreadable part.
  * @throws UsageError if the folder is unreadable
  */
 async function* readDecisions(
@@ -104,7 +104,7 @@ function sinceMs(since: string): number {
 interface Selection {
   /** Number of records that were selected. */
   readonly selected: number
-  /** False if there are only parts that cannot be read. Always true for an id, whose search skips parts. */
+  /** False if no part could be read. Always true if an id is given, because blocks without it are skipped. */
   readonly isReadable: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Formats records of decisions as texts for people. */
+/** Formats decision records as text. */
 import type { RecordedDecision, RecordedStep } from '../decisions/record.ts'
 
 /** Escapes control characters: clients choose a part of the texts. */

@@ -1,4 +1,4 @@
-/** `sluice decisions` prints records of decisions, one per line. */
+/** `sluice decisions` prints decision records, one per line. */
 import type { RecordedDecision } from '../decisions/record.ts'
 import { type DecisionFilter, type DecisionSource, eachDecision } from './decision-source.ts'
 import { backendText, outcomeText, printable, requestLine, ruleText } from './decision-text.ts'

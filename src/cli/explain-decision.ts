@@ -1,6 +1,6 @@
 /**
  * `sluice explain request --id` shows how a recorded request was decided: each step, and the version of its
- * object that the event log has at the position of the record.
+ * object at the log position of the record.
  */
 import { DamagedEventError, UnknownEventTypeError } from '../../events/index.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
@@ -52,7 +52,7 @@ export async function explainDecision(
 
 type Found = Awaited<ReturnType<typeof configurationAt>>
 
-/** The record alone answers if the log cannot be read. */
+/** Reads object versions from the log. If that fails, the explanation uses only the record. */
 async function readConfiguration(
   options: DecisionOptions,
   { position }: RecordedDecision,
@@ -108,7 +108,7 @@ function stepsOf(
   })
 }
 
-/** The object that decided, or the most specific one, and all of them if there are several. */
+/** Returns the object that decided, or the most specific one, and all objects if there are several. */
 function originOf(
   step: string,
   from: readonly ObjectVersion[],

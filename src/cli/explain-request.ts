@@ -24,7 +24,7 @@ export interface RequestOptions extends RecordingOptions {
   readonly ambiguousPaths?: string
   /** Id of a recorded request, in place of the fields above. */
   readonly id?: string
-  /** Folder with records of decisions. */
+  /** Folder with decision records. */
   readonly recordDir?: string
 }
 

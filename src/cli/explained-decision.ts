@@ -1,8 +1,8 @@
-/** A recorded decision with the versions of the objects that it comes from. */
+/** A recorded decision with the versions of the objects that decided it. */
 import type { RecordedDecision, RecordedStep } from '../decisions/record.ts'
 import type { Version } from './configuration-at.ts'
 
-/** An object, and its version that was in force, if the log has it. */
+/** An object and, if the log has it, the version that was in force. */
 export type ObjectVersion = Partial<Version> & { readonly object: string }
 
 export interface ExplainedStep extends Partial<ObjectVersion> {

@@ -12,8 +12,8 @@ export function explanationText(explanation: Explanation): string[] {
   const change = requiredChange(decision, steps)
   return [
     ...headText(decision),
-    ...(problem === undefined ? [] : [`without versions of objects: ${problem}`]),
-    ...section('Way', tableLines(wayRows(explanation))),
+    ...(problem === undefined ? [] : [`object versions are unknown: ${problem}`]),
+    ...section('Routing', tableLines(routingRows(explanation))),
     ...section('Steps', steps.length === 0 ? [] : stepLines(steps)),
     ...section('Attempts', tableLines(attemptRows(decision))),
     ...section('Details', tableLines(detailRows(decision))),
@@ -47,7 +47,7 @@ function versionCells({ generation, event, since }: Partial<ExplainedStep>): Row
   return [`generation ${generation}`, put]
 }
 
-function wayRows({ decision, gateway, route }: Explanation): Row[] {
+function routingRows({ decision, gateway, route }: Explanation): Row[] {
   const { listener } = decision.route
   const { port } = decision.request
   const rows: Row[] =
@@ -62,7 +62,7 @@ function wayRows({ decision, gateway, route }: Explanation): Row[] {
   return backend === undefined ? rows : [...rows, ['backend', backend]]
 }
 
-/** A line for each object of a step, followed by what the step found. */
+/** Formats each object of a step as one line, followed by what the step found. */
 function stepLines(steps: readonly ExplainedStep[]): string[] {
   const rows = steps.map(stepRows)
   const lines = table(rows.flat()).split('\n')

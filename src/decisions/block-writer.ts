@@ -1,13 +1,13 @@
 /**
- * Writes a block of decisions (proto/decisions.proto) into memory of its own, field by field: no
- * object is made for a decision, and no text but those that its fields need.
+ * Encodes a block of decisions (proto/decisions.proto) into a preallocated buffer, field by field. It
+ * allocates no objects for a decision.
  */
 
-/** Room for one decision; longer texts are cut so that every decision fits. */
+/** Space that must be free before a decision is written. Long texts are cut so that a decision fits. */
 export const mostDecisionBytes = 64 * 1024
-/** Longest text of a field. */
-const mostTextBytes = 8 * 1024
-/** Bytes of a length that is filled in later; its varint is padded to them. */
+/** Maximum size of a text in UTF-8; longer texts are cut. */
+const maxTextBytes = 8 * 1024
+/** Size of a length that is filled in later. Its varint is padded to this size. */
 const lengthBytes = 3
 
 const varint = 0
@@ -16,21 +16,21 @@ const lengthDelimited = 2
 
 export class BlockWriter {
   readonly bytes: Buffer
-  /** Incremented by `clear`. Numbers of shared texts are valid for one generation of one block. */
+  /** Incremented by `clear`. The numbers of shared texts are valid within one generation of a block. */
   generation = 0
   readonly #start: number
   #used: number
   readonly #texts = new Map<string, number>()
   readonly #plans = new Map<object, number>()
 
-  /** The block begins at `start`. */
+  /** The block begins at offset `start` of the buffer. */
   constructor(size: number, start: number) {
     this.bytes = Buffer.allocUnsafeSlow(size)
     this.#start = start
     this.#used = start
   }
 
-  /** Offset behind the last byte. */
+  /** Offset after the last byte of the block. */
   get used(): number {
     return this.#used
   }
@@ -43,7 +43,7 @@ export class BlockWriter {
     return this.bytes.length - this.#used >= mostDecisionBytes
   }
 
-  /** Forgets everything, for the next block. */
+  /** Makes the writer empty for the next block. */
   clear(): void {
     this.#used = this.#start
     this.generation++
@@ -51,7 +51,7 @@ export class BlockWriter {
     this.#plans.clear()
   }
 
-  /** Writes a text that decisions share, unless the block has it; returns its number. */
+  /** Returns the number of a text that decisions share, and writes the text unless the block has it. */
   shared(field: number, text: string | undefined): number {
     if (text === undefined || text === '') return 0
     let number = this.#texts.get(text)
@@ -63,12 +63,12 @@ export class BlockWriter {
     return number
   }
 
-  /** The number of a plan that decisions share; 0 if the block does not have it yet. */
+  /** Returns the number of a plan that decisions share; 0 if the block does not have the plan yet. */
   planNumber(plan: object): number {
     return this.#plans.get(plan) ?? 0
   }
 
-  /** Gives a number to a plan that has just been written. */
+  /** Assigns the next number to a plan that was just written, and returns it. */
   addPlan(plan: object): number {
     this.#plans.set(plan, this.#plans.size + 1)
     return this.#plans.size
@@ -94,7 +94,7 @@ export class BlockWriter {
     this.#used = this.bytes.writeDoubleLE(value, this.#used)
   }
 
-  /** Writes a text, cut to the longest that is kept. */
+  /** Writes a text. A text longer than the maximum is cut. */
   text(field: number, text: string): void {
     this.#varint((field << 3) | lengthDelimited)
     const from = this.#used + lengthBytes
@@ -103,7 +103,7 @@ export class BlockWriter {
     this.#used = from + length
   }
 
-  /** Begins a message inside the message; `end` gets the returned offset. */
+  /** Begins a nested message or packed list. Pass the returned offset to `end`. */
   begin(field: number): number {
     this.#varint((field << 3) | lengthDelimited)
     const at = this.#used
@@ -122,7 +122,7 @@ export class BlockWriter {
 
   /** Copies bytes, between `begin` and `end`. */
   raw(source: Uint8Array, start: number, end: number): void {
-    // Short pieces are copied byte by byte, because a view of a part would be an object.
+    // Bytes are copied one by one, because a view for `set` would be an object.
     for (let at = start; at < end; at++) this.bytes[this.#used++] = source[at] ?? 0
   }
 
@@ -144,9 +144,9 @@ export class BlockWriter {
   }
 }
 
-/** Writes ASCII byte by byte, which is faster than a call for short texts; others as UTF-8. */
+/** Writes ASCII byte by byte, which is faster than a call for short texts, and other texts as UTF-8. */
 function writeText(bytes: Buffer, text: string, from: number): number {
-  const length = Math.min(text.length, mostTextBytes)
+  const length = Math.min(text.length, maxTextBytes)
   for (let at = 0; at < length; at++) {
     const code = text.charCodeAt(at)
     if (code > 0x7f) return writeUtf8(bytes, text, from)
@@ -155,6 +155,6 @@ function writeText(bytes: Buffer, text: string, from: number): number {
   return length
 }
 
-/** `Buffer.write` cuts between characters, never inside one. */
+/** `Buffer.write` never cuts inside a character. */
 const writeUtf8 = (bytes: Buffer, text: string, from: number): number =>
-  bytes.write(text, from, mostTextBytes, 'utf8')
+  bytes.write(text, from, maxTextBytes, 'utf8')

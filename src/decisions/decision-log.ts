@@ -1,7 +1,7 @@
 /**
- * Gathers decisions into blocks and hands each block to the ring when it is full, or after 100 ms.
- * Two blocks take turns: while one is written, the other is filled. If both are full, decisions are
- * lost and counted; requests never wait.
+ * Collects decisions in blocks, and passes each block to the sink when it is full or after 100 ms. There
+ * are two blocks: while one is being written, the other one is filled. If both are full, decisions are
+ * lost and counted. Requests never wait.
  */
 import { BlockWriter, mostDecisionBytes } from './block-writer.ts'
 import { blockFields } from './fields.ts'
@@ -11,7 +11,7 @@ const blockBytes = 4 * mostDecisionBytes
 const flushAfterMs = 100
 export const formatVersion = 1
 
-/** Takes whole blocks. The bytes must stay as they are until `done` is called. */
+/** Stores whole blocks. The caller must not change the bytes until `done` is called. */
 export interface BlockSink {
   readonly isBusy: boolean
   append(bytes: Buffer, length: number, done: (isWritten: boolean) => void): void
@@ -21,14 +21,14 @@ interface DecisionLogOptions {
   readonly proxy: string
   readonly worker: number
   readonly sink: BlockSink
-  /** Name of the key of the digests. */
+  /** Identifies the key of the digests. */
   readonly digestKey: string
   /** Milliseconds since the Unix epoch. */
   readonly now: () => number
 }
 
 export class DecisionLog {
-  /** Decisions that were lost since the start. */
+  /** Number of decisions that were lost since the start. */
   lost = 0
   readonly #options: DecisionLogOptions
   #timer: NodeJS.Timeout | undefined
@@ -36,21 +36,21 @@ export class DecisionLog {
   #spare: BlockWriter | undefined = new BlockWriter(blockBytes, frameBytes)
   #baseMs = 0
   #count = 0
-  /** Lost decisions that no block reports yet. */
+  /** Number of lost decisions that no block reports yet. */
   #unreported = 0
 
   constructor(options: DecisionLogOptions) {
     this.#options = options
   }
 
-  /** Milliseconds since the Unix epoch that the times of this block are relative to. */
+  /** Base of the times in this block, in milliseconds since the Unix epoch. */
   get baseMs(): number {
     return this.#baseMs
   }
 
   /**
-   * The block for one more decision; undefined if there is no room, which loses the decision. Write
-   * its shared texts first, then the decision between `begin` and `end`.
+   * Returns the block for one more decision. If there is no room, returns undefined and counts the
+   * decision as lost. Write the shared texts first, then the decision between `begin` and `end`.
    */
   block(): BlockWriter | undefined {
     if (!this.#filling.hasRoom) this.flush()
@@ -78,7 +78,7 @@ export class DecisionLog {
     this.#flushSoon()
   }
 
-  /** Flushes later. If the block before is then still being written, tries again later. */
+  /** Flushes after a delay, and again as long as the previous block is still being written. */
   #flushSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
@@ -87,7 +87,7 @@ export class DecisionLog {
     }, flushAfterMs).unref()
   }
 
-  /** Hands the block over, unless it is empty or the one before is still being written. */
+  /** Passes the block to the sink, unless it is empty or the previous one is still being written. */
   flush(): void {
     const full = this.#filling
     const spare = this.#spare

@@ -1,4 +1,4 @@
-/** Numbers of the fields of proto/decisions.proto, from its descriptors, for the writer by hand. */
+/** Field numbers of proto/decisions.proto for the hand-written encoder, from the generated descriptors. */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import {
   AttemptSchema,

@@ -1,39 +1,40 @@
 /**
- * How blocks lie in a file: a mark, the length of the block, its CRC-32, the block. After a damaged
- * block the reader looks for the next mark.
+ * Frames of blocks in a file. A frame is a magic number, the length of the block, its CRC-32 and the
+ * block. After a damaged block, the reader searches for the next magic number.
  */
 import { crc32 } from 'node:zlib'
 
-/** `SLD1`, little-endian. */
-const mark = 0x31_44_4c_53
+/** Magic number: `SLD1`, little-endian. */
+const magic = 0x31_44_4c_53
 export const frameBytes = 12
-/** No block is longer. */
-const mostBlockBytes = 1 << 20
+/** Maximum size of a block. */
+const maxBlockBytes = 1 << 20
 
 /** Fills in the frame in front of a block that begins at `frameBytes`. */
 export function closeFrame(bytes: Buffer, end: number): void {
-  bytes.writeUInt32LE(mark, 0)
+  bytes.writeUInt32LE(magic, 0)
   bytes.writeUInt32LE(end - frameBytes, 4)
   bytes.writeUInt32LE(crc32(bytes.subarray(frameBytes, end)), 8)
 }
 
-/** A block, or bytes that hold none. */
+/** A block, or a part of a file that contains no readable block. */
 type FoundFrame =
   | { readonly offset: number; readonly end: number; readonly block: Buffer }
   | { readonly offset: number; readonly end: number; readonly problem: string }
 
-const markBytes = Buffer.from('SLD1', 'latin1')
-const wrongSum = 'the checksum of the block differs'
+const magicBytes = Buffer.from('SLD1', 'latin1')
+const checksumProblem = 'the checksum of the block differs'
 /**
- * How often, on average, the bytes of a file may be summed in vain. Beyond that, blocks with a wrong checksum
- * are skipped as a whole, so that the time stays linear however many marks a damaged file contains.
+ * Maximum number of times that the bytes of a damaged file are read for checksums that do not match. After
+ * that, a block with a wrong checksum is skipped as a whole. This keeps the time linear, even if the file
+ * contains many magic numbers.
  */
-const mostSums = 4
+const maxScans = 4
 
-/** The frames of a file in order, damaged parts among them. */
+/** Yields the frames of a file in order, and the damaged parts between them. */
 export function* framesOf(bytes: Buffer): Generator<FoundFrame> {
   let offset = 0
-  let budget = mostSums * bytes.length
+  let budget = maxScans * bytes.length
   while (offset < bytes.length) {
     const problem = problemAt(bytes, offset)
     if (problem === undefined) {
@@ -45,9 +46,9 @@ export function* framesOf(bytes: Buffer): Generator<FoundFrame> {
     let next = offset
     let reason: string | undefined = problem
     while (next >= 0 && reason !== undefined) {
-      const end = reason === wrongSum ? endAt(bytes, next) : next + 1
+      const end = reason === checksumProblem ? endAt(bytes, next) : next + 1
       budget -= end - next
-      next = bytes.indexOf(markBytes, budget < 0 ? end : next + 1)
+      next = bytes.indexOf(magicBytes, budget < 0 ? end : next + 1)
       reason = next < 0 ? undefined : problemAt(bytes, next)
     }
     const end = next < 0 ? bytes.length : next
@@ -61,11 +62,11 @@ const endAt = (bytes: Buffer, offset: number): number =>
 
 function problemAt(bytes: Buffer, offset: number): string | undefined {
   if (offset + frameBytes > bytes.length) return 'the block is cut off'
-  if (bytes.readUInt32LE(offset) !== mark) return 'no block begins here'
+  if (bytes.readUInt32LE(offset) !== magic) return 'no block begins here'
   const length = bytes.readUInt32LE(offset + 4)
-  if (length > mostBlockBytes) return 'the length of the block is not plausible'
+  if (length > maxBlockBytes) return `the block is longer than ${maxBlockBytes} bytes`
   const end = endAt(bytes, offset)
   if (end > bytes.length) return 'the block is cut off'
   const sum = crc32(bytes.subarray(offset + frameBytes, end))
-  return sum === bytes.readUInt32LE(offset + 8) ? undefined : wrongSum
+  return sum === bytes.readUInt32LE(offset + 8) ? undefined : checksumProblem
 }

@@ -1,4 +1,4 @@
-/** Reads blocks of decisions back. A damaged part costs itself, and is reported with its place. */
+/** Reads blocks of decisions. A damaged part is skipped and reported with its file and offset. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fromBinary } from '@bufbuild/protobuf'
@@ -24,15 +24,16 @@ export interface ReadProblem {
 export type ReadResult = { readonly decision: RecordedDecision } | { readonly problem: ReadProblem }
 
 /**
- * Every decision in a folder, in the order in which requests ended. Each ring is read file by file, so that
- * the memory depends on the size of a file. If a text is given, blocks that do not contain it are skipped.
+ * Yields every decision in a folder, in the order in which requests ended. Each ring is read file by file,
+ * so that memory use does not depend on the number of files. If a text is given, blocks that do not contain
+ * it are skipped.
  */
 export function readFolder(folder: string, text?: string): Generator<ReadResult> {
   const rings = Map.groupBy(decisionFiles(folder), ringOf)
   return mergeByEnd([...rings.values()].map((names) => readFiles(folder, names, text)))
 }
 
-/** The file name without the number of the file. */
+/** Returns the name of the ring: the file name without the number of the file. */
 const ringOf = (name: string): string => name.slice(0, name.lastIndexOf('-'))
 
 function* readFiles(
@@ -45,14 +46,14 @@ function* readFiles(
     try {
       yield* readBlocks(readFileSync(file), file, text)
     } catch (error) {
-      // A running proxy deletes the oldest file of its ring.
+      // A running proxy may have deleted the oldest file of its ring.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
       yield { problem: { file, offset: 0, message: (error as Error).message } }
     }
   }
 }
 
-/** Merges the decisions of several rings. Each ring is in order already. */
+/** Merges the decisions of several rings, each of which is in order. */
 function* mergeByEnd(rings: readonly Generator<ReadResult>[]): Generator<ReadResult> {
   const heads: { readonly ring: Generator<ReadResult>; decision: RecordedDecision; end: number }[] =
     []
@@ -77,7 +78,7 @@ function* mergeByEnd(rings: readonly Generator<ReadResult>[]): Generator<ReadRes
 const endOf = ({ time, response }: RecordedDecision): number =>
   Date.parse(time) + response.durationMs
 
-/** Passes problems on, and returns the next decision of a ring. */
+/** Yields the problems before the next decision of a ring, and returns that decision. */
 function* nextDecision(
   ring: Generator<ReadResult>,
 ): Generator<ReadResult, RecordedDecision | undefined> {
@@ -90,7 +91,7 @@ function* nextDecision(
 }
 
 /**
- * The decisions of blocks that follow each other in a file or a message. If a text is given, blocks that do
+ * Yields the decisions of a file or a message, which consists of blocks. If a text is given, blocks that do
  * not contain it are skipped.
  */
 export function* readBlocks(bytes: Buffer, file: string, text?: string): Generator<ReadResult> {
@@ -110,8 +111,8 @@ export function* readBlocks(bytes: Buffer, file: string, text?: string): Generat
 }
 
 /**
- * The decisions of one block.
- * @throws Error if it is not a block, or of a newer version
+ * Yields the decisions of one block.
+ * @throws Error if the bytes are not a block, or if it has another version
  */
 function* readBlock(bytes: Uint8Array): Generator<RecordedDecision> {
   const block = fromBinary(BlockSchema, bytes)
@@ -203,7 +204,7 @@ class BlockReader {
     }
   }
 
-  /** The steps that ran in the phases, and those that ran as a part of the backend. */
+  /** Returns the steps that ran in the phases, and then those that ran as a part of the backend. */
   #steps(decision: Decision): RecordedStep[] {
     const notes = Map.groupBy(decision.notes, ({ step }) => this.#text(step) ?? '')
     const inPhases = this.#inPhases(decision).map((step) => {
@@ -231,7 +232,7 @@ class BlockReader {
     return ran
   }
 
-  /** A step that ran as a part of the backend, and that is known by its notes. */
+  /** Returns a step that ran as a part of the backend. Only its notes show that it ran. */
   #partOfBackend(step: string, notes: readonly Note[]): RecordedStep {
     const plan = notes.find(({ plan }) => plan > 0)?.plan ?? 0
     const { from, config } = this.#plans[plan - 1]?.[0] ?? { from: [], config: '' }
@@ -270,7 +271,7 @@ class BlockReader {
     return text
   }
 
-  /** The texts that are set. */
+  /** Looks up texts by their numbers. Texts that are not set are left out. */
   #texts<Name extends string>(
     numbers: Readonly<Record<Name, number>>,
   ): Partial<Record<Name, string>> {

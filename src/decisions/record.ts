@@ -1,4 +1,4 @@
-/** A decision as people and programs read it: `sluice decisions` prints one object a line. */
+/** A decision in the form that `sluice decisions -o json` prints, one object per line. */
 
 export interface RecordedHeader {
   readonly name: string
@@ -8,7 +8,7 @@ export interface RecordedHeader {
   readonly digest?: string
 }
 
-/** Where a step comes from. */
+/** An object whose policies a step applies. */
 interface RecordedObject {
   /** `Kind namespace/name`. */
   readonly object: string
@@ -43,7 +43,7 @@ export interface RecordedDecision {
     readonly port: number
     readonly source: string
     readonly headers: readonly RecordedHeader[]
-    /** Names the key of the digests. */
+    /** Identifies the key of the digests. */
     readonly digestKey: string
   }
   readonly route: {
@@ -61,7 +61,7 @@ export interface RecordedDecision {
     readonly status: number
     readonly reason: string
     readonly error?: string
-    /** What decided, if the gateway answered, such as the rule that matched. */
+    /** Why the gateway answered, such as the rule that matched. */
     readonly detail?: string
     readonly ending: string
     readonly requestBytes: number

@@ -1,7 +1,7 @@
 /**
- * A ring of files in a folder, bounded in bytes: blocks are appended to the newest file, and the
- * oldest files are deleted. Nothing waits for the disk: a block that comes while the one before is
- * still being written is lost and counted.
+ * A ring of files in a folder with a bounded size. Blocks are appended to the newest file, and the
+ * oldest files are deleted. Only one block is written at a time, and callers never wait: they check
+ * `isBusy` before they append.
  */
 import { close, open, readdirSync, unlink, write } from 'node:fs'
 import { join } from 'node:path'
@@ -9,23 +9,23 @@ import { makeFolder } from '../base/make-folder.ts'
 
 interface RingOptions {
   readonly folder: string
-  /** Begins the names of the files; rings with different names share a folder. */
+  /** Prefix of the file names. Rings with different names can share a folder. */
   readonly name: string
   readonly mostBytes: number
 }
 
-/** Files of a full ring. The bound is kept by deleting whole ones. */
-const files = 8
-const ending = '.decisions'
+/** Number of files of a full ring. Only whole files are deleted. */
+const maxFiles = 8
+const extension = '.decisions'
 
-/** Names sort by age. */
+/** The names of a ring sort by age. */
 const fileName = (ring: string, number: number): string =>
-  `${ring}-${String(number).padStart(10, '0')}${ending}`
+  `${ring}-${String(number).padStart(10, '0')}${extension}`
 
-/** Files of decisions in a folder, oldest first for each ring. */
+/** Lists the files of decisions in a folder, oldest first within each ring. */
 export function decisionFiles(folder: string): string[] {
   return readdirSync(folder)
-    .filter((entry) => entry.endsWith(ending))
+    .filter((entry) => entry.endsWith(extension))
     .sort()
 }
 
@@ -42,15 +42,15 @@ export class FileRing {
   #isBusy = false
   #onIdle: (() => void) | undefined
 
-  /** Makes the folder. Throws if it cannot be made or read. */
+  /** Creates the folder if it does not exist. @throws the system's error */
   constructor({ folder, name, mostBytes }: RingOptions) {
     makeFolder(folder)
     this.#folder = folder
     this.#name = name
-    this.#fileBytes = Math.floor(mostBytes / files)
+    this.#fileBytes = Math.floor(mostBytes / maxFiles)
     this.#numbers = decisionFiles(folder)
       .filter((entry) => entry.startsWith(`${name}-`))
-      .map((entry) => Number(entry.slice(name.length + 1, -ending.length)))
+      .map((entry) => Number(entry.slice(name.length + 1, -extension.length)))
       .filter((number) => Number.isSafeInteger(number))
   }
 
@@ -59,7 +59,7 @@ export class FileRing {
   }
 
   /**
-   * Appends a framed block; the bytes must stay as they are until `done` is called with the result.
+   * Appends a framed block. The caller must not change the bytes until `done` is called with the result.
    * Only one block is written at a time.
    */
   append(bytes: Buffer, length: number, done: (isWritten: boolean) => void): void {
@@ -73,9 +73,9 @@ export class FileRing {
   #write(fd: number, bytes: Buffer, from: number, length: number, done: (ok: boolean) => void) {
     write(fd, bytes, from, length - from, (error, written) => {
       if (error !== null) {
-        // What was written of the block is passed over by readers.
+        // Readers skip the incomplete block.
         this.problem = error.message
-        this.#leaveFile()
+        this.#closeFile()
         this.#finish(false, done)
       } else if (from + written < length) this.#write(fd, bytes, from + written, length, done)
       else {
@@ -106,13 +106,13 @@ export class FileRing {
       use(this.#fd)
       return
     }
-    this.#leaveFile()
+    this.#closeFile()
     this.#openFile((this.#numbers.at(-1) ?? 0) + 1, use)
   }
 
   #openFile(number: number, use: (fd: number | undefined) => void): void {
     open(join(this.#folder, fileName(this.#name, number)), 'ax', 0o600, (error, fd) => {
-      // Another process with the same folder has made the file.
+      // Another process that uses the same folder has created the file.
       if (error?.code === 'EEXIST') {
         this.#openFile(number + 1, use)
         return
@@ -130,7 +130,7 @@ export class FileRing {
   }
 
   #dropOldest(then: () => void): void {
-    if (this.#numbers.length <= files) {
+    if (this.#numbers.length <= maxFiles) {
       then()
       return
     }
@@ -138,7 +138,7 @@ export class FileRing {
     unlink(join(this.#folder, fileName(this.#name, number)), () => this.#dropOldest(then))
   }
 
-  #leaveFile(): void {
+  #closeFile(): void {
     if (this.#fd === undefined) return
     close(this.#fd, () => {})
     this.#fd = undefined
@@ -146,6 +146,6 @@ export class FileRing {
 
   async close(): Promise<void> {
     await this.idle()
-    this.#leaveFile()
+    this.#closeFile()
   }
 }

@@ -2,8 +2,8 @@ import type { BlockWriter } from './block-writer.ts'
 import { blockFields } from './fields.ts'
 
 /**
- * The number of a text that decisions share. It remembers the last text, because a comparison with it is
- * faster than a lookup, and requests that follow each other have much in common.
+ * The number of a text that decisions share. It caches the last text, because a comparison is faster than
+ * a lookup, and consecutive requests often have the same text.
  */
 export class SharedText {
   number = 0

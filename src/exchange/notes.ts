@@ -1,4 +1,4 @@
-/** What steps found about a request, for the record of its decision. Notes are never sent to clients. */
+/** Notes of steps about a request, for its decision record. They are never sent to clients. */
 import type { Exchange } from './exchange.ts'
 
 /** A finding of a step, such as the matches of a guard. It contains no part of a body or a credential. */
@@ -9,9 +9,9 @@ interface DecisionNote {
   readonly source?: NoteSource | undefined
 }
 
-/** Set for a step that runs as a part of a backend, so that the phases of the request do not list it. */
+/** The step of a note, if it runs as a part of a backend. The phases of a request do not list such steps. */
 interface NoteSource {
-  /** The step, whose policies are recorded. */
+  /** The step. Its policies are recorded with the note. */
   readonly step: object | undefined
   /** True if the step answers in place of the backend. */
   readonly isAnswer?: boolean

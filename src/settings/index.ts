@@ -182,24 +182,24 @@ export const settings = {
     flag: 'record',
     env: 'SLUICE_RECORD',
     defaultText: '`errors` for `sluice run`, `off` for `sluice proxy`',
-    doc: 'Requests whose decision is recorded. `errors`: those that are answered with a status of 400 or more, or not completely. A percentage adds that share of all others. Responses of recorded requests carry `x-request-id`.',
+    doc: 'Requests whose decision is recorded. `errors`: those whose response has a status of 400 or more or is incomplete. A percentage adds that share of all others. Responses of recorded requests carry `x-request-id`.',
   }),
   recordDir: row(path, {
     flag: 'record-dir',
     env: 'SLUICE_RECORD_DIR',
     defaultText: 'beside the event log, or `decisions` in `--state-dir`',
-    doc: 'Folder for the records of decisions.',
+    doc: 'Folder for the decision records.',
   }),
   recordNats: row(text('a NATS address'), {
     flag: 'record-nats',
     env: 'SLUICE_RECORD_NATS',
     defaultText: 'that of `--nats` for `sluice run`, none for `sluice proxy`',
-    doc: 'NATS servers to which records of decisions are also published, in the stream `SLUICE_DECISIONS`.',
+    doc: 'NATS servers to which decision records are also published, in the stream `SLUICE_DECISIONS`.',
   }),
   recordMegabytes: row(count, {
     env: 'SLUICE_RECORD_MEGABYTES',
     default: 64,
-    doc: 'Maximum size of the records of decisions in MB. The oldest are deleted first.',
+    doc: 'Maximum size of the decision records in MB. The oldest are deleted first.',
   }),
   recordHide: row(names, {
     env: 'SLUICE_RECORD_HIDE',

@@ -1,13 +1,13 @@
-/** Binds policies although values of secrets are missing. Their steps are then unknown. */
+/** Binds policies even if the values of their Secrets are missing. The verdicts of their steps are then unknown. */
 import type { Exchange, SecretValues, Verdict } from '../exchange/exchange.ts'
 import type { PolicyApply, Step } from '../policies/define.ts'
 import type { PolicyAppliers } from '../proxy/config/policies.ts'
 import { SimulatedExchange } from './exchange.ts'
 
-const missingSecret = 'it uses a Secret whose value is not known here'
-const missingKeys = 'the keys of its provider are not known here'
+const missingSecret = 'the value of its Secret is unknown'
+const missingKeys = 'the keys of its token provider were not fetched'
 
-/** Connection settings cannot refuse a request, so policies that only make them need no step. */
+/** Policies that only configure connections. They cannot refuse a request, so they need no step. */
 const isConnectionPolicy = new Set(['backend.tls', 'backend.gatewayCertificate'])
 
 export function tolerantAppliers(appliers: PolicyAppliers): PolicyAppliers {

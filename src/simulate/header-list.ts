@@ -1,4 +1,4 @@
-/** Header fields of a simulated request, of which some values are unknown. */
+/** Header fields of a simulated request. Some of their values may be unknown. */
 import { checkField } from '../engine/message/header-fields.ts'
 import type { FieldPair, HeaderFields } from '../exchange/exchange.ts'
 import type { SimulatedHeader } from './types.ts'
@@ -16,7 +16,7 @@ const hidden = new Set([
   'upgrade',
 ])
 
-/** Stands for an unknown value where routes are matched; it equals no value of a route. */
+/** Replaces an unknown value during route matching. No route can match this value. */
 const placeholder = '\u0001'
 
 export class HeaderList implements HeaderFields {

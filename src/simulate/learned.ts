@@ -22,7 +22,7 @@ const fields: readonly LearnedField[] = [
   'extproc',
 ]
 
-/** What policies have learned. Values of steps that did not run are unknown. */
+/** What policies have learned about the request. Values of steps that did not run are unknown. */
 export class SimulatedLearned extends Learned {
   readonly #values = new Map<LearnedField, unknown>()
   readonly #unknown = new Map<LearnedField, string>()
@@ -53,12 +53,12 @@ export class SimulatedLearned extends Learned {
     this.#values.set(field, value)
   }
 
-  /** Marks a value that a step would have set, if it had run. */
+  /** Marks a value as unknown, because the step that may set it did not run. */
   doubt(field: LearnedField, reason: string): void {
     this.#unknown.set(field, reason)
   }
 
-  /** Forgets everything, for the next request. */
+  /** Removes all values, for the next request. */
   reset(): void {
     if (this.#values.size > 0) this.#values.clear()
     if (this.#unknown.size > 0) this.#unknown.clear()

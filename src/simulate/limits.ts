@@ -1,4 +1,4 @@
-/** Rate limits of a simulation: each proxy of the records has its own buckets, on the time of the records. */
+/** Rate limits of a simulation. Each proxy in the records has its own buckets, whose clock is the record time. */
 import type { RateBucket, RateLimitSpec } from '../exchange/rate-limits.ts'
 import { RateBuckets } from '../proxy/rate-buckets.ts'
 import type { SimulatedRequest } from './types.ts'
@@ -11,7 +11,7 @@ export class SimulatedLimits {
 
   begin({ timeMs = Date.now(), recorded }: SimulatedRequest): void {
     this.proxy = recorded?.proxy ?? ''
-    // Records of several proxies are not exactly in order, and buckets need a clock that does not go back.
+    // Records of several proxies are not exactly in order, and the clock of a bucket must not go back.
     if (timeMs > this.#now) this.#now = timeMs
   }
 

@@ -1,11 +1,11 @@
-/** What a data plane of a simulation gets in place of the network. All calls fail as unknown. */
+/** Replaces the network for the data plane of a simulation. Every call fails, and its result counts as unknown. */
 import { GatewayError } from '../errors/index.ts'
 import type { Callouts, GrpcStream } from '../exchange/exchange.ts'
 import type { RequestMaker } from '../proxy/request/runtime.ts'
 import type { Telemetry } from '../proxy/telemetry/types.ts'
 import type { Lookup } from '../proxy/upstream/lookup.ts'
 
-/** Marks the input of a call as unknown, in the exchange that is simulated now. */
+/** Marks the result of a call as unknown in the exchange that is being simulated. */
 type Mark = (reason: string) => void
 
 const unreachable = () => new GatewayError('connect_failed', 'a simulation makes no calls')

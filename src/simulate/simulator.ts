@@ -3,8 +3,8 @@
  *
  *   resources ──► createDataPlane ──► requestPhases ──► forward | answer | undecided
  *                   │ StepRunner: the verdict of each step
- *                   │ SimulatedExchange: the request, of which parts are unknown
- *                   └ outside.ts: calls and lookups, which fail as unknown
+ *                   │ SimulatedExchange: the request, parts of which are unknown
+ *                   └ outside.ts: calls fail, and their results are unknown; lookups resolve
  */
 import { withoutRootDot } from '../base/root-dot.ts'
 import { createIoCore } from '../core/index.ts'
@@ -40,16 +40,16 @@ export interface SimulatorOptions {
 const memoryPages = 1_024
 
 export class Simulator {
-  readonly #world: SimulatedWorld
+  readonly #world: SimulationInputs
   readonly #plane: DataPlane
   readonly #listeners: readonly ListenerResource[]
   readonly #tls = new Map<string, TlsChoice>()
   #idle: SimulatedExchange | undefined
-  /** Settled once the simulations that wait for promises are complete. Only one runs at a time. */
+  /** Settles when the simulation that waits for a promise is complete. Only one simulation runs at a time. */
   #busy: Promise<unknown> | undefined
 
   private constructor(
-    world: SimulatedWorld,
+    world: SimulationInputs,
     plane: DataPlane,
     listeners: readonly ListenerResource[],
   ) {
@@ -63,7 +63,7 @@ export class Simulator {
     options: SimulatorOptions = {},
   ): Promise<Simulator> {
     const core = createIoCore({ memoryPages })
-    const world = new SimulatedWorld(
+    const world = new SimulationInputs(
       resources,
       options,
       new HeaderMatches(resources, options.digestKey, core),
@@ -91,7 +91,7 @@ export class Simulator {
     return new Simulator(world, plane, resources.flatMap(listenerIn))
   }
 
-  /** Ports of listeners for a scheme, ascending. */
+  /** Returns the listener ports for a scheme in ascending order. */
   ports(scheme: 'http' | 'https'): number[] {
     const protocol = scheme === 'https' ? 'HTTPS' : 'HTTP'
     const found = this.#listeners.flatMap((listener) =>
@@ -133,7 +133,7 @@ export class Simulator {
 
   #end(exchange: SimulatedExchange): Simulation {
     const { input, outcome, steps, backendProblem } = exchange
-    const verdict = outcome ?? { verdict: 'undecided', reason: 'it did not end' }
+    const verdict = outcome ?? { verdict: 'undecided', reason: 'the simulation did not end' }
     const settled = { ...verdict, ...placeOf(exchange), ...resultOf(exchange, verdict) }
     this.#plane.handler.onDone(exchange)
     this.#world.end()
@@ -158,7 +158,7 @@ export class Simulator {
     return { request: summaryOf(request, undefined), steps: [], outcome, undecided: [reason] }
   }
 
-  /** TLS as if the client had sent the host as the server name. */
+  /** Chooses the TLS listener as if the client had sent the host as the server name. */
   #tlsOf({ scheme, host }: SimulatedRequest, port: number): TlsChoice | undefined {
     if (scheme !== 'https') return undefined
     const name = withoutRootDot(host.replace(/:\d*$/, '')).toLowerCase()
@@ -176,7 +176,7 @@ export class Simulator {
 
 const noGeneration = () => undefined
 
-/** Policies that only observe requests would read unknown inputs, and send spans. */
+/** Leaves out policies that only observe requests: they would read unknown inputs and send spans. */
 function isRelevant({ resource }: VersionedResource): boolean {
   if (resource.type !== 'policy' || resource.section !== 'frontend') return true
   return resource.field !== 'accessLog' && resource.field !== 'tracing'
@@ -185,8 +185,8 @@ function isRelevant({ resource }: VersionedResource): boolean {
 const listenerIn = ({ resource }: VersionedResource): ListenerResource[] =>
   resource.type === 'listener' ? [resource] : []
 
-/** What surrounds the request that is simulated now. */
-class SimulatedWorld implements ExchangeOwner {
+/** Rate limits, route matches and backends for the request that is being simulated. */
+class SimulationInputs implements ExchangeOwner {
   readonly limits = new SimulatedLimits()
   current: SimulatedExchange | undefined
   readonly #matches: HeaderMatches
@@ -241,7 +241,7 @@ function summaryOf(request: SimulatedRequest, port: number | undefined): Simulat
   }
 }
 
-/** The objects that the request has matched. */
+/** Returns the objects that the request matched. */
 function placeOf({ context, backendProblem }: SimulatedExchange): Partial<SimulatedOutcome> {
   const place = context?.placement?.place ?? context?.listener?.place
   if (context === undefined || place === undefined) return {}
@@ -258,7 +258,7 @@ function placeOf({ context, backendProblem }: SimulatedExchange): Partial<Simula
 
 const objectText = ({ kind, namespace, name }: ObjectRef) => `${kind} ${namespace}/${name}`
 
-/** The upstream's part of the outcome, which is known only from a record of the same backend. */
+/** Returns what the upstream adds to the outcome. Only a record with the same backend shows it. */
 function resultOf(
   { context, input: { recorded } }: SimulatedExchange,
   { verdict }: Verdict,

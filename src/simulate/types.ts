@@ -1,4 +1,4 @@
-/** What goes into a simulation of a request, and what comes out. */
+/** The input and the result of the simulation of a request. */
 import type { RecordedDecision } from '../decisions/record.ts'
 
 /** A header field. Without `value`, the value is unknown, except for its keyed digest if there is one. */
@@ -17,18 +17,18 @@ export interface SimulatedRequest {
   readonly path: string
   readonly query?: string
   readonly scheme: 'http' | 'https'
-  /** Port of the listener. If omitted, the only port with the scheme. */
+  /** Listener port. If omitted, the only listener port for the scheme is used. */
   readonly port?: number
   /** Address of the client; unknown if omitted. */
   readonly source?: { readonly address: string; readonly port: number }
   /** `HTTP/1.1` if omitted. */
   readonly protocol?: string
   readonly headers: readonly SimulatedHeader[]
-  /** Why other fields may exist than those in `headers`; not set if the list is complete. */
+  /** Why `headers` may be incomplete. Not set if the list is complete. */
   readonly headersProblem?: string
   /** The body. If omitted, it is unknown, unless the head shows that there is none. */
   readonly body?: Uint8Array
-  /** Unix time in milliseconds. If omitted, the time of the simulation. */
+  /** Unix time in milliseconds. If omitted, the time of the simulation is used. */
   readonly timeMs?: number
   /** What the proxy decided about this request. */
   readonly recorded?: RecordedDecision

@@ -1,13 +1,13 @@
-/** Keeps account of inputs that are unknown. They are never guessed. */
+/** Tracks unknown inputs. A simulation never guesses them. */
 
 /**
- * Thrown where a step reads an unknown input. One object serves all requests: a stack trace for each would
- * cost more than the rest of the simulation.
+ * Thrown when a step reads an unknown input. All requests share one object, because a stack trace for each
+ * would cost more than the rest of the simulation.
  */
 const unknownInput = new Error('an input of the simulation is unknown')
 
 export class Unknowns {
-  /** Why the step that runs cannot be computed. It stays set even if the step catches the error. */
+  /** Why the verdict of the current step cannot be computed. It stays set if the step catches the error. */
   reason: string | undefined
   /** True while a step runs. Otherwise reading an unknown input has no effect on the verdict. */
   isStrict = false
@@ -20,7 +20,7 @@ export class Unknowns {
     this.isStrict = true
   }
 
-  /** Called at the end of a step; returns why it cannot be computed, if so. */
+  /** Called at the end of a step. Returns why its verdict cannot be computed; undefined if it can. */
   end(): string | undefined {
     this.isStrict = false
     return this.reason

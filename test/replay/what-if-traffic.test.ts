@@ -203,9 +203,7 @@ describe('sluice what-if with recorded requests', () => {
       'asks for fewer API keys',
       on('keys', { apiKeyAuthentication: { secretRef: { name: 'keys' }, mode: 'Optional' } }),
       {
-        undecided: [
-          '2: traffic.apiKeyAuthentication: it uses a Secret whose value is not known here',
-        ],
+        undecided: ['2: traffic.apiKeyAuthentication: the value of its Secret is unknown'],
         changed: [],
       },
     ],

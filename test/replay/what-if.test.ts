@@ -196,7 +196,9 @@ describe('sluice what-if between manifests', () => {
     const broken = join(folder, 'broken.yaml')
     writeFileSync(broken, 'spec: [')
     const nowhere = join(folder, 'nowhere')
-    expect((await whatIf('-f', present)).stderr).toContain('--from, --log-file or --nats')
+    expect((await whatIf('-f', present)).stderr).toContain(
+      'exactly one of --from, --log-file and --nats',
+    )
     expect((await whatIf('--from', present, '-f', broken)).stderr).toMatch(/broken\.yaml:\d+:\d+/)
     expect((await whatIf('--from', broken, '-f', present)).stderr).toMatch(/broken\.yaml:\d+:\d+/)
     expect((await whatIf('--from', present, '-f', nowhere)).stderr).toContain('does not exist')

@@ -231,6 +231,8 @@ describe('sluice simulate', () => {
   it('takes one source of requests', async () => {
     const { code, stderr } = await simulate('-f', running.manifests)
     expect(code).toBe(2)
-    expect(stderr).toContain('name the requests with one of --curl, --har, --requests and --host')
+    expect(stderr).toContain(
+      'name the requests with exactly one of --curl, --har, --requests and --host',
+    )
   })
 })

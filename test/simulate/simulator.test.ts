@@ -102,9 +102,7 @@ describe('API keys', () => {
 
   it('is undecided without the values of Secrets', async () => {
     const { undecided } = await simulate(keys, withKey, { isLog: true })
-    expect(undecided).toEqual([
-      'traffic.apiKeyAuthentication: it uses a Secret whose value is not known here',
-    ])
+    expect(undecided).toEqual(['traffic.apiKeyAuthentication: the value of its Secret is unknown'])
   })
 })
 
@@ -146,7 +144,7 @@ describe('other authentication', () => {
     ]
     const token = { headers: fields({ authorization: 'Bearer a.b.c' }) }
     expect((await simulate(objects, token)).undecided).toEqual([
-      'traffic.jwtAuthentication: the keys of its provider are not known here',
+      'traffic.jwtAuthentication: the keys of its token provider were not fetched',
     ])
     expect((await simulate(objects)).outcome).toMatchObject({ verdict: 'answer', status: 401 })
   })

@@ -1,4 +1,4 @@
-/** The records of decisions that a gateway has written, once it has stopped. */
+/** Reads the decision records of a gateway that has stopped. */
 import { readFolder } from '../../src/decisions/read.ts'
 import type { RecordedDecision } from '../../src/decisions/record.ts'
 

@@ -1,4 +1,4 @@
-/** Writes records of decisions as a proxy does, without one. */
+/** Writes decision records in the format of a proxy, without running one. */
 import { type BlockSink, DecisionLog } from '../../src/decisions/decision-log.ts'
 import { blockFields, decisionFields } from '../../src/decisions/fields.ts'
 import { FileRing } from '../../src/decisions/ring.ts'

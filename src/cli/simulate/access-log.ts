@@ -1,15 +1,15 @@
-/** Reads requests from an access log of the gateway in JSON, one object a line. */
+/** Reads requests from an access log of the gateway in JSON, one object per line. */
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { isObject, type JsonObject } from '../../base/json-object.ts'
 import type { ReadRequest } from './har.ts'
 
-/** Longer lines cannot be from the gateway, whose heads are bounded. */
+/** Maximum length of a line. The gateway writes no longer lines, because it limits request heads. */
 const maxLine = 1024 * 1024
 
 const headersProblem = 'an access log has no header fields'
 
-/** Lines about something else than a request are skipped; those that cannot be read are problems. */
+/** Yields a request or a problem for each line. Lines that are not about a request are skipped. */
 export async function* readAccessLog(file: string): AsyncGenerator<ReadRequest> {
   const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity })
   let number = 0
@@ -22,7 +22,7 @@ export async function* readAccessLog(file: string): AsyncGenerator<ReadRequest> 
   }
 }
 
-/** Returns the request of a line, why it cannot be read, or undefined if it is about something else. */
+/** Returns the request of a line, a text if the line cannot be read, or undefined if it is not about a request. */
 function readLine(
   line: string,
 ): Extract<ReadRequest, { request: unknown }>['request'] | string | undefined {

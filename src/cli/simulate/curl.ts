@@ -10,7 +10,7 @@ const list = { type: 'string', multiple: true } as const
 const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
 
-/** Options that say something about the request. */
+/** Options that determine the request. */
 const requestOptions = {
   request: { ...text, short: 'X' },
   header: { ...list, short: 'H' },
@@ -99,7 +99,7 @@ function requestOf(values: Values, url: string): GivenRequest {
 
 const withQuery = (url: string, data: string) => `${url}${url.includes('?') ? '&' : '?'}${data}`
 
-/** The body; undefined if there is none. @throws UsageError if it is in a file */
+/** Returns the body; undefined if there is none. @throws UsageError if it is in a file */
 function dataOf(values: Values): string | undefined {
   const { data = [], json = [] } = values
   const plain = [...data, ...(values['data-ascii'] ?? []), ...(values['data-binary'] ?? [])]
@@ -113,14 +113,14 @@ function dataOf(values: Values): string | undefined {
   return all.length === 0 ? undefined : all.join('&')
 }
 
-/** `content`, `=content` or `name=content`, of which the content is encoded. */
+/** Encodes the content of `content`, `=content` or `name=content`. */
 function urlEncoded(text: string): string {
   const [, name = '', content = text] = /^([^=@]*)=([\s\S]*)$/.exec(text) ?? []
   const prefix = name === '' ? '' : `${name}=`
   return prefix + encodeURIComponent(content)
 }
 
-/** The fields that curl sends by itself, replaced by those of the command. */
+/** Returns the fields that curl sends by default, with those of the command in their place. */
 function headersOf(
   values: Values,
   hasBody: boolean,
@@ -145,7 +145,7 @@ function headersOf(
   return { ...(host !== undefined && { host }), headers: [...fields.values()].flat() }
 }
 
-/** `Name: value`, `Name:` without a value to send no such field, and `Name;` for an empty value. */
+/** Adds `-H` fields: `Name: value` sets a field, `Name:` removes it, and `Name;` sets an empty value. */
 function addGiven(fields: Map<string, SimulatedHeader[]>, given: readonly string[]): void {
   const replaced = new Set<string>()
   for (const field of given) {

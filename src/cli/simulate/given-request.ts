@@ -1,4 +1,4 @@
-/** Requests that are not from records, whose listener port may be another one than that of their URL. */
+/** Requests that do not come from records. Their listener port may differ from the port of their URL. */
 import type { SimulatedRequest } from '../../simulate/index.ts'
 import { UsageError } from '../output.ts'
 
@@ -12,7 +12,7 @@ export interface GivenRequest extends SimulatedRequest {
 
 const defaultPorts: Readonly<Record<string, number>> = { http: 80, https: 443 }
 
-/** The request line of a URL. Without a scheme, it is http. @throws UsageError */
+/** Reads the scheme, host, path and query of a URL. The scheme is http if omitted. @throws UsageError */
 export function requestAt(
   url: string,
   from: string,

@@ -18,7 +18,7 @@ const ansiEscape = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|([
 const part =
   /\$'((?:[^'\\]|\\[\s\S])*)'|'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\(\r?\n|[\s\S])|([^\s'"\\$]+|\$)|([^\S]+)/y
 
-/** @throws Error that says what is wrong and at which offset */
+/** @throws Error with the problem and its offset */
 export function shellWords(text: string): string[] {
   const words: string[] = []
   let word: string | undefined

@@ -135,7 +135,9 @@ function sourceOf(options: SimulateOptions): Source {
   const { curl, har, requests, host } = options
   const given = [curl, har, requests, host].filter((source) => source !== undefined)
   if (given.length !== 1) {
-    throw new UsageError('name the requests with one of --curl, --har, --requests and --host')
+    throw new UsageError(
+      'name the requests with exactly one of --curl, --har, --requests and --host',
+    )
   }
   if (curl !== undefined) return [{ request: readCurl(curl) }]
   if (har !== undefined) return readHar(har)

@@ -1,4 +1,4 @@
-/** Derives the state that a change of manifests leads to: its events are folded after those of the present. */
+/** Derives the candidate state: the events of changed manifests are folded after those of the present state. */
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceApplied, ResourceRefused, SluiceEvent } from '../../../events/index.ts'
 import { kinds } from '../../api/kinds.ts'
@@ -16,14 +16,14 @@ export interface Candidate {
   readonly fold: Fold
   /** The objects that the candidate changes, including those whose change has no effect. */
   readonly changes: ReadonlyMap<ObjectKey, ObjectChange>
-  /** Objects whose secret values cannot be compared, and are taken as unchanged. */
+  /** Objects whose secret values cannot be compared. They count as unchanged. */
   readonly assumed: readonly ObjectKey[]
 }
 
 interface CandidateOptions {
   /** If true, only the given objects are added or replaced; if false, all others are removed. */
   readonly isOverlay: boolean
-  /** If false, digests of secret values compare to no others, and the values are taken as unchanged. */
+  /** If false, digests of secret values cannot be compared, and the values count as unchanged. */
   readonly hasDigests: boolean
   readonly derivation: DerivationOptions
 }
@@ -76,7 +76,7 @@ function observationsOf({ events }: Recording, withBuiltIns: boolean): Observati
   })
 }
 
-/** The objects that are removed if only the given ones stay. */
+/** Returns the objects of the present state that the candidate lacks and removes. */
 function missingFrom(
   given: readonly Observation[],
   present: Fold,
@@ -91,7 +91,7 @@ function missingFrom(
 const isObservation = (event: SluiceEvent): event is Observation =>
   event.type === 'dev.sluice.resource.applied.v1' || event.type === 'dev.sluice.resource.refused.v1'
 
-/** The event with the identity that the object has, so that it keeps its age. */
+/** Returns the event with the identity of the existing object, so that the object keeps its age. */
 function nextVersion(
   event: Observation,
   before: ObjectState | undefined,
@@ -107,7 +107,7 @@ function nextVersion(
   return { ...event, data: { ...event.data, ...version, object } }
 }
 
-/** Fields that a cluster sets in the spec of a Service. */
+/** Fields that the API server sets in the spec of a Service. */
 const serviceFields = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const
 
 /** Adds what the API server keeps if an object is applied again: its age, and the addresses of a Service. */
@@ -147,7 +147,7 @@ function isSame(before: ObjectState, event: Observation, hasDigests: boolean): b
   return isDeepStrictEqual(comparable(before.object, hasDigests), comparable(object, hasDigests))
 }
 
-/** What a manifest decides about an object. */
+/** Returns the parts of an object that a manifest sets, for comparison. */
 function comparable({ metadata, ...fields }: ObservedObject, hasDigests: boolean): unknown {
   const { labels = {}, annotations = {} } = metadata
   const text = JSON.stringify({ ...fields, labels, annotations }, (key, member: unknown) =>

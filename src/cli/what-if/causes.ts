@@ -1,4 +1,4 @@
-/** Says which changed object explains that a request is treated differently. */
+/** Finds the changed object that explains why a request has another outcome. */
 import { type ObjectRef, objectKey, parseObjectKey } from '../../model/names.ts'
 import type { Simulation } from '../../simulate/index.ts'
 import { objectText } from '../object-names.ts'
@@ -24,7 +24,7 @@ export class Causes {
     }
   }
 
-  /** The cause of another verdict of the same rule. */
+  /** Returns why the same rule has another verdict. */
   ofVerdict(a: Simulation, b: Simulation): string {
     const [answerA, answerB] = [answeringStep(a), answeringStep(b)]
     for (const step of [answerB, answerA]) {
@@ -39,7 +39,7 @@ export class Causes {
     return this.ofPlace(a, b)
   }
 
-  /** The cause of another route, rule or backend. */
+  /** Returns why another route, rule or backend was chosen. */
   ofPlace(a: Simulation, b: Simulation): string {
     const places = [a.outcome, b.outcome]
     const named = (kinds: RegExp, names: readonly (string | undefined)[]) =>
@@ -73,7 +73,7 @@ export class Causes {
       this.#changes.has(text) ? [this.#phrase(text, field)] : [],
     )
     if (found.length > 0) return joined(found)
-    return `${step.step} of ${joined(objects)} depends on a change: ${this.#ofAnything()}`
+    return `${step.step} of ${joined(objects)} is affected by other changes: ${this.#ofAnything()}`
   }
 
   #ofAnything(): string {
@@ -130,7 +130,7 @@ const answeringStep = ({ steps }: Simulation): SimulatedStep | undefined => {
 const hasStep = ({ steps }: Simulation, { step, config }: SimulatedStep): boolean =>
   steps.some((one) => one.step === step && one.config === config)
 
-/** Steps of which one side lacks the configuration, with the other side's step of the same name. */
+/** Returns steps whose configuration exists on one side only, with the other side's step of the same name. */
 function differentSteps(a: Simulation, b: Simulation) {
   const from = (one: Simulation, other: Simulation) =>
     one.steps.flatMap((step) =>

@@ -37,7 +37,7 @@ export class RequestComparison {
     return { change: { kinds, cause, from: fromText, to: `${toText}${content}` } }
   }
 
-  /** Why the difference is unknown; an empty text if both sides are unknown in the same way. */
+  /** Returns why the difference is unknown; an empty string if both sides are undecided for the same reason. */
   #undecided(a: Simulation, b: Simulation): string | undefined {
     const isOpen = ({ outcome }: Simulation) => outcome.verdict === 'undecided'
     if (!isOpen(a) && !isOpen(b)) return undefined
@@ -80,7 +80,7 @@ export class RequestComparison {
 const isOther = (a: string | number | undefined, b: string | number | undefined): boolean =>
   a !== undefined && b !== undefined && a !== b
 
-/** Is the backend of the record no longer among those of the rule, so that another one is chosen by weight? */
+/** Is the recorded backend no longer in the rule, so that another one is chosen by weight? */
 const isReplaced = ({ outcome: from }: Simulation, { outcome: to }: Simulation): boolean =>
   from.verdict === 'forward' &&
   to.verdict === 'forward' &&

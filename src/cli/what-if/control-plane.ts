@@ -1,4 +1,4 @@
-/** What a candidate changes in the control plane: objects, conditions, resources, and which policies lose. */
+/** What a candidate changes in the control plane: objects, conditions, resources and overridden policies. */
 import type { Condition } from '../../model/conditions.ts'
 import { type ObjectRef, parseObjectKey } from '../../model/names.ts'
 import { type ConditionDifference, conditionDifferences, placedConditions } from '../conditions.ts'
@@ -42,7 +42,7 @@ const isConflict = ({ type, to }: ChangedCondition): boolean =>
   to !== null && (type === 'Conflicted' ? to.status === 'True' : to.reason === 'Conflicted')
 
 export function controlPlaneChanges({ present, fold, changes }: States): ControlPlaneChanges {
-  // Whether proxies will accept the candidate is not known.
+  // Conditions from proxies are ignored, because it is unknown whether proxies accept the candidate.
   const { statuses, resources } = compareStates(present, fold, true)
   const conditions = statuses.flatMap(({ key, before, after }) =>
     conditionDifferences(placedConditions(before), placedConditions(after)).map(

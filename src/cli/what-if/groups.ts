@@ -1,4 +1,4 @@
-/** Requests that a candidate treats differently, in groups by what changes and by its cause. */
+/** Groups requests whose outcome changes under the candidate, by what changes and by its cause. */
 
 /** What can change, as `--fail-on` names it. */
 export const changeKinds = [
@@ -56,8 +56,9 @@ export interface RequestChanges {
 }
 
 const maxExamples = 5
-/** Groups beyond this number are counted as one, which bounds the memory. */
+/** Maximum number of groups. Requests of further groups are counted in one group, which bounds the memory. */
 const maxGroups = 1_000
+const otherGroups = `they are in none of the first ${maxGroups} groups`
 
 interface Members {
   count: number
@@ -101,8 +102,13 @@ export class RequestTally {
   #total = 0
   #changed = 0
   #undecided = 0
-  readonly #changes = new Groups<RequestChange>({ kinds: [], cause: 'other', from: '', to: '' })
-  readonly #reasons = new Groups<{ readonly reason: string }>({ reason: 'other' })
+  readonly #changes = new Groups<RequestChange>({
+    kinds: [],
+    cause: otherGroups,
+    from: 'various',
+    to: 'various',
+  })
+  readonly #reasons = new Groups<{ readonly reason: string }>({ reason: otherGroups })
 
   unchanged(count = 1): void {
     this.#total += count

@@ -1,4 +1,4 @@
-/** Finds policies that a change makes ineffective at some place, because another policy overrides them there. */
+/** Finds policies that another policy newly overrides at a listener, rule or destination. */
 import { targetObject } from '../../model/destinations.ts'
 import { type ObjectRef, objectKey, parseObjectKey } from '../../model/names.ts'
 import type { PolicyPhase, PolicySection, RouteResource } from '../../model/resources.ts'
@@ -42,7 +42,7 @@ export function newlyOverridden(present: Fold, candidate: Fold): OverriddenPolic
   })
 }
 
-/** The number of places by `policy field winner`. */
+/** Returns the number of places by `policy field winner`. */
 function overriddenIn(fold: Fold): Map<string, number> {
   const table = new ResourceTable(fold)
   const policies = table.policiesByTarget()

@@ -1,4 +1,4 @@
-/** Which places (listeners, rules and their destinations) a change of resources can affect. */
+/** Finds the places (listeners, rules and their destinations) that a change of resources can affect. */
 import { isDeepStrictEqual } from 'node:util'
 import type {
   ListenerResource,
@@ -16,14 +16,14 @@ type Outcome = Simulation['outcome']
 const placeKinds = new Set(['Gateway', 'ListenerSet', 'HTTPRoute', 'GRPCRoute'])
 
 export class Places {
-  /** Whether routing may differ: listeners, routes, or policies that run before it. */
+  /** True if routing may differ, because listeners, routes or policies before routing changed. */
   readonly canReroute: boolean
   readonly #before: ResourceTable
   readonly #after: ResourceTable
   readonly #changed: ReadonlySet<string>
   /** Targets of changed policies. */
   readonly #targets = new Set<TargetKey>()
-  /** Whether destinations, or policies on them, differ. They may be used at any place. */
+  /** True if destinations or their policies changed. Any place may use them. */
   readonly #hasDestinations: boolean
   readonly #touched = new Map<string, boolean>()
 

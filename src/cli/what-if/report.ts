@@ -18,7 +18,7 @@ interface Section {
   readonly lines: readonly string[]
 }
 
-/** Requests contain what clients sent, which must not control a terminal. */
+/** Escapes control characters, because clients choose a part of the texts. */
 const printable = (text: string): string =>
   text.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 

@@ -1,4 +1,4 @@
-/** The resources of a state by what they are about, and what differs between the resources of two states. */
+/** Indexes of the resources of a state. */
 import { type ObjectRef, objectKey } from '../../model/names.ts'
 import type {
   ListenerResource,
@@ -43,7 +43,7 @@ export class ResourceTable {
     return found?.type === 'service' ? found : undefined
   }
 
-  /** The listeners of a place; a ListenerSet may have one of the same name. */
+  /** Returns the listeners of an outcome. A ListenerSet may have a listener of the same name. */
   listenersOf({ gateway, listener }: Simulation['outcome']): ListenerResource[] {
     return this.listeners.filter(
       ({ gateway: { namespace, name }, section }) =>

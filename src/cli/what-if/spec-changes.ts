@@ -23,7 +23,7 @@ function* changesAt(path: string, before: unknown, after: unknown): Iterable<str
   } else yield `${path} changed`
 }
 
-/** Compares what is between the items that both lists have at their beginnings and ends. */
+/** Skips the items that both lists share at the beginning and at the end, and compares the others. */
 function* itemChanges(
   path: string,
   before: readonly unknown[],

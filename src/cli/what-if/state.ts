@@ -1,4 +1,4 @@
-/** Reads the present state, and the candidate that a change of manifests leads to. */
+/** Reads the present state and the candidate state. */
 import { regexProblem } from '../../control-plane/api-binding.ts'
 import { type ObjectKey, parseObjectKey } from '../../model/names.ts'
 import type { VersionedResource } from '../../model/resources.ts'
@@ -28,14 +28,14 @@ export interface States extends Candidate {
   readonly secrets: readonly VersionedResource[]
 }
 
-/** A key set that was never fetched is left open, since the candidate may be the first to need it. */
+/** A key set that was never fetched counts as pending, since the candidate may be the first to need it. */
 const derivation = { checkRegex: regexProblem, keySetsArePending: true }
 
 /** @throws UsageError if an input is missing or unreadable */
 export async function readStates(options: StateOptions, report: Output['report']): Promise<States> {
   const { from, logFile, nats, at, file, overlay = false } = options
   if ([from, logFile, nats].filter((input) => input !== undefined).length !== 1) {
-    throw new UsageError('name the present state with either --from, --log-file or --nats')
+    throw new UsageError('name the present state with exactly one of --from, --log-file and --nats')
   }
   if (from?.includes('-') && file.includes('-')) {
     throw new UsageError('only one of --from and -f can be standard input')
@@ -56,7 +56,7 @@ export async function readStates(options: StateOptions, report: Output['report']
 
 function assumedText(keys: readonly ObjectKey[]): string {
   const objects = keys.map((key) => objectText(parseObjectKey(key))).join(', ')
-  return `The key of the log's secret digests was not found (the log file with .key, or SLUICE_DIGEST_KEY_FILE). The secret values of these objects count as unchanged: ${objects}`
+  return `The digest key of the log was not found, so the secret values of these objects count as unchanged: ${objects}. Set SLUICE_DIGEST_KEY_FILE, or put the key beside the log as FILE.key.`
 }
 
 /** The key of the digests in a log, if it is on this machine. */

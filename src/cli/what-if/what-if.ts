@@ -17,7 +17,7 @@ export interface WhatIfOptions extends StateOptions {
   readonly failOn?: string
 }
 
-/** Exit code if nothing changes except that the effect on some requests is not known. */
+/** Exit code if some requests are undecided and nothing else changes. */
 const onlyUndecided = 3
 
 /** @throws UsageError */
@@ -45,7 +45,7 @@ function codeOf(report: WhatIfReport, failOn: ReadonlySet<ChangeKind> | undefine
   if (failOn !== undefined) {
     return failOn.isDisjointFrom(kinds) ? exitCode.success : exitCode.negative
   }
-  // Requests show whether changed resources matter.
+  // If there are records, changed resources count only through the requests that they affect.
   if (report.requests.total > 0) kinds.delete('resource')
   const isUndecided = kinds.delete('undecided')
   if (kinds.size > 0) return exitCode.negative

@@ -1,4 +1,4 @@
-/** Writes the policies of one place once for each block. Decisions then refer to them by a number. */
+/** Writes a list of policies (a plan) once for each block. Decisions refer to the plan by its number. */
 import type { BlockWriter } from '../../decisions/block-writer.ts'
 import { blockFields, planFields, stepFields } from '../../decisions/fields.ts'
 import type { Step } from '../../policies/define.ts'
@@ -52,5 +52,5 @@ function writeStep(block: BlockWriter, origin: StepOrigin | undefined): void {
   block.end(at)
 }
 
-/** Steps without an origin add the credentials of a backend. */
+/** A step without an origin adds the credentials of a backend. */
 const nameOf = (origin: StepOrigin | undefined): string => origin?.name ?? 'backend.credentials'

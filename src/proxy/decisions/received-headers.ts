@@ -7,19 +7,19 @@ import { SharedText } from '../../decisions/shared-text.ts'
 import type { ReceivedFields } from '../../engine/contracts/requests.ts'
 import type { HeaderReferences } from '../config/header-references.ts'
 
-/** What is recorded of a field besides its name. */
+/** What is recorded about a field besides its name. */
 type Part = 'nothing' | 'digest' | 'value'
 
-/** A field name that was seen before, found by its digest so that no text is made for each request. */
+/** A cached field name. It is found by its digest, so that requests do not allocate a string for it. */
 interface KnownName {
   readonly text: string
-  /** The second half of the digest; the first one is the key in the Map. */
+  /** The second half of the digest. The first half is the key in the Map. */
   readonly half: number
   readonly part: Part
   readonly shared: SharedText
 }
 
-/** Maximum number of names to remember, because clients choose them. */
+/** Maximum number of cached names, because clients choose them. */
 const maxNames = 4_096
 const maxFields = 128
 /** Numbers that describe one field in ReceivedFields. */
@@ -31,18 +31,18 @@ export class ReceivedHeaders {
   readonly #references: HeaderReferences
   readonly #isHidden: (name: string) => boolean
   readonly #names = new Map<number, KnownName>()
-  /** Generation of the references for which the parts of the names are valid. */
+  /** Generation of the references that the cached names were checked against. */
   #generation = -1
   readonly #known: (KnownName | undefined)[] = Array.from({ length: maxFields })
 
-  /** `hidden` are further names of credentials, in lower case. */
+  /** `hidden` contains further names of credentials, in lower case. */
   constructor(digests: FieldDigests, references: HeaderReferences, hidden: ReadonlySet<string>) {
     this.#digests = digests
     this.#references = references
     this.#isHidden = (name) => hidden.has(name) || isCredentialName(name)
   }
 
-  /** Reads the fields, and writes their names as shared texts. Call it before the decision is begun. */
+  /** Reads the fields and writes their names as shared texts. Call it before `begin` of the decision. */
   prepare(fields: ReceivedFields, block: BlockWriter): void {
     if (this.#generation !== this.#references.generation || this.#names.size > maxNames) {
       this.#generation = this.#references.generation
@@ -73,7 +73,7 @@ export class ReceivedHeaders {
     return this.#references.has(name) ? 'value' : 'digest'
   }
 
-  /** Writes what `prepare` has read into the decision. */
+  /** Writes the fields that `prepare` has read into the decision. */
   write(fields: ReceivedFields, block: BlockWriter): void {
     const { count } = this.#digests
     if (count === 0) return

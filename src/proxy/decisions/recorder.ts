@@ -1,6 +1,6 @@
 /**
- * Records what the proxy decided about requests. A record is written when the exchange is over, from the
- * state that is kept for every request anyway.
+ * Records what the proxy decided about requests. A record is written when the exchange is over, from state
+ * that every request has.
  */
 import { redacted } from '../../base/credential-names.ts'
 import { changeQuery } from '../../base/query-string.ts'
@@ -13,18 +13,18 @@ import type { ReceivedHeaders } from './received-headers.ts'
 interface RecorderOptions {
   readonly log: DecisionLog
   readonly headers: ReceivedHeaders
-  /** Share of the requests to record that succeed, 0 to 1. All that fail are recorded. */
+  /** Share of successful requests to record, 0 to 1. All failed requests are recorded. */
   readonly share: number
   /** Names of further query parameters that carry credentials, in lower case. */
   readonly hidden: ReadonlySet<string>
   readonly random: () => number
-  /** Begins the ids that the recorder makes, so that those of several recorders differ. */
+  /** Prefix of the ids that this recorder makes, so that no two recorders make the same id. */
   readonly idPrefix: string
 }
 
-/** Wall-clock time at which the clock of `startedAt` began. */
+/** Wall-clock time at which the monotonic clock of `startedAt` was zero. */
 const { timeOrigin } = performance
-/** Ids of clients that are kept. */
+/** An id that the client sends is kept if it matches. */
 const validId = /^[\w.~+/=:@-]{1,128}$/
 
 export class DecisionRecorder implements RequestNamer {
@@ -32,7 +32,7 @@ export class DecisionRecorder implements RequestNamer {
   recorded = 0
   readonly #options: RecorderOptions
   readonly #writer: DecisionWriter
-  /** Number of ids that were made. */
+  /** Number of ids that this recorder has made. */
   #made = 0
 
   constructor(options: RecorderOptions) {
@@ -54,7 +54,7 @@ export class DecisionRecorder implements RequestNamer {
     return `${this.#options.idPrefix}-${this.#made}`
   }
 
-  /** Records a request that is over, if it was chosen or has failed. */
+  /** Records a request that is over, if it was selected or has failed. */
   record(context: RequestContext, access: AccessRecord): void {
     const { exchange } = context
     if (context.requestId === undefined) {
@@ -71,7 +71,7 @@ export class DecisionRecorder implements RequestNamer {
     this.recorded++
   }
 
-  /** Hides the values of the parameters that a setting names. */
+  /** Hides the values of the query parameters that the setting names. */
   #withoutHidden(path: string): string {
     const { hidden } = this.#options
     const start = path.indexOf('?') + 1

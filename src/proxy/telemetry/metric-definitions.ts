@@ -198,9 +198,9 @@ export const metricDefinitions = {
   ),
   core_traps_total: counter('Traps of the WebAssembly core; each is a bug.'),
   access_log_dropped_lines_total: counter('Access log lines dropped because stdout was blocked.'),
-  decisions_recorded_total: counter('Records of decisions about requests that were written.'),
+  decisions_recorded_total: counter('Decision records that were written.'),
   decisions_lost_total: counter(
-    'Records of decisions that were lost because the disk was full or slow.',
+    'Decision records that were lost because the disk was full or slow.',
   ),
   decision_blocks_unpublished_total: counter(
     'Blocks of records that the NATS server did not take in time. They are still on disk.',

@@ -12,24 +12,24 @@ import { ReceivedHeaders } from '../decisions/received-headers.ts'
 import { DecisionRecorder } from '../decisions/recorder.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 
-/** What to record, and where. */
+/** Selects the requests to record, and the folder for the records. */
 export interface RecordOptions {
-  /** Share of the requests to record that succeed, 0 to 1. All that fail are recorded. */
+  /** Share of successful requests to record, 0 to 1. All failed requests are recorded. */
   readonly share: number
   readonly folder: string
-  /** Maximum size of the folder for all workers. */
+  /** Maximum size of the records of all workers. */
   readonly maxBytes: number
   /** Names of further header fields and query parameters that carry credentials, in lower case. */
   readonly hidden: readonly string[]
 }
 
-/** The store as workers open it. */
+/** The options that each worker needs to open its ring. */
 export interface RecordSettings extends RecordOptions {
   readonly proxy: string
   readonly workers: number
   /** Key of the digests of header values. */
   readonly key: Uint8Array
-  /** Are blocks also sent to the main thread, which publishes them? */
+  /** If true, workers also send blocks to the main thread, which publishes them. */
   readonly isPublished: boolean
 }
 
@@ -37,7 +37,7 @@ const keyFile = 'digest.key'
 const keyBytes = 16
 
 /**
- * Makes the folder, and the key in it unless it exists.
+ * Creates the folder and its key file if they do not exist, and returns the key.
  * @throws the system's error
  */
 export function openRecordFolder({ folder }: RecordOptions): Uint8Array {
@@ -53,7 +53,7 @@ export function openRecordFolder({ folder }: RecordOptions): Uint8Array {
   return key
 }
 
-/** Appends blocks to the ring, and passes copies of them on. */
+/** Appends blocks to the ring, and publishes a copy of each. */
 class PublishedRing implements BlockSink {
   readonly #ring: FileRing
   readonly #publish: (block: Uint8Array) => void
@@ -119,7 +119,7 @@ export class WorkerRecords {
     }
   }
 
-  /** Writes what is left. */
+  /** Writes the last block and closes the file. */
   async close(): Promise<void> {
     this.#log.stop()
     await this.#ring.close()
