@@ -1,6 +1,7 @@
 /** Compares what would happen to a request under the present state and under the candidate. */
 import type { Simulation } from '../../simulate/index.ts'
 import { Causes } from './causes.ts'
+import type { Destinations } from './destinations.ts'
 import type { ChangeKind, RequestChange } from './groups.ts'
 import type { Places } from './places.ts'
 import type { States } from './state.ts'
@@ -16,10 +17,12 @@ type RequestDifference =
 export class RequestComparison {
   readonly #causes: Causes
   readonly #places: Places
+  readonly #destinations: Destinations
 
-  constructor(states: States, places: Places) {
+  constructor(states: States, places: Places, destinations: Destinations) {
     this.#causes = new Causes(states)
     this.#places = places
+    this.#destinations = destinations
   }
 
   compare(a: Simulation, b: Simulation): RequestDifference {
@@ -27,12 +30,21 @@ export class RequestComparison {
     if (reason !== undefined) return reason === '' ? undefined : { undecided: reason }
     const [from, to] = [a.outcome, b.outcome]
     if (from.verdict === 'undecided' || to.verdict === 'undecided') return undefined
+    const destination = this.#destinations.compare(from, to)
+    if (destination.change === 'unknown') return { undecided: `backend: ${destination.reason}` }
     const isRerouted = !this.#places.isSameRule(from, to)
-    const kinds = [...(isRerouted ? ['route' as const] : []), ...this.#kindsOf(a, b)]
+    const isOtherProvider = destination.change === 'provider' && from.verdict === 'forward'
+    const kinds = [
+      ...(isRerouted ? ['route' as const] : []),
+      ...this.#kindsOf(a, b),
+      ...(isOtherProvider ? ['provider' as const] : []),
+    ]
     if (kinds.length === 0) return undefined
-    const isOther = kinds.includes('backend') && !kinds.includes('verdict')
-    const cause = isRerouted || isOther ? this.#causes.ofPlace(a, b) : this.#causes.ofVerdict(a, b)
-    const [fromText, toText] = [textOf(a, kinds), textOf(b, kinds)]
+    const isOfPlace = isRerouted || kinds.every((kind) => kind === 'backend' || kind === 'provider')
+    const cause = isOfPlace ? this.#causes.ofPlace(a, b) : this.#causes.ofVerdict(a, b)
+    const providers = isOtherProvider ? destination : undefined
+    const fromText = textOf(from, kinds, providers?.from)
+    const toText = textOf(to, kinds, providers?.to)
     const content = fromText === toText ? ' with other content' : ''
     return { change: { kinds, cause, from: fromText, to: `${toText}${content}` } }
   }
@@ -56,14 +68,13 @@ export class RequestComparison {
     if (before !== after) kinds.push('verdict')
     if (isOther(from.status, to.status)) kinds.push('status')
     if (isOther(from.backend, to.backend) || isReplaced(a, b)) kinds.push('backend')
-    if (isOther(from.provider, to.provider)) kinds.push('provider')
     if (kinds.length === 0 && before === 'answer' && this.#isOtherAnswer(a, b))
       kinds.push('verdict')
     const answers = [a, b].flatMap(({ steps }) =>
       steps.filter(({ verdict }) => verdict === 'answer'),
     )
     if (kinds.length > 0 && answers.some(({ step }) => /rateLimit$/.test(step))) kinds.push('limit')
-    if (kinds.length > 0 && answers.some(({ step }) => /guard/i.test(step))) kinds.push('guard')
+    if (kinds.length > 0 && [from, to].some(isGuarded)) kinds.push('guard')
     return kinds
   }
 
@@ -76,6 +87,9 @@ export class RequestComparison {
     return !this.#places.hasSameFilters(a.outcome, b.outcome)
   }
 }
+
+const isGuarded = ({ verdict, reason = '' }: Simulation['outcome']): boolean =>
+  verdict === 'answer' && /guard/i.test(reason)
 
 const isOther = (a: string | number | undefined, b: string | number | undefined): boolean =>
   a !== undefined && b !== undefined && a !== b
@@ -92,15 +106,19 @@ function effectOf({ verdict, status = 0 }: Simulation['outcome']): Effect {
   return status >= 400 ? 'deny' : 'answer'
 }
 
-function textOf({ outcome }: Simulation, kinds: readonly ChangeKind[]): string {
+function textOf(
+  outcome: Simulation['outcome'],
+  kinds: readonly ChangeKind[],
+  provider = outcome.provider,
+): string {
   const effect = effectOf(outcome)
-  const { status, route, rule, backend, provider } = outcome
+  const { status, route, rule, backend } = outcome
   const place = route === undefined ? 'by no route' : `by ${route} rule ${rule}`
   const isForwarded = effect === 'allow'
   return [
     isForwarded || status === undefined ? effect : `${effect} ${status}`,
     ...(kinds.includes('route') ? [place] : []),
     ...(isForwarded && kinds.includes('backend') ? [`to ${backend ?? 'a backend by weight'}`] : []),
-    ...(isForwarded && kinds.includes('provider') ? [`(${provider ?? 'unknown provider'})`] : []),
+    ...(isForwarded && kinds.includes('provider') ? [`by ${provider ?? 'unknown provider'}`] : []),
   ].join(' ')
 }

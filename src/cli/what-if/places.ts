@@ -20,7 +20,7 @@ export class Places {
   readonly canReroute: boolean
   readonly #before: ResourceTable
   readonly #after: ResourceTable
-  readonly #changed: ReadonlySet<string>
+  readonly changed: ReadonlySet<string>
   /** Targets of changed policies. */
   readonly #targets = new Set<TargetKey>()
   /** True if destinations or their policies changed. Any place may use them. */
@@ -34,8 +34,8 @@ export class Places {
   ) {
     this.#before = before
     this.#after = after
-    this.#changed = new Set([...resources.added, ...resources.removed, ...resources.changed])
-    const versions = [...this.#changed].flatMap((key) =>
+    this.changed = new Set([...resources.added, ...resources.removed, ...resources.changed])
+    const versions = [...this.changed].flatMap((key) =>
       [before, after].flatMap((table) => table.byKey.get(key) ?? []),
     )
     for (const resource of versions) {
@@ -70,8 +70,8 @@ export class Places {
     const place = listenerPlace(listener)
     const levels = rule === undefined ? listenerLevels(place) : ruleLevels(place, rule)
     return (
-      this.#changed.has(listener.key) ||
-      (rule !== undefined && this.#changed.has(rule.key)) ||
+      this.changed.has(listener.key) ||
+      (rule !== undefined && this.changed.has(rule.key)) ||
       levels.some((targets) => targets.some((target) => this.#targets.has(target)))
     )
   }

@@ -1,6 +1,7 @@
 /** Indexes of the resources of a state. */
 import { type ObjectRef, objectKey } from '../../model/names.ts'
 import type {
+  BackendResource,
   ListenerResource,
   PolicyResource,
   Resource,
@@ -36,6 +37,11 @@ export class ResourceTable {
   listener(key: string): ListenerResource | undefined {
     const found = this.byKey.get(key)
     return found?.type === 'listener' ? found : undefined
+  }
+
+  backend(key: string): BackendResource | undefined {
+    const found = this.byKey.get(key)
+    return found?.type === 'backend' ? found : undefined
   }
 
   service(name: string): ServiceResource | undefined {

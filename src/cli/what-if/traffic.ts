@@ -8,6 +8,7 @@ import { problemText, recordKeyOf } from '../decision-source.ts'
 import type { StateDifferences } from '../diff.ts'
 import type { Output } from '../output.ts'
 import { RequestComparison } from './compare.ts'
+import { Destinations } from './destinations.ts'
 import { type Example, type RequestChanges, RequestTally } from './groups.ts'
 import { Places } from './places.ts'
 import { ResourceTable } from './resources.ts'
@@ -42,7 +43,11 @@ export async function compareRequests(
   }
   const [before, after] = [new ResourceTable(states.present), new ResourceTable(states.fold)]
   const places = new Places(before, after, resources)
-  const comparison = new RequestComparison(states, places)
+  const comparison = new RequestComparison(
+    states,
+    places,
+    new Destinations(before, after, places.changed),
+  )
   const options = { digestKey: recordKeyOf(folder), settings: { ambiguousPaths } }
   const open = (fold: Fold) => Simulator.open([...states.secrets, ...fold.resources()], options)
   const [present, candidate] = [await open(states.present), await open(states.fold)]
