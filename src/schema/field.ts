@@ -37,6 +37,11 @@ interface NodeBase {
   /** Name of the type in the reference pages. */
   readonly name?: string
   readonly rules?: readonly Rule[]
+  /**
+   * The value refers to an object of this kind: by its name, or by the field `name` or `matchLabels` if the
+   * value is an object. Not needed if the value itself has fields for group and kind.
+   */
+  readonly refersTo?: string
 }
 
 export interface TextNode extends NodeBase {
@@ -184,7 +189,7 @@ export function optional<T>(schema: Schema<T>, info: string | FieldInfo): Proper
 export function object<P extends Record<string, AnyProperty>>(
   name: string,
   fields: P,
-  options: Pick<ObjectNode, 'rules' | 'open' | 'advice'> = {},
+  options: Pick<ObjectNode, 'rules' | 'open' | 'advice' | 'refersTo'> = {},
 ): Schema<ObjectOf<P>> {
   return { node: { type: 'object', name, fields, ...options } }
 }

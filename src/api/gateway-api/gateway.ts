@@ -132,8 +132,10 @@ const allowedListeners = object('AllowedListeners', {
   }),
 })
 
+const className = text({ min: 1, max: 253, refersTo: 'GatewayClass' })
+
 export const gatewaySpec = object('GatewaySpec', {
-  gatewayClassName: required(referenceName, 'Class.'),
+  gatewayClassName: required(className, 'Class.'),
   listeners: required(listeners, 'What is listened on.'),
   addresses: optional(
     list(address, { max: 16, rules: [uniqueOf('IPAddress'), uniqueOf('Hostname')] }),

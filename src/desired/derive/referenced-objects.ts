@@ -1,7 +1,6 @@
 /** Resolves what policies refer to: metadata of Secrets, contents of ConfigMaps, and key sets. */
 import type { SecretMetadata } from '../../../events/index.ts'
 import { findRouteKind, type ObjectOf } from '../../api/kinds.ts'
-import { ownGroup } from '../../api/names.ts'
 import { matchesSelector } from '../../base/label-selector.ts'
 import {
   type FetchedKeys,
@@ -23,7 +22,7 @@ import { findBackendKind } from '../backend-kind.ts'
 import { ownMessages } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { MissingReferences } from './missing-references.ts'
-import { type Referrer, resolveBackend } from './references.ts'
+import { policyReferrer, type Referrer, resolveBackend } from './references.ts'
 
 /**
  * Resolves references of objects in `namespace` while policies are compiled. `kind` is the kind of the
@@ -35,7 +34,7 @@ export function referencesFrom(
   kind: string = 'GatewayPolicy',
   missing?: MissingReferences,
 ): References {
-  const policy = { group: ownGroup, kind: 'GatewayPolicy', namespace }
+  const policy = policyReferrer(namespace)
   const backendFor = (from: Referrer) => (reference: BackendReference) => {
     const { target, failure } = resolveBackend(reference, from, read)
     if (failure !== undefined && ownMessages(failure).length === 0) missing?.add(reference)

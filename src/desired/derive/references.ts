@@ -2,6 +2,7 @@
 import type { RouteTraits } from '../../api/kind.ts'
 import { gatewayGroup, ownGroup } from '../../api/names.ts'
 import { appProtocolOf, knownAppProtocols } from '../../model/app-protocols.ts'
+import type { ObjectRef } from '../../model/names.ts'
 import type { BackendReference } from '../../model/references.ts'
 import type { BackendTarget, DirectTarget } from '../../model/resources.ts'
 import { type Failure, notOwn } from '../conditions.ts'
@@ -16,14 +17,13 @@ export interface Referrer {
   readonly namespace: string
 }
 
-/** Does a ReferenceGrant permit the cross-namespace reference? */
-function isGranted(
-  from: Referrer,
-  to: { readonly group: string; readonly kind: string; readonly namespace: string; name: string },
-  read: Reader,
-): boolean {
-  if (from.namespace === to.namespace) return true
-  return read.index('grants', to.namespace).some(({ object }) => {
+interface Referent extends ObjectRef {
+  readonly group: string
+}
+
+/** Does one of the ReferenceGrants in the referent's namespace permit the cross-namespace reference? */
+export function isGranted(from: Referrer, to: Referent, grants: readonly ObjectState[]): boolean {
+  return grants.some(({ object }) => {
     if (object === undefined) return false
     const grant = specOf<'ReferenceGrant'>(object)
     const fromMatches = grant.from.some(
@@ -40,13 +40,17 @@ function isGranted(
   })
 }
 
+/** The object that ReferenceGrants name for references of policies, inline ones of backends included. */
+export const policyReferrer = (namespace: string): Referrer => ({
+  group: ownGroup,
+  kind: 'GatewayPolicy',
+  namespace,
+})
+
 /** Why the reference is not permitted; undefined if it is. */
-export function grantFailure(
-  from: Referrer,
-  to: Parameters<typeof isGranted>[1],
-  read: Reader,
-): Failure | undefined {
-  if (isGranted(from, to, read)) return undefined
+export function grantFailure(from: Referrer, to: Referent, read: Reader): Failure | undefined {
+  if (from.namespace === to.namespace) return undefined
+  if (isGranted(from, to, read.index('grants', to.namespace))) return undefined
   const message = `no ReferenceGrant in namespace ${to.namespace} permits ${from.kind}s of ${from.namespace} to refer to ${to.kind} ${to.name}`
   return { reason: 'RefNotPermitted', message, ...notOwn }
 }

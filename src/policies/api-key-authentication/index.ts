@@ -3,20 +3,22 @@ import type { SecretRef } from '../../model/resources.ts'
 import { type Infer, object, optional, required } from '../../schema/field.ts'
 import { exactlyOneOf } from '../../schema/rules.ts'
 import { credentialMode } from '../../schema/shapes/authentication.ts'
-import { localObjectReference } from '../../schema/shapes/references.ts'
+import { localReference } from '../../schema/shapes/references.ts'
 import { labels } from '../../schema/shapes/selectors.ts'
 import { definePolicy, type PolicyProblem } from '../define.ts'
 
-const secretSelector = object('SecretSelector', {
-  matchLabels: required(labels, 'Labels that a Secret must have.'),
-})
+const secretSelector = object(
+  'SecretSelector',
+  { matchLabels: required(labels, 'Labels that a Secret must have.') },
+  { refersTo: 'Secret' },
+)
 
 const apiKeyAuthenticationSchema = object(
   'APIKeyAuthentication',
   {
     mode: optional(credentialMode, { doc: 'What happens without a valid key.', default: 'Strict' }),
     secretRef: optional(
-      localObjectReference,
+      localReference('Secret'),
       'Secret with the keys: each entry is one key, as text or as JSON with key and metadata.',
     ),
     secretSelector: optional(secretSelector, 'Several such Secrets, chosen by label.'),

@@ -6,7 +6,7 @@ import type { SecretRef } from '../../model/resources.ts'
 import { type Infer, list, object, optional, text } from '../../schema/field.ts'
 import { exactlyOneOf } from '../../schema/rules.ts'
 import { credentialMode } from '../../schema/shapes/authentication.ts'
-import { localObjectReference } from '../../schema/shapes/references.ts'
+import { localReference } from '../../schema/shapes/references.ts'
 import { definePolicy, type PolicyProblem } from '../define.ts'
 
 const htpasswdLine = text({
@@ -32,7 +32,7 @@ const basicAuthenticationSchema = object(
       secret: true,
     }),
     secretRef: optional(
-      localObjectReference,
+      localReference('Secret'),
       'Secret whose key .htaccess holds a whole htpasswd file.',
     ),
   },

@@ -8,10 +8,13 @@ export const portNumber = integer({ name: 'Port', min: 1, max: 65_535 })
 /** Names of referenced objects. Only the length is checked, because each kind has its own rules for names. */
 export const referenceName = text({ name: 'ObjectName', min: 1, max: 253 })
 
-/** A reference to an object in the same namespace; its kind follows from the field. */
-export const localObjectReference = object('LocalObjectReference', {
+const localFields = {
   name: required(referenceName, 'Name of the object, in the namespace of the referring object.'),
-})
+} as const
+
+/** A reference to an object of the given kind in the same namespace. */
+export const localReference = (refersTo: 'Secret' | 'ConfigMap') =>
+  object('LocalObjectReference', localFields, { refersTo })
 
 interface PortedReference {
   readonly group?: string

@@ -3,13 +3,13 @@ import { missingEntry, type References } from '../../../model/references.ts'
 import type { SecretRef } from '../../../model/resources.ts'
 import { type Infer, object, optional, text } from '../../../schema/field.ts'
 import { exactlyOneOf } from '../../../schema/rules.ts'
-import { localObjectReference } from '../../../schema/shapes/references.ts'
+import { localReference } from '../../../schema/shapes/references.ts'
 import { type Compiled, definePolicy } from '../../define.ts'
 import type { BackendAuthConfig } from './apply.ts'
 
 const awsAuth = object('AwsAuth', {
   secretRef: optional(
-    localObjectReference,
+    localReference('Secret'),
     'Secret with accessKey, secretKey and optionally sessionToken. If not set, the credentials of the environment that the gateway runs in, as the AWS SDKs find them.',
   ),
 })
@@ -22,7 +22,7 @@ const schema = object(
       secret: true,
     }),
     secretRef: optional(
-      localObjectReference,
+      localReference('Secret'),
       'Secret whose key Authorization holds the value of the Authorization header.',
     ),
     passthrough: optional(

@@ -4,7 +4,7 @@ import type { References } from '../../../model/references.ts'
 import type { SecretRef } from '../../../model/resources.ts'
 import { choice, type Infer, list, object, optional } from '../../../schema/field.ts'
 import { atMostOneOf } from '../../../schema/rules.ts'
-import { localObjectReference } from '../../../schema/shapes/references.ts'
+import { localReference } from '../../../schema/shapes/references.ts'
 import { shortString, sni, tinyString } from '../../../schema/strings.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../../define.ts'
 
@@ -12,11 +12,11 @@ const schema = object(
   'BackendTLS',
   {
     mtlsCertificateRef: optional(
-      list(localObjectReference, { max: 1 }),
+      list(localReference('Secret'), { max: 1 }),
       'Secret with tls.crt and tls.key that the proxy presents; its ca.cert, if present, verifies the server. No client certificate if not set.',
     ),
     caCertificateRefs: optional(
-      list(localObjectReference, { max: 1 }),
+      list(localReference('ConfigMap'), { max: 1 }),
       'ConfigMap whose ca.crt verifies the server; the certificates of the system if not set.',
     ),
     insecureSkipVerify: optional(
