@@ -20,6 +20,8 @@ import type { RecordingOptions } from './cli/recording.ts'
 import type { RenderOptions } from './cli/render.ts'
 import type { RunOptions } from './cli/run.ts'
 import type { SimulateOptions } from './cli/simulate/simulate.ts'
+import type { StatusOptions } from './cli/status.ts'
+import type { ValidateOptions } from './cli/validate.ts'
 import { packageVersion } from './cli/version.ts'
 import type { WhatIfOptions } from './cli/what-if/what-if.ts'
 import { isAboutAddress } from './errors/listening.ts'
@@ -126,18 +128,19 @@ program
   .command('validate')
   .description('check manifests; exit with 1 if an object is invalid')
   .addOption(manifests().makeOptionMandatory())
+  .option('--strict', 'exit with 1 also if a reference leads to an object that is not in the files')
   .addOption(format())
-  .action(async (options: { file: string[]; output: OutputFormat }) => {
+  .action(async (options: ValidateOptions) => {
     const { validate } = await import('./cli/validate.ts')
     await print(validate(options, report), options.output)
   })
 
-offline(program.command('status').description('show the conditions of every object')).action(
-  async (options: Offline) => {
+offline(program.command('status').description('show the conditions of every object'))
+  .option('--strict', 'exit with 1 if a reference leads to an object that is not in the files (-f)')
+  .action(async (options: Offline & StatusOptions) => {
     const { status } = await import('./cli/status.ts')
     await print(status(options, report), options.output)
-  },
-)
+  })
 
 offline(program.command('log').description('print the events of the log in order'))
   .option('--subject <text>', 'only events whose subject contains this text')

@@ -22,8 +22,8 @@ const nestedLists: readonly (readonly [
   nameOf: (entry: Json) => string,
 ])[] = [
   ['listeners', 'listener', ({ name }) => String(name)],
-  ['parents', 'parent', ({ parentRef }) => refText(parentRef as ParentReference)],
-  ['ancestors', 'ancestor', ({ ancestorRef }) => refText(ancestorRef as ParentReference)],
+  ['parents', 'parent', ({ parentRef }) => parentText(parentRef as ParentReference)],
+  ['ancestors', 'ancestor', ({ ancestorRef }) => parentText(ancestorRef as ParentReference)],
 ]
 
 interface ParentReference {
@@ -34,8 +34,14 @@ interface ParentReference {
   readonly port?: number
 }
 
-/** Formats a reference. References to different parents give different texts. */
-function refText({ kind = '', namespace, name = '', sectionName, port }: ParentReference): string {
+/** Formats a reference to a parent. References to different parents give different texts. */
+export function parentText({
+  kind = '',
+  namespace,
+  name = '',
+  sectionName,
+  port,
+}: ParentReference): string {
   const path = namespace === undefined ? name : `${namespace}/${name}`
   const section = sectionName === undefined ? '' : `#${sectionName}`
   return `${kind} ${path}${section}${port === undefined ? '' : `:${port}`}`.trim()

@@ -12,16 +12,18 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { SluiceEvent } from '../../events/index.ts'
+import type { ResourceApplied, ResourceEvent, SluiceEvent } from '../../events/index.ts'
 import { apiBinding, builtInObjects, regexProblem } from '../control-plane/api-binding.ts'
 import { isExport, readExport } from '../log/export.ts'
 import { type EventLog, MemoryLog, type Recorded, readEmbeddedLog } from '../log/index.ts'
 import { secretResource, type VersionedResource } from '../model/resources.ts'
 import { type DerivationOptions, type Fold, foldEvents } from '../replay/index.ts'
+import { builtInFile } from '../watch/claim-book.ts'
 import { type DigestKey, randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
+import type { FieldPlaces } from './field-places.ts'
 import { extentOf, extentOfLog, type LogExtent } from './log-extent.ts'
 import { type Output, UsageError } from './output.ts'
 
@@ -36,6 +38,8 @@ export interface RecordingOptions {
   readonly at?: string
   /** Key for the digests of secret values in manifests. If omitted, they compare to no other digests. */
   readonly digestKey?: DigestKey
+  /** Filled with the places of the fields of manifests. If omitted, they are not kept. */
+  readonly places?: FieldPlaces
 }
 
 export interface Recording {
@@ -199,7 +203,7 @@ async function openInput(options: RecordingOptions, upTo: number): Promise<OpenR
     return openLog(await openNatsLog({ servers: nats, create: false }), upTo)
   }
   if (logFile !== undefined) return openLogFile(logFile, upTo)
-  const recording = await readManifests(file ?? [], options.digestKey)
+  const recording = await readManifests(file ?? [], options)
   const unreadable = recording.problems.filter(isUnreadable)
   if (unreadable.length === 0) return recording
   throw new UsageError(unreadable.map(formatProblem).join('\n'))
@@ -266,29 +270,37 @@ async function firstExported(path: string): Promise<number | undefined> {
 /** Reads manifests; the path `-` is standard input. @throws UsageError if a path does not exist */
 export async function readManifests(
   paths: readonly string[],
-  digestKey = randomDigestKey(),
+  { digestKey = randomDigestKey(), places }: Pick<RecordingOptions, 'digestKey' | 'places'> = {},
 ): Promise<Recording> {
-  if (!paths.includes('-')) return listFiles(paths, digestKey)
+  if (!paths.includes('-')) return listFiles(paths, { digestKey, places })
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const input = join(folder, 'input.yaml')
   try {
     // Manifests may contain Secrets, so only the owner may read the copy.
     writeFileSync(input, readFileSync(0), { mode: 0o600 })
     const files = paths.map((path) => (path === '-' ? input : path))
-    const listed = await listFiles(files, digestKey)
-    const problems = listed.problems.map((problem) =>
-      problem.file === input ? { ...problem, file: '(standard input)' } : problem,
-    )
-    return { ...listed, problems }
+    const nameOf = (file: string) => (file === input ? '(standard input)' : file)
+    return await listFiles(files, { digestKey, places, nameOf })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function listFiles(paths: readonly string[], digestKey: DigestKey): Promise<Recording> {
+interface ListingOptions {
+  readonly digestKey: DigestKey
+  readonly places: FieldPlaces | undefined
+  /** Returns the name of a file for users. If omitted, it is the path. */
+  readonly nameOf?: (file: string) => string
+}
+
+async function listFiles(
+  paths: readonly string[],
+  { digestKey, places, nameOf = (file) => file }: ListingOptions,
+): Promise<Recording> {
   const missing = paths.find((path) => !existsSync(path))
   if (missing !== undefined) throw new UsageError(`${missing} does not exist`)
   const log = new MemoryLog()
+  const named = (event: ResourceEvent) => withOriginFile(event, nameOf)
   const secrets: VersionedResource[] = []
   const source = new FileSource({
     ...apiBinding,
@@ -296,14 +308,31 @@ async function listFiles(paths: readonly string[], digestKey: DigestKey): Promis
     digestKey,
     keepSecret: (digest, value) => secrets.push(secretResource(digest, Uint8Array.from(value))),
     builtIn: builtInObjects,
-    onChange: async (events: readonly SluiceEvent[]) => void (await log.append(events)),
+    ...(places && {
+      onPlaced: (claim, placeOf) => places.add(nameOf(claim.origin.file), claim, placeOf),
+    }),
+    onChange: async (events) => void (await log.append(events.map(named))),
     onProblem: () => undefined,
   })
   await source.lead(new ResourceIndex('/sluice/files'))
-  const problems = source.problems()
+  const problems = source.problems().map((one) => ({ ...one, file: nameOf(one.file) }))
   await source.close()
   const events = await Array.fromAsync(log.read())
   await log.close()
   const derivation = { checkRegex: regexProblem, keySetsArePending: true }
   return { events, problems, gaps: [], extent: extentOf(1), derivation, secrets }
+}
+
+function withOriginFile(event: ResourceEvent, nameOf: (file: string) => string): ResourceEvent {
+  if (event.type !== 'dev.sluice.resource.applied.v1') return event
+  const { origin } = event.data
+  if (origin?.file === undefined) return event
+  return { ...event, data: { ...event.data, origin: { ...origin, file: nameOf(origin.file) } } }
+}
+
+/** Returns true if an event is about an object from a manifest rather than a built-in one. */
+export function isFromManifest(event: SluiceEvent): event is ResourceApplied {
+  if (event.type !== 'dev.sluice.resource.applied.v1') return false
+  const { origin } = event.data
+  return origin?.line !== undefined && origin.file !== builtInFile
 }

@@ -1,9 +1,12 @@
 /** `sluice status` prints the conditions of every object and the state of every proxy. */
 import { type Fold, foldVersion } from '../replay/index.ts'
+import { formatProblem, type SourceProblem } from '../watch/source-problem.ts'
 import { placedConditions } from './conditions.ts'
+import { FieldPlaces } from './field-places.ts'
 import { objectText } from './object-names.ts'
-import { type Answer, type Output, table } from './output.ts'
+import { type Answer, exitCode, type Output, table, UsageError } from './output.ts'
 import { foldRecording, type RecordingOptions, readRecording } from './recording.ts'
+import { unresolvedReferences } from './unresolved-references.ts'
 
 const statusHeader = ['OBJECT', 'PLACE', 'CONDITION', 'STATUS', 'REASON', 'MESSAGE']
 
@@ -61,10 +64,26 @@ function statusText(fold: Fold): string[] {
   ]
 }
 
-export async function status(options: RecordingOptions, report: Output['report']): Promise<Answer> {
-  const recording = await readRecording(options, report)
+/** The parts of a warning that JSON output shows. */
+function warningOf({ severity: _, reason: _reason, ...warning }: SourceProblem) {
+  return warning
+}
+
+export interface StatusOptions extends RecordingOptions {
+  /** Exits with 1 if a reference leads to an object that the manifests do not define. */
+  readonly strict?: boolean
+}
+
+/** Manifests are also checked for unresolved references. A log records what exists, so it is not. */
+export async function status(options: StatusOptions, report: Output['report']): Promise<Answer> {
+  const { strict = false, file } = options
+  if (strict && file === undefined) throw new UsageError('--strict needs manifests (-f)')
+  const places = new FieldPlaces()
+  const recording = await readRecording({ ...options, places }, report)
   const { state, first } = recording.extent
   const fold = await foldRecording(recording)
+  const warnings = file === undefined ? [] : unresolvedReferences(recording, fold, places)
+  for (const warning of warnings) report(formatProblem(warning))
   return {
     text: () => statusText(fold),
     json: {
@@ -74,6 +93,8 @@ export async function status(options: RecordingOptions, report: Output['report']
       digests: fold.digests(),
       foldVersion,
       history: { state, first },
+      ...(file !== undefined && { warnings: warnings.map(warningOf) }),
     },
+    exitCode: strict && warnings.length > 0 ? exitCode.negative : exitCode.success,
   }
 }

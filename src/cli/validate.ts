@@ -1,20 +1,15 @@
 /** `sluice validate` prints the problems that a cluster and the control plane would report for manifests. */
-import type { ResourceApplied, SluiceEvent } from '../../events/index.ts'
+import type { ResourceApplied } from '../../events/index.ts'
 import type { DecidedCondition } from '../model/conditions.ts'
 import { objectKey } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
-import { builtInFile } from '../watch/claim-book.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import { placedConditions } from './conditions.ts'
+import { FieldPlaces } from './field-places.ts'
 import { type Answer, exitCode, type Output, type OutputFormat } from './output.ts'
-import { foldRecording, type Recording, readManifests } from './recording.ts'
-
-/** Returns true if an event is about an object from a manifest rather than a built-in one. */
-function isFromManifest(event: SluiceEvent): event is ResourceApplied {
-  if (event.type !== 'dev.sluice.resource.applied.v1') return false
-  const { origin } = event.data
-  return origin?.line !== undefined && origin.file !== builtInFile
-}
+import { foldRecording, isFromManifest, type Recording, readManifests } from './recording.ts'
+import { fieldsOfMessage } from './refusal-places.ts'
+import { unresolvedReferences, writtenReferences } from './unresolved-references.ts'
 
 const isError = ({ severity }: SourceProblem) => severity === 'error'
 
@@ -28,15 +23,19 @@ function isRefusal({ type, status, reason }: DecidedCondition): boolean {
 }
 
 /**
- * Problems that only conditions report, without duplicates. It is not a problem that an object is missing
+ * Problems that only conditions report, without duplicates. It is not an error that an object is missing
  * from the files or that no cluster runs.
  */
-function conditionProblems({ events, problems }: Recording, fold: Fold): SourceProblem[] {
+function conditionProblems(
+  { events, problems }: Recording,
+  fold: Fold,
+  places: FieldPlaces,
+): SourceProblem[] {
   const known = Map.groupBy(problems.filter(isError), keyOf)
   return events.flatMap(({ event }) => {
     if (!isFromManifest(event)) return []
     const reported = known.get(objectKey(event.data)) ?? []
-    return refusalsOf(event, fold).filter(({ message }) =>
+    return refusalsOf(event, fold, places).filter(({ message }) =>
       reported.every((problem) => !message.includes(problem.message)),
     )
   })
@@ -46,22 +45,27 @@ const keyOf = ({ kind = '', namespace = '', name = '' }: SourceProblem) =>
   objectKey({ kind, namespace, name })
 
 /** The mistakes in an object that its conditions report. */
-function refusalsOf({ data }: ResourceApplied, fold: Fold): SourceProblem[] {
-  const { kind, namespace, name, origin } = data
+function refusalsOf({ data }: ResourceApplied, fold: Fold, places: FieldPlaces): SourceProblem[] {
+  const { kind, namespace, name } = data
   const derivations = fold.graph.derivationsOf({ kind, namespace, name })
   const status = derivations.findLast((derivation) => derivation.status !== undefined)?.status
-  if (origin === undefined) return []
-  const { file, line } = origin
-  const common = { severity: 'error', reason: 'faulty', file, line, kind, namespace, name } as const
-  const found = new Map<string, SourceProblem>()
-  for (const { path, condition } of placedConditions(status)) {
-    if (!isRefusal(condition)) continue
-    const { type, message, own = [message] } = condition
+  const references = writtenReferences({ kind, namespace, name }, fold)
+  const common = { severity: 'error', reason: 'faulty', kind, namespace, name } as const
+  const found = new Map<string, SourceProblem[]>()
+  for (const placed of placedConditions(status)) {
+    if (!isRefusal(placed.condition)) continue
+    const { type, message, own = [message] } = placed.condition
     for (const mistake of own.filter((text) => !found.has(text))) {
-      found.set(mistake, { ...common, path: `${path}.${type}`, message: mistake })
+      const problem = { ...common, path: `${placed.path}.${type}`, message: mistake }
+      const fields = fieldsOfMessage(mistake, placed, references)
+      const at = places.findAll(data, fields)
+      found.set(
+        mistake,
+        at.map((place) => ({ ...problem, ...place })),
+      )
     }
   }
-  return [...found.values()]
+  return [...found.values()].flat()
 }
 
 interface ValidatedObject {
@@ -70,16 +74,18 @@ interface ValidatedObject {
   readonly name: string
   readonly status: unknown
   readonly errors: ValidationError[]
+  /** References to objects that the files do not define. */
+  readonly warnings: ValidationError[]
 }
 
 /** Lines and columns begin at 1; they are not set if the problem is about the whole file. */
 type ValidationError = Required<Pick<SourceProblem, 'path' | 'message' | 'file'>> &
   Pick<SourceProblem, 'line' | 'column'>
 
-/** Groups errors by object. Errors without an object belong to an entry with an empty kind and name. */
+/** Groups problems by object. Those without an object belong to an entry with an empty kind and name. */
 function objectsOf(
   events: Recording['events'],
-  errors: readonly SourceProblem[],
+  problems: readonly SourceProblem[],
   fold: Fold,
 ): ValidatedObject[] {
   const statuses = new Map(fold.statuses().map(([ref, status]) => [objectKey(ref), status]))
@@ -88,37 +94,57 @@ function objectsOf(
     const key = objectKey({ kind, namespace, name })
     const known = objects.get(key)
     if (known !== undefined) return known
-    const fresh = { kind, namespace, name, status: statuses.get(key) ?? {}, errors: [] }
+    const fresh = {
+      kind,
+      namespace,
+      name,
+      status: statuses.get(key) ?? {},
+      errors: [],
+      warnings: [],
+    }
     objects.set(key, fresh)
     return fresh
   }
   for (const { event } of events) if (isFromManifest(event)) find(event.data)
-  for (const error of errors) {
-    const { path = '', file, line, column } = error
-    const message = error.kind ? error.message : formatProblem(error)
-    find(error).errors.push({ path, message, file, line, column })
+  for (const problem of problems) {
+    const { path = '', file, line, column } = problem
+    const message = problem.kind ? problem.message : formatProblem(problem)
+    const { errors, warnings } = find(problem)
+    const list = isError(problem) ? errors : warnings
+    list.push({ path, message, file, line, column })
   }
   return [...objects.values()]
 }
 
+export interface ValidateOptions {
+  readonly file: readonly string[]
+  readonly output: OutputFormat
+  /** The exit code is also 1 if a reference leads to an object that the files do not define. */
+  readonly strict?: boolean
+}
+
 /** The exit code is 1 if an object is invalid, and 2 if a file cannot be read or parsed. */
 export async function validate(
-  { file, output }: { readonly file: readonly string[]; readonly output: OutputFormat },
+  { file, output, strict = false }: ValidateOptions,
   report: Output['report'],
 ): Promise<Answer> {
-  const recording = await readManifests(file)
+  const places = new FieldPlaces()
+  const recording = await readManifests(file, { places })
   const fold = await foldRecording(recording)
-  const problems = [...recording.problems, ...conditionProblems(recording, fold)]
+  const unresolved = unresolvedReferences(recording, fold, places)
+  const refused = conditionProblems(recording, fold, places)
+  const problems = [...recording.problems, ...refused, ...unresolved]
   const errors = problems.filter(isError)
   if (errors.length === 0 && output === 'text') {
     // If no object was found, the folder name may be mistyped.
     const hasObjects = recording.events.some(({ event }) => isFromManifest(event))
     report(hasObjects ? 'every object is valid' : 'no object was found')
   }
-  const code = errors.length === 0 ? exitCode.success : exitCode.negative
+  const isRefused = errors.length > 0 || (strict && unresolved.length > 0)
+  const code = isRefused ? exitCode.negative : exitCode.success
   return {
     text: () => problems.map(formatProblem),
-    json: { objects: objectsOf(recording.events, errors, fold) },
+    json: { objects: objectsOf(recording.events, [...errors, ...unresolved], fold) },
     exitCode: errors.some(isUnreadable) ? exitCode.usage : code,
   }
 }

@@ -17,6 +17,8 @@ export interface ObserveOptions extends RedactionOptions {
   readonly validate: (object: unknown) => Outcome<unknown, FieldProblem>
   /** Returns problems of a valid object that do not prevent its use. If omitted, they are not reported. */
   readonly examine?: (object: JsonObject) => readonly FieldProblem[]
+  /** Called for each object of a file that is read; `placeOf` finds its fields. */
+  readonly onPlaced?: (claim: Claim, placeOf: ManifestObject['placeOf']) => void
 }
 
 /** The definition of one object in a file. */
@@ -96,6 +98,7 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
     column: written.place.column,
     content,
   }
+  options.onPlaced?.(claim, written.placeOf)
   const isRefused = content.state === 'refused'
   const found = isRefused ? content.problems : (options.examine?.(content.object) ?? [])
   const problems = found.map((problem) => ({

@@ -24,6 +24,8 @@ type SourceProblemReason =
   | 'invalid'
   /** An object that is used although a part of it has no effect; its status says more. */
   | 'faulty'
+  /** A reference to an object that the files do not define. */
+  | 'unresolved'
   /** An object that is refused because another file defines it. */
   | 'duplicate'
   /** An object of a kind that Sluice does not read. */
@@ -33,13 +35,17 @@ type SourceProblemReason =
   /** Changes that could not be appended to the log yet. */
   | 'unrecorded'
 
-/** `file:line:column: Kind namespace/name: path: message`, without the parts that are not set. */
+/**
+ * `file:line:column: Kind namespace/name: path: message`, without the parts that are not set. A warning has
+ * `warning` after its place.
+ */
 export function formatProblem(problem: SourceProblem): string {
-  const { file, line, column, kind, namespace, name, path, message } = problem
+  const { severity, file, line, column, kind, namespace, name, path, message } = problem
   const place = [file, line, column].filter((part) => part !== undefined).join(':')
   const object =
     kind === undefined ? undefined : `${kind} ${namespace ? `${namespace}/` : ''}${name ?? ''}`
-  const parts = [place, object?.trimEnd(), path, message]
+  const mark = severity === 'warning' ? severity : undefined
+  const parts = [place, mark, object?.trimEnd(), path, message]
   return parts.filter((part) => part !== undefined && part !== '').join(': ')
 }
 

@@ -311,6 +311,10 @@ describe('the command line', () => {
       ),
       expect.stringContaining('spec.targetRefs[0]: spec.frontend may not target a HTTPRoute'),
       expect.stringContaining('HTTPRoute default/app: spec.rules[0].matches[0].path.value: '),
+      expect.stringContaining('secretRef.name: Secret default/not-here is not in these files'),
+      expect.stringContaining(
+        'spec.parentRefs[0].name: Gateway default/edge is not in these files',
+      ),
     ])
   })
 

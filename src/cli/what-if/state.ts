@@ -44,7 +44,7 @@ export async function readStates(options: StateOptions, report: Output['report']
   const digestKey = known ?? randomDigestKey()
   const source = { file: from, logFile, nats, at, digestKey }
   const { fold: present, secrets } = await readState(source, report, { derivation })
-  const manifests = await readManifests(file, digestKey)
+  const manifests = await readManifests(file, { digestKey })
   const unreadable = manifests.problems.filter(isUnreadable)
   if (unreadable.length > 0) throw new UsageError(unreadable.map(formatProblem).join('\n'))
   for (const problem of manifests.problems) report(formatProblem(problem))
