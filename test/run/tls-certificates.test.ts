@@ -151,9 +151,11 @@ describe('certificates of listeners', () => {
   it('leave no key in the state folder, the logs or the dump of the configuration', async () => {
     const dump = await (await fetch(`${admin()}/config_dump`)).text()
     expect(JSON.parse(dump).resources.secret.length).toBeGreaterThan(0)
-    const files = readdirSync(running.folder).filter((file) => file !== 'manifests')
-    expect(files).toContain('events.db')
-    const places = files.map((file) => readFileSync(join(running.folder, file), 'latin1'))
+    const files = readdirSync(running.folder, { recursive: true, withFileTypes: true })
+      .filter((file) => file.isFile() && file.parentPath !== running.manifests)
+      .map((file) => join(file.parentPath, file.name))
+    expect(files).toContain(running.logFile)
+    const places = files.map((file) => readFileSync(file, 'latin1'))
     const everything = [dump, running.stdout, running.stderr, ...places].join('\n')
     expect(everything).toContain('kubernetes.io/tls')
     for (const { key, certificate } of Object.values(certificates)) {
