@@ -7,6 +7,8 @@
 export const mostDecisionBytes = 64 * 1024
 /** Maximum size of a text in UTF-8; longer texts are cut. */
 const maxTextBytes = 8 * 1024
+/** Part of the space that is kept for what is not text. */
+const numberBytes = 8 * 1024
 /** Size of a length that is filled in later. Its varint is padded to this size. */
 const lengthBytes = 3
 
@@ -18,9 +20,14 @@ export class BlockWriter {
   readonly bytes: Buffer
   /** Incremented by `clear`. The numbers of shared texts are valid within one generation of a block. */
   generation = 0
+  /** Was a text of the current decision cut, because it or all of them are too long? */
+  isCut = false
   readonly #start: number
   #used: number
+  /** Texts of the current decision end before this offset. */
+  #textLimit = 0
   readonly #texts = new Map<string, number>()
+  readonly #cutTexts = new Set<string>()
   readonly #plans = new Map<object, number>()
 
   /** The block begins at offset `start` of the buffer. */
@@ -28,6 +35,13 @@ export class BlockWriter {
     this.bytes = Buffer.allocUnsafeSlow(size)
     this.#start = start
     this.#used = start
+    this.beginDecision()
+  }
+
+  /** Called before the shared texts of a decision are written. */
+  beginDecision(): void {
+    this.isCut = false
+    this.#textLimit = this.#used + mostDecisionBytes - numberBytes
   }
 
   /** Offset after the last byte of the block. */
@@ -48,7 +62,9 @@ export class BlockWriter {
     this.#used = this.#start
     this.generation++
     this.#texts.clear()
+    this.#cutTexts.clear()
     this.#plans.clear()
+    this.beginDecision()
   }
 
   /** Returns the number of a text that decisions share, and writes the text unless the block has it. */
@@ -58,8 +74,12 @@ export class BlockWriter {
     if (number === undefined) {
       number = this.#texts.size + 1
       this.#texts.set(text, number)
+      const wasCut = this.isCut
+      this.isCut = false
       this.text(field, text)
-    }
+      if (this.isCut) this.#cutTexts.add(text)
+      else this.isCut = wasCut
+    } else if (this.#cutTexts.size > 0 && this.#cutTexts.has(text)) this.isCut = true
     return number
   }
 
@@ -94,13 +114,33 @@ export class BlockWriter {
     this.#used = this.bytes.writeDoubleLE(value, this.#used)
   }
 
-  /** Writes a text. A text longer than the maximum is cut. */
+  /** Writes a text. It is cut if it, or all texts of the decision together, are longer than the maximum. */
   text(field: number, text: string): void {
     this.#varint((field << 3) | lengthDelimited)
     const from = this.#used + lengthBytes
-    const length = writeText(this.bytes, text, from)
+    const length = this.#writeText(text, from)
     this.#setLength(this.#used, length)
     this.#used = from + length
+  }
+
+  /** Writes ASCII byte by byte, which is faster than a call for short texts, and other texts as UTF-8. */
+  #writeText(text: string, from: number): number {
+    const room = Math.max(0, Math.min(maxTextBytes, this.#textLimit - from))
+    const length = Math.min(text.length, room)
+    for (let at = 0; at < length; at++) {
+      const code = text.charCodeAt(at)
+      if (code > 0x7f) return this.#writeUtf8(text, from, room)
+      this.bytes[from + at] = code
+    }
+    if (length < text.length) this.isCut = true
+    return length
+  }
+
+  /** `Buffer.write` never cuts inside a character. */
+  #writeUtf8(text: string, from: number, room: number): number {
+    const length = this.bytes.write(text, from, room, 'utf8')
+    if (length < Buffer.byteLength(text)) this.isCut = true
+    return length
   }
 
   /** Begins a nested message or packed list. Pass the returned offset to `end`. */
@@ -143,18 +183,3 @@ export class BlockWriter {
     this.#used = at
   }
 }
-
-/** Writes ASCII byte by byte, which is faster than a call for short texts, and other texts as UTF-8. */
-function writeText(bytes: Buffer, text: string, from: number): number {
-  const length = Math.min(text.length, maxTextBytes)
-  for (let at = 0; at < length; at++) {
-    const code = text.charCodeAt(at)
-    if (code > 0x7f) return writeUtf8(bytes, text, from)
-    bytes[from + at] = code
-  }
-  return length
-}
-
-/** `Buffer.write` never cuts inside a character. */
-const writeUtf8 = (bytes: Buffer, text: string, from: number): number =>
-  bytes.write(text, from, maxTextBytes, 'utf8')

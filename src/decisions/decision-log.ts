@@ -61,6 +61,7 @@ export class DecisionLog {
     }
     if (this.#filling.isEmpty) this.#beginBlock()
     this.#count++
+    this.#filling.beginDecision()
     return this.#filling
   }
 

@@ -16,6 +16,7 @@ import {
   writeDecisionFiles,
 } from '../../test/support/written-decisions.ts'
 import type { DecisionLog } from './decision-log.ts'
+import { blockFields, decisionFields, noteFields } from './fields.ts'
 import { type ReadProblem, readFolder } from './read.ts'
 import type { RecordedDecision } from './record.ts'
 import { decisionFiles, FileRing } from './ring.ts'
@@ -80,6 +81,33 @@ describe('the files of decisions', () => {
     const { decisions } = readAll()
     expect(decisions.at(-1)?.id).toBe('59')
     expect(Number(decisions[0]?.id)).toBeGreaterThan(30)
+  })
+
+  it('mark decisions that are cut because their texts are too long, and keep the others whole', async () => {
+    const ring = openRing()
+    const log = openDecisionLog(ring)
+    write(log, 'long path', `/${'x'.repeat(9_000)}`)
+    const block = log.block()
+    if (block === undefined) throw new Error('there is no room')
+    const host = block.shared(blockFields.texts, 'é'.repeat(5_000))
+    const at = block.begin(blockFields.decisions)
+    block.text(decisionFields.id, 'many notes')
+    block.uint(decisionFields.host, host)
+    for (let note = 0; note < 100; note++) {
+      const start = block.begin(decisionFields.notes)
+      block.text(noteFields.text, 'n'.repeat(8_000))
+      block.end(start)
+    }
+    block.flag(decisionFields.isCut, block.isCut)
+    block.end(at)
+    write(log, 'short')
+    await flushed(log, ring)
+    const { decisions, problems } = readAll()
+    expect(problems).toEqual([])
+    expect(decisions.map(({ id }) => id)).toEqual(['long path', 'many notes', 'short'])
+    expect(decisions[0]?.request.path).toBe(`/${'x'.repeat(8_191)}`)
+    expect(decisions[1]).toMatchObject({ isCut: true, request: { host: 'é'.repeat(4_096) } })
+    expect(decisions[2]?.isCut).toBeUndefined()
   })
 
   it('use a new file after a restart and keep the old ones', async () => {

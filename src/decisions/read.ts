@@ -139,6 +139,7 @@ class BlockReader {
     const { id, startedUs, position, attempts } = decision
     return {
       id,
+      ...(decision.isCut && { isCut: true as const }),
       time: new Date(baseMs + Number(startedUs) / 1000).toISOString(),
       proxy,
       worker,

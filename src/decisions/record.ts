@@ -27,6 +27,8 @@ export interface RecordedStep {
 
 export interface RecordedDecision {
   readonly id: string
+  /** Set if texts or header fields are incomplete, because they are too long. */
+  readonly isCut?: true
   /** RFC 3339, when the head of the request was complete. */
   readonly time: string
   readonly proxy: string

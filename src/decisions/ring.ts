@@ -64,7 +64,7 @@ export class FileRing {
    */
   append(bytes: Buffer, length: number, done: (isWritten: boolean) => void): void {
     this.#isBusy = true
-    this.#withFile((fd) => {
+    this.#withFile(length, (fd) => {
       if (fd === undefined) this.#finish(false, done)
       else this.#write(fd, bytes, 0, length, done)
     })
@@ -101,8 +101,9 @@ export class FileRing {
     })
   }
 
-  #withFile(use: (fd: number | undefined) => void): void {
-    if (this.#fd !== undefined && this.#written < this.#fileBytes) {
+  /** Calls `use` with a file that has room for `length` bytes, or with undefined if there is none. */
+  #withFile(length: number, use: (fd: number | undefined) => void): void {
+    if (this.#fd !== undefined && this.#written + length <= this.#fileBytes) {
       use(this.#fd)
       return
     }

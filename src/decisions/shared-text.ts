@@ -17,6 +17,7 @@ export class SharedText {
     this.number = block.shared(blockFields.texts, text)
     this.#text = text
     this.#block = block
-    this.#generation = block.generation
+    // A text that was cut is looked up again, so that each decision that has it is marked.
+    this.#generation = block.isCut ? -1 : block.generation
   }
 }

@@ -103,10 +103,11 @@ export class Simulator {
   /** Returns a promise only if a step has to wait, for example for a password hash. */
   simulate(request: SimulatedRequest): Simulation | Promise<Simulation> {
     if (this.#busy !== undefined) return this.#busy.then(() => this.simulate(request))
+    const port = request.port ?? this.#onlyPort(request)
+    if (port === undefined) return undecided(request, this.#portProblem(request))
+    if (request.recorded?.isCut === true) return undecided(request, 'the record is incomplete')
     const exchange = this.#idle ?? new SimulatedExchange(this.#world)
     this.#idle = undefined
-    const port = request.port ?? this.#onlyPort(request)
-    if (port === undefined) return this.#withoutPort(request)
     exchange.begin(request, port, this.#tlsOf(request, port))
     this.#world.begin(exchange)
     this.#plane.handler.onRequest(exchange)
@@ -151,11 +152,9 @@ export class Simulator {
     return ports.length === 1 ? ports[0] : undefined
   }
 
-  #withoutPort(request: SimulatedRequest): Simulation {
-    const count = this.ports(request.scheme).length
-    const reason = `port: ${count === 0 ? 'no' : 'more than one'} listener port takes ${request.scheme}`
-    const outcome = { verdict: 'undecided', reason } as const
-    return { request: summaryOf(request, undefined), steps: [], outcome, undecided: [reason] }
+  #portProblem({ scheme }: SimulatedRequest): string {
+    const count = this.ports(scheme).length
+    return `port: ${count === 0 ? 'no' : 'more than one'} listener port takes ${scheme}`
   }
 
   /** Chooses the TLS listener as if the client had sent the host as the server name. */
@@ -172,6 +171,11 @@ export class Simulator {
     }
     return choice
   }
+}
+
+function undecided(request: SimulatedRequest, reason: string): Simulation {
+  const outcome = { verdict: 'undecided', reason } as const
+  return { request: summaryOf(request, request.port), steps: [], outcome, undecided: [reason] }
 }
 
 const noGeneration = () => undefined

@@ -126,6 +126,28 @@ describe('records of decisions', async () => {
     }
   })
 
+  it('say that they are incomplete if a request has more fields or longer texts than they keep', async () => {
+    const session = connect(`http://127.0.0.1:${port}`)
+    const headers = { ':authority': 'shop.example', 'x-tenant': 'blue' }
+    const many = Object.fromEntries(Array.from({ length: 140 }, (_, n) => [`x-${n}`, `${n}`]))
+    try {
+      const asked = [
+        { ...headers, ':path': `/${'p'.repeat(9_000)}` },
+        { ...headers, ...many, ':path': '/many' },
+      ].map((request) => {
+        const stream = session.request(request)
+        return new Promise<unknown>((resolve, reject) => {
+          stream.on('response', (answer) => resolve(answer['x-request-id'])).on('error', reject)
+        })
+      })
+      for (const id of await Promise.all(asked)) {
+        expect(await recordOf(folder, id)).toMatchObject({ isCut: true })
+      }
+    } finally {
+      session.close()
+    }
+  })
+
   it('name the log position of the configuration that was in force', async () => {
     const before = await gw.send(port, { headers: blue })
     gw.write('all.yaml', manifest(...objects(port, 'new.example')))

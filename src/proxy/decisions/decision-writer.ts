@@ -74,6 +74,7 @@ export class DecisionWriter {
     this.#writeSteps(block, context)
     this.#writeOutcome(block, context, access)
     if (this.#hasFindings) this.#writeFindings(block, context)
+    block.flag(decisionFields.isCut, block.isCut || this.#headers.isCut)
     block.end(at)
   }
 

@@ -27,6 +27,8 @@ const stride = 5
 const noDigest = Buffer.alloc(8)
 
 export class ReceivedHeaders {
+  /** Are fields of the last request left out, because there are too many? */
+  isCut = false
   readonly #digests: FieldDigests
   readonly #references: HeaderReferences
   readonly #isHidden: (name: string) => boolean
@@ -49,6 +51,7 @@ export class ReceivedHeaders {
       this.#names.clear()
     }
     this.#digests.digest(fields.bytes, fields.base, fields.spans, fields.count)
+    this.isCut = this.#digests.count < fields.count
     for (let at = 0; at < this.#digests.count; at++) {
       const name = this.#nameOf(fields, at)
       this.#known[at] = name
