@@ -139,7 +139,8 @@ async function requests(): Promise<readonly (readonly [name: string, request: Te
     ['ext', bearer('bad')],
     ['slow', {}],
     ['swap', {}],
-    ['weights', {}],
+    // This id decides that the request moves if another backend gets half of the weight.
+    ['weights', { headers: { 'x-request-id': 'moves' } }],
     ['redirect', {}],
     ['modify', {}],
     ['match', { path: '/a' }],
@@ -305,6 +306,16 @@ describe('sluice what-if with recorded requests', () => {
         undecided: [],
         changed: [
           '1: allow to default/main → allow to default/second (backend): HTTPRoute default/weights changed (spec.rules[0].backendRefs[0].weight changed, spec.rules[0].backendRefs[1].weight changed)',
+        ],
+      },
+    ],
+    [
+      'moves half of the weight to another backend',
+      split(1, 1),
+      {
+        undecided: [],
+        changed: [
+          '1: allow to default/main → allow to default/second by weight (backend): HTTPRoute default/weights changed (spec.rules[0].backendRefs[1].weight changed)',
         ],
       },
     ],

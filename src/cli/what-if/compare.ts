@@ -25,7 +25,8 @@ export class RequestComparison {
     this.#destinations = destinations
   }
 
-  compare(a: Simulation, b: Simulation): RequestDifference {
+  compare(a: Simulation, simulated: Simulation): RequestDifference {
+    const b = this.#byWeight(a, simulated)
     const reason = this.#undecided(a, b)
     if (reason !== undefined) return reason === '' ? undefined : { undecided: reason }
     const [from, to] = [a.outcome, b.outcome]
@@ -57,6 +58,16 @@ export class RequestComparison {
     const isSame = this.#places.isSameRule(from, to) && from.reason === to.reason
     if (isSame && from.route !== undefined && !this.#places.isTouched(from)) return ''
     return (isOpen(b) ? to.reason : from.reason) ?? 'unknown'
+  }
+
+  /** Moves a request whose recorded backend is kept to another one, if the weights of its rule change so. */
+  #byWeight(a: Simulation, b: Simulation): Simulation {
+    const [from, to] = [a.outcome, b.outcome]
+    const isKept = from.backend !== undefined && from.backend === to.backend
+    if (!isKept || from.verdict !== 'forward' || to.verdict !== 'forward') return b
+    if (!this.#places.isSameRule(from, to)) return b
+    const moved = this.#places.movedBackend(a.request.id ?? '', from, to)
+    return moved === undefined ? b : { ...b, outcome: { ...to, backend: `${moved} by weight` } }
   }
 
   #kindsOf(a: Simulation, b: Simulation): ChangeKind[] {

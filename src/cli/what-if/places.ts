@@ -10,6 +10,7 @@ import { listenerLevels, ruleLevels, type TargetKey, targetKey } from '../../pol
 import type { Simulation } from '../../simulate/index.ts'
 import type { StateDifferences } from '../diff.ts'
 import { listenerPlace, type ResourceTable } from './resources.ts'
+import { movedBackend } from './weights.ts'
 
 type Outcome = Simulation['outcome']
 
@@ -82,6 +83,14 @@ export class Places {
     if (a.rule === b.rule) return true
     const [before, after] = [this.#before.ruleOf(a), this.#after.ruleOf(b)]
     return isDeepStrictEqual(before && withoutPosition(before), after && withoutPosition(after))
+  }
+
+  /** The backend to which other weights of the rule move a request; undefined if it stays where it was. */
+  movedBackend(id: string, { backend, ...a }: Outcome, b: Outcome): string | undefined {
+    const [before, after] = [this.#before.ruleOf(a), this.#after.ruleOf(b)]
+    if (before === undefined || after === undefined || backend === undefined) return undefined
+    if (isDeepStrictEqual(before.backends, after.backends)) return undefined
+    return movedBackend(id, backend, { before, after })
   }
 
   hasSameFilters(a: Outcome, b: Outcome): boolean {
