@@ -21,6 +21,7 @@ const samples = [
   'a/b',
   '/p',
   'auto',
+  'errors',
 ]
 
 const rows: readonly SettingRow<unknown>[] = Object.values({ ...settings, ...remoteSettings })
