@@ -21,7 +21,8 @@ import { requestRouteStage } from './derive/request-route.ts'
 import { routeClaimsStage } from './derive/route-claims.ts'
 import { serviceStage, workloadStage } from './derive/service.ts'
 import { streamRouteStage } from './derive/stream-route.ts'
-import { Graph, type IndexDefinition, type Stage } from './graph.ts'
+import { Graph, type Stage } from './graph.ts'
+import type { IndexDefinition } from './object-indexes.ts'
 import { gatewayOfSet, specOf } from './specs.ts'
 
 export interface DerivationOptions {

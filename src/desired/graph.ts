@@ -21,11 +21,10 @@ import { objectKey } from '../model/names.ts'
 import type { Resource, ResourceKey } from '../model/resources.ts'
 import type { Deployment } from './deployment/plan.ts'
 import { KeySetRequests } from './key-set-requests.ts'
+import { type IndexDefinition, ObjectIndexes } from './object-indexes.ts'
 import { type ObjectState, refusalAfter } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
-
-/** Identifies one input that a derivation can read; dependencies are recorded per key. */
-type ReadKey = string
+import { namesOfReads, type SourceReader, Sources, type SourceType } from './sources.ts'
 
 export interface Reader {
   /** The state of an object, even if all its versions were refused; undefined if the object is unknown. */
@@ -77,59 +76,51 @@ function deriveSafely(stage: Stage, state: ObjectState, read: Reader): Derived {
   }
 }
 
-/** Defines an index: `keys` computes the keys of an object from the object alone. */
-export interface IndexDefinition {
-  readonly name: string
-  readonly kinds: readonly string[]
-  keys(state: ObjectState): readonly string[]
-}
-
 /** What one stage read and derived for one object. */
 interface DerivationTrace {
   readonly stage: string
-  readonly reads: readonly ReadKey[]
+  readonly reads: readonly string[]
   readonly resources: readonly ResourceKey[]
   /** The status as derived, including parts such as `own` that are not written. */
   readonly status: Derived['status']
 }
 
-interface Node {
+/** What one stage read and derived for one object. */
+interface Node extends SourceReader {
   readonly stage: number
   readonly key: ObjectKey
-  reads: Set<ReadKey>
+  /** `stage:object key`. */
+  readonly id: string
+  /** Parts whose content did not change are the same objects as before. */
   derived: Derived
-  /** JSON text of `derived.value`, to detect changes. */
-  valueText: string
 }
+
+const nothing: readonly never[] = []
 
 export class Graph {
   readonly outputs = new OutputStore()
   readonly keySets = new KeySetRequests()
   readonly #stages: readonly Stage[]
-  readonly #indexes: readonly IndexDefinition[]
   readonly #stageByName: ReadonlyMap<string, number>
+  readonly #stagesByKind = new Map<string, readonly number[]>()
   readonly #objects = new Map<ObjectKey, ObjectState>()
   readonly inputs = new Map<string, unknown>()
-  /** `index name \0 key` -> keys of the indexed objects. */
-  readonly #indexed = new Map<string, Set<ObjectKey>>()
+  readonly #indexes: ObjectIndexes
   /** For each stage, its nodes by object key. */
   readonly #nodes: readonly Map<ObjectKey, Node>[]
-  readonly #readers = new Map<ReadKey, Set<Node>>()
-  /** Relation key -> position of the last stage that contributes to it, and of the first that reads it. */
-  readonly #relationStages = new Map<string, { last: number; first: number }>()
+  readonly #sources = new Sources<Node>()
+  readonly #relationStages = new Map<string, RelationStages>()
   /** `relation \0 key` -> member -> number of times that it was contributed. */
   readonly #relations = new Map<string, Map<string, number>>()
   /** For each stage, keys of the objects that must be derived again. */
   readonly #dirty: readonly Set<ObjectKey>[]
   /** For each stage, the reader that its derivations use; only one runs at a time. */
   readonly #views: readonly Reader[]
-  /** Inputs that the current derivation has read so far. */
-  #reads = new Set<ReadKey>()
-  #requested: KeySetRequest[] = []
+  #requested: readonly KeySetRequest[] = nothing
 
   constructor(stages: readonly Stage[], indexes: readonly IndexDefinition[]) {
     this.#stages = stages
-    this.#indexes = indexes
+    this.#indexes = new ObjectIndexes(indexes)
     this.#stageByName = new Map(stages.map((stage, position) => [stage.name, position]))
     this.#nodes = stages.map(() => new Map())
     this.#dirty = stages.map(() => new Set())
@@ -153,7 +144,7 @@ export class Graph {
   }
 
   /** Inputs that a stage read when it last derived an object; for users of the package. */
-  readsOf(stage: string, ref: ObjectRef): readonly ReadKey[] {
+  readsOf(stage: string, ref: ObjectRef): readonly string[] {
     return this.derivationsOf(ref).find((derived) => derived.stage === stage)?.reads ?? []
   }
 
@@ -165,27 +156,27 @@ export class Graph {
       if (node === undefined) return []
       const { resources = [], status } = node.derived
       const keys = resources.map((resource) => resource.key)
-      return [{ stage: name, reads: [...node.reads].sort(), resources: keys, status }]
+      return [{ stage: name, reads: namesOfReads(node), resources: keys, status }]
     })
   }
 
   setObject(state: ObjectState): void {
-    const key = objectKey(state.ref)
-    const before = this.#objects.get(key)
-    this.#objects.set(key, state)
-    this.#reindex(key, before, state)
-    this.#wake(`object:${key}`)
-    this.#forEachStageOf(state.ref.kind, (stage) => this.#dirty[stage]?.add(key))
+    this.#replaceObject(objectKey(state.ref), state)
   }
 
   removeObject(ref: ObjectRef): void {
     const key = objectKey(ref)
+    if (this.#objects.has(key)) this.#replaceObject(key, undefined)
+  }
+
+  #replaceObject(key: ObjectKey, after: ObjectState | undefined): void {
     const before = this.#objects.get(key)
-    if (before === undefined) return
-    this.#objects.delete(key)
-    this.#reindex(key, before, undefined)
-    this.#wake(`object:${key}`)
-    this.#forEachStageOf(ref.kind, (stage) => this.#dirty[stage]?.add(key))
+    if (after === undefined) this.#objects.delete(key)
+    else this.#objects.set(key, after)
+    for (const entry of this.#indexes.replace(before, after)) this.#wake('index', entry)
+    this.#wake('object', key)
+    const kind = (after ?? before)?.ref.kind ?? ''
+    for (const stage of this.#stagesOf(kind)) this.#dirty[stage]?.add(key)
   }
 
   /** Inputs are compared by identity. Setting an input to undefined removes it. */
@@ -193,7 +184,7 @@ export class Graph {
     if (this.inputs.get(name) === value) return
     if (value === undefined) this.inputs.delete(name)
     else this.inputs.set(name, value)
-    this.#wake(`fact:${name}`)
+    this.#wake('fact', name)
   }
 
   /** Derives everything that is out of date; then `outputs` is up to date. */
@@ -214,52 +205,57 @@ export class Graph {
     const state = this.#objects.get(key)
     const before = nodes.get(key)
     if (state === undefined) {
-      if (before !== undefined) this.#replace(position, before, undefined, new Set())
-      this.keySets.set(`${stage.name}:${key}`, [])
+      if (before !== undefined) this.#remove(before)
       nodes.delete(key)
       return
     }
-    const node = before ?? { stage: position, key, reads: new Set(), derived: {}, valueText: '' }
+    const node = before ?? this.#newNode(position, key)
     nodes.set(key, node)
-    this.#reads = new Set()
-    this.#requested = []
+    this.#requested = nothing
+    this.#sources.begin(node)
     const derived = deriveSafely(stage, state, this.#views[position] as Reader)
-    this.keySets.set(`${stage.name}:${key}`, this.#requested)
-    this.#replace(position, node, derived, this.#reads)
+    this.#sources.end(node)
+    this.keySets.set(node.id, this.#requested)
+    this.#replace(node, derived)
   }
 
-  #replace(position: number, node: Node, derived: Derived | undefined, reads: Set<ReadKey>): void {
-    for (const read of node.reads) if (!reads.has(read)) this.#forgetReader(read, node)
-    for (const read of reads) {
-      if (!node.reads.has(read)) {
-        this.#readers.set(read, (this.#readers.get(read) ?? new Set()).add(node))
-      }
+  #newNode(stage: number, key: ObjectKey): Node {
+    return { stage, key, id: `${this.#stages[stage]?.name}:${key}`, reads: [], derived: {} }
+  }
+
+  #remove(node: Node): void {
+    this.#sources.forget(node)
+    this.keySets.set(node.id, nothing)
+    this.#replace(node, {})
+  }
+
+  #replace(node: Node, derived: Derived): void {
+    const { derived: before, key, id } = node
+    const { contributions = nothing, resources = nothing, status, value, deployment } = derived
+    const hasSameValue = hasSameContent(before.value, value)
+    const hasSameStatus = hasSameContent(before.status, status)
+    node.derived = {
+      contributions: this.#recontribute(node.stage, before.contributions ?? nothing, contributions),
+      resources: this.outputs.replaceResources(id, before.resources ?? nothing, resources),
+      status: hasSameStatus ? before.status : status,
+      value: hasSameValue ? before.value : value,
+      ...(deployment && { deployment }),
     }
-    node.reads = reads
-    const before = node.derived
-    node.derived = derived ?? {}
-    this.#recontribute(position, before.contributions ?? [], node.derived.contributions ?? [])
-    const stage = this.#stages[position]
-    const owner = `${stage?.name}:${node.key}`
-    this.outputs.replaceResources(owner, before.resources ?? [], node.derived.resources ?? [])
-    if (before.status !== undefined || node.derived.status !== undefined) {
-      this.outputs.replaceStatus(node.key, node.derived.status)
-    }
-    this.outputs.replaceDeployment(node.key, before.deployment, node.derived.deployment)
-    const text = node.derived.value === undefined ? '' : JSON.stringify(node.derived.value)
-    if (text === node.valueText) return
-    node.valueText = text
-    this.#wake(`value:${stage?.name}:${node.key}`)
+    // With the same conditions as before, the stored status and its transition times are kept.
+    if (!hasSameStatus) this.outputs.replaceStatus(key, status)
+    this.outputs.replaceDeployment(key, before.deployment, deployment)
+    if (!hasSameValue) this.#wake('value', id)
   }
 
   #recontribute(
     position: number,
     before: readonly Contribution[],
     after: readonly Contribution[],
-  ): void {
-    if (hasSameContent(before, after)) return
+  ): readonly Contribution[] {
+    if (hasSameContent(before, after)) return before
     this.#contribute(before, after)
-    for (const [relation] of after) this.#keepInOrder(relation, { last: position })
+    for (const [relation] of after) this.#noteContributor(relation, position)
+    return after
   }
 
   #contribute(before: readonly Contribution[], after: readonly Contribution[]): void {
@@ -278,16 +274,25 @@ export class Graph {
     }
   }
 
-  /** Throws if a stage reads a relation that is not complete: the result would depend on batching. */
-  #keepInOrder(relation: string, seen: { last?: number; first?: number }): void {
-    const known = this.#relationStages.get(relation) ?? {
-      last: -1,
-      first: Number.POSITIVE_INFINITY,
+  #noteContributor(relation: string, position: number): void {
+    const stages = this.#stagesOfRelation(relation)
+    if (position > stages.last) stages.last = position
+    assertComplete(relation, stages)
+  }
+
+  #noteReader(relation: string, position: number): void {
+    const stages = this.#stagesOfRelation(relation)
+    if (position < stages.first) stages.first = position
+    assertComplete(relation, stages)
+  }
+
+  #stagesOfRelation(relation: string): RelationStages {
+    let stages = this.#relationStages.get(relation)
+    if (stages === undefined) {
+      stages = { last: -1, first: Number.POSITIVE_INFINITY }
+      this.#relationStages.set(relation, stages)
     }
-    known.last = Math.max(known.last, seen.last ?? -1)
-    known.first = Math.min(known.first, seen.first ?? Number.POSITIVE_INFINITY)
-    this.#relationStages.set(relation, known)
-    if (known.first <= known.last) throw new Error(`relation ${relation} is not complete yet`)
+    return stages
   }
 
   #adjust(relation: string, member: string, by: number): void {
@@ -299,93 +304,69 @@ export class Graph {
     else members.set(member, total)
     if (members.size === 0) this.#relations.delete(relation)
     // Only the set of members is visible to readers, not how often each was contributed.
-    if ((before === 0) !== (total === 0)) this.#wake(`relation:${relation}`)
+    if ((before === 0) !== (total === 0)) this.#wake('relation', relation)
   }
 
   #reader(position: number): Reader {
-    const record = (key: ReadKey) => void this.#reads.add(key)
+    const sources = this.#sources
+    const membersOf = (relation: string, key: string) => {
+      this.#noteReader(relation, position)
+      return this.#relations.get(sources.read('relation', relation, key))
+    }
     return {
-      object: (kind, namespace, name) => {
-        const key = objectKey({ kind, namespace, name })
-        record(`object:${key}`)
-        return this.#objects.get(key)
-      },
-      index: (name, key) => {
-        record(`index:${name}\0${key}`)
-        return this.#readIndex(`${name}\0${key}`)
-      },
-      value: <Value>(stage: string, ref: ObjectRef) => {
+      object: (kind, namespace, name) =>
+        this.#objects.get(sources.read('object', kind, namespace, name)),
+      index: (name, key) => this.#statesOf(this.#indexes.read(sources.read('index', name, key))),
+      value: <Value>(stage: string, { kind, namespace, name }: ObjectRef) => {
         const earlier = this.#stageByName.get(stage)
         if (earlier === undefined || earlier >= position) throw new Error(`${stage} is not earlier`)
-        const key = objectKey(ref)
-        record(`value:${stage}:${key}`)
+        sources.read('value', stage, kind, namespace, name)
+        const key = objectKey({ kind, namespace, name })
         return this.#nodes[earlier]?.get(key)?.derived.value as Value | undefined
       },
-      members: (relation, key) => {
-        this.#keepInOrder(relation, { first: position })
-        record(`relation:${relation}\0${key}`)
-        return [...(this.#relations.get(`${relation}\0${key}`)?.keys() ?? [])].sort()
+      members: (relation, key) => [...(membersOf(relation, key)?.keys() ?? [])].sort(),
+      count: (relation, key) => membersOf(relation, key)?.size ?? 0,
+      input: <Value>(name: string) =>
+        this.inputs.get(sources.read('fact', name)) as Value | undefined,
+      requestKeySet: (request) => {
+        this.#requested = [...this.#requested, request]
       },
-      count: (relation, key) => {
-        this.#keepInOrder(relation, { first: position })
-        record(`relation:${relation}\0${key}`)
-        return this.#relations.get(`${relation}\0${key}`)?.size ?? 0
-      },
-      input: <Value>(name: string) => {
-        record(`fact:${name}`)
-        return this.inputs.get(name) as Value | undefined
-      },
-      requestKeySet: (request) => void this.#requested.push(request),
     }
   }
 
-  #readIndex(id: string): readonly ObjectState[] {
+  #statesOf(keys: readonly ObjectKey[]): readonly ObjectState[] {
     const states: ObjectState[] = []
-    for (const key of [...(this.#indexed.get(id) ?? [])].sort()) {
+    for (const key of keys) {
       const state = this.#objects.get(key)
       if (state !== undefined) states.push(state)
     }
     return states
   }
 
-  #reindex(key: ObjectKey, before: ObjectState | undefined, after: ObjectState | undefined): void {
-    const kind = (after ?? before)?.ref.kind ?? ''
-    for (const index of this.#indexes) {
-      if (!index.kinds.includes(kind)) continue
-      const old = before === undefined ? [] : index.keys(before)
-      const fresh = after === undefined ? [] : index.keys(after)
-      for (const name of new Set([...old, ...fresh])) {
-        this.#setIndexed(`${index.name}\0${name}`, key, fresh.includes(name))
-      }
+  #wake(type: SourceType, name: string): void {
+    for (const node of this.#sources.readersOf(type, name)) this.#dirty[node.stage]?.add(node.key)
+  }
+
+  /** Positions of the stages that derive a kind. */
+  #stagesOf(kind: string): readonly number[] {
+    let positions = this.#stagesByKind.get(kind)
+    if (positions === undefined) {
+      positions = this.#stages.flatMap(({ kinds }, position) =>
+        kinds.includes(kind) ? [position] : [],
+      )
+      this.#stagesByKind.set(kind, positions)
     }
+    return positions
   }
+}
 
-  #setIndexed(id: string, key: ObjectKey, present: boolean): void {
-    const members = this.#indexed.get(id) ?? new Set()
-    if (present) members.add(key)
-    else members.delete(key)
-    if (members.size === 0) this.#indexed.delete(id)
-    else this.#indexed.set(id, members)
-    this.#wake(`index:${id}`)
-  }
+/** Position of the last stage that contributes to a relation, and of the first that reads it. */
+interface RelationStages {
+  last: number
+  first: number
+}
 
-  /** Removes keys that nothing reads any more, since users can create any number of names. */
-  #forgetReader(read: ReadKey, node: Node): void {
-    const readers = this.#readers.get(read)
-    readers?.delete(node)
-    if (readers?.size === 0) this.#readers.delete(read)
-  }
-
-  #wake(read: ReadKey): void {
-    const readers = this.#readers.get(read)
-    if (readers === undefined) return
-    if (readers.size === 0) this.#readers.delete(read)
-    for (const node of readers) this.#dirty[node.stage]?.add(node.key)
-  }
-
-  #forEachStageOf(kind: string, visit: (position: number) => void): void {
-    this.#stages.forEach((stage, position) => {
-      if (stage.kinds.includes(kind)) visit(position)
-    })
-  }
+/** Throws if a stage reads a relation that is not complete: the result would depend on batching. */
+function assertComplete(relation: string, { first, last }: RelationStages): void {
+  if (first <= last) throw new Error(`relation ${relation} is not complete yet`)
 }

@@ -18,7 +18,8 @@ import {
   joinFailures,
   notOwn,
 } from '../conditions.ts'
-import type { Derived, IndexDefinition, Reader, Stage } from '../graph.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
+import type { IndexDefinition } from '../object-indexes.ts'
 import { type ObjectState, problemsText } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import { policyResource } from './compile-policy.ts'

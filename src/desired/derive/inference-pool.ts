@@ -16,7 +16,8 @@ import type { EndpointPicker, PodResource, PoolResource } from '../../model/infe
 import type { BackendReference } from '../../model/references.ts'
 import type { BackendTarget } from '../../model/resources.ts'
 import { type Failure, notOwn } from '../conditions.ts'
-import type { Derived, IndexDefinition, Reader, Stage } from '../graph.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
+import type { IndexDefinition } from '../object-indexes.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import {

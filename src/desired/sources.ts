@@ -1,0 +1,115 @@
+/**
+ * Everything that derivations can read, and which nodes have read it. A derivation usually reads the same
+ * as the last time, in the same order. Each read is thus compared with the one that is expected next, and
+ * nothing is looked up, or stored again, while they agree.
+ */
+export type SourceType = 'object' | 'index' | 'value' | 'relation' | 'fact'
+
+interface Source<Node> {
+  /** The four parts of its name; unused ones are empty. */
+  readonly parts: readonly [string, string, string, string]
+  readonly type: SourceType
+  /** The name without the type. */
+  readonly name: string
+  readonly readers: Set<Node>
+}
+
+/** What has read sources; `Sources` writes `reads`. */
+export interface SourceReader {
+  /** In the order of reading. A source is in the list as often as it was read. */
+  reads: readonly Source<unknown>[]
+}
+
+const joinName: Readonly<Record<SourceType, (...parts: Source<unknown>['parts']) => string>> = {
+  object: (kind, namespace, name) => `${kind}/${namespace}/${name}`,
+  value: (stage, kind, namespace, name) => `${stage}:${kind}/${namespace}/${name}`,
+  index: (index, key) => `${index}\0${key}`,
+  relation: (relation, key) => `${relation}\0${key}`,
+  fact: (name) => name,
+}
+
+export class Sources<Node extends SourceReader> {
+  readonly #byId = new Map<string, Source<Node>>()
+  /** What the current node read the last time. */
+  #expected: readonly Source<Node>[] = []
+  #count = 0
+  /** Set once the node has read something else than expected. */
+  #reads: Source<Node>[] | undefined
+
+  /** Begins to record what a node reads. Only one node reads at a time. */
+  begin({ reads }: Node): void {
+    this.#expected = reads as readonly Source<Node>[]
+    this.#count = 0
+    this.#reads = undefined
+  }
+
+  /** Records that the current node reads a source. Returns the name of the source. */
+  read(type: SourceType, a: string, b = '', c = '', d = ''): string {
+    const expected = this.#expected[this.#count]
+    const source =
+      expected !== undefined && isNamed(expected, type, a, b, c, d)
+        ? expected
+        : this.#find(type, [a, b, c, d])
+    if (source !== expected) this.#reads ??= this.#expected.slice(0, this.#count)
+    this.#reads?.push(source)
+    this.#count++
+    return source.name
+  }
+
+  /** Ends recording, and makes the node a reader of what it has read. */
+  end(node: Node): void {
+    if (this.#reads === undefined && this.#count === this.#expected.length) return
+    this.#replaceReads(node, this.#reads ?? this.#expected.slice(0, this.#count))
+  }
+
+  /** Removes a node from the readers. */
+  forget(node: Node): void {
+    this.#replaceReads(node, [])
+  }
+
+  /** The nodes that have read a source. */
+  readersOf(type: SourceType, name: string): Iterable<Node> {
+    return this.#byId.get(`${type}:${name}`)?.readers ?? []
+  }
+
+  #find(type: SourceType, parts: Source<Node>['parts']): Source<Node> {
+    const name = joinName[type](...parts)
+    const id = `${type}:${name}`
+    const known = this.#byId.get(id)
+    if (known !== undefined) return known
+    const source = { type, parts, name, readers: new Set<Node>() }
+    this.#byId.set(id, source)
+    return source
+  }
+
+  #replaceReads(node: Node, reads: readonly Source<Node>[]): void {
+    const kept = new Set(reads)
+    for (const source of node.reads as readonly Source<Node>[]) {
+      if (kept.has(source)) continue
+      source.readers.delete(node)
+      // Users can create any number of names, so those that nothing reads are removed.
+      if (source.readers.size === 0) this.#byId.delete(`${source.type}:${source.name}`)
+    }
+    for (const source of kept) source.readers.add(node)
+    node.reads = reads
+  }
+}
+
+function isNamed(
+  source: Source<unknown>,
+  type: SourceType,
+  a: string,
+  b: string,
+  c: string,
+  d: string,
+): boolean {
+  const { parts } = source
+  return (
+    source.type === type && parts[0] === a && parts[1] === b && parts[2] === c && parts[3] === d
+  )
+}
+
+/** The names of all sources that a node has read, with their types; sorted. */
+export function namesOfReads({ reads }: SourceReader): readonly string[] {
+  return [...new Set(reads.map(({ type, name }) => `${type}:${name}`))].sort()
+}
