@@ -13,17 +13,21 @@
  * `silent:<ns>/<name>` = its proxies that do not answer, joined by commas; `older:<ns>/<name>` = its
  * proxies that know only a part of their configuration.
  */
-import { initialTransition, type SnapshotFrom, transition } from 'xstate'
 import type { SluiceEvent, WasProgrammed } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState } from '../desired/object-state.ts'
 import { gatewayOfSet, specOf } from '../desired/specs.ts'
 import { compareText, type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
 import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
-import { type ProxyInput, type ProxyState, proxyMachine, type Rejection } from './proxy.machine.ts'
+import {
+  absentProxy,
+  nextProxy,
+  type ProxyInput,
+  type ProxySnapshot,
+  type ProxyState,
+  type Rejection,
+} from './proxy.machine.ts'
 import { byObject } from './rejected-objects.ts'
-
-type ProxySnapshot = SnapshotFrom<typeof proxyMachine>
 
 /** How long a Gateway stays programmed without a proxy. */
 const absenceMs = 30_000
@@ -45,7 +49,7 @@ interface ProxyRejection extends Rejection {
 }
 
 interface Persisted {
-  readonly proxies: readonly (readonly [string, Pick<ProxySnapshot, 'value' | 'context'>])[]
+  readonly proxies: readonly (readonly [string, ProxySnapshot])[]
   readonly latched: readonly (readonly [ObjectKey, number])[]
   readonly rejected: readonly (readonly [string, ProxyRejection])[]
   readonly addresses: readonly (readonly [string, string])[]
@@ -113,12 +117,12 @@ export class Delivery {
     const input = toProxyInput(event)
     if (input === undefined) return false
     const { proxy, stream } = event.data as { proxy: string; stream?: string }
-    const before = this.#proxies.get(proxy) ?? initialTransition(proxyMachine, { proxy })[0]
+    const before = this.#proxies.get(proxy) ?? absentProxy(proxy)
     // Events about an older connection are ignored. It may be found broken after the proxy has reconnected.
     const isOther = stream !== undefined && before.context.stream !== stream
     if (input.type !== 'CONNECTED' && isOther) return true
-    const [after] = transition(proxyMachine, before, input)
-    if (after.matches('absent')) this.#proxies.delete(proxy)
+    const after = nextProxy(before, input)
+    if (after.value === 'absent') this.#proxies.delete(proxy)
     else this.#proxies.set(proxy, after)
     if (input.type !== 'REJECTED') this.#silent.delete(proxy)
     this.#areTimersStale = true
@@ -194,12 +198,12 @@ export class Delivery {
 
   #stateOf(proxy: ProxySnapshot): ConnectedProxy['state'] {
     if (this.#silent.has(proxy.context.proxy)) return 'silent'
-    return proxy.matches('ready') ? 'ready' : 'connected'
+    return proxy.value === 'ready' ? 'ready' : 'connected'
   }
 
   snapshot(): Persisted {
     return {
-      proxies: [...this.#proxies].map(([key, { value, context }]) => [key, { value, context }]),
+      proxies: [...this.#proxies],
       latched: [...this.#latched],
       rejected: [...this.#rejected],
       addresses: [...this.#addresses],
@@ -211,9 +215,7 @@ export class Delivery {
 
   restore(persisted: unknown): void {
     const { proxies, latched, rejected, addresses, timers, ...sets } = persisted as Persisted
-    for (const [key, { value, context }] of proxies) {
-      this.#proxies.set(key, proxyMachine.resolveState({ value, context }))
-    }
+    for (const [key, proxy] of proxies) this.#proxies.set(key, proxy)
     for (const [key, generation] of latched) this.#latch(key, generation)
     for (const [key, rejection] of rejected) this.#setRejected(key, rejection)
     for (const [name, text] of addresses) this.#putAddresses(name, text)
@@ -246,7 +248,7 @@ export class Delivery {
   #watermark(gateway: string): number {
     let lowest = Number.POSITIVE_INFINITY
     for (const snapshot of this.#proxies.values()) {
-      if (!snapshot.matches('ready') || !serves(snapshot.context, gateway)) continue
+      if (snapshot.value !== 'ready' || !serves(snapshot.context, gateway)) continue
       if (this.#silent.has(snapshot.context.proxy)) continue
       lowest = Math.min(lowest, snapshot.context.watermark)
     }
@@ -330,7 +332,7 @@ export class Delivery {
 
   #hasReady(gateway: string | undefined): boolean {
     for (const snapshot of this.#proxies.values()) {
-      if (!snapshot.matches('ready')) continue
+      if (snapshot.value !== 'ready') continue
       if (gateway === undefined || serves(snapshot.context, gateway)) return true
     }
     return false

@@ -3,7 +3,6 @@
  * randomness): for one fold version, the same log gives byte-identical results on any machine, no matter in
  * which batches it is read.
  */
-import type { SnapshotFrom } from 'xstate'
 import { EpochGate, type SluiceEvent } from '../../events/index.ts'
 import type { Deployment } from '../desired/deployment/plan.ts'
 import { gatewayApiVersions } from '../desired/derive/gateway-class.ts'
@@ -28,7 +27,7 @@ import {
   nextResource,
   type ObservedAt,
   type ResourceInput,
-  resourceMachine,
+  type ResourceSnapshot,
 } from './resource.machine.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
@@ -77,8 +76,6 @@ export interface FoldSnapshot {
   /** Epoch of the newest lease holder. Not set if there was none. */
   readonly epoch?: number
 }
-
-type ResourceSnapshot = SnapshotFrom<typeof resourceMachine>
 
 export class Fold {
   readonly graph: Graph
@@ -200,7 +197,7 @@ export class Fold {
   snapshot(): FoldSnapshot {
     return {
       position: this.#position,
-      actors: [...this.#actors].map(([key, { value, context }]) => [key, { value, context }]),
+      actors: [...this.#actors],
       delivery: this.#delivery.snapshot(),
       keySets: [...this.#keySets],
       deployments: this.#deployments.snapshot(),
@@ -218,8 +215,7 @@ export class Fold {
   restore(snapshot: FoldSnapshot): void {
     this.#statusStore.restore(snapshot.statuses)
     for (const [key, persisted] of snapshot.actors) {
-      const { value, context } = persisted as Pick<ResourceSnapshot, 'value' | 'context'>
-      this.#setActor(key, resourceMachine.resolveState({ value, context }))
+      this.#setActor(key, persisted as ResourceSnapshot)
     }
     this.#delivery.restore(snapshot.delivery)
     for (const [uri, keys] of snapshot.keySets) this.#setKeys(uri, keys)

@@ -8,6 +8,7 @@
  * ```
  */
 import { assign, setup } from 'xstate'
+import { createStep, type Snapshot } from './step.ts'
 
 export interface Rejection {
   readonly code: string
@@ -97,3 +98,14 @@ export const proxyMachine = setup({
     ready: { on: { ...whileConnected, ACKED: { actions: 'acknowledge' } } },
   },
 })
+
+export type ProxySnapshot = Snapshot<'absent' | 'connected' | 'ready', ProxyState>
+
+/** The actor of an unknown proxy; equal to the initial state of the machine. */
+export const absentProxy = (proxy: string): ProxySnapshot => ({
+  value: 'absent',
+  context: { proxy, ...unconnected },
+})
+
+/** The next snapshot of a proxy's actor. */
+export const nextProxy = createStep<ProxySnapshot['value'], ProxyState, ProxyInput>(proxyMachine)

@@ -1,6 +1,6 @@
 /**
- * The actor of one resource. It has the last valid version, and a later refused one. It is folded with
- * xstate's pure transition functions: no invoke, no after, no effect. `desired` joins resources.
+ * The actor of one resource. It has the last valid version, and a later refused one. It is folded with a
+ * pure step function that is made of the machine: no invoke, no after, no effect. `desired` joins resources.
  *
  * ```
  *              APPLIED                APPLIED (newer)
@@ -12,9 +12,10 @@
  *     └─ REFUSED ─► refused ── APPLIED ─► inForce
  * ```
  */
-import { assign, createActor, type SnapshotFrom, setup } from 'xstate'
+import { assign, setup } from 'xstate'
 import type { ObjectState, ObservedObject, Refusal } from '../desired/object-state.ts'
 import type { Age, ObjectRef } from '../model/names.ts'
+import { createStep, type Snapshot } from './step.ts'
 
 /** When an object was observed, and at which position of the log. */
 export interface ObservedAt {
@@ -148,35 +149,18 @@ export const resourceMachine = setup({
   },
 })
 
-/**
- * The actor of an unknown resource. Equal to the result of `initialTransition` at a twentieth of the
- * cost, since `absent` has no entry actions.
- */
-export const absentResource = (ref: ObjectRef): SnapshotFrom<typeof resourceMachine> =>
-  resourceMachine.resolveState({ value: 'absent', context: nothingKnown(ref) })
+export type ResourceSnapshot = Snapshot<
+  'absent' | 'inForce' | 'inForceButRefused' | 'refused',
+  Context
+>
 
-/**
- * Creates the step function of the machine, whose only actions are assignments. xstate's own
- * `transition` creates an actor at every step, which costs as much as the step. A machine without
- * effects does not use the actor, so one actor serves all steps.
- */
-function createStep() {
-  const nothing = () => undefined
-  const self = createActor(resourceMachine, { input: undefined })
-  const scope = {
-    self,
-    id: '',
-    sessionId: '',
-    system: self.system,
-    logger: nothing,
-    defer: nothing,
-    stopChild: nothing,
-    emit: nothing,
-    actionExecutor: nothing,
-  }
-  return (snapshot: SnapshotFrom<typeof resourceMachine>, event: ResourceInput) =>
-    resourceMachine.transition(snapshot, event, scope)
-}
+/** The actor of an unknown resource; equal to the initial state of the machine. */
+export const absentResource = (ref: ObjectRef): ResourceSnapshot => ({
+  value: 'absent',
+  context: nothingKnown(ref),
+})
 
 /** The next snapshot of a resource's actor. */
-export const nextResource = createStep()
+export const nextResource = createStep<ResourceSnapshot['value'], Context, ResourceInput>(
+  resourceMachine,
+)
