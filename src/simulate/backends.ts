@@ -1,7 +1,8 @@
 /** What happens to a simulated request at its backend, which may need inputs that are unknown. */
 import { isIP } from 'node:net'
 import type { RecordedDecision } from '../decisions/record.ts'
-import type { BackendTarget, VersionedResource } from '../model/resources.ts'
+import type { ObjectRef } from '../model/names.ts'
+import type { VersionedResource } from '../model/resources.ts'
 import type { CompiledRule } from '../proxy/config/rules.ts'
 import type { RequestContext } from '../proxy/request/request-context.ts'
 import { splitAuthority } from '../proxy/upstream/authority.ts'
@@ -10,6 +11,9 @@ import type { SimulatedExchange, Verdict } from './exchange.ts'
 /** Reasons of responses to requests that could not be sent, or that the backend did not answer. */
 const outsideReasons = new Set(['Upstream', 'UpstreamFailure', 'Timeout', 'NoHealthyBackend'])
 
+export const objectText = ({ kind, namespace, name }: ObjectRef): string =>
+  `${kind} ${namespace}/${name}`
+
 /** Did the recorded request pass everything before its backend? */
 export function reachedBackend({ route, response }: RecordedDecision): boolean {
   return route.endpoint !== undefined || outsideReasons.has(response.reason)
@@ -17,14 +21,17 @@ export function reachedBackend({ route, response }: RecordedDecision): boolean {
 
 export class SimulatedBackends {
   readonly #assumed: string | undefined
-  /** GatewayBackends with a fixed host, to which every request can be forwarded. */
+  /** GatewayBackends with a fixed host, and Services with endpoints: every request can be forwarded to them. */
   readonly #plain = new Set<string>()
 
   constructor(resources: readonly VersionedResource[], assumed: string | undefined) {
     this.#assumed = assumed
     for (const { resource } of resources) {
-      if (resource.type !== 'backend' || resource.destination.type !== 'static') continue
-      this.#plain.add(`${resource.namespace}/${resource.name}`)
+      if (resource.type === 'backend' && resource.destination.type === 'static') {
+        this.#plain.add(`backend ${resource.namespace}/${resource.name}`)
+      } else if (resource.type === 'workload' && resource.endpoints.some(({ ready }) => ready)) {
+        this.#plain.add(`service ${resource.namespace}/${resource.service}`)
+      }
     }
   }
 
@@ -34,10 +41,9 @@ export class SimulatedBackends {
     const rule = context?.placement?.rule
     if (context === undefined || rule === undefined || context.backend !== undefined) return 0.5
     if (rule.backends.length < 2) return 0
-    for (const wanted of [exchange.input.recorded?.route.backend, this.#assumed]) {
-      const found = wanted === undefined ? undefined : drawFor(rule, wanted)
-      if (found !== undefined) return found
-    }
+    const assumed = this.#assumed === undefined ? undefined : drawFor(rule, this.#assumed)
+    const known = drawAsRecorded(exchange, rule) ?? assumed
+    if (known !== undefined) return known
     const names = rule.backends.map(({ label, target }) => label ?? target.type)
     exchange.backendProblem = `backend: chosen at random among ${names.join(', ')}`
     return 0
@@ -49,7 +55,7 @@ export class SimulatedBackends {
     if (context === undefined) return undefined
     if (backendProblem !== undefined) return this.#anyOf(context, backendProblem)
     if (input.recorded !== undefined && isOutside(exchange, context)) {
-      return asRecorded(input.recorded, context)
+      return asRecorded(exchange, input.recorded, context)
     }
     if (isPlain(exchange, context)) return undefined
     // From here on the backend reads the request, and cannot go on without an unknown input.
@@ -64,15 +70,25 @@ export class SimulatedBackends {
   /** If every backend of the rule forwards every request, only the choice is unknown. */
   #anyOf({ placement }: RequestContext, reason: string): Verdict {
     const backends = placement?.rule.backends ?? []
-    const forwards = ({ type }: BackendTarget, name: string) =>
-      type === 'service' || (type === 'backend' && this.#plain.has(name))
-    return backends.every(({ target, name }) => forwards(target, name))
+    return backends.every(({ target, name }) => this.#plain.has(`${target.type} ${name}`))
       ? { verdict: 'forward' }
       : { verdict: 'undecided', reason }
   }
 }
 
-function drawFor({ backends, totalWeight }: CompiledRule, wanted: string): number | undefined {
+/** A record without a backend is of an invalid one, if it is of the same rule. */
+function drawAsRecorded({ input }: SimulatedExchange, rule: CompiledRule): number | undefined {
+  if (input.recorded === undefined) return undefined
+  const { backend, route, rule: index } = input.recorded.route
+  const { resource } = rule
+  const isSame = route === objectText(resource.route) && index === resource.ruleIndex
+  return backend === undefined && !isSame ? undefined : drawFor(rule, backend)
+}
+
+function drawFor(
+  { backends, totalWeight }: CompiledRule,
+  wanted: string | undefined,
+): number | undefined {
   let before = 0
   for (const { label, weight } of backends) {
     if (label === wanted) return (before + weight / 2) / totalWeight
@@ -100,7 +116,11 @@ function hasName({ request }: SimulatedExchange): boolean {
 }
 
 /** The recorded outcome at the same backend, unless the recorded request did not get there. */
-function asRecorded(recorded: RecordedDecision, { backend }: RequestContext): Verdict {
+function asRecorded(
+  exchange: SimulatedExchange,
+  recorded: RecordedDecision,
+  { backend }: RequestContext,
+): Verdict {
   const { route, response, steps } = recorded
   const isRefused = steps.some(({ step, verdict }) => {
     return verdict === 'answer' && step.startsWith('traffic.')
@@ -108,9 +128,14 @@ function asRecorded(recorded: RecordedDecision, { backend }: RequestContext): Ve
   if (route.backend === undefined || route.backend !== backend?.label || isRefused) {
     return { verdict: 'undecided', reason: 'backend: the body of the request is not recorded' }
   }
+  const reason = response.detail ?? response.error ?? response.reason
+  for (const { notes: _, ...step } of steps) {
+    if (!step.step.startsWith('backend.')) continue
+    const answered = step.verdict === 'answer' ? { status: response.status, reason } : {}
+    exchange.steps.push({ ...step, ...answered, basis: 'recorded' })
+  }
   if (reachedBackend(recorded)) return { verdict: 'forward' }
-  const { status, detail, error, reason } = response
-  return { verdict: 'answer', status, reason: detail ?? error ?? reason }
+  return { verdict: 'answer', status: response.status, reason }
 }
 
 /** Field of the access log. */

@@ -9,12 +9,18 @@
 import { withoutRootDot } from '../base/root-dot.ts'
 import { createIoCore } from '../core/index.ts'
 import type { TlsChoice } from '../engine/tls/tls-choice.ts'
-import type { ObjectRef } from '../model/names.ts'
+import { errorCatalogue } from '../errors/index.ts'
 import type { ListenerResource, VersionedResource } from '../model/resources.ts'
 import { createDataPlane, type DataPlane, type DataPlaneSettings } from '../proxy/data-plane.ts'
 import { settings as proxySettings } from '../settings/index.ts'
 import { tolerantAppliers } from './appliers.ts'
-import { providerField, providerOf, reachedBackend, SimulatedBackends } from './backends.ts'
+import {
+  objectText,
+  providerField,
+  providerOf,
+  reachedBackend,
+  SimulatedBackends,
+} from './backends.ts'
 import { type ExchangeOwner, SimulatedExchange, type Verdict } from './exchange.ts'
 import { HeaderMatches } from './header-matches.ts'
 import { SimulatedLimits } from './limits.ts'
@@ -157,11 +163,15 @@ export class Simulator {
     return `port: ${count === 0 ? 'no' : 'more than one'} listener port takes ${scheme}`
   }
 
-  /** Chooses the TLS listener as if the client had sent the host as the server name. */
-  #tlsOf({ scheme, host }: SimulatedRequest, port: number): TlsChoice | undefined {
+  /**
+   * Chooses the TLS listener as if the client had sent the host as the server name, unless the record shows
+   * that it sent another one.
+   */
+  #tlsOf({ scheme, host, recorded }: SimulatedRequest, port: number): TlsChoice | undefined {
     if (scheme !== 'https') return undefined
     const name = withoutRootDot(host.replace(/:\d*$/, '')).toLowerCase()
-    const listener = this.#plane.tlsListener(port, name)
+    const isOther = recorded?.response.status === misdirected
+    const listener = isOther ? undefined : this.#plane.tlsListener(port, name)
     const key = listener?.resource.key ?? ''
     let choice = this.#tls.get(key)
     if (choice === undefined) {
@@ -177,6 +187,9 @@ function undecided(request: SimulatedRequest, reason: string): Simulation {
   const outcome = { verdict: 'undecided', reason } as const
   return { request: summaryOf(request, request.port), steps: [], outcome, undecided: [reason] }
 }
+
+/** Status of requests whose TLS connection was made for another listener. */
+const misdirected = errorCatalogue.misdirected.status
 
 const noGeneration = () => undefined
 
@@ -259,8 +272,6 @@ function placeOf({ context, backendProblem }: SimulatedExchange): Partial<Simula
     ...(backend !== undefined && { backend }),
   }
 }
-
-const objectText = ({ kind, namespace, name }: ObjectRef) => `${kind} ${namespace}/${name}`
 
 /** Returns what the upstream adds to the outcome. Only a record with the same backend shows it. */
 function resultOf(

@@ -1,11 +1,14 @@
 /** Random configurations: routes, filters, weights, and policies of every kind that decides locally. */
 import {
+  aiBackend,
   gateway,
   httpRoute,
   type Manifest,
   policy,
   secret,
+  service,
   staticBackend,
+  tlsSecret,
   toBackend,
 } from '../../support/manifests.ts'
 import type { Choices } from './choices.ts'
@@ -15,7 +18,14 @@ type Fields = Readonly<Record<string, unknown>>
 /** What configurations refer to. */
 export interface Surroundings {
   readonly port: number
+  /** Port of the listeners with TLS. */
+  readonly tlsPort: number
+  readonly certificate: { readonly certificate: string; readonly key: string }
   readonly upstream: number
+  /** Port of a model provider. */
+  readonly model: number
+  /** A port without a server. */
+  readonly nobody: number
   /** Port of a server that allows or refuses requests (extAuth over HTTP). */
   readonly authorizer: number
   readonly keySet: string
@@ -27,7 +37,10 @@ const hostnames = ['a.example.com', 'b.example.com', '*.example.com', 'c.example
 const paths = ['/', '/one', '/one/two', '/three', '/api']
 const headerNames = ['x-team', 'x-version', 'x-flag']
 const headerValues = ['a', 'b', 'gold', '2']
-const backends = ['main', 'other', 'third']
+const backends = ['main', 'other', 'third', 'byname', 'chat', 'empty', 'missing']
+
+const backendRef = (name: string, more: Fields): Fields =>
+  name === 'empty' ? { name, port: 80, ...more } : toBackend(name, more)
 
 /** Expressions of authorization rules. */
 const expressions = [
@@ -62,15 +75,43 @@ export function randomConfiguration(choices: Choices, around: Surroundings): rea
     randomPolicy(choices, `p${at}`, choices.one(targets), around),
   )
   return [
-    gateway(around.port),
-    ...backends.map((name) => staticBackend(name, around.upstream)),
+    gateway(around.port, { listeners: listeners(choices, around) }),
+    tlsSecret('certificate', around.certificate),
+    ...['main', 'other', 'third'].map((name) => staticBackend(name, around.upstream)),
+    {
+      ...staticBackend('byname', around.upstream),
+      spec: { static: { host: 'localhost', port: around.upstream } },
+    },
+    aiBackend(
+      'chat',
+      { provider: { vendorA: {}, host: '127.0.0.1', port: around.model } },
+      { ai: { promptGuard } },
+    ),
+    ...service('empty', []),
     staticBackend('authorizer', around.authorizer),
+    staticBackend('nobody', around.nobody),
     secret('keys', {
       ann: 'key-of-ann',
       bob: JSON.stringify({ key: 'key-of-bob', metadata: { group: 'sales' } }),
     }),
     ...routes.map(({ manifest }) => manifest),
     ...policies,
+  ]
+}
+
+const promptGuard = { request: [{ regex: { matches: ['forbidden'], action: 'Reject' } }] }
+
+/** Listeners with and without TLS, for all hosts or for some. */
+function listeners(choices: Choices, { port, tlsPort }: Surroundings): Fields[] {
+  const http = { port, protocol: 'HTTP' }
+  const tls = { mode: 'Terminate', certificateRefs: [{ name: 'certificate' }] }
+  const https = { port: tlsPort, protocol: 'HTTPS', tls }
+  const split = choices.chance(0.4)
+  return [
+    { name: 'http', ...http, ...(split && { hostname: '*.example.com' }) },
+    ...(split ? [{ name: 'org', ...http, hostname: 'c.example.org' }] : []),
+    { name: 'https', ...https, hostname: '*.example.com' },
+    { name: 'https-any', ...https },
   ]
 }
 
@@ -92,7 +133,7 @@ function randomRule(choices: Choices): Fields {
     ...(redirects
       ? { filters: [redirect(choices)] }
       : {
-          backendRefs: refs.map((name) => toBackend(name, { weight: choices.number(0, 3) })),
+          backendRefs: refs.map((name) => backendRef(name, { weight: choices.number(0, 3) })),
           ...(choices.chance(0.4) && { filters: [change(choices)] }),
         }),
   }
@@ -172,6 +213,11 @@ function randomPolicy(
   return policy(name, target, { traffic: { ...phase, ...traffic } })
 }
 
+const kinds: Readonly<Record<string, string>> = {
+  globalRateLimit: 'rateLimit',
+  extAuthOverGrpc: 'extAuth',
+}
+
 function randomField(choices: Choices, around: Surroundings): readonly [string, Fields] {
   const mode = { mode: choices.one(['Strict', 'Optional']) }
   const makers: Readonly<Record<string, () => Fields>> = {
@@ -179,7 +225,10 @@ function randomField(choices: Choices, around: Surroundings): readonly [string, 
       action: choices.one(['Allow', 'Deny', 'Require']),
       policy: { matchExpressions: choices.some(expressions, 1, 2) },
     }),
-    apiKeyAuthentication: () => ({ ...mode, secretRef: { name: 'keys' } }),
+    apiKeyAuthentication: () => ({
+      ...mode,
+      secretRef: { name: choices.chance(0.9) ? 'keys' : 'no-keys' },
+    }),
     basicAuthentication: () => ({ ...mode, users: ['ann:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM='] }),
     jwtAuthentication: () => ({
       mode: choices.one(['Strict', 'Optional', 'Permissive']),
@@ -193,6 +242,14 @@ function randomField(choices: Choices, around: Surroundings): readonly [string, 
     rateLimit: () => ({ local: [{ requests: choices.number(5, 60), unit: 'Hours' }] }),
     transformation: () => ({ request: transformation(choices) }),
     directResponse: () => ({ status: choices.one([200, 204, 410, 503]), body: 'direct' }),
+    globalRateLimit: () => ({
+      global: {
+        domain: 'd',
+        backendRef: toBackend('nobody'),
+        descriptors: [{ entries: [{ name: 'team', expression: 'request.headers["x-team"]' }] }],
+      },
+    }),
+    extAuthOverGrpc: () => ({ backendRef: toBackend('nobody'), grpc: {} }),
     extAuth: () => ({
       backendRef: toBackend('authorizer'),
       http: choices.chance(0.5) ? {} : { allowedResponseHeaders: ['x-user'] },
@@ -202,7 +259,7 @@ function randomField(choices: Choices, around: Surroundings): readonly [string, 
     headerModifiers: () => ({ request: { set: [{ name: 'x-version', value: '2' }] } }),
   }
   const field = choices.one(Object.keys(makers))
-  return [field, makers[field]?.() ?? {}]
+  return [kinds[field] ?? field, makers[field]?.() ?? {}]
 }
 
 function transformation(choices: Choices): Fields {

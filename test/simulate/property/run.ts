@@ -4,6 +4,7 @@
  * sent with the manifests.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request as secureRequest } from 'node:https'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,8 +19,10 @@ import {
   type Simulation,
   Simulator,
 } from '../../../src/simulate/index.ts'
+import { Authority } from '../../support/certificates.ts'
 import { freePort, RunningGateway } from '../../support/gateway.ts'
 import {
+  answerOf,
   keepAliveAgent,
   send,
   type TestRequest,
@@ -28,9 +31,10 @@ import {
 import { inSeconds, keySetOf, sign, signingKey } from '../../support/identity-provider.ts'
 import { gateway, httpRoute, type Manifest, manifest, policy } from '../../support/manifests.ts'
 import { startUpstream } from '../../support/upstream.ts'
+import { completes, startVendorA } from '../../support/vendors/vendor-a.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import { Choices } from './choices.ts'
-import { randomConfiguration, type Surroundings } from './configurations.ts'
+import { hosts, randomConfiguration, type Surroundings } from './configurations.ts'
 import { randomRequest, type Tokens } from './traffic.ts'
 
 interface Round {
@@ -38,8 +42,15 @@ interface Round {
   readonly sent: readonly Sent[]
 }
 
+interface Ports {
+  readonly port: number
+  readonly tlsPort: number
+}
+
 interface Sent {
   readonly id: string
+  readonly port: number
+  readonly isSecure: boolean
   readonly request: TestRequest
   readonly response: TestResponse
 }
@@ -69,12 +80,20 @@ export async function compareRandomly(
     response.end()
   })
   const port = await freePort()
+  const tlsPort = await freePort()
   const marker = await freePort()
+  const model = await startVendorA()
+  model.answer = completes('Hello')
+  const authority = new Authority()
   const key = await signingKey('one')
   const issuer = 'https://idp.example.com'
   const around: Surroundings = {
     port,
+    tlsPort,
+    certificate: authority.issue([...hosts, 'unknown.test']),
     upstream: upstream.port,
+    model: model.port,
+    nobody: await freePort(),
     authorizer: authorizer.port,
     keySet: JSON.stringify(keySetOf(key)),
     issuer,
@@ -96,8 +115,8 @@ export async function compareRandomly(
       const manifests = randomConfiguration(choices, around)
       running.write('all.yaml', manifest(...marked(manifests, marker, `${at}`)))
       await running.sendUntil(marker, {}, ({ body }) => body === `round ${at}`)
-      await waitFor('the listener', () => accepts(port))
-      const sent = await sendRandomly(choices, port, `${at}`, requestsEach, tokens)
+      await waitFor('the listeners', async () => (await accepts(port)) && accepts(tlsPort))
+      const sent = await sendRandomly(choices, { port, tlsPort }, `${at}`, requestsEach, tokens)
       rounds.push({ manifests, sent })
     }
     await running.stop()
@@ -105,7 +124,8 @@ export async function compareRandomly(
   } finally {
     await running.dispose()
     rmSync(records, { recursive: true })
-    await Promise.all([upstream.close(), authorizer.close()])
+    authority.dispose()
+    await Promise.all([upstream.close(), authorizer.close(), model.close()])
   }
 }
 
@@ -134,7 +154,7 @@ function marked(manifests: readonly Manifest[], port: number, round: string): re
 
 async function sendRandomly(
   choices: Choices,
-  port: number,
+  { port, tlsPort }: Ports,
   round: string,
   count: number,
   tokens: Tokens,
@@ -144,13 +164,43 @@ async function sendRandomly(
   for (let at = 0; at < count; at++) {
     const id = `${round}-${at}`
     const request = randomRequest(choices, id, tokens)
-    sent.push({ id, request, response: await send(port, { ...request, agent }) })
+    const isSecure = choices.chance(0.25)
+    const response = isSecure
+      ? await sendSecurely(tlsPort, request, serverNameOf(choices, request))
+      : await send(port, { ...request, agent })
+    sent.push({ id, request, port: isSecure ? tlsPort : port, isSecure, response })
   }
   agent.destroy()
   return sent
 }
 
+const mayBeUndecided = /extAuth|it calls another service|chosen at random/
 const mayChangeRoute = /^route: traffic\.(?:extAuth|transformation) may have changed it$/
+
+/** Some clients reuse a connection that was made for another host. */
+const serverNameOf = (choices: Choices, { host }: TestRequest) =>
+  choices.chance(0.1) ? 'a.example.com' : host
+
+/** Sends over TLS. */
+function sendSecurely(
+  port: number,
+  request: TestRequest,
+  servername: string | undefined,
+): Promise<TestResponse> {
+  const { method, path, host, headers, body } = request
+  const outgoing = secureRequest({
+    host: '127.0.0.1',
+    port,
+    method,
+    path,
+    servername,
+    rejectUnauthorized: false,
+    agent: false,
+    headers: { ...(host !== undefined && { host }), ...headers },
+  })
+  outgoing.end(body)
+  return answerOf(outgoing)
+}
 
 class Differences {
   readonly all: string[] = []
@@ -199,15 +249,21 @@ class Differences {
   }
 
   /** Compares the simulation of a request with its response. */
-  ofRequest({ id, response }: Sent, { outcome, undecided }: Simulation): void {
+  ofRequest(
+    { id, response, isSecure }: Sent,
+    record: RecordedDecision | undefined,
+    { outcome, undecided }: Simulation,
+  ): void {
+    // The server name of the connection is not an input of the simulation.
+    if (isSecure && response.status === 421) return
     if (outcome.verdict === 'undecided') {
       this.undecidedRequests++
-      if (!undecided.every((reason) => /extAuth/.test(reason))) {
+      if (!undecided.every((reason) => mayBeUndecided.test(reason))) {
         this.#add(id, 'request', 'a verdict', undecided)
       }
       return
     }
-    const isForwarded = response.headers['x-from'] === 'upstream'
+    const isForwarded = record?.route.endpoint !== undefined
     const status = outcome.verdict === 'answer' ? { status: outcome.status } : {}
     this.#expect(
       id,
@@ -237,47 +293,54 @@ async function compare(
   logFile: string,
 ): Promise<Comparison> {
   const differences = new Differences()
-  const requests = await compareRecords(records, logFile, differences)
-  for (const round of rounds) await compareRequests(round, differences)
-  const { all, undecidedRecords, undecidedRequests, answered } = differences
-  return { requests, differences: all, undecidedRecords, undecidedRequests, answered }
-}
-
-/** Simulates the records with the state at the position of each. Returns the number of records. */
-async function compareRecords(
-  folder: string,
-  logFile: string,
-  differences: Differences,
-): Promise<number> {
-  const { events, derivation, extent } = await readRecording({ logFile }, () => undefined)
-  const fold = createFold(derivation, extent.base)
-  const all = [...readFolder(folder)].flatMap((read) => {
+  const decisions = [...readFolder(records)].flatMap((read) => {
     if ('problem' in read) throw new Error(read.problem.message)
     return /^\d+-\d+$/.test(read.decision.id) ? [read.decision] : []
   })
-  const byPosition = Map.groupBy(all, ({ position }) => position)
+  await compareRecords(decisions, logFile, differences)
+  const byId = new Map(decisions.map((decision) => [decision.id, decision]))
+  for (const round of rounds) await compareRequests(round, byId, differences)
+  const { all, undecidedRecords, undecidedRequests, answered } = differences
+  return {
+    requests: decisions.length,
+    differences: all,
+    undecidedRecords,
+    undecidedRequests,
+    answered,
+  }
+}
+
+/** Simulates the records with the state at the position of each. */
+async function compareRecords(
+  decisions: readonly RecordedDecision[],
+  logFile: string,
+  differences: Differences,
+): Promise<void> {
+  const { events, derivation, extent } = await readRecording({ logFile }, () => undefined)
+  const fold = createFold(derivation, extent.base)
+  const byPosition = Map.groupBy(decisions, ({ position }) => position)
   let next = 0
-  for (const [position, decisions] of [...byPosition].sort(([a], [b]) => a - b)) {
+  for (const [position, group] of [...byPosition].sort(([a], [b]) => a - b)) {
     for (; (events[next]?.position ?? Number.POSITIVE_INFINITY) <= position; next++) {
       const event = events[next]
       if (event !== undefined) fold.apply(event)
     }
     await withSimulator(fold.resources(), async (simulator) => {
-      for (const decision of decisions) {
+      for (const decision of group) {
         differences.ofRecord(decision, await simulator.simulate(requestOf(decision)))
       }
     })
   }
-  return all.length
 }
 
 async function compareRequests(
   { manifests, sent }: Round,
+  records: ReadonlyMap<string, RecordedDecision>,
   differences: Differences,
 ): Promise<void> {
   await withSimulator(await resourcesOf(manifests), async (simulator) => {
     for (const one of sent) {
-      differences.ofRequest(one, await simulator.simulate(asSimulated(one, simulator)))
+      differences.ofRequest(one, records.get(one.id), await simulator.simulate(asSimulated(one)))
     }
   })
 }
@@ -295,7 +358,7 @@ async function withSimulator(
 }
 
 /** The request with everything that the client sent. */
-function asSimulated({ request }: Sent, simulator: Simulator): SimulatedRequest {
+function asSimulated({ request, port, isSecure }: Sent): SimulatedRequest {
   const { method = 'GET', host = '', path = '/', headers = {}, body } = request
   const [bare = '/', ...query] = path.split('?')
   const fields = Object.entries(headers).map(([name, value]) => ({ name, value: String(value) }))
@@ -307,8 +370,8 @@ function asSimulated({ request }: Sent, simulator: Simulator): SimulatedRequest 
     host,
     path: bare,
     ...(query.length > 0 && { query: query.join('?') }),
-    scheme: 'http',
-    port: simulator.ports('http')[0],
+    scheme: isSecure ? 'https' : 'http',
+    port,
     source: { address: '127.0.0.1', port: 1 },
     headers: fields,
     body: Buffer.from(body ?? ''),

@@ -3,6 +3,9 @@ import type { TestRequest } from '../../support/http-client.ts'
 import type { Choices } from './choices.ts'
 import { hosts } from './configurations.ts'
 
+const chat = (content: string) =>
+  JSON.stringify({ model: 'm-1', messages: [{ role: 'user', content }] })
+
 const paths = [
   '/',
   '/one',
@@ -23,6 +26,7 @@ export interface Tokens {
 }
 
 export function randomRequest(choices: Choices, id: string, tokens: Tokens): TestRequest {
+  if (choices.chance(0.15)) return modelRequest(choices, id, tokens)
   const method = choices.one(['GET', 'GET', 'GET', 'POST', 'PUT', 'OPTIONS', 'DELETE'])
   const hasBody = method === 'POST' || method === 'PUT'
   return {
@@ -31,6 +35,20 @@ export function randomRequest(choices: Choices, id: string, tokens: Tokens): Tes
     path: choices.one(paths) + choices.one(queries),
     headers: { 'x-request-id': id, ...randomHeaders(choices, tokens) },
     ...(hasBody && choices.chance(0.7) && { body: choices.one(['open sesame', 'closed']) }),
+  }
+}
+
+function modelRequest(choices: Choices, id: string, tokens: Tokens): TestRequest {
+  return {
+    method: 'POST',
+    host: choices.one(hosts),
+    path: '/v1/chat/completions',
+    headers: {
+      'x-request-id': id,
+      'content-type': 'application/json',
+      ...randomHeaders(choices, tokens),
+    },
+    body: choices.one([chat('hello'), chat('a forbidden word'), '{']),
   }
 }
 
