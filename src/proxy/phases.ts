@@ -373,7 +373,7 @@ function runSteps(
   context.isInStep = true
   for (let at = from; at < steps.length; at++) {
     const step = steps[at]
-    const verdict = step?.onRequest && runtime.runStep(step, context.exchange)
+    const verdict = step && runtime.runStep(step, context.exchange)
     if (verdict instanceof Promise) {
       return verdict.then((settled) => {
         if (context.over) return undefined

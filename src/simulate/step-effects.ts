@@ -11,6 +11,17 @@ export interface StepEffects {
   readonly isTotal: boolean
 }
 
+/** Steps that change header fields, or what policies have learned about a request. */
+export const changesRequest: ReadonlySet<string> = new Set([
+  'traffic.jwtAuthentication',
+  'traffic.basicAuthentication',
+  'traffic.apiKeyAuthentication',
+  'traffic.extAuth',
+  'traffic.extProc',
+  'traffic.transformation',
+  'traffic.headerModifiers',
+])
+
 const nothing: StepEffects = { learned: [], headers: [], isTotal: false }
 
 /** Marks what a step may have changed as unknown. */

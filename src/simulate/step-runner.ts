@@ -9,7 +9,7 @@ import type { PolicyResource } from '../model/resources.ts'
 import type { Step } from '../policies/define.ts'
 import { configDigest, originOf, policyText } from '../proxy/config/policies.ts'
 import { SimulatedExchange } from './exchange.ts'
-import { doubt, effectsOf, type StepEffects } from './step-effects.ts'
+import { changesRequest, doubt, effectsOf, type StepEffects } from './step-effects.ts'
 import type { Basis, SimulatedStep, StepObject } from './types.ts'
 
 /** Returns the generation of an object, given as `Kind namespace/name`; undefined if it is unknown. */
@@ -178,18 +178,28 @@ function answer(
 }
 
 /**
- * Returns the record of a step with the same configuration. A policy can run before and after routing, so the
- * steps are counted.
+ * Returns the record of a step with the same configuration, unless steps before it were different, so that it
+ * would have other inputs. A policy can run before and after routing, so equal steps are counted.
  */
 function recordedStep(
-  { name, config }: StepInfo,
+  { name, config, effects }: StepInfo,
   { input, steps }: SimulatedExchange,
 ): RecordedStep | undefined {
-  const isSame = (step: Pick<RecordedStep, 'step' | 'config'>) =>
-    step.config === config && step.step === name
-  const before = steps.reduce((count, step) => count + (isSame(step) ? 1 : 0), 0)
-  return input.recorded?.steps.filter(isSame)[before]
+  const all = input.recorded?.steps ?? []
+  let left = steps.filter((step) => step.step === name && step.config === config).length
+  const at = all.findIndex((step) => step.step === name && step.config === config && left-- === 0)
+  const readsRequest = name !== 'traffic.rateLimit' || effects.headers === 'all'
+  return readsRequest && changesBefore(all.slice(0, at)) !== changesBefore(steps)
+    ? undefined
+    : all[at]
 }
+
+/** Identifies the steps that may change what later steps read. */
+const changesBefore = (steps: readonly Pick<RecordedStep, 'step' | 'config'>[]): string =>
+  steps
+    .filter(({ step }) => changesRequest.has(step))
+    .map(({ step, config }) => `${step} ${config}`)
+    .join()
 
 /** CORS answers preflight requests only. */
 const passesAlways = ({ name }: StepInfo, { request }: SimulatedExchange): boolean =>

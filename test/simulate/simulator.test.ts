@@ -5,6 +5,7 @@ import { createIoCore } from '../../src/core/index.ts'
 import { keySetOf, signingKey } from '../support/identity-provider.ts'
 import {
   aiBackend,
+  mcpBackend,
   policy,
   routeByHost,
   secret,
@@ -84,6 +85,26 @@ describe('authorization', () => {
     expect(refused.outcome).toMatchObject({ verdict: 'answer', status: 403 })
     const changed = await simulate(rule('request.headers["x-team"] == "b"'), record('pass'))
     expect(changed.outcome.verdict).toBe('undecided')
+  })
+})
+
+describe('a step with unknown inputs after a changed step', () => {
+  it('does not take its recorded verdict', async () => {
+    const asked = { extAuth: { backendRef: toBackend('auth'), http: {} } }
+    const transformation = { request: { set: [{ name: 'x-a', value: '"1"' }] } }
+    const before = [...onRoute(asked), staticBackend('auth', 9)]
+    const after = [
+      ...before,
+      policy('early', 'Gateway/edge', { traffic: { phase: 'PreRouting', transformation } }),
+    ]
+    const [step] = (await simulate(before)).steps
+    const steps = [
+      { step: 'traffic.extAuth', config: step?.config ?? '', verdict: 'pass' as const },
+    ]
+    expect((await simulate(before, recorded(steps))).outcome.verdict).toBe('forward')
+    expect((await simulate(after, recorded(steps))).undecided).toEqual([
+      'traffic.extAuth: it calls another service',
+    ])
   })
 })
 
@@ -336,6 +357,64 @@ function digestOf(value: string, key: Uint8Array): string {
   const at = digests.valueAt(0)
   return core.bytes.toString('hex', at, at + 8)
 }
+
+describe('requests with a known body', () => {
+  const chatBody = (content: string) =>
+    Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] }))
+  const guard = { request: [{ regex: { matches: ['forbidden'], action: 'Reject' } }] }
+  const provider = { vendorA: {}, host: '127.0.0.1', port: 9 }
+  const json = fields({ 'content-type': 'application/json' })
+
+  it('run local guards of a model backend', async () => {
+    const objects = [
+      aiBackend('chat', { provider }, { ai: { promptGuard: guard } }),
+      routeByHost('app', toBackend('chat')),
+    ]
+    const ask = async (content: string) => {
+      const request = { method: 'POST', path: '/v1/chat/completions', headers: json }
+      return (await simulate(objects, { ...request, body: chatBody(content) })).outcome
+    }
+    expect(await ask('hello')).toMatchObject({ verdict: 'forward', backend: 'default/chat' })
+    expect(await ask('a forbidden word')).toMatchObject({ verdict: 'answer', status: 403 })
+  })
+
+  it('are undecided if a guard asks a webhook', async () => {
+    const webhook = { request: [{ webhook: { backendRef: toBackend('guard') } }] }
+    const objects = [
+      staticBackend('guard', 9),
+      aiBackend('chat', { provider }, { ai: { promptGuard: webhook } }),
+      routeByHost('app', toBackend('chat')),
+    ]
+    const request = { method: 'POST', path: '/v1/chat/completions', headers: json }
+    const { undecided } = await simulate(objects, { ...request, body: chatBody('hello') })
+    expect(undecided).toEqual(['backend: it calls another service'])
+  })
+
+  it.each(['initialize', 'tools/list', 'tools/call'])(
+    'are undecided if an MCP server must be asked: %s',
+    async (method) => {
+      const objects = [
+        mcpBackend('tools', [{ name: 'items', static: { host: '127.0.0.1', port: 9 } }], {
+          sessionRouting: 'Stateless',
+        }),
+        routeByHost('app', toBackend('tools')),
+      ]
+      const params =
+        method === 'initialize'
+          ? {
+              protocolVersion: '2025-06-18',
+              capabilities: {},
+              clientInfo: { name: 'c', version: '1' },
+            }
+          : { name: 'search', arguments: {} }
+      const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+      const accept = 'application/json, text/event-stream'
+      const headers = [...json, ...fields({ accept })]
+      const { undecided } = await simulate(objects, { method: 'POST', headers, body })
+      expect(undecided).toEqual(['backend: it calls a server'])
+    },
+  )
+})
 
 describe('backends', () => {
   const several = [

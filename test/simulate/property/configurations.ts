@@ -215,6 +215,8 @@ function randomPolicy(
 
 const kinds: Readonly<Record<string, string>> = {
   globalRateLimit: 'rateLimit',
+  responseTransformation: 'transformation',
+  responseModifiers: 'headerModifiers',
   extAuthOverGrpc: 'extAuth',
 }
 
@@ -241,6 +243,10 @@ function randomField(choices: Choices, around: Surroundings): readonly [string, 
     csrf: () => ({ additionalOrigins: ['https://good.example.com'] }),
     rateLimit: () => ({ local: [{ requests: choices.number(5, 60), unit: 'Hours' }] }),
     transformation: () => ({ request: transformation(choices) }),
+    responseTransformation: () => ({
+      response: { set: [{ name: 'x-answer', value: '"changed"' }] },
+    }),
+    responseModifiers: () => ({ response: { set: [{ name: 'x-answer', value: '1' }] } }),
     directResponse: () => ({ status: choices.one([200, 204, 410, 503]), body: 'direct' }),
     globalRateLimit: () => ({
       global: {

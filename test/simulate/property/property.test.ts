@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { compareRandomly } from './run.ts'
 
-const configurations = 6
+const configurations = 4
 const requests = 60
 
 // `npm run compare-simulator` does the same for longer.
