@@ -16,7 +16,10 @@ import { startNatsServer } from '../support/nats-server.ts'
 import { describeWithParts } from '../support/parts.ts'
 import { waitFor } from '../support/wait-for.ts'
 
-const upstream = useUpstream()
+const upstream = useUpstream('main', ({ path }, response) => {
+  if (path.startsWith('/vendor')) response.setHeader('x-request-id', 'req_vendor-1')
+  response.end()
+})
 
 const objects = (port: number, host = 'shop.example') => [
   gateway(port),
@@ -79,6 +82,16 @@ describe('records of decisions', async () => {
     const [kept, ...made] = answers.map(({ headers }) => headers['x-request-id'])
     expect(kept).toBe('trace-1.a')
     for (const id of made) expect(id).toMatch(/^[0-9a-f]{12}-\d+$/)
+  })
+
+  it('keep the id of the upstream if the client sends none', async () => {
+    const [vendors, clients] = await Promise.all([
+      gw.send(port, { path: '/vendor', headers: blue }),
+      gw.send(port, { path: '/vendor', headers: { ...blue, 'x-request-id': 'mine' } }),
+    ])
+    expect(vendors.headers['x-request-id']).toBe('req_vendor-1')
+    expect(clients.headers['x-request-id']).toBe('mine')
+    expect((await recordOf(folder, 'req_vendor-1')).request.path).toBe('/vendor')
   })
 
   it('contain the values of headers only if the configuration refers to them', async () => {

@@ -47,9 +47,12 @@ export class DecisionRecorder implements RequestNamer {
     return context.requestId
   }
 
-  #idOf({ exchange }: RequestContext): string {
-    const sent = exchange.request.headers.get(idHeader)
+  /** Returns the id of the client, or that of the upstream, whose support may ask for it, or a new one. */
+  #idOf({ exchange: { request, response } }: RequestContext): string {
+    const sent = request.headers.get(idHeader)
     if (sent !== undefined && validId.test(sent)) return sent
+    const answered = response?.headers.get(idHeader)
+    if (answered !== undefined && validId.test(answered)) return answered
     this.#made++
     return `${this.#options.idPrefix}-${this.#made}`
   }
