@@ -26,6 +26,8 @@ export class Destinations {
   readonly #after: ResourceTable
   readonly #changedPolicies: readonly PolicyResource[]
   readonly #changed: ReadonlySet<string>
+  /** Whether any backend, or a policy on one, differs. */
+  readonly #canDiffer: boolean
   readonly #known = new Map<string, DestinationChange>()
 
   constructor(before: ResourceTable, after: ResourceTable, changed: ReadonlySet<string>) {
@@ -38,12 +40,14 @@ export class Destinations {
         return resource?.type === 'policy' && resource.section === 'backend' ? [resource] : []
       }),
     )
+    const hasBackend = [...changed].some((key) => key.startsWith('backend/'))
+    this.#canDiffer = hasBackend || this.#changedPolicies.length > 0
   }
 
   /** Compares the backend that is the same by name in both outcomes. */
   compare(a: Outcome, b: Outcome): DestinationChange {
     const { backend } = a
-    if (backend === undefined || backend !== b.backend) return none
+    if (!this.#canDiffer || backend === undefined || backend !== b.backend) return none
     const key = `${backend} ${a.gateway} ${a.listener} ${a.route} ${a.rule}`
     const known = this.#known.get(key)
     if (known !== undefined) return known

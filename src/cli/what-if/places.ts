@@ -89,7 +89,7 @@ export class Places {
   movedBackend(id: string, { backend, ...a }: Outcome, b: Outcome): string | undefined {
     const [before, after] = [this.#before.ruleOf(a), this.#after.ruleOf(b)]
     if (before === undefined || after === undefined || backend === undefined) return undefined
-    if (isDeepStrictEqual(before.backends, after.backends)) return undefined
+    if (!this.changed.has(before.key)) return undefined
     return movedBackend(id, backend, { before, after })
   }
 

@@ -11,6 +11,7 @@ import type {
 import { type ListenerPlace, type TargetKey, targetKey } from '../../policies/merge.ts'
 import type { Fold } from '../../replay/index.ts'
 import type { Simulation } from '../../simulate/index.ts'
+import { objectText } from '../object-names.ts'
 
 export class ResourceTable {
   readonly byKey = new Map<string, Resource>()
@@ -31,7 +32,7 @@ export class ResourceTable {
   #addRule(resource: RouteResource): void {
     const { route, ruleIndex } = resource
     this.routes.push(resource)
-    this.#rules.set(`${route.namespace}/${route.name} ${ruleIndex}`, resource)
+    this.#rules.set(`${objectText(route)} ${ruleIndex}`, resource)
   }
 
   listener(key: string): ListenerResource | undefined {
@@ -58,8 +59,7 @@ export class ResourceTable {
   }
 
   ruleOf({ route, rule }: Simulation['outcome']): RouteResource | undefined {
-    const text = route?.replace(/^\w+ /, '')
-    return this.#rules.get(`${text} ${rule}`)
+    return this.#rules.get(`${route} ${rule}`)
   }
 
   policiesByTarget(): ReadonlyMap<TargetKey, readonly PolicyResource[]> {
