@@ -1,6 +1,6 @@
 /** `sluice what-if` on the records of a gateway: one change of each kind of policy and route. */
 import { createHash } from 'node:crypto'
-import { appendFileSync, cpSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { decisionFiles } from '../../src/decisions/ring.ts'
@@ -382,5 +382,9 @@ describe('sluice what-if with recorded requests', () => {
     expect(stdout).toContain('deny 403 → allow, 1 request, because GatewayPolicy default/authz')
     const nowhere = await sluice('what-if', ...args.slice(0, -1), join(folder, 'nowhere'))
     expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('is not a folder') })
+    writeFileSync(join(damaged, last), 'no block at all')
+    for (const other of decisionFiles(damaged)) if (other !== last) rmSync(join(damaged, other))
+    const nothing = await sluice('what-if', ...args)
+    expect(nothing).toMatchObject({ code: 2, stderr: expect.stringContaining('no record in') })
   })
 })

@@ -6,7 +6,7 @@ import type { Fold } from '../../replay/index.ts'
 import { requestOf, Simulator } from '../../simulate/index.ts'
 import { problemText, recordKeyOf } from '../decision-source.ts'
 import type { StateDifferences } from '../diff.ts'
-import type { Output } from '../output.ts'
+import { type Output, UsageError } from '../output.ts'
 import { RequestComparison } from './compare.ts'
 import { Destinations } from './destinations.ts'
 import { type Example, type RequestChanges, RequestTally } from './groups.ts'
@@ -71,9 +71,17 @@ export async function compareRequests(
   return tally.result()
 }
 
+/** @throws UsageError if there are records, but none can be read */
 function* recordsIn(folder: string, report: Output['report']): Generator<RecordedDecision> {
+  let [read, problems] = [0, 0]
   for (const result of readFolder(folder)) {
-    if ('decision' in result) yield result.decision
-    else report(problemText(result.problem))
+    if ('decision' in result) {
+      read++
+      yield result.decision
+    } else {
+      problems++
+      report(problemText(result.problem))
+    }
   }
+  if (read === 0 && problems > 0) throw new UsageError(`no record in ${folder} can be read`)
 }
