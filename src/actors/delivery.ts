@@ -124,9 +124,11 @@ export class Delivery {
     const after = nextProxy(before, input)
     if (after.value === 'absent') this.#proxies.delete(proxy)
     else this.#proxies.set(proxy, after)
-    if (input.type !== 'REJECTED') this.#silent.delete(proxy)
+    const wasSilent = input.type !== 'REJECTED' && this.#silent.delete(proxy)
     this.#areTimersStale = true
-    this.#join()
+    // Of a proxy that answers and rejects nothing, only the position has changed.
+    if (isProgress(before, after) && !wasSilent) this.#latchReached()
+    else this.#join()
     return true
   }
 
@@ -135,10 +137,11 @@ export class Delivery {
     return this.#timers.list
   }
 
-  /** Updates timers after an event; `timeMs` is the event's time. */
-  settle(timeMs: number): void {
+  /** Updates timers after an event; `time` is the event's time. */
+  settle(time: string): void {
     if (!this.#areTimersStale) return
     this.#areTimersStale = false
+    const timeMs = Date.parse(time)
     const gateways = [...this.#owners.values()].filter(({ ref }) => ref.kind === 'Gateway')
     const names = gateways.map(({ ref }) => `${ref.namespace}/${ref.name}`)
     const isLatched = (name: string) => this.#ownersOf(name).some((key) => this.#latched.has(key))
@@ -166,8 +169,7 @@ export class Delivery {
 
   /** Keys of the Gateway and of its ListenerSets. */
   #ownersOf(gateway: string): ObjectKey[] {
-    const owners = [...this.#owners].filter(([, owner]) => gatewayOf(owner) === gateway)
-    return owners.map(([key]) => key)
+    return [...this.#owners].flatMap(([key, owner]) => (gatewayOf(owner) === gateway ? [key] : []))
   }
 
   /** Whether any proxy of the Gateway is connected and answers. */
@@ -229,8 +231,13 @@ export class Delivery {
   #join(): void {
     this.#joinPresence()
     this.#joinRejections()
+    for (const { ref } of this.#owners.values()) this.#setAddresses(ref)
+    this.#latchReached()
+  }
+
+  /** Latches the owners of listeners whose generation is in force. */
+  #latchReached(): void {
     for (const [key, owner] of this.#owners) {
-      this.#setAddresses(owner.ref)
       const gateway = gatewayOf(owner)
       if (gateway === undefined || this.#latched.get(key) === owner.generation) continue
       if (this.#watermark(gateway) < owner.generationSequence) continue
@@ -359,6 +366,12 @@ function gatewayOf({ ref, object }: ObjectState): string | undefined {
   if (object === undefined) return undefined
   const gateway = gatewayOfSet(ref.namespace, specOf<'ListenerSet'>(object))
   return gateway === undefined ? undefined : `${gateway.namespace}/${gateway.name}`
+}
+
+/** Is the proxy ready, and rejects nothing, in all of these states? */
+function isProgress(...snapshots: readonly ProxySnapshot[]): boolean {
+  const rejects = ({ context }: ProxySnapshot) => Object.keys(context.rejections).length > 0
+  return snapshots.every((snapshot) => snapshot.value === 'ready' && !rejects(snapshot))
 }
 
 function serves(proxy: ProxyState, gateway: string): boolean {

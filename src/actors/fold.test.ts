@@ -1,11 +1,14 @@
+import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { conditionsDecided, configAcked, createEvent, proxyConnected } from '../../events/index.ts'
 import { FoldStory, type StoryObject } from '../../test/support/fold-story.ts'
 import { randomLog } from '../../test/support/random-log.ts'
+import { canonicalJson } from '../base/canonical.ts'
 import { createGraph } from '../desired/derivations.ts'
 import type { Status } from '../desired/status-store.ts'
-import { Fold, type FoldSnapshot, type RecordedEvent } from './fold.ts'
+import { objectKey } from '../model/names.ts'
+import { type Digests, Fold, type FoldSnapshot, type RecordedEvent } from './fold.ts'
 
 const freshFold = () => new Fold(createGraph({ checkRegex: () => undefined }))
 
@@ -19,6 +22,26 @@ function restart(fold: Fold): Fold {
   const restored = freshFold()
   restored.restore(JSON.parse(JSON.stringify(fold.snapshot())) as FoldSnapshot)
   return restored
+}
+
+/** The digests of a fold, made anew of all that it has. */
+function digestsOf(fold: Fold): Digests {
+  const resources = fold.resources().map(({ resource }) => {
+    return `${resource.key}\0${hash('sha256', canonicalJson(resource)).slice(0, 32)}`
+  })
+  const deployments = [...fold.deployments()].map(([key, deployment]) => {
+    return `deployment/${key}\0${hash('sha256', canonicalJson(deployment)).slice(0, 32)}`
+  })
+  const statuses = fold
+    .statuses()
+    .map(([ref, status]) => `${objectKey(ref)}\0${canonicalJson(status)}`)
+  return { desired: sumOf([...resources, ...deployments]), status: sumOf(statuses) }
+}
+
+function sumOf(entries: readonly string[]): string {
+  const parts = entries.map((entry) => BigInt(`0x${hash('sha256', entry).slice(0, 16)}`))
+  const sum = parts.reduce((total, part) => total + part, 0n)
+  return BigInt.asUintN(64, sum).toString(16).padStart(16, '0')
 }
 
 const gateway = (extra: object = {}): StoryObject => ({
@@ -66,6 +89,20 @@ describe('the fold', () => {
         expect(interrupted.snapshot().position).toBe(whole.snapshot().position)
       }),
       { numRuns: 300 },
+    )
+  })
+
+  it('has the digests of its resources and statuses wherever they are read', () => {
+    fc.assert(
+      fc.property(randomLog, fc.array(fc.nat(60), { maxLength: 4 }), (events, stops) => {
+        const fold = freshFold()
+        for (const entry of events) {
+          fold.apply(entry)
+          if (stops.includes(entry.position)) expect(fold.digests()).toEqual(digestsOf(fold))
+        }
+        expect(fold.digests()).toEqual(digestsOf(fold))
+      }),
+      { numRuns: 100 },
     )
   })
 

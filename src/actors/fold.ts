@@ -147,15 +147,14 @@ export class Fold {
     if (position <= this.#position) return
     this.#position = position
     if (!this.#gate.admits(event)) return
-    const seen = { sequence: position, timeMs: Date.parse(event.time) }
     const isFolded =
-      this.#applyResource(event, seen) ||
+      this.#applyResource(event) ||
       this.#applyKeySet(event) ||
       this.#applyListing(event) ||
       this.#applyDefinitions(event) ||
       this.#deployments.apply(event) ||
       this.#delivery.apply(event)
-    this.#delivery.settle(seen.timeMs)
+    this.#delivery.settle(event.time)
     if (!isFolded) return
     const before = this.#changes
     this.graph.settle()
@@ -260,8 +259,8 @@ export class Fold {
       .map(([key, status]) => [parseObjectKey(key), status])
   }
 
-  #applyResource(event: SluiceEvent, seen: ObservedAt): boolean {
-    const input = toResourceInput(event, seen)
+  #applyResource(event: SluiceEvent): boolean {
+    const input = toResourceInput(event, this.#position)
     if (input === undefined) return false
     this.#observed = true
     const { kind, namespace, name } = event.data as ObjectRef
@@ -361,17 +360,18 @@ function generationOf(state: ObjectState): number {
   return state.object === undefined ? (state.refused?.generation ?? 0) : state.generation
 }
 
-function toResourceInput(event: SluiceEvent, seen: ObservedAt): ResourceInput | undefined {
+function toResourceInput(event: SluiceEvent, sequence: number): ResourceInput | undefined {
+  const seenAt = (): ObservedAt => ({ sequence, timeMs: Date.parse(event.time) })
   switch (event.type) {
     case 'dev.sluice.resource.applied.v1': {
       const { uid, resourceVersion, generation, object } = event.data
       const observed = object as ObservedObject
-      return { type: 'APPLIED', uid, resourceVersion, generation, object: observed, seen }
+      return { type: 'APPLIED', uid, resourceVersion, generation, object: observed, seen: seenAt() }
     }
     case 'dev.sluice.resource.refused.v1': {
       const { uid, resourceVersion, generation, problems, targets, appliesTo } = event.data
       const refusal = { generation, problems, targets: targets ?? [], appliesTo: appliesTo ?? [] }
-      return { type: 'REFUSED', uid, resourceVersion, refusal, seen }
+      return { type: 'REFUSED', uid, resourceVersion, refusal, seen: seenAt() }
     }
     case 'dev.sluice.resource.deleted.v1':
       return { type: 'DELETED', uid: event.data.uid }

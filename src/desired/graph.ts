@@ -324,7 +324,10 @@ export class Graph {
         const key = objectKey({ kind, namespace, name })
         return this.#nodes[earlier]?.get(key)?.derived.value as Value | undefined
       },
-      members: (relation, key) => [...(membersOf(relation, key)?.keys() ?? [])].sort(),
+      members: (relation, key) => {
+        const members = membersOf(relation, key)
+        return members === undefined ? nothing : [...members.keys()].sort()
+      },
       count: (relation, key) => membersOf(relation, key)?.size ?? 0,
       input: <Value>(name: string) =>
         this.inputs.get(sources.read('fact', name)) as Value | undefined,

@@ -13,20 +13,28 @@ export type Status = Readonly<Record<string, unknown>>
 type Json = unknown
 
 /** What identifies an entry of a list in a status: its reference, type, name or position. */
-function identityOf(item: Json, position: number): Json {
+function identityOf(item: Json, position: number): object | string | number {
   if (typeof item !== 'object' || item === null) return position
   const { type, name, parentRef, ancestorRef, controllerName } = item as Record<string, Json>
   const ref = parentRef ?? ancestorRef
   if (ref !== undefined) return { ref, controllerName }
-  return [type, name].find((word) => typeof word === 'string') ?? position
+  if (typeof type === 'string') return type
+  return typeof name === 'string' ? name : position
 }
 
 function isCondition(value: Record<string, Json>): boolean {
   return 'type' in value && 'status' in value && 'reason' in value && 'observedGeneration' in value
 }
 
+/** The identity as a key of a map. */
+function keyOf(item: Json, position: number): string | number {
+  const identity = identityOf(item, position)
+  if (typeof identity === 'string' || typeof identity === 'number') return identity
+  // No type or name begins with this character.
+  return `\0${canonicalJson(identity)}`
+}
+
 function stampList(value: readonly Json[], before: Json, time: string): Json[] {
-  const keyOf = (item: Json, position: number) => canonicalJson(identityOf(item, position))
   const items: readonly Json[] = Array.isArray(before) ? before : []
   // Fast path for the usual route with one parent, since serialising the identity is expensive.
   if (value.length === 1 && items.length === 1) {

@@ -16,6 +16,10 @@ export function objectKey(ref: ObjectRef): ObjectKey {
   return `${ref.kind}/${ref.namespace}/${ref.name}`
 }
 
+export function isSameRef(a: ObjectRef, b: ObjectRef): boolean {
+  return a.kind === b.kind && a.namespace === b.namespace && a.name === b.name
+}
+
 export function parseObjectKey(key: ObjectKey): ObjectRef {
   const [kind = '', namespace = '', name = ''] = key.split('/')
   return { kind, namespace, name }

@@ -2,7 +2,7 @@
 import type { ParentRef } from '../../api/gateway-api/common.ts'
 import { controllerName, gatewayGroup } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
-import { type ObjectRef, objectKey } from '../../model/names.ts'
+import { isSameRef, type ObjectRef } from '../../model/names.ts'
 import { type Failure, notOwn } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import { gatewayOfSet, specOf } from '../specs.ts'
@@ -100,7 +100,7 @@ export function attachToParent(
   if (view === undefined) return undefined
   const gateway = `${parent.gateway.namespace}/${parent.gateway.name}`
   const { owner } = parent
-  const own = view.listeners.filter((listener) => objectKey(listener.owner) === objectKey(owner))
+  const own = view.listeners.filter((listener) => isSameRef(listener.owner, owner))
   const isAdmitted = view.listenerSets[`${owner.namespace}/${owner.name}`] !== false
   if (owner.kind === 'ListenerSet' && !isAdmitted) {
     const message = `Gateway ${gateway} does not admit ListenerSet ${owner.namespace}/${owner.name}`

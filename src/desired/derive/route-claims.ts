@@ -92,12 +92,17 @@ function compareClaims(a: Claim, b: Claim): number {
 
 /** The oldest route of another kind that is served in place of this one; undefined if there is none. */
 function winnerOver(claim: Claim, listener: string, read: Reader): Claim | undefined {
-  const others = requestRouteKinds.filter((kind) => kind !== claim.kind)
-  const places = new Set(claim.hostnames.flatMap(readPlaces))
-  const members = [...places].flatMap((place) =>
-    others.flatMap((kind) => read.members(relation, placeKey(kind, listener, place))),
-  )
-  const older = [...new Set(members)]
+  const members = new Set<string>()
+  for (const place of new Set(claim.hostnames.flatMap(readPlaces))) {
+    for (const kind of requestRouteKinds) {
+      if (kind === claim.kind) continue
+      for (const member of read.members(relation, placeKey(kind, listener, place))) {
+        members.add(member)
+      }
+    }
+  }
+  if (members.size === 0) return undefined
+  const older = [...members]
     .map((member) => JSON.parse(member) as Claim)
     .filter((other) => compareClaims(other, claim) < 0)
     .sort(compareClaims)
