@@ -18,7 +18,7 @@ import { routeObject, surroundings } from './scenes.ts'
 const routes = 100
 const connections = 16
 
-/** Rules for every request: one on its headers, one on its path. */
+/** Rules that apply to all requests: one reads a header, one reads the path. */
 const rules = (team: string): Manifest =>
   policy('everywhere', 'Gateway/edge', {
     traffic: {

@@ -131,7 +131,7 @@ export const resourceMachine = setup({
   },
 }).createMachine({
   id: 'resource',
-  // xstate creates an initial snapshot without input for every actor.
+  // xstate creates an initial snapshot without input for each actor.
   context: ({ input }) => nothingKnown(input?.ref ?? noResource),
   initial: 'absent',
   states: {

@@ -1,8 +1,8 @@
 /** `sluice bisect` finds the events after which an expectation about a condition began or ceased to hold. */
-import type { ObjectRef } from '../model/names.ts'
+import { type ObjectRef, objectText } from '../model/names.ts'
 import { conditionHistory, type PlacedCondition } from './conditions.ts'
 import { causeText } from './event-text.ts'
-import { objectText, parseObjectPath, suggestObjects } from './object-names.ts'
+import { parseObjectPath, suggestObjects } from './object-names.ts'
 import { type Answer, exitCode, type Output, UsageError } from './output.ts'
 import { type Recording, type RecordingOptions, readRecording } from './recording.ts'
 

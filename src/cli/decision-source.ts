@@ -1,9 +1,9 @@
 /** Reads decision records from a folder or a NATS server, and selects some of them. */
 import { readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseDurationMs } from '../base/duration.ts'
 import { type ReadProblem, type ReadResult, readBlocks, readFolder } from '../decisions/read.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
+import { digestKeyPath } from '../decisions/ring.ts'
 import { type Output, UsageError } from './output.ts'
 import { parseTimeMs } from './recording.ts'
 
@@ -20,7 +20,7 @@ export const recordFolderOf = (logFile: string): string => `${logFile}.decisions
 /** The key of the digests in the records of a folder is beside them; undefined if it is not there. */
 export function recordKeyOf(folder: string): Uint8Array | undefined {
   try {
-    return readFileSync(join(folder, 'digest.key'))
+    return readFileSync(digestKeyPath(folder))
   } catch {
     return undefined
   }

@@ -2,10 +2,15 @@
 import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Condition } from '../model/conditions.ts'
-import { compareText, type ObjectKey, objectKey, parseObjectKey } from '../model/names.ts'
+import {
+  compareText,
+  type ObjectKey,
+  objectKey,
+  objectText,
+  parseObjectKey,
+} from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
 import { placedConditions } from './conditions.ts'
-import { objectText } from './object-names.ts'
 import { type Answer, exitCode, type Output, UsageError } from './output.ts'
 import { isLogFile, type RecordingOptions, readState } from './recording.ts'
 

@@ -1,7 +1,6 @@
 /** Formats events as short texts for people. */
 import type { SluiceEvent } from '../../events/index.ts'
-import type { ObjectRef } from '../model/names.ts'
-import { objectText } from './object-names.ts'
+import { type ObjectRef, objectText } from '../model/names.ts'
 
 type EventData<Type> = Extract<SluiceEvent, { readonly type: Type }>['data']
 

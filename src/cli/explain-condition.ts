@@ -1,7 +1,8 @@
 /** `sluice explain condition` lists the events that changed the conditions of an object. */
+import { objectText } from '../model/names.ts'
 import { type ConditionChange, conditionHistory } from './conditions.ts'
 import { causeText } from './event-text.ts'
-import { objectText, parseObjectPath, suggestObjects } from './object-names.ts'
+import { parseObjectPath, suggestObjects } from './object-names.ts'
 import { type Answer, exitCode, type Output } from './output.ts'
 import { type RecordingOptions, readRecording } from './recording.ts'
 

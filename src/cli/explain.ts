@@ -1,13 +1,12 @@
 /** `sluice explain` calls the module for its first argument, or explains the state of an object itself. */
 import type { SluiceEvent } from '../../events/index.ts'
-import { type ObjectRef, objectKey } from '../model/names.ts'
+import { type ObjectRef, objectKey, objectText } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
 import { placedConditions } from './conditions.ts'
 import { eventDetail, shortType } from './event-text.ts'
 import { explainCondition } from './explain-condition.ts'
 import { explainProviders, type ProviderOptions } from './explain-providers.ts'
 import { explainRequest, type RequestOptions } from './explain-request.ts'
-import { objectText } from './object-names.ts'
 import { type Answer, exitCode, type Output, table, UsageError } from './output.ts'
 import { foldRecording, type Recording, type RecordingOptions, readRecording } from './recording.ts'
 

@@ -3,10 +3,6 @@ import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { UsageError } from './output.ts'
 
-export function objectText({ kind, namespace, name }: ObjectRef): string {
-  return namespace === '' ? `${kind} ${name}` : `${kind} ${namespace}/${name}`
-}
-
 const clusterKinds = new Set(['GatewayClass', 'Namespace'])
 
 /**

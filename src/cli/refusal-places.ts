@@ -1,7 +1,8 @@
 /** Finds the fields that the message of a condition is about. */
+
 import type { Reference } from '../api/references.ts'
+import { objectText } from '../model/names.ts'
 import { type PlacedCondition, parentText } from './conditions.ts'
-import { objectText } from './object-names.ts'
 
 /** A path at the beginning of a message. */
 const leadingPath = /^spec(?:\.[\w$-]+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])+/

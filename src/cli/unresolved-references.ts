@@ -5,11 +5,10 @@ import { type Reference, referencesOf } from '../api/references.ts'
 import { matchesSelector } from '../base/label-selector.ts'
 import { isGranted, policyReferrer, type Referrer } from '../desired/derive/references.ts'
 import type { ObjectState } from '../desired/object-state.ts'
-import { type ObjectRef, objectKey } from '../model/names.ts'
+import { type ObjectRef, objectKey, objectText } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
 import { isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import type { FieldPlaces } from './field-places.ts'
-import { objectText } from './object-names.ts'
 import { isFromManifest, type Recording } from './recording.ts'
 
 /** A field of a reference, and why the reference leads nowhere. */

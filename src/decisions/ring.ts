@@ -18,6 +18,9 @@ interface RingOptions {
 const maxFiles = 8
 const extension = '.decisions'
 
+/** Returns the path of the key of the digests in the records of a folder. */
+export const digestKeyPath = (folder: string): string => join(folder, 'digest.key')
+
 /** The names of a ring sort by age. */
 const fileName = (ring: string, number: number): string =>
   `${ring}-${String(number).padStart(10, '0')}${extension}`

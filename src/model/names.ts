@@ -16,6 +16,11 @@ export function objectKey(ref: ObjectRef): ObjectKey {
   return `${ref.kind}/${ref.namespace}/${ref.name}`
 }
 
+/** Writes `Kind namespace/name`, or `Kind name` for an object of the whole cluster. */
+export function objectText({ kind, namespace, name }: ObjectRef): string {
+  return namespace === '' ? `${kind} ${name}` : `${kind} ${namespace}/${name}`
+}
+
 export function isSameRef(a: ObjectRef, b: ObjectRef): boolean {
   return a.kind === b.kind && a.namespace === b.namespace && a.name === b.name
 }

@@ -1,7 +1,7 @@
 /** What happens to a simulated request at its backend, which may need inputs that are unknown. */
 import { isIP } from 'node:net'
 import type { RecordedDecision } from '../decisions/record.ts'
-import type { ObjectRef } from '../model/names.ts'
+import { objectText } from '../model/names.ts'
 import type { VersionedResource } from '../model/resources.ts'
 import type { CompiledRule } from '../proxy/config/rules.ts'
 import type { RequestContext } from '../proxy/request/request-context.ts'
@@ -10,9 +10,6 @@ import type { SimulatedExchange, Verdict } from './exchange.ts'
 
 /** Reasons of responses to requests that could not be sent, or that the backend did not answer. */
 const outsideReasons = new Set(['Upstream', 'UpstreamFailure', 'Timeout', 'NoHealthyBackend'])
-
-export const objectText = ({ kind, namespace, name }: ObjectRef): string =>
-  `${kind} ${namespace}/${name}`
 
 /** Did the recorded request pass everything before its backend? */
 export function reachedBackend({ route, response }: RecordedDecision): boolean {

@@ -10,17 +10,12 @@ import { withoutRootDot } from '../base/root-dot.ts'
 import { createIoCore } from '../core/index.ts'
 import type { TlsChoice } from '../engine/tls/tls-choice.ts'
 import { errorCatalogue } from '../errors/index.ts'
+import { objectText } from '../model/names.ts'
 import type { ListenerResource, VersionedResource } from '../model/resources.ts'
 import { createDataPlane, type DataPlane, type DataPlaneSettings } from '../proxy/data-plane.ts'
 import { settings as proxySettings } from '../settings/index.ts'
 import { tolerantAppliers } from './appliers.ts'
-import {
-  objectText,
-  providerField,
-  providerOf,
-  reachedBackend,
-  SimulatedBackends,
-} from './backends.ts'
+import { providerField, providerOf, reachedBackend, SimulatedBackends } from './backends.ts'
 import { type ExchangeOwner, SimulatedExchange, type Verdict } from './exchange.ts'
 import { HeaderMatches } from './header-matches.ts'
 import { SimulatedLimits } from './limits.ts'

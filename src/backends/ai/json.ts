@@ -118,7 +118,7 @@ export function withFields(object: JsonObject, fields: JsonObject): JsonObject {
 
 /** Returns an object without the fields that are undefined. */
 export function compact(fields: Readonly<Record<string, unknown>>): JsonObject {
-  // This runs for every answer of a model. Going through lists of entries would cost several times more.
+  // This runs for each model response. Iterating over lists of entries would be several times slower.
   const present: Record<string, unknown> = {}
   for (const name of Object.keys(fields)) {
     if (fields[name] !== undefined) present[name] = fields[name]

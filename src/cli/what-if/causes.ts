@@ -1,7 +1,6 @@
 /** Finds the changed object that explains why a request has another outcome. */
-import { type ObjectRef, objectKey, parseObjectKey } from '../../model/names.ts'
+import { type ObjectRef, objectKey, objectText, parseObjectKey } from '../../model/names.ts'
 import type { Simulation } from '../../simulate/index.ts'
-import { objectText } from '../object-names.ts'
 import type { ObjectChange } from './candidate.ts'
 import { specChanges } from './spec-changes.ts'
 import type { States } from './state.ts'

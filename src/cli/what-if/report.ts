@@ -1,6 +1,5 @@
 /** Formats the answer of `sluice what-if` as text, and as Markdown for a comment on a pull request. */
-import { objectKey } from '../../model/names.ts'
-import { objectText } from '../object-names.ts'
+import { objectKey, objectText } from '../../model/names.ts'
 import type { ChangedCondition, ControlPlaneChanges } from './control-plane.ts'
 import type { ChangeGroup, Example, RequestChanges } from './groups.ts'
 import type { OverriddenPolicy } from './overridden.ts'

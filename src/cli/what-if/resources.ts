@@ -1,5 +1,5 @@
 /** Indexes of the resources of a state. */
-import { type ObjectRef, objectKey } from '../../model/names.ts'
+import { type ObjectRef, objectKey, objectText } from '../../model/names.ts'
 import type {
   BackendResource,
   ListenerResource,
@@ -11,7 +11,6 @@ import type {
 import { type ListenerPlace, type TargetKey, targetKey } from '../../policies/merge.ts'
 import type { Fold } from '../../replay/index.ts'
 import type { Simulation } from '../../simulate/index.ts'
-import { objectText } from '../object-names.ts'
 
 export class ResourceTable {
   readonly byKey = new Map<string, Resource>()

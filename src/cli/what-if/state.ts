@@ -1,11 +1,10 @@
 /** Reads the present state and the candidate state. */
 import { regexProblem } from '../../control-plane/api-binding.ts'
-import { type ObjectKey, parseObjectKey } from '../../model/names.ts'
+import { type ObjectKey, objectText, parseObjectKey } from '../../model/names.ts'
 import type { VersionedResource } from '../../model/resources.ts'
 import type { Fold } from '../../replay/index.ts'
 import { DigestKey, randomDigestKey, readKeyFile } from '../../watch/digest-key.ts'
 import { formatProblem, isUnreadable } from '../../watch/source-problem.ts'
-import { objectText } from '../object-names.ts'
 import { type Output, UsageError } from '../output.ts'
 import { readManifests, readState } from '../recording.ts'
 import { type Candidate, foldCandidate } from './candidate.ts'

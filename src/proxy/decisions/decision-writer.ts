@@ -12,6 +12,7 @@ import {
 } from '../../decisions/fields.ts'
 import { SharedText } from '../../decisions/shared-text.ts'
 import { notesOf } from '../../exchange/notes.ts'
+import { objectText } from '../../model/names.ts'
 import type { CompiledRule } from '../config/rules.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { addressText } from '../telemetry/access-fields.ts'
@@ -96,8 +97,7 @@ export class DecisionWriter {
   #routeOf(rule: CompiledRule): string {
     let text = this.#routes.get(rule)
     if (text === undefined) {
-      const { kind, namespace, name } = rule.resource.route
-      text = `${kind} ${namespace}/${name}`
+      text = objectText(rule.resource.route)
       this.#routes.set(rule, text)
     }
     return text

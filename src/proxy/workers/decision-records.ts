@@ -1,12 +1,11 @@
 /** Opens the store of decision records: its folder and key in the main thread, a ring in each worker. */
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { makeFolder } from '../../base/make-folder.ts'
 import { FieldDigests } from '../../core/field-digests.ts'
 import type { IoCore } from '../../core/io-core.ts'
 import { type BlockSink, DecisionLog } from '../../decisions/decision-log.ts'
-import { FileRing } from '../../decisions/ring.ts'
+import { digestKeyPath, FileRing } from '../../decisions/ring.ts'
 import type { HeaderReferences } from '../config/header-references.ts'
 import { ReceivedHeaders } from '../decisions/received-headers.ts'
 import { DecisionRecorder } from '../decisions/recorder.ts'
@@ -33,7 +32,6 @@ export interface RecordSettings extends RecordOptions {
   readonly isPublished: boolean
 }
 
-const keyFile = 'digest.key'
 const keyBytes = 16
 
 /**
@@ -42,7 +40,7 @@ const keyBytes = 16
  */
 export function openRecordFolder({ folder }: RecordOptions): Uint8Array {
   makeFolder(folder, 0o700)
-  const path = join(folder, keyFile)
+  const path = digestKeyPath(folder)
   try {
     writeFileSync(path, randomBytes(keyBytes), { mode: 0o600, flag: 'wx' })
   } catch (error) {

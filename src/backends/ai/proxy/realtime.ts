@@ -67,7 +67,7 @@ function countUsage(call: ModelCall): void {
   exchange.watchTunnel((bytes, start, end) => texts.push(bytes, start, end))
 }
 
-/** Returns the usage of one response (`response.done`); undefined for every other event. */
+/** Returns the usage of one response (`response.done`); undefined for other events. */
 function usageIn(text: string): Usage | undefined {
   if (!text.includes('"response.done"')) return undefined
   const event = parseJson(text)
