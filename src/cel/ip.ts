@@ -1,5 +1,5 @@
 /** IP addresses and networks, for the functions `ip` and `cidr` as Kubernetes defines them. */
-import { isIPv4, isIPv6 } from 'node:net'
+import { isIpv4, isIpv6 } from '../base/ip-address.ts'
 import { CelError } from './error.ts'
 
 export class CelIp {
@@ -89,9 +89,9 @@ export class CelCidr {
 
 /** Parses an address without a zone. IPv4-mapped IPv6 addresses are rejected, because they are ambiguous. */
 export function parseIp(text: string): CelIp | CelError {
-  if (isIPv4(text)) return new CelIp(4, ipv4Value(text))
+  if (isIpv4(text)) return new CelIp(4, ipv4Value(text))
   const bad = new CelError('value', 'the text is not an IP address')
-  if (!isIPv6(text) || text.includes('%')) return bad
+  if (!isIpv6(text) || text.includes('%')) return bad
   const value = ipv6Value(text)
   return value >> 32n === 0xffffn ? bad : new CelIp(6, value)
 }

@@ -1,19 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { instantiateSync } from '@assemblyscript/loader'
 import { ABI_VERSION } from './abi.ts'
+import { readBuilt } from './built-files.ts'
 import type { CoreExports, SharedRateExports } from './exports.ts'
-
-/** Folders that may contain built files: that of the bundle, and dist/ relative to src/core. */
-const folders = ['./', '../../dist/']
-
-/** Reads a file that `npm run build` creates. Throws if it is missing. */
-export function readBuilt(name: string): Buffer {
-  const paths = folders.map((folder) => fileURLToPath(new URL(folder + name, import.meta.url)))
-  const path = paths.find((candidate) => existsSync(candidate))
-  if (path !== undefined) return readFileSync(path)
-  throw new Error(`${name} is missing; looked at ${paths.join(' and ')}: run npm run build`)
-}
 
 /** Compiled modules by file name. Each module is compiled once per thread. */
 const compiled = new Map<string, WebAssembly.Module>()

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { ERROR_MEMORY, RATE_BUSY, RATE_SIZE } from './abi.ts'
 import { CoreError, CoreTrap } from './errors.ts'
 import type { RateExports } from './exports.ts'
@@ -52,6 +51,8 @@ function sizeOf(exports: RateExports, groups: number, keyBytes: number): number 
   return size
 }
 
+const randomSecret = () => crypto.getRandomValues(new Uint8Array(16))
+
 /** Size of one block for the key with its slack, the record and the secret. */
 const scratchBytes = (keyBytes: number) => ((keyBytes + 31) & ~15) + ((RATE_SIZE + 15) & ~15) + 16
 
@@ -70,7 +71,7 @@ export class LocalRateHost implements RateHost {
     this.key = this.#core.allocate(scratchBytes(this.keyBytes))
     this.out = this.key + ((this.keyBytes + 31) & ~15)
     this.#secret = this.out + 32
-    this.#core.bytes.set(randomBytes(16), this.#secret)
+    this.#core.bytes.set(randomSecret(), this.#secret)
     this.#table = this.makeTable(options.keys ?? 4096)
   }
 
@@ -141,7 +142,7 @@ export function createRateMemory(
   root[rootNextFree] = firstFree
   root[rootOwner] = 1
   root[rootKeyBytes] = keyBytes
-  Buffer.from(memory.buffer).set(randomBytes(16), rootSecret)
+  Buffer.from(memory.buffer).set(randomSecret(), rootSecret)
   const exports = instantiateSharedRate(memory)
   Atomics.store(
     root,
@@ -216,15 +217,19 @@ export class SharedRateHost implements RateHost {
  */
 const quickAttempts = 10
 const slowAttempts = 1000
-const pause = new Int32Array(new SharedArrayBuffer(4))
 
 /** Retries a call while another thread holds the lock that it needs. Throws CoreTrap, CoreError. */
 export function untilFree(during: string, call: () => number): number {
   try {
-    for (let attempt = 0; attempt < quickAttempts + slowAttempts; attempt++) {
+    for (let attempt = 0; attempt < quickAttempts; attempt++) {
       const result = call()
       if (result !== RATE_BUSY) return result
-      if (attempt >= quickAttempts) Atomics.wait(pause, 0, 0, 1)
+    }
+    const pause = new Int32Array(new SharedArrayBuffer(4))
+    for (let attempt = 0; attempt < slowAttempts; attempt++) {
+      Atomics.wait(pause, 0, 0, 1)
+      const result = call()
+      if (result !== RATE_BUSY) return result
     }
   } catch (error) {
     throw error instanceof WebAssembly.RuntimeError ? new CoreTrap(during, error) : error

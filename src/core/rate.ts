@@ -11,7 +11,7 @@
  * The host chooses the ids. An id and a key identify a bucket, so a bucket survives every change of
  * configuration that keeps the id. Times are milliseconds of one clock for all threads (rateClock).
  */
-import { createHash } from 'node:crypto'
+import { sha256 } from '../base/digest.ts'
 import { ERROR_ARGUMENT, RATE_FULL, RATE_GONE } from './abi.ts'
 import { CoreError, CoreTrap } from './errors.ts'
 import type { RateDemand } from './exports.ts'
@@ -335,6 +335,6 @@ function putKey(host: RateHost, key: string | Uint8Array): number {
     return key.length
   }
   bytes[host.key] = digestMark
-  bytes.set(createHash('sha256').update(key).digest(), host.key + 1)
+  bytes.set(sha256(key), host.key + 1)
   return 33
 }

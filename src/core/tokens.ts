@@ -1,6 +1,5 @@
-import { brotliDecompressSync } from 'node:zlib'
+import { readVocabulary } from './built-files.ts'
 import { CoreError } from './errors.ts'
-import { readBuilt } from './load.ts'
 import { sizeOf, TextHost } from './text-host.ts'
 import { type EncodingName, encodingForModel } from './tokens-models.ts'
 
@@ -40,7 +39,7 @@ class TokenHost extends TextHost {
   }
 
   #load(name: EncodingName): number {
-    const file = brotliDecompressSync(readBuilt(`${name}.tokens.br`))
+    const file = readVocabulary(name)
     const address = this.workspace(file.length)
     this.core.bytes.set(file, address)
     const handle = this.core.run('tokens_load', (exports) =>

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hexDigest } from '../base/digest.ts'
 
 /**
  * The sum of 64-bit hashes of all entries (key and content). It does not depend on their order. Entries
@@ -50,4 +50,4 @@ export class SumDigest<Content> {
   }
 }
 
-const partOf = (entry: string) => BigInt(`0x${hash('sha256', entry).slice(0, 16)}`)
+const partOf = (entry: string) => BigInt(`0x${hexDigest('sha256', entry).slice(0, 16)}`)

@@ -1,5 +1,5 @@
 /** Checks certificates before they are used: those of Secrets by their metadata, others by parsing. */
-import { X509Certificate } from 'node:crypto'
+import { isCertificate } from '../base/certificate.ts'
 import type { ReferencedSecret, References } from './references.ts'
 import type { SecretRef } from './resources.ts'
 
@@ -65,11 +65,8 @@ function pemProblem(text: string): string | undefined {
   const blocks = pemCertificates(text)
   if (blocks.length === 0) return 'holds no certificate in PEM'
   for (const [index, block] of blocks.entries()) {
-    try {
-      new X509Certificate(block)
-    } catch {
-      return `has a certificate that cannot be read (the ${index + 1}. of ${blocks.length})`
-    }
+    if (isCertificate(block)) continue
+    return `has a certificate that cannot be read (the ${index + 1}. of ${blocks.length})`
   }
   return undefined
 }

@@ -1,5 +1,5 @@
 /** Names and labels of the objects that are deployed for a Gateway. */
-import { hash } from 'node:crypto'
+import { hexDigest } from '../base/digest.ts'
 
 /** Label of all objects that belong to a Gateway (GEP-1762). */
 export const gatewayNameLabel = 'gateway.networking.k8s.io/gateway-name'
@@ -19,5 +19,5 @@ export function proxyObjectName(gateway: string): string {
   if (label.test(gateway)) return gateway
   const plain = gateway.replaceAll('.', '-')
   const start = (/^[a-z]/.test(plain) ? plain : `gw-${plain}`).slice(0, 50).replace(/-+$/, '')
-  return `${start}-${hash('sha256', gateway).slice(0, 12)}`
+  return `${start}-${hexDigest('sha256', gateway).slice(0, 12)}`
 }

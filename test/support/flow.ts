@@ -11,7 +11,7 @@ import { configAcked, createEvent, proxyConnected, type SluiceEvent } from '../.
 import { Fold } from '../../src/actors/fold.ts'
 import { apiBinding, builtInObjects, regexProblem } from '../../src/control-plane/api-binding.ts'
 import { createGraph } from '../../src/desired/derivations.ts'
-import { MemoryLog } from '../../src/log/index.ts'
+import { MemoryLog, type Recorded } from '../../src/log/index.ts'
 import type { ObjectRef } from '../../src/model/names.ts'
 import { compareText, parseObjectKey } from '../../src/model/names.ts'
 import { DigestKey } from '../../src/watch/digest-key.ts'
@@ -53,6 +53,10 @@ class FlowRun {
     await this.#acknowledge(new Date(time).toISOString())
   }
 
+  events(): Promise<readonly Recorded[]> {
+    return Array.fromAsync(this.#log.read())
+  }
+
   async #catchUp(): Promise<void> {
     for await (const recorded of this.#log.read()) this.fold.apply(recorded)
   }
@@ -75,15 +79,27 @@ class FlowRun {
 
 /** Runs all steps of a case; the expected text of each output file, by its name. */
 export async function runFlow(folder: string): Promise<ReadonlyMap<string, string>> {
-  const run = new FlowRun()
   const outputs = new Map<string, string>()
+  for await (const { run, path, output } of stepsOf(folder)) {
+    outputs.set(output, render(run.fold, readFileSync(path, 'utf8')))
+  }
+  return outputs
+}
+
+/** The log of a case after its last step. */
+export async function flowEvents(folder: string): Promise<readonly Recorded[]> {
+  const steps = await Array.fromAsync(stepsOf(folder))
+  return (await steps.at(-1)?.run.events()) ?? []
+}
+
+async function* stepsOf(folder: string) {
+  const run = new FlowRun()
   for (let step = 1; existsSync(join(folder, stepFiles(step).input)); step++) {
     const { input, output } = stepFiles(step)
     const path = join(folder, input)
     await run.step(path)
-    outputs.set(output, render(run.fold, readFileSync(path, 'utf8')))
+    yield { run, path, output }
   }
-  return outputs
 }
 
 const named = ({ kind, namespace, name }: ObjectRef): string =>

@@ -1,5 +1,5 @@
 /** TLSRoute, TCPRoute and UDPRoute. */
-import { isIP } from 'node:net'
+import { isIpv4, isIpv6 } from '../../base/ip-address.ts'
 import { type Infer, list, object, optional, required } from '../../schema/field.ts'
 import { rule } from '../../schema/rules.ts'
 import { sectionName, wildcardHostname } from '../../schema/strings.ts'
@@ -24,7 +24,7 @@ const hostnames = (min?: number) =>
     rules: [
       rule<readonly string[]>({
         message: 'hostnames cannot contain an IP',
-        holds: (names) => names.every((name) => isIP(name) === 0),
+        holds: (names) => names.every((name) => !isIpv4(name) && !isIpv6(name)),
       }),
     ],
   })

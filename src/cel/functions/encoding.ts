@@ -1,5 +1,5 @@
 /** Functions for JSON, base64, URLs, forms, JWTs and digests. */
-import { createHash } from 'node:crypto'
+import { hexDigest } from '../../base/digest.ts'
 import { CelError, isCelError } from '../error.ts'
 import { type Frame, spend, stepsOfLength } from '../frame.ts'
 import { parseJson, writeJson } from '../json.ts'
@@ -63,7 +63,7 @@ function fromBase64(text: string): CelResult {
 }
 
 function digest(name: string, algorithm: 'sha1' | 'sha256' | 'md5'): CelFunction {
-  return ofBytes(name, 'function', (bytes) => createHash(algorithm).update(bytes).digest('hex'))
+  return ofBytes(name, 'function', (bytes) => hexDigest(algorithm, bytes))
 }
 
 function decodeUrl(text: string): CelResult {

@@ -1,5 +1,4 @@
 /** Functions for maps and query strings, and `random`, `uuid` and `fail`. */
-import { randomUUID } from 'node:crypto'
 import { CelError, isCelError } from '../error.ts'
 import { FlattenedMap } from '../flattened.ts'
 import { type Frame, spend } from '../frame.ts'
@@ -92,7 +91,7 @@ export const mapFunctions: FunctionTable = {
   addQuery: editQuery('addQuery', addQuery),
   setQuery: editQuery('setQuery', setQuery),
   random: fixed('function', 0, () => Math.random()),
-  uuid: fixed('function', 0, () => randomUUID()),
+  uuid: fixed('function', 0, () => crypto.randomUUID()),
   fail: {
     style: 'function',
     min: 0,

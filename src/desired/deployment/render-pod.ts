@@ -1,5 +1,5 @@
 /** Renders the pod of a proxy: its container, environment, probes and volumes. */
-import { hash } from 'node:crypto'
+import { hexDigest } from '../../base/digest.ts'
 import { proxyObjectName } from '../../model/proxy-names.ts'
 import { quantityValue } from '../../schema/quantity.ts'
 import { rawLogLevel } from './config-file.ts'
@@ -239,7 +239,7 @@ export function podTemplate(
         ...scrapeAnnotations(metrics),
         ...annotations,
         // Pods read the file only when they start, so a changed file must replace the pods.
-        'checksum/config': hash('sha256', config),
+        'checksum/config': hexDigest('sha256', config),
       },
     },
     spec: {

@@ -1,4 +1,5 @@
-import { checkRegex, compileMask } from '../../../core/index.ts'
+import { checkRegex } from '../../../core/regex.ts'
+import { compileMask } from '../../../core/regex-mask.ts'
 import type { References } from '../../../model/references.ts'
 import type { SecretRef } from '../../../model/resources.ts'
 import { compile as compileAuth } from '../../../policies/backend-simple/auth/index.ts'

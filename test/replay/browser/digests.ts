@@ -1,0 +1,16 @@
+import { regexProblem } from '../../../src/control-plane/api-binding.ts'
+import { ExportLines } from '../../../src/log/export-lines.ts'
+import { createFold } from '../../../src/replay/index.ts'
+
+/** Digests after each event of an export: `position desired status`. */
+export function digestsOf(name: string, text: string): string[] {
+  const lines = new ExportLines(name)
+  const fold = createFold({ checkRegex: regexProblem })
+  return text.split('\n').flatMap((line) => {
+    const recorded = lines.read(line)
+    if (recorded === undefined) return []
+    fold.apply(recorded)
+    const { desired, status } = fold.digests()
+    return [`${recorded.position} ${desired} ${status}`]
+  })
+}
