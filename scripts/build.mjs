@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { buildConsole } from './build-console.mjs'
 import { buildPlayground } from './build-playground.mjs'
 import { buildVocabularies } from './build-vocabularies.mjs'
 
@@ -52,6 +53,7 @@ function isFresh() {
   return isNewer(stamp, [
     'src/**/*',
     'events/**/*',
+    'console/**/*',
     'playground/**/*',
     'proto/**/*',
     'assembly/**/*',
@@ -170,6 +172,7 @@ if (isStale) {
 // They have their own inputs, and know when they are older.
 buildVocabularies()
 if (isStale) {
+  await buildConsole()
   await buildPlayground()
   writeFileSync(stamp, `${begun.toISOString()}\n`)
 }

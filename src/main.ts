@@ -1,6 +1,7 @@
 /** Defines the command line. Each command is a function of its options; see src/cli. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
+import type { ConsoleOptions } from './cli/console.ts'
 import type { DecisionsOptions } from './cli/decisions.ts'
 import type { ExplainOptions } from './cli/explain.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
@@ -26,6 +27,7 @@ import { packageVersion } from './cli/version.ts'
 import type { WhatIfOptions } from './cli/what-if/what-if.ts'
 import { isAboutAddress } from './errors/listening.ts'
 import { LogError } from './log/index.ts'
+import { consoleSettings } from './settings/console.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
 import { settings } from './settings/index.ts'
 import { remoteSettings } from './settings/remote.ts'
@@ -111,7 +113,7 @@ const runCommand = program
       .conflicts('ephemeral'),
   )
   .option('--ephemeral', 'store the event log in memory only')
-addSettings(runCommand, settings).action(async (options: RunOptions) => {
+addSettings(runCommand, { ...settings, ...consoleSettings }).action(async (options: RunOptions) => {
   const { run } = await import('./cli/run.ts')
   process.exitCode = await run(options, output)
 })
@@ -237,6 +239,20 @@ program
     process.exitCode = await decisions(options, output)
   })
 
+const consoleCommand = program
+  .command('console [export]')
+  .description('serve the web console for an event log, or for an export of one')
+  .option('--log-file <path>', 'event log file, or an export of one')
+  .option('--nats <url>', 'event log on a NATS server', natsServer)
+  .addOption(recordDir())
+  .option('--no-open', 'do not open a browser')
+addSettings(consoleCommand, consoleSettings).action(
+  async (exportFile: string | undefined, options: ConsoleOptions) => {
+    const { serveConsoleOf } = await import('./cli/console.ts')
+    process.exitCode = await serveConsoleOf(exportFile, options, output)
+  },
+)
+
 offline(program.command('bisect').description('find the event that made an expectation fail'))
   .requiredOption('--expect <text>', "such as 'HTTPRoute/default/app Accepted=True'")
   .action(async (options: Offline & { expect: string }) => {
@@ -327,7 +343,7 @@ program
 const controllerCommand = program
   .command('controller')
   .description('run the control plane of a cluster')
-addSettings(controllerCommand, controllerSettings).action(
+addSettings(controllerCommand, { ...controllerSettings, ...consoleSettings }).action(
   async (flags: Partial<Record<ControllerSettingName, string>>) => {
     const { controller } = await import('./cli/controller.ts')
     process.exitCode = await controller(flags, output)

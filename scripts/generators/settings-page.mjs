@@ -1,4 +1,5 @@
 // The page of settings, from the table in src/settings/index.ts.
+import { consoleSettings } from '../../src/settings/console.ts'
 import { controllerSettings } from '../../src/settings/controller.ts'
 import { settings } from '../../src/settings/index.ts'
 import { remoteSettings } from '../../src/settings/remote.ts'
@@ -20,6 +21,8 @@ export function generate() {
       introduction,
       '## Every process that serves traffic\n',
       tableOf(settings),
+      '## `sluice run` and `sluice controller`\n',
+      tableOf(consoleSettings),
       '## `sluice proxy` only\n',
       tableOf(remoteSettings),
       '## `sluice controller`\n',

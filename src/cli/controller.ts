@@ -5,7 +5,10 @@ import { within } from '../base/within.ts'
 import { Controller } from '../control-plane/controller/controller.ts'
 import { ClusterConfigError, openCluster } from '../kube/index.ts'
 import { LogError } from '../log/index.ts'
+import { consoleSettings } from '../settings/console.ts'
 import { type ControllerSettingName, readControllerSettings } from '../settings/controller.ts'
+import { readTable } from '../settings/table.ts'
+import { openConsole, recordsOf } from './open-console.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { valuesOf } from './settings.ts'
@@ -17,10 +20,11 @@ const stopLimitMs = 10_000
 
 /** Runs until SIGINT or SIGTERM; resolves to the exit code. */
 export async function controller(
-  flags: Partial<Record<ControllerSettingName, string>>,
+  flags: Partial<Record<ControllerSettingName | keyof typeof consoleSettings, string>>,
   output: Output,
 ): Promise<number> {
   const settings = valuesOf(readControllerSettings(flags, process.env))
+  const { consoleAddress } = valuesOf(readTable(consoleSettings, flags, process.env))
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output, settings.logLevel)
   handleSignals(end, log)
@@ -34,14 +38,23 @@ export async function controller(
   )
   log.write('info', `health: http://${running.healthAddress}/readyz`)
   log.write('info', `metrics: http://${running.metricsAddress}/metrics`)
+  const webConsole = await openConsole(consoleAddress, log, {
+    log: () => running.log,
+    isOwnLog: true,
+    isLive: true,
+    metrics: async () => running.metrics(),
+    ...recordsOf({ nats: settings.nats }),
+  })
   try {
     await reportUserErrors(() => Promise.race([running.started, ended]))
     await ended
     log.write('info', 'stopping')
   } catch (error) {
+    await webConsole?.close()
     await running.stop()
     throw error
   }
+  await webConsole?.close()
   if (!(await within(stopLimitMs, () => running.stop()))) endAfterLogTimeout(log)
   return exitCode.success
 }

@@ -240,7 +240,8 @@ export function isLogFile(path: string): boolean {
 
 const sqliteMagic = 'SQLite format 3\0'
 
-function isDatabase(path: string): boolean {
+/** Whether the first bytes of a file are those of a log. */
+export function isDatabase(path: string): boolean {
   const head = Buffer.alloc(sqliteMagic.length)
   const file = openSync(path, 'r')
   try {

@@ -4,11 +4,13 @@ import { LockedError } from '../base/file-lock.ts'
 import { defaultLogPath } from '../control-plane/open-log.ts'
 import { type Standalone, startStandalone } from '../control-plane/standalone.ts'
 import type { ProxyOptions } from '../proxy/workers/supervisor.ts'
+import { consoleSettings } from '../settings/console.ts'
 import { controllerSettings } from '../settings/controller.ts'
 import type { SettingName } from '../settings/index.ts'
 import { readTable } from '../settings/table.ts'
 import { formatProblem } from '../watch/source-problem.ts'
 import { recordFolderOf } from './decision-source.ts'
+import { openConsole, recordsOf } from './open-console.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { valuesOf } from './settings.ts'
@@ -16,7 +18,8 @@ import { endAfterLogTimeout, handleSignals } from './signals.ts'
 import { logAddresses, trafficOptions } from './traffic.ts'
 
 /** Options of the command; settings are texts as given on the command line. */
-export interface RunOptions extends Partial<Record<SettingName, string>> {
+export interface RunOptions
+  extends Partial<Record<SettingName | keyof typeof consoleSettings, string>> {
   readonly file: readonly string[]
   readonly logFile?: string
   readonly nats?: string
@@ -36,12 +39,22 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     records: { share: 0, folder: recordFolder(options), nats: options.nats },
     onQuit: end,
   })
+  const { consoleAddress } = valuesOf(readTable(consoleSettings, options, process.env))
   handleSignals(end, log)
   const gateway = await start(options, proxy, log)
   if (gateway.logPath !== undefined) log.write('info', `event log: ${gateway.logPath}`)
   logAddresses(gateway.proxy, log)
+  const records = { recordDir: proxy.records?.folder }
+  const webConsole = await openConsole(consoleAddress, log, {
+    log: () => gateway.log,
+    isOwnLog: true,
+    isLive: true,
+    metrics: () => gateway.proxy.metrics(),
+    ...recordsOf(records),
+  })
   await ended
   log.write('info', 'draining')
+  await webConsole?.close()
   if (!(await gateway.stop())) endAfterLogTimeout(log)
   return exitCode.success
 }

@@ -34,7 +34,7 @@ import {
 import type { SecretStore } from '../effects/secret-store.ts'
 import type { Heartbeat } from '../lease/heartbeat.ts'
 import type { Lease } from '../lease/lease.ts'
-import { LogError, type Position, type Recorded } from '../log/index.ts'
+import { type EventLog, LogError, type Position, type Recorded } from '../log/index.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { DeliveryRecorder } from '../xds/delivery-recorder.ts'
 import { apiBinding } from './api-binding.ts'
@@ -153,6 +153,10 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
       identity: this.#identity,
       durationMs: options.leaseDurationMs,
     })
+  }
+
+  get log(): EventLog {
+    return this.#options.log.log
   }
 
   /** Whether other replicas read and write the same log. */

@@ -9,6 +9,7 @@ import type { UnknownEventTypeError } from '../../events/index.ts'
 import { type KubeClient, reviewToken } from '../kube/index.ts'
 import { LeaseObjectStore } from '../lease/kubernetes.ts'
 import { Lease } from '../lease/lease.ts'
+import type { EventLog } from '../log/index.ts'
 import { kubernetesSource } from '../watch/kubernetes/source.ts'
 import { XdsServer } from '../xds/server.ts'
 import { type VerifyProxy, verifyLoopback } from '../xds/verifier.ts'
@@ -127,6 +128,10 @@ export class Session {
     this.#plane = plane
     this.ended = Promise.race([plane.ended, this.#failed.promise])
     void plane.outdated.then((error) => this.#outdated(error))
+  }
+
+  get log(): EventLog {
+    return this.#plane.log
   }
 
   /** The configuration server. */

@@ -9,7 +9,7 @@ import { reachableAddress } from '../base/own-address.ts'
 import { within } from '../base/within.ts'
 import { Lease } from '../lease/lease.ts'
 import { NatsLeaseStore } from '../lease/nats.ts'
-import { LogError } from '../log/index.ts'
+import { type EventLog, LogError } from '../log/index.ts'
 import { defaultClusterDomain } from '../model/service-host.ts'
 import type { MetricsSnapshot } from '../proxy/telemetry/metric-definitions.ts'
 import { type ProxyOptions, type RunningProxy, startProxy } from '../proxy/workers/supervisor.ts'
@@ -32,6 +32,7 @@ interface StandaloneOptions extends LogOptions, Pick<ControlPlaneOptions, 'notif
 
 export interface Standalone {
   readonly proxy: RunningProxy
+  readonly log: EventLog
   readonly logPath: string | undefined
   /**
    * Drains the proxy, stores a snapshot and closes the log. Resolves to false if the log does not answer in
@@ -75,7 +76,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
       await plane.stop()
     })
   }
-  return { proxy, logPath: log.path, stop }
+  return { proxy, log: log.log, logPath: log.path, stop }
 }
 
 type Plane = ControlPlane<{ readonly source: FileSource; readonly channel: InProcessChannel }>

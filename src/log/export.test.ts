@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
 import { isExport, readExport } from './export.ts'
 
@@ -49,6 +50,24 @@ describe('an exported log', () => {
 
   it('may have the line ends, blank lines and byte order mark of other tools', async () => {
     expect(await read(`\uFEFF${lines.join('\r\n\r\n')}`)).toHaveLength(lines.length)
+  })
+
+  it('may be compressed with gzip, and damage in it is refused with the file', async () => {
+    const path = join(folder, 'log.jsonl.gz')
+    const packed = gzipSync(lines.join('\n'))
+    writeFileSync(path, packed)
+    expect(isExport(path)).toBe(true)
+    expect(await Array.fromAsync(readExport(path))).toEqual(await read(...lines))
+    writeFileSync(path, packed.subarray(0, packed.length - 30))
+    await expect(Array.fromAsync(readExport(path))).rejects.toThrow(
+      `${path} cannot be decompressed`,
+    )
+  })
+
+  it('has no line longer than an event may be, however well it is compressed', async () => {
+    const path = join(folder, 'long.jsonl.gz')
+    writeFileSync(path, gzipSync(Buffer.alloc(1 << 24, 'x')))
+    await expect(Array.fromAsync(readExport(path))).rejects.toThrow('has a line of more than')
   })
 
   it.each([

@@ -2,7 +2,7 @@
 import { type JsMsg, jetstream } from '@nats-io/jetstream'
 import { LogError } from './log.ts'
 import { connectTo, findStream, messageOf, openManager, persist } from './nats-connection.ts'
-import { decisionStream } from './nats-decisions.ts'
+import { decisionStream, decisionSubject } from './nats-decisions.ts'
 
 interface PublishedBlocks {
   /** Sequence of the message in the stream. */
@@ -48,6 +48,28 @@ export async function* readPublishedBlocks(servers: string): AsyncGenerator<Publ
     const message = `reading the stream ${decisionStream} failed: ${messageOf(cause)}`
     throw new LogError('storage', message, { cause })
   } finally {
+    await connection.close()
+  }
+}
+
+/**
+ * The messages that proxies publish from now on. Ends when the signal is aborted or the connection is closed.
+ * @throws LogError `storage` if the server cannot be reached
+ */
+export async function* followPublishedBlocks(
+  servers: string,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly bytes: Buffer }> {
+  const connection = await connectTo(servers)
+  const end = () => void connection.close()
+  signal.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
+  try {
+    for await (const { data } of connection.subscribe(decisionSubject)) {
+      yield { bytes: Buffer.from(data) }
+    }
+  } finally {
+    signal.removeEventListener('abort', end)
     await connection.close()
   }
 }

@@ -10,7 +10,7 @@ import { connectTo, findOrCreateStream } from './nats-connection.ts'
 
 /** Name of the stream. */
 export const decisionStream = 'SLUICE_DECISIONS'
-const subject = 'sluice-decisions'
+export const decisionSubject = 'sluice-decisions'
 const nanosPerMs = 1_000_000
 const maxAgeMs = 7 * 24 * 3_600_000
 const maxStreamBytes = 1024 ** 3
@@ -60,7 +60,7 @@ export class DecisionPublisher {
   async #send(block: Uint8Array): Promise<void> {
     this.#opened ??= this.#open()
     const { client } = await this.#opened
-    await client.publish(subject, block, { timeout: answerTimeoutMs })
+    await client.publish(decisionSubject, block, { timeout: answerTimeoutMs })
   }
 
   async #open() {
@@ -69,7 +69,7 @@ export class DecisionPublisher {
       const manager = await jetstreamManager(connection, { timeout: answerTimeoutMs })
       await findOrCreateStream(manager, {
         name: decisionStream,
-        subjects: [subject],
+        subjects: [decisionSubject],
         discard: DiscardPolicy.Old,
         deny_delete: false,
         max_age: maxAgeMs * nanosPerMs,

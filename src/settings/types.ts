@@ -105,6 +105,13 @@ export const address = matching(
   (text) => text === 'off' || isAddress(text),
 )
 
+/** Other addresses are refused: the console shows the configuration, and its connections are not encrypted. */
+export const loopbackAddress = matching(
+  'a loopback `host:port`, such as `127.0.0.1:0`, or `off`',
+  (text) =>
+    text === 'off' || (isAddress(text) && /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\]):/.test(text)),
+)
+
 export const controllers = list(
   '`host:port`, or several separated by commas',
   (part) => isAddress(part) && !part.startsWith(':') && !/:0+$/.test(part),

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { type Routes, type SmallServer, serve } from '../../src/local-server/server.ts'
 import type { PolicyResource, VersionedResource } from '../../src/model/resources.ts'
 import { configDump } from '../../src/proxy/admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../../src/proxy/admin/routes.ts'
-import { type Routes, type SmallServer, serve } from '../../src/proxy/admin/server.ts'
 import { InProcessChannel } from '../../src/xds/channel.ts'
 import { send } from '../support/http-client.ts'
 

@@ -88,7 +88,14 @@ export class RunningGateway {
   /** Starts the process without waiting for anything. */
   launch(): void {
     const { args = [], env = {} } = this.#options
-    const off = ['--admin-address', 'off', '--stats-address', '127.0.0.1:0']
+    const off = [
+      '--admin-address',
+      'off',
+      '--console-address',
+      'off',
+      '--stats-address',
+      '127.0.0.1:0',
+    ]
     const where = ['-f', this.#manifests, ...this.#log, '--bind-address', '127.0.0.1']
     const all = ['run', ...where, ...off, '--readiness-address', '127.0.0.1:0', ...args]
     this.stdout = ''

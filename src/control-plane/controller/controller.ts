@@ -15,14 +15,14 @@ import {
   KubeClient,
   KubeError,
 } from '../../kube/index.ts'
-import { LogError, type LogErrorCode } from '../../log/index.ts'
 import {
   type Respond,
   type Routes,
   type SmallServer,
   sendText,
   serve,
-} from '../../proxy/admin/server.ts'
+} from '../../local-server/server.ts'
+import { type EventLog, LogError, type LogErrorCode } from '../../log/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { assertFree } from '../../xds/bind.ts'
@@ -72,14 +72,23 @@ export class Controller {
     this.started.catch(() => undefined)
   }
 
+  /** The event log of the current session; undefined while it is being opened. */
+  get log(): EventLog | undefined {
+    return this.#session?.log
+  }
+
+  /** All metrics in the Prometheus format. */
+  metrics(): string {
+    return `${this.#metrics.text()}${this.#session?.xds.metrics() ?? ''}`
+  }
+
   /** @throws `port_in_use` or `address_unusable` if an address cannot be bound */
   async start(): Promise<this> {
     const { settings } = this.#options
     // The server for proxies starts later, but an address that cannot be bound is reported now.
     await assertFree(settings.xdsAddress)
     const metrics: Respond = (_, response) => {
-      const text = `${this.#metrics.text()}${this.#session?.xds.metrics() ?? ''}`
-      sendText(response, 200, text, prometheusContentType)
+      sendText(response, 200, this.metrics(), prometheusContentType)
     }
     this.#servers = [
       await listen('health', settings.healthAddress, this.#health.routes()),

@@ -2,7 +2,7 @@
  * Readiness of a replica. It is ready if the kinds of the cluster were listed, the log is open and read to
  * its end, the configuration was published, and proxies can connect.
  */
-import { type Respond, type Routes, sendText } from '../../proxy/admin/server.ts'
+import { type Respond, type Routes, sendText } from '../../local-server/server.ts'
 
 const parts = ['kubernetes', 'log', 'listing', 'configuration', 'xds'] as const
 type HealthPart = (typeof parts)[number]

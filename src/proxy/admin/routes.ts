@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { prometheusContentType } from '../../base/prometheus.ts'
-import { type Respond, type Routes, sendText } from './server.ts'
+import { type Respond, type Routes, sendText } from '../../local-server/server.ts'
 
 /** The level of the operational log. */
 export interface LevelControl {

@@ -1,8 +1,8 @@
-/** The HTTP server for readiness, stats and admin requests. */
+/** A small HTTP server for operators: readiness, stats, admin requests and the console. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createServer } from '../../base/node-http.ts'
-import { cannotListen } from '../../errors/listening.ts'
+import { createServer } from '../base/node-http.ts'
+import { cannotListen } from '../errors/listening.ts'
 
 /** Answers one request. If it throws, the response is 500 without details. */
 export type Respond = (
@@ -51,19 +51,30 @@ async function route(routes: Routes, request: IncomingMessage, response: ServerR
   await respond(request, response, url)
 }
 
-/**
- * Serves the routes on an address. Returns undefined if the address is `off`. Rejects with `port_in_use` or
- * `address_unusable` if the address cannot be bound. `name` is the name of the server in errors.
- */
-export async function serve(
+/** Serves the routes on an address, as `listen` does. Bodies of requests are ignored. */
+export function serve(
   name: string,
   address: string,
   routes: Routes,
 ): Promise<SmallServer | undefined> {
+  return listen(name, address, (request, response) => {
+    request.resume()
+    return route(routes, request, response)
+  })
+}
+
+/**
+ * Answers requests on an address. Returns undefined if the address is `off`. Rejects with `port_in_use` or
+ * `address_unusable` if the address cannot be bound. `name` is the name of the server in errors.
+ */
+export async function listen(
+  name: string,
+  address: string,
+  answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+): Promise<SmallServer | undefined> {
   if (address === 'off') return undefined
   const server = createServer((request, response) => {
-    request.resume()
-    route(routes, request, response).catch(() => {
+    answer(request, response).catch(() => {
       if (response.headersSent) response.destroy()
       else sendText(response, 500, 'internal error\n')
     })

@@ -1,0 +1,79 @@
+/** Starts the web console of a process, and binds its data to the functions that commands use. */
+import { fileURLToPath } from 'node:url'
+import { type ConsoleSource, type DecisionSource, QueryError } from '../console/source.ts'
+import { isAboutAddress } from '../errors/listening.ts'
+import { consoleSettings } from '../settings/console.ts'
+import { eachDecision, type DecisionSource as RecordPlace } from './decision-source.ts'
+import type { OperationalLog } from './operational-log.ts'
+import { UsageError } from './output.ts'
+import { packageVersion } from './version.ts'
+
+/** What a process adds to the versions that every console shows. */
+export type OwnSource = Omit<ConsoleSource, 'version' | 'foldVersion'>
+
+/** The built page: beside this file in the build folder. */
+const folder = fileURLToPath(
+  import.meta.url.endsWith('.ts')
+    ? new URL('../../dist/console', import.meta.url)
+    : new URL('./console', import.meta.url),
+)
+
+/**
+ * Starts a console.
+ * @throws `port_in_use` or `address_unusable` if the address cannot be bound
+ */
+export async function serveConsole(address: string, own: OwnSource, onUrl: (url: string) => void) {
+  const { startConsole } = await import('../console/server.ts')
+  const { foldVersion } = await import('../actors/fold.ts')
+  const source = { ...own, version: packageVersion(), foldVersion }
+  return startConsole({ address, folder, source, onUrl })
+}
+
+/**
+ * Starts the console of a gateway or controller. If the default port is in use, such as by another gateway,
+ * the console takes a free one; if it cannot start at all, the process runs without it.
+ */
+export async function openConsole(address: string, log: OperationalLog, own: OwnSource) {
+  const onUrl = (url: string) => log.write('info', `console: ${url}`)
+  const isDefault = address === consoleSettings.consoleAddress.default
+  try {
+    return await serveConsole(address, own, onUrl).catch((error) => {
+      if (!isDefault || !isAboutAddress(error) || error.code !== 'port_in_use') throw error
+      return serveConsole('127.0.0.1:0', own, onUrl)
+    })
+  } catch (error) {
+    if (isAboutAddress(error) && !isDefault) throw error
+    log.write('warn', `The console is off: ${error instanceof Error ? error.message : error}`)
+    return undefined
+  }
+}
+
+/** The records of a folder or of a NATS server; nothing if neither is named. */
+export function recordsOf(place: RecordPlace): { readonly decisions?: DecisionSource } {
+  if (place.recordDir === undefined && place.nats === undefined) return {}
+  return {
+    decisions: {
+      read: (query, report, use) =>
+        eachDecision(place, query, report, use).then(
+          () => undefined,
+          (error) => {
+            throw error instanceof UsageError ? new QueryError(error.message) : error
+          },
+        ),
+      tail: (signal) => tailOf(place, signal),
+    },
+  }
+}
+
+async function* tailOf({ recordDir, nats }: RecordPlace, signal: AbortSignal) {
+  if (recordDir !== undefined) {
+    const { tailFolder } = await import('../decisions/tail.ts')
+    yield* tailFolder(recordDir, signal)
+  } else if (nats !== undefined) {
+    const { readBlocks } = await import('../decisions/read.ts')
+    const { followPublishedBlocks } = await import('../log/nats-decision-reader.ts')
+    for await (const { bytes } of followPublishedBlocks(nats, signal)) {
+      for (const result of readBlocks(bytes, '')) if ('decision' in result) yield result.decision
+    }
+  }
+}

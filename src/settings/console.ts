@@ -1,0 +1,12 @@
+/** The setting of the console, for the processes that have an event log. */
+import { row } from './table.ts'
+import { loopbackAddress } from './types.ts'
+
+export const consoleSettings = {
+  consoleAddress: row(loopbackAddress, {
+    flag: 'console-address',
+    env: 'SLUICE_CONSOLE_ADDRESS',
+    default: '127.0.0.1:15004',
+    doc: 'Loopback address of the web console. If the default is in use, another port is chosen.',
+  }),
+}
