@@ -1,6 +1,6 @@
 /** How much of its history a log still has, and whether a stored state replaces the missing part. */
-import { storedFold } from '../control-plane/stored-state.ts'
-import type { EventLog } from '../log/index.ts'
+import { loadState } from '../control-plane/stored-state.ts'
+import type { EventLog, Position } from '../log/index.ts'
 import { type FoldSnapshot, foldVersion } from '../replay/index.ts'
 
 /**
@@ -32,19 +32,18 @@ export function extentOf(first = 1): LogExtent {
   return { state: 'partial', first, isSameFoldVersion: true, notice }
 }
 
-/** The extent of a log that is read up to position `upTo`; a state stored after that position is not used. */
+/** The extent of a log that is read up to position `upTo`; states stored after that position are not used. */
 export async function extentOfLog(log: EventLog, upTo: number): Promise<LogExtent> {
   const lost = await log.lostUpTo()
   const first = await log.firstPosition()
   if (first === 1 && lost === 0) return extentOf(first)
   const begin = Number.isFinite(lost) ? `begins at position ${first}` : 'was emptied'
   const why = lost > 0 ? 'events were removed externally' : 'earlier events were purged'
-  const snapshot = await log.loadSnapshot()
+  const atMost = Math.min(upTo, await log.lastPosition()) as Position
+  const snapshot =
+    (await loadState(log, { atMost, foldVersion })) ?? (await loadState(log, { atMost }))
   const isUsable =
-    snapshot !== undefined &&
-    snapshot.position + 1 >= first &&
-    snapshot.position >= lost &&
-    snapshot.position <= upTo
+    snapshot !== undefined && snapshot.position + 1 >= first && snapshot.position >= lost
   if (!isUsable) {
     const stored =
       snapshot === undefined
@@ -56,5 +55,5 @@ export async function extentOfLog(log: EventLog, upTo: number): Promise<LogExten
   const isSameFoldVersion = snapshot.foldVersion === foldVersion
   const by = isSameFoldVersion ? '' : ` by fold version ${snapshot.foldVersion}`
   const notice = `the log ${begin}: ${why}; starting from the state stored at position ${snapshot.position}${by}`
-  return { state: 'stored', first, base: storedFold(snapshot), isSameFoldVersion, notice }
+  return { state: 'stored', first, base: snapshot.fold, isSameFoldVersion, notice }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createEvent, resourceApplied } from '../../events/index.ts'
 import { waitFor } from '../../test/support/wait-for.ts'
-import { Fold } from '../actors/fold.ts'
+import { Fold, foldVersion } from '../actors/fold.ts'
 import { createGraph } from '../desired/derivations.ts'
 import { type EventLog, MemoryLog, type Position } from '../log/index.ts'
 import { regexProblem } from './api-binding.ts'
@@ -96,12 +96,28 @@ describe('a snapshot of a running gateway', () => {
     expect(restored.index.incarnations).toBe(8)
   })
 
-  it('is ignored if it has another fold version', async () => {
+  it('is ignored if it has another fold version, in favor of an earlier one', async () => {
     const log = new MemoryLog()
     await runOn(log, 30)
-    const snapshot = await log.loadSnapshot()
-    if (snapshot === undefined) throw new Error('no snapshot')
-    await log.saveSnapshot({ ...snapshot, foldVersion: 'another' })
+    const stored = await log.snapshots()
+    const [oldest] = stored
+    expect(stored.length).toBeGreaterThan(1)
+    for (const { position } of stored.toReversed()) {
+      const atPosition = await restoreState(log, source)
+      expect(atPosition.from).toBe(position + 1)
+      await log.saveSnapshot({ position, foldVersion: 'another', chunks: [] })
+    }
+    expect(oldest?.position).toBeGreaterThan(1)
     expect((await restoreState(log, source)).from).toBe(1 as Position)
+  })
+
+  it('is ignored if it is damaged, in favor of an earlier one', async () => {
+    const log = new MemoryLog()
+    await runOn(log, 30)
+    const [earlier, newest] = (await log.snapshots()).slice(-2)
+    if (earlier === undefined || newest === undefined) throw new Error('too few snapshots')
+    const chunks = [Buffer.from('{"fold":')]
+    await log.saveSnapshot({ position: newest.position, foldVersion, chunks })
+    expect((await restoreState(log, source)).from).toBe(earlier.position + 1)
   })
 })

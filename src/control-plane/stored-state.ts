@@ -1,7 +1,14 @@
 /** The content of snapshots: the state of the fold, and what the source has listed. */
 import { Fold, type FoldSnapshot, foldVersion } from '../actors/fold.ts'
 import { createGraph } from '../desired/derivations.ts'
-import { beginning, type EventLog, LogError, type Position, type Snapshot } from '../log/index.ts'
+import {
+  beginning,
+  type EventLog,
+  LogError,
+  type Position,
+  type Snapshot,
+  type SnapshotQuery,
+} from '../log/index.ts'
 import { type IndexState, ResourceIndex } from '../watch/resource-index.ts'
 import { regexProblem } from './api-binding.ts'
 
@@ -19,17 +26,18 @@ export interface RestoredState {
 }
 
 /**
- * Restores the log's snapshot if this fold version wrote it. Otherwise returns an empty state that folds the
- * log from its beginning. If the beginning was removed, a snapshot of another fold version is used too: it
- * has all observations, and everything else is derived again.
+ * Restores the newest snapshot that this fold version wrote. If there is none, returns an empty state that
+ * folds the log from its beginning. If the beginning was removed, a snapshot of another fold version is used
+ * too: it has all observations, and everything else is derived again.
  * @throws LogError `purged` if events are missing that no snapshot replaces.
  */
 export async function restoreState(log: EventLog, source: string): Promise<RestoredState> {
-  const snapshot = await log.loadSnapshot()
   const first = await log.firstPosition()
   const lost = await log.lostUpTo()
   const isWhole = first === beginning + 1 && lost === 0
-  if (snapshot === undefined || (snapshot.foldVersion !== foldVersion && isWhole)) {
+  const own = await loadState(log, { foldVersion })
+  const snapshot = own ?? (isWhole ? undefined : await loadState(log))
+  if (snapshot === undefined) {
     if (!isWhole) throw new LogError('purged', lossText(first, lost, undefined))
     return { ...emptyState(source), from: (beginning + 1) as Position }
   }
@@ -37,18 +45,47 @@ export async function restoreState(log: EventLog, source: string): Promise<Resto
     throw new LogError('purged', lossText(first, lost, snapshot.position))
   }
   const { fold } = emptyState(source)
-  const stored = read(snapshot)
-  fold.restore(stored.fold)
-  const index = new ResourceIndex(source, stored.index)
+  fold.restore(snapshot.fold)
+  const index = new ResourceIndex(source, snapshot.index)
   return { fold, index, from: (snapshot.position + 1) as Position }
 }
 
-function read({ chunks }: Snapshot): StoredState {
-  return JSON.parse(Buffer.concat(chunks).toString('utf8')) as StoredState
+/** A snapshot with its content. */
+interface LoadedState extends StoredState, Pick<Snapshot, 'position' | 'foldVersion'> {}
+
+/**
+ * Loads the newest snapshot that meets the query and can be read. A damaged one is skipped: an earlier one
+ * gives the same state, after more events.
+ */
+export async function loadState(
+  log: EventLog,
+  query: SnapshotQuery = {},
+  onDamage: (message: string) => void = () => undefined,
+): Promise<LoadedState | undefined> {
+  const stored = await log.snapshots()
+  const candidates = stored.filter(
+    ({ position, foldVersion }) =>
+      position <= (query.atMost ?? position) && foldVersion === (query.foldVersion ?? foldVersion),
+  )
+  for (const { position } of candidates.reverse()) {
+    try {
+      const snapshot = await log.loadSnapshot({ ...query, atMost: position })
+      if (snapshot !== undefined) return { ...snapshot, ...read(snapshot) }
+    } catch (error) {
+      if (!(error instanceof LogError && error.code === 'corrupt')) throw error
+      onDamage(error.message)
+    }
+  }
+  return undefined
 }
 
-/** The fold's part of a snapshot. */
-export const storedFold = (snapshot: Snapshot): FoldSnapshot => read(snapshot).fold
+function read({ position, chunks }: Snapshot): StoredState {
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as StoredState
+  } catch (cause) {
+    throw new LogError('corrupt', `the snapshot at position ${position} is damaged`, { cause })
+  }
+}
 
 function emptyState(source: string): Omit<RestoredState, 'from'> {
   const fold = new Fold(createGraph({ checkRegex: regexProblem }))

@@ -7,7 +7,13 @@ import { LogError } from './log.ts'
 
 /** 'SLUI' in ASCII: distinguishes our files from other SQLite databases. */
 const applicationId = 0x53_4c_55_49
-const schemaVersion = 1
+const schemaVersion = 2
+
+/** By schema version, the SQL that turns its file into one of the next version. */
+const migrations: ReadonlyMap<number, string> = new Map([
+  // Version 2 may have several snapshots, and their chunks are compressed; those of version 1 are not.
+  [1, ''],
+])
 
 const schema = `
   CREATE TABLE events (
@@ -68,7 +74,7 @@ export function openLogFile(path: string): LogFile {
 function findDamage(path: string): string | undefined {
   let database: DatabaseSync | undefined
   try {
-    database = openDatabase(path)
+    database = openDatabase(path, { migrate: false })
     const [first] = database.prepare('PRAGMA quick_check(1)').all()
     const verdict = String(first?.quick_check)
     return verdict === 'ok' ? undefined : verdict
@@ -80,13 +86,16 @@ function findDamage(path: string): string | undefined {
   }
 }
 
-/** Opens the file without checks; creates the tables if there are none. */
-export function openDatabase(path: string): DatabaseSync {
+/**
+ * Opens the file without checks; creates the tables if there are none. Migrates a file of an earlier schema
+ * version, unless `migrate` is false: a process of an earlier version may be writing to it.
+ */
+export function openDatabase(path: string, { migrate = true } = {}): DatabaseSync {
   // Waits for another process that reads or writes the same file.
   const database = new DatabaseSync(path, { timeout: 5000 })
   try {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
-    prepareSchema(database, path)
+    prepareSchema(database, path, migrate)
     return database
   } catch (error) {
     database.close()
@@ -100,7 +109,7 @@ export function openDatabase(path: string): DatabaseSync {
  */
 export function openToRead(path: string): DatabaseSync {
   try {
-    return openDatabase(path)
+    return openDatabase(path, { migrate: false })
   } catch (error) {
     const code = codeOf(error)
     if (code === undefined || !unwritable.includes(code)) throw error
@@ -113,7 +122,7 @@ export function openToRead(path: string): DatabaseSync {
   place.searchParams.set('immutable', '1')
   const database = new DatabaseSync(place, { readOnly: true })
   try {
-    if (!isOurs(database, path)) throw new LogError('foreign', `${path} is no log`)
+    if (versionOf(database, path) === 0) throw new LogError('foreign', `${path} is no log`)
     return database
   } catch (error) {
     database.close()
@@ -121,29 +130,33 @@ export function openToRead(path: string): DatabaseSync {
   }
 }
 
-/** Whether the database is a log of Sluice; false if it is empty. @throws LogError for any other one */
-function isOurs(database: DatabaseSync, path: string): boolean {
+/** The schema version of a log; 0 if the database is empty. @throws LogError if it is not a log */
+function versionOf(database: DatabaseSync, path: string): number {
   const id = numberOf(database, 'PRAGMA application_id')
   const version = numberOf(database, 'PRAGMA user_version')
   const tables = numberOf(database, 'SELECT count(*) FROM sqlite_schema')
-  if (id === 0 && version === 0 && tables === 0) return false
+  if (id === 0 && version === 0 && tables === 0) return 0
   if (id !== applicationId) {
     throw new LogError('foreign', `${path} is a database, but not a log of Sluice`)
   }
-  if (version !== schemaVersion) {
+  if (version !== schemaVersion && !migrations.has(version)) {
     throw new LogError('foreign', `${path} was written by a newer version (${version})`)
   }
-  return true
+  return version
 }
 
-function prepareSchema(database: DatabaseSync, path: string): void {
+function prepareSchema(database: DatabaseSync, path: string, migrate: boolean): void {
   database.exec('BEGIN IMMEDIATE')
   try {
-    if (!isOurs(database, path)) {
+    const version = versionOf(database, path)
+    if (version === 0) {
       database.exec(schema)
       database.exec(`PRAGMA application_id = ${applicationId}`)
-      database.exec(`PRAGMA user_version = ${schemaVersion}`)
+    } else if (migrate) {
+      for (let from = version; from < schemaVersion; from++)
+        database.exec(migrations.get(from) ?? '')
     }
+    if (version === 0 || migrate) database.exec(`PRAGMA user_version = ${schemaVersion}`)
     database.exec('COMMIT')
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')

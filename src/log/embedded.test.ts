@@ -17,6 +17,7 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { routeApplied } from '../../test/contract/events.ts'
+import { expectWholeSnapshots } from '../../test/contract/killed-saves.ts'
 import { openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
 
 let folder: string
@@ -163,6 +164,12 @@ describe('a process that is killed during appends', () => {
       const expected = Array.from(list, (_, index) => `b${Math.floor(index / 10)}-${index % 10}`)
       expect(list).toEqual(expected)
     }
+  })
+})
+
+describe('a process that is killed while it saves snapshots', () => {
+  it('leaves only whole snapshots, and every acknowledged one', async () => {
+    await expectWholeSnapshots(file, async () => openEmbeddedLog(file).log)
   })
 })
 

@@ -9,6 +9,7 @@ import {
   openLogFile,
   openToRead,
 } from './embedded-file.ts'
+import { EmbeddedSnapshots } from './embedded-snapshots.ts'
 import { decodeEvent, type EncodedEvent, encodeEvents, findConflict } from './encode.ts'
 import {
   type AppendProblem,
@@ -19,7 +20,10 @@ import {
   type ReadRange,
   type Recorded,
   type Snapshot,
+  type SnapshotInfo,
+  type SnapshotQuery,
 } from './log.ts'
+import { packChunks } from './snapshot-codec.ts'
 
 type Appended = Outcome<readonly Position[], AppendProblem>
 
@@ -64,6 +68,7 @@ class EmbeddedLog implements EventLog {
   readonly #path: string
   #database: DatabaseSync
   #statements: ReturnType<typeof prepareStatements>
+  #snapshots: EmbeddedSnapshots
   #pending: PendingAppend[] = []
   #flush: NodeJS.Immediate | undefined
   #arrivals = new Arrivals()
@@ -73,6 +78,7 @@ class EmbeddedLog implements EventLog {
     this.#path = path
     this.#database = database
     this.#statements = guard(path, () => prepareStatements(database))
+    this.#snapshots = guard(path, () => new EmbeddedSnapshots(database))
   }
 
   async append(
@@ -140,38 +146,30 @@ class EmbeddedLog implements EventLog {
 
   async saveSnapshot(snapshot: Snapshot): Promise<void> {
     this.#assertOpen()
-    const { position, foldVersion, chunks } = snapshot
-    this.#transaction(() => {
-      if (position > this.#last()) {
-        throw new LogError('no-snapshot', `position ${position} has not been reached`)
-      }
-      this.#statements.dropSnapshots.run()
-      // Chunk -1 stores the position, since a snapshot may have no chunks.
-      this.#statements.addChunk.run(position, foldVersion, -1, new Uint8Array())
-      for (const [index, chunk] of chunks.entries()) {
-        this.#statements.addChunk.run(position, foldVersion, index, chunk)
-      }
-    })
+    const chunks = await packChunks(snapshot.chunks)
+    this.#assertOpen()
+    this.#transaction(() =>
+      this.#snapshots.save(
+        { ...snapshot, chunks },
+        { lastPosition: this.#last(), purgedUpTo: this.#purgedUpTo() },
+      ),
+    )
   }
 
-  async loadSnapshot(): Promise<Snapshot | undefined> {
+  async loadSnapshot(query: SnapshotQuery = {}): Promise<Snapshot | undefined> {
     this.#assertOpen()
-    const [first, ...rest] = guard(this.#path, () => this.#statements.chunks.all())
-    if (first === undefined) return undefined
-    return {
-      position: Number(first.position) as Position,
-      foldVersion: String(first.fold_version),
-      chunks: rest.map(({ body }) => body as Uint8Array),
-    }
+    return guard(this.#path, () => this.#snapshots.load(query))
+  }
+
+  async snapshots(): Promise<readonly SnapshotInfo[]> {
+    this.#assertOpen()
+    return guard(this.#path, () => this.#snapshots.list())
   }
 
   async purgeUpTo(position: Position): Promise<void> {
     this.#assertOpen()
     this.#transaction(() => {
-      const covered = Number(this.#statements.snapshotPosition.get()?.position ?? 0)
-      if (position > covered) {
-        throw new LogError('no-snapshot', `no stored snapshot covers position ${position}`)
-      }
+      this.#snapshots.purgeUpTo(position)
       this.#statements.purge.run(position)
       this.#statements.setPurged.run(position)
     })
@@ -299,10 +297,6 @@ function prepareStatements(database: DatabaseSync) {
     purge: prepare('DELETE FROM events WHERE position <= ?'),
     purged: prepare('SELECT up_to FROM purged'),
     setPurged: prepare('UPDATE purged SET up_to = max(up_to, ?)'),
-    addChunk: prepare('INSERT INTO snapshots VALUES (?, ?, ?, ?)'),
-    dropSnapshots: prepare('DELETE FROM snapshots'),
-    chunks: prepare('SELECT position, fold_version, body FROM snapshots ORDER BY chunk'),
-    snapshotPosition: prepare('SELECT max(position) AS position FROM snapshots'),
   }
 }
 

@@ -47,6 +47,20 @@ export interface Snapshot {
   readonly chunks: readonly Uint8Array[]
 }
 
+/** A stored snapshot without its chunks. */
+export interface SnapshotInfo {
+  readonly position: Position
+  readonly foldVersion: string
+  /** Bytes of the chunks as stored. */
+  readonly bytes: number
+}
+
+/** Which snapshot to load: the newest one that meets all given conditions. */
+export interface SnapshotQuery {
+  readonly atMost?: Position
+  readonly foldVersion?: string
+}
+
 /** The first and the last position to read. By default, the first and the last of the log. */
 export interface ReadRange {
   readonly from?: Position
@@ -97,12 +111,23 @@ export interface EventLog {
    */
   mend(stateAt: (last: Position) => Snapshot): Promise<void>
 
-  /** Replaces the stored snapshot. The log must have reached its position. */
+  /**
+   * Stores one more snapshot, all of it or nothing; one of the same position is replaced. The log must have
+   * reached the position. Older snapshots are removed if all of them together become too large: the older
+   * they are, the greater the distance between those that stay.
+   */
   saveSnapshot(snapshot: Snapshot): Promise<void>
 
-  loadSnapshot(): Promise<Snapshot | undefined>
+  /** Loads the newest snapshot that meets the query. Rejects with `corrupt` if that one is damaged. */
+  loadSnapshot(query?: SnapshotQuery): Promise<Snapshot | undefined>
 
-  /** Drops events up to and including a position that the stored snapshot covers. */
+  /** The stored snapshots, in order. */
+  snapshots(): Promise<readonly SnapshotInfo[]>
+
+  /**
+   * Drops events up to and including a position that a stored snapshot covers, and the snapshots before
+   * that position.
+   */
   purgeUpTo(position: Position): Promise<void>
 
   /** Waits for appends under way and ends every tail. Idempotent. */

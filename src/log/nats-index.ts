@@ -53,6 +53,11 @@ export class StreamIndex implements LogVersions {
     return this.#purgedUpTo
   }
 
+  /** Where the log begins and ends. */
+  get extent(): { readonly purgedUpTo: number; readonly lastPosition: number } {
+    return { purgedUpTo: this.#purgedUpTo, lastPosition: this.#last }
+  }
+
   /** Position up to which events were removed externally; 0 if none were. */
   get lostUpTo(): number {
     return this.#purgedUpTo > this.#announcedUpTo ? this.#purgedUpTo : 0

@@ -8,6 +8,8 @@ import {
   type ReadRange,
   type Recorded,
   type Snapshot,
+  type SnapshotInfo,
+  type SnapshotQuery,
 } from './log.ts'
 import {
   type Deadline,
@@ -157,7 +159,7 @@ class NatsLog implements EventLog {
       await this.#catchUp(deadline)
       await this.#settle(deadline)
       const snapshot = stateAt(this.#index.lastPosition())
-      await this.#snapshots.save(snapshot)
+      await this.#snapshots.save(snapshot, this.#index.extent)
       await this.#purge(Math.min(snapshot.position, this.#index.purgedUpTo) as Position)
     })
   }
@@ -170,12 +172,18 @@ class NatsLog implements EventLog {
     if (position < this.#index.purgedUpTo) {
       throw new LogError('no-snapshot', `a newer snapshot than ${position} is needed by now`)
     }
-    await this.#snapshots.save(snapshot)
+    await this.#snapshots.save(snapshot, this.#index.extent)
   }
 
-  async loadSnapshot(): Promise<Snapshot | undefined> {
+  async loadSnapshot(query?: SnapshotQuery): Promise<Snapshot | undefined> {
     this.#assertOpen()
-    return this.#snapshots.load()
+    return this.#snapshots.load(query)
+  }
+
+  async snapshots(): Promise<readonly SnapshotInfo[]> {
+    this.#assertOpen()
+    const stored = await this.#snapshots.list()
+    return stored.map(({ position, foldVersion, bytes }) => ({ position, foldVersion, bytes }))
   }
 
   async purgeUpTo(position: Position): Promise<void> {
@@ -184,6 +192,7 @@ class NatsLog implements EventLog {
       throw new LogError('no-snapshot', `no stored snapshot covers position ${position}`)
     }
     await this.#enqueue(() => this.#purge(position))
+    await this.#snapshots.purgeUpTo(position)
   }
 
   close(): Promise<void> {

@@ -13,6 +13,7 @@ import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
 import { describeWithParts } from '../support/parts.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { routeApplied, routeSubject } from './events.ts'
+import { expectWholeSnapshots } from './killed-saves.ts'
 
 const at = (position: number) => position as Position
 const stream = 'SLUICE_EVENTS'
@@ -160,6 +161,23 @@ describeWithParts(['nats-server'], 'the log on a NATS server, during failures', 
     }
     expect(await logs[0]!.lastPosition()).toBe(60)
     expect(await contents(logs[0]!)).toEqual(await contents(logs[1]!))
+  })
+
+  it('leaves only whole snapshots if a process is killed while it saves them', async () => {
+    await expectWholeSnapshots(server.url, () => openNatsLog({ servers: server.url }))
+  })
+
+  it('keeps all snapshots that two processes save at the same time', async () => {
+    const logs = [await open(), await open()]
+    await logs[0]!.append(Array.from({ length: 10 }, (_, index) => routeApplied(`r${index}`)))
+    const positions = Array.from({ length: 10 }, (_, index) => index + 1)
+    await Promise.all(
+      positions.map((position) =>
+        logs[position % 2]!.saveSnapshot({ position: at(position), foldVersion: '1', chunks: [] }),
+      ),
+    )
+    const stored = await logs[0]!.snapshots()
+    expect(stored.map(({ position }) => position)).toEqual(positions)
   })
 
   it('notices a purge by another process, and continues after it', async () => {
