@@ -1,10 +1,11 @@
 /**
- * What the log costs: appends to the embedded log (durable, in a folder on disk), and reading all of
- * it again.
+ * What the log costs: appends to the embedded log (durable, in a folder on disk), reading all of it
+ * again, and its bytes on disk as soon as old events are packed.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { createEvent, messageId, resourceApplied } from '../events/index.ts'
 import { openEmbeddedLog, type Position, subjectOf } from '../src/log/index.ts'
 import type { BenchContext, Row } from './harness.ts'
@@ -42,6 +43,19 @@ function routeApplied(number: number) {
   })
 }
 
+/** Waits until the older events are packed, and returns the bytes that are in use, without free pages. */
+async function bytesWhenPacked(file: string): Promise<number> {
+  const database = new DatabaseSync(file, { readOnly: true })
+  const numberOf = (query: string) => Number(Object.values(database.prepare(query).get() ?? {})[0])
+  while (numberOf('SELECT count(*) FROM events') >= 384) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const pages = numberOf('PRAGMA page_count') - numberOf('PRAGMA freelist_count')
+  const bytes = pages * numberOf('PRAGMA page_size')
+  database.close()
+  return bytes
+}
+
 const secondsSince = (begun: number) => (performance.now() - begun) / 1000
 
 /** One round on a fresh file: events a second for each way to use the log. */
@@ -62,9 +76,11 @@ async function measure(): Promise<Record<string, number>> {
   let count = 0
   for await (const { event } of log.read({ from: 1 as Position })) count += event.epoch + 1
   const replayed = count / secondsSince(begun)
+  const file = join(folder, 'events.db')
+  const bytes = await bytesWhenPacked(file)
   await log.close()
   begun = performance.now()
-  const reopened = openEmbeddedLog(join(folder, 'events.db'))
+  const reopened = openEmbeddedLog(file)
   const reopenMs = performance.now() - begun
   await reopened.log.close()
   rmSync(folder, { recursive: true })
@@ -73,7 +89,13 @@ async function measure(): Promise<Record<string, number>> {
     'log.append.batches-of-100': inBatches,
     'log.replay': replayed,
     'log.reopen-20500-events': reopenMs,
+    'log.bytes-an-event': bytes / (single.length + batched.length),
   }
+}
+
+const kinds: Readonly<Record<string, Pick<Row, 'unit' | 'bound'>>> = {
+  'log.reopen-20500-events': { unit: 'ms' },
+  'log.bytes-an-event': { unit: 'bytes', bound: { atMost: 600 } },
 }
 
 export default async function log({ rounds }: BenchContext): Promise<Row[]> {
@@ -81,7 +103,7 @@ export default async function log({ rounds }: BenchContext): Promise<Row[]> {
   const samples = await Array.fromAsync({ length: rounds }, () => measure())
   return Object.keys(samples[0] ?? {}).map((id) => ({
     id,
-    unit: id.includes('reopen') ? 'ms' : 'events/s',
+    ...(kinds[id] ?? { unit: 'events/s' }),
     own: samples.map((sample) => sample[id] ?? Number.NaN),
   }))
 }

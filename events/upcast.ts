@@ -31,23 +31,33 @@ export class DamagedEventError extends Error {
   }
 }
 
-type Shape = Readonly<Record<string, 'string' | 'number' | 'object'>>
+/** Names and types of fields; a list, since every event that is read is checked. */
+type Shape = readonly (readonly [string, 'string' | 'number' | 'object'])[]
 
-const envelopeShape: Shape = { type: 'string', subject: 'string', time: 'string', data: 'object' }
+const envelopeShape: Shape = [
+  ['type', 'string'],
+  ['subject', 'string'],
+  ['time', 'string'],
+  ['data', 'object'],
+]
 
-const nameShape: Shape = { kind: 'string', namespace: 'string', name: 'string' }
+const nameShape: Shape = [
+  ['kind', 'string'],
+  ['namespace', 'string'],
+  ['name', 'string'],
+]
 
 /** Fields that the fold reads without checking them again. */
 const dataShapes: Readonly<Record<string, Shape>> = {
-  'dev.sluice.resource.applied.v1': {
+  'dev.sluice.resource.applied.v1': [
     ...nameShape,
-    uid: 'string',
-    resourceVersion: 'string',
-    generation: 'number',
-    object: 'object',
-  },
-  'dev.sluice.resource.deleted.v1': { ...nameShape, uid: 'string' },
-  'dev.sluice.resource.refused.v1': { ...nameShape, problems: 'object' },
+    ['uid', 'string'],
+    ['resourceVersion', 'string'],
+    ['generation', 'number'],
+    ['object', 'object'],
+  ],
+  'dev.sluice.resource.deleted.v1': [...nameShape, ['uid', 'string']],
+  'dev.sluice.resource.refused.v1': [...nameShape, ['problems', 'object']],
 }
 
 /** @throws DamagedEventError */
@@ -55,7 +65,7 @@ function assertShape(value: unknown, shape: Shape, at: string): void {
   if (typeof value !== 'object' || value === null) {
     throw new DamagedEventError(`${at} is no object`)
   }
-  for (const [field, type] of Object.entries(shape)) {
+  for (const [field, type] of shape) {
     const found = (value as Readonly<Record<string, unknown>>)[field]
     if (typeof found === type && found !== null) continue
     throw new DamagedEventError(`${at}.${field} is missing or no ${type}`)

@@ -3,28 +3,13 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { makeFolder } from '../base/make-folder.ts'
+import { blockTables, rowTables } from './event-tables.ts'
 import { LogError } from './log.ts'
 
 /** 'SLUI' in ASCII: distinguishes our files from other SQLite databases. */
 const applicationId = 0x53_4c_55_49
-const schemaVersion = 2
 
-/** By schema version, the SQL that turns its file into one of the next version. */
-const migrations: ReadonlyMap<number, string> = new Map([
-  // Version 2 may have several snapshots, and their chunks are compressed; those of version 1 are not.
-  [1, ''],
-])
-
-const schema = `
-  CREATE TABLE events (
-    position INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    subject TEXT NOT NULL,
-    body TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX events_by_subject ON events (subject, position);
-  CREATE TABLE purged (only INTEGER PRIMARY KEY CHECK (only = 1), up_to INTEGER NOT NULL) STRICT;
-  INSERT INTO purged VALUES (1, 0);
+const snapshotTable = `
   CREATE TABLE snapshots (
     position INTEGER NOT NULL,
     fold_version TEXT NOT NULL,
@@ -33,6 +18,14 @@ const schema = `
     PRIMARY KEY (position, chunk)
   ) STRICT;
 `
+
+/** By schema version, the SQL that turns its file into one of the next version; 0 is an empty file. */
+const migrations = [
+  `${rowTables} ${snapshotTable}`,
+  // Version 2 may have several snapshots, and their chunks are compressed; those of version 1 are not.
+  '',
+  blockTables(''),
+]
 
 /** New path of a damaged file, and what was wrong with it. */
 export interface MovedAside {
@@ -74,7 +67,7 @@ export function openLogFile(path: string): LogFile {
 function findDamage(path: string): string | undefined {
   let database: DatabaseSync | undefined
   try {
-    database = openDatabase(path, { migrate: false })
+    database = openWith(path, versionOf)
     const [first] = database.prepare('PRAGMA quick_check(1)').all()
     const verdict = String(first?.quick_check)
     return verdict === 'ok' ? undefined : verdict
@@ -86,16 +79,20 @@ function findDamage(path: string): string | undefined {
   }
 }
 
-/**
- * Opens the file without checks; creates the tables if there are none. Migrates a file of an earlier schema
- * version, unless `migrate` is false: a process of an earlier version may be writing to it.
- */
-export function openDatabase(path: string, { migrate = true } = {}): DatabaseSync {
+/** Opens the file without checks; creates the tables, or migrates a file of an earlier schema version. */
+export function openDatabase(path: string): DatabaseSync {
+  return openWith(path, migrate)
+}
+
+function openWith(
+  path: string,
+  prepare: (database: DatabaseSync, path: string) => unknown,
+): DatabaseSync {
   // Waits for another process that reads or writes the same file.
   const database = new DatabaseSync(path, { timeout: 5000 })
   try {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
-    prepareSchema(database, path, migrate)
+    prepare(database, path)
     return database
   } catch (error) {
     database.close()
@@ -109,7 +106,7 @@ export function openDatabase(path: string, { migrate = true } = {}): DatabaseSyn
  */
 export function openToRead(path: string): DatabaseSync {
   try {
-    return openDatabase(path, { migrate: false })
+    return openWith(path, adapt)
   } catch (error) {
     const code = codeOf(error)
     if (code === undefined || !unwritable.includes(code)) throw error
@@ -122,7 +119,7 @@ export function openToRead(path: string): DatabaseSync {
   place.searchParams.set('immutable', '1')
   const database = new DatabaseSync(place, { readOnly: true })
   try {
-    if (versionOf(database, path) === 0) throw new LogError('foreign', `${path} is no log`)
+    adapt(database, path)
     return database
   } catch (error) {
     database.close()
@@ -130,7 +127,7 @@ export function openToRead(path: string): DatabaseSync {
   }
 }
 
-/** The schema version of a log; 0 if the database is empty. @throws LogError if it is not a log */
+/** Returns the schema version of a log of Sluice; 0 for an empty file. @throws LogError for any other one */
 function versionOf(database: DatabaseSync, path: string): number {
   const id = numberOf(database, 'PRAGMA application_id')
   const version = numberOf(database, 'PRAGMA user_version')
@@ -139,29 +136,35 @@ function versionOf(database: DatabaseSync, path: string): number {
   if (id !== applicationId) {
     throw new LogError('foreign', `${path} is a database, but not a log of Sluice`)
   }
-  if (version !== schemaVersion && !migrations.has(version)) {
+  if (version > migrations.length) {
     throw new LogError('foreign', `${path} was written by a newer version (${version})`)
   }
   return version
 }
 
-function prepareSchema(database: DatabaseSync, path: string, migrate: boolean): void {
+function migrate(database: DatabaseSync, path: string): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     const version = versionOf(database, path)
-    if (version === 0) {
-      database.exec(schema)
-      database.exec(`PRAGMA application_id = ${applicationId}`)
-    } else if (migrate) {
-      for (let from = version; from < schemaVersion; from++)
-        database.exec(migrations.get(from) ?? '')
-    }
-    if (version === 0 || migrate) database.exec(`PRAGMA user_version = ${schemaVersion}`)
+    for (const migration of migrations.slice(version)) database.exec(migration)
+    database.exec(`PRAGMA application_id = ${applicationId}`)
+    database.exec(`PRAGMA user_version = ${migrations.length}`)
     database.exec('COMMIT')
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
   }
+}
+
+/**
+ * Lets the statements of this version read a file of an earlier one. The file is not changed, since a process
+ * of that version may be writing to it.
+ */
+function adapt(database: DatabaseSync, path: string): void {
+  const version = versionOf(database, path)
+  if (version === 0) throw new LogError('foreign', `${path} is no log`)
+  if (version < migrations.length)
+    database.exec(`PRAGMA temp_store = MEMORY; ${blockTables('TEMP')}`)
 }
 
 function numberOf(database: DatabaseSync, query: string): number {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -16,8 +17,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { routeApplied } from '../../test/contract/events.ts'
+import { appendedBatch, routeApplied } from '../../test/contract/events.ts'
 import { expectWholeSnapshots } from '../../test/contract/killed-saves.ts'
+import { writeVersion1 } from '../../test/contract/version-1.ts'
 import { openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
 
 let folder: string
@@ -155,15 +157,18 @@ describe('the file of the embedded log', () => {
 
 describe('a process that is killed during appends', () => {
   it('leaves only complete batches, and every acknowledged one', async () => {
-    let acknowledged = 0
-    for (const round of [1, 2, 3]) {
-      acknowledged = Math.max(acknowledged, await appendUntilKilled(10 * round))
-      const list = await subjects()
-      expect(list.length % 10).toBe(0)
-      expect(list.length).toBeGreaterThanOrEqual((acknowledged + 1) * 10)
-      const expected = Array.from(list, (_, index) => `b${Math.floor(index / 10)}-${index % 10}`)
-      expect(list).toEqual(expected)
-    }
+    for (const round of [1, 2, 3]) await expectWholeBatches(await appendUntilKilled(10 * round))
+  })
+
+  it('loses nothing of a file of version 1, which it was packing', async () => {
+    const batches = Array.from({ length: 300 }, (_, batch) => appendedBatch(batch)).flat()
+    mkdirSync(join(folder, 'state'))
+    writeVersion1(file, batches)
+    for (const round of [1, 2, 3]) await expectWholeBatches(await appendUntilKilled(10 * round))
+    const database = new DatabaseSync(file)
+    const packed = Number(database.prepare('SELECT max(last) AS last FROM blocks').get()?.last)
+    database.close()
+    expect(packed).toBeGreaterThan(0)
   })
 })
 
@@ -172,6 +177,13 @@ describe('a process that is killed while it saves snapshots', () => {
     await expectWholeSnapshots(file, async () => openEmbeddedLog(file).log)
   })
 })
+
+async function expectWholeBatches(acknowledged: number): Promise<void> {
+  const list = await subjects()
+  expect(list.length % 10).toBe(0)
+  expect(list.length).toBeGreaterThanOrEqual((acknowledged + 1) * 10)
+  expect(list).toEqual(Array.from(list, (_, index) => `b${Math.floor(index / 10)}-${index % 10}`))
+}
 
 /** Lets a child append until it has acknowledged `batches` more, kills it, gives the last one. */
 async function appendUntilKilled(batches: number): Promise<number> {

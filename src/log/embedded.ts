@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import type { AnyCloudEvent } from '../../events/index.ts'
 import { fail, type Outcome, succeed } from '../base/outcome.ts'
 import { Arrivals } from './arrivals.ts'
@@ -11,6 +11,8 @@ import {
 } from './embedded-file.ts'
 import { EmbeddedSnapshots } from './embedded-snapshots.ts'
 import { decodeEvent, type EncodedEvent, encodeEvents, findConflict } from './encode.ts'
+import { DamageError } from './event-block.ts'
+import { EventTables } from './event-tables.ts'
 import {
   type AppendProblem,
   type EventLog,
@@ -37,6 +39,9 @@ interface PendingAppend {
 
 /** Number of rows that are read at a time, so that other work can run in between. */
 const pageRows = 256
+
+/** Pause between two steps that pack or remove old events. */
+const tidyPauseMs = 10
 
 /**
  * Opens the log of a single process in an SQLite file (WAL, synchronous FULL: acknowledged events
@@ -67,17 +72,18 @@ export function readEmbeddedLog(path: string): EventLog {
 class EmbeddedLog implements EventLog {
   readonly #path: string
   #database: DatabaseSync
-  #statements: ReturnType<typeof prepareStatements>
+  #events: EventTables
   #snapshots: EmbeddedSnapshots
   #pending: PendingAppend[] = []
   #flush: NodeJS.Immediate | undefined
+  #tidying: NodeJS.Timeout | undefined
   #arrivals = new Arrivals()
   #closed = false
 
   constructor(path: string, database: DatabaseSync) {
     this.#path = path
     this.#database = database
-    this.#statements = guard(path, () => prepareStatements(database))
+    this.#events = guard(path, () => new EventTables(database))
     this.#snapshots = guard(path, () => new EmbeddedSnapshots(database))
   }
 
@@ -170,15 +176,16 @@ class EmbeddedLog implements EventLog {
     this.#assertOpen()
     this.#transaction(() => {
       this.#snapshots.purgeUpTo(position)
-      this.#statements.purge.run(position)
-      this.#statements.setPurged.run(position)
+      this.#events.purge(position)
     })
+    this.#scheduleTidying()
   }
 
   async close(): Promise<void> {
     if (this.#closed) return
     this.#flushPending()
     this.#closed = true
+    clearTimeout(this.#tidying)
     this.#arrivals.announce()
     this.#database.close()
   }
@@ -194,56 +201,78 @@ class EmbeddedLog implements EventLog {
       const results = this.#transaction(() => pending.map((append) => this.#decide(append)))
       for (const [index, { resolve }] of pending.entries()) resolve(results[index] as Appended)
       this.#arrivals.announce()
+      this.#scheduleTidying()
     } catch (error) {
-      const failure = error instanceof LogError ? error : storageError(this.#path, error)
+      const failure = storageError(this.#path, error)
       for (const { reject } of pending) reject(failure)
     }
   }
 
   /** Inserts all events of one append or none; conflicts are checked before. */
   #decide({ events, expectedVersion }: PendingAppend): Appended {
-    if (expectedVersion !== undefined) {
-      const isKnown = ({ id }: EncodedEvent) => this.#statements.byId.get(id) !== undefined
-      const conflict = events.every(isKnown)
-        ? undefined
-        : findConflict(expectedVersion, {
-            purgedUpTo: this.#purgedUpTo(),
-            lastPosition: () => this.#last(),
-            lastOfSubject: (subject) =>
-              Number(this.#statements.lastOfSubject.get(subject)?.position ?? 0) as Position,
-          })
+    const known = events.map(({ id }) => this.#events.positionOf(id))
+    if (expectedVersion !== undefined && known.includes(undefined)) {
+      const conflict = findConflict(expectedVersion, {
+        purgedUpTo: this.#purgedUpTo(),
+        lastPosition: () => this.#last(),
+        lastOfSubject: (subject) => this.#events.lastOfSubject(subject),
+      })
       if (conflict !== undefined) return fail(conflict)
     }
     let last = this.#last()
-    const positions: Position[] = []
-    for (const { id, subject, body } of events) {
-      const next = (last + 1) as Position
-      const { changes } = this.#statements.insert.run(next, id, subject, body)
-      if (Number(changes) === 1) last = next
-      positions.push(
-        Number(changes) === 1
-          ? next
-          : (Number(this.#statements.byId.get(id)?.position) as Position),
-      )
-    }
-    return succeed(positions)
+    const added = new Map<string, Position>()
+    return succeed(
+      events.map((event, index) => {
+        const before = known[index] ?? added.get(event.id)
+        if (before !== undefined) return before
+        last = (last + 1) as Position
+        this.#events.add(last, event)
+        added.set(event.id, last)
+        return last
+      }),
+    )
   }
 
   #page(from: number, to: number): Recorded[] {
     this.#assertOpen()
-    if (from < this.#first()) throw new LogError('purged', `position ${from} was purged`)
-    const rows = guard(this.#path, () => this.#statements.page.all(from, to, pageRows))
-    const page = rows.map(({ position, body }) => decodeEvent(Number(position), String(body)))
-    const hole = page.findIndex(({ position }, index) => position !== from + index)
-    if (hole >= 0 || (page.length === 0 && from <= to)) {
-      throw new LogError('corrupt', `the event at position ${from + Math.max(hole, 0)} is missing`)
-    }
-    return page
+    const page = this.#readOnly(() => {
+      if (from < this.#first()) throw new LogError('purged', `position ${from} was purged`)
+      const stored = this.#events.page(from, to, pageRows)
+      const hole = stored.findIndex(({ position }, index) => position !== from + index)
+      if (hole < 0 && (stored.length > 0 || from > to)) return stored
+      throw new DamageError(`the event at position ${from + Math.max(hole, 0)} is missing`)
+    })
+    return page.map(({ position, text }) => decodeEvent(position, text))
   }
 
-  #transaction<Result>(work: () => Result): Result {
+  /** Packs or removes old events, a block at a time, so that other work can run in between. */
+  #scheduleTidying(): void {
+    if (this.#tidying !== undefined || this.#closed) return
+    if (!guard(this.#path, () => this.#events.isUntidy())) return
+    this.#tidying = setTimeout(() => {
+      this.#tidying = undefined
+      try {
+        // Power loss may undo this step, but not an append: the next one syncs the same file.
+        this.#database.exec('PRAGMA synchronous = NORMAL')
+        this.#transaction(() => this.#events.tidy())
+      } catch {
+        // The events stay as they are. The next append or purge repeats the attempt.
+        return
+      } finally {
+        this.#database.exec('PRAGMA synchronous = FULL')
+      }
+      this.#scheduleTidying()
+    }, tidyPauseMs).unref()
+  }
+
+  /** Reads one state of the file, even if another process packs or purges events at the same time. */
+  #readOnly<Result>(work: () => Result): Result {
+    return this.#transaction(work, 'DEFERRED')
+  }
+
+  #transaction<Result>(work: () => Result, mode: 'IMMEDIATE' | 'DEFERRED' = 'IMMEDIATE'): Result {
     return guard(this.#path, () => {
-      this.#database.exec('BEGIN IMMEDIATE')
+      this.#database.exec(`BEGIN ${mode}`)
       try {
         const result = work()
         this.#database.exec('COMMIT')
@@ -256,8 +285,7 @@ class EmbeddedLog implements EventLog {
   }
 
   #last(): Position {
-    const newest = guard(this.#path, () => this.#statements.last.get()?.position)
-    return Math.max(Number(newest ?? 0), this.#purgedUpTo()) as Position
+    return guard(this.#path, () => this.#events.last())
   }
 
   #first(): Position {
@@ -265,7 +293,7 @@ class EmbeddedLog implements EventLog {
   }
 
   #purgedUpTo(): number {
-    return Number(guard(this.#path, () => this.#statements.purged.get()?.up_to))
+    return guard(this.#path, () => this.#events.purgedUpTo())
   }
 
   #isOver(signal: AbortSignal | undefined): boolean {
@@ -284,34 +312,18 @@ export class MemoryLog extends EmbeddedLog {
   }
 }
 
-function prepareStatements(database: DatabaseSync) {
-  const prepare = (query: string): StatementSync => database.prepare(query)
-  return {
-    insert: prepare('INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?)'),
-    byId: prepare('SELECT position FROM events WHERE id = ?'),
-    last: prepare('SELECT max(position) AS position FROM events'),
-    lastOfSubject: prepare('SELECT max(position) AS position FROM events WHERE subject = ?'),
-    page: prepare(
-      'SELECT position, body FROM events WHERE position BETWEEN ? AND ? ORDER BY position LIMIT ?',
-    ),
-    purge: prepare('DELETE FROM events WHERE position <= ?'),
-    purged: prepare('SELECT up_to FROM purged'),
-    setPurged: prepare('UPDATE purged SET up_to = max(up_to, ?)'),
-  }
-}
-
 function guard<Result>(path: string, work: () => Result): Result {
   try {
     return work()
   } catch (error) {
-    if (error instanceof LogError) throw error
     throw storageError(path, error)
   }
 }
 
 function storageError(path: string, cause: unknown): LogError {
+  if (cause instanceof LogError) return cause
   const message = cause instanceof Error ? cause.message : String(cause)
-  return isCorruption(cause)
+  return cause instanceof DamageError || isCorruption(cause)
     ? new LogError('corrupt', `the log file ${path} is damaged: ${message}`, { cause })
     : new LogError('storage', `the log ${path} cannot be read or written: ${message}`, { cause })
 }

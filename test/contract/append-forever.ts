@@ -1,11 +1,10 @@
 // A process to be killed: appends batches of ten events to the log named on the command line, one
 // after the other, and says so after each.
 import { openEmbeddedLog } from '../../src/log/index.ts'
-import { routeApplied } from './events.ts'
+import { appendedBatch } from './events.ts'
 
 const { log } = openEmbeddedLog(process.argv[2]!)
 for (let batch = Number(await log.lastPosition()) / 10; ; batch++) {
-  const events = Array.from({ length: 10 }, (_, index) => routeApplied(`b${batch}-${index}`))
-  await log.append(events)
+  await log.append(appendedBatch(batch))
   process.stdout.write(`${batch}\n`)
 }

@@ -28,3 +28,7 @@ export function routeApplied(name: string, version = 1, padding = ''): ResourceA
 export function routeSubject(name: string): string {
   return subjectOf({ cluster: 'test', kind: 'HTTPRoute', namespace: 'shop', name })
 }
+
+/** The batch with a number that processes append which tests kill. */
+export const appendedBatch = (batch: number): readonly ResourceApplied[] =>
+  Array.from({ length: 10 }, (_, index) => routeApplied(`b${batch}-${index}`))

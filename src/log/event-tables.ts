@@ -1,0 +1,252 @@
+/**
+ * The tables that hold the events of a log file. New events are rows of `events`, so that an append writes
+ * little. The oldest rows are packed into compressed blocks as soon as there are enough of them.
+ *
+ * ```
+ *   1 ................ purged ....... packed ............... last
+ *   (removed)                blocks          rows of `events`
+ * ```
+ *
+ * `ids` and `subjects` are the indexes of the blocks. They may still have entries of purged events, which count
+ * as absent. docs/adr/0018-events-in-compressed-blocks.md gives the reasons.
+ */
+import { hash } from 'node:crypto'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { EncodedEvent } from './encode.ts'
+import {
+  DamageError,
+  type EventBlock,
+  maxBlockBytes,
+  maxBlockEvents,
+  packBlock,
+  unpackBlock,
+} from './event-block.ts'
+import { beginning, type Position } from './log.ts'
+
+export const rowTables = `
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    subject TEXT NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_by_subject ON events (subject, position);
+  CREATE TABLE purged (only INTEGER PRIMARY KEY CHECK (only = 1), up_to INTEGER NOT NULL) STRICT;
+  INSERT INTO purged VALUES (1, 0);
+`
+
+/** Tables that a file of schema version 1 does not have. A reader creates them empty, as temporary ones. */
+export const blockTables = (temporary: 'TEMP' | ''): string => `
+  CREATE ${temporary} TABLE blocks (
+    last INTEGER PRIMARY KEY,
+    first INTEGER NOT NULL,
+    body BLOB NOT NULL
+  ) STRICT;
+  CREATE ${temporary} TABLE ids (
+    hash INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (hash, position)
+  ) STRICT, WITHOUT ROWID;
+  CREATE ${temporary} TABLE subjects (
+    subject TEXT PRIMARY KEY,
+    position INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`
+
+/** When rows are packed. Tests choose lower numbers. */
+interface PackingLimits {
+  /** Number of events that stay rows, so that readers of new events and repeated appends need no block. */
+  readonly newestRows: number
+  readonly blockEvents: number
+}
+
+const packingLimits: PackingLimits = { newestRows: 256, blockEvents: maxBlockEvents }
+
+/** An event as it is stored. */
+interface StoredText {
+  readonly position: number
+  readonly text: string
+}
+
+/** Its methods throw the errors of SQLite, and run in the transaction of the caller. */
+export class EventTables {
+  readonly #limits: PackingLimits
+  readonly #statements: ReturnType<typeof prepareStatements>
+  /** The block that was read last, since single events are often read one after the other. */
+  #unpacked: { readonly block: EventBlock; readonly texts: readonly string[] } | undefined
+
+  constructor(database: DatabaseSync, limits = packingLimits) {
+    this.#limits = limits
+    this.#statements = prepareStatements(database)
+  }
+
+  last(): Position {
+    const newest = this.#statements.last.get()?.position
+    return Number(newest ?? Math.max(this.#packedUpTo(), this.purgedUpTo())) as Position
+  }
+
+  purgedUpTo(): number {
+    return Number(this.#statements.purged.get()?.up_to)
+  }
+
+  /** Returns the position of the event with this id; undefined if there is none or it was purged. */
+  positionOf(id: string): Position | undefined {
+    const row = this.#statements.byId.get(id)
+    if (row !== undefined) return Number(row.position) as Position
+    for (const { position } of this.#statements.byHash.all(hashOf(id), this.purgedUpTo())) {
+      const [stored] = this.page(Number(position), Number(position), 1)
+      if (stored === undefined || envelopeOf(stored.text).id !== id) continue
+      return stored.position as Position
+    }
+    return undefined
+  }
+
+  /** Returns the position of the newest event of a subject, even if it was purged. */
+  lastOfSubject(subject: string): Position {
+    const { lastOfSubject, packedSubject } = this.#statements
+    const row = lastOfSubject.get(subject)?.position ?? packedSubject.get(subject)?.position
+    return Number(row ?? beginning) as Position
+  }
+
+  /** Adds an event whose id the log does not have. */
+  add(position: Position, { id, subject, body }: EncodedEvent): void {
+    this.#statements.insert.run(position, id, subject, body)
+  }
+
+  /** Reads events in order: the rest of a block, or up to `limit` rows. Missing events are left out. */
+  page(from: number, to: number, limit: number): readonly StoredText[] {
+    const unpacked = this.#blockAt(from)
+    if (unpacked === undefined) {
+      const rows = this.#statements.rows.all(from, to, limit)
+      return rows.map(({ position, body }) => ({ position: Number(position), text: String(body) }))
+    }
+    const { block, texts } = unpacked
+    return texts
+      .slice(from - block.first, to - block.first + 1)
+      .map((text, index) => ({ position: from + index, text }))
+  }
+
+  /** Removes events that readers no longer get. The blocks among them are removed by `tidy`. */
+  purge(position: Position): void {
+    this.#statements.purge.run(position)
+    this.#statements.setPurged.run(position)
+  }
+
+  /** Whether `tidy` has work to do. */
+  isUntidy(): boolean {
+    const purged = this.purgedUpTo()
+    if (this.#oldestBlock() <= purged) return true
+    const { newestRows, blockEvents } = this.#limits
+    return this.last() - Math.max(this.#packedUpTo(), purged) >= newestRows + blockEvents
+  }
+
+  /** Removes one purged block, or packs the oldest rows into one. */
+  tidy(): void {
+    const oldest = this.#oldestBlock()
+    if (oldest <= this.purgedUpTo()) this.#removeBlock(oldest)
+    else this.#packOldest()
+  }
+
+  /** Last position of the oldest block. */
+  #oldestBlock(): number {
+    return Number(this.#statements.oldestBlock.get()?.position ?? Number.POSITIVE_INFINITY)
+  }
+
+  #packedUpTo(): number {
+    return Number(this.#statements.packed.get()?.position ?? 0)
+  }
+
+  #blockAt(position: number) {
+    const known = this.#unpacked
+    if (known !== undefined && known.block.first <= position && position <= known.block.last) {
+      return known
+    }
+    const row = this.#statements.block.get(position)
+    if (row === undefined || Number(row.first) > position) return undefined
+    const block = blockOf(row)
+    this.#unpacked = { block, texts: unpackBlock(block) }
+    return this.#unpacked
+  }
+
+  #packOldest(): void {
+    const { oldestRows, addBlock, addId, setSubject, purge } = this.#statements
+    const texts: string[] = []
+    let bytes = 0
+    const first = Math.max(this.#packedUpTo(), this.purgedUpTo()) + 1
+    for (const { position, id, subject, body } of oldestRows.iterate(this.#limits.blockEvents)) {
+      const text = String(body)
+      bytes += Buffer.byteLength(text) + 1
+      if (texts.length > 0 && bytes > maxBlockBytes) break
+      if (position !== first + texts.length) {
+        throw new DamageError(`the event at position ${first + texts.length} is missing`)
+      }
+      addId.run(hashOf(String(id)), position)
+      setSubject.run(String(subject), position)
+      texts.push(text)
+    }
+    const block = packBlock(first, texts)
+    addBlock.run(block.last, block.first, block.body)
+    purge.run(block.last)
+  }
+
+  /** A damaged block is removed too. Its entries of `ids` and `subjects` stay and count as absent. */
+  #removeBlock(last: number): void {
+    const { block: select, removeBlock, removeId, removeSubject } = this.#statements
+    const block = blockOf(select.get(last) ?? {})
+    for (const [index, text] of textsOrNone(block).entries()) {
+      const { id, subject } = envelopeOf(text)
+      removeId.run(hashOf(id), block.first + index)
+      removeSubject.run(subject, last)
+    }
+    removeBlock.run(last)
+  }
+}
+
+function prepareStatements(database: DatabaseSync) {
+  const prepare = (query: string): StatementSync => database.prepare(query)
+  return {
+    insert: prepare('INSERT INTO events VALUES (?, ?, ?, ?)'),
+    byId: prepare('SELECT position FROM events WHERE id = ?'),
+    byHash: prepare('SELECT position FROM ids WHERE hash = ? AND position > ?'),
+    last: prepare('SELECT max(position) AS position FROM events'),
+    packed: prepare('SELECT max(last) AS position FROM blocks'),
+    lastOfSubject: prepare('SELECT max(position) AS position FROM events WHERE subject = ?'),
+    packedSubject: prepare('SELECT position FROM subjects WHERE subject = ?'),
+    rows: prepare(
+      'SELECT position, body FROM events WHERE position BETWEEN ? AND ? ORDER BY position LIMIT ?',
+    ),
+    block: prepare('SELECT * FROM blocks WHERE last >= ? ORDER BY last LIMIT 1'),
+    oldestBlock: prepare('SELECT min(last) AS position FROM blocks'),
+    oldestRows: prepare('SELECT * FROM events ORDER BY position LIMIT ?'),
+    addBlock: prepare('INSERT INTO blocks VALUES (?, ?, ?)'),
+    addId: prepare('INSERT INTO ids VALUES (?, ?)'),
+    setSubject: prepare('INSERT OR REPLACE INTO subjects VALUES (?, ?)'),
+    removeBlock: prepare('DELETE FROM blocks WHERE last = ?'),
+    removeId: prepare('DELETE FROM ids WHERE hash = ? AND position = ?'),
+    removeSubject: prepare('DELETE FROM subjects WHERE subject = ? AND position <= ?'),
+    purge: prepare('DELETE FROM events WHERE position <= ?'),
+    purged: prepare('SELECT up_to FROM purged'),
+    setPurged: prepare('UPDATE purged SET up_to = max(up_to, ?)'),
+  }
+}
+
+const blockOf = ({ first, last, body }: Readonly<Record<string, unknown>>): EventBlock => ({
+  first: Number(first),
+  last: Number(last),
+  body: body as Uint8Array,
+})
+
+function textsOrNone(block: EventBlock): readonly string[] {
+  try {
+    return unpackBlock(block)
+  } catch {
+    return []
+  }
+}
+
+const envelopeOf = (text: string) => JSON.parse(text) as { id: string; subject: string }
+
+/** 48 bits of a digest: SQLite stores them in 6 bytes. Different ids may have the same hash. */
+function hashOf(id: string): number {
+  return hash('sha256', id, 'buffer').readIntBE(0, 6)
+}
