@@ -1,17 +1,12 @@
 /** `sluice bisect` finds the events after which an expectation about a condition began or ceased to hold. */
-import { type ObjectRef, objectText } from '../model/names.ts'
-import { conditionHistory, type PlacedCondition } from './conditions.ts'
-import { causeText } from './event-text.ts'
+import { conditionHistory } from '../explain/conditions.ts'
+import { causeText } from '../explain/event-text.ts'
+import { type Expectation, findFlips } from '../explain/expectation.ts'
+import { objectText } from '../model/names.ts'
+import { createFold } from '../replay/index.ts'
 import { parseObjectPath, suggestObjects } from './object-names.ts'
 import { type Answer, exitCode, type Output, UsageError } from './output.ts'
-import { type Recording, type RecordingOptions, readRecording } from './recording.ts'
-
-interface Expectation {
-  readonly object: ObjectRef
-  readonly type: string
-  /** The expected status, such as `True`, or the expected reason, such as `Accepted`. */
-  readonly value: string
-}
+import { type RecordingOptions, readRecording } from './recording.ts'
 
 /**
  * Parses `KIND/[NAMESPACE/]NAME TYPE=VALUE`, where the value is a status or a reason.
@@ -25,35 +20,12 @@ function parseExpectation(text: string): Expectation {
   return { object: parseObjectPath(path), type, value }
 }
 
-/** An expectation holds if the condition exists and has the expected value in every place that has it. */
-function holds({ type, value }: Expectation, placed: readonly PlacedCondition[]): boolean {
-  const found = placed.filter(({ condition }) => condition.type === type)
-  const agrees = found.every(
-    ({ condition }) => condition.status === value || condition.reason === value,
-  )
-  return found.length > 0 && agrees
-}
-
 /** An event after which the expectation began or ceased to hold. */
 interface Flip {
   readonly holds: boolean
   readonly position: number
   readonly time: string
   readonly cause: string
-}
-
-function findFlips(recording: Recording, expectation: Expectation) {
-  const { initial, steps } = conditionHistory(recording, expectation.object)
-  const heldInitially = holds(expectation, initial)
-  const flips: Flip[] = []
-  for (const { cause, conditions } of steps) {
-    const { position, event } = cause
-    const isHeld = holds(expectation, conditions)
-    if (isHeld !== (flips.at(-1)?.holds ?? heldInitially)) {
-      flips.push({ holds: isHeld, position, time: event.time, cause: causeText(event) })
-    }
-  }
-  return { heldInitially, flips }
 }
 
 function flipText({ holds: isHeld, position, time, cause }: Flip): string {
@@ -67,7 +39,12 @@ export async function bisect(
 ): Promise<Answer> {
   const expectation = parseExpectation(options.expect)
   const recording = await readRecording(options, report)
-  const { heldInitially, flips } = findFlips(recording, expectation)
+  const { events, derivation, extent } = recording
+  const history = conditionHistory(createFold(derivation, extent.base), events, expectation.object)
+  const { heldInitially, flips: found } = findFlips(history, expectation)
+  const flips = found.map(({ holds, cause: { position, event } }) => {
+    return { holds, position, time: event.time, cause: causeText(event) }
+  })
   const isHeld = flips.at(-1)?.holds ?? heldInitially
   const unchangedText = () => {
     const { object, type, value } = expectation

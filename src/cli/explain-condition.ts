@@ -1,7 +1,9 @@
 /** `sluice explain condition` lists the events that changed the conditions of an object. */
+
+import { type ConditionChange, conditionHistory } from '../explain/conditions.ts'
+import { causeText } from '../explain/event-text.ts'
 import { objectText } from '../model/names.ts'
-import { type ConditionChange, conditionHistory } from './conditions.ts'
-import { causeText } from './event-text.ts'
+import { createFold } from '../replay/index.ts'
 import { parseObjectPath, suggestObjects } from './object-names.ts'
 import { type Answer, exitCode, type Output } from './output.ts'
 import { type RecordingOptions, readRecording } from './recording.ts'
@@ -19,7 +21,8 @@ export async function explainCondition(
 ): Promise<Answer> {
   const object = parseObjectPath(path)
   const recording = await readRecording(options, report)
-  const { steps } = conditionHistory(recording, object)
+  const fold = createFold(recording.derivation, recording.extent.base)
+  const { steps } = conditionHistory(fold, recording.events, object)
   if (steps.length === 0) {
     const isWhole = recording.extent.state === 'whole'
     const never = isWhole ? 'never had a condition' : 'had no change of a condition'

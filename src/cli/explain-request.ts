@@ -1,12 +1,13 @@
 /** `sluice explain request` shows the route that a request would take and the policies that would apply. */
 import { GatewayError } from '../errors/index.ts'
+import type { OriginOf, TracedField } from '../explain/effective-policies.ts'
 import { type ObjectRef, objectKey, objectText } from '../model/names.ts'
 import { type AmbiguousPaths, settledPath } from '../proxy/request/request-path.ts'
 import type { Fold } from '../replay/index.ts'
 import { settings } from '../settings/index.ts'
 import { type Answer, exitCode, type Output, UsageError } from './output.ts'
 import { foldRecording, type Recording, type RecordingOptions, readRecording } from './recording.ts'
-import type { OriginOf, RouteTrace, TracedField, TracedRequest } from './route-trace.ts'
+import type { RouteTrace, TracedRequest } from './route-trace.ts'
 
 export interface RequestOptions extends RecordingOptions {
   /** Host header of the request: a host name or address with an optional port. */

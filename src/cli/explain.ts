@@ -1,14 +1,14 @@
 /** `sluice explain` calls the module for its first argument, or explains the state of an object itself. */
-import type { SluiceEvent } from '../../events/index.ts'
-import { type ObjectRef, objectKey, objectText } from '../model/names.ts'
+
+import { placedConditions } from '../explain/conditions.ts'
+import { explanationOf } from '../explain/object.ts'
+import { type ObjectRef, objectText } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
-import { placedConditions } from './conditions.ts'
-import { eventDetail, shortType } from './event-text.ts'
 import { explainCondition } from './explain-condition.ts'
 import { explainProviders, type ProviderOptions } from './explain-providers.ts'
 import { explainRequest, type RequestOptions } from './explain-request.ts'
 import { type Answer, exitCode, type Output, table, UsageError } from './output.ts'
-import { foldRecording, type Recording, type RecordingOptions, readRecording } from './recording.ts'
+import { foldRecording, type RecordingOptions, readRecording } from './recording.ts'
 
 export type ExplainOptions = RequestOptions & ProviderOptions
 
@@ -60,7 +60,7 @@ async function explainObject(
   const recording = await readRecording(options, report)
   const fold = await foldRecording(recording)
   const object = findObject(kind, name, fold)
-  const explanation = explanationOf(object, fold, recording)
+  const explanation = explanationOf(object, fold, recording.events)
   if (explanation.events.length === 0 && explanation.generation === undefined) {
     report(`nothing is known about ${objectText(object)}`)
     return { text: () => [], exitCode: exitCode.negative }
@@ -82,59 +82,6 @@ function findObject(kind: string, name: string, fold: Fold): ObjectRef {
     ref.name === (second ?? first) &&
     namespaces.includes(ref.namespace)
   return known.find(isMeant) ?? { kind, namespace: namespaces.at(-1) ?? '', name: second ?? first }
-}
-
-/** Returns true if an event is about the object, or about a proxy that rejected one of its resources. */
-function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
-  if (type === 'dev.sluice.config.rejected.v1') {
-    const key = objectKey(ref)
-    if (data.key === `stream/${key}`) return true
-    return ['listener', 'route'].some((kind) => data.key.startsWith(`${kind}/${key}/`))
-  }
-  const { kind, namespace, name } = data as Partial<ObjectRef>
-  return kind === ref.kind && namespace === ref.namespace && name === ref.name
-}
-
-/** Describes the object that a derivation has read; empty if the key is not that of an object. */
-function readState(key: string, fold: Fold): string {
-  const [, object] = /^object:(.*)$/s.exec(key) ?? []
-  if (object === undefined) return ''
-  const state = fold.graph.object(object)
-  if (state === undefined) return 'does not exist'
-  return state.object === undefined ? 'has no valid version' : `generation ${state.generation}`
-}
-
-/** Makes a key readable: `index:grants\0shared` becomes `index:grants shared`. */
-const readable = (key: string): string => key.replace('\0', ' ')
-
-function explanationOf(object: ObjectRef, fold: Fold, { events }: Recording) {
-  const state = fold.graph.object(objectKey(object))
-  const derivations = fold.graph.derivationsOf(object)
-  const keys = new Set(derivations.flatMap(({ resources }) => resources))
-  const ownListeners = `listener/${objectKey(object)}/`
-  return {
-    object,
-    generation: state?.object === undefined ? undefined : state.generation,
-    refused: state?.refused,
-    status: fold.statusOf(object),
-    events: events
-      .filter(({ event }) => isAbout(object, event))
-      .map(({ position, event }) => {
-        return {
-          position,
-          time: event.time,
-          type: shortType(event.type),
-          detail: eventDetail(event),
-        }
-      }),
-    reads: derivations.flatMap(({ stage, reads }) =>
-      reads.map((key) => ({ stage, key: readable(key), state: readState(key, fold) })),
-    ),
-    // Listeners of a ListenerSet are derived with their Gateway, so they are found by their key prefix.
-    resources: fold
-      .resources()
-      .filter(({ resource: { key } }) => keys.has(key) || key.startsWith(ownListeners)),
-  }
 }
 
 function explanationText(explanation: ReturnType<typeof explanationOf>): string[] {

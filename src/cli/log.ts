@@ -1,7 +1,7 @@
 /** `sluice log` prints the events in order; with `-o json`, as an export that other commands can read. */
 import type { SluiceEvent } from '../../events/index.ts'
+import { eventDetail, shortType } from '../explain/event-text.ts'
 import { exportLine } from '../log/export-lines.ts'
-import { eventDetail, shortType } from './event-text.ts'
 import { type Answer, type Output, table } from './output.ts'
 import { type RecordingOptions, readRecording } from './recording.ts'
 

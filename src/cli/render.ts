@@ -8,11 +8,11 @@ import {
   type DeploymentView,
   gatewayDeploymentStage,
 } from '../desired/derive/gateway-deployment.ts'
+import { placedConditions } from '../explain/conditions.ts'
 import { type ObjectRef, parseObjectKey } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
 import { type ControllerSettings, readControllerSettings } from '../settings/controller.ts'
 import { formatProblem, isUnreadable } from '../watch/source-problem.ts'
-import { placedConditions } from './conditions.ts'
 import { manifestsAnswer } from './manifests.ts'
 import { type Answer, exitCode, type Output, UsageError } from './output.ts'
 import { foldRecording, readManifests } from './recording.ts'

@@ -5,27 +5,24 @@
 import { NO_LISTENER } from '../core/abi.ts'
 import type { HeadRecord } from '../core/head-record.ts'
 import type { IoCore } from '../core/io-core.ts'
+import {
+  fieldsAt,
+  type Origin,
+  type OriginOf,
+  type PolicyContext,
+  policiesByTarget,
+  type TracedField,
+} from '../explain/effective-policies.ts'
 import { targetKinds, targetObject } from '../model/destinations.ts'
 import type { ObjectRef } from '../model/names.ts'
-import type {
-  PolicyPhase,
-  PolicyResource,
-  PolicySection,
-  VersionedResource,
-} from '../model/resources.ts'
+import type { VersionedResource } from '../model/resources.ts'
 import {
   backendLevels,
-  byAge,
-  concerns,
   gatewayLevels,
   type Levels,
   listenerLevels,
-  mergePolicies,
   ruleLevels,
-  type TargetKey,
-  targetKey,
 } from '../policies/merge.ts'
-import { policyRegistry } from '../policies/registry.ts'
 import type { CompiledBackend } from '../proxy/config/rules.ts'
 import { ConfigStore } from '../proxy/config/store.ts'
 import { portPart } from '../proxy/upstream/services.ts'
@@ -41,36 +38,6 @@ export interface TracedRequest {
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** Port of the listener; all ports if undefined. */
   readonly port: number | undefined
-}
-
-/** The version of an object that a rule or policy comes from. */
-interface Origin {
-  readonly generation: number
-  /** Position in the log of the event that recorded this version; not set for built-in objects. */
-  readonly event?: number
-}
-
-export type OriginOf = (ref: ObjectRef) => Origin | undefined
-
-/** A policy that sets a field, and whether it applies. */
-interface TracedPolicy {
-  readonly policy: ObjectRef
-  /** The target of the policy, such as `Gateway default/edge#http`. */
-  readonly attachedTo: string
-  readonly state: 'in force' | 'overridden'
-  /** If set, the reason why every request that the policy covers fails with 500. */
-  readonly unenforceable?: string
-  /** The compiled policy. */
-  readonly config: unknown
-  readonly origin?: Origin
-}
-
-/** The policies that set a field, least specific first if several are combined. */
-export interface TracedField {
-  readonly section: PolicySection
-  readonly field: string
-  readonly phase: PolicyPhase
-  readonly policies: readonly TracedPolicy[]
 }
 
 interface TracedBackend {
@@ -104,30 +71,10 @@ const refuse = (): never => {
 }
 const noServices = { callouts: { http: refuse, grpc: refuse, stream: refuse }, bucket: refuse }
 
-function targetText({ kind, namespace, name, section, inline }: PolicyResource['target']): string {
-  const part = section === undefined ? '' : `#${section}`
-  return `${kind} ${namespace}/${name}${part}${inline === true ? ' (inline)' : ''}`
-}
-
-function policyTrace(resource: PolicyResource, applies: boolean, originOf: OriginOf): TracedPolicy {
-  const { policy: name, target, unenforceable, config } = resource
-  const policy = { kind: target.inline === true ? target.kind : 'GatewayPolicy', ...name }
-  return {
-    policy,
-    attachedTo: targetText(target),
-    state: applies ? 'in force' : 'overridden',
-    unenforceable,
-    config: JSON.parse(config) as unknown,
-    origin: originOf(policy),
-  }
-}
-
 /** A desired state, as routing tables and policies, and the request to trace through it. */
-interface TraceContext {
+interface TraceContext extends PolicyContext {
   readonly store: ConfigStore
   readonly head: HeadRecord
-  readonly policies: ReadonlyMap<TargetKey, readonly PolicyResource[]>
-  readonly originOf: OriginOf
 }
 
 function traceOn(
@@ -158,27 +105,6 @@ function traceOn(
     fields: [...fields, ...fieldsAt(context, 'traffic', 'PostRouting', levels)],
     backends: backends.map((backend) => traceBackend(context, backend, levels)),
   }
-}
-
-/** Every field of a section that a policy sets at one of the levels. */
-function fieldsAt(
-  { policies: byTarget, originOf }: TraceContext,
-  section: PolicySection,
-  phase: PolicyPhase,
-  levels: Levels,
-): TracedField[] {
-  const policiesAt = (target: TargetKey) => byTarget.get(target) ?? []
-  const definitions = policyRegistry.filter((definition) => definition.section === section)
-  return mergePolicies(definitions, phase, levels, policiesAt).map(({ definition, policies }) => {
-    const all = levels.flatMap((targets) =>
-      targets
-        .flatMap(policiesAt)
-        .filter((policy) => concerns(definition, phase, policy))
-        .sort(byAge),
-    )
-    const traced = all.map((policy) => policyTrace(policy, policies.includes(policy), originOf))
-    return { section, field: definition.field, phase, policies: traced }
-  })
 }
 
 function traceBackend(
@@ -232,11 +158,7 @@ export function traceRoutes(
   store.apply({ sequence: 1, upserted: resources, removed: [] })
   const head = core.createHead({ maxFields: 4096, textBytes: 256 * 1024 })
   head.assign({ method, authority: host, path, query, headers })
-  const policies = resources.flatMap(({ resource }) =>
-    resource.type === 'policy' ? [resource] : [],
-  )
-  const byTarget = Map.groupBy(policies, ({ target }) => targetKey(target))
-  const context = { store, head, policies: byTarget, originOf }
+  const context = { store, head, policies: policiesByTarget(resources), originOf }
   return httpPorts(resources)
     .filter(([port]) => wanted === undefined || wanted === port)
     .flatMap(([port, scheme]) => traceOn(context, port, scheme) ?? [])

@@ -1,8 +1,9 @@
 /** `sluice status` prints the conditions of every object and the state of every proxy. */
+
+import { placedConditions } from '../explain/conditions.ts'
 import { objectText } from '../model/names.ts'
 import { type Fold, foldVersion } from '../replay/index.ts'
 import { formatProblem, type SourceProblem } from '../watch/source-problem.ts'
-import { placedConditions } from './conditions.ts'
 import { FieldPlaces } from './field-places.ts'
 import { type Answer, exitCode, type Output, table, UsageError } from './output.ts'
 import { foldRecording, type RecordingOptions, readRecording } from './recording.ts'

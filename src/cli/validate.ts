@@ -1,10 +1,10 @@
 /** `sluice validate` prints the problems that a cluster and the control plane would report for manifests. */
 import type { ResourceApplied } from '../../events/index.ts'
+import { placedConditions } from '../explain/conditions.ts'
 import type { DecidedCondition } from '../model/conditions.ts'
 import { objectKey } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
-import { placedConditions } from './conditions.ts'
 import { FieldPlaces } from './field-places.ts'
 import { type Answer, exitCode, type Output, type OutputFormat } from './output.ts'
 import { foldRecording, isFromManifest, type Recording, readManifests } from './recording.ts'

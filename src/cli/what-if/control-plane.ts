@@ -1,8 +1,13 @@
 /** What a candidate changes in the control plane: objects, conditions, resources and overridden policies. */
+
+import {
+  type ConditionDifference,
+  conditionDifferences,
+  placedConditions,
+} from '../../explain/conditions.ts'
+import { compareStates, contentOf, type StateDifferences } from '../../explain/differences.ts'
 import type { Condition } from '../../model/conditions.ts'
 import { type ObjectRef, parseObjectKey } from '../../model/names.ts'
-import { type ConditionDifference, conditionDifferences, placedConditions } from '../conditions.ts'
-import { compareStates, type StateDifferences } from '../diff.ts'
 import type { ObjectChange } from './candidate.ts'
 import { newlyOverridden, type OverriddenPolicy } from './overridden.ts'
 import type { States } from './state.ts'
@@ -43,7 +48,7 @@ const isConflict = ({ type, to }: ChangedCondition): boolean =>
 
 export function controlPlaneChanges({ present, fold, changes }: States): ControlPlaneChanges {
   // Conditions from proxies are ignored, because it is unknown whether proxies accept the candidate.
-  const { statuses, resources } = compareStates(present, fold, true)
+  const { statuses, resources } = compareStates(contentOf(present), contentOf(fold), true)
   const conditions = statuses.flatMap(({ key, before, after }) =>
     conditionDifferences(placedConditions(before), placedConditions(after)).map(
       ({ place, type, from, to }) => ({

@@ -1,5 +1,6 @@
 /** Finds the places (listeners, rules and their destinations) that a change of resources can affect. */
 import { isDeepStrictEqual } from 'node:util'
+import type { StateDifferences } from '../../explain/differences.ts'
 import type {
   ListenerResource,
   PolicyResource,
@@ -8,7 +9,6 @@ import type {
 } from '../../model/resources.ts'
 import { listenerLevels, ruleLevels, type TargetKey, targetKey } from '../../policies/merge.ts'
 import type { Simulation } from '../../simulate/index.ts'
-import type { StateDifferences } from '../diff.ts'
 import { listenerPlace, type ResourceTable } from './resources.ts'
 import { movedBackend } from './weights.ts'
 

@@ -1,11 +1,11 @@
 /** Simulates recorded requests under the present state and under the candidate, and counts what differs. */
 import { readFolder } from '../../decisions/read.ts'
 import type { RecordedDecision } from '../../decisions/record.ts'
+import type { StateDifferences } from '../../explain/differences.ts'
 import type { AmbiguousPaths } from '../../proxy/request/request-path.ts'
 import type { Fold } from '../../replay/index.ts'
 import { requestOf, Simulator } from '../../simulate/index.ts'
 import { problemText, recordKeyOf } from '../decision-source.ts'
-import type { StateDifferences } from '../diff.ts'
 import { type Output, UsageError } from '../output.ts'
 import { RequestComparison } from './compare.ts'
 import { Destinations } from './destinations.ts'

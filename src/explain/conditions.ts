@@ -1,9 +1,7 @@
 /** The conditions in the status of an object, and how they changed over a recorded log. */
-import type { Recorded } from '../log/index.ts'
 import type { Condition, DecidedCondition } from '../model/conditions.ts'
 import type { ObjectRef } from '../model/names.ts'
-import { createFold } from '../replay/index.ts'
-import type { Recording } from './recording.ts'
+import type { Fold, RecordedEvent } from '../replay/index.ts'
 
 /** A condition and its location in the status. */
 export interface PlacedCondition {
@@ -67,35 +65,46 @@ export interface ConditionChange extends Pick<Condition, 'type' | 'reason' | 'me
   readonly observedGeneration?: number
 }
 
-interface ConditionStep {
+interface ConditionStep<Cause> {
   /** The event that changed the conditions. */
-  readonly cause: Recorded
+  readonly cause: Cause
   /** All conditions of the object after the event. */
   readonly conditions: readonly PlacedCondition[]
   readonly changes: readonly ConditionChange[]
 }
 
-interface ConditionHistory {
-  /** The conditions at the beginning of the recording. */
+export interface ConditionHistory<Cause> {
+  /** The conditions before the first event. */
   readonly initial: readonly PlacedCondition[]
-  readonly steps: readonly ConditionStep[]
+  readonly steps: readonly ConditionStep<Cause>[]
 }
 
 /** Folds the events one by one and records each that changed a condition of the object. */
-export function conditionHistory(
-  { events, derivation, extent }: Recording,
+export function conditionHistory<Cause extends RecordedEvent>(
+  fold: Fold,
+  events: readonly Cause[],
   ref: ObjectRef,
-): ConditionHistory {
-  const fold = createFold(derivation, extent.base)
-  let status: unknown = fold.statusOf(ref)
-  const initial = placedConditions(status)
-  const steps: ConditionStep[] = []
-  for (const cause of events) {
+): ConditionHistory<Cause> {
+  const initial = fold.statusOf(ref)
+  const statuses = events.map((cause) => {
     fold.apply(cause)
-    const next = fold.statusOf(ref)
-    if (next === status) continue
-    status = next
-    const conditions = placedConditions(next)
+    return { cause, status: fold.statusOf(ref) }
+  })
+  return historyOf(initial, statuses)
+}
+
+/** The condition changes in a sequence of statuses of one object, each with the event that caused it. */
+function historyOf<Cause>(
+  first: unknown,
+  statuses: Iterable<{ readonly cause: Cause; readonly status: unknown }>,
+): ConditionHistory<Cause> {
+  const initial = placedConditions(first)
+  const steps: ConditionStep<Cause>[] = []
+  let last = first
+  for (const { cause, status } of statuses) {
+    if (status === last) continue
+    last = status
+    const conditions = placedConditions(status)
     const changes = changesBetween(steps.at(-1)?.conditions ?? initial, conditions)
     if (changes.length > 0) steps.push({ cause, conditions, changes })
   }
