@@ -7,6 +7,9 @@ export const codes = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
+  headerMismatch: -32020,
+  missingCapability: -32021,
+  unsupportedVersion: -32022,
 } as const
 
 export function errorText(

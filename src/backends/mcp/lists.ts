@@ -1,7 +1,8 @@
 /** Filters and renames the items of lists, and joins the lists and cursors of several targets. */
-import { type JsonNode, member, rawOf, replace, textOf } from './json/scan.ts'
+import { type CacheHints, hintsOf, hintsText } from './cache-hints.ts'
+import { type Edit, type JsonNode, member, rawOf, splice, textOf } from './json/scan.ts'
 import type { McpResponse } from './message.ts'
-import type { ListMethod } from './methods.ts'
+import type { Era, ListMethod } from './methods.ts'
 import { clientName, clientUri, readPairs, writePairs } from './naming.ts'
 
 /** One target's part of a list. */
@@ -11,6 +12,8 @@ export interface ListPart {
   readonly items: readonly string[]
   /** The target's next cursor; undefined at the end of its list. */
   readonly cursor: string | undefined
+  /** Undefined for a target without the list, which does not restrict caching. */
+  readonly hints?: CacheHints | undefined
 }
 
 /** Is the item with this name shown to the client? */
@@ -30,21 +33,30 @@ export function partOf(
     if (name === undefined || !keeps(name)) continue
     items.push(isPrefixed ? renamed(target, method, text, node, name) : rawOf(text, node))
   }
-  return { target, items, cursor: textOf(text, member(result, 'nextCursor')) }
+  const cursor = textOf(text, member(result, 'nextCursor'))
+  return { target, items, cursor, hints: hintsOf(text, result) }
 }
 
 /** Removes hidden items from the response of the only target; everything else stays unchanged. */
 export function withoutItems(method: ListMethod, { text, result }: McpResponse, keeps: Keeps) {
   const list = member(result, method.member)
   if (list === undefined) return text
+  const edits: Edit[] = []
+  const scope = member(result, 'cacheScope')
+  // Other clients may see other items.
+  if (scope !== undefined) edits.push({ ...scope, text: '"private"' })
   const all = list.values ?? []
   const kept = all.filter((node) => {
     const name = nameOf(text, node, method)
     return name !== undefined && keeps(name)
   })
-  if (kept.length === all.length) return text
-  const items = `[${kept.map((node) => rawOf(text, node)).join(',')}]`
-  return replace(text, list, items)
+  if (kept.length < all.length) {
+    edits.push({ ...list, text: `[${kept.map((node) => rawOf(text, node)).join(',')}]` })
+  }
+  return splice(
+    text,
+    edits.sort((a, b) => a.start - b.start),
+  )
 }
 
 const nameOf = (text: string, node: JsonNode, { key }: ListMethod): string | undefined =>
@@ -65,19 +77,23 @@ function renamed(
 }
 
 /** Member of a result's `_meta` that lists the targets that failed. */
-const unavailableKey = 'sluice.dev/unavailable'
+export const unavailableKey = 'sluice.dev/unavailable'
 
 /** Joins the parts of all targets, in order. `missing` names the targets that failed. */
 export function mergedResult(
   { member: name }: ListMethod,
   parts: readonly ListPart[],
   missing: readonly string[],
+  era: Era,
 ): string {
   const items = parts.flatMap((part) => part.items).join(',')
   const cursor = writeCursor(parts)
   const next = cursor === undefined ? '' : `,"nextCursor":${JSON.stringify(cursor)}`
   const meta = missing.length === 0 ? '' : `,"_meta":${unavailableMeta(missing)}`
-  return `{"${name}":[${items}]${next}${meta}}`
+  const hints = parts.flatMap((part) => part.hints ?? [])
+  const isPartial = missing.length > 0
+  const modern = era === 'modern' ? `,"resultType":"complete",${hintsText(hints, isPartial)}` : ''
+  return `{"${name}":[${items}]${next}${modern}${meta}}`
 }
 
 export function unavailableMeta(missing: readonly string[]): string {

@@ -1,5 +1,6 @@
 /** Reads JSON-RPC messages of MCP as strictly as the strictest server or client. */
 import { type JsonNode, JsonRefusal, member, rawOf, scanJson, textOf } from './json/scan.ts'
+import { envelopeKeys } from './meta-keys.ts'
 
 /** Maximum nesting depth of a message, which is enough for realistic schemas and results. */
 const maxDepth = 128
@@ -53,7 +54,20 @@ export class MessageRefusal extends Error {
 
 const members = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 /** Members of params that are used for authorization or routing. */
-const paramMembers = ['name', 'uri', 'ref', 'cursor', 'arguments', '_meta', 'requestId', 'level']
+const paramMembers = [
+  'name',
+  'uri',
+  'ref',
+  'cursor',
+  'arguments',
+  '_meta',
+  'requestId',
+  'level',
+  'taskId',
+  'notifications',
+  'requestState',
+  'inputResponses',
+]
 /** Members of `params.ref` of completion/complete, which name a prompt or a template. */
 const refMembers = ['type', 'name', 'uri']
 /** Only methods with this prefix are notifications; all others are requests and need an id. */
@@ -125,6 +139,7 @@ function callAt(text: string, root: JsonNode, node: JsonNode): McpRequest | McpN
   }
   refuseLookalikes(params, paramMembers)
   refuseLookalikes(member(params, 'ref'), refMembers)
+  refuseLookalikes(member(params, '_meta'), envelopeKeys)
   const id = member(root, 'id')
   if (id === undefined) return { kind: 'notification', text, method, root, params }
   return { kind: 'request', text, method, id: idAt(text, id), root, params }

@@ -1,6 +1,9 @@
 /** Methods of MCP clients, and how they are served if there are several targets. */
 import type { McpItemType } from '../../exchange/mcp.ts'
 
+/** Revisions up to 2025-11-25 are legacy: they have sessions. Later ones are modern (eras/versions.ts). */
+export type Era = 'legacy' | 'modern'
+
 /** A method that lists items. Every target contributes its part. */
 export interface ListMethod {
   readonly kind: 'list'
@@ -31,7 +34,11 @@ type McpMethod =
   /** `completion/complete`, whose params name a prompt or a resource template. */
   | { readonly kind: 'complete' }
   | { readonly kind: 'level' }
-  /** A method about a task of one server; supported only with a single target. */
+  /** `server/discover` of the modern era. */
+  | { readonly kind: 'discover' }
+  /** `subscriptions/listen` of the modern era. */
+  | { readonly kind: 'listen' }
+  /** A method about a task of one server; passed only to a single target. */
   | { readonly kind: 'task' }
   /** A method unknown to the gateway; passed only to a single target without authorization rules. */
   | { readonly kind: 'other' }
@@ -75,11 +82,33 @@ const methods = new Map<string, McpMethod>([
   ['tasks/cancel', { kind: 'task' }],
 ])
 
+/** Methods that revision 2026-07-28 has removed. */
+const removedMethods = new Set([
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'tasks/result',
+  'tasks/list',
+])
+
+const modernMethods = new Map<string, McpMethod>([
+  ...[...methods].filter(([name]) => !removedMethods.has(name)),
+  ['server/discover', { kind: 'discover' }],
+  ['subscriptions/listen', { kind: 'listen' }],
+  ['tasks/update', { kind: 'task' }],
+])
+
 const other: McpMethod = { kind: 'other' }
 
-export function methodOf(name: string): McpMethod {
-  return methods.get(name) ?? other
+export function methodOf(name: string, era: Era): McpMethod {
+  return (era === 'modern' ? modernMethods : methods).get(name) ?? other
 }
+
+/** Is the method one that the modern era has removed? */
+export const isRemoved = (name: string): boolean =>
+  removedMethods.has(name) || notifications.has(name)
 
 /** Notifications that the protocol defines. Only their names may be label values. */
 const notifications = new Set([
@@ -92,5 +121,6 @@ const notifications = new Set([
 
 /** Returns the label value of a method: its name, or `other` for names that clients make up. */
 export function knownMethod(name: string): string {
-  return methods.has(name) || notifications.has(name) ? name : 'other'
+  const isKnown = methods.has(name) || modernMethods.has(name) || notifications.has(name)
+  return isKnown ? name : 'other'
 }

@@ -1,8 +1,16 @@
 /** Checks the head of a request (streamable HTTP). */
-import type { RespondVerdict } from '../../../exchange/exchange.ts'
+import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
 import { splitAuthority } from '../../../proxy/upstream/authority.ts'
 import { codes } from '../answers.ts'
-import { knownVersions } from '../initialize.ts'
+import { legacyHeaderProblem } from '../eras/headers.ts'
+import {
+  assumedVersion,
+  hasBatches,
+  legacyVersions,
+  modernVersions,
+  supportedVersions,
+} from '../eras/versions.ts'
+import type { McpMessage } from '../message.ts'
 import { legacySession } from './legacy-client.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { json, jsonRefusal } from './refusals.ts'
@@ -17,8 +25,7 @@ export function checkRequest(exchange: McpExchange): RespondVerdict | undefined 
   const { isStateless } = exchange.backend
   const allowed = isStateless ? 'POST' : 'GET, POST, DELETE'
   if (!allowed.split(', ').includes(method)) {
-    const refused = refuse(405, `method not allowed; must be ${allowed}`)
-    return { ...refused, headers: [json, ['allow', allowed]] }
+    return wrongMethod(allowed)
   }
   if (isForeignOrigin(exchange)) return refuse(403, 'requests of this origin are not allowed here')
   const accept = headers.getAll('accept').join(',').toLowerCase()
@@ -38,7 +45,7 @@ export function checkRequest(exchange: McpExchange): RespondVerdict | undefined 
       return refuse(415, 'Unsupported Media Type: content-type must be application/json')
     }
   }
-  return checkVersion(headers.get('mcp-protocol-version'))
+  return method === 'POST' ? undefined : checkVersion(headers)
 }
 
 /** Compares with the value that every SDK sends first, which is faster than parsing. */
@@ -55,12 +62,54 @@ function accepts(accept: string, type: string): boolean {
     .some((range) => range === type || range === '*/*' || range === `${major}/*`)
 }
 
-function checkVersion(version: string | undefined): RespondVerdict | undefined {
-  if (version === undefined || knownVersions.includes(version)) return undefined
-  const data = { supported: knownVersions, requested: version }
-  const message = `Bad Request: unsupported protocol version ${version} (supported versions: ${knownVersions.join(', ')})`
+/** Judges the version of a request without a body. The modern era has only POST. */
+function checkVersion(headers: HeaderFields): RespondVerdict | undefined {
+  const [version, ...more] = headers.getAll('mcp-protocol-version')
+  if (version === undefined) return undefined
+  if (more.length === 0 && legacyVersions.includes(version)) return undefined
+  if (more.length === 0 && modernVersions.includes(version)) return wrongMethod('POST')
+  const data = { supported: supportedVersions, requested: version }
+  const message = `Unsupported protocol version: ${version}`
   const detail = 'unsupported protocol version'
-  return jsonRefusal(400, undefined, codes.invalidRequest, message, { data, detail })
+  return jsonRefusal(400, undefined, codes.unsupportedVersion, message, { data, detail })
+}
+
+function wrongMethod(allowed: string): RespondVerdict {
+  const refused = refuse(405, `method not allowed; must be ${allowed}`)
+  return { ...refused, headers: [json, ['allow', allowed]] }
+}
+
+/** Maximum number of messages in one batch. */
+export const maxBatchSize = 100
+
+export const noBatches = (): RespondVerdict => refuse(400, 'this version of MCP has no batches')
+
+/** Checks messages of the legacy era, and the headers that repeat parts of a message for intermediaries. */
+export function checkLegacyMessages(
+  headers: HeaderFields,
+  messages: readonly McpMessage[],
+  isBatch: boolean,
+): RespondVerdict | undefined {
+  const stated = headers.get('mcp-protocol-version') ?? assumedVersion
+  if (isBatch && !hasBatches(stated)) return noBatches()
+  if (messages.length > maxBatchSize) return refuse(400, 'the batch is too long')
+  if (isBatch && messages.some((one) => 'method' in one && one.method === 'initialize')) {
+    return refuse(400, 'initialize comes alone')
+  }
+  for (const message of messages) {
+    const problem = legacyProblem(headers, message)
+    if (problem === undefined) continue
+    const id = message.kind === 'request' ? message.id : undefined
+    return jsonRefusal(400, id, codes.headerMismatch, `Header mismatch: ${problem}`)
+  }
+  return undefined
+}
+
+function legacyProblem(headers: HeaderFields, message: McpMessage): string | undefined {
+  if (message.kind !== 'response') return legacyHeaderProblem(headers, message)
+  // Intermediaries would take a response with these headers for a request.
+  const isMarked = headers.has('mcp-method') || headers.has('mcp-name')
+  return isMarked ? 'a response must not have the headers Mcp-Method and Mcp-Name' : undefined
 }
 
 const loopback = /^(127(\.\d+){3}|::1|::ffff:127(\.\d+){3})$/

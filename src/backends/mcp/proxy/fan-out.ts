@@ -1,5 +1,6 @@
-/** Joins the lists of several targets. */
+/** Requests that go to several targets, whose responses are joined. */
 import { codes, errorText, resultText } from '../answers.ts'
+import { type DiscoverPart, mergeDiscovers, readDiscover } from '../eras/discover.ts'
 import { jsonValue, member, replace } from '../json/scan.ts'
 import { type ListPart, mergedResult, partOf } from '../lists.ts'
 import type { McpRequest, McpResponse } from '../message.ts'
@@ -7,79 +8,124 @@ import type { ListMethod } from '../methods.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { toFailure } from './refusals.ts'
 import { keptItems } from './server-messages.ts'
-import { type ClientSession, SessionEnded } from './target-session.ts'
-import type { ReceivedResponse } from './transport.ts'
+import { SessionEnded } from './target-session.ts'
+import type { OutgoingRequest, ReceivedResponse } from './transport.ts'
+import type { Upstreams } from './upstreams.ts'
 
 /** Sends a request to a target. */
-export type Send = (
-  entry: McpTargetEntry,
-  request: Pick<McpRequest, 'text' | 'id'>,
-) => Promise<ReceivedResponse>
+export type Send = (entry: McpTargetEntry, request: OutgoingRequest) => Promise<ReceivedResponse>
 
-type Outcome = ListPart | 'missing' | SessionEnded
+/** The parts of the targets that answered, in order, and the names of those that failed. */
+interface Joined<Part> {
+  readonly parts: readonly Part[]
+  readonly missing: readonly string[]
+}
+
+/**
+ * Asks targets at the same time. `read` returns the part of a target, or undefined if its response is an
+ * error. Rejects with SessionEnded if no server knows the session.
+ */
+async function askAll<Part extends object>(
+  entries: readonly McpTargetEntry[],
+  send: (entry: McpTargetEntry) => Promise<ReceivedResponse>,
+  read: (entry: McpTargetEntry, response: McpResponse) => Part | undefined,
+): Promise<Joined<Part>> {
+  const outcomes = await Promise.all(
+    entries.map(async (entry) => {
+      try {
+        const { response } = await send(entry)
+        return read(entry, response)
+      } catch (thrown) {
+        if (thrown instanceof SessionEnded) return thrown
+        toFailure(thrown)
+        return undefined
+      }
+    }),
+  )
+  const ended = outcomes.find((one) => one instanceof SessionEnded)
+  const isOver = outcomes.every((one) => one instanceof SessionEnded || one === undefined)
+  if (ended !== undefined && isOver) throw ended
+  const parts: Part[] = []
+  const missing: string[] = []
+  for (const [at, { target }] of entries.entries()) {
+    const outcome = outcomes[at]
+    if (outcome === undefined || outcome instanceof SessionEnded) missing.push(target.name)
+    else parts.push(outcome)
+  }
+  return { parts, missing }
+}
+
+function noneAnswered({ id }: McpRequest, missing: readonly string[]): string {
+  return errorText(id, codes.internal, `no server could be asked: ${missing.join(', ')}`)
+}
 
 /**
  * Requests a list from every target that may support it or, if the client sent a cursor, from the targets in
- * the cursor. The response names targets that failed, and is an error if all failed. Rejects with
- * SessionEnded if no server knows the session.
+ * the cursor. The response names targets that failed, and is an error if all failed.
  */
 export async function askLists(
-  session: ClientSession,
+  upstreams: Upstreams,
   send: Send,
   request: McpRequest,
   method: ListMethod,
   cursors: ReadonlyMap<string, string> | undefined,
 ): Promise<string> {
-  const asked = session.exchange.backend.targets.filter(({ target }) => {
+  const asked = upstreams.exchange.backend.targets.filter(({ target }) => {
     if (cursors !== undefined) return cursors.has(target.name)
-    return session.can(target.name)?.includes(method.capability) ?? true
+    return upstreams.can(target.name)?.includes(method.capability) ?? true
   })
-  const outcomes = await Promise.all(
-    asked.map(async (entry): Promise<Outcome> => {
+  const { parts, missing } = await askAll(
+    asked,
+    (entry) => {
       const text = withCursor(request, cursors?.get(entry.target.name))
-      try {
-        const { response } = await send(entry, { text, id: request.id })
-        return partOrMissing(session, method, entry, response)
-      } catch (thrown) {
-        if (thrown instanceof SessionEnded) return thrown
-        toFailure(thrown)
-        return 'missing'
-      }
-    }),
+      return send(entry, { text, id: request.id, method: request.method })
+    },
+    (entry, response) => partOfTarget(upstreams, method, entry, response),
   )
-  const ended = outcomes.find((one) => one instanceof SessionEnded)
-  const isOver = outcomes.every((one) => one instanceof SessionEnded || one === 'missing')
-  if (ended !== undefined && isOver) throw ended
-  const parts = outcomes.filter((one) => typeof one === 'object' && 'items' in one)
-  const missing = asked.flatMap(({ target }, at) =>
-    outcomes[at] === 'missing' || outcomes[at] instanceof SessionEnded ? [target.name] : [],
-  )
-  if (parts.length === 0 && missing.length > 0) {
-    const message = `no server could be asked: ${missing.join(', ')}`
-    return errorText(request.id, codes.internal, message)
-  }
-  return resultText(request.id, mergedResult(method, parts, missing))
+  if (parts.length === 0 && missing.length > 0) return noneAnswered(request, missing)
+  return resultText(request.id, mergedResult(method, parts, missing, upstreams.era))
 }
 
 /** Reads the part of one server. If the server does not support the method, its part is empty. */
-function partOrMissing(
-  { exchange }: ClientSession,
+function partOfTarget(
+  { exchange }: Upstreams,
   method: ListMethod,
   entry: McpTargetEntry,
   response: McpResponse,
-): ListPart | 'missing' {
+): ListPart | undefined {
   const { name } = entry.target
   if (response.error !== undefined) {
     const code = member(response.error, 'code')
     const isUnknown = code && jsonValue(response.text, code) === codes.methodNotFound
-    return isUnknown === true ? { target: name, items: [], cursor: undefined } : 'missing'
+    return isUnknown === true ? { target: name, items: [], cursor: undefined } : undefined
   }
-  return partOf(name, method, response, true, keptItems(exchange, entry, method) ?? (() => true))
+  const keeps = keptItems(exchange, entry, method)
+  const part = partOf(name, method, response, true, keeps ?? (() => true))
+  return keeps === undefined ? part : { ...part, hints: privately(part.hints) }
 }
+
+const privately = (hints: ListPart['hints']): ListPart['hints'] =>
+  hints && { ...hints, isPublic: false }
 
 /** Replaces the client's cursor by the cursor of the target. */
 function withCursor({ text, params }: McpRequest, cursor: string | undefined): string {
   const node = member(params, 'cursor')
   if (node === undefined || cursor === undefined) return text
   return replace(text, node, JSON.stringify(cursor))
+}
+
+/** Asks every target what it offers, and answers with what they offer together. */
+export async function askDiscover(
+  { exchange }: Upstreams,
+  send: Send,
+  request: McpRequest,
+): Promise<string> {
+  const { backend, hub } = exchange
+  const { parts, missing } = await askAll<DiscoverPart>(
+    backend.targets,
+    (entry) => send(entry, request),
+    ({ target }, response) => readDiscover(target.name, response),
+  )
+  if (parts.length === 0) return noneAnswered(request, missing)
+  return resultText(request.id, mergeDiscovers(parts, missing, hub.version))
 }

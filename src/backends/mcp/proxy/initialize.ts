@@ -6,10 +6,9 @@ import {
   helloInVersion,
   helloParams,
   inKnownVersion,
-  knownVersions,
   mergeHellos,
-  versionFor,
-} from '../initialize.ts'
+} from '../eras/initialize.ts'
+import { legacyVersions, versionFor } from '../eras/versions.ts'
 import type { McpRequest } from '../message.ts'
 import { newSessionId, type SessionState, type TargetSession } from '../session-state.ts'
 import type { McpExchange } from './mcp-exchange.ts'
@@ -79,7 +78,7 @@ export async function beginSession(
       ? resultText(request.id, merged.result)
       : helloInVersion(only.response, wanted)
   const stated = only?.session.version ?? merged.version
-  const version = knownVersions.includes(stated) ? stated : wanted
+  const version = legacyVersions.includes(stated) ? stated : wanted
   const state = stateOf(exchange, request, version, good)
   if (held.size > 0) for (const [name, one] of held) hub.live(state).held.set(name, one)
   return { text, state }

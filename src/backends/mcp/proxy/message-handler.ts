@@ -2,32 +2,38 @@
 import type { McpItem } from '../../../exchange/mcp.ts'
 import { startCallSpan } from '../../../proxy/request/tracing.ts'
 import { codes, errorCodeOf, errorText, resultText } from '../answers.ts'
+import { discoverThrough } from '../eras/discover.ts'
+import { nameInBody } from '../eras/headers.ts'
 import { clientEventFields, type EventFields, eventText } from '../event-stream.ts'
 import { type JsonNode, jsonValue, member, replace, textOf } from '../json/scan.ts'
 import { readCursor, withoutItems } from '../lists.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../message.ts'
-import { type ItemMethod, type ListMethod, methodOf } from '../methods.ts'
+import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../methods.ts'
 import { targetOfId, targetOfName, targetOfUri } from '../naming.ts'
 import { clientResult } from '../results.ts'
-import { askLists, type Send } from './fan-out.ts'
+import { askDiscover, askLists, type Send } from './fan-out.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import type { ExchangeOutlet } from './outlet.ts'
 import { toFailure } from './refusals.ts'
 import { keptItems, messageForClient } from './server-messages.ts'
-import { type ClientSession, notify, SessionEnded } from './target-session.ts'
+import { notify, SessionEnded } from './target-session.ts'
 import {
   ask,
   type OnAbandon,
+  type OutgoingRequest,
   type ReceivedResponse,
   type Relay,
   type Transport,
 } from './transport.ts'
+import type { Upstreams } from './upstreams.ts'
 
 /** The response for the client, and the id and reconnection time of its event. */
 interface Answer {
   readonly text: string
   readonly eventFields?: EventFields | undefined
+  /** Status of an error in the modern era; 200 if not set. */
+  readonly status?: number | undefined
 }
 
 const refusal = ({ id }: Pick<McpRequest, 'id'>, code: number, message: string): Answer => ({
@@ -36,13 +42,13 @@ const refusal = ({ id }: Pick<McpRequest, 'id'>, code: number, message: string):
 
 export class MessageHandler {
   readonly exchange: McpExchange
-  readonly session: ClientSession
+  readonly upstreams: Upstreams
   readonly #outlet: ExchangeOutlet
   readonly #onAbandon: OnAbandon
 
-  constructor(session: ClientSession, outlet: ExchangeOutlet, onAbandon: OnAbandon) {
-    this.session = session
-    this.exchange = session.exchange
+  constructor(upstreams: Upstreams, outlet: ExchangeOutlet, onAbandon: OnAbandon) {
+    this.upstreams = upstreams
+    this.exchange = upstreams.exchange
     this.#outlet = outlet
     this.#onAbandon = onAbandon
   }
@@ -69,9 +75,13 @@ export class MessageHandler {
   }
 
   #answer(request: McpRequest): Promise<Answer> | Answer {
-    const method = methodOf(request.method)
+    const { era } = this.upstreams
+    const method = methodOf(request.method, era)
     this.exchange.describe(request.method)
+    if (era === 'modern' && isRemoved(request.method)) return this.#notFound(request)
     switch (method.kind) {
+      case 'discover':
+        return this.#discover(request)
       case 'list':
         return this.#list(request, method)
       case 'item':
@@ -96,11 +106,27 @@ export class MessageHandler {
   #askOnly(request: McpRequest, isUnknown: boolean): Promise<Answer> | Answer {
     const only = this.#only
     const isGuarded = isUnknown && only !== undefined && this.exchange.rulesOf(only) !== undefined
-    if (only !== undefined && !isGuarded) return this.#ask(only, request)
+    if (only !== undefined && !isGuarded) {
+      const name = nameInBody(request, this.upstreams.era)
+      return this.#ask(only, { ...request, name })
+    }
     if (isGuarded) {
       this.exchange.noteRefusal(only, 'the rules cannot be applied to a method that is not known')
     }
-    return refusal(request, codes.methodNotFound, 'Method not found')
+    return this.#notFound(request)
+  }
+
+  #notFound(request: McpRequest): Answer {
+    const status = this.upstreams.era === 'modern' ? 404 : undefined
+    return { ...refusal(request, codes.methodNotFound, 'Method not found'), status }
+  }
+
+  async #discover(request: McpRequest): Promise<Answer> {
+    const only = this.#only
+    const send: Send = (entry, one) => this.#send(entry, one)
+    if (only === undefined) return { text: await askDiscover(this.upstreams, send, request) }
+    const { response, status } = await this.#send(only, request)
+    return { text: discoverThrough(response), status }
   }
 
   // --- lists ---
@@ -108,11 +134,12 @@ export class MessageHandler {
   async #list(request: McpRequest, method: ListMethod): Promise<Answer> {
     const only = this.#only
     if (only !== undefined) {
-      const { response, eventFields } = await this.#send(only, request)
+      const { response, eventFields, status } = await this.#send(only, request)
       const keeps = keptItems(this.exchange, only, method)
       return {
         text: keeps === undefined ? response.text : withoutItems(method, response, keeps),
         eventFields,
+        status,
       }
     }
     const cursor = textOf(request.text, member(request.params, 'cursor'))
@@ -121,7 +148,7 @@ export class MessageHandler {
       return refusal(request, codes.invalidParams, 'Invalid cursor')
     }
     const send: Send = (entry, one) => this.#send(entry, one)
-    return { text: await askLists(this.session, send, request, method, cursors) }
+    return { text: await askLists(this.upstreams, send, request, method, cursors) }
   }
 
   // --- items ---
@@ -159,9 +186,10 @@ export class MessageHandler {
     const isRead = args !== undefined && this.exchange.needsArguments(entry)
     const value = isRead ? jsonValue(request.text, args) : undefined
     if (!this.exchange.mayUse(entry, request.method, item, value)) return unknown()
-    if (this.#only !== undefined) return this.#ask(entry, request)
-    const text = replace(request.text, node, JSON.stringify(name))
-    return this.#ask(entry, { text, id: request.id })
+    const { id, method } = request
+    const isOnly = this.#only !== undefined
+    const text = isOnly ? request.text : replace(request.text, node, JSON.stringify(name))
+    return this.#ask(entry, { text, id, method, name })
   }
 
   #locate(called: string, key: 'name' | 'uri') {
@@ -188,7 +216,7 @@ export class MessageHandler {
   async #everywhere(request: McpRequest): Promise<Answer> {
     if (this.#only !== undefined) return this.#ask(this.#only, request)
     const able = this.#targets.filter(({ target }) => {
-      return this.session.can(target.name)?.includes('logging') ?? true
+      return this.upstreams.can(target.name)?.includes('logging') ?? true
     })
     const all = await Promise.allSettled(able.map((entry) => this.#send(entry, request)))
     const done = all.filter(
@@ -202,35 +230,33 @@ export class MessageHandler {
 
   // --- one target ---
 
-  async #ask(entry: McpTargetEntry, request: Pick<McpRequest, 'text' | 'id'>): Promise<Answer> {
+  async #ask(entry: McpTargetEntry, request: OutgoingRequest): Promise<Answer> {
     try {
-      const { response, eventFields } = await this.#send(entry, request)
+      const { response, eventFields, status } = await this.#send(entry, request)
       const isOnly = this.#only !== undefined
       return {
         text: isOnly ? response.text : clientResult(entry.target.name, response),
         eventFields,
+        status,
       }
     } catch (thrown) {
       if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
       const failure = toFailure(thrown)
-      if (failure.isResumable) throw failure
+      if (failure.isResumable && this.upstreams.era === 'legacy') throw failure
       this.exchange.noteRefusal(entry, `target ${entry.target.name} failed: ${failure.message}`)
       return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
     }
   }
 
   /** Sends a request to a target. Rejects as `answer` does. */
-  #send(
-    entry: McpTargetEntry,
-    request: Pick<McpRequest, 'text' | 'id'>,
-  ): Promise<ReceivedResponse> {
-    return this.session.use(entry, (transport) => this.#askOver(entry, transport, request))
+  #send(entry: McpTargetEntry, request: OutgoingRequest): Promise<ReceivedResponse> {
+    return this.upstreams.use(entry, (transport) => this.#askOver(entry, transport, request))
   }
 
   async #askOver(
     entry: McpTargetEntry,
     transport: Transport,
-    request: Pick<McpRequest, 'text' | 'id'>,
+    request: OutgoingRequest,
   ): Promise<ReceivedResponse> {
     const { context } = this.exchange
     const { name } = entry.target
@@ -256,6 +282,8 @@ export class MessageHandler {
     { target }: McpTargetEntry,
     eventFields: EventFields | undefined,
   ): EventFields | undefined {
+    // Streams of the modern era cannot be resumed.
+    if (this.upstreams.era === 'modern') return undefined
     return this.#only === undefined ? clientEventFields(target.name, eventFields) : eventFields
   }
 
@@ -264,10 +292,11 @@ export class MessageHandler {
     return {
       onStream: () => outlet.open(),
       onMessage: (message, eventFields) => {
-        const text = messageForClient(this.session, entry, message)
+        const text = messageForClient(this.upstreams, entry, message)
         if (text !== undefined) outlet.send(text, this.#fieldsForClient(entry, eventFields))
       },
       onEvent: (event) => {
+        if (this.upstreams.era === 'modern') return
         const { id } = this.#fieldsForClient(entry, event) ?? event
         outlet.sendEvent(eventText({ ...event, id }))
       },
@@ -292,7 +321,7 @@ export class MessageHandler {
   }
 
   #notify(entry: McpTargetEntry, text: string): Promise<void> {
-    return this.session.use(entry, (transport) => notify(transport, text))
+    return this.upstreams.use(entry, (transport) => notify(transport, text))
   }
 
   /** Passes a response to the server that its id names. */
@@ -311,7 +340,7 @@ export class MessageHandler {
       await this.#notify(found.entry, found.text)
       return
     }
-    const withSession = this.#targets.filter(({ target }) => this.session.has(target.name))
+    const withSession = this.#targets.filter(({ target }) => this.upstreams.has(target.name))
     const notified = withSession.map((entry) => this.#notify(entry, message.text))
     const all = await Promise.allSettled(notified)
     const ended = all.find((one) => one.status === 'rejected' && one.reason instanceof SessionEnded)

@@ -96,12 +96,12 @@ export class ExchangeOutlet {
     else this.#stream.write(bytes)
   }
 
-  /** Sends the last message: as JSON if nothing was sent before, otherwise as an event. */
-  finish(text: string, eventFields?: EventFields): void {
+  /** Sends the last message: as JSON, with the status, if nothing was sent before; otherwise as an event. */
+  finish(text: string, eventFields?: EventFields, status?: number): void {
     if (this.#isOpening || eventFields?.id !== undefined) {
       this.send(text, eventFields)
       this.end()
-    } else this.answer(jsonAnswer(text))
+    } else this.answer(jsonAnswer(text, [], status))
   }
 
   /** Ends the stream. */

@@ -1,32 +1,37 @@
 /** Serves a POST: a message of a client, or a batch. */
 import { GatewayError } from '../../../errors/index.ts'
-import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
-import { codes, errorCodeOf, errorText } from '../answers.ts'
-import { assumedVersion, hasBatches, latestVersion } from '../initialize.ts'
-import { member, textOf } from '../json/scan.ts'
-import { type McpMessage, type McpRequest, MessageRefusal, readClientMessages } from '../message.ts'
-import { methodOf } from '../methods.ts'
+import type { RespondVerdict } from '../../../exchange/exchange.ts'
+import { codes, errorCodeOf } from '../answers.ts'
+import { classify } from '../eras/classify.ts'
+import { hasBatches, latestLegacyVersion } from '../eras/versions.ts'
+import { type McpMessage, MessageRefusal, readClientMessages } from '../message.ts'
 import { newSessionId, type SessionState } from '../session-state.ts'
 import { decode } from './answer-reader.ts'
+import { checkLegacyMessages, maxBatchSize, noBatches } from './checks.ts'
 import { serveInitialize } from './initialize.ts'
 import { legacySession, serveLegacyMessage } from './legacy-client.ts'
 import type { McpExchange } from './mcp-exchange.ts'
-import { MessageHandler } from './message-handler.ts'
-import { ExchangeOutlet } from './outlet.ts'
-import { jsonRefusal, lostSession, toFailure, verdictOf } from './refusals.ts'
-import { ClientSession, endEverywhere, findSession, SessionEnded } from './target-session.ts'
-import type { OnAbandon } from './transport.ts'
+import { serveModern } from './modern-post.ts'
+import { jsonRefusal } from './refusals.ts'
+import { abandonOf, serveMessages } from './serve-messages.ts'
+import { ClientSession, endEverywhere, findSession } from './target-session.ts'
 
 type Result = RespondVerdict | undefined
-
-/** Maximum number of messages in one batch. */
-const maxBatchSize = 100
 
 export async function servePost(exchange: McpExchange): Promise<Result> {
   const read = await readBody(exchange)
   if ('kind' in read) return read
   const { messages, isBatch } = read
-  const refused = checkMessages(exchange, messages, isBatch)
+  const { headers } = exchange.context.exchange.request
+  const era = classify(headers, messages, isBatch)
+  if (era !== undefined && 'code' in era) {
+    const { id, code, message, data } = era
+    // The message may contain a header or a key of the request.
+    const detail = 'the envelope or the headers of the message are not valid'
+    return logRefused(exchange, messages, jsonRefusal(400, id, code, message, { data, detail }))
+  }
+  if (era !== undefined) return serveModern(exchange, era)
+  const refused = checkLegacyMessages(headers, messages, isBatch)
   if (refused !== undefined) return logRefused(exchange, messages, refused)
   const [first] = messages
   const legacy = legacySession(exchange)
@@ -39,7 +44,7 @@ export async function servePost(exchange: McpExchange): Promise<Result> {
   if (isBatch && !hasBatches(session.state.version)) {
     return logRefused(exchange, messages, noBatches())
   }
-  return serveMessages(session, messages)
+  return serveSession(session, messages)
 }
 
 /** Adds refused messages to the log. */
@@ -86,48 +91,10 @@ async function readBody(exchange: McpExchange): Promise<ReadBody | RespondVerdic
   }
 }
 
-const noBatches = () =>
-  jsonRefusal(400, undefined, codes.invalidRequest, 'this version of MCP has no batches')
-
-/** Checks the messages and the headers that repeat parts of a message for intermediaries. Both must agree. */
-function checkMessages(
-  { context }: McpExchange,
-  messages: readonly McpMessage[],
-  isBatch: boolean,
-): RespondVerdict | undefined {
-  const { headers } = context.exchange.request
-  const stated = headers.get('mcp-protocol-version') ?? assumedVersion
-  if (isBatch && !hasBatches(stated)) return noBatches()
-  if (messages.length > maxBatchSize) {
-    return jsonRefusal(400, undefined, codes.invalidRequest, 'the batch is too long')
-  }
-  if (isBatch && messages.some((one) => 'method' in one && one.method === 'initialize')) {
-    return jsonRefusal(400, undefined, codes.invalidRequest, 'initialize comes alone')
-  }
-  const other = messages.find((message) => !agrees(message, headers))
-  if (other === undefined) return undefined
-  const id = other.kind === 'request' ? other.id : undefined
-  return jsonRefusal(400, id, codes.invalidRequest, 'Mcp-Method or Mcp-Name differ from the body')
-}
-
-function agrees(message: McpMessage, headers: HeaderFields): boolean {
-  // A response must not have these headers, because intermediaries would take it for a request.
-  if (message.kind === 'response') return !headers.has('mcp-method') && !headers.has('mcp-name')
-  const { text, params } = message
-  const known = methodOf(message.method)
-  const named =
-    known.kind === 'item'
-      ? member(params, known.key)
-      : (member(params, 'name') ?? member(params, 'uri'))
-  const method = headers.get('mcp-method') ?? message.method
-  const name = headers.get('mcp-name')
-  return method === message.method && (name === undefined || name === textOf(text, named))
-}
-
 /** Makes the session of one request to a stateless backend. Its id is never sent to the client. */
 function requestSession(exchange: McpExchange): ClientSession {
   const stated = exchange.context.exchange.request.headers.get('mcp-protocol-version')
-  const version = stated ?? latestVersion
+  const version = stated ?? latestLegacyVersion
   const hello = JSON.stringify({
     protocolVersion: version,
     capabilities: {},
@@ -143,103 +110,22 @@ function requestSession(exchange: McpExchange): ClientSession {
   return new ClientSession(exchange, state)
 }
 
-function serveMessages(session: ClientSession, messages: readonly McpMessage[]): Promise<Result> {
-  const { context, backend, hub, notes } = session.exchange
-  const isAdmitted = hub.admit(session.state)
-  if (!isAdmitted) {
+function serveSession(session: ClientSession, messages: readonly McpMessage[]): Promise<Result> {
+  const { exchange, state } = session
+  const { backend, hub } = exchange
+  if (!hub.admit(state)) {
     const message = 'too many requests of the session are under way'
     return Promise.resolve(jsonRefusal(429, undefined, codes.internal, message))
   }
-  const outlet = new ExchangeOutlet(context)
-  const closes = new Set<() => void>()
-  notes.onClose(() => {
-    for (const close of closes) close()
-    outlet.end()
+  // Each message of a batch is authorized and logged separately.
+  const all = messages.map((message, at) => {
+    return {
+      upstreams: at === 0 ? session : new ClientSession(exchange.forMessage(), state),
+      message,
+    }
   })
-  const all = handlersOf(session, messages, outlet, (close) => closes.add(close))
-  void serveAll(all, outlet)
-    .catch((thrown) => refuseAll(all, thrown, outlet))
-    .catch((thrown) => outlet.fail(thrown))
-    .finally(() => hub.leave(session.state))
-    .finally(() => (backend.isStateless ? endEverywhere(session) : undefined))
-  return outlet.result
-}
-
-/** A message and its handler; each message of a batch is authorized and logged separately. */
-interface ServedMessage<Message extends McpMessage = McpMessage> {
-  readonly handler: MessageHandler
-  readonly message: Message
-}
-
-function handlersOf(
-  session: ClientSession,
-  messages: readonly McpMessage[],
-  outlet: ExchangeOutlet,
-  onAbandon: OnAbandon,
-): readonly ServedMessage[] {
-  const { exchange, state } = session
-  return messages.map((message, at) => {
-    const own = at === 0 ? session : new ClientSession(exchange.forMessage(), state)
-    return { handler: new MessageHandler(own, outlet, onAbandon), message }
+  return serveMessages(exchange, all, abandonOf(exchange), () => {
+    hub.leave(state)
+    return backend.isStateless ? endEverywhere(session) : undefined
   })
-}
-
-const isRequest = (one: ServedMessage): one is ServedMessage<McpRequest> =>
-  one.message.kind === 'request'
-
-async function serveAll(all: readonly ServedMessage[], outlet: ExchangeOutlet): Promise<void> {
-  for (const { handler, message } of all) {
-    if (message.kind !== 'request') await handler.notify(message)
-  }
-  const requests = all.filter(isRequest)
-  const [only, ...more] = requests
-  if (only === undefined) outlet.answer({ kind: 'respond', status: 202, reason: 'Upstream' })
-  else if (more.length === 0) {
-    const { text, eventFields } = await only.handler.answer(only.message)
-    outlet.finish(text, eventFields)
-  } else {
-    await Promise.all(requests.map((one) => answerOne(one, outlet)))
-    outlet.end()
-  }
-}
-
-/** Answers one request of a batch; its failure does not affect the others. */
-async function answerOne(
-  { handler, message }: ServedMessage<McpRequest>,
-  outlet: ExchangeOutlet,
-): Promise<void> {
-  const { text, eventFields } = await handler.answer(message).catch((thrown: unknown) => {
-    const { message: why } = toFailure(thrown)
-    handler.exchange.noteError(codes.internal)
-    return { text: errorText(message.id, codes.internal, why), eventFields: undefined }
-  })
-  outlet.send(text, eventFields)
-}
-
-/** Reports to the client why there is no response, if that is still possible. */
-function refuseAll(all: readonly ServedMessage[], thrown: unknown, outlet: ExchangeOutlet): void {
-  const found = all.find(isRequest) ?? all[0]
-  if (found === undefined || found.handler.exchange.context.over) return
-  const { handler, message } = found
-  const request = message.kind === 'request' ? message : undefined
-  handler.exchange.noteError(codes.internal)
-  if (thrown instanceof SessionEnded) {
-    handler.exchange.hub.end(handler.session.state)
-    refuse(outlet, request, lostSession())
-    return
-  }
-  const failure = toFailure(thrown)
-  // The client can resume the stream, so it gets no error.
-  if (failure.isResumable) outlet.end()
-  else refuse(outlet, request, verdictOf(failure, request?.id))
-}
-
-function refuse(
-  outlet: ExchangeOutlet,
-  request: McpRequest | undefined,
-  verdict: RespondVerdict,
-): void {
-  if (outlet.isStream) {
-    outlet.finish(errorText(request?.id, codes.internal, 'the server has gone'))
-  } else outlet.answer(verdict)
 }

@@ -9,8 +9,9 @@ export const json = ['content-type', 'application/json'] as const
 export function jsonAnswer(
   body: string,
   headers: readonly (readonly [string, string])[] = [],
+  status = 200,
 ): RespondVerdict {
-  return { kind: 'respond', status: 200, headers: [json, ...headers], body, reason: 'Upstream' }
+  return { kind: 'respond', status, headers: [json, ...headers], body, reason: 'Upstream' }
 }
 
 /**

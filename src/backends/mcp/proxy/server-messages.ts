@@ -1,7 +1,7 @@
 /** Filters and rewrites the messages of servers, except the responses to requests. */
 import type { McpItem } from '../../../exchange/mcp.ts'
 import { codes, errorText, resultText } from '../answers.ts'
-import { isRecord } from '../initialize.ts'
+import { isServerRequest } from '../eras/server-requests.ts'
 import { member, textOf } from '../json/scan.ts'
 import { type Keeps, mergedResult, partOf, withoutItems } from '../lists.ts'
 import {
@@ -16,21 +16,23 @@ import { clientMessage, clientResult } from '../results.ts'
 import { itemText, type McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { toFailure } from './refusals.ts'
-import { type ClientSession, notify, SessionEnded } from './target-session.ts'
+import { notify, SessionEnded } from './target-session.ts'
+import type { Upstreams } from './upstreams.ts'
 
 /** Returns the text for the client; undefined if the client must not get the message. */
 export function messageForClient(
-  session: ClientSession,
+  upstreams: Upstreams,
   entry: McpTargetEntry,
   message: McpMessage,
 ): string | undefined {
-  const { exchange } = session
+  const { exchange, era } = upstreams
   const isOnly = exchange.backend.targets.length === 1
   switch (message.kind) {
     case 'request':
-      if (answeredHere(session, entry, message)) return undefined
+      if (era === 'modern' || answeredHere(upstreams, entry, message)) return undefined
       break
     case 'notification':
+      if (era === 'modern' && isUnrelated(message.method)) return undefined
       if (!isForClient(exchange, entry, message)) return undefined
       break
     case 'response':
@@ -43,14 +45,13 @@ export function messageForClient(
  * Answers a server's request if the client cannot, so that the server does not wait. Returns false if the
  * client can answer.
  */
-function answeredHere(session: ClientSession, entry: McpTargetEntry, request: McpRequest): boolean {
-  const { isStateless } = session.exchange.backend
-  if (!isStateless && mayAskClient(session.state.hello, request)) return false
+function answeredHere(upstreams: Upstreams, entry: McpTargetEntry, request: McpRequest): boolean {
+  if (upstreams.mayAsk(request)) return false
   const text =
     request.method === 'ping'
       ? resultText(request.id, '{}')
       : errorText(request.id, codes.methodNotFound, 'The client does not support this request')
-  session
+  upstreams
     .use(entry, (transport) => notify(transport, text))
     .catch((thrown: unknown) => {
       // If the session has ended, the server no longer waits for the answer.
@@ -58,6 +59,12 @@ function answeredHere(session: ClientSession, entry: McpTargetEntry, request: Mc
     })
   return true
 }
+
+/** Is the notification about no request? In the modern era only `subscriptions/listen` has such messages. */
+const isUnrelated = (method: string): boolean =>
+  method.endsWith('/list_changed') ||
+  method === 'notifications/resources/updated' ||
+  method === 'notifications/cancelled'
 
 function isForClient(
   exchange: McpExchange,
@@ -88,7 +95,7 @@ function answerForClient(
     const keeps = keptItems(exchange, entry, method)
     if (!isOnly && shown.id !== undefined) {
       const part = partOf(entry.target.name, method, shown, true, keeps ?? (() => true))
-      return resultText(shown.id, mergedResult(method, [part], []))
+      return resultText(shown.id, mergedResult(method, [part], [], 'legacy'))
     }
     if (keeps === undefined) continue
     const rest = readMessage(withoutItems(method, shown, keeps))
@@ -119,33 +126,4 @@ export function keptItems(
     isNoted = true
     return false
   }
-}
-
-/** The requests that servers may send, and the client capability that each needs. */
-const needs = new Map<string, string>([
-  ['sampling/createMessage', 'sampling'],
-  ['elicitation/create', 'elicitation'],
-  ['roots/list', 'roots'],
-  ['tasks/get', 'tasks'],
-  ['tasks/result', 'tasks'],
-  ['tasks/list', 'tasks'],
-  ['tasks/cancel', 'tasks'],
-])
-
-/** Does the protocol define the method as a request? */
-const isServerRequest = (method: string): boolean => method === 'ping' || needs.has(method)
-
-/** Did the client declare the capability in `initialize`? `hello`: JSON of its params. */
-function mayAskClient(hello: string, { method, text, params }: McpRequest): boolean {
-  const name = needs.get(method)
-  // Every client answers a ping. Methods that the protocol does not define are passed on.
-  if (name === undefined) return true
-  const helloParams: unknown = JSON.parse(hello)
-  const capabilities = isRecord(helloParams) ? helloParams.capabilities : undefined
-  const capability = isRecord(capabilities) ? capabilities[name] : undefined
-  if (!isRecord(capability)) return false
-  if (name !== 'elicitation') return true
-  const mode = textOf(text, member(params, 'mode')) ?? 'form'
-  // An empty `elicitation` capability allows forms, the older mode.
-  return isRecord(capability[mode]) || (mode === 'form' && capability.url === undefined)
 }

@@ -7,7 +7,7 @@ import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { TargetFailure } from './refusals.ts'
 import { prepareRequest } from './target-request.ts'
-import type { Flow, Transport } from './transport.ts'
+import type { Flow, OutgoingMessage, Transport } from './transport.ts'
 
 /** Maximum number of requests that wait for a response on the stream. */
 const maxPending = 1_000
@@ -192,6 +192,7 @@ function resolveEndpoint(base: string, data: string): string | undefined {
 export type OpenConnections = Map<string, { close(): void }>
 
 export class SseTransport implements Transport {
+  readonly era = 'legacy'
   readonly #exchange: McpExchange
   readonly #entry: McpTargetEntry
   readonly #held: OpenConnections
@@ -226,7 +227,7 @@ export class SseTransport implements Transport {
     return connection
   }
 
-  async post(body: string, listener: AnswerListener): Promise<Flow> {
+  async post({ text: body }: OutgoingMessage, listener: AnswerListener): Promise<Flow> {
     const connection = await this.#connection()
     const message = readMessage(body)
     const id = message.kind === 'request' ? message.id : undefined

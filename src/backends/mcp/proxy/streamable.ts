@@ -3,45 +3,66 @@ import type { CallListener } from '../../../engine/contracts/calls.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
+import { encodeName } from '../eras/headers.ts'
+import type { Era } from '../methods.ts'
 import type { TargetSession } from '../session-state.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { learnedPath, MovingFlow } from './moved.ts'
 import { prepareRequest, type ReadyRequest, type TargetMessage } from './target-request.ts'
-import type { Flow, Transport } from './transport.ts'
+import type { Flow, OutgoingMessage, Transport } from './transport.ts'
 
 const bothTypes = 'application/json, text/event-stream'
+
+/** What the headers of messages to a target say about version and session. */
+interface TargetWire {
+  readonly era: Era
+  /** Not set for `initialize`, which agrees on a version. */
+  readonly version?: string
+  readonly session?: TargetSession
+}
+
+export const legacyWire = (session: TargetSession | undefined): TargetWire =>
+  session === undefined ? { era: 'legacy' } : { era: 'legacy', version: session.version, session }
+
+export const modernWire = (version: string): TargetWire => ({ era: 'modern', version })
 
 export class StreamableTransport implements Transport {
   readonly #exchange: McpExchange
   readonly #entry: McpTargetEntry
-  readonly #session: TargetSession | undefined
+  readonly #wire: TargetWire
   endpoint: string | undefined
   traceparent: string | undefined
 
-  /** `session` is undefined for `initialize`. */
-  constructor(exchange: McpExchange, entry: McpTargetEntry, session: TargetSession | undefined) {
+  constructor(exchange: McpExchange, entry: McpTargetEntry, wire: TargetWire) {
     this.#exchange = exchange
     this.#entry = entry
-    this.#session = session
-    this.endpoint = session?.endpoint
+    this.#wire = wire
+    this.endpoint = wire.session?.endpoint
   }
 
-  #headers(): [string, string][] {
-    const session = this.#session
+  get era(): Era {
+    return this.#wire.era
+  }
+
+  #headers({ method, name }: Partial<OutgoingMessage> = {}): [string, string][] {
+    const { version, session } = this.#wire
     const headers: [string, string][] = []
     if (this.traceparent !== undefined) headers.push(['traceparent', this.traceparent])
-    if (session === undefined) return headers
-    headers.push(['mcp-protocol-version', session.version])
-    if (session.id !== undefined) headers.push(['mcp-session-id', session.id])
+    if (version !== undefined) headers.push(['mcp-protocol-version', version])
+    if (session?.id !== undefined) headers.push(['mcp-session-id', session.id])
+    if (this.era === 'legacy' || method === undefined) return headers
+    headers.push(['mcp-method', method])
+    if (name !== undefined) headers.push(['mcp-name', encodeName(name)])
     return headers
   }
 
-  post(body: string, listener: AnswerListener): Promise<Flow> {
-    const headers = this.#headers()
+  post(message: OutgoingMessage, listener: AnswerListener): Promise<Flow> {
+    const headers = this.#headers(message)
     headers.push(['content-type', 'application/json'], ['accept', bothTypes])
-    return this.#send({ method: 'POST', body, headers }, listener)
+    const { text: body, isLong = false } = message
+    return this.#send({ method: 'POST', body, headers, isLong }, listener)
   }
 
   listen(listener: AnswerListener, from: string | undefined): Promise<Flow> {
@@ -60,7 +81,7 @@ export class StreamableTransport implements Transport {
   }
 
   end(): Promise<void> {
-    if (this.#session?.id === undefined) return Promise.resolve()
+    if (this.#wire.session?.id === undefined) return Promise.resolve()
     return new Promise((resolve) => {
       const listener = { onStream: resolve, onEnd: resolve, onFailure: () => resolve() }
       this.#send({ method: 'DELETE', headers: this.#headers() }, listener).catch(() => resolve())
@@ -72,7 +93,7 @@ export class StreamableTransport implements Transport {
     listener: AnswerListener,
   ): Promise<Flow> {
     const { runtime, context } = this.#exchange
-    const pinned = this.#session?.endpoint
+    const pinned = this.#wire.session?.endpoint
     const onEndpoint = ({ address }: UpstreamEndpoint): void => {
       this.endpoint = address.label
       context.address = address

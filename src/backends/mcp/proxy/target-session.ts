@@ -1,15 +1,17 @@
 /** Sessions at targets. They begin with the client's `initialize` params, and are begun again if lost. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, notificationText, requestText } from '../answers.ts'
-import { readHello, type ServerHello } from '../initialize.ts'
-import type { McpResponse } from '../message.ts'
+import { readHello, type ServerHello } from '../eras/initialize.ts'
+import { capabilitiesIn, declares } from '../eras/server-requests.ts'
+import type { McpRequest, McpResponse } from '../message.ts'
 import type { SessionState, TargetSession } from '../session-state.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { jsonRefusal, lostSession, otherClient, TargetFailure, toFailure } from './refusals.ts'
 import { heldConnection, type OpenConnections, SseTransport } from './sse-connection.ts'
-import { StreamableTransport } from './streamable.ts'
-import { ask, ignored, type OnAbandon, type Transport } from './transport.ts'
+import { legacyWire, StreamableTransport } from './streamable.ts'
+import { ask, ignored, type OnAbandon, type OutgoingRequest, type Transport } from './transport.ts'
+import type { Upstreams } from './upstreams.ts'
 
 /** Returns the id of a request that the gateway sends by itself, as JSON. */
 const ownId = (what: string): string => JSON.stringify(`sluice/${what}`)
@@ -33,14 +35,14 @@ function transportOf(
   if (entry.target.protocol === 'SSE') {
     return new SseTransport(exchange, entry, held, session === undefined)
   }
-  return new StreamableTransport(exchange, entry, session)
+  return new StreamableTransport(exchange, entry, legacyWire(session))
 }
 
 /** Sends `initialize`. If the server answers with a JSON-RPC error, there is no session. */
 export async function begin(
   exchange: McpExchange,
   entry: McpTargetEntry,
-  request: { readonly text: string; readonly id: string },
+  request: OutgoingRequest,
   onAbandon: OnAbandon,
   held: OpenConnections,
 ): Promise<InitializedSession> {
@@ -65,7 +67,7 @@ async function beginQuietly(
   held: OpenConnections,
 ): Promise<TargetSession> {
   const id = ownId('initialize')
-  const request = { text: requestText(id, 'initialize', hello), id }
+  const request = { text: requestText(id, 'initialize', hello), id, method: 'initialize' }
   // Other requests may use the session, so this request must not cancel it.
   const begun = await begin(exchange, entry, request, never, held)
   if (begun.response.error !== undefined) {
@@ -83,12 +85,13 @@ export function notify(transport: Transport, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     // Some servers answer an accepted notification with a stream, so its start counts as acceptance.
     const listener = { onStream: resolve, onEnd: resolve, onFailure: reject }
-    transport.post(text, listener).catch(reject)
+    transport.post({ text }, listener).catch(reject)
   })
 }
 
 /** A session of a client and its sessions at the targets. */
-export class ClientSession {
+export class ClientSession implements Upstreams {
+  readonly era = 'legacy'
   readonly exchange: McpExchange
   readonly state: SessionState
 
@@ -125,6 +128,11 @@ export class ClientSession {
     return known instanceof Promise ? undefined : known?.can
   }
 
+  mayAsk(request: McpRequest): boolean {
+    if (this.exchange.backend.isStateless) return false
+    return declares(request, capabilitiesIn(this.state.hello))
+  }
+
   at(entry: McpTargetEntry): TargetSession | Promise<TargetSession> {
     const known = this.#known(entry.target.name)
     if (known === undefined || known instanceof Promise) {
@@ -149,7 +157,7 @@ export class ClientSession {
     } catch (thrown) {
       const failure = toFailure(thrown)
       if (!failure.isSessionLost || session.id === undefined) throw failure
-      if (!(await this.#livesElsewhere(entry))) throw new SessionEnded()
+      if (!(await this.#livesElsewhere(entry))) throw new SessionEnded(this.state)
       return act(this.transport(entry, await this.#renew(entry, session)))
     }
   }
@@ -175,7 +183,7 @@ export class ClientSession {
   /** Does another server still have its session? Asks one server after the other. */
   async #livesElsewhere({ target }: McpTargetEntry): Promise<boolean> {
     const id = ownId('ping')
-    const ping = { text: requestText(id, 'ping', '{}'), id }
+    const ping = { text: requestText(id, 'ping', '{}'), id, method: 'ping' }
     for (const entry of this.exchange.backend.targets) {
       const { name } = entry.target
       if (name === target.name) continue
@@ -232,4 +240,10 @@ export async function endEverywhere(session: ClientSession): Promise<void> {
 /** Thrown if no server has the session any more. The client must begin another session. */
 export class SessionEnded extends Error {
   override readonly name = 'SessionEnded'
+  readonly state: SessionState
+
+  constructor(state: SessionState) {
+    super('no server has the session')
+    this.state = state
+  }
 }

@@ -1,6 +1,7 @@
 /** Sends messages to a target over either transport, and waits for responses. */
 import type { EventFields, McpEvent } from '../event-stream.ts'
-import type { McpMessage, McpResponse } from '../message.ts'
+import { type McpMessage, type McpResponse, MessageRefusal, readMessage } from '../message.ts'
+import type { Era } from '../methods.ts'
 import type { AnswerListener } from './answer-reader.ts'
 import { TargetFailure } from './refusals.ts'
 
@@ -11,13 +12,29 @@ export interface Flow {
   close(): void
 }
 
+/** A message for a target. */
+export interface OutgoingMessage {
+  readonly text: string
+  /** The method, and what the message names at the target; for headers of modern requests. */
+  readonly method?: string
+  readonly name?: string | undefined
+  /** Is the response a stream without an end? */
+  readonly isLong?: boolean
+}
+
+export interface OutgoingRequest extends OutgoingMessage {
+  readonly id: string
+  readonly method: string
+}
+
 export interface Transport {
+  readonly era: Era
   /** `traceparent` of requests. If not set, that of the client is sent. */
   traceparent?: string | undefined
   /** Label of the endpoint of the last request. */
   readonly endpoint: string | undefined
   /** Sends a message; the response goes to the listener. Rejects with a GatewayError. */
-  post(body: string, listener: AnswerListener): Promise<Flow>
+  post(message: OutgoingMessage, listener: AnswerListener): Promise<Flow>
   /**
    * Opens the stream for messages that the server sends on its own. `from` is the id of the last received
    * event.
@@ -45,6 +62,8 @@ export interface ReceivedResponse {
   readonly eventFields: EventFields | undefined
   /** Id of the session that the server has created, if any. */
   readonly session: string | undefined
+  /** Status of a modern error response; 200 if not set. */
+  readonly status?: number
 }
 
 /** Registers a function that cancels a request. It is called when the client has gone. */
@@ -55,13 +74,13 @@ export const ignored: Relay = { onMessage: () => {} }
 /** Sends a request and waits for its response. Responses with other ids are dropped. */
 export function ask(
   transport: Transport,
-  request: { readonly text: string; readonly id: string },
+  request: OutgoingRequest,
   relay: Relay,
   onAbandon: OnAbandon,
 ): Promise<ReceivedResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<ReceivedResponse>()
   const pending = new PendingRequest(transport, request.id, relay, resolve, reject)
-  transport.post(request.text, pending).then((flow) => pending.begun(flow), reject)
+  transport.post(request, pending).then((flow) => pending.begun(flow), reject)
   onAbandon(() => pending.close())
   return promise
 }
@@ -167,8 +186,29 @@ class PendingRequest implements AnswerListener {
     this.#end()
     if (this.#isOver) return
     this.#isOver = true
+    const response = this.#transport.era === 'modern' ? errorResponse(failure, this.#id) : undefined
+    if (response !== undefined) {
+      const status = failure.answer?.status ?? 400
+      this.#resolve({ response, eventFields: undefined, session: undefined, status })
+      return
+    }
     const { message, answer, cause } = failure
     const isResumable = this.#hasEventIds && answer === undefined
     this.#reject(isResumable ? new TargetFailure(message, { isResumable }, cause) : failure)
+  }
+}
+
+/**
+ * Returns the JSON-RPC error in a response with status 400 or 404, which modern servers use for errors of the
+ * protocol; undefined if it is not an answer to the request.
+ */
+function errorResponse({ answer }: TargetFailure, id: string): McpResponse | undefined {
+  if (answer === undefined || (answer.status !== 400 && answer.status !== 404)) return undefined
+  try {
+    const message = readMessage(Buffer.from(answer.body).toString())
+    return message.kind === 'response' && message.id === id ? message : undefined
+  } catch (error) {
+    if (error instanceof MessageRefusal) return undefined
+    throw error
   }
 }

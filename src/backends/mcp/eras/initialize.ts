@@ -1,20 +1,8 @@
 /** `initialize` of several servers, joined into one response. */
-import { jsonValue, member, rawOf, replace, textOf } from './json/scan.ts'
-import { unavailableMeta } from './lists.ts'
-import { type McpRequest, type McpResponse, readMessage } from './message.ts'
-
-/** Supported protocol versions. They are dates, so comparing them as text finds the older one. */
-export const knownVersions = ['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
-export const latestVersion = '2025-11-25'
-/** The version of a request without an `mcp-protocol-version` header (streamable HTTP). */
-export const assumedVersion = '2025-03-26'
-
-/** Returns the requested version, or the latest one if the requested version is unknown. */
-export const versionFor = (asked: string | undefined): string =>
-  asked !== undefined && knownVersions.includes(asked) ? asked : latestVersion
-
-/** Does the version allow JSON-RPC batches? Only 2025-03-26 does. */
-export const hasBatches = (version: string): boolean => version === '2025-03-26'
+import { jsonValue, member, rawOf, replace, textOf } from '../json/scan.ts'
+import { unavailableMeta } from '../lists.ts'
+import { type McpRequest, type McpResponse, readMessage } from '../message.ts'
+import { assumedVersion, legacyVersions, versionFor } from './versions.ts'
 
 /** The members of the `initialize` response of one server that the gateway uses. */
 export interface ServerHello {
@@ -63,7 +51,7 @@ export function inKnownVersion(request: McpRequest): McpRequest {
 export function helloInVersion({ text, result }: McpResponse, version: string): string {
   const node = member(result, 'protocolVersion')
   const stated = textOf(text, node)
-  if (node === undefined || stated === undefined || knownVersions.includes(stated)) return text
+  if (node === undefined || stated === undefined || legacyVersions.includes(stated)) return text
   return replace(text, node, JSON.stringify(version))
 }
 
@@ -76,7 +64,7 @@ export const isRecord = (value: unknown): value is Part =>
  * Merges the capabilities of all servers. List changes are always declared, because targets are added and
  * removed. Tasks are left out, because they belong to one server.
  */
-function mergeCapabilities(all: readonly ServerHello[]): Part {
+export function mergeCapabilities(all: readonly Pick<ServerHello, 'capabilities'>[]): Part {
   const has = (name: string) => all.some(({ capabilities }) => isRecord(capabilities[name]))
   const flag = (name: string, key: string) =>
     all.some(({ capabilities }) => {
@@ -98,6 +86,18 @@ function mergeCapabilities(all: readonly ServerHello[]): Part {
   }
 }
 
+/** Joins the instructions of all servers, and explains their names. */
+export function joinInstructions(
+  servers: Iterable<readonly [target: string, server: Pick<ServerHello, 'instructions'>]>,
+): string {
+  const several =
+    'Several servers answer here: names of tools and prompts begin with the name of their server and "_", URIs of resources with it and "+".'
+  const own = [...servers].flatMap(([target, { instructions }]) =>
+    instructions === undefined || instructions === '' ? [] : [`[${target}]\n${instructions}`],
+  )
+  return [several, ...own].join('\n\n')
+}
+
 interface GatewayHello {
   /** Version of the gateway software. */
   readonly version: string
@@ -113,20 +113,13 @@ export function mergeHellos(
   { version, wanted, missing }: GatewayHello,
 ): { readonly version: string; readonly result: string } {
   const all = [...hellos.values()]
-  const known = all.map((one) => one.version).filter((one) => knownVersions.includes(one))
+  const known = all.map((one) => one.version).filter((one) => legacyVersions.includes(one))
   const [lowest = wanted] = [wanted, ...known].sort()
-  const instructions = [...hellos].flatMap(([target, hello]) =>
-    hello.instructions === undefined || hello.instructions === ''
-      ? []
-      : [`[${target}]\n${hello.instructions}`],
-  )
-  const several =
-    'Several servers answer here: names of tools and prompts begin with the name of their server and "_", URIs of resources with it and "+".'
   const result = JSON.stringify({
     protocolVersion: lowest,
     capabilities: mergeCapabilities(all),
     serverInfo: { name: 'sluice', version },
-    instructions: [several, ...instructions].join('\n\n'),
+    instructions: joinInstructions(hellos),
   })
   const meta = missing.length === 0 ? '' : `,"_meta":${unavailableMeta(missing)}`
   return { version: lowest, result: `${result.slice(0, -1)}${meta}}` }

@@ -1,0 +1,85 @@
+/** Decides to which era a POST belongs. The body decides; headers must agree with it. */
+import type { HeaderFields } from '../../../exchange/exchange.ts'
+import { codes } from '../answers.ts'
+import type { McpMessage, McpNotification, McpRequest } from '../message.ts'
+import { metaKeys } from '../meta-keys.ts'
+import { type Envelope, hasEnvelope, readEnvelope } from './envelope.ts'
+import { headerProblem } from './headers.ts'
+import { isModern, legacyVersions, modernVersions, supportedVersions } from './versions.ts'
+
+/** Why a POST is refused with status 400. */
+export interface EraProblem {
+  /** Id of the refused request as JSON, if it is known. */
+  readonly id: string | undefined
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}
+
+/** A message of the modern era whose envelope and headers are valid. */
+export interface ModernMessage {
+  readonly message: McpRequest | McpNotification
+  readonly envelope: Envelope
+}
+
+/** Undefined: the POST belongs to the legacy era. */
+type Classified = ModernMessage | EraProblem | undefined
+
+export function classify(
+  headers: HeaderFields,
+  messages: readonly McpMessage[],
+  isBatch: boolean,
+): Classified {
+  const [message] = messages
+  const [stated, ...more] = headers.getAll('mcp-protocol-version')
+  const id = message?.kind === 'request' && !isBatch ? message.id : undefined
+  const refuse = (code: number, why: string, data?: unknown): EraProblem => ({
+    id,
+    code,
+    message: why,
+    data,
+  })
+  if (more.length > 0) {
+    return refuse(codes.headerMismatch, 'there is more than one header MCP-Protocol-Version')
+  }
+  const isStatedModern = stated !== undefined && isModern(stated)
+  if (isBatch || message === undefined || message.kind === 'response') {
+    const claims = messages.some((one) => one.kind !== 'response' && hasEnvelope(one))
+    if (!claims && !isStatedModern) return unknownVersion(stated, id)
+    const what = isBatch ? 'batches' : 'responses of clients'
+    return refuse(codes.invalidRequest, `this version of MCP has no ${what}`)
+  }
+  if (hasEnvelope(message)) return readModern(headers, message, refuse)
+  if (!isStatedModern) return unknownVersion(stated, id)
+  if (message.kind === 'request' && message.method === 'initialize') {
+    const why = 'initialize belongs to earlier versions than the header MCP-Protocol-Version'
+    return refuse(codes.headerMismatch, why)
+  }
+  const missing = `_meta["${metaKeys.version}"] is missing`
+  return refuse(codes.invalidParams, `Invalid params: ${missing}`)
+}
+
+function readModern(
+  headers: HeaderFields,
+  message: McpRequest | McpNotification,
+  refuse: (code: number, why: string, data?: unknown) => EraProblem,
+): ModernMessage | EraProblem {
+  const envelope = readEnvelope(message)
+  if (typeof envelope === 'string') {
+    return refuse(codes.invalidParams, `Invalid params: ${envelope}`)
+  }
+  const { version } = envelope
+  const problem = headerProblem(headers, message, version)
+  if (problem !== undefined) return refuse(codes.headerMismatch, `Header mismatch: ${problem}`)
+  if (modernVersions.includes(version)) return { message, envelope }
+  const data = { supported: supportedVersions, requested: version }
+  return refuse(codes.unsupportedVersion, 'Unsupported protocol version', data)
+}
+
+/** Refuses a legacy message whose header names a version that does not exist. */
+function unknownVersion(stated: string | undefined, id: string | undefined) {
+  if (stated === undefined || legacyVersions.includes(stated)) return undefined
+  const data = { supported: supportedVersions, requested: stated }
+  const message = `Unsupported protocol version: ${stated}`
+  return { id, code: codes.unsupportedVersion, message, data }
+}

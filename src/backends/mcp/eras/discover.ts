@@ -1,0 +1,72 @@
+/** `server/discover`: what servers offer, in the modern era. */
+import { type CacheHints, hintsOf, hintsText } from '../cache-hints.ts'
+import { jsonValue, member, replace, textOf } from '../json/scan.ts'
+import { unavailableKey } from '../lists.ts'
+import type { McpResponse } from '../message.ts'
+import { metaKeys } from '../meta-keys.ts'
+import { joinInstructions, mergeCapabilities } from './initialize.ts'
+import { modernVersions } from './versions.ts'
+
+/** What one server offers. */
+export interface DiscoverPart {
+  readonly target: string
+  readonly versions: readonly string[]
+  readonly capabilities: Readonly<Record<string, unknown>>
+  readonly instructions: string | undefined
+  readonly hints: CacheHints
+}
+
+/** Reads the response to `server/discover`. Returns undefined if the server does not know the method. */
+export function readDiscover(
+  target: string,
+  { text, result }: McpResponse,
+): DiscoverPart | undefined {
+  const versions = member(result, 'supportedVersions')
+  const capabilities = member(result, 'capabilities')
+  if (versions?.type !== 'array' || capabilities?.type !== 'object') return undefined
+  return {
+    target,
+    versions: (versions.values ?? []).flatMap((node) => textOf(text, node) ?? []),
+    capabilities: jsonValue(text, capabilities) as Record<string, unknown>,
+    instructions: textOf(text, member(result, 'instructions')),
+    hints: hintsOf(text, result),
+  }
+}
+
+/** Does the server speak a modern version that the gateway supports? */
+export const isModernServer = ({ versions }: DiscoverPart): boolean =>
+  modernVersions.some((version) => versions.includes(version))
+
+/** Returns the response of the only server without the versions that the gateway does not support. */
+export function discoverThrough(response: McpResponse): string {
+  const { text, result } = response
+  const versions = member(result, 'supportedVersions')
+  const part = readDiscover('', response)
+  if (part === undefined || versions === undefined) return text
+  const supported = part.versions.filter((version) => modernVersions.includes(version))
+  if (supported.length === part.versions.length) return text
+  return replace(text, versions, JSON.stringify(supported))
+}
+
+/** Returns the result for several servers. `missing` names those that did not answer. */
+export function mergeDiscovers(
+  parts: readonly DiscoverPart[],
+  missing: readonly string[],
+  version: string,
+): string {
+  const result = JSON.stringify({
+    resultType: 'complete',
+    supportedVersions: modernVersions,
+    capabilities: mergeCapabilities(parts),
+    instructions: joinInstructions(parts.map((part) => [part.target, part] as const)),
+    _meta: {
+      [metaKeys.serverInfo]: { name: 'sluice', version },
+      ...(missing.length > 0 && { [unavailableKey]: missing }),
+    },
+  })
+  const hints = hintsText(
+    parts.map((part) => part.hints),
+    missing.length > 0,
+  )
+  return `${result.slice(0, -1)},${hints}}`
+}

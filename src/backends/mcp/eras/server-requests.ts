@@ -1,0 +1,37 @@
+/** Requests of servers to clients, and the client capabilities that they need. */
+import { member, textOf } from '../json/scan.ts'
+import type { McpRequest } from '../message.ts'
+import { isRecord } from './initialize.ts'
+
+/** The requests that servers may send, and the client capability that each needs. */
+const needs = new Map<string, string>([
+  ['sampling/createMessage', 'sampling'],
+  ['elicitation/create', 'elicitation'],
+  ['roots/list', 'roots'],
+  ['tasks/get', 'tasks'],
+  ['tasks/result', 'tasks'],
+  ['tasks/list', 'tasks'],
+  ['tasks/cancel', 'tasks'],
+])
+
+/** Does the protocol define the method as a request? */
+export const isServerRequest = (method: string): boolean => method === 'ping' || needs.has(method)
+
+/** Returns the client's capabilities. `hello` is JSON of its `initialize` params. */
+export function capabilitiesIn(hello: string): unknown {
+  const helloParams: unknown = JSON.parse(hello)
+  return isRecord(helloParams) ? helloParams.capabilities : undefined
+}
+
+/** Did the client declare the capability that the request needs? */
+export function declares({ method, text, params }: McpRequest, capabilities: unknown): boolean {
+  const name = needs.get(method)
+  // Every client answers a ping. Methods that the protocol does not define are passed on.
+  if (name === undefined) return true
+  const capability = isRecord(capabilities) ? capabilities[name] : undefined
+  if (!isRecord(capability)) return false
+  if (name !== 'elicitation') return true
+  const mode = textOf(text, member(params, 'mode')) ?? 'form'
+  // An empty `elicitation` capability allows forms, the older mode.
+  return isRecord(capability[mode]) || (mode === 'form' && capability.url === undefined)
+}

@@ -1,0 +1,102 @@
+/** Filters of `subscriptions/listen`: which changes a client wants to be notified of. */
+import { type JsonNode, member, replace, textOf } from '../json/scan.ts'
+import type { McpMessage, McpRequest } from '../message.ts'
+import { metaKeys } from '../meta-keys.ts'
+
+/** Lists whose changes a client can subscribe to, and the notification of each. */
+const lists = {
+  toolsListChanged: 'notifications/tools/list_changed',
+  promptsListChanged: 'notifications/prompts/list_changed',
+  resourcesListChanged: 'notifications/resources/list_changed',
+} as const
+type ListKey = keyof typeof lists
+const listKeys = Object.keys(lists) as ListKey[]
+
+const updated = 'notifications/resources/updated'
+
+/** Maximum number of resources in one subscription. */
+const maxUris = 1_000
+
+export interface ChangeFilter {
+  readonly lists: readonly ListKey[]
+  readonly uris: readonly string[]
+}
+
+export const isEmpty = ({ lists, uris }: ChangeFilter): boolean => lists.length + uris.length === 0
+
+/** Reads the filter of a request or of an acknowledgement, or returns what is wrong with it. */
+export function readFilter({
+  text,
+  params,
+}: Pick<McpRequest, 'text' | 'params'>): ChangeFilter | string {
+  const node = member(params, 'notifications')
+  if (node?.type !== 'object') return 'params.notifications must be an object'
+  const found: ListKey[] = []
+  for (const key of listKeys) {
+    const flag = member(node, key)
+    if (flag !== undefined && flag.type !== 'boolean') {
+      return `params.notifications.${key} must be true or false`
+    }
+    if (flag !== undefined && text.startsWith('true', flag.start)) found.push(key)
+  }
+  const uris = urisIn(text, member(node, 'resourceSubscriptions'))
+  if (uris === undefined) return 'params.notifications.resourceSubscriptions must be a list of URIs'
+  if (uris.length > maxUris) return `params.notifications has more than ${maxUris} resources`
+  return { lists: found, uris }
+}
+
+function urisIn(text: string, node: JsonNode | undefined): string[] | undefined {
+  if (node === undefined) return []
+  const uris = node.values?.flatMap((one) => textOf(text, one) ?? [])
+  return node.type === 'array' && uris?.length === node.values?.length ? uris : undefined
+}
+
+const filterJson = ({ lists, uris }: ChangeFilter): string =>
+  JSON.stringify({
+    ...Object.fromEntries(lists.map((key) => [key, true])),
+    ...(uris.length > 0 && { resourceSubscriptions: uris }),
+  })
+
+/** Returns the request with another filter. */
+export function withFilter({ text, params }: McpRequest, filter: ChangeFilter): string {
+  const node = member(params, 'notifications')
+  return node === undefined ? text : replace(text, node, filterJson(filter))
+}
+
+const tag = (id: string): string => `"_meta":{"${metaKeys.subscription}":${id}}`
+
+/** Returns the first message of a subscription. `id` is the id of the request, as JSON. */
+export function acknowledgement(id: string, honoured: ChangeFilter): string {
+  const method = 'notifications/subscriptions/acknowledged'
+  return `{"jsonrpc":"2.0","method":"${method}","params":{${tag(id)},"notifications":${filterJson(honoured)}}}`
+}
+
+export const isAcknowledgement = (message: McpMessage): boolean =>
+  message.kind === 'notification' && message.method === 'notifications/subscriptions/acknowledged'
+
+/** Returns the response that ends a subscription in order. */
+export function subscriptionEnd(id: string): string {
+  return `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"complete",${tag(id)}}}`
+}
+
+/** Returns the notifications that all lists of the filter have changed. */
+export function allListsChanged(id: string, filter: ChangeFilter): string[] {
+  return filter.lists.map(
+    (key) => `{"jsonrpc":"2.0","method":"${lists[key]}","params":{${tag(id)}}}`,
+  )
+}
+
+/** Did the client ask for this notification? */
+export function wants(filter: ChangeFilter, method: string): boolean {
+  if (method === updated) return filter.uris.length > 0
+  return filter.lists.some((key) => lists[key] === method)
+}
+
+/** Joins what several targets honour. */
+export function joinFilters(asked: ChangeFilter, honoured: readonly ChangeFilter[]): ChangeFilter {
+  const uris = new Set(honoured.flatMap((one) => one.uris))
+  return {
+    lists: asked.lists.filter((key) => honoured.some((one) => one.lists.includes(key))),
+    uris: asked.uris.filter((uri) => uris.has(uri)),
+  }
+}

@@ -1,0 +1,86 @@
+/** The era of each target: found by asking, and remembered for a while, because servers are replaced. */
+
+import { now } from '../../../proxy/upstream/choose.ts'
+import { requestText } from '../answers.ts'
+import { isModernServer, readDiscover } from '../eras/discover.ts'
+import { modernVersion } from '../eras/versions.ts'
+import { metaKeys } from '../meta-keys.ts'
+import type { Era } from '../methods.ts'
+import type { McpExchange } from './mcp-exchange.ts'
+import type { McpTargetEntry } from './mcp-targets.ts'
+import { type TargetFailure, toFailure } from './refusals.ts'
+import { modernWire, StreamableTransport } from './streamable.ts'
+import { ask, ignored, type OnAbandon } from './transport.ts'
+
+/** How long the era of a target is remembered. */
+const keptMs = 5 * 60_000
+
+/** What a target said about itself. */
+export interface TargetEra {
+  readonly era: Era
+  /** Names of the capabilities of a modern server. */
+  readonly can: readonly string[] | undefined
+}
+
+const known = new WeakMap<McpTargetEntry, TargetEra & { readonly until: number }>()
+
+/** Returns the era of the target if it is remembered. */
+export function knownEra(entry: McpTargetEntry): TargetEra | undefined {
+  const found = known.get(entry)
+  return found !== undefined && found.until > now() ? found : undefined
+}
+
+/** Called if a response does not fit to the era. The next request asks the target again. */
+export function forgetEra(entry: McpTargetEntry): void {
+  known.delete(entry)
+}
+
+/** Returns the era of a target. Rejects with a TargetFailure or GatewayError if the target does not tell. */
+export async function findEra(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  onAbandon: OnAbandon,
+): Promise<TargetEra> {
+  const found = knownEra(entry) ?? (await probe(exchange, entry, onAbandon))
+  known.set(entry, { ...found, until: now() + keptMs })
+  return found
+}
+
+const legacy: TargetEra = { era: 'legacy', can: undefined }
+
+async function probe(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  onAbandon: OnAbandon,
+): Promise<TargetEra> {
+  if (entry.target.protocol === 'SSE') return legacy
+  const id = '"sluice/discover"'
+  const envelope = {
+    [metaKeys.version]: modernVersion,
+    [metaKeys.clientInfo]: { name: 'sluice', version: exchange.hub.version },
+    [metaKeys.capabilities]: {},
+  }
+  const method = 'server/discover'
+  const text = requestText(id, method, JSON.stringify({ _meta: envelope }))
+  const transport = new StreamableTransport(exchange, entry, modernWire(modernVersion))
+  try {
+    const { response } = await ask(transport, { text, id, method }, ignored, onAbandon)
+    const part = readDiscover(entry.target.name, response)
+    if (part === undefined || !isModernServer(part)) return legacy
+    return { era: 'modern', can: Object.keys(part.capabilities) }
+  } catch (thrown) {
+    const failure = toFailure(thrown)
+    if (isRefusedByLegacy(failure)) return legacy
+    throw failure
+  }
+}
+
+/**
+ * Legacy servers refuse requests without a session in many ways. A status that says nothing about the
+ * protocol, such as 401 or 503, leaves the era open.
+ */
+function isRefusedByLegacy({ answer }: TargetFailure): boolean {
+  if (answer === undefined) return false
+  const { status } = answer
+  return status >= 400 && status < 500 && ![401, 403, 407, 408, 425, 429].includes(status)
+}
