@@ -8,7 +8,7 @@ import { headerProblem } from './headers.ts'
 import { isModern, legacyVersions, modernVersions, supportedVersions } from './versions.ts'
 
 /** Why a POST is refused with status 400. */
-export interface EraProblem {
+interface EraProblem {
   /** Id of the refused request as JSON, if it is known. */
   readonly id: string | undefined
   readonly code: number

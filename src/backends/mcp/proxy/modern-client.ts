@@ -2,11 +2,12 @@
 import { codes, errorText } from '../answers.ts'
 import type { Envelope } from '../eras/envelope.ts'
 import { legacyVersions } from '../eras/versions.ts'
+import type { Era } from '../methods.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
-import { json, TargetFailure } from './refusals.ts'
+import { json, TargetFailure, toFailure } from './refusals.ts'
 import { modernWire, StreamableTransport } from './streamable.ts'
-import { findEra, knownEra } from './target-eras.ts'
+import { findEra, forgetEra, isRefusedByLegacy, knownEra } from './target-eras.ts'
 import type { OnAbandon, Transport } from './transport.ts'
 import type { Upstreams } from './upstreams.ts'
 
@@ -43,10 +44,29 @@ export class ModernClient implements Upstreams {
     entry: McpTargetEntry,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
-    const { era } = knownEra(entry) ?? (await findEra(this.exchange, entry, this.#onAbandon))
+    const before = knownEra(entry)
+    const { era } = before ?? (await this.#findEra(entry))
+    try {
+      return await act(this.#transport(entry, era))
+    } catch (thrown) {
+      const failure = toFailure(thrown)
+      if (era === 'legacy' || before === undefined || !isRefusedByLegacy(failure)) throw failure
+      // The server may have been replaced. It has refused the request, so the request may be repeated.
+      forgetEra(entry)
+      const now = await this.#findEra(entry)
+      if (now.era === era) throw failure
+      return act(this.#transport(entry, now.era))
+    }
+  }
+
+  #findEra(entry: McpTargetEntry): ReturnType<typeof findEra> {
+    return findEra(this.exchange, entry, this.#onAbandon)
+  }
+
+  #transport(entry: McpTargetEntry, era: Era): Transport {
     if (era === 'legacy') throw this.#unsupported()
     const { version } = this.#envelope
-    return act(new StreamableTransport(this.exchange, entry, modernWire(version)))
+    return new StreamableTransport(this.exchange, entry, modernWire(version))
   }
 
   /** The client can fall back to a session. */

@@ -16,7 +16,7 @@ import { ask, ignored, type OnAbandon } from './transport.ts'
 const keptMs = 5 * 60_000
 
 /** What a target said about itself. */
-export interface TargetEra {
+interface TargetEra {
   readonly era: Era
   /** Names of the capabilities of a modern server. */
   readonly can: readonly string[] | undefined
@@ -30,7 +30,7 @@ export function knownEra(entry: McpTargetEntry): TargetEra | undefined {
   return found !== undefined && found.until > now() ? found : undefined
 }
 
-/** Called if a response does not fit to the era. The next request asks the target again. */
+/** Called if a response does not fit the era. The next request asks the target again. */
 export function forgetEra(entry: McpTargetEntry): void {
   known.delete(entry)
 }
@@ -79,7 +79,7 @@ async function probe(
  * Legacy servers refuse requests without a session in many ways. A status that says nothing about the
  * protocol, such as 401 or 503, leaves the era open.
  */
-function isRefusedByLegacy({ answer }: TargetFailure): boolean {
+export function isRefusedByLegacy({ answer }: TargetFailure): boolean {
   if (answer === undefined) return false
   const { status } = answer
   return status >= 400 && status < 500 && ![401, 403, 407, 408, 425, 429].includes(status)

@@ -1,4 +1,5 @@
 /** Sends messages to a target over either transport, and waits for responses. */
+import { codes, errorCodeOf } from '../answers.ts'
 import type { EventFields, McpEvent } from '../event-stream.ts'
 import { type McpMessage, type McpResponse, MessageRefusal, readMessage } from '../message.ts'
 import type { Era } from '../methods.ts'
@@ -198,6 +199,9 @@ class PendingRequest implements AnswerListener {
   }
 }
 
+/** Codes of errors that modern servers send with status 400 or 404. */
+const modernCodes = new Set<number>(Object.values(codes))
+
 /**
  * Returns the JSON-RPC error in a response with status 400 or 404, which modern servers use for errors of the
  * protocol; undefined if it is not an answer to the request.
@@ -206,7 +210,8 @@ function errorResponse({ answer }: TargetFailure, id: string): McpResponse | und
   if (answer === undefined || (answer.status !== 400 && answer.status !== 404)) return undefined
   try {
     const message = readMessage(Buffer.from(answer.body).toString())
-    return message.kind === 'response' && message.id === id ? message : undefined
+    if (message.kind !== 'response' || message.id !== id) return undefined
+    return modernCodes.has(errorCodeOf(message.text) ?? 0) ? message : undefined
   } catch (error) {
     if (error instanceof MessageRefusal) return undefined
     throw error
