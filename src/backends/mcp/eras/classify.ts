@@ -72,7 +72,8 @@ function readModern(
   const problem = headerProblem(headers, message, version)
   if (problem !== undefined) return refuse(codes.headerMismatch, `Header mismatch: ${problem}`)
   if (modernVersions.includes(version)) return { message, envelope }
-  const data = { supported: supportedVersions, requested: version }
+  // The same versions as in the response to `server/discover`.
+  const data = { supported: modernVersions, requested: version }
   return refuse(codes.unsupportedVersion, 'Unsupported protocol version', data)
 }
 

@@ -44,7 +44,12 @@ export class ModernClient implements Upstreams {
     entry: McpTargetEntry,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
-    const before = knownEra(entry)
+    let before = knownEra(entry)
+    if (before?.era === 'legacy') {
+      // The server may have been upgraded. Asking is better than refusing the request.
+      forgetEra(entry)
+      before = undefined
+    }
     const { era } = before ?? (await this.#findEra(entry))
     try {
       return await act(this.#transport(entry, era))
