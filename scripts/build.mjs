@@ -26,6 +26,7 @@ const entries = {
   main: 'src/main.ts',
   'proxy-worker': 'src/proxy/workers/worker.ts',
   'password-thread': 'src/auth/passwords/thread.ts',
+  'console-thread': 'src/cli/console/thread.ts',
   events: 'events/index.ts',
   replay: 'src/replay/index.ts',
   policy: 'src/policies/define.ts',

@@ -1,7 +1,7 @@
 /** Defines the command line. Each command is a function of its options; see src/cli. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
-import type { ConsoleOptions } from './cli/console.ts'
+import type { ConsoleOptions } from './cli/console/console.ts'
 import type { DecisionsOptions } from './cli/decisions.ts'
 import type { ExplainOptions } from './cli/explain.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
@@ -206,6 +206,7 @@ requestFlags(
 )
   .addOption(new Option('--scheme <scheme>', 'scheme of the request').choices(['http', 'https']))
   .option('--source <address>', 'client address of the request')
+  .option('--overlay', 'add the objects of -f to the state of the log')
   .option('--curl <command>', 'the request of a curl command line')
   .option('--har <path>', 'the requests of a HAR file')
   .option('--requests <path>', 'folder with decision records, or an access log in JSON')
@@ -248,7 +249,7 @@ const consoleCommand = program
   .option('--no-open', 'do not open a browser')
 addSettings(consoleCommand, consoleSettings).action(
   async (exportFile: string | undefined, options: ConsoleOptions) => {
-    const { serveConsoleOf } = await import('./cli/console.ts')
+    const { serveConsoleOf } = await import('./cli/console/console.ts')
     process.exitCode = await serveConsoleOf(exportFile, options, output)
   },
 )

@@ -8,7 +8,7 @@ import { LogError } from '../log/index.ts'
 import { consoleSettings } from '../settings/console.ts'
 import { type ControllerSettingName, readControllerSettings } from '../settings/controller.ts'
 import { readTable } from '../settings/table.ts'
-import { openConsole, recordsOf } from './open-console.ts'
+import { commandsOf, openConsole, recordsOf } from './console/open.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { valuesOf } from './settings.ts'
@@ -39,11 +39,14 @@ export async function controller(
   log.write('info', `health: http://${running.healthAddress}/readyz`)
   log.write('info', `metrics: http://${running.metricsAddress}/metrics`)
   const webConsole = await openConsole(consoleAddress, log, {
-    log: () => running.log,
+    log: () => running.log?.log,
     isOwnLog: true,
     isLive: true,
     metrics: async () => running.metrics(),
-    ...recordsOf({ nats: settings.nats }),
+    ...recordsOf(settings),
+    ...commandsOf(() =>
+      settings.nats === undefined ? { logFile: running.log?.path } : { nats: settings.nats },
+    ),
   })
   try {
     await reportUserErrors(() => Promise.race([running.started, ended]))

@@ -9,8 +9,8 @@ import { controllerSettings } from '../settings/controller.ts'
 import type { SettingName } from '../settings/index.ts'
 import { readTable } from '../settings/table.ts'
 import { formatProblem } from '../watch/source-problem.ts'
+import { commandsOf, openConsole, recordsOf } from './console/open.ts'
 import { recordFolderOf } from './decision-source.ts'
-import { openConsole, recordsOf } from './open-console.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { valuesOf } from './settings.ts'
@@ -44,13 +44,19 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   const gateway = await start(options, proxy, log)
   if (gateway.logPath !== undefined) log.write('info', `event log: ${gateway.logPath}`)
   logAddresses(gateway.proxy, log)
-  const records = { recordDir: proxy.records?.folder }
+  const place = {
+    logFile: options.nats === undefined ? gateway.logPath : undefined,
+    nats: options.nats,
+    recordDir: proxy.records?.folder,
+    stats: gateway.proxy.addresses.stats,
+  }
   const webConsole = await openConsole(consoleAddress, log, {
     log: () => gateway.log,
     isOwnLog: true,
     isLive: true,
     metrics: () => gateway.proxy.metrics(),
-    ...recordsOf(records),
+    ...recordsOf(place),
+    ...(gateway.logPath !== undefined && commandsOf(() => place)),
   })
   await ended
   log.write('info', 'draining')

@@ -13,7 +13,7 @@ interface DecisionQuery {
 export class QueryError extends Error {}
 
 /** The records of decisions about requests. */
-export interface DecisionSource {
+interface DecisionSource {
   /**
    * Passes the selected records to `use`, oldest first, until it returns false. `report` receives what cannot
    * be read.
@@ -37,7 +37,7 @@ type RunCommand = (
   options: Readonly<Record<string, unknown>>,
 ) => Promise<CommandAnswer | undefined>
 
-interface CommandAnswer {
+export interface CommandAnswer {
   readonly exitCode: number
   /** What the command prints to standard output with `-o json`. */
   readonly output: string

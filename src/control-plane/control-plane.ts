@@ -34,7 +34,7 @@ import {
 import type { SecretStore } from '../effects/secret-store.ts'
 import type { Heartbeat } from '../lease/heartbeat.ts'
 import type { Lease } from '../lease/lease.ts'
-import { type EventLog, LogError, type Position, type Recorded } from '../log/index.ts'
+import { LogError, type Position, type Recorded } from '../log/index.ts'
 import type { DesiredDelta } from '../model/resources.ts'
 import { DeliveryRecorder } from '../xds/delivery-recorder.ts'
 import { apiBinding } from './api-binding.ts'
@@ -43,6 +43,7 @@ import { DigestCheck } from './digest-check.ts'
 import { Effects } from './effects.ts'
 import { openHeartbeat } from './heartbeat.ts'
 import { Leadership } from './leadership.ts'
+import type { OpenedLog } from './open-log.ts'
 import type { ControlPlaneOptions, Parts, Plane } from './parts.ts'
 import { Reconciler } from './reconciler.ts'
 import { restoreOrReset } from './restore.ts'
@@ -155,8 +156,8 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     })
   }
 
-  get log(): EventLog {
-    return this.#options.log.log
+  get log(): OpenedLog {
+    return this.#options.log
   }
 
   /** Whether other replicas read and write the same log. */

@@ -9,7 +9,6 @@ import type { UnknownEventTypeError } from '../../events/index.ts'
 import { type KubeClient, reviewToken } from '../kube/index.ts'
 import { LeaseObjectStore } from '../lease/kubernetes.ts'
 import { Lease } from '../lease/lease.ts'
-import type { EventLog } from '../log/index.ts'
 import { kubernetesSource } from '../watch/kubernetes/source.ts'
 import { XdsServer } from '../xds/server.ts'
 import { type VerifyProxy, verifyLoopback } from '../xds/verifier.ts'
@@ -130,7 +129,7 @@ export class Session {
     void plane.outdated.then((error) => this.#outdated(error))
   }
 
-  get log(): EventLog {
+  get log(): OpenedLog {
     return this.#plane.log
   }
 

@@ -256,6 +256,36 @@ describe('the console of a running gateway', async () => {
     expect((await ask(`${origin}/api/decisions?status=abc`, key)).status).toBe(400)
   })
 
+  it('runs commands that read, on edited manifests too', async () => {
+    const { origin, key } = await signedIn()
+    const run = async (name: string, options: object) => {
+      const url = `${origin}/api/commands/${name}`
+      const init = { method: 'POST', headers: key, body: JSON.stringify(options) }
+      const response = await fetch(url, init)
+      const answer = response.ok ? await response.json() : { status: response.status }
+      return answer as { readonly output: string }
+    }
+    const curl = `curl http://127.0.0.1:${port}/first`
+    const now = await run('simulate', { curl })
+    expect(JSON.parse(now.output).outcome).toMatchObject({
+      verdict: 'forward',
+      route: 'HTTPRoute default/shop',
+    })
+    const redirect = { type: 'RequestRedirect', requestRedirect: { statusCode: 302 } }
+    const edited = httpRoute('shop', { rules: [{ filters: [redirect] }] })
+    const changed = await run('simulate', { curl, manifests: manifest(edited) })
+    expect(JSON.parse(changed.output).outcome).toMatchObject({ verdict: 'answer', status: 302 })
+    const whatIf = JSON.parse((await run('what-if', { manifests: manifest(edited) })).output)
+    expect(whatIf.requests).toMatchObject({ total: 1, changed: 1 })
+    expect(await run('explain-providers', {})).toMatchObject({ exitCode: 0 })
+    expect(await run('simulate', { logFile: '/etc/passwd' })).toMatchObject({
+      exitCode: 2,
+      reports: ['logFile: no such option'],
+    })
+    expect(await run('simulate', { curl: 'wget' })).toMatchObject({ exitCode: 2 })
+    expect(await run('run', {})).toEqual({ status: 404 })
+  })
+
   it('serves the metrics of the process, and nothing that changes it', async () => {
     const { origin, key } = await signedIn()
     expect((await ask(`${origin}/api/metrics`, key)).body).toContain(

@@ -9,7 +9,8 @@ import { requestOf, type Simulation, Simulator } from '../../simulate/index.ts'
 import { problemText, recordKeyOf } from '../decision-source.ts'
 import { type RequestOptions, readPathRule, readRequest } from '../explain-request.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from '../output.ts'
-import { foldRecording, readRecording } from '../recording.ts'
+import { readState } from '../recording.ts'
+import { readStates } from '../what-if/state.ts'
 import { readAccessLog } from './access-log.ts'
 import { readAssumptions } from './assumptions.ts'
 import { readCurl } from './curl.ts'
@@ -30,6 +31,8 @@ export interface SimulateOptions extends RequestOptions {
   readonly scheme?: 'http' | 'https'
   /** Address of the client of a request by flags. */
   readonly source?: string
+  /** Whether the manifests are added to the state of the log. */
+  readonly overlay?: boolean
   readonly output: OutputFormat
 }
 
@@ -42,10 +45,8 @@ const someUndecided = 3
 /** @throws UsageError */
 export async function simulate(options: SimulateOptions, output: Output): Promise<number> {
   const source = sourceOf(options)
-  const { at, logFile } = positionOf(options)
-  const recording = await readRecording({ ...options, at, logFile }, output.report)
-  const fold = await foldRecording(recording)
-  const resources = [...recording.secrets, ...fold.resources()]
+  const { fold, secrets } = await stateOf({ ...options, ...positionOf(options) }, output.report)
+  const resources = [...secrets, ...fold.resources()]
   const simulator = await Simulator.open(resources, {
     ...readAssumptions(options.assume ?? []),
     ...digestKeyOf(options),
@@ -57,6 +58,14 @@ export async function simulate(options: SimulateOptions, output: Output): Promis
   } finally {
     simulator.close()
   }
+}
+
+/** The state of the only input, or, with `--overlay`, that of a log to which manifests are added. */
+async function stateOf(options: SimulateOptions, report: Output['report']) {
+  const { overlay, file } = options
+  if (overlay !== true) return readState(options, report)
+  if (file === undefined) throw new UsageError('--overlay needs manifests (-f)')
+  return readStates({ ...options, file, overlay }, report)
 }
 
 type Source = Iterable<ReadRequest> | AsyncIterable<ReadRequest>

@@ -22,7 +22,7 @@ import {
   sendText,
   serve,
 } from '../../local-server/server.ts'
-import { type EventLog, LogError, type LogErrorCode } from '../../log/index.ts'
+import { LogError, type LogErrorCode } from '../../log/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { assertFree } from '../../xds/bind.ts'
@@ -73,7 +73,7 @@ export class Controller {
   }
 
   /** The event log of the current session; undefined while it is being opened. */
-  get log(): EventLog | undefined {
+  get log(): OpenedLog | undefined {
     return this.#session?.log
   }
 

@@ -1,12 +1,14 @@
 /** Starts the web console of a process, and binds its data to the functions that commands use. */
 import { fileURLToPath } from 'node:url'
-import { type ConsoleSource, type DecisionSource, QueryError } from '../console/source.ts'
-import { isAboutAddress } from '../errors/listening.ts'
-import { consoleSettings } from '../settings/console.ts'
-import { eachDecision, type DecisionSource as RecordPlace } from './decision-source.ts'
-import type { OperationalLog } from './operational-log.ts'
-import { UsageError } from './output.ts'
-import { packageVersion } from './version.ts'
+import { type ConsoleSource, QueryError } from '../../console/source.ts'
+import { isAboutAddress } from '../../errors/listening.ts'
+import { consoleSettings } from '../../settings/console.ts'
+import { eachDecision, type DecisionSource as RecordPlace } from '../decision-source.ts'
+import type { OperationalLog } from '../operational-log.ts'
+import { UsageError } from '../output.ts'
+import { packageVersion } from '../version.ts'
+import type { CommandThread } from './command-thread.ts'
+import type { CommandPlace } from './commands.ts'
 
 /** What a process adds to the versions that every console shows. */
 export type OwnSource = Omit<ConsoleSource, 'version' | 'foldVersion'>
@@ -14,7 +16,7 @@ export type OwnSource = Omit<ConsoleSource, 'version' | 'foldVersion'>
 /** The built page: beside this file in the build folder. */
 const folder = fileURLToPath(
   import.meta.url.endsWith('.ts')
-    ? new URL('../../dist/console', import.meta.url)
+    ? new URL('../../../dist/console', import.meta.url)
     : new URL('./console', import.meta.url),
 )
 
@@ -23,8 +25,8 @@ const folder = fileURLToPath(
  * @throws `port_in_use` or `address_unusable` if the address cannot be bound
  */
 export async function serveConsole(address: string, own: OwnSource, onUrl: (url: string) => void) {
-  const { startConsole } = await import('../console/server.ts')
-  const { foldVersion } = await import('../actors/fold.ts')
+  const { startConsole } = await import('../../console/server.ts')
+  const { foldVersion } = await import('../../actors/fold.ts')
   const source = { ...own, version: packageVersion(), foldVersion }
   return startConsole({ address, folder, source, onUrl })
 }
@@ -48,9 +50,24 @@ export async function openConsole(address: string, log: OperationalLog, own: Own
   }
 }
 
-/** The records of a folder or of a NATS server; nothing if neither is named. */
-export function recordsOf(place: RecordPlace): { readonly decisions?: DecisionSource } {
-  if (place.recordDir === undefined && place.nats === undefined) return {}
+/**
+ * The commands that a page may run. They open the log by themselves, so that it must not be in memory only.
+ * `placeOf` is called for each command.
+ */
+export function commandsOf(placeOf: () => CommandPlace): Pick<ConsoleSource, 'runCommand'> {
+  let thread: Promise<CommandThread> | undefined
+  return {
+    runCommand: async (name, options) => {
+      thread ??= import('./command-thread.ts').then((module) => new module.CommandThread())
+      return (await thread).run({ name, options, place: placeOf() })
+    },
+  }
+}
+
+/** The records of a folder or else of a NATS server; nothing if neither is named. */
+export function recordsOf({ recordDir, nats }: RecordPlace): Pick<ConsoleSource, 'decisions'> {
+  if (recordDir === undefined && nats === undefined) return {}
+  const place = recordDir === undefined ? { nats } : { recordDir }
   return {
     decisions: {
       read: (query, report, use) =>
@@ -67,11 +84,11 @@ export function recordsOf(place: RecordPlace): { readonly decisions?: DecisionSo
 
 async function* tailOf({ recordDir, nats }: RecordPlace, signal: AbortSignal) {
   if (recordDir !== undefined) {
-    const { tailFolder } = await import('../decisions/tail.ts')
+    const { tailFolder } = await import('../../decisions/tail.ts')
     yield* tailFolder(recordDir, signal)
   } else if (nats !== undefined) {
-    const { readBlocks } = await import('../decisions/read.ts')
-    const { followPublishedBlocks } = await import('../log/nats-decision-reader.ts')
+    const { readBlocks } = await import('../../decisions/read.ts')
+    const { followPublishedBlocks } = await import('../../log/nats-decision-reader.ts')
     for await (const { bytes } of followPublishedBlocks(nats, signal)) {
       for (const result of readBlocks(bytes, '')) if ('decision' in result) yield result.decision
     }

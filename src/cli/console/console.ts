@@ -1,16 +1,16 @@
 /** `sluice console` serves the web console for a log of somewhere else. */
 import { spawn } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
-import type { EventLog } from '../log/index.ts'
-import { consoleSettings } from '../settings/console.ts'
-import { readTable } from '../settings/table.ts'
-import { recordFolderOf } from './decision-source.ts'
-import { type OwnSource, recordsOf, serveConsole } from './open-console.ts'
-import { OperationalLog } from './operational-log.ts'
-import { exitCode, type Output, UsageError } from './output.ts'
-import { isDatabase, isLogFile } from './recording.ts'
-import { valuesOf } from './settings.ts'
-import { handleSignals } from './signals.ts'
+import { consoleSettings } from '../../settings/console.ts'
+import { readTable } from '../../settings/table.ts'
+import { recordFolderOf } from '../decision-source.ts'
+import { OperationalLog } from '../operational-log.ts'
+import { exitCode, type Output, UsageError } from '../output.ts'
+import { isDatabase, isLogFile } from '../recording.ts'
+import { valuesOf } from '../settings.ts'
+import { handleSignals } from '../signals.ts'
+import type { CommandPlace } from './commands.ts'
+import { commandsOf, type OwnSource, recordsOf, serveConsole } from './open.ts'
 
 export interface ConsoleOptions extends Partial<Record<keyof typeof consoleSettings, string>> {
   readonly logFile?: string
@@ -55,30 +55,27 @@ async function openSource(
     throw new UsageError('name exactly one of --log-file, --nats and an export')
   }
   if (nats !== undefined) {
-    const { openNatsLog } = await import('../log/nats.ts')
-    return logSource(await openNatsLog({ servers: nats, create: false }), { nats, recordDir }, true)
+    const { openNatsLog } = await import('../../log/nats.ts')
+    const log = await openNatsLog({ servers: nats, create: false })
+    return { log: () => log, isOwnLog: true, isLive: false, ...dataOf({ nats, recordDir }) }
   }
   const path = exportFile ?? logFile ?? ''
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined) throw new UsageError(`${path} does not exist`)
   if (!found.isFile()) throw new UsageError(`${path} is not a log file`)
   if (!isLogFile(path)) throw new UsageError(`${path} is neither a log file nor an export of one`)
-  if (!isDatabase(path)) return { exportFile: path, isLive: false, ...recordsOf({ recordDir }) }
-  const { readEmbeddedLog } = await import('../log/index.ts')
   const beside = recordFolderOf(path)
-  const folder = recordDir ?? (existsSync(beside) ? beside : undefined)
-  return logSource(readEmbeddedLog(path), { recordDir: folder }, false)
+  const place = {
+    logFile: path,
+    recordDir: recordDir ?? (existsSync(beside) ? beside : undefined),
+  }
+  if (!isDatabase(path)) return { exportFile: path, isLive: false, ...dataOf(place) }
+  const { readEmbeddedLog } = await import('../../log/index.ts')
+  const log = readEmbeddedLog(path)
+  return { log: () => log, isLive: false, ...dataOf(place) }
 }
 
-/** If both places are named, records are read from the folder. */
-function logSource(
-  log: EventLog,
-  { nats, recordDir }: Pick<ConsoleOptions, 'nats' | 'recordDir'>,
-  isOwnLog: boolean,
-): OwnSource {
-  const place = recordDir === undefined ? { nats } : { recordDir }
-  return { log: () => log, isOwnLog, isLive: false, ...recordsOf(place) }
-}
+const dataOf = (place: CommandPlace) => ({ ...recordsOf(place), ...commandsOf(() => place) })
 
 const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ['open'],
