@@ -141,7 +141,13 @@ const controller = {
       agwGrpc: port('Configuration for proxies (xDS over gRPC), the port `grpc-xds`.'),
       health: port('`/readyz` and `/healthz`.'),
       metrics: port('`/metrics`.'),
+      console: port('The web console, if `controller.console.enabled`.'),
     },
+  },
+  console: {
+    enabled: flag(
+      'Serve the web console. It listens on the loopback address of the pod only: reach it with `kubectl port-forward`.',
+    ),
   },
   xds: {
     tls: {

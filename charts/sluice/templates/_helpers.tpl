@@ -128,6 +128,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   "SLUICE_XDS_ADDRESS" (printf ":%d" (int $ports.agwGrpc))
   "SLUICE_HEALTH_ADDRESS" (printf ":%d" (int $ports.health))
   "SLUICE_METRICS_ADDRESS" (printf ":%d" (int $ports.metrics))
+  "SLUICE_CONSOLE_ADDRESS" (ternary (printf "127.0.0.1:%d" (int $ports.console)) "off" .Values.controller.console.enabled)
   "SLUICE_XDS_SERVICE_NAME" $fullname
   "SLUICE_XDS_SERVICE_PORT" (int $ports.agwGrpc)
   "SLUICE_DEPLOYMENT_NAME" $fullname
