@@ -17,6 +17,7 @@ import { build } from 'esbuild'
 import { buildConsole } from './build-console.mjs'
 import { buildPlayground } from './build-playground.mjs'
 import { buildVocabularies } from './build-vocabularies.mjs'
+import { bundledPackages } from './bundled-packages.mjs'
 
 const root = join(import.meta.dirname, '..')
 const begun = new Date()
@@ -122,6 +123,21 @@ const kubeConfigOnly = {
   },
 }
 
+const onlyBundledPackages = {
+  name: 'only-bundled-packages',
+  setup(builder) {
+    builder.onResolve({ filter: /^[^./]/ }, ({ kind, path }) => {
+      if (kind === 'entry-point') return undefined
+      const isBundled = bundledPackages.some((name) => path === name || path.startsWith(`${name}/`))
+      return isBundled ? undefined : { path, external: true }
+    })
+  },
+}
+
+/** Bundled CommonJS modules require modules of Node. */
+const requireForBundled = `import { createRequire as $createRequire } from 'node:module'
+const require = $createRequire(import.meta.url)`
+
 const common = {
   absWorkingDir: root,
   outdir: 'dist',
@@ -143,12 +159,13 @@ async function bundle() {
       ...common,
       entryPoints: present,
       splitting: true,
-      packages: 'external',
-      plugins: [kubeConfigOnly],
+      banner: { js: requireForBundled },
+      plugins: [kubeConfigOnly, onlyBundledPackages],
     }),
     build({ ...common, entryPoints: selfContained }),
   ])
   removeStale(new Set(parts.flatMap(({ metafile }) => Object.keys(metafile.outputs))))
+  rmSync(join(root, 'dist', '.compile-cache'), { recursive: true, force: true })
 }
 
 /** The types of the published entry points that need nothing else. */

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { bundledPackages } from '../bundled-packages.mjs'
 
 const root = join(import.meta.dirname, '..', '..')
 const target = process.argv[2]
@@ -13,13 +14,13 @@ if (target === undefined || !existsSync(join(root, 'dist', 'main.js'))) {
 
 /** Source maps are for developers, types and the playground for readers. */
 const isShipped = (path) =>
-  !path.endsWith('.map') && !/\/dist\/(types|playground|\.built)/.test(path)
+  !path.endsWith('.map') && !/\/dist\/(types|playground|\.built|\.compile-cache)/.test(path)
 
 const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
 
-/** Packages that the bundles import; what was bundled needs nothing beside it. */
+/** Packages that the bundles import or contain. */
 function importedPackages() {
-  const names = new Set()
+  const names = new Set(bundledPackages)
   for (const file of readdirSync(join(root, 'dist')).filter((name) => name.endsWith('.js'))) {
     const text = readFileSync(join(root, 'dist', file), 'utf8')
     for (const [, from] of text.matchAll(/^(?:import|export|\})[^'"\n]*"([^"\n]+)";?$/gm))

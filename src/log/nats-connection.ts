@@ -7,6 +7,7 @@ import {
   jetstreamManager,
   RetentionPolicy,
   StorageType,
+  StoreCompression,
   type StreamConfig,
   type StreamInfo,
   type StreamState,
@@ -73,7 +74,10 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
   try {
     const maxPayload = checkServer(connection)
     const manager = await openManager(connection)
-    await ensureStream(manager, options.create ?? true)
+    await ensureStream(manager, {
+      create: options.create ?? true,
+      canCompress: isAtLeast(connection, [2, 10]),
+    })
     return {
       connection,
       client: jetstream(connection, { timeout: answerTimeoutMs }),
@@ -115,14 +119,12 @@ export async function connectTo(servers: string): Promise<NatsConnection> {
 }
 
 /** Returns the largest payload that the server accepts. */
-function checkServer({ info }: NatsConnection): number {
-  const version = info?.version ?? ''
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  const [oldestMajor, oldestMinor] = oldestServer
-  if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+function checkServer(connection: NatsConnection): number {
+  const { info } = connection
+  if (!isAtLeast(connection, oldestServer)) {
     throw new LogError(
       'unsupported',
-      `the NATS server has version ${version || 'unknown'}; ${oldestServer.join('.')} or newer is needed`,
+      `the NATS server has version ${info?.version || 'unknown'}; ${oldestServer.join('.')} or newer is needed`,
     )
   }
   if (info?.headers !== true) {
@@ -138,6 +140,11 @@ function checkServer({ info }: NatsConnection): number {
   return maxPayload
 }
 
+function isAtLeast({ info }: NatsConnection, [major, minor]: readonly [number, number]): boolean {
+  const [actualMajor = 0, actualMinor = 0] = (info?.version ?? '').split('.').map(Number)
+  return actualMajor > major || (actualMajor === major && actualMinor >= minor)
+}
+
 /** @throws LogError `unsupported` */
 export async function openManager(connection: NatsConnection): Promise<JetStreamManager> {
   try {
@@ -149,12 +156,27 @@ export async function openManager(connection: NatsConnection): Promise<JetStream
   }
 }
 
-async function ensureStream(manager: JetStreamManager, create: boolean): Promise<void> {
+interface StreamOptions {
+  readonly create: boolean
+  /** Whether the server can compress what it stores. */
+  readonly canCompress: boolean
+}
+
+async function ensureStream(
+  manager: JetStreamManager,
+  { create, canCompress }: StreamOptions,
+): Promise<void> {
   if (!create && (await findStream(manager, stream)) === undefined) {
     throw new LogError('foreign', `the NATS server has no stream ${stream}`)
   }
-  const { config } = await findOrCreateStream(manager, { name: stream, subjects: [subjects] })
+  const compressed = canCompress ? { compression: StoreCompression.S2 } : {}
+  const wanted = { name: stream, subjects: [subjects], ...compressed }
+  const { config } = await findOrCreateStream(manager, wanted)
   checkStream(config)
+  if (create && canCompress && config.compression !== StoreCompression.S2) {
+    // An account that may not change the stream keeps it as it is: the log only takes more space.
+    await manager.streams.update(stream, compressed).catch(() => undefined)
+  }
 }
 
 /** @throws LogError `storage` if the server refuses to create the stream */
