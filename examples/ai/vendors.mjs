@@ -92,3 +92,8 @@ export const vendors = [
   ['vendorA', 9111],
   ['vendorC', 9112],
 ]
+
+if (process.argv[1] === import.meta.filename) {
+  for (const [name, port] of vendors) await startVendor(name, port)
+  console.log('ready')
+}
