@@ -3,7 +3,10 @@
  *
  *   GET  /api/about               what the console shows, and what it offers
  *   GET  /api/events?from=&to=    events as lines of an export
- *   GET  /api/tail?from=          the same, and those to come; never ends
+ *   GET  /api/heads?from=&to=     position, time, type and subject of the same events, one array per line
+ *   GET  /api/tail?from=          events as in `events`, and those to come; never ends
+ *   GET  /api/snapshots           position and fold version of each stored state
+ *   GET  /api/snapshot?at=        the newest state at or before a position; `foldVersion` may be required
  *   GET  /api/export              the export that the console shows, unchanged
  *   GET  /api/decisions           the newest records of requests that match, one per line
  *   GET  /api/decisions/tail      records of requests that end from now on; never ends
@@ -18,7 +21,7 @@ import { prometheusContentType } from '../base/prometheus.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import { sendText } from '../local-server/server.ts'
 import { exportLine } from '../log/export-lines.ts'
-import { type EventLog, LogError, type Position } from '../log/index.ts'
+import { type EventLog, LogError, type Position, type Recorded } from '../log/index.ts'
 import { followEvents } from './follow-events.ts'
 import { LineStream } from './line-stream.ts'
 import { readJsonBody } from './request-body.ts'
@@ -51,6 +54,9 @@ export class Api {
   readonly #gets: Readonly<Record<string, Answer>> = {
     '/api/about': (_, response) => this.#about(response),
     '/api/events': (request, response, query) => this.#events(request, response, query),
+    '/api/heads': (request, response, query) => this.#events(request, response, query, headLine),
+    '/api/snapshots': (_, response) => this.#snapshots(response),
+    '/api/snapshot': (_, response, query) => this.#snapshot(response, query),
     '/api/tail': (request, response, query) => this.#tail(request, response, query),
     '/api/export': (_, response) => this.#export(response),
     '/api/decisions': (request, response, query) => this.#decisions(request, response, query),
@@ -115,15 +121,39 @@ export class Api {
     sendText(response, 200, JSON.stringify(about), 'application/json; charset=utf-8')
   }
 
-  async #events(request: IncomingMessage, response: ServerResponse, query: URLSearchParams) {
+  async #events(
+    request: IncomingMessage,
+    response: ServerResponse,
+    query: URLSearchParams,
+    lineOf: (recorded: Recorded) => string = exportLine,
+  ) {
     const log = this.#openLog()
     const from = positionOf(query, 'from') ?? (await log.firstPosition())
     const to = positionOf(query, 'to')
     const lines = this.#lines(request, response)
     for await (const recorded of log.read({ from, ...(to !== undefined && { to }) })) {
-      if (!(await lines.write(exportLine(recorded)))) return
+      if (!(await lines.write(lineOf(recorded)))) return
     }
     await lines.end()
+  }
+
+  async #snapshots(response: ServerResponse): Promise<void> {
+    const stored = await this.#openLog().snapshots()
+    const infos = stored.map(({ position, foldVersion }) => ({ position, foldVersion }))
+    sendText(response, 200, JSON.stringify(infos), 'application/json; charset=utf-8')
+  }
+
+  async #snapshot(response: ServerResponse, query: URLSearchParams): Promise<void> {
+    const foldVersion = query.get('foldVersion') ?? undefined
+    const atMost = positionOf(query, 'at')
+    const snapshot = await this.#openLog().loadSnapshot({ atMost, foldVersion })
+    if (snapshot === undefined) throw new RequestError(404, 'no state is stored there')
+    response.writeHead(200, {
+      'content-type': 'application/json; charset=utf-8',
+      'sluice-position': snapshot.position,
+      'sluice-fold-version': snapshot.foldVersion,
+    })
+    response.end(Buffer.concat(snapshot.chunks))
   }
 
   async #tail(request: IncomingMessage, response: ServerResponse, query: URLSearchParams) {
@@ -224,6 +254,10 @@ function numberOf(query: URLSearchParams, name: string): number | undefined {
   if (/^\d{1,15}$/.test(text) && value > 0) return value
   throw new RequestError(400, `${name}: expected a positive number`)
 }
+
+/** What a list of events shows, in a few bytes. */
+const headLine = ({ position, event }: Recorded): string =>
+  `${JSON.stringify([position, event.time, event.type, event.subject])}\n`
 
 const positionOf = (query: URLSearchParams, name: string): Position | undefined =>
   numberOf(query, name) as Position | undefined

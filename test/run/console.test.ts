@@ -6,6 +6,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { regexProblem } from '../../src/control-plane/api-binding.ts'
+import { createFold } from '../../src/replay/index.ts'
 import { useFixture, useFolder, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, launcher, sluice } from '../support/gateway.ts'
 import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
@@ -222,6 +224,34 @@ describe('the console of a running gateway', async () => {
       if (received.includes('"name":"late"')) break
     }
     expect(received.startsWith(`{"position":${log.last},`)).toBe(true)
+  })
+
+  it('serves stored states, from which a page can fold on', async () => {
+    const { origin, key } = await signedIn()
+    const none = await ask(`${origin}/api/snapshot?at=1`, key)
+    expect(none).toMatchObject({ status: 404, body: 'no state is stored there\n' })
+    await gw.stop()
+    await gw.start()
+    const again = await signIn(await waitFor('a URL', () => urlIn(gw.stderr)))
+    const list = await ask(`${again.origin}/api/snapshots`, again.key)
+    const [stored] = JSON.parse(list.body)
+    const { headers, body } = await ask(
+      `${again.origin}/api/snapshot?at=${stored.position}&foldVersion=${stored.foldVersion}`,
+      again.key,
+    )
+    expect(headers['sluice-position']).toBe(String(stored.position))
+    const { fold } = JSON.parse(body)
+    const state = createFold({ checkRegex: regexProblem }, fold)
+    expect(state.statusOf({ kind: 'HTTPRoute', namespace: 'default', name: 'shop' })).toBeDefined()
+    const other = await ask(`${again.origin}/api/snapshot?foldVersion=0`, again.key)
+    expect(other.status).toBe(404)
+    const heads = await ask(`${again.origin}/api/heads?from=1&to=2`, again.key)
+    const lines = heads.body
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.map(([position]) => position)).toEqual([1, 2])
+    expect(lines[0][2]).toMatch(/^dev\.sluice\./)
   })
 
   it('answers wrong ranges with 400', async () => {
