@@ -33,12 +33,13 @@ export interface DerivationOptions {
 
 function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
   return [
+    // First, since objects of many kinds refer to Services.
+    serviceStage,
     gatewayClassStage,
     // Derives all listeners of a Gateway. Reads ListenerSets, so that one stage resolves all conflicts.
     gatewayStage,
     // Reads the ports of the listeners.
     gatewayDeploymentStage,
-    serviceStage,
     workloadStage,
     backendStage,
     // Contributes the hostnames that routes claim on listeners.

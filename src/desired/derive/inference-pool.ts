@@ -30,6 +30,7 @@ import {
   resolveBackend,
   unmet,
 } from './references.ts'
+import { readService } from './service.ts'
 
 /** Index of valid pools by namespace, to find the pools that select a Pod. */
 export const inferencePools: IndexDefinition = {
@@ -73,13 +74,12 @@ function findPicker(
   if (group !== '' || kind !== 'Service') {
     return invalidRef(`${kind} of group "${group}" is not supported, only a Service is`)
   }
-  const service = read.object('Service', namespace, name)?.object
+  const service = readService(namespace, name, read)
   if (service === undefined) return { ...invalidRef(`${label} does not exist`), ...notOwn }
-  const spec = specOf<'Service'>(service)
-  if (spec.type === 'ExternalName') return invalidRef(`${label} is of type ExternalName`)
+  if (service.type === 'ExternalName') return invalidRef(`${label} is of type ExternalName`)
   const number = port?.number
   if (number === undefined) return invalidRef(`no port of ${label} is named`)
-  const found = spec.ports?.some(
+  const found = service.ports?.some(
     (candidate) => candidate.port === number && (candidate.protocol ?? 'TCP') === 'TCP',
   )
   if (found !== true) return invalidRef(`${label} has no TCP port ${number}`)

@@ -9,6 +9,7 @@ import { type Failure, notOwn } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
+import { readService } from './service.ts'
 
 export interface Referrer {
   /** API group of the kind; if omitted, the group of Gateway API. */
@@ -114,18 +115,17 @@ function resolveService(
   use: BackendUse,
 ): ResolvedBackend {
   const { name, port } = reference
-  const service = read.object('Service', namespace, name)?.object
+  const service = readService(namespace, name, read)
   if (service === undefined) return notFound(`Service ${namespace}/${name}`, undefined)
   if (port === undefined) {
     return invalid('BackendNotFound', `backendRef to Service ${namespace}/${name} has no port`)
   }
-  const spec = specOf<'Service'>(service)
-  if (spec.type === 'ExternalName') {
+  if (service.type === 'ExternalName') {
     const message = `Service ${namespace}/${name} is of type ExternalName; use a GatewayBackend`
     return invalid('UnsupportedValue', message)
   }
   const transport = use === 'udp' ? 'UDP' : 'TCP'
-  const found = spec.ports?.find(
+  const found = service.ports?.find(
     (candidate) => candidate.port === port && (candidate.protocol ?? 'TCP') === transport,
   )
   if (found === undefined) {

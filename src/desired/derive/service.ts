@@ -3,7 +3,7 @@ import type { EndpointSpec, ServiceSpec } from '../../api/core-kinds.ts'
 import type { ObjectOf } from '../../api/kinds.ts'
 import { compareText } from '../../model/names.ts'
 import type { Endpoint, ServicePort, WorkloadResource } from '../../model/resources.ts'
-import type { Derived, Stage } from '../graph.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 
@@ -18,6 +18,9 @@ function servicePort(port: NonNullable<ServiceSpec['ports']>[number]): ServicePo
   }
 }
 
+/** What references to a Service depend on. */
+export type ServiceView = Pick<ServiceSpec, 'type' | 'ports'>
+
 export const serviceStage: Stage = {
   name: 'service',
   kinds: ['Service'],
@@ -25,10 +28,12 @@ export const serviceStage: Stage = {
     if (self.object === undefined) return {}
     const { namespace, name } = self.ref
     const spec = specOf<'Service'>(self.object)
+    const value: ServiceView = { type: spec.type, ports: spec.ports }
     const ports = (spec.ports ?? [])
       .filter(({ protocol = 'TCP' }) => protocol === 'TCP' || protocol === 'UDP')
       .map(servicePort)
     return {
+      value,
       resources: [
         {
           type: 'service',
@@ -41,6 +46,19 @@ export const serviceStage: Stage = {
       ],
     }
   },
+}
+
+/** The Service of a name; undefined if it does not exist. Changes of its metadata wake no reader. */
+export function readService(
+  namespace: string,
+  name: string,
+  read: Reader,
+): ServiceView | undefined {
+  const ref = { kind: 'Service', namespace, name }
+  const view = read.value<ServiceView>(serviceStage.name, ref)
+  // Read so that explanations name the missing object.
+  if (view === undefined) read.object('Service', namespace, name)
+  return view
 }
 
 /** If `ready` is not set, the endpoint is ready (discovery.k8s.io/v1). Terminating endpoints are left out. */
