@@ -25,7 +25,7 @@ export class FoldTimers {
   /** Replaces the timers with this prefix. Those that are pending already keep their time. */
   want(timers: ReadonlySet<string>, nowMs: number, afterMs: number, prefix: string): void {
     for (const timer of this.#pending.keys()) {
-      if (timer.startsWith(prefix) && !timers.has(timer)) this.#delete(timer)
+      if (timer.startsWith(prefix) && !timers.has(timer)) this.cancel(timer)
     }
     for (const timer of timers) {
       if (this.#pending.has(timer)) continue
@@ -37,7 +37,7 @@ export class FoldTimers {
   /** Removes a timer that has fired. Returns whether it was pending. */
   fire({ timer, dueAt }: PendingTimer): boolean {
     if (this.#pending.get(timer) !== dueAt) return false
-    this.#delete(timer)
+    this.cancel(timer)
     return true
   }
 
@@ -46,8 +46,8 @@ export class FoldTimers {
     this.#list = undefined
   }
 
-  #delete(timer: string): void {
-    this.#pending.delete(timer)
-    this.#list = undefined
+  /** Removes a timer if it is pending. */
+  cancel(timer: string): void {
+    if (this.#pending.delete(timer)) this.#list = undefined
   }
 }

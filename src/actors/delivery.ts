@@ -16,9 +16,9 @@
 import type { SluiceEvent, WasProgrammed } from '../../events/index.ts'
 import type { Graph } from '../desired/graph.ts'
 import type { ObjectState } from '../desired/object-state.ts'
-import { gatewayOfSet, specOf } from '../desired/specs.ts'
-import { compareText, type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
+import { compareText, type ObjectKey } from '../model/names.ts'
 import { FoldTimers, type PendingTimer } from './delivery-timers.ts'
+import { gatewayOf, ListenerOwners } from './listener-owners.ts'
 import {
   absentProxy,
   nextProxy,
@@ -61,10 +61,11 @@ interface Persisted {
 export class Delivery {
   readonly #graph: Graph
   readonly #proxies = new Map<string, ProxySnapshot>()
-  /** Gateways and ListenerSets, which own listeners. */
-  readonly #owners = new Map<ObjectKey, ObjectState>()
+  readonly #owners = new ListenerOwners()
   /** Owner -> the programmed generation. */
   readonly #latched = new Map<ObjectKey, number>()
+  /** Owners whose generation is not programmed yet. */
+  readonly #unlatched = new Set<ObjectKey>()
   /** Gateway, `namespace/name` -> addresses, joined by commas; kept while there is no proxy. */
   readonly #addresses = new Map<string, string>()
   /** Resource key -> why it is rejected; each is an input of the graph. */
@@ -92,10 +93,9 @@ export class Delivery {
     const ref = (after ?? before)?.ref
     if (ref?.kind !== 'Gateway' && ref?.kind !== 'ListenerSet') return
     this.#areTimersStale = true
-    if (before !== undefined && before.uid !== after?.uid) this.#latch(key, undefined)
-    if (after === undefined) this.#owners.delete(key)
-    else this.#owners.set(key, after)
-    this.#setAddresses(ref)
+    this.#owners.set(key, after)
+    this.#latch(key, before?.uid === after?.uid ? this.#latched.get(key) : undefined)
+    if (ref.kind === 'Gateway') this.#setAddresses(`${ref.namespace}/${ref.name}`)
   }
 
   /**
@@ -125,11 +125,15 @@ export class Delivery {
     if (after.value === 'absent') this.#proxies.delete(proxy)
     else this.#proxies.set(proxy, after)
     const wasSilent = input.type !== 'REJECTED' && this.#silent.delete(proxy)
-    this.#areTimersStale = true
-    // Of a proxy that answers and rejects nothing, only the position has changed.
-    if (isProgress(before, after) && !wasSilent) this.#latchReached()
+    if (isProgress(before, after) && !wasSilent) this.#takeProgress(after)
     else this.#join()
     return true
+  }
+
+  /** Of a proxy that answers and rejects nothing, only the position has changed. */
+  #takeProgress(proxy: ProxySnapshot): void {
+    this.#latchReached()
+    if (!this.#isLate(proxy)) this.#timers.cancel(silent + proxy.context.proxy)
   }
 
   /** The pending timers; the same array until they change. */
@@ -142,10 +146,11 @@ export class Delivery {
     if (!this.#areTimersStale) return
     this.#areTimersStale = false
     const timeMs = Date.parse(time)
-    const gateways = [...this.#owners.values()].filter(({ ref }) => ref.kind === 'Gateway')
-    const names = gateways.map(({ ref }) => `${ref.namespace}/${ref.name}`)
-    const isLatched = (name: string) => this.#ownersOf(name).some((key) => this.#latched.has(key))
-    const lost = names.filter((name) => isLatched(name) && !this.#isAttended(name))
+    const isLatched = (name: string) =>
+      this.#owners.keysOf(name).some((key) => this.#latched.has(key))
+    const lost = this.#owners
+      .gateways()
+      .filter((name) => !this.#isAttended(name) && isLatched(name))
     const late = [...this.#proxies].filter(([, proxy]) => this.#isLate(proxy)).map(([key]) => key)
     const named = (prefix: string, names: string[]) => new Set(names.map((name) => prefix + name))
     this.#timers.want(named(absent, lost), timeMs, absenceMs, absent)
@@ -157,19 +162,13 @@ export class Delivery {
     const { timer } = fired
     if (timer.startsWith(silent)) this.#silent.add(timer.slice(silent.length))
     if (timer.startsWith(absent)) this.#unlatch(timer.slice(absent.length))
-    this.#areTimersStale = true
     this.#join()
     return true
   }
 
   #unlatch(gateway: string): void {
     this.#absent.add(gateway)
-    for (const key of this.#ownersOf(gateway)) this.#latch(key, undefined)
-  }
-
-  /** Keys of the Gateway and of its ListenerSets. */
-  #ownersOf(gateway: string): ObjectKey[] {
-    return [...this.#owners].flatMap(([key, owner]) => (gatewayOf(owner) === gateway ? [key] : []))
+    for (const key of this.#owners.keysOf(gateway)) this.#latch(key, undefined)
   }
 
   /** Whether any proxy of the Gateway is connected and answers. */
@@ -184,12 +183,7 @@ export class Delivery {
   #isLate({ context }: ProxySnapshot): boolean {
     if (this.#silent.has(context.proxy)) return false
     if (context.watermark < 0) return true
-    for (const owner of this.#owners.values()) {
-      const gateway = gatewayOf(owner)
-      if (gateway === undefined || !serves(context, gateway)) continue
-      if (context.watermark < owner.generationSequence) return true
-    }
-    return false
+    return context.watermark < this.#owners.newestGeneration(context.gateway)
   }
 
   proxies(): readonly ConnectedProxy[] {
@@ -229,17 +223,19 @@ export class Delivery {
   }
 
   #join(): void {
+    this.#areTimersStale = true
     this.#joinPresence()
     this.#joinRejections()
-    for (const { ref } of this.#owners.values()) this.#setAddresses(ref)
+    for (const gateway of this.#owners.gateways()) this.#setAddresses(gateway)
     this.#latchReached()
   }
 
   /** Latches the owners of listeners whose generation is in force. */
   #latchReached(): void {
-    for (const [key, owner] of this.#owners) {
-      const gateway = gatewayOf(owner)
-      if (gateway === undefined || this.#latched.get(key) === owner.generation) continue
+    for (const key of this.#unlatched) {
+      const owner = this.#owners.get(key)
+      const gateway = owner && gatewayOf(owner)
+      if (owner === undefined || gateway === undefined) continue
       if (this.#watermark(gateway) < owner.generationSequence) continue
       this.#latch(key, owner.generation)
     }
@@ -248,6 +244,9 @@ export class Delivery {
   #latch(key: ObjectKey, generation: number | undefined): void {
     if (generation === undefined) this.#latched.delete(key)
     else this.#latched.set(key, generation)
+    const owner = this.#owners.get(key)
+    if (owner === undefined || owner.generation === generation) this.#unlatched.delete(key)
+    else this.#unlatched.add(key)
     this.#graph.setInput(`programmed:${key}`, generation)
   }
 
@@ -262,10 +261,8 @@ export class Delivery {
     return lowest === Number.POSITIVE_INFINITY ? -1 : lowest
   }
 
-  #setAddresses(ref: ObjectRef): void {
-    if (ref.kind !== 'Gateway') return
-    const name = `${ref.namespace}/${ref.name}`
-    if (!this.#owners.has(objectKey(ref))) {
+  #setAddresses(name: string): void {
+    if (!this.#owners.hasGateway(name)) {
       this.#putAddresses(name, undefined)
       return
     }
@@ -283,9 +280,7 @@ export class Delivery {
   }
 
   #joinPresence(): void {
-    for (const { ref } of this.#owners.values()) {
-      if (ref.kind !== 'Gateway') continue
-      const name = `${ref.namespace}/${ref.name}`
+    for (const name of this.#owners.gateways()) {
       if (this.#absent.has(name) && this.#isAttended(name)) this.#absent.delete(name)
       this.#graph.setInput(`absent:${name}`, this.#absent.has(name) || undefined)
       const silent = [...this.#silent].filter((proxy) => {
@@ -358,14 +353,6 @@ function named(rejection: Rejection, context: ProxyState | undefined): ProxyReje
   if (context?.gateway === undefined) return rejection
   const { code, message } = rejection
   return { code, message: `proxy ${context.proxy}: ${message}`, gateway: context.gateway }
-}
-
-/** `namespace/name` of the Gateway whose proxies serve the listeners. */
-function gatewayOf({ ref, object }: ObjectState): string | undefined {
-  if (ref.kind === 'Gateway') return `${ref.namespace}/${ref.name}`
-  if (object === undefined) return undefined
-  const gateway = gatewayOfSet(ref.namespace, specOf<'ListenerSet'>(object))
-  return gateway === undefined ? undefined : `${gateway.namespace}/${gateway.name}`
 }
 
 /** Is the proxy ready, and rejects nothing, in all of these states? */

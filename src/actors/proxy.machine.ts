@@ -43,7 +43,9 @@ function keepOnly(
   rejections: ProxyState['rejections'],
   keys: readonly string[],
 ): ProxyState['rejections'] {
-  return Object.fromEntries(Object.entries(rejections).filter(([key]) => keys.includes(key)))
+  const entries = Object.entries(rejections)
+  if (entries.length === 0) return rejections
+  return Object.fromEntries(entries.filter(([key]) => keys.includes(key)))
 }
 
 const unconnected: Omit<ProxyState, 'proxy'> = {

@@ -111,7 +111,7 @@ export class OutputStore {
   /** Statuses decided since the last call; undefined for objects that have no status any more. */
   takeStatuses(): Map<ObjectKey, Readonly<Record<string, unknown>> | undefined> {
     const statuses = this.#statuses
-    this.#statuses = new Map()
+    if (statuses.size > 0) this.#statuses = new Map()
     return statuses
   }
 

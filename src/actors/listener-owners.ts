@@ -1,0 +1,65 @@
+/** Gateways and ListenerSets, which own listeners. */
+import type { ObjectState } from '../desired/object-state.ts'
+import { gatewayOfSet, specOf } from '../desired/specs.ts'
+import { type ObjectKey, objectKey } from '../model/names.ts'
+
+/** `namespace/name` of the Gateway whose proxies serve the listeners. */
+export function gatewayOf({ ref, object }: ObjectState): string | undefined {
+  if (ref.kind === 'Gateway') return `${ref.namespace}/${ref.name}`
+  if (object === undefined) return undefined
+  const gateway = gatewayOfSet(ref.namespace, specOf<'ListenerSet'>(object))
+  return gateway === undefined ? undefined : `${gateway.namespace}/${gateway.name}`
+}
+
+export class ListenerOwners {
+  readonly #owners = new Map<ObjectKey, ObjectState>()
+  /** Gateway -> position of the newest generation of its owners; undefined until it is read. */
+  #newest: ReadonlyMap<string, number> | undefined
+
+  get(key: ObjectKey): ObjectState | undefined {
+    return this.#owners.get(key)
+  }
+
+  set(key: ObjectKey, owner: ObjectState | undefined): void {
+    if (owner === undefined) this.#owners.delete(key)
+    else this.#owners.set(key, owner)
+    this.#newest = undefined
+  }
+
+  /** The Gateways, as `namespace/name`. */
+  gateways(): string[] {
+    return [...this.#owners.values()].flatMap((owner) =>
+      owner.ref.kind === 'Gateway' ? (gatewayOf(owner) ?? []) : [],
+    )
+  }
+
+  hasGateway(name: string): boolean {
+    const [namespace = '', only = ''] = name.split('/')
+    return this.#owners.has(objectKey({ kind: 'Gateway', namespace, name: only }))
+  }
+
+  /** Keys of a Gateway and of its ListenerSets. */
+  keysOf(gateway: string): ObjectKey[] {
+    return [...this.#owners].flatMap(([key, owner]) => (gatewayOf(owner) === gateway ? [key] : []))
+  }
+
+  /**
+   * Position of the newest generation of any owner of a Gateway's listeners; of all Gateways if it is
+   * undefined. Returns -1 if there is no owner.
+   */
+  newestGeneration(gateway: string | undefined): number {
+    this.#newest ??= this.#findNewest()
+    if (gateway !== undefined) return this.#newest.get(gateway) ?? -1
+    return Math.max(-1, ...this.#newest.values())
+  }
+
+  #findNewest(): ReadonlyMap<string, number> {
+    const newest = new Map<string, number>()
+    for (const owner of this.#owners.values()) {
+      const gateway = gatewayOf(owner)
+      if (gateway === undefined) continue
+      newest.set(gateway, Math.max(newest.get(gateway) ?? -1, owner.generationSequence))
+    }
+    return newest
+  }
+}
