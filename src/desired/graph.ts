@@ -24,7 +24,8 @@ import { KeySetRequests } from './key-set-requests.ts'
 import { type IndexDefinition, ObjectIndexes } from './object-indexes.ts'
 import { type ObjectState, refusalAfter } from './object-state.ts'
 import { OutputStore } from './output-store.ts'
-import { namesOfReads, type SourceReader, Sources, type SourceType } from './sources.ts'
+import { type PartOwner, Parts } from './parts.ts'
+import { namesOfReads, Sources, type SourceType } from './sources.ts'
 
 export interface Reader {
   /** The state of an object, even if all its versions were refused; undefined if the object is unknown. */
@@ -39,6 +40,15 @@ export interface Reader {
   count(relation: string, key: string): number
   /** An input that is not an object, such as what a proxy has acknowledged. */
   input<Value>(name: string): Value | undefined
+  /**
+   * Derives a part of the derivation from inputs. The part is not derived again as long as its inputs have the
+   * same content and nothing that the derivation has read changes. `derive` must be the same function each
+   * time and depend on nothing else, and a part must not request key sets.
+   */
+  part<Inputs extends readonly unknown[], Result>(
+    derive: (read: Reader, ...inputs: Inputs) => Result,
+    ...inputs: Inputs
+  ): Result
   /** Requests a key set for as long as the derivation exists; the fetched keys are read as an input. */
   requestKeySet(request: KeySetRequest): void
 }
@@ -86,7 +96,7 @@ interface DerivationTrace {
 }
 
 /** What one stage read and derived for one object. */
-interface Node extends SourceReader {
+interface Node extends PartOwner {
   readonly stage: number
   readonly key: ObjectKey
   /** `stage:object key`. */
@@ -109,6 +119,7 @@ export class Graph {
   /** For each stage, its nodes by object key. */
   readonly #nodes: readonly Map<ObjectKey, Node>[]
   readonly #sources = new Sources<Node>()
+  readonly #parts = new Parts(this.#sources)
   readonly #relationStages = new Map<string, RelationStages>()
   /** `relation \0 key` -> member -> number of times that it was contributed. */
   readonly #relations = new Map<string, Map<string, number>>()
@@ -213,14 +224,17 @@ export class Graph {
     nodes.set(key, node)
     this.#requested = nothing
     this.#sources.begin(node)
+    this.#parts.begin(node)
     const derived = deriveSafely(stage, state, this.#views[position] as Reader)
+    this.#parts.end(node)
     this.#sources.end(node)
     this.keySets.set(node.id, this.#requested)
     this.#replace(node, derived)
   }
 
   #newNode(stage: number, key: ObjectKey): Node {
-    return { stage, key, id: `${this.#stages[stage]?.name}:${key}`, reads: [], derived: {} }
+    const id = `${this.#stages[stage]?.name}:${key}`
+    return { stage, key, id, reads: [], parts: [], derived: {} }
   }
 
   #remove(node: Node): void {
@@ -309,11 +323,12 @@ export class Graph {
 
   #reader(position: number): Reader {
     const sources = this.#sources
+    const parts = this.#parts
     const membersOf = (relation: string, key: string) => {
       this.#noteReader(relation, position)
       return this.#relations.get(sources.read('relation', relation, key))
     }
-    return {
+    const read: Reader = {
       object: (kind, namespace, name) =>
         this.#objects.get(sources.read('object', kind, namespace, name)),
       index: (name, key) => this.#statesOf(this.#indexes.read(sources.read('index', name, key))),
@@ -331,10 +346,13 @@ export class Graph {
       count: (relation, key) => membersOf(relation, key)?.size ?? 0,
       input: <Value>(name: string) =>
         this.inputs.get(sources.read('fact', name)) as Value | undefined,
+      part: (derive, ...inputs) => parts.next(derive, inputs, () => derive(read, ...inputs)),
       requestKeySet: (request) => {
+        if (parts.isRunning) throw new Error('a part of a derivation cannot request key sets')
         this.#requested = [...this.#requested, request]
       },
     }
+    return read
   }
 
   #statesOf(keys: readonly ObjectKey[]): readonly ObjectState[] {
@@ -347,7 +365,10 @@ export class Graph {
   }
 
   #wake(type: SourceType, name: string): void {
-    for (const node of this.#sources.readersOf(type, name)) this.#dirty[node.stage]?.add(node.key)
+    for (const node of this.#sources.readersOf(type, name)) {
+      this.#dirty[node.stage]?.add(node.key)
+      if (node.parts.length > 0) node.parts = []
+    }
   }
 
   /** Positions of the stages that derive a kind. */

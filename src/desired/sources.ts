@@ -56,6 +56,20 @@ export class Sources<Node extends SourceReader> {
     return source.name
   }
 
+  /** Number of reads of the current node so far. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Records that the current node reads again what it read the last time from one position up to another. */
+  repeat(from: number, to: number): void {
+    if (this.#reads !== undefined || this.#count !== from) {
+      this.#reads ??= this.#expected.slice(0, this.#count)
+      for (let at = from; at < to; at++) this.#reads.push(this.#expected[at] as Source<Node>)
+    }
+    this.#count += to - from
+  }
+
   /** Ends recording, and makes the node a reader of what it has read. */
   end(node: Node): void {
     if (this.#reads === undefined && this.#count === this.#expected.length) return

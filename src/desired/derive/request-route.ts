@@ -2,7 +2,7 @@
 import type { GrpcRouteSpec, GrpcRuleSpec } from '../../api/gateway-api/grpc-route.ts'
 import type { HttpRouteSpec, HttpRuleSpec } from '../../api/gateway-api/http-route.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
-import { objectKey } from '../../model/names.ts'
+import { type Age, type ObjectRef, objectKey } from '../../model/names.ts'
 import type { Attachment, BackendTarget, RouteResource } from '../../model/resources.ts'
 import { conditionOf, conditionTrue, type Failure, joinFailures } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
@@ -11,13 +11,12 @@ import { specOf } from '../specs.ts'
 import type { CheckRegex, RouteContext, ViewedRule } from './http-rule.ts'
 import { refusedRoute } from './refused-child.ts'
 import type { ParentAttachment } from './route-attachment.ts'
-import { attachToParents, settleClaims } from './route-claims.ts'
+import { readParents } from './route-claims.ts'
 import { attachmentsOf, deriveRoute, routeStageName, unresolved } from './routes.ts'
 import { type RulePolicies, rulePolicies } from './rule-policies.ts'
 import { withSession } from './session-persistence.ts'
 
 interface RuleFindings {
-  readonly rules: readonly ViewedRule[]
   /** Set if none of the rules can be applied. */
   readonly totalFailure: Failure | undefined
   /** Set if only some of the rules cannot be applied. */
@@ -32,7 +31,7 @@ function routeNotes({ useDefaultGateways }: AnyRouteSpec): string[] {
 
 function summarizeRules(
   spec: AnyRouteSpec,
-  rules: readonly ViewedRule[],
+  rules: readonly DerivedRule[],
   policies: RulePolicies,
 ): RuleFindings {
   const failures = rules.flatMap(({ unusable }) => (unusable === undefined ? [] : [unusable]))
@@ -40,7 +39,6 @@ function summarizeRules(
   const notes = [...routeNotes(spec), ...rules.flatMap((rule) => rule.notes), ...policies.notes]
   const all = failures.length === rules.length
   return {
-    rules,
     totalFailure: all ? combined : undefined,
     partialFailure: all ? undefined : combined,
     refs: unresolved(rules.flatMap(({ refs }) => refs)),
@@ -68,28 +66,6 @@ function conditionsOf(
   return conditions
 }
 
-function resourcesOf(
-  self: ObjectState,
-  spec: AnyRouteSpec,
-  rules: readonly ViewedRule[],
-  attachments: readonly Attachment[],
-): RouteResource[] {
-  return rules.map(({ unusable, refs: _refs, notes: _notes, ...rule }, ruleIndex) => {
-    const ruleName = spec.rules?.[ruleIndex]?.name
-    return {
-      type: 'route',
-      key: `route/${objectKey(self.ref)}/${ruleIndex}`,
-      route: self.ref,
-      ruleIndex,
-      ...(ruleName !== undefined && { ruleName }),
-      ...self.age,
-      attachments,
-      ...rule,
-      ...(unusable !== undefined && { unusable: unusable.message }),
-    }
-  })
-}
-
 /** All backends of a rule, including those of mirror filters. */
 function targetsOf({ backends, filters }: ViewedRule): BackendTarget[] {
   const all = [...filters, ...backends.flatMap((backend) => backend.filters)]
@@ -102,41 +78,75 @@ type AnyRouteSpec = HttpRouteSpec | GrpcRouteSpec
 /** Compiles a rule of one kind of route. */
 type ViewRule<Rule> = (rule: Rule, index: number, route: RouteContext) => ViewedRule
 
+/** The place of a rule: its route and its position there. */
+interface RulePlace {
+  readonly route: ObjectRef
+  readonly age: Age
+  readonly index: number
+  readonly attachments: readonly Attachment[]
+}
+
+interface DerivedRule extends Pick<ViewedRule, 'unusable' | 'refs' | 'notes'> {
+  readonly resource: RouteResource
+  readonly targets: readonly BackendTarget[]
+}
+
+type DeriveRule = (read: Reader, rule: HttpRuleSpec | GrpcRuleSpec, place: RulePlace) => DerivedRule
+
 /** The stage for a kind of route that carries requests. */
 export function requestRouteStage<Rule extends HttpRuleSpec | GrpcRuleSpec>(
   kind: string,
   viewRule: ViewRule<Rule>,
   checkRegex: CheckRegex,
 ): Stage {
+  const deriveRule: DeriveRule = (read, rule, place) => {
+    const { route, index } = place
+    const context = { from: { kind, namespace: route.namespace }, read, checkRegex }
+    const viewed = viewRule(rule as Rule, index, context)
+    return derivedRule(rule, place, withSession(viewed, rule.sessionPersistence, place, read))
+  }
   return {
     name: routeStageName(kind),
     kinds: [kind],
-    derive: (self, read) => {
-      const route = { from: { kind, namespace: self.ref.namespace }, read, checkRegex }
-      return deriveRequests(self, read, (rule, index) => viewRule(rule as Rule, index, route))
-    },
+    derive: (self, read) => deriveRequests(self, read, deriveRule),
   }
 }
 
+function derivedRule(
+  { name: ruleName }: HttpRuleSpec | GrpcRuleSpec,
+  { route, age, index, attachments }: RulePlace,
+  viewed: ViewedRule,
+): DerivedRule {
+  const { unusable, refs, notes, ...rule } = viewed
+  const resource: RouteResource = {
+    type: 'route',
+    key: `route/${objectKey(route)}/${index}`,
+    route,
+    ruleIndex: index,
+    ...(ruleName !== undefined && { ruleName }),
+    ...age,
+    attachments,
+    ...rule,
+    ...(unusable !== undefined && { unusable: unusable.message }),
+  }
+  return { unusable, refs, notes, resource, targets: targetsOf(viewed) }
+}
+
 /** Derives everything from an HTTPRoute or GRPCRoute. */
-function deriveRequests(
-  self: ObjectState,
-  read: Reader,
-  viewRule: (rule: HttpRuleSpec | GrpcRuleSpec, index: number) => ViewedRule,
-): Derived {
+function deriveRequests(self: ObjectState, read: Reader, deriveRule: DeriveRule): Derived {
   if (self.object === undefined) return refusedRoute(self, read)
   const spec: AnyRouteSpec = specOf<'HTTPRoute'>(self.object)
-  const parents = settleClaims(self, attachToParents(self, read), read)
+  const parents = readParents(self, read)
   if (parents.length === 0) return {}
+  const attachments = read.part(attachmentsOf, parents)
   const specs = spec.rules ?? [{}]
-  const rules = specs.map((rule, index) => {
-    const viewed = viewRule(rule, index)
-    return withSession(viewed, rule.sessionPersistence, { route: self.ref, index }, read)
-  })
+  const { ref: route, age } = self
+  const rules = specs.map((rule, index) =>
+    read.part(deriveRule, rule, { route, age, index, attachments }),
+  )
   const policies = rulePolicies(self, specs, read)
   const findings = summarizeRules(spec, rules, policies)
-  const attachments = attachmentsOf(parents)
-  const resources = [...resourcesOf(self, spec, rules, attachments), ...policies.resources]
+  const resources = [...rules.map(({ resource }) => resource), ...policies.resources]
   return deriveRoute(
     self,
     parents,
@@ -144,7 +154,7 @@ function deriveRequests(
       rules: specs,
       resources: attachments.length === 0 ? [] : resources,
       isAccepted: findings.totalFailure === undefined,
-      targets: rules.flatMap(targetsOf),
+      targets: rules.flatMap(({ targets }) => targets),
       conditionsOf: (parent) => conditionsOf(parent, findings, self.generation),
     },
     read,

@@ -16,6 +16,7 @@
  *   every host       reads   <
  * ```
  */
+import type { ParentRef } from '../../api/gateway-api/common.ts'
 import { requestRouteKinds } from '../../api/kinds.ts'
 import { type Age, compareAge, compareText, type ObjectRef } from '../../model/names.ts'
 import type { Contribution, Derived, Reader, Stage } from '../graph.ts'
@@ -57,31 +58,41 @@ function readPlaces(hostname: string): string[] {
 
 const placeKey = (kind: string, listener: string, place: string) => `${kind} ${listener} ${place}`
 
-function claimOf({ ref, age }: ObjectState, hostnames: readonly string[]): Claim {
-  const { kind, namespace, name } = ref
+function claimOf(route: ObjectRef, age: Age, hostnames: readonly string[]): Claim {
+  const { kind, namespace, name } = route
   return { kind, namespace, name, ...age, hostnames: [...hostnames].sort(compareText) }
 }
 
-/** Also works for GRPCRoutes, whose parents and hostnames are in the same fields as those of HTTPRoutes. */
-export function attachToParents(self: ObjectState, read: Reader): ParentAttachment[] {
-  if (self.object === undefined) return []
-  const { parentRefs = [], hostnames = [] } = specOf<'HTTPRoute'>(self.object)
-  return parentRefs.flatMap((parent) => attachToParent(self.ref, hostnames, parent, read) ?? [])
+/** Derives to what a route attaches, which is the value of the stage, and what it claims there. */
+function deriveClaims(
+  read: Reader,
+  route: ObjectRef,
+  age: Age,
+  hostnames: readonly string[],
+  parentRefs: readonly ParentRef[],
+): Derived {
+  const parents = parentRefs.flatMap(
+    (parent) => attachToParent(route, hostnames, parent, read) ?? [],
+  )
+  const contributions: Contribution[] = []
+  for (const [listener, hostnames] of hostnamesByListener(parents)) {
+    const member = JSON.stringify(claimOf(route, age, [...hostnames]))
+    const places = new Set([...hostnames].flatMap(claimedPlaces))
+    for (const place of places) {
+      contributions.push([relation, placeKey(route.kind, listener, place), member])
+    }
+  }
+  return { value: parents, contributions }
 }
 
+/** Also works for GRPCRoutes, whose parents and hostnames are in the same fields as those of HTTPRoutes. */
 export const routeClaimsStage: Stage = {
   name: 'route-claims',
   kinds: requestRouteKinds,
-  derive(self: ObjectState, read: Reader): Derived {
-    const contributions: Contribution[] = []
-    for (const [listener, hostnames] of hostnamesByListener(attachToParents(self, read))) {
-      const member = JSON.stringify(claimOf(self, [...hostnames]))
-      const places = new Set([...hostnames].flatMap(claimedPlaces))
-      for (const place of places) {
-        contributions.push([relation, placeKey(self.ref.kind, listener, place), member])
-      }
-    }
-    return { contributions }
+  derive({ ref, age, object }: ObjectState, read: Reader): Derived {
+    if (object === undefined) return {}
+    const { parentRefs = [], hostnames = [] } = specOf<'HTTPRoute'>(object)
+    return read.part(deriveClaims, ref, age, hostnames, parentRefs)
   },
 }
 
@@ -109,18 +120,27 @@ function winnerOver(claim: Claim, listener: string, read: Reader): Claim | undef
   return older.find((other) => winnerOver(other, listener, read) === undefined)
 }
 
-/** Removes listeners from the parents of a route if a route of another kind is served there instead. */
-export function settleClaims(
-  self: ObjectState,
-  parents: readonly ParentAttachment[],
+/**
+ * The parents of a route, without the listeners on which a route of another kind is served instead. An invalid
+ * route has none.
+ */
+export function readParents({ ref, age }: ObjectState, read: Reader): readonly ParentAttachment[] {
+  const parents = read.value<readonly ParentAttachment[]>(routeClaimsStage.name, ref) ?? []
+  return read.part(settleClaims, ref, age, parents)
+}
+
+function settleClaims(
   read: Reader,
-): ParentAttachment[] {
+  route: ObjectRef,
+  age: Age,
+  parents: readonly ParentAttachment[],
+): readonly ParentAttachment[] {
   const lost = new Map<string, string>()
   for (const [listener, hostnames] of hostnamesByListener(parents)) {
-    const winner = winnerOver(claimOf(self, [...hostnames]), listener, read)
+    const winner = winnerOver(claimOf(route, age, [...hostnames]), listener, read)
     if (winner !== undefined) lost.set(listener, conflictText(winner))
   }
-  if (lost.size === 0) return [...parents]
+  if (lost.size === 0) return parents
   return parents.map((parent) => {
     const attached = parent.attached.filter(({ listener }) => !lost.has(listener.key))
     if (attached.length === parent.attached.length) return parent

@@ -2,7 +2,7 @@
 import { carriesRequests, findRouteKind } from '../../api/kinds.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
 import { targetObject } from '../../model/destinations.ts'
-import { objectKey } from '../../model/names.ts'
+import { type ObjectRef, objectKey } from '../../model/names.ts'
 import type { Attachment, BackendTarget, Resource } from '../../model/resources.ts'
 import { type Failure, joinFailures } from '../conditions.ts'
 import type { Contribution, Derived, Reader } from '../graph.ts'
@@ -33,7 +33,7 @@ export function unresolved(failures: readonly Failure[]): Failure | undefined {
 }
 
 /** Attachments to usable listeners: one per listener, with the hostnames of all parentRefs. */
-export function attachmentsOf(parents: readonly ParentAttachment[]): Attachment[] {
+export function attachmentsOf(_: Reader, parents: readonly ParentAttachment[]): Attachment[] {
   return [...hostnamesByListener(parents, isUsable)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([listener, hostnames]) => ({ listener, hostnames: [...hostnames].sort() }))
@@ -56,14 +56,15 @@ export function deriveRoute(
   findings: RouteFindings,
   read: Reader,
 ): Derived {
-  const { rules, resources, conditionsOf } = findings
+  const { rules, resources, isAccepted, targets, conditionsOf } = findings
   const ruleNames = rules.flatMap(({ name }) => (name === undefined ? [] : [name]))
-  const value: RouteView = { gateways: acceptedGateways(parents), ruleNames }
+  const { gateways, contributions } = read.part(deriveReach, self.ref, parents, isAccepted, targets)
+  const value: RouteView = { gateways, ruleNames }
   const rejected = rejectedConditions(self.ref, self.generation, read)
   return {
     value,
     resources,
-    contributions: contributionsOf(self, parents, findings, read),
+    contributions,
     status: {
       parents: parents.map((parent) =>
         parentStatus(parent.parentRef, [...conditionsOf(parent), ...rejected]),
@@ -72,14 +73,21 @@ export function deriveRoute(
   }
 }
 
+/** The Gateways that accept the route, as `namespace/name`, sorted, and where that is counted. */
+interface Reach {
+  readonly gateways: readonly string[]
+  readonly contributions: readonly Contribution[]
+}
+
 /** Contributes the route to its listeners' counts, and the Gateways that reach its targets. */
-function contributionsOf(
-  self: ObjectState,
-  parents: readonly ParentAttachment[],
-  { isAccepted, targets }: RouteFindings,
+function deriveReach(
   read: Reader,
-): Contribution[] {
-  const route = objectKey(self.ref)
+  ref: ObjectRef,
+  parents: readonly ParentAttachment[],
+  isAccepted: boolean,
+  targets: readonly BackendTarget[],
+): Reach {
+  const route = objectKey(ref)
   const contributions: Contribution[] = []
   // attachedRoutes counts accepted routes, even if the listener itself has problems
   // (Gateway API, ListenerStatus.AttachedRoutes).
@@ -89,24 +97,20 @@ function contributionsOf(
   if (isAccepted) {
     for (const listener of listeners) contributions.push(['attached', listener, route])
   }
-  const gateways = acceptedGateways(parents)
+  const accepted = parents.filter(({ failure }) => failure === undefined)
+  const gateways = [...new Set(accepted.map(({ gateway }) => gateway))].sort()
   const reached = targets.flatMap((target) =>
     target.type === 'invalid' ? [] : [objectKey(targetObject(target)), ...behind(target, read)],
   )
   for (const target of new Set(reached)) {
     for (const gateway of gateways) contributions.push(['reach', target, gateway])
   }
-  return [...contributions, ...poolContributions(parents, isAccepted, targets)]
+  contributions.push(...poolContributions(parents, isAccepted, targets))
+  return { gateways, contributions }
 }
 
 /** Keys of the Services that a GatewayBackend selects. */
 function behind(target: BackendTarget, read: Reader): readonly string[] {
   if (target.type !== 'backend') return []
   return read.value<BackendView>(backendStage.name, targetObject(target))?.services ?? []
-}
-
-/** Gateways that accept the route, as `namespace/name`, sorted. */
-function acceptedGateways(parents: readonly ParentAttachment[]): string[] {
-  const accepted = parents.filter(({ failure }) => failure === undefined)
-  return [...new Set(accepted.map(({ gateway }) => gateway))].sort()
 }

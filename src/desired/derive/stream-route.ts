@@ -6,14 +6,14 @@ import type { BackendRef } from '../../api/gateway-api/common.ts'
 import type { StreamRouteSpec } from '../../api/gateway-api/stream-routes.ts'
 import { findRouteKind, streamRouteKinds } from '../../api/kinds.ts'
 import { objectKey } from '../../model/names.ts'
-import type { StreamBackend, StreamResource } from '../../model/resources.ts'
+import type { Attachment, StreamBackend, StreamResource } from '../../model/resources.ts'
 import { findBackendKind } from '../backend-kind.ts'
 import { conditionOf } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { type ResolvedBackend, resolveBackend } from './references.ts'
 import { refusedRoute } from './refused-child.ts'
-import { attachToParent, type ParentAttachment } from './route-attachment.ts'
+import { attachToParent } from './route-attachment.ts'
 import { attachmentsOf, deriveRoute, unresolved } from './routes.ts'
 
 /**
@@ -49,11 +49,10 @@ function notesOf({ rules, useDefaultGateways }: StreamRouteSpec): string {
 
 function resourceOf(
   self: ObjectState,
-  parents: readonly ParentAttachment[],
+  attachments: readonly Attachment[],
   ruleName: string | undefined,
   backends: readonly StreamBackend[],
 ): StreamResource[] {
-  const attachments = attachmentsOf(parents)
   if (attachments.length === 0) return []
   const key = `stream/${objectKey(self.ref)}`
   const name = ruleName === undefined ? {} : { ruleName }
@@ -84,7 +83,7 @@ export const streamRouteStage: Stage = {
       parents,
       {
         rules: spec.rules.slice(0, 1),
-        resources: resourceOf(self, parents, rule?.name, backends),
+        resources: resourceOf(self, attachmentsOf(read, parents), rule?.name, backends),
         isAccepted: true,
         targets: backends.map(({ target }) => target),
         conditionsOf: ({ failure }) => [

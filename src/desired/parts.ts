@@ -1,0 +1,82 @@
+/**
+ * Parts of derivations. A part whose inputs have the same content as the last time is not derived again, unless
+ * something that the derivation has read has changed since.
+ */
+import { hasSameContent } from '../base/same-content.ts'
+import type { SourceReader, Sources } from './sources.ts'
+
+interface Part {
+  readonly derive: unknown
+  readonly inputs: readonly unknown[]
+  readonly result: unknown
+  /** The reads of the part among those of the derivation: from this position up to, without, `to`. */
+  readonly from: number
+  readonly to: number
+}
+
+const unknownPart: Part = { derive: undefined, inputs: [], result: undefined, from: 0, to: 0 }
+
+/** What has parts; `Parts` writes them, in their order. They are dropped once a source has changed. */
+export interface PartOwner extends SourceReader {
+  parts: Part[]
+}
+
+export class Parts<Owner extends PartOwner> {
+  readonly #sources: Sources<Owner>
+  #parts: Part[] = []
+  #count = 0
+  /** Whether a part is being derived. */
+  isRunning = false
+
+  constructor(sources: Sources<Owner>) {
+    this.#sources = sources
+  }
+
+  /** Begins a derivation. Only one runs at a time. */
+  begin({ parts }: Owner): void {
+    this.#parts = parts
+    this.#count = 0
+    this.isRunning = false
+  }
+
+  /** Ends the derivation, and stores its parts. */
+  end(owner: Owner): void {
+    this.#parts.length = this.#count
+    owner.parts = this.#parts
+  }
+
+  /**
+   * Returns the result of the part that comes next. `run` derives it; it is called unless the last part at this
+   * position had the same `derive` and inputs with the same content.
+   */
+  next<Result>(derive: unknown, inputs: readonly unknown[], run: () => Result): Result {
+    const position = this.#count++
+    const before = this.#parts[position]
+    const from = this.#sources.count
+    if (
+      before !== undefined &&
+      before.derive === derive &&
+      haveSameContent(before.inputs, inputs)
+    ) {
+      this.#sources.repeat(before.from, before.to)
+      const { result } = before
+      // Keeps the newer inputs, which the object has as well.
+      this.#parts[position] = { derive, inputs, result, from, to: this.#sources.count }
+      return result as Result
+    }
+    // What was stored is out of date, even if the part throws.
+    this.#parts[position] = unknownPart
+    this.isRunning = true
+    const result = run()
+    this.isRunning = false
+    this.#parts[position] = { derive, inputs, result, from, to: this.#sources.count }
+    return result
+  }
+}
+
+function haveSameContent(before: readonly unknown[], after: readonly unknown[]): boolean {
+  for (let at = 0; at < after.length; at++) {
+    if (!hasSameContent(before[at], after[at])) return false
+  }
+  return before.length === after.length
+}
