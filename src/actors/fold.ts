@@ -25,7 +25,6 @@ import { DeploymentReports } from './deployment-reports.ts'
 import {
   absentResource,
   nextResource,
-  type ObservedAt,
   type ResourceInput,
   type ResourceSnapshot,
 } from './resource.machine.ts'
@@ -339,18 +338,23 @@ export class Fold {
     this.#deployments.noteObject(key, state)
   }
 
+  /** Drops the status of an object, and an earlier decision of the batch about it. */
+  #dropStatus(key: ObjectKey): void {
+    if (this.#statusStore.drop(key)) this.#dropped.add(key)
+    this.#statuses.delete(key)
+  }
+
   #collectStatuses(time: string): void {
     for (const [key, decided] of this.graph.outputs.takeStatuses()) {
-      const had = this.#statusStore.get(key) !== undefined
+      if (decided === undefined) {
+        this.#dropStatus(key)
+        continue
+      }
       const status = this.#statusStore.decide(key, decided, time)
-      if (decided !== undefined) this.#dropped.delete(key)
-      else if (had) this.#dropped.add(key)
-      // The object is gone, so an earlier decision of the batch about it is dropped.
-      if (decided === undefined) this.#statuses.delete(key)
-      if (status === undefined) continue
+      if (this.#dropped.size > 0) this.#dropped.delete(key)
       const state = this.graph.object(key)
-      const generation = state === undefined ? 0 : generationOf(state)
-      this.#statuses.set(key, { ref: parseObjectKey(key), generation, status })
+      if (status === undefined || state === undefined) continue
+      this.#statuses.set(key, { ref: state.ref, generation: generationOf(state), status })
     }
   }
 }
@@ -361,17 +365,17 @@ function generationOf(state: ObjectState): number {
 }
 
 function toResourceInput(event: SluiceEvent, sequence: number): ResourceInput | undefined {
-  const seenAt = (): ObservedAt => ({ sequence, timeMs: Date.parse(event.time) })
+  const seen = { sequence, time: event.time }
   switch (event.type) {
     case 'dev.sluice.resource.applied.v1': {
       const { uid, resourceVersion, generation, object } = event.data
       const observed = object as ObservedObject
-      return { type: 'APPLIED', uid, resourceVersion, generation, object: observed, seen: seenAt() }
+      return { type: 'APPLIED', uid, resourceVersion, generation, object: observed, seen }
     }
     case 'dev.sluice.resource.refused.v1': {
       const { uid, resourceVersion, generation, problems, targets, appliesTo } = event.data
       const refusal = { generation, problems, targets: targets ?? [], appliesTo: appliesTo ?? [] }
-      return { type: 'REFUSED', uid, resourceVersion, refusal, seen: seenAt() }
+      return { type: 'REFUSED', uid, resourceVersion, refusal, seen }
     }
     case 'dev.sluice.resource.deleted.v1':
       return { type: 'DELETED', uid: event.data.uid }

@@ -17,11 +17,17 @@ import type { ObjectState, ObservedObject, Refusal } from '../desired/object-sta
 import type { Age, ObjectRef } from '../model/names.ts'
 import { createStep, type Snapshot } from './step.ts'
 
-/** When an object was observed, and at which position of the log. */
-export interface ObservedAt {
+/** When an object was first observed, and at which position of the log. */
+interface ObservedAt {
   readonly sequence: number
   /** Milliseconds since the epoch. */
   readonly timeMs: number
+}
+
+/** The time of an event (RFC 3339) and its position in the log. */
+interface EventPlace {
+  readonly sequence: number
+  readonly time: string
 }
 
 export type ResourceInput =
@@ -31,20 +37,32 @@ export type ResourceInput =
       readonly resourceVersion: string
       readonly generation: number
       readonly object: ObservedObject
-      readonly seen: ObservedAt
+      readonly seen: EventPlace
     }
   | {
       readonly type: 'REFUSED'
       readonly uid: string
       readonly resourceVersion: string
       readonly refusal: Refusal
-      readonly seen: ObservedAt
+      readonly seen: EventPlace
     }
   | { readonly type: 'DELETED'; readonly uid: string }
 
-/** Age as in the Gateway API: from the creation time, or from the first observation if there is none. */
-function ageOf(object: ObservedObject, first: ObservedAt): Age {
-  const created = Date.parse(object.metadata.creationTimestamp ?? '')
+/**
+ * Age as in the Gateway API: from the creation time, or from the first observation if there is none. A version
+ * with the creation time of the one before has the same age.
+ */
+function ageOf(object: ObservedObject, first: ObservedAt, known: ObjectState | undefined): Age {
+  const { creationTimestamp } = object.metadata
+  const before = known?.object?.metadata
+  if (
+    known !== undefined &&
+    before !== undefined &&
+    before.creationTimestamp === creationTimestamp
+  ) {
+    return known.age
+  }
+  const created = creationTimestamp === undefined ? Number.NaN : Date.parse(creationTimestamp)
   if (!Number.isNaN(created)) return { created, order: 0 }
   return { created: first.timeMs, order: first.sequence }
 }
@@ -60,7 +78,9 @@ type Observation = Exclude<ResourceInput, { type: 'DELETED' }>
 /** The state of this incarnation before an event, and when the incarnation was first observed. */
 function before({ state, firstSeen }: Context, event: Observation) {
   const known = state?.uid === event.uid ? state : undefined
-  return { known, firstSeen: (known && firstSeen) ?? event.seen }
+  const { sequence, time } = event.seen
+  const first = (known && firstSeen) ?? { sequence, timeMs: Date.parse(time) }
+  return { known, firstSeen: first }
 }
 
 function applied(context: Context, event: Observation & { type: 'APPLIED' }): Partial<Context> {
@@ -74,7 +94,7 @@ function applied(context: Context, event: Observation & { type: 'APPLIED' }): Pa
       resourceVersion: event.resourceVersion,
       generation: event.generation,
       generationSequence: sameGeneration ? known.generationSequence : event.seen.sequence,
-      age: ageOf(event.object, firstSeen),
+      age: ageOf(event.object, firstSeen, known),
       object: event.object,
       refused: undefined,
     },

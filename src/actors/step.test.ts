@@ -15,7 +15,10 @@ const ref = { kind: 'HTTPRoute', namespace: 'shop', name: 'cart' }
 const uid = fc.constantFrom('u', 'u', 'v')
 const resourceVersion = fc.constantFrom('1', '2', '3')
 const generation = fc.constantFrom(1, 2)
-const seen = fc.record({ sequence: fc.nat(99), timeMs: fc.nat(9_999) })
+const seen = fc.record({
+  sequence: fc.nat(99),
+  time: fc.nat(9_999).map((ms) => new Date(ms).toISOString()),
+})
 const metadata = fc.constantFrom({}, { creationTimestamp: '2026-01-01T00:00:00Z' })
 
 const resourceInput: fc.Arbitrary<ResourceInput> = fc.oneof(

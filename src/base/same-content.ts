@@ -11,15 +11,22 @@ export function hasSameContent(a: unknown, b: unknown): boolean {
   return hasSameMembers(a as Record<string, unknown>, b as Record<string, unknown>)
 }
 
-/** Members that are undefined count as missing. */
+/**
+ * Members that are undefined count as missing. The loops create no lists of keys, and the values are plain
+ * JSON: inherited members of plain objects are functions, which equal no JSON, except for `__proto__`.
+ */
 function hasSameMembers(a: Record<string, unknown>, b: Record<string, unknown>): boolean {
-  const keys = Object.keys(a)
-  let found = 0
-  for (const key of keys) {
-    if (a[key] === undefined) continue
-    if (!Object.hasOwn(b, key) || !hasSameContent(a[key], b[key])) return false
-    found++
+  let extra = 0
+  for (const key in a) {
+    const member = a[key]
+    if (member === undefined) continue
+    if (key === '__proto__' && !Object.hasOwn(b, key)) return false
+    if (!hasSameContent(member, b[key])) return false
+    extra--
   }
-  const others = Object.keys(b)
-  return found === others.length || found === others.filter((key) => b[key] !== undefined).length
+  for (const _ in b) extra++
+  if (extra > 0) {
+    for (const key in b) if (b[key] === undefined) extra--
+  }
+  return extra === 0
 }

@@ -87,6 +87,7 @@ export function resolveAll<Reference, Found extends object>(
 
 /** One failure with the reason of the first and the messages of all. */
 export function joinFailures(failures: readonly Failure[]): Failure | undefined {
+  if (failures.length === 0) return undefined
   const first = firstFailure(failures)
   return first && { ...first, message: failures.map(({ message }) => message).join('; ') }
 }

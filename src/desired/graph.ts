@@ -95,7 +95,6 @@ interface DerivationTrace {
   readonly status: Derived['status']
 }
 
-/** What one stage read and derived for one object. */
 interface Node extends PartOwner {
   readonly stage: number
   readonly key: ObjectKey
@@ -103,6 +102,8 @@ interface Node extends PartOwner {
   readonly id: string
   /** Parts whose content did not change are the same objects as before. */
   derived: Derived
+  /** What the stage returned, which is the same object if its only part was not derived again. */
+  given?: Derived
 }
 
 const nothing: readonly never[] = []
@@ -116,8 +117,9 @@ export class Graph {
   readonly #objects = new Map<ObjectKey, ObjectState>()
   readonly inputs = new Map<string, unknown>()
   readonly #indexes: ObjectIndexes
-  /** For each stage, its nodes by object key. */
+  /** For each stage, its nodes by object key; then all by their ids. */
   readonly #nodes: readonly Map<ObjectKey, Node>[]
+  readonly #nodesById = new Map<string, Node>()
   readonly #sources = new Sources<Node>()
   readonly #parts = new Parts(this.#sources)
   readonly #relationStages = new Map<string, RelationStages>()
@@ -203,7 +205,7 @@ export class Graph {
     for (let stage = 0; stage < this.#stages.length; stage++) {
       const dirty = this.#dirty[stage]
       if (dirty === undefined || dirty.size === 0) continue
-      const keys = [...dirty].sort()
+      const keys = dirty.size === 1 ? [...dirty] : [...dirty].sort()
       dirty.clear()
       for (const key of keys) this.#derive(stage, key)
     }
@@ -217,11 +219,9 @@ export class Graph {
     const before = nodes.get(key)
     if (state === undefined) {
       if (before !== undefined) this.#remove(before)
-      nodes.delete(key)
       return
     }
-    const node = before ?? this.#newNode(position, key)
-    nodes.set(key, node)
+    const node = before ?? this.#addNode(position, key)
     this.#requested = nothing
     this.#sources.begin(node)
     this.#parts.begin(node)
@@ -232,12 +232,17 @@ export class Graph {
     this.#replace(node, derived)
   }
 
-  #newNode(stage: number, key: ObjectKey): Node {
+  #addNode(stage: number, key: ObjectKey): Node {
     const id = `${this.#stages[stage]?.name}:${key}`
-    return { stage, key, id, reads: [], parts: [], derived: {} }
+    const node: Node = { stage, key, id, reads: [], parts: [], derived: {} }
+    this.#nodes[stage]?.set(key, node)
+    this.#nodesById.set(id, node)
+    return node
   }
 
   #remove(node: Node): void {
+    this.#nodes[node.stage]?.delete(node.key)
+    this.#nodesById.delete(node.id)
     this.#sources.forget(node)
     this.keySets.set(node.id, nothing)
     this.#replace(node, {})
@@ -245,6 +250,8 @@ export class Graph {
 
   #replace(node: Node, derived: Derived): void {
     const { derived: before, key, id } = node
+    if (derived === node.given) return
+    node.given = derived
     const { contributions = nothing, resources = nothing, status, value, deployment } = derived
     const hasSameValue = hasSameContent(before.value, value)
     const hasSameStatus = hasSameContent(before.status, status)
@@ -335,9 +342,8 @@ export class Graph {
       value: <Value>(stage: string, { kind, namespace, name }: ObjectRef) => {
         const earlier = this.#stageByName.get(stage)
         if (earlier === undefined || earlier >= position) throw new Error(`${stage} is not earlier`)
-        sources.read('value', stage, kind, namespace, name)
-        const key = objectKey({ kind, namespace, name })
-        return this.#nodes[earlier]?.get(key)?.derived.value as Value | undefined
+        const id = sources.read('value', stage, kind, namespace, name)
+        return this.#nodesById.get(id)?.derived.value as Value | undefined
       },
       members: (relation, key) => {
         const members = membersOf(relation, key)
@@ -384,11 +390,8 @@ export class Graph {
   }
 }
 
-/** Position of the last stage that contributes to a relation, and of the first that reads it. */
-interface RelationStages {
-  last: number
-  first: number
-}
+/** The last stage that contributes to a relation, and the first that reads it. */
+type RelationStages = { last: number; first: number }
 
 /** Throws if a stage reads a relation that is not complete: the result would depend on batching. */
 function assertComplete(relation: string, { first, last }: RelationStages): void {

@@ -8,6 +8,8 @@ export interface IndexDefinition {
   keys(state: ObjectState): readonly string[]
 }
 
+const none: readonly never[] = []
+
 /** The objects that one index has under one key. */
 interface Indexed {
   readonly members: Set<ObjectKey>
@@ -17,11 +19,17 @@ interface Indexed {
 
 /** The indexes over all objects. An entry is named `index name \0 key`. */
 export class ObjectIndexes {
-  readonly #definitions: readonly IndexDefinition[]
+  /** The indexes of each kind. */
+  readonly #byKind = new Map<string, readonly IndexDefinition[]>()
   readonly #byName = new Map<string, Indexed>()
 
   constructor(definitions: readonly IndexDefinition[]) {
-    this.#definitions = definitions
+    for (const kind of new Set(definitions.flatMap(({ kinds }) => kinds))) {
+      this.#byKind.set(
+        kind,
+        definitions.filter(({ kinds }) => kinds.includes(kind)),
+      )
+    }
   }
 
   /** The keys of the objects under an entry; sorted. */
@@ -35,12 +43,13 @@ export class ObjectIndexes {
   /** Replaces the version `before` of an object. Returns the entries that contain either version. */
   replace(before: ObjectState | undefined, after: ObjectState | undefined): Iterable<string> {
     const ref = (after ?? before)?.ref
+    const definitions = ref && this.#byKind.get(ref.kind)
+    if (ref === undefined || definitions === undefined) return none
     const affected = new Set<string>()
-    if (ref === undefined) return affected
-    for (const { name, kinds, keys } of this.#definitions) {
-      if (!kinds.includes(ref.kind)) continue
-      const old = before === undefined ? [] : keys(before)
-      const fresh = after === undefined ? [] : keys(after)
+    for (const { name, keys } of definitions) {
+      const old = before === undefined ? none : keys(before)
+      const fresh = after === undefined ? none : keys(after)
+      if (old.length === 0 && fresh.length === 0) continue
       for (const key of new Set([...old, ...fresh])) {
         const entry = `${name}\0${key}`
         affected.add(entry)

@@ -29,7 +29,13 @@ const joinName: Readonly<Record<SourceType, (...parts: Source<unknown>['parts'])
 }
 
 export class Sources<Node extends SourceReader> {
-  readonly #byId = new Map<string, Source<Node>>()
+  readonly #byName: Readonly<Record<SourceType, Map<string, Source<Node>>>> = {
+    object: new Map(),
+    index: new Map(),
+    value: new Map(),
+    relation: new Map(),
+    fact: new Map(),
+  }
   /** What the current node read the last time. */
   #expected: readonly Source<Node>[] = []
   #count = 0
@@ -83,16 +89,15 @@ export class Sources<Node extends SourceReader> {
 
   /** The nodes that have read a source. */
   readersOf(type: SourceType, name: string): Iterable<Node> {
-    return this.#byId.get(`${type}:${name}`)?.readers ?? []
+    return this.#byName[type].get(name)?.readers ?? []
   }
 
   #find(type: SourceType, parts: Source<Node>['parts']): Source<Node> {
     const name = joinName[type](...parts)
-    const id = `${type}:${name}`
-    const known = this.#byId.get(id)
+    const known = this.#byName[type].get(name)
     if (known !== undefined) return known
     const source = { type, parts, name, readers: new Set<Node>() }
-    this.#byId.set(id, source)
+    this.#byName[type].set(name, source)
     return source
   }
 
@@ -102,7 +107,7 @@ export class Sources<Node extends SourceReader> {
       if (kept.has(source)) continue
       source.readers.delete(node)
       // Users can create any number of names, so those that nothing reads are removed.
-      if (source.readers.size === 0) this.#byId.delete(`${source.type}:${source.name}`)
+      if (source.readers.size === 0) this.#byName[source.type].delete(source.name)
     }
     for (const source of kept) source.readers.add(node)
     node.reads = reads

@@ -50,7 +50,7 @@ describe('the store of statuses', () => {
     const copy = new StatusStore()
     copy.restore(store.entries())
     expect(copy.digest).toBe(store.digest)
-    store.decide('k', undefined, 't2')
+    store.drop('k')
     expect(store.digest).toBe(empty)
     expect(store.get('k')).toBeUndefined()
   })

@@ -38,7 +38,8 @@ function stampList(value: readonly Json[], before: Json, time: string): Json[] {
   const items: readonly Json[] = Array.isArray(before) ? before : []
   // Fast path for the usual route with one parent, since serialising the identity is expensive.
   if (value.length === 1 && items.length === 1) {
-    const [item, before] = [value[0], items[0]]
+    const item = value[0]
+    const before = items[0]
     const isSame =
       hasSameContent(identityOf(item, 0), identityOf(before, 0)) ||
       keyOf(item, 0) === keyOf(before, 0)
@@ -60,7 +61,8 @@ function stamp(value: Json, before: Json, time: string): Json {
     return { type, status, reason, message, observedGeneration, lastTransitionTime }
   }
   const stamped: Record<string, Json> = {}
-  for (const [key, member] of Object.entries(record)) {
+  for (const key in record) {
+    const member = record[key]
     if (member !== undefined) stamped[key] = stamp(member, old[key], time)
   }
   return stamped
@@ -89,18 +91,21 @@ export class StatusStore {
 
   /**
    * Stores the status that was decided for an object at `time`. Returns the status with transition times
-   * if it differs from the stored one, undefined if it does not or if the object has no status any more.
+   * if it differs from the stored one, undefined if it does not.
    */
-  decide(key: ObjectKey, decided: Status | undefined, time: string): Status | undefined {
+  decide(key: ObjectKey, decided: Status, time: string): Status | undefined {
     const before = this.#statuses.get(key)
-    if (decided === undefined) {
-      if (this.#statuses.delete(key)) this.#digest.set(key, undefined)
-      return undefined
-    }
     const status = stamp(decided, before, time) as Status
     if (before !== undefined && hasSameContent(before, status)) return undefined
     this.#put(key, status)
     return status
+  }
+
+  /** Removes the status of an object. Returns whether there was one. */
+  drop(key: ObjectKey): boolean {
+    const had = this.#statuses.delete(key)
+    if (had) this.#digest.set(key, undefined)
+    return had
   }
 
   /** Restores the statuses of a snapshot with their transition times. */

@@ -61,20 +61,24 @@ function refuse(context: Context, reason: string, message: string): void {
   context.unusable ??= { reason, message: `${context.path}.${message}` }
 }
 
+/** `position` is that of the match in the rule. */
 function namedMatches(
   specs: readonly NamedMatchSpec[] | undefined,
   field: string,
-  at: string,
+  position: number,
   context: Context,
 ): NamedMatch[] {
+  if (specs === undefined) return []
   const seen = new Set<string>()
   const matches: NamedMatch[] = []
-  for (const { name, value, type = 'Exact' } of specs ?? []) {
+  for (const { name, value, type = 'Exact' } of specs) {
     // Only the first entry of a name is used. Header names are case-insensitive.
     const identity = field === 'headers' ? name.toLowerCase() : name
     if (seen.has(identity)) continue
     seen.add(identity)
-    if (type === 'RegularExpression') checkPattern(value, `${at}.${field}[${name}]`, context)
+    if (type === 'RegularExpression') {
+      checkPattern(value, `matches[${position}].${field}[${name}]`, context)
+    }
     matches.push({ name: identity, type, value })
   }
   return matches
@@ -85,15 +89,15 @@ function checkPattern(pattern: string, field: string, context: Context): void {
   if (problem !== undefined) refuse(context, 'UnsupportedValue', `${field}: ${problem}`)
 }
 
-function viewMatch(spec: HttpMatchSpec, at: string, context: Context): RouteMatch {
+function viewMatch(spec: HttpMatchSpec, position: number, context: Context): RouteMatch {
   const type = spec.path?.type ?? 'PathPrefix'
   const value = spec.path?.value ?? '/'
-  if (type === 'RegularExpression') checkPattern(value, `${at}.path`, context)
+  if (type === 'RegularExpression') checkPattern(value, `matches[${position}].path`, context)
   return {
     path: { type, value },
     ...(spec.method !== undefined && { method: spec.method }),
-    headers: namedMatches(spec.headers, 'headers', at, context),
-    query: namedMatches(spec.queryParams, 'queryParams', at, context),
+    headers: namedMatches(spec.headers, 'headers', position, context),
+    query: namedMatches(spec.queryParams, 'queryParams', position, context),
   }
 }
 
@@ -173,11 +177,12 @@ function viewFilters(
   at: string,
   context: Context,
 ): RouteFilter[] {
+  if (specs === undefined) return []
   // Only one can be applied, and ignoring the others could let something through.
-  if ((specs ?? []).filter(({ type }) => type === 'ExternalAuth').length > 1) {
+  if (specs.filter(({ type }) => type === 'ExternalAuth').length > 1) {
     refuse(context, 'UnsupportedValue', 'filters: ExternalAuth cannot be repeated')
   }
-  const filters = (specs ?? []).flatMap((spec, index) => {
+  const filters = specs.flatMap((spec, index) => {
     const viewed = viewFilter(spec, context)
     for (const filter of viewed) checkFilter(filter, `${at}[${index}]`, context)
     return viewed
@@ -217,7 +222,7 @@ export function viewRule(spec: HttpRuleSpec, index: number, route: RouteContext)
   const context: Context = { ...route, path, use, unusable: undefined, refs: [], notes: [] }
   const given = spec.matches ?? []
   const matches = (given.length === 0 ? [{}] : given).map((match, position) =>
-    viewMatch(match, `matches[${position}]`, context),
+    viewMatch(match, position, context),
   )
   const filters = viewFilters(spec.filters, 'filters', context)
   const backends = (spec.backendRefs ?? []).map((reference, position): WeightedBackend => {

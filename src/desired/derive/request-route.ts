@@ -68,9 +68,11 @@ function conditionsOf(
 
 /** All backends of a rule, including those of mirror filters. */
 function targetsOf({ backends, filters }: ViewedRule): BackendTarget[] {
-  const all = [...filters, ...backends.flatMap((backend) => backend.filters)]
-  const mirrors = all.flatMap((filter) => (filter.type === 'mirror' ? [filter.target] : []))
-  return [...backends.map(({ target }) => target), ...mirrors]
+  const targets = backends.map(({ target }) => target)
+  for (const list of [filters, ...backends.map((backend) => backend.filters)]) {
+    for (const filter of list) if (filter.type === 'mirror') targets.push(filter.target)
+  }
+  return targets
 }
 
 type AnyRouteSpec = HttpRouteSpec | GrpcRouteSpec
@@ -91,7 +93,14 @@ interface DerivedRule extends Pick<ViewedRule, 'unusable' | 'refs' | 'notes'> {
   readonly targets: readonly BackendTarget[]
 }
 
-type DeriveRule = (read: Reader, rule: HttpRuleSpec | GrpcRuleSpec, place: RulePlace) => DerivedRule
+type DeriveRule = (
+  read: Reader,
+  rule: HttpRuleSpec | GrpcRuleSpec,
+  index: number,
+  route: ObjectRef,
+  age: Age,
+  attachments: readonly Attachment[],
+) => DerivedRule
 
 /** The stage for a kind of route that carries requests. */
 export function requestRouteStage<Rule extends HttpRuleSpec | GrpcRuleSpec>(
@@ -99,8 +108,8 @@ export function requestRouteStage<Rule extends HttpRuleSpec | GrpcRuleSpec>(
   viewRule: ViewRule<Rule>,
   checkRegex: CheckRegex,
 ): Stage {
-  const deriveRule: DeriveRule = (read, rule, place) => {
-    const { route, index } = place
+  const deriveRule: DeriveRule = (read, rule, index, route, age, attachments) => {
+    const place = { route, age, index, attachments }
     const context = { from: { kind, namespace: route.namespace }, read, checkRegex }
     const viewed = viewRule(rule as Rule, index, context)
     return derivedRule(rule, place, withSession(viewed, rule.sessionPersistence, place, read))
@@ -142,7 +151,7 @@ function deriveRequests(self: ObjectState, read: Reader, deriveRule: DeriveRule)
   const specs = spec.rules ?? [{}]
   const { ref: route, age } = self
   const rules = specs.map((rule, index) =>
-    read.part(deriveRule, rule, { route, age, index, attachments }),
+    read.part(deriveRule, rule, index, route, age, attachments),
   )
   const policies = rulePolicies(self, specs, read)
   const findings = summarizeRules(spec, rules, policies)

@@ -29,6 +29,7 @@ export interface RouteView {
 
 /** Joins the failures of a route's references; equal failures are reported once. */
 export function unresolved(failures: readonly Failure[]): Failure | undefined {
+  if (failures.length === 0) return undefined
   return joinFailures([...new Map(failures.map((failure) => [failure.message, failure])).values()])
 }
 
