@@ -19,7 +19,7 @@ function servicePort(port: NonNullable<ServiceSpec['ports']>[number]): ServicePo
 }
 
 /** What references to a Service depend on. */
-export type ServiceView = Pick<ServiceSpec, 'type' | 'ports'>
+type ServiceView = Pick<ServiceSpec, 'type' | 'ports'>
 
 export const serviceStage: Stage = {
   name: 'service',
