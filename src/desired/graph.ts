@@ -352,7 +352,7 @@ export class Graph {
       count: (relation, key) => membersOf(relation, key)?.size ?? 0,
       input: <Value>(name: string) =>
         this.inputs.get(sources.read('fact', name)) as Value | undefined,
-      part: (derive, ...inputs) => parts.next(derive, inputs, () => derive(read, ...inputs)),
+      part: (derive, ...inputs) => parts.next(derive, inputs, read),
       requestKeySet: (request) => {
         if (parts.isRunning) throw new Error('a part of a derivation cannot request key sets')
         this.#requested = [...this.#requested, request]

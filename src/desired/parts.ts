@@ -7,11 +7,11 @@ import type { SourceReader, Sources } from './sources.ts'
 
 interface Part {
   readonly derive: unknown
-  readonly inputs: readonly unknown[]
+  inputs: readonly unknown[]
   readonly result: unknown
   /** The reads of the part among those of the derivation: from this position up to, without, `to`. */
-  readonly from: number
-  readonly to: number
+  from: number
+  to: number
 }
 
 const unknownPart: Part = { derive: undefined, inputs: [], result: undefined, from: 0, to: 0 }
@@ -46,28 +46,29 @@ export class Parts<Owner extends PartOwner> {
   }
 
   /**
-   * Returns the result of the part that comes next. `run` derives it; it is called unless the last part at this
-   * position had the same `derive` and inputs with the same content.
+   * Returns the result of the part that comes next: the last one if the part at this position had the same
+   * `derive` and inputs with the same content, otherwise what `derive` returns.
    */
-  next<Result>(derive: unknown, inputs: readonly unknown[], run: () => Result): Result {
+  next<Context, Inputs extends readonly unknown[], Result>(
+    derive: (context: Context, ...inputs: Inputs) => Result,
+    inputs: Inputs,
+    context: Context,
+  ): Result {
     const position = this.#count++
     const before = this.#parts[position]
     const from = this.#sources.count
-    if (
-      before !== undefined &&
-      before.derive === derive &&
-      haveSameContent(before.inputs, inputs)
-    ) {
+    if (before?.derive === derive && haveSameContent(before.inputs, inputs)) {
       this.#sources.repeat(before.from, before.to)
-      const { result } = before
       // Keeps the newer inputs, which the object has as well.
-      this.#parts[position] = { derive, inputs, result, from, to: this.#sources.count }
-      return result as Result
+      before.inputs = inputs
+      before.from = from
+      before.to = this.#sources.count
+      return before.result as Result
     }
     // What was stored is out of date, even if the part throws.
     this.#parts[position] = unknownPart
     this.isRunning = true
-    const result = run()
+    const result = derive(context, ...inputs)
     this.isRunning = false
     this.#parts[position] = { derive, inputs, result, from, to: this.#sources.count }
     return result

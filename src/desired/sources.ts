@@ -11,7 +11,9 @@ interface Source<Node> {
   readonly type: SourceType
   /** The name without the type. */
   readonly name: string
-  readonly readers: Set<Node>
+  /** Most sources have one reader, which needs no set. */
+  reader: Node | undefined
+  others: Set<Node> | undefined
 }
 
 /** What has read sources; `Sources` writes `reads`. */
@@ -89,29 +91,51 @@ export class Sources<Node extends SourceReader> {
 
   /** The nodes that have read a source. */
   readersOf(type: SourceType, name: string): Iterable<Node> {
-    return this.#byName[type].get(name)?.readers ?? []
+    const source = this.#byName[type].get(name)
+    if (source?.reader === undefined) return []
+    const { reader, others } = source
+    return others === undefined ? [reader] : [reader, ...others]
   }
 
   #find(type: SourceType, parts: Source<Node>['parts']): Source<Node> {
     const name = joinName[type](...parts)
     const known = this.#byName[type].get(name)
     if (known !== undefined) return known
-    const source = { type, parts, name, readers: new Set<Node>() }
+    const source = { type, parts, name, reader: undefined, others: undefined }
     this.#byName[type].set(name, source)
     return source
   }
 
   #replaceReads(node: Node, reads: readonly Source<Node>[]): void {
-    const kept = new Set(reads)
-    for (const source of node.reads as readonly Source<Node>[]) {
-      if (kept.has(source)) continue
-      source.readers.delete(node)
-      // Users can create any number of names, so those that nothing reads are removed.
-      if (source.readers.size === 0) this.#byName[source.type].delete(source.name)
-    }
-    for (const source of kept) source.readers.add(node)
+    const before = node.reads as readonly Source<Node>[]
     node.reads = reads
+    for (const source of reads) addReader(source, node)
+    if (before.length === 0) return
+    const kept = new Set(reads)
+    for (const source of before) {
+      if (kept.has(source)) continue
+      removeReader(source, node)
+      // Users can create any number of names, so those that nothing reads are removed.
+      if (source.reader === undefined) this.#byName[source.type].delete(source.name)
+    }
   }
+}
+
+function addReader<Node>(source: Source<Node>, node: Node): void {
+  source.reader ??= node
+  if (source.reader === node) return
+  source.others ??= new Set()
+  source.others.add(node)
+}
+
+function removeReader<Node>(source: Source<Node>, node: Node): void {
+  if (source.reader !== node) {
+    source.others?.delete(node)
+    return
+  }
+  const [next] = source.others ?? []
+  source.reader = next
+  if (next !== undefined) source.others?.delete(next)
 }
 
 function isNamed(

@@ -28,6 +28,7 @@ export function rulePolicies(
   const resources: PolicyResource[] = []
   const notes: string[] = []
   rules.forEach((rule, ruleIndex) => {
+    if (!hasPolicies(rule)) return
     for (const [name, { path, spec }] of Object.entries(policiesInRule(rule))) {
       const field: PolicyField = {
         owner: self.ref,
@@ -44,6 +45,12 @@ export function rulePolicies(
     }
   })
   return { resources, notes }
+}
+
+function hasPolicies({ filters = [], retry }: HttpRuleSpec): boolean {
+  return (
+    retry !== undefined || filters.some(({ type }) => type === 'CORS' || type === 'ExternalAuth')
+  )
 }
 
 /** The parts of a rule that are policies, by policy field, with their paths in the rule. */
