@@ -79,4 +79,36 @@ describe('the index of a NATS stream', () => {
     const replaced = { sequence: 9, subject: route, frame: frameOf('c', 1, 1, 0) }
     expect(() => index.apply(replaced)).toThrow(expect.objectContaining({ code: 'corrupt' }))
   })
+
+  it('continues from a captured state as if it had applied all messages', () => {
+    const purge = { batch: 'p', index: 1, count: 1, base: 4, event: undefined, purgedUpTo: 2 }
+    const messages = [
+      frameOf('a', 1, 2, 0),
+      frameOf('a', 2, 2, 0),
+      frameOf('b', 1, 3, 2),
+      undefined,
+      frameOf('c', 1, 2, 2),
+      frameOf('c', 2, 2, 2),
+      purge,
+      frameOf('d', 1, 2, 4),
+      frameOf('d', 2, 2, 4),
+    ].map((frame, at) => ({ sequence: at + 1, subject: `${route}${at}`, frame }))
+    const expected = new StreamIndex()
+    expected.startAt(0)
+    for (const message of messages) expected.apply(message)
+    for (let cut = 0; cut <= messages.length; cut++) {
+      const before = new StreamIndex()
+      before.startAt(0)
+      for (const message of messages.slice(0, cut)) before.apply(message)
+      const index = new StreamIndex()
+      index.restore(JSON.parse(JSON.stringify(before.toState())))
+      for (const message of messages.slice(index.sequence)) index.apply(message)
+      expect(index.toState(), `cut after ${cut}`).toEqual(expected.toState())
+      expect([index.sequenceOf(5), index.positionOf('d2')]).toEqual([8, 6])
+    }
+  })
+
+  it('has no state to capture while its positions are unknown', () => {
+    expect(new StreamIndex().toState()).toBeUndefined()
+  })
 })

@@ -16,6 +16,19 @@ interface OpenBatch {
   readonly frames: StoredFrame[]
 }
 
+/** What an index knows after the messages up to a sequence. */
+export interface IndexState {
+  readonly sequence: number
+  readonly last: number
+  readonly purgedUpTo: number
+  readonly announcedUpTo: number
+  /** Where sequences do not simply follow each other: a position, and the sequence of its event. */
+  readonly runs: readonly (readonly [position: number, sequence: number])[]
+  readonly subjects: readonly (readonly [subject: string, last: number])[]
+  /** Digests of the ids, in order of the positions. */
+  readonly digests: readonly string[]
+}
+
 /**
  * Decides which messages of a stream are events, and at which positions. It is a pure function of the
  * messages in their order, so that all readers and writers see the same log:
@@ -146,6 +159,45 @@ export class StreamIndex implements LogVersions {
     this.#purge(position)
     this.#announcedUpTo = position
     this.#isAdrift = false
+  }
+
+  /** Captures what is decided; undefined if positions are unknown. */
+  toState(): IndexState | undefined {
+    if (this.#isAdrift) return undefined
+    const runs = this.#sequences.flatMap((sequence, at) =>
+      sequence === (this.#sequences[at - 1] ?? 0) + 1 && at > 0
+        ? []
+        : [[this.#purgedUpTo + at + 1, sequence] as const],
+    )
+    return {
+      sequence: this.decidedUpTo,
+      last: this.#last,
+      purgedUpTo: this.#purgedUpTo,
+      announcedUpTo: this.#announcedUpTo,
+      runs,
+      subjects: [...this.#lastOfSubject],
+      digests: [...this.#digests],
+    }
+  }
+
+  /** Continues from a captured state. The index must be new. */
+  restore({ runs, subjects, digests, ...state }: IndexState): void {
+    this.#sequence = state.sequence
+    this.#last = state.last
+    this.#purgedUpTo = state.purgedUpTo
+    this.#announcedUpTo = state.announcedUpTo
+    this.#isAdrift = false
+    for (const [at, [position, sequence]] of runs.entries()) {
+      const end = runs[at + 1]?.[0] ?? state.last + 1
+      for (let next = position; next < end; next++) {
+        this.#sequences.push(sequence + next - position)
+      }
+    }
+    this.#digests = [...digests]
+    for (const [at, digest] of digests.entries()) {
+      this.#positions.set(digest, state.purgedUpTo + at + 1)
+    }
+    this.#lastOfSubject = new Map(subjects)
   }
 
   #extend(stored: StoredFrame): void {

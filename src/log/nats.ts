@@ -23,6 +23,7 @@ import {
 } from './nats-connection.ts'
 import { cutBatch, type OutgoingFrame, parseFrame, purgeFrame } from './nats-frames.ts'
 import { type StoredFrame, StreamIndex } from './nats-index.ts'
+import { IndexStore } from './nats-index-store.ts'
 import { followMessages, readEvents } from './nats-reader.ts'
 import { SnapshotStore } from './nats-snapshots.ts'
 import { type Appended, type AppendRequest, planAppends, publishBatch } from './nats-writer.ts'
@@ -36,9 +37,8 @@ interface PendingAppend extends AppendRequest {
 }
 
 /**
- * Opens the log in a JetStream stream, which any number of processes may use at a time. Reads the
- * headers of all events before it resolves, since appends need them in memory.
- * docs/adr/0003-log-on-jetstream.md describes the design.
+ * Opens the log in a JetStream stream, which any number of processes may use at a time, and reads the headers
+ * of all events after the stored index. docs/adr/0003-log-on-jetstream.md describes the design.
  * @throws LogError `unsupported`, `foreign` or `storage`
  */
 export async function openNatsLog(options: NatsLogOptions): Promise<EventLog> {
@@ -61,6 +61,7 @@ class NatsLog implements EventLog {
   #index = new StreamIndex()
   #snapshots: SnapshotStore
   #extent: StreamExtent
+  #stored: IndexStore
   #pending: PendingAppend[] = []
   /** Ends with the last append or purge; these run one after the other. */
   #work: Promise<void> = Promise.resolve()
@@ -77,13 +78,14 @@ class NatsLog implements EventLog {
     this.#graceMs = graceMs
     this.#snapshots = new SnapshotStore(link)
     this.#extent = new StreamExtent(link)
+    this.#stored = new IndexStore(link)
   }
 
   async start(): Promise<void> {
-    const { state } = await this.#streamInfo(this.#deadline())
-    this.#index.loseUpTo(state.first_seq - 1)
+    const info = await this.#streamInfo(this.#deadline())
+    await this.#stored.restore(this.#index, info)
     // Only a new stream has a known position: that of one which was emptied externally is unknown.
-    if (state.last_seq === 0) this.#index.startAt((await this.#snapshots.position()) ?? 0)
+    if (info.state.last_seq === 0) this.#index.startAt((await this.#snapshots.position()) ?? 0)
     this.#following = this.#follow()
     await this.#catchUp(this.#deadline())
   }
@@ -173,6 +175,7 @@ class NatsLog implements EventLog {
       throw new LogError('no-snapshot', `a newer snapshot than ${position} is needed by now`)
     }
     await this.#snapshots.save(snapshot, this.#index.extent)
+    this.#stored.save(this.#index)
   }
 
   async loadSnapshot(query?: SnapshotQuery): Promise<Snapshot | undefined> {
@@ -203,6 +206,7 @@ class NatsLog implements EventLog {
   async #close(): Promise<void> {
     this.#closed = true
     await this.#work
+    await this.#stored.settled()
     this.#over.abort()
     const { connection } = this.#link
     if (this.#link.isConnected()) await connection.drain().catch(() => undefined)
