@@ -28,8 +28,13 @@ function loadedBy(entry: string): { packages: string[]; sources: string[] } {
 describe('the bundle of a proxy worker', () => {
   const { packages, sources } = loadedBy('proxy-worker.js')
 
-  it('loads only the expected packages', () => {
-    expect(packages).toEqual(['@assemblyscript/loader', '@bufbuild/protobuf', 'sonic-boom'])
+  it('loads and contains only the expected packages', () => {
+    const contained = sources.flatMap((source) => {
+      const name = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1]
+      return name === undefined ? [] : [name]
+    })
+    expect(packages).toEqual(['@assemblyscript/loader', 'sonic-boom'])
+    expect([...new Set(contained)]).toEqual(['@bufbuild/protobuf'])
   })
 
   it('contains no code of the control plane', () => {
