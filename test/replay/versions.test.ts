@@ -31,7 +31,7 @@ describe('a log file of schema version 1', () => {
   it('is migrated when it is opened to be written, and still replays', async () => {
     const { log, movedAside } = openEmbeddedLog(path)
     expect(movedAside).toBeUndefined()
-    expect(schemaVersion()).toBe(2)
+    expect(schemaVersion()).toBe(3)
     const all = await replay(log.read(), derivation)
     expect(all).toMatchObject({ events: 128, different: [], missing: 0 })
     expect(all.published).toBeGreaterThan(1)
