@@ -1,4 +1,13 @@
-import { chmodSync, closeSync, existsSync, openSync, renameSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -57,17 +66,35 @@ export function openLogFile(path: string): LogFile {
     })
   }
   const damage = findDamage(path)
+  rmSync(noteOf(path), { force: true })
   if (damage === undefined) return { database: openDatabase(path), movedAside: undefined }
   const movedAside = { path: moveLogAside(path), reason: damage }
   closeSync(openSync(path, 'a', 0o600))
   return { database: openDatabase(path), movedAside }
 }
 
-/** Returns what is wrong with the file, or undefined. Reads the whole file (`PRAGMA quick_check`). */
+/** A file of up to this size is read as a whole when it is opened, to check it. */
+const alwaysCheckedBytes = 32 * 1024 * 1024
+
+/** Exists beside a file in which damage was found, until the file is checked. */
+const noteOf = (path: string) => `${path}.damaged`
+
+/** Notes that a part of the file is damaged, so that the next process that opens it checks the whole file. */
+export function noteDamage(path: string): void {
+  try {
+    writeFileSync(noteOf(path), '', { mode: 0o600 })
+  } catch {
+    // The damage is found again when that part is read again.
+  }
+}
+
+/** Returns what is wrong with the file, or undefined. A large file is read only if damage was noted. */
 function findDamage(path: string): string | undefined {
   let database: DatabaseSync | undefined
   try {
+    // SQLite compares the length of the file with the one in its header.
     database = openWith(path, versionOf)
+    if (statSync(path).size > alwaysCheckedBytes && !existsSync(noteOf(path))) return undefined
     const [first] = database.prepare('PRAGMA quick_check(1)').all()
     const verdict = String(first?.quick_check)
     return verdict === 'ok' ? undefined : verdict

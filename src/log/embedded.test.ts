@@ -2,15 +2,18 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
+  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,6 +36,14 @@ afterEach(() => rmSync(folder, { recursive: true }))
 async function fill(count: number): Promise<void> {
   const { log } = openEmbeddedLog(file)
   await log.append(Array.from({ length: count }, (_, index) => routeApplied(`r${index}`)))
+  await log.close()
+}
+
+/** Writes a log that is too large to be checked each time. */
+async function fillLarge(): Promise<void> {
+  const padding = 'x'.repeat(1_000_000)
+  const { log } = openEmbeddedLog(file)
+  await log.append(Array.from({ length: 40 }, (_, index) => routeApplied(`r${index}`, 1, padding)))
   await log.close()
 }
 
@@ -88,6 +99,29 @@ describe('the file of the embedded log', () => {
     const { log, movedAside } = openEmbeddedLog(file)
     expect(movedAside).toBeDefined()
     await log.close()
+  })
+
+  it('is checked as a whole if it is small, or after damage was found', async () => {
+    await fillLarge()
+    const handle = openSync(file, 'r+')
+    writeSync(handle, Buffer.alloc(65_536, 0xa5), 0, 65_536, 20_000_000)
+    closeSync(handle)
+    const unchecked = openEmbeddedLog(file)
+    expect(unchecked.movedAside).toBeUndefined()
+    await expect(Array.fromAsync(unchecked.log.read())).rejects.toMatchObject({ code: 'corrupt' })
+    await unchecked.log.close()
+    const checked = openEmbeddedLog(file)
+    expect(checked.movedAside?.path).toBe(`${file}.corrupt-1`)
+    expect(existsSync(`${file}.damaged`)).toBe(false)
+    await checked.log.close()
+  })
+
+  it('is moved aside at once if it is large and truncated', async () => {
+    await fillLarge()
+    truncateSync(file, statSync(file).size - 4096)
+    const { log: fresh, movedAside } = openEmbeddedLog(file)
+    expect(movedAside?.path).toBe(`${file}.corrupt-1`)
+    await fresh.close()
   })
 
   it('is not moved by a reader, which reports damaged and missing events', async () => {

@@ -5,6 +5,7 @@ import { Arrivals } from './arrivals.ts'
 import {
   isCorruption,
   type MovedAside,
+  noteDamage,
   openDatabase,
   openLogFile,
   openToRead,
@@ -53,7 +54,7 @@ export function openEmbeddedLog(path: string): {
   readonly movedAside: MovedAside | undefined
 } {
   const { database, movedAside } = guard(path, () => openLogFile(path))
-  return { log: new EmbeddedLog(path, database), movedAside }
+  return { log: new EmbeddedLog(path, database, () => noteDamage(path)), movedAside }
 }
 
 /**
@@ -71,6 +72,7 @@ export function readEmbeddedLog(path: string): EventLog {
 
 class EmbeddedLog implements EventLog {
   readonly #path: string
+  readonly #onDamage: () => void
   #database: DatabaseSync
   #events: EventTables
   #snapshots: EmbeddedSnapshots
@@ -80,8 +82,10 @@ class EmbeddedLog implements EventLog {
   #arrivals = new Arrivals()
   #closed = false
 
-  constructor(path: string, database: DatabaseSync) {
+  /** `onDamage` is called when damage is found that only a check of the whole file can judge. */
+  constructor(path: string, database: DatabaseSync, onDamage: () => void = () => undefined) {
     this.#path = path
+    this.#onDamage = onDamage
     this.#database = database
     this.#events = guard(path, () => new EventTables(database))
     this.#snapshots = guard(path, () => new EmbeddedSnapshots(database))
@@ -164,12 +168,12 @@ class EmbeddedLog implements EventLog {
 
   async loadSnapshot(query: SnapshotQuery = {}): Promise<Snapshot | undefined> {
     this.#assertOpen()
-    return guard(this.#path, () => this.#snapshots.load(query))
+    return this.#guard(() => this.#snapshots.load(query))
   }
 
   async snapshots(): Promise<readonly SnapshotInfo[]> {
     this.#assertOpen()
-    return guard(this.#path, () => this.#snapshots.list())
+    return this.#guard(() => this.#snapshots.list())
   }
 
   async purgeUpTo(position: Position): Promise<void> {
@@ -248,7 +252,7 @@ class EmbeddedLog implements EventLog {
   /** Packs or removes old events, a block at a time, so that other work can run in between. */
   #scheduleTidying(): void {
     if (this.#tidying !== undefined || this.#closed) return
-    if (!guard(this.#path, () => this.#events.isUntidy())) return
+    if (!this.#guard(() => this.#events.isUntidy())) return
     this.#tidying = setTimeout(() => {
       this.#tidying = undefined
       try {
@@ -271,7 +275,7 @@ class EmbeddedLog implements EventLog {
   }
 
   #transaction<Result>(work: () => Result, mode: 'IMMEDIATE' | 'DEFERRED' = 'IMMEDIATE'): Result {
-    return guard(this.#path, () => {
+    return this.#guard(() => {
       this.#database.exec(`BEGIN ${mode}`)
       try {
         const result = work()
@@ -284,8 +288,17 @@ class EmbeddedLog implements EventLog {
     })
   }
 
+  #guard<Result>(work: () => Result): Result {
+    try {
+      return work()
+    } catch (error) {
+      if (isCorruption(error)) this.#onDamage()
+      throw storageError(this.#path, error)
+    }
+  }
+
   #last(): Position {
-    return guard(this.#path, () => this.#events.last())
+    return this.#guard(() => this.#events.last())
   }
 
   #first(): Position {
@@ -293,7 +306,7 @@ class EmbeddedLog implements EventLog {
   }
 
   #purgedUpTo(): number {
-    return guard(this.#path, () => this.#events.purgedUpTo())
+    return this.#guard(() => this.#events.purgedUpTo())
   }
 
   #isOver(signal: AbortSignal | undefined): boolean {
