@@ -13,7 +13,7 @@ const browserSources = {
     builder.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ path, resolveDir, kind }) => {
       const file = join(resolveDir, path)
       if (kind === 'dynamic-import' && /\/src\/(policies|backends|auth)\//.test(file)) {
-        return { path: file, namespace: 'proxies-only' }
+        return { path: 'proxies-only', namespace: 'proxies-only' }
       }
       const counterpart = file.replace(/\.ts$/, '-browser.ts')
       return existsSync(counterpart) ? { path: counterpart } : undefined

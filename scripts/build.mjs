@@ -15,7 +15,6 @@ import {
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { buildConsole } from './build-console.mjs'
-import { buildPlayground } from './build-playground.mjs'
 import { buildVocabularies } from './build-vocabularies.mjs'
 import { bundledPackages } from './bundled-packages.mjs'
 
@@ -58,7 +57,6 @@ function isFresh() {
     'src/**/*',
     'events/**/*',
     'console/**/*',
-    'playground/**/*',
     'proto/**/*',
     'assembly/**/*',
     'scripts/build*.mjs',
@@ -193,6 +191,5 @@ if (isStale) {
 buildVocabularies()
 if (isStale) {
   await buildConsole()
-  await buildPlayground()
   writeFileSync(stamp, `${begun.toISOString()}\n`)
 }

@@ -9,7 +9,6 @@ const bin = (name) => join(root, 'node_modules', '.bin', name)
 const steps = [
   ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
   ['types', bin('tsc'), ['-p', '.']],
-  ['types of the playground', bin('tsc'), ['-p', 'playground']],
   ['types of the console', bin('tsc'), ['-p', 'console']],
   ['build', process.execPath, ['scripts/build.mjs']],
   ['generated files', process.execPath, ['scripts/generate.mjs', '--check']],

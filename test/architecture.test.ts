@@ -145,7 +145,7 @@ describe('the structure of the source', () => {
 /** Everything that may import a source file. */
 const readers = [
   ...sources,
-  ...globSync('{test,bench,scripts,console,playground,examples}/**/*.{ts,mjs}', { cwd: root }),
+  ...globSync('{test,bench,scripts,console,examples}/**/*.{ts,tsx,mjs}', { cwd: root }),
 ].map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }))
 
 /** The entry points of the package by its manifest, and the files that they re-export. */

@@ -1,7 +1,7 @@
 /** `sluice validate` prints the problems that a cluster and the control plane would report for manifests. */
 import type { ResourceApplied } from '../../events/index.ts'
 import { placedConditions } from '../explain/conditions.ts'
-import type { DecidedCondition } from '../model/conditions.ts'
+import { isRefusal } from '../explain/health.ts'
 import { objectKey } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
@@ -12,15 +12,6 @@ import { fieldsOfMessage } from './refusal-places.ts'
 import { unresolvedReferences, writtenReferences } from './unresolved-references.ts'
 
 const isError = ({ severity }: SourceProblem) => severity === 'error'
-
-const refusalTypes = new Set(['Accepted', 'ResolvedRefs', 'Programmed', 'Attached'])
-
-/** Returns true if a condition reports that a part of the object has no effect. */
-function isRefusal({ type, status, reason }: DecidedCondition): boolean {
-  if (type === 'PartiallyInvalid') return status === 'True'
-  if (!refusalTypes.has(type)) return false
-  return status === 'False' || (status === 'True' && reason === 'PartiallyValid')
-}
 
 /**
  * Problems that only conditions report, without duplicates. It is not an error that an object is missing

@@ -10,7 +10,7 @@ import { brotliDecompressSync } from 'node:zlib'
 const folders = ['./', '../../dist/']
 
 /** Reads a file that `npm run build` creates. Throws if it is missing. */
-export function readBuilt(name: string): Buffer {
+export function readBuilt(name: string): Buffer<ArrayBuffer> {
   const paths = folders.map((folder) => fileURLToPath(new URL(folder + name, import.meta.url)))
   const path = paths.find((candidate) => existsSync(candidate))
   if (path !== undefined) return readFileSync(path)

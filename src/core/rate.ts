@@ -60,7 +60,7 @@ function periodOf({ rate, unit }: RateLimit): number {
  * between the two readings, so the pair of readings that took the least time is used.
  */
 function measureOffset(): number {
-  let offset = 0
+  let difference = 0
   let least = Number.POSITIVE_INFINITY
   for (let reading = 0; reading < 16; reading++) {
     const before = performance.now()
@@ -68,15 +68,17 @@ function measureOffset(): number {
     const took = performance.now() - before
     if (took >= least) continue
     least = took
-    offset = machine - before - took / 2
+    difference = machine - before - took / 2
   }
-  return offset
+  return difference
 }
 
-const offset = measureOffset()
+/** Measured at the first use, because pages have no clock of the machine. */
+let offset: number | undefined
 
 /** Milliseconds of the machine's monotonic clock, which is the same in all threads and processes. */
 export function rateClock(): number {
+  offset ??= measureOffset()
   return offset + performance.now()
 }
 

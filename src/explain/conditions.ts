@@ -94,7 +94,7 @@ export function conditionHistory<Cause extends RecordedEvent>(
 }
 
 /** The condition changes in a sequence of statuses of one object, each with the event that caused it. */
-function historyOf<Cause>(
+export function historyOf<Cause>(
   first: unknown,
   statuses: Iterable<{ readonly cause: Cause; readonly status: unknown }>,
 ): ConditionHistory<Cause> {

@@ -1,0 +1,95 @@
+import { useEffect, useState } from 'preact/hooks'
+import { agoText, timeText } from '../ui/times.tsx'
+import { go, linkTo, place } from './location.ts'
+import { ask, log } from './worker-client.ts'
+
+/** Chooses the moment that all views show: after an event of the log, or always the newest. */
+export function TimeBar() {
+  const { first, last, state, progress, name, count } = log.value
+  const { position } = place.value
+  const at = Math.min(position ?? last, Math.max(last, 1))
+  const timeMs = useTimeOf(at)
+  const isPast = position !== undefined && position < last
+  const text = timeMs === undefined ? `event ${at}` : `event ${at}, ${timeText(timeMs)}`
+  return (
+    <section class="time-bar" aria-label="Moment">
+      <button type="button" aria-label="First event" onClick={() => moveTo(first)}>
+        |◀
+      </button>
+      <button type="button" aria-label="Previous event" onClick={() => moveTo(at - 1)}>
+        ◀
+      </button>
+      <input
+        type="range"
+        min={first}
+        max={last}
+        step="1"
+        value={at}
+        aria-label="Event"
+        aria-valuetext={text}
+        onInput={({ currentTarget }) => go({ position: Number(currentTarget.value) }, true)}
+        onChange={({ currentTarget }) => moveTo(Number(currentTarget.value))}
+        onKeyDown={(event) => {
+          const step = { PageUp: 100, PageDown: -100 }[event.key]
+          if (step === undefined) return
+          event.preventDefault()
+          moveTo(at + step)
+        }}
+      />
+      <button type="button" aria-label="Next event" onClick={() => moveTo(at + 1)}>
+        ▶
+      </button>
+      <button type="button" aria-label="Newest event" onClick={() => go({ position: undefined })}>
+        ▶|
+      </button>
+      <output class="moment">
+        <strong>{isPast ? `event ${at}` : 'newest event'}</strong> of {count}
+        {timeMs !== undefined && ` · ${timeText(timeMs)}`}
+        {isPast && timeMs !== undefined && ` · ${agoText(timeMs, log.value.lastMs)} before the end`}
+      </output>
+      {isPast && (
+        <a
+          class="button"
+          href={linkTo(place.value.view, place.value.rest, place.value.params, 'newest')}
+        >
+          Back to the newest
+        </a>
+      )}
+      <span class="source quiet">
+        {name}
+        {state === 'reading' &&
+          ` · reading${progress === undefined ? '' : ` ${Math.floor(progress * 100)} %`}`}
+        {state === 'following' && ' · live'}
+      </span>
+    </section>
+  )
+}
+
+/** Moves to an event; the last one is shown as the newest, and followed. */
+export function moveTo(position: number): void {
+  const { first, last } = log.value
+  const next = Math.max(first, Math.min(last, position))
+  go({ position: next === last ? undefined : next })
+}
+
+/** Time of the event at or before a position. */
+function useTimeOf(position: number): number | undefined {
+  const [found, setFound] = useState<{ position: number; timeMs: number }>()
+  const { last, lastMs, first, firstMs } = log.value
+  useEffect(() => {
+    if (position === last || position === first) return
+    let isGone = false
+    ask('rows', { positions: [position] }).then(
+      ([row]) => {
+        if (!isGone && row !== undefined) setFound({ position, timeMs: Date.parse(row.time) })
+      },
+      () => undefined,
+    )
+    return () => {
+      isGone = true
+    }
+  }, [position, last, first])
+  if (position === last) return lastMs
+  if (position === first) return firstMs
+  return found?.timeMs
+}

@@ -1,0 +1,20 @@
+/** Links to objects and events. */
+
+import { objectText, parseObjectKey } from '../../src/model/names.ts'
+import { linkTo, objectLink } from '../app/location.ts'
+
+export const ObjectLink = ({ object, at }: { object: string; at?: number }) => (
+  <a href={objectLink(object, {}, at)}>{objectText(parseObjectKey(object))}</a>
+)
+
+/** A link to an event, at the moment of which it opens. */
+export const EventLink = ({ position }: { position: number }) => (
+  <a class="event" href={linkTo('event', [`${position}`], {}, position)}>
+    event {position}
+  </a>
+)
+
+/** A link to what an event changed. */
+export const ChangeLink = ({ position, previous }: { position: number; previous?: number }) => (
+  <a href={linkTo('diff', [], { from: `${previous ?? position - 1}` }, position)}>what changed</a>
+)

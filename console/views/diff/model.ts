@@ -1,0 +1,32 @@
+/** What differs between two moments: statuses line by line, resources for proxies, and the events between. */
+import { compareStates, contentOf, statusLines } from '../../../src/explain/differences.ts'
+import type { Moment } from '../../worker/loaded-log.ts'
+
+/** Maximum number of events between the two moments that are listed. */
+const maxEvents = 200
+
+export function diffModel({ log, index }: Moment, { from }: { readonly from: number }) {
+  // Each call of `at` may move the fold of the call before, so the content is taken in between.
+  const start = log.at(from)
+  const before = contentOf(start.fold)
+  const end = log.at(log.events.positions[index])
+  const { statuses, resources } = compareStates(before, contentOf(end.fold), false)
+  const between = { first: start.index + 1, last: end.index }
+  const count = Math.max(0, between.last - between.first + 1)
+  const listed = Math.min(count, maxEvents)
+  return {
+    from: start.position,
+    to: end.position,
+    statuses: statuses.map(({ key, before: old, after }) => {
+      const [removed, added] = [statusLines(old), statusLines(after)]
+      return {
+        object: key,
+        removed: removed.filter((line) => !added.includes(line)),
+        added: added.filter((line) => !removed.includes(line)),
+      }
+    }),
+    resources,
+    eventCount: count,
+    events: Array.from({ length: listed }, (_, at) => log.events.row(between.last - at)),
+  }
+}

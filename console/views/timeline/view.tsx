@@ -1,0 +1,146 @@
+import { useCallback, useRef, useState } from 'preact/hooks'
+import { objectText, parseObjectKey } from '../../../src/model/names.ts'
+import { go, linkTo, place, setParams } from '../../app/location.ts'
+import { ask, log, useModel } from '../../app/worker-client.ts'
+import { Content, Empty } from '../../ui/states.tsx'
+import { timeText } from '../../ui/times.tsx'
+import { VirtualList } from '../../ui/virtual-list.tsx'
+import type { EventRow } from '../../worker/event-table.ts'
+import type { Answer } from '../../worker/protocol.ts'
+import { Density } from './density.tsx'
+
+/** Maximum number of rows that are kept, so that a long scroll does not fill the memory. */
+const maxRows = 2_000
+
+export function Timeline() {
+  const { type = '', subject = '', text = '', changes = '' } = place.value.params
+  const shown = useModel('timeline', { type, subject, text, changes: changes === 'yes' })
+  return (
+    <Content shown={shown} what="events">
+      {(answer) => (
+        <section class="card fill">
+          <form class="filters" onSubmit={(event) => event.preventDefault()}>
+            <label>
+              Text
+              <input
+                type="search"
+                value={text}
+                placeholder="part of object or type"
+                onInput={({ currentTarget }) => setParams({ text: currentTarget.value })}
+              />
+            </label>
+            <label>
+              Type
+              <select
+                value={type}
+                onChange={({ currentTarget }) => setParams({ type: currentTarget.value })}
+              >
+                <option value="">all</option>
+                {answer.types.map((name) => (
+                  <option key={name}>{name}</option>
+                ))}
+              </select>
+            </label>
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={changes === 'yes'}
+                onChange={() => setParams({ changes: changes === 'yes' ? '' : 'yes' })}
+              />
+              only events that changed something
+            </label>
+            {subject !== '' && (
+              <button type="button" onClick={() => setParams({ subject: '' })}>
+                {objectText(parseObjectKey(subject))} ✕
+              </button>
+            )}
+            <output>
+              {answer.positions.length} of {answer.total}
+            </output>
+          </form>
+          <Density density={answer.density} />
+          {answer.positions.length === 0 ? (
+            <Empty>
+              {answer.total === 0 ? 'The log has no events.' : 'No event matches the filter.'}
+            </Empty>
+          ) : (
+            <EventList positions={answer.positions} />
+          )}
+        </section>
+      )}
+    </Content>
+  )
+}
+
+function EventList({ positions }: Pick<Answer<'timeline'>, 'positions'>) {
+  const rows = useRef(new Map<number, EventRow>())
+  const [, setLoaded] = useState(0)
+  const onRange = useCallback(
+    (first: number, last: number) => {
+      const wanted = [...positions.subarray(first, last + 1)].filter((at) => !rows.current.has(at))
+      if (wanted.length === 0) return
+      ask('rows', { positions: wanted }).then((found) => {
+        if (rows.current.size > maxRows) rows.current.clear()
+        for (const row of found) rows.current.set(row.position, row)
+        setLoaded((n) => n + 1)
+      }, ignoreClosed)
+    },
+    [positions],
+  )
+  const at = place.value.position ?? log.value.last
+  const chosen = lastAtOrBefore(positions, at)
+  return (
+    <VirtualList
+      label="Events"
+      count={positions.length}
+      rowHeight={30}
+      chosen={chosen}
+      onRange={onRange}
+      onOpen={(index) => go({ position: positions[index] }, true)}
+      row={(index) => (
+        <Row position={positions[index] ?? 0} row={rows.current.get(positions[index] ?? 0)} />
+      )}
+    />
+  )
+}
+
+/** Rows of a log that was replaced meanwhile are not needed any more. */
+const ignoreClosed = () => undefined
+
+function Row({ position, row }: { position: number; row: EventRow | undefined }) {
+  const { from = '' } = place.value.params
+  return (
+    <>
+      <span role="cell" class="cell-position">
+        <a href={linkTo('event', [`${position}`], {}, position)}>{position}</a>
+      </span>
+      <span role="cell" class="cell-time">
+        {row && timeText(row.time)}
+      </span>
+      <span role="cell" class="cell-type">
+        {row?.type}
+      </span>
+      <span role="cell" class="cell-object">
+        {row && row.object !== '' && objectText(parseObjectKey(row.object))}
+      </span>
+      <span role="cell" class="cell-detail quiet" title={row?.detail}>
+        {row?.detail}
+      </span>
+      <span role="cell" class="cell-changed">
+        {row !== undefined && row.statuses + row.resources > 0 && (
+          <a href={linkTo('diff', [], { from: from || `${position - 1}` }, position)}>changed</a>
+        )}
+      </span>
+    </>
+  )
+}
+
+function lastAtOrBefore(positions: Uint32Array, position: number): number {
+  let [low, high] = [0, positions.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((positions[middle] ?? 0) <= position) low = middle + 1
+    else high = middle
+  }
+  return low - 1
+}

@@ -1,0 +1,74 @@
+/** States of a log at any of its events, from snapshots that are kept while it is folded. */
+import {
+  createFold,
+  type DerivationOptions,
+  type Fold,
+  type FoldSnapshot,
+  type RecordedEvent,
+} from '../../src/replay/index.ts'
+
+/** Number of snapshots; when there are more, every second one is dropped. */
+const maxSnapshots = 256
+const firstSpacing = 64
+
+interface Kept {
+  /** Number of events that the snapshot contains. */
+  readonly count: number
+  readonly snapshot: FoldSnapshot
+}
+
+export class Moments {
+  readonly #options: DerivationOptions
+  readonly #read: (index: number) => RecordedEvent
+  /** The state after the last event. */
+  readonly newest: Fold
+  #count = 0
+  #spacing = firstSpacing
+  #kept: readonly Kept[] = []
+  /** The fold that last showed an earlier moment; it can only go forward. */
+  #earlier: { readonly fold: Fold; count: number } | undefined
+
+  /** `read` returns an event that was added, by its index from 0. */
+  constructor(options: DerivationOptions, read: (index: number) => RecordedEvent) {
+    this.#options = options
+    this.#read = read
+    this.newest = createFold(options)
+  }
+
+  /** Folds the next event. Returns what it changed. */
+  add(recorded: RecordedEvent): ReturnType<Fold['takeChange']> {
+    this.newest.apply(recorded)
+    this.#count++
+    if (this.#count % this.#spacing === 0) this.#keep()
+    return this.newest.takeChange()
+  }
+
+  #keep(): void {
+    const kept = [...this.#kept, { count: this.#count, snapshot: this.newest.snapshot() }]
+    if (kept.length <= maxSnapshots) {
+      this.#kept = kept
+      return
+    }
+    this.#spacing *= 2
+    this.#kept = kept.filter(({ count }) => count % this.#spacing === 0)
+  }
+
+  /** The state after the first `count` events. It is valid until the next call. */
+  after(count: number): Fold {
+    if (count >= this.#count) return this.newest
+    const nearest = this.#kept.findLast((kept) => kept.count <= count)
+    const present = this.#earlier
+    const isNear = present !== undefined && present.count <= count
+    const cursor =
+      isNear && present.count >= (nearest?.count ?? 0)
+        ? present
+        : { fold: createFold(this.#options, nearest?.snapshot), count: nearest?.count ?? 0 }
+    this.#earlier = cursor
+    while (cursor.count < count) {
+      cursor.fold.apply(this.#read(cursor.count))
+      cursor.count++
+    }
+    cursor.fold.dropChange()
+    return cursor.fold
+  }
+}
