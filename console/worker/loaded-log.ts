@@ -1,41 +1,53 @@
-/** A log that was read and folded: its events, its state at any moment, and when each status changed. */
+/** A log that was read and folded: its events, and everything that views show of any moment. */
+import type { SluiceEvent } from '../../events/index.ts'
 import { regexProblem } from '../../src/control-plane/api-binding.ts'
-import type { ConditionHistory } from '../../src/explain/conditions.ts'
-import { historyOf } from '../../src/explain/conditions.ts'
+import { type ConditionHistory, historyOf } from '../../src/explain/conditions.ts'
 import { ExportLines } from '../../src/log/export-lines.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../../src/model/names.ts'
+import type { VersionedResource } from '../../src/model/resources.ts'
 import type { Fold } from '../../src/replay/index.ts'
 import { EventTable } from './event-table.ts'
-import { Moments } from './moments.ts'
+import { Folds } from './folds.ts'
+import { type Values, Versions } from './versions.ts'
 
-/** A status of an object, from an event on. */
-interface StatusSince {
-  readonly index: number
-  /** Undefined if the object was deleted, or belongs to another controller. */
-  readonly status: unknown
+type Status = Readonly<Record<string, unknown>>
+type Proxies = ReturnType<Fold['proxies']>
+
+/** The version of an object that is in force, and the one that was refused. */
+export interface ObjectVersion {
+  /** Generation in force; 0 if every version was refused. */
+  readonly generation: number
+  /** Index of the event with the version in force; undefined if there is none. */
+  readonly applied: number | undefined
+  /** Index of the event that refused a later version; undefined if none is. */
+  readonly refused: number | undefined
 }
 
-/** One moment of a log, as views see it. */
+/** One moment of a log: the state after an event. It stays as it is when other moments are looked at. */
 export interface Moment {
   readonly log: LoadedLog
-  readonly fold: Fold
   /** Index of the last event; -1 before the first. */
   readonly index: number
   /** Position of the last event; 0 before the first. */
   readonly position: number
+  readonly statuses: Values<Status>
+  readonly resources: Values<VersionedResource>
+  readonly objects: Values<ObjectVersion>
+  readonly proxies: Proxies
 }
 
 const utf8 = new TextDecoder()
 
 export class LoadedLog {
   readonly events = new EventTable()
-  /** Published states whose digests differ from those of this fold. */
-  readonly differing: number[] = []
   /** Versions of the fold that published states. */
   readonly foldVersions = new Set<string>()
   readonly #lines: ExportLines
-  readonly #moments = new Moments({ checkRegex: regexProblem }, (index) => this.events.read(index))
-  readonly #statuses = new Map<ObjectKey, StatusSince[]>()
+  readonly #folds = new Folds({ checkRegex: regexProblem }, (index) => this.events.read(index))
+  readonly #statuses = new Versions<Status>()
+  readonly #resources = new Versions<VersionedResource>()
+  readonly #objects = new Versions<ObjectVersion>()
+  readonly #proxies = new Versions<Proxies>()
 
   constructor(name: string) {
     this.#lines = new ExportLines(name)
@@ -46,37 +58,84 @@ export class LoadedLog {
     const recorded = this.#lines.read(utf8.decode(line))
     if (recorded === undefined) return
     const { event } = recorded
-    if (event.type === 'dev.sluice.desired.published.v1')
-      this.foldVersions.add(event.data.foldVersion)
-    const { delta, statuses, dropped } = this.#moments.add(recorded)
     const index = this.events.length
-    for (const { ref, status } of statuses) this.#noteStatus(objectKey(ref), { index, status })
-    for (const ref of dropped) this.#noteStatus(objectKey(ref), { index, status: undefined })
+    const { delta, statuses, dropped } = this.#folds.add(recorded)
+    for (const { ref, status } of statuses) this.#statuses.set(objectKey(ref), index, status)
+    for (const ref of dropped) this.#statuses.set(objectKey(ref), index, undefined)
+    for (const one of delta.upserted) this.#resources.set(one.resource.key, index, one)
+    for (const key of delta.removed) this.#resources.set(key, index, undefined)
+    this.#noteObject(event, index)
+    if (/\.(proxy|config|timer)\./.test(event.type)) {
+      this.#proxies.set('', index, this.#folds.newest.proxies())
+    }
+    if (event.type === 'dev.sluice.desired.published.v1') {
+      this.foldVersions.add(event.data.foldVersion)
+    }
     this.events.add(recorded, line, {
       statuses: statuses.length + dropped.length,
       resources: delta.upserted.length + delta.removed.length,
     })
   }
 
-  #noteStatus(object: ObjectKey, since: StatusSince): void {
-    const history = this.#statuses.get(object)
-    if (history === undefined) this.#statuses.set(object, [since])
-    else history.push(since)
+  /** Notes which events have the versions of an object; the fold has decided which of them count. */
+  #noteObject({ type, data }: SluiceEvent, index: number): void {
+    if (!type.startsWith('dev.sluice.resource.')) return
+    const key = objectKey(data as ObjectRef)
+    const state = this.#folds.newest.graph.object(key)
+    if (state === undefined) {
+      this.#objects.set(key, index, undefined)
+      return
+    }
+    // The fold ignores versions that it has passed, and those of a writer that lost its lease.
+    if (state.resourceVersion !== (data as { resourceVersion?: string }).resourceVersion) return
+    const before = this.#objects.at(index).get(key)
+    const isApplied = type === 'dev.sluice.resource.applied.v1'
+    const applied = isApplied ? index : before?.applied
+    const refused = isApplied ? undefined : index
+    this.#objects.set(key, index, {
+      generation: state.generation,
+      applied: state.object === undefined ? undefined : applied,
+      refused: state.refused === undefined ? undefined : refused,
+    })
   }
 
-  /** The state after an event, valid until the next call. Without a position: after the last one. */
+  /** The state after the event at or before a position; without a position, after the last event. */
   at(position = Number.POSITIVE_INFINITY): Moment {
     const index = this.events.indexAt(position)
-    const fold = this.#moments.after(index + 1)
-    return { log: this, fold, index, position: this.events.positions[index] ?? 0 }
+    return {
+      log: this,
+      index,
+      position: this.events.positions[index] ?? 0,
+      statuses: this.#statuses.at(index),
+      resources: this.#resources.at(index),
+      objects: this.#objects.at(index),
+      proxies: this.#proxies.at(index).get('') ?? [],
+    }
+  }
+
+  /** A fold of the events up to an index, for what only derivations know. It is slow for earlier moments. */
+  foldAt(index: number): Fold {
+    return this.#folds.after(index + 1)
   }
 
   /** How the conditions of an object changed, with the index of the event that caused each change. */
-  conditionsOf(ref: ObjectRef): ConditionHistory<number> {
-    const statuses = this.#statuses.get(objectKey(ref)) ?? []
-    return historyOf(
-      undefined,
-      statuses.map(({ index, status }) => ({ cause: index, status })),
-    )
+  conditionsOf(object: ObjectKey): ConditionHistory<number> {
+    return historyOf(undefined, this.#statuses.historyOf(object))
+  }
+
+  /** The manifest of a version, and the problems of a refused one, as the log has them. */
+  manifest(index: number): Readonly<Record<string, unknown>> {
+    const { event } = this.events.read(index)
+    return event.type === 'dev.sluice.resource.applied.v1' ? { ...event.data.object } : {}
+  }
+
+  problems(index: number): readonly { readonly path: string; readonly message: string }[] {
+    const { event } = this.events.read(index)
+    return event.type === 'dev.sluice.resource.refused.v1' ? event.data.problems : []
+  }
+
+  refusedGeneration(index: number): number {
+    const { event } = this.events.read(index)
+    return event.type === 'dev.sluice.resource.refused.v1' ? event.data.generation : 0
   }
 }

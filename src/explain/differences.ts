@@ -24,7 +24,7 @@ function comparable(status: unknown, withoutProxies: boolean): unknown {
 }
 
 /** What two states are compared by. It does not change if the fold goes on. */
-interface StateContent {
+export interface StateContent {
   readonly statuses: ReturnType<Fold['statuses']>
   readonly resources: ReturnType<Fold['resources']>
 }

@@ -1,5 +1,6 @@
 /** Whether a condition is as it should be. */
 import type { Condition } from '../model/conditions.ts'
+import { type PlacedCondition, placedConditions } from './conditions.ts'
 
 /** `problem`: a part of the object has no effect. `warning`: a person should look at it. */
 export type Health = 'ok' | 'warning' | 'problem'
@@ -36,4 +37,23 @@ export function worstOf(healths: Iterable<Health>): Health {
   let worst: Health = 'ok'
   for (const one of healths) if (severity.indexOf(one) > severity.indexOf(worst)) worst = one
   return worst
+}
+
+/** The conditions of a status, and those of them that are not as they should be. */
+interface CheckedStatus {
+  readonly placed: readonly PlacedCondition[]
+  readonly bad: readonly PlacedCondition[]
+}
+
+/** Statuses do not change, and most of them are the same from one moment to the next. */
+const checked = new WeakMap<object, CheckedStatus>()
+
+export function checkStatus(status: object | undefined): CheckedStatus {
+  if (status === undefined) return { placed: [], bad: [] }
+  const known = checked.get(status)
+  if (known !== undefined) return known
+  const placed = placedConditions(status)
+  const bad = placed.filter(({ condition }) => healthOf(condition) !== 'ok')
+  checked.set(status, { placed, bad })
+  return { placed, bad }
 }

@@ -1,16 +1,15 @@
 /** What differs between two moments: statuses line by line, resources for proxies, and the events between. */
-import { compareStates, contentOf, statusLines } from '../../../src/explain/differences.ts'
+import { compareStates, type StateContent, statusLines } from '../../../src/explain/differences.ts'
+import { parseObjectKey } from '../../../src/model/names.ts'
 import type { Moment } from '../../worker/loaded-log.ts'
 
 /** Maximum number of events between the two moments that are listed. */
 const maxEvents = 200
 
-export function diffModel({ log, index }: Moment, { from }: { readonly from: number }) {
-  // Each call of `at` may move the fold of the call before, so the content is taken in between.
+export function diffModel(end: Moment, { from }: { readonly from: number }) {
+  const { log } = end
   const start = log.at(from)
-  const before = contentOf(start.fold)
-  const end = log.at(log.events.positions[index])
-  const { statuses, resources } = compareStates(before, contentOf(end.fold), false)
+  const { statuses, resources } = compareStates(contentOf(start), contentOf(end), false)
   const between = { first: start.index + 1, last: end.index }
   const count = Math.max(0, between.last - between.first + 1)
   const listed = Math.min(count, maxEvents)
@@ -30,3 +29,8 @@ export function diffModel({ log, index }: Moment, { from }: { readonly from: num
     events: Array.from({ length: listed }, (_, at) => log.events.row(between.last - at)),
   }
 }
+
+const contentOf = ({ statuses, resources }: Moment): StateContent => ({
+  statuses: [...statuses.entries()].map(([key, status]) => [parseObjectKey(key), status]),
+  resources: [...resources.entries()].map(([, resource]) => resource),
+})

@@ -14,7 +14,7 @@ interface ExpectationParams {
 export function expectationModel({ log }: Moment, { object, type, value }: ExpectationParams) {
   const ref = parseObjectKey(object)
   const expectation = { object: ref, type, value }
-  const { heldInitially, flips } = findFlips(log.conditionsOf(ref), expectation)
+  const { heldInitially, flips } = findFlips(log.conditionsOf(object), expectation)
   return {
     holds: flips.at(-1)?.holds ?? heldInitially,
     flips: flips.map(({ holds, cause }) => {

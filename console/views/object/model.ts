@@ -5,14 +5,15 @@ import { causeText } from '../../../src/explain/event-text.ts'
 import { type Health, healthOf } from '../../../src/explain/health.ts'
 import { explanationOf } from '../../../src/explain/object.ts'
 import { type ObjectKey, objectKey, parseObjectKey } from '../../../src/model/names.ts'
+import type { Resource } from '../../../src/model/resources.ts'
 import type { Moment } from '../../worker/loaded-log.ts'
 import { healthOfObject } from '../objects/model.ts'
 import { policyGroups } from './policies.ts'
 
 interface ObjectParams {
   readonly object: ObjectKey
-  /** The part that needs to look at every object; left out unless it is shown. */
-  readonly withReaders?: boolean
+  /** What only derivations know; left out unless it is shown, because it is slow for earlier moments. */
+  readonly derivations?: 'reads' | 'readers' | undefined
 }
 
 interface ConditionRow {
@@ -32,29 +33,35 @@ interface Cause {
   readonly text: string
 }
 
-export function objectModel(moment: Moment, { object, withReaders = false }: ObjectParams) {
-  const { fold, log, index } = moment
-  const ref = parseObjectKey(object)
-  const state = fold.graph.object(object)
+export function objectModel(moment: Moment, { object, derivations }: ObjectParams) {
+  const { log, index } = moment
+  const version = moment.objects.get(object)
   const eventIndexes = log.events.about(object)
   const shown = eventIndexes.filter((at) => at <= index)
-  const { generation, refused, reads, resources } = explanationOf(ref, fold, [])
   return {
     object,
-    exists: state !== undefined,
-    generation,
-    refused,
-    ...healthOfObject(fold, object),
-    manifest: state?.object === undefined ? undefined : manifestOf(state.object),
+    exists: version !== undefined,
+    generation: version?.applied === undefined ? undefined : version.generation,
+    refused: version?.refused === undefined ? undefined : refusalAt(moment, version.refused),
+    ...healthOfObject(moment, object),
+    manifest:
+      version?.applied === undefined ? undefined : manifestOf(log.manifest(version.applied)),
     conditions: conditionRows(moment, object),
-    policies: policyGroups(fold, ref),
-    reads: [...reads].sort((a, b) => Number(b.state === missing) - Number(a.state === missing)),
-    readers: withReaders ? readersOf(moment, object) : [],
+    policies: policyGroups(moment, parseObjectKey(object)),
+    reads: derivations === 'reads' ? readsOf(moment, object) : [],
+    readers: derivations === 'readers' ? readersOf(moment, object) : [],
     events: shown.map((at) => log.events.row(at)),
     laterEvents: eventIndexes.length - shown.length,
-    resources,
+    resources: [...moment.resources.entries()]
+      .map(([, one]) => one)
+      .filter(({ resource }) => ownerOf(resource) === object),
   }
 }
+
+const refusalAt = ({ log }: Moment, index: number) => ({
+  generation: log.refusedGeneration(index),
+  problems: log.problems(index),
+})
 
 const missing = 'does not exist'
 
@@ -62,11 +69,10 @@ function manifestOf({ apiVersion, kind, metadata, ...fields }: Readonly<Record<s
   return stringify({ apiVersion, kind, metadata, ...fields }, { lineWidth: 0 })
 }
 
-function conditionRows({ fold, log, index }: Moment, object: ObjectKey): ConditionRow[] {
-  const ref = parseObjectKey(object)
-  const { steps } = log.conditionsOf(ref)
+function conditionRows({ statuses, log, index }: Moment, object: ObjectKey): ConditionRow[] {
+  const { steps } = log.conditionsOf(object)
   const known = steps.filter(({ cause }) => cause <= index)
-  return placedConditions(fold.statusOf(ref)).map(({ place, condition }) => {
+  return placedConditions(statuses.get(object)).map(({ place, condition }) => {
     const { type, status, reason, message, lastTransitionTime } = condition
     const step = known.findLast(({ changes }) =>
       changes.some((change) => change.place === place && change.type === type),
@@ -85,8 +91,41 @@ function conditionRows({ fold, log, index }: Moment, object: ObjectKey): Conditi
   })
 }
 
+function readsOf({ log, index }: Moment, object: ObjectKey) {
+  const { reads } = explanationOf(parseObjectKey(object), log.foldAt(index), [])
+  return [...reads].sort((a, b) => Number(b.state === missing) - Number(a.state === missing))
+}
+
+/** The object that a resource was derived for. */
+function ownerOf(resource: Resource): ObjectKey | undefined {
+  switch (resource.type) {
+    case 'listener':
+      return objectKey(resource.owner)
+    case 'route':
+    case 'stream':
+      return objectKey(resource.route)
+    case 'policy': {
+      const { policy, target } = resource
+      return objectKey(target.inline === true ? target : { kind: 'GatewayPolicy', ...policy })
+    }
+    case 'secret':
+      return undefined
+    default:
+      return objectKey({ ...resource, kind: ownerKinds[resource.type] })
+  }
+}
+
+const ownerKinds = {
+  backend: 'GatewayBackend',
+  service: 'Service',
+  workload: 'EndpointSlice',
+  pool: 'InferencePool',
+  pod: 'Pod',
+} as const
+
 /** The objects whose derivations have read this one. */
-function readersOf({ fold }: Moment, object: ObjectKey) {
+function readersOf({ log, index }: Moment, object: ObjectKey) {
+  const fold = log.foldAt(index)
   const wanted = `object:${object}`
   return [...fold.graph.objects()]
     .flatMap(({ ref }) => {

@@ -19,7 +19,7 @@ import {
   listenerLevels,
   ruleLevels,
 } from '../../../src/policies/merge.ts'
-import type { Fold } from '../../../src/replay/index.ts'
+import type { Moment } from '../../worker/loaded-log.ts'
 
 /** The policies in one place, such as a rule of a route on a listener. */
 interface PolicyGroup {
@@ -27,9 +27,10 @@ interface PolicyGroup {
   readonly fields: readonly TracedField[]
 }
 
-export function policyGroups(fold: Fold, ref: ObjectRef): PolicyGroup[] {
-  const all = fold.resources().map(({ resource }) => resource)
-  const context = { policies: policiesByTarget(fold.resources()), originOf: originIn(fold) }
+export function policyGroups(moment: Moment, ref: ObjectRef): PolicyGroup[] {
+  const resources = [...moment.resources.entries()].map(([, one]) => one)
+  const all = resources.map(({ resource }) => resource)
+  const context = { policies: policiesByTarget(resources), originOf: originIn(moment) }
   const at = (section: PolicySection, phase: PolicyPhase, levels: Levels) =>
     fieldsAt(context, section, phase, levels)
   const places = placesOf(all, ref)
@@ -40,12 +41,12 @@ export function policyGroups(fold: Fold, ref: ObjectRef): PolicyGroup[] {
   return joinEqual(groups.filter(({ fields }) => fields.length > 0))
 }
 
-const originIn = (fold: Fold) => (ref: ObjectRef) => {
-  const state = fold.graph.object(objectKey(ref))
-  return state?.object === undefined
-    ? undefined
-    : { generation: state.generation, event: state.generationSequence }
-}
+const originIn =
+  ({ objects, log }: Moment) =>
+  (ref: ObjectRef) => {
+    const { generation = 0, applied } = objects.get(objectKey(ref)) ?? {}
+    return applied === undefined ? undefined : { generation, event: log.events.positions[applied] }
+  }
 
 interface Place {
   readonly place: string

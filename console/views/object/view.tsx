@@ -29,7 +29,10 @@ export function objectInPlace(): string {
 export function ObjectPage() {
   const object = objectInPlace()
   const { tab = 'status', ...others } = place.value.params
-  const shown = useModel('object', { object, withReaders: tab === 'readers' })
+  const shown = useModel('object', {
+    object,
+    derivations: tab === 'reads' || tab === 'readers' ? tab : undefined,
+  })
   return (
     <Content shown={shown} what={`the object ${object}`}>
       {(answer) => (

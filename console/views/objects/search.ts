@@ -1,10 +1,10 @@
 /** What a text in the search field may mean: a position, a time, or objects. */
-import { compareText, objectKey } from '../../../src/model/names.ts'
+import { compareText } from '../../../src/model/names.ts'
 import type { Moment } from '../../worker/loaded-log.ts'
 
 const maxFound = 12
 
-export function searchModel({ fold, log }: Moment, { text }: { readonly text: string }) {
+export function searchModel({ objects: known, log }: Moment, { text }: { readonly text: string }) {
   const { events } = log
   const number = /^\d+$/.test(text) ? events.indexAt(Number(text)) : -1
   const timeMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text.replace(' ', 'T')) : Number.NaN
@@ -13,8 +13,8 @@ export function searchModel({ fold, log }: Moment, { text }: { readonly text: st
   const objects =
     text === ''
       ? []
-      : [...fold.graph.objects()]
-          .map(({ ref }) => objectKey(ref))
+      : [...known.entries()]
+          .map(([key]) => key)
           .filter((key) => words.every((word) => key.toLowerCase().includes(word)))
           .sort((a, b) => a.length - b.length || compareText(a, b))
           .slice(0, maxFound)

@@ -10,7 +10,7 @@ export function Objects() {
   const shown = useModel('objects', { text, kind, health })
   return (
     <Content shown={shown} what="objects">
-      {({ rows, matching, total, kinds }) => (
+      {({ rows, total, kinds }) => (
         <section class="card fill">
           <form class="filters" onSubmit={(event) => event.preventDefault()}>
             <label>
@@ -47,7 +47,7 @@ export function Objects() {
               </select>
             </label>
             <output>
-              {matching} of {total}
+              {rows.length} of {total}
             </output>
           </form>
           {rows.length === 0 ? (

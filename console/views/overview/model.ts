@@ -1,10 +1,7 @@
 /** What the overview shows: problems first, then Gateways and proxies. */
 
-import { problemsText } from '../../../src/desired/object-state.ts'
-import { placedConditions } from '../../../src/explain/conditions.ts'
-import { type Health, healthOf, worstOf } from '../../../src/explain/health.ts'
-import { type ObjectKey, objectKey } from '../../../src/model/names.ts'
-import type { Fold } from '../../../src/replay/index.ts'
+import { checkStatus, type Health, healthOf, worstOf } from '../../../src/explain/health.ts'
+import { compareText, type ObjectKey } from '../../../src/model/names.ts'
 import type { LoadedLog, Moment } from '../../worker/loaded-log.ts'
 
 /** A condition, a refused version or a proxy that is not as it should be. */
@@ -48,27 +45,27 @@ interface ProxySummary {
   readonly rejections: readonly string[]
 }
 
-export function overviewModel({ fold, log, index }: Moment) {
+export function overviewModel(moment: Moment) {
   const problems = [
-    ...conditionProblems(fold, log, index),
-    ...refusedVersions(fold, log, index),
-    ...proxyProblems(fold),
+    ...conditionProblems(moment),
+    ...refusedVersions(moment),
+    ...proxyProblems(moment),
   ].sort((a, b) => rank(a.health) - rank(b.health) || (b.position ?? 0) - (a.position ?? 0))
   return {
     problems,
-    gateways: gatewaySummaries(fold),
-    proxies: proxySummaries(fold),
-    counts: kindCounts(fold),
+    gateways: gatewaySummaries(moment),
+    proxies: proxySummaries(moment),
+    counts: kindCounts(moment),
   }
 }
 
 const rank = (health: Health) => ['problem', 'warning', 'ok'].indexOf(health)
 
-function conditionProblems(fold: Fold, log: LoadedLog, index: number): Problem[] {
-  return fold.statuses().flatMap(([ref, status]) => {
-    const bad = placedConditions(status).filter(({ condition }) => healthOf(condition) !== 'ok')
+function conditionProblems({ statuses, log, index }: Moment): Problem[] {
+  return [...statuses.entries()].flatMap(([object, status]) => {
+    const { bad } = checkStatus(status)
     if (bad.length === 0) return []
-    const { steps } = log.conditionsOf(ref)
+    const { steps } = log.conditionsOf(object)
     return bad.map(({ place, condition }) => {
       const { type, status: value, reason, message } = condition
       const cause = steps.findLast(
@@ -78,7 +75,7 @@ function conditionProblems(fold: Fold, log: LoadedLog, index: number): Problem[]
       )?.cause
       return {
         health: healthOf(condition),
-        object: objectKey(ref),
+        object,
         title: `${type} is ${value} (${reason})`,
         place,
         message,
@@ -90,22 +87,21 @@ function conditionProblems(fold: Fold, log: LoadedLog, index: number): Problem[]
   })
 }
 
-function refusedVersions(fold: Fold, log: LoadedLog, index: number): Problem[] {
-  return [...fold.graph.objects()].flatMap(({ ref, refused, object }) => {
+function refusedVersions({ objects, log }: Moment): Problem[] {
+  return [...objects.entries()].flatMap(([object, { applied, refused }]) => {
     if (refused === undefined) return []
-    const key = objectKey(ref)
-    const cause = log.events.about(key).findLast((event) => event <= index)
+    const problems = log.problems(refused).map(({ path, message }) => `${path}: ${message}`)
     const inForce =
-      object === undefined ? 'No version is in force.' : 'The last valid version stays in force.'
+      applied === undefined ? 'No version is in force.' : 'The last valid version stays in force.'
     return [
       {
         health: 'problem' as const,
-        object: key,
-        title: `Generation ${refused.generation} was refused`,
+        object,
+        title: `Generation ${log.refusedGeneration(refused)} was refused`,
         place: '',
-        message: `${problemsText(refused)}. ${inForce}`,
-        since: cause === undefined ? undefined : timeOf(log, cause),
-        position: cause === undefined ? undefined : log.events.positions[cause],
+        message: `${problems.join('; ')}. ${inForce}`,
+        since: timeOf(log, refused),
+        position: log.events.positions[refused],
         condition: undefined,
       },
     ]
@@ -115,8 +111,8 @@ function refusedVersions(fold: Fold, log: LoadedLog, index: number): Problem[] {
 const timeOf = (log: LoadedLog, index: number) =>
   new Date(log.events.timesMs[index] ?? 0).toISOString()
 
-function proxyProblems(fold: Fold): Problem[] {
-  return proxySummaries(fold).flatMap(({ name, state, rejections }) => {
+function proxyProblems(moment: Moment): Problem[] {
+  return proxySummaries(moment).flatMap(({ name, state, rejections }) => {
     const common = {
       object: '',
       place: '',
@@ -145,18 +141,16 @@ function proxyProblems(fold: Fold): Problem[] {
   })
 }
 
-function proxySummaries(fold: Fold): ProxySummary[] {
-  return fold
-    .proxies()
-    .map(({ proxy, gateway, address, version, state, watermark, rejections }) => ({
-      name: proxy,
-      gateway: gateway ?? 'all Gateways',
-      address: address ?? '',
-      version: version ?? '',
-      state,
-      watermark,
-      rejections: Object.entries(rejections).map(([key, { message }]) => `${key}: ${message}`),
-    }))
+function proxySummaries({ proxies }: Moment): ProxySummary[] {
+  return proxies.map(({ proxy, gateway, address, version, state, watermark, rejections }) => ({
+    name: proxy,
+    gateway: gateway ?? 'all Gateways',
+    address: address ?? '',
+    version: version ?? '',
+    state,
+    watermark,
+    rejections: Object.entries(rejections).map(([key, { message }]) => `${key}: ${message}`),
+  }))
 }
 
 interface GatewaySpec {
@@ -174,16 +168,17 @@ interface GatewayStatus {
 }
 
 /** Gateways of other controllers have no status of ours and are left out. */
-function gatewaySummaries(fold: Fold): GatewaySummary[] {
-  return fold.statuses().flatMap(([ref, decided]) => {
-    if (ref.kind !== 'Gateway') return []
-    const spec = (fold.graph.object(objectKey(ref))?.object?.spec ?? {}) as GatewaySpec
-    const status = decided as GatewayStatus
-    return [
-      {
-        object: objectKey(ref),
+function gatewaySummaries({ statuses, objects, log }: Moment): GatewaySummary[] {
+  return [...statuses.entries()]
+    .filter(([object]) => object.startsWith('Gateway/'))
+    .map(([object, decided]) => {
+      const applied = objects.get(object)?.applied
+      const spec = (applied === undefined ? {} : log.manifest(applied).spec) as GatewaySpec
+      const status = decided as GatewayStatus
+      return {
+        object,
         className: spec.gatewayClassName ?? '',
-        health: worstOf(placedConditions(decided).map(({ condition }) => healthOf(condition))),
+        health: worstOf(checkStatus(decided).bad.map(({ condition }) => healthOf(condition))),
         addresses: (status.addresses ?? []).map(({ value = '' }) => value),
         listeners: (spec.listeners ?? []).map(({ name, port, protocol }) => ({
           name,
@@ -191,13 +186,16 @@ function gatewaySummaries(fold: Fold): GatewaySummary[] {
           protocol,
           routes: status.listeners?.find((one) => one.name === name)?.attachedRoutes ?? 0,
         })),
-      },
-    ]
-  })
+      }
+    })
+    .sort((a, b) => compareText(a.object, b.object))
 }
 
-function kindCounts(fold: Fold): readonly (readonly [kind: string, count: number])[] {
+function kindCounts({ objects }: Moment): readonly (readonly [kind: string, count: number])[] {
   const counts = new Map<string, number>()
-  for (const { ref } of fold.graph.objects()) counts.set(ref.kind, (counts.get(ref.kind) ?? 0) + 1)
-  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
+  for (const [object] of objects.entries()) {
+    const kind = object.slice(0, object.indexOf('/'))
+    counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  }
+  return [...counts].sort(([a], [b]) => compareText(a, b))
 }

@@ -3,10 +3,14 @@
 import { policiesByTarget } from '../../../src/explain/effective-policies.ts'
 import type { Health } from '../../../src/explain/health.ts'
 import { targetObject } from '../../../src/model/destinations.ts'
-import { type ObjectKey, type ObjectRef, objectKey } from '../../../src/model/names.ts'
+import {
+  type ObjectKey,
+  type ObjectRef,
+  objectKey,
+  parseObjectKey,
+} from '../../../src/model/names.ts'
 import type { BackendTarget, Resource } from '../../../src/model/resources.ts'
 import { targetKey } from '../../../src/policies/merge.ts'
-import type { Fold } from '../../../src/replay/index.ts'
 import type { Moment } from '../../worker/loaded-log.ts'
 import { healthOfObject } from '../objects/model.ts'
 import { layOut } from './layout.ts'
@@ -39,8 +43,8 @@ interface TopologyParams {
 /** Maximum number of nodes that are drawn. */
 const maxNodes = 200
 
-export async function topologyModel({ fold }: Moment, { focus = '' }: TopologyParams) {
-  const builder = new TopologyBuilder(fold)
+export async function topologyModel(moment: Moment, { focus = '' }: TopologyParams) {
+  const builder = new TopologyBuilder(moment)
   const { nodes, edges } = builder.build()
   const focused = focus === '' ? nodes : connectedTo(focus, nodes, edges)
   const shown = focused.slice(0, maxNodes)
@@ -50,27 +54,30 @@ export async function topologyModel({ fold }: Moment, { focus = '' }: TopologyPa
 }
 
 class TopologyBuilder {
-  readonly #fold: Fold
+  readonly #moment: Moment
+  /** Gateways and routes of this controller. */
+  readonly #decided: readonly ObjectRef[]
   readonly #all: readonly Resource[]
   readonly #policies: ReturnType<typeof policiesByTarget>
   readonly #nodes = new Map<string, TopologyNode>()
   readonly #edges = new Map<string, TopologyEdge>()
 
-  constructor(fold: Fold) {
-    this.#fold = fold
-    const resources = fold.resources()
+  constructor(moment: Moment) {
+    this.#moment = moment
+    this.#decided = [...moment.statuses.entries()].map(([key]) => parseObjectKey(key))
+    const resources = [...moment.resources.entries()].map(([, one]) => one)
     this.#all = resources.map(({ resource }) => resource)
     this.#policies = policiesByTarget(resources)
   }
 
   build() {
-    for (const [ref] of this.#fold.statuses()) if (ref.kind === 'Gateway') this.#gateway(ref)
+    for (const ref of this.#decided) if (ref.kind === 'Gateway') this.#gateway(ref)
     for (const resource of this.#all) {
       if (resource.type === 'listener') this.#listener(resource)
       if (resource.type === 'route') this.#rule(resource)
       if (resource.type === 'stream') this.#stream(resource)
     }
-    for (const [ref] of this.#fold.statuses()) if (/Route$/.test(ref.kind)) this.#route(ref)
+    for (const ref of this.#decided) if (/Route$/.test(ref.kind)) this.#route(ref)
     this.#endpoints()
     return { nodes: [...this.#nodes.values()], edges: [...this.#edges.values()] }
   }
@@ -83,7 +90,7 @@ class TopologyBuilder {
           ? objectKey(target)
           : objectKey({ kind: 'GatewayPolicy', ...policy }),
       )
-      const { health } = healthOfObject(this.#fold, node.object)
+      const { health } = healthOfObject(this.#moment, node.object)
       this.#nodes.set(node.id, { ...node, health, policies: [...new Set(names)].sort() })
     }
     return node.id

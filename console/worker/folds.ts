@@ -1,4 +1,4 @@
-/** States of a log at any of its events, from snapshots that are kept while it is folded. */
+/** The fold of a log after its last event, and, more slowly, after any other. */
 import {
   createFold,
   type DerivationOptions,
@@ -8,8 +8,8 @@ import {
 } from '../../src/replay/index.ts'
 
 /** Number of snapshots; when there are more, every second one is dropped. */
-const maxSnapshots = 256
-const firstSpacing = 64
+const maxSnapshots = 16
+const firstSpacing = 1_024
 
 interface Kept {
   /** Number of events that the snapshot contains. */
@@ -17,7 +17,7 @@ interface Kept {
   readonly snapshot: FoldSnapshot
 }
 
-export class Moments {
+export class Folds {
   readonly #options: DerivationOptions
   readonly #read: (index: number) => RecordedEvent
   /** The state after the last event. */
@@ -25,7 +25,7 @@ export class Moments {
   #count = 0
   #spacing = firstSpacing
   #kept: readonly Kept[] = []
-  /** The fold that last showed an earlier moment; it can only go forward. */
+  /** The fold that was last asked for an earlier event; it can only go forward. */
   #earlier: { readonly fold: Fold; count: number } | undefined
 
   /** `read` returns an event that was added, by its index from 0. */
