@@ -91,9 +91,15 @@ function conditionRows({ statuses, log, index }: Moment, object: ObjectKey): Con
   })
 }
 
+/** The object that a derivation has read, itself (`object:KEY`) or as derived (`value:STAGE:KEY`). */
+const objectRead = (read: string): ObjectKey | undefined =>
+  /^(?:object|value:[^:]*):(.*)$/s.exec(read)?.[1]
+
 function readsOf({ log, index }: Moment, object: ObjectKey) {
   const { reads } = explanationOf(parseObjectKey(object), log.foldAt(index), [])
-  return [...reads].sort((a, b) => Number(b.state === missing) - Number(a.state === missing))
+  return reads
+    .map((read) => ({ ...read, object: objectRead(read.key) }))
+    .sort((a, b) => Number(b.state === missing) - Number(a.state === missing))
 }
 
 /** The object that a resource was derived for. */
@@ -126,14 +132,13 @@ const ownerKinds = {
 /** The objects whose derivations have read this one. */
 function readersOf({ log, index }: Moment, object: ObjectKey) {
   const fold = log.foldAt(index)
-  const wanted = `object:${object}`
   return [...fold.graph.objects()]
     .flatMap(({ ref }) => {
       const key = objectKey(ref)
       if (key === object) return []
       const stages = fold.graph
         .derivationsOf(ref)
-        .filter(({ reads }) => reads.includes(wanted))
+        .filter(({ reads }) => reads.some((read) => objectRead(read) === object))
         .map(({ stage }) => stage)
       return stages.length === 0 ? [] : [{ object: key, stages }]
     })

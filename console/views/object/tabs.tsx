@@ -51,16 +51,10 @@ export function Reads({ reads }: ObjectAnswer) {
           </tr>
         </thead>
         <tbody>
-          {reads.map(({ stage, key, state }) => (
+          {reads.map(({ stage, key, object, state }) => (
             <tr key={stage + key} class={state === 'does not exist' ? 'missing' : ''}>
               <td>{stage}</td>
-              <td>
-                {key.startsWith('object:') ? (
-                  <ObjectLink object={key.slice('object:'.length)} />
-                ) : (
-                  <code>{key}</code>
-                )}
-              </td>
+              <td>{object === undefined ? <code>{key}</code> : <ObjectLink object={object} />}</td>
               <td>{state}</td>
             </tr>
           ))}
