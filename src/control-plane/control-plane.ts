@@ -150,7 +150,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     })
     this.#heartbeat = openHeartbeat({
       ...writing,
-      servers: options.log.shared?.servers,
+      openEntries: options.log.shared?.openHeartbeats,
       identity: this.#identity,
       durationMs: options.leaseDurationMs,
     })
@@ -303,8 +303,10 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   }
 
   #createReconciler(): Reconciler {
+    const { log, every } = this.#options
     return new Reconciler({
-      log: this.#options.log.log,
+      log: log.log,
+      ...(every?.snapshot !== undefined && { snapshotEvery: every.snapshot }),
       fold: this.fold,
       epoch: () => this.logEpoch(),
       append: (events) => this.writer.append('decision', events),

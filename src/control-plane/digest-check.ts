@@ -13,7 +13,7 @@ import { type Fold, foldVersion } from '../actors/fold.ts'
 import { newEvent, type Recorded } from '../log/index.ts'
 import type { ControlPlaneOptions } from './parts.ts'
 
-interface DigestCheckOptions extends Pick<ControlPlaneOptions, 'metrics' | 'notify'> {
+interface DigestCheckOptions extends Pick<ControlPlaneOptions, 'metrics' | 'notify' | 'every'> {
   readonly fold: Fold
   /** Name of this run of this replica. */
   readonly replica: string
@@ -21,8 +21,8 @@ interface DigestCheckOptions extends Pick<ControlPlaneOptions, 'metrics' | 'noti
   readonly append: (events: readonly SluiceEvent[]) => void
 }
 
-/** Positions between two checks: more than the digest events that one check of many replicas appends. */
-const step = 128
+/** Default number of positions between two checks: more than the digest events that one check of many replicas appends. */
+const defaultStep = 128
 /** Number of own digests that are kept, since digests of other replicas may arrive late. */
 const keptPositions = 64
 
@@ -30,11 +30,13 @@ const writer = { source: '/sluice/digest', epoch: 0 }
 
 export class DigestCheck {
   readonly #options: DigestCheckOptions
+  readonly #step: number
   readonly #own = new Map<number, DigestTakenData>()
   #isLive = false
 
   constructor(options: DigestCheckOptions) {
     this.#options = options
+    this.#step = options.every?.digests ?? defaultStep
   }
 
   /** Called once the log was read to its end. From now on this replica appends its digests. */
@@ -45,7 +47,7 @@ export class DigestCheck {
   /** Called after an event was folded. */
   folded({ position, event }: Recorded): void {
     if (event.type === digestTaken.type) this.#compare(event.data)
-    if (position % step === 0) this.#take(position)
+    if (position % this.#step === 0) this.#take(position)
   }
 
   #take(position: number): void {
@@ -53,7 +55,7 @@ export class DigestCheck {
     const { desired, status } = fold.digests()
     const data = { replica, position, desired, status, foldVersion }
     this.#own.set(position, data)
-    this.#own.delete(position - step * keptPositions)
+    this.#own.delete(position - this.#step * keptPositions)
     if (!this.#isLive) return
     const id = `0:${replica}:${position}:${digestTaken.type}`
     append([newEvent(digestTaken, writer, { kind: 'Replica', name: replica }, { id, data })])

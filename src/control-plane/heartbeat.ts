@@ -6,8 +6,8 @@ import { newEvent } from '../log/index.ts'
 import type { AppendQueue } from './append-queue.ts'
 
 interface OpenHeartbeatOptions extends Pick<HeartbeatOptions, 'identity' | 'durationMs'> {
-  /** NATS servers of the shared log. If omitted, there are no other replicas. */
-  readonly servers: string | undefined
+  /** Opens the heartbeats of the replicas of a shared log. If not set, there are no other replicas. */
+  readonly openEntries: HeartbeatOptions['openEntries'] | undefined
   readonly fold: Fold
   /** The epoch under which this replica may write the log now; undefined if it may not. */
   readonly epoch: () => number | undefined
@@ -17,11 +17,11 @@ interface OpenHeartbeatOptions extends Pick<HeartbeatOptions, 'identity' | 'dura
 
 /** Sends heartbeats, and records the proxies of replicas whose heartbeats have ceased as gone. */
 export function openHeartbeat(options: OpenHeartbeatOptions): Heartbeat | undefined {
-  const { servers, fold, epoch, writer, onNotice } = options
-  if (servers === undefined) return undefined
+  const { openEntries, fold, epoch, writer, onNotice } = options
+  if (openEntries === undefined) return undefined
   return new Heartbeat({
     ...options,
-    servers,
+    openEntries,
     watched: () => (epoch() === undefined ? [] : servingReplicas(fold)),
     onGone: (replica) => {
       const current = epoch()

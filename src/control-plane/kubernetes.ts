@@ -10,19 +10,21 @@ import { type KubeClient, reviewToken } from '../kube/index.ts'
 import { LeaseObjectStore } from '../lease/kubernetes.ts'
 import { Lease } from '../lease/lease.ts'
 import { kubernetesSource } from '../watch/kubernetes/source.ts'
-import { XdsServer } from '../xds/server.ts'
+import { XdsServer, type XdsServerOptions } from '../xds/server.ts'
 import { type VerifyProxy, verifyLoopback } from '../xds/verifier.ts'
 import { type ControlPlane, openControlPlane, tooNewText } from './control-plane.ts'
 import { Cluster, type ClusterOptions } from './controller/cluster.ts'
 import type { Health } from './controller/health.ts'
 import { servedCertificate } from './controller/xds-certificate.ts'
 import type { OpenedLog } from './open-log.ts'
-import type { OpenLease, Plane } from './parts.ts'
+import type { ControlPlaneOptions, OpenLease, Plane } from './parts.ts'
 
-export interface SessionOptions extends ClusterOptions {
+export interface SessionOptions extends ClusterOptions, Pick<ControlPlaneOptions, 'every'> {
   readonly replica: string
   readonly isInCluster: boolean
   readonly health: Health
+  /** How proxies connect. If omitted, over gRPC. */
+  readonly listen?: XdsServerOptions['listen']
 }
 
 interface ClusterParts {
@@ -57,13 +59,14 @@ export async function openSession(
 
 /** @throws if TLS is configured and the certificate cannot be used */
 function clusterParts(options: SessionOptions, plane: Plane): ClusterParts {
-  const { client, settings, isInCluster, notify } = options
+  const { client, settings, isInCluster, listen, notify } = options
   const onNotice = (text: string) => notify('warn', text)
   const sinks = new Cluster(options, plane)
   const channel = new XdsServer({
     address: settings.xdsAddress,
     answers: plane.recorder,
     verify: verifyServiceAccount(client, isInCluster),
+    ...(listen && { listen }),
     ...(settings.xdsTls && { tls: servedCertificate(settings.xdsTlsDir, onNotice) }),
     onNotice,
   })

@@ -5,11 +5,13 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { LockedError, takeFileLock } from '../base/file-lock.ts'
 import { makeFolder } from '../base/make-folder.ts'
+import { type HeartbeatOptions, natsHeartbeats } from '../lease/heartbeat.ts'
 import { isExport } from '../log/export.ts'
 import { type EventLog, LogError, MemoryLog, openEmbeddedLog } from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
 
 export interface SharedLog {
+  readonly openHeartbeats: HeartbeatOptions['openEntries']
   /** Addresses of NATS servers. */
   readonly servers: string
   /** Name of this replica. */
@@ -122,7 +124,8 @@ async function natsLog(
   return openLocked(local, async () => {
     const log = await openNatsLog({ servers })
     const digestKey = openDigestKey(keyFile ?? `${local}.key`)
-    const shared = { servers, replica: replicaName(`${local}.name`) }
+    const openHeartbeats = natsHeartbeats(servers)
+    const shared = { servers, openHeartbeats, replica: replicaName(`${local}.name`) }
     const path = withoutPasswords(servers)
     return { log, digestKey, path, notices: [], shared, close: () => log.close() }
   })

@@ -91,6 +91,8 @@ export interface ControlPlaneOptions<Chosen extends Parts = Parts> {
   readonly clusterDomain: string
   /** Number of events to keep before the last snapshot. If 0 or omitted, all are kept. */
   readonly logRetention?: number
+  /** Number of events between two snapshots, and between two comparisons of digests, which tests shorten. */
+  readonly every?: { readonly snapshot?: number; readonly digests?: number }
   /** Clock and grace period of the timers, which tests shorten. */
   readonly timing?: Pick<TimersOptions, 'clock' | 'graceMs'>
   readonly metrics: Pick<ControllerMetrics, 'add'>

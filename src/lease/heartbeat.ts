@@ -5,9 +5,12 @@
  */
 import { NatsRecord } from '../log/nats-record.ts'
 
+/** The entries of all replicas, of which a replica writes its own. */
+export type HeartbeatEntries = Pick<NatsRecord, 'put' | 'read' | 'close'>
+
 export interface HeartbeatOptions {
-  /** The NATS servers of the log. */
-  readonly servers: string
+  /** Opens the entries; `key` is that of the own one. Entries expire after `lifeMs`. */
+  readonly openEntries: (key: string, lifeMs: number) => HeartbeatEntries
   /** Name of this run of this replica; never used twice. */
   readonly identity: string
   /** How long a replica counts as alive without a heartbeat, in milliseconds. */
@@ -19,12 +22,19 @@ export interface HeartbeatOptions {
 }
 
 const bucket = 'SLUICE_PRESENCE'
+
+/** Keeps the entries on the NATS servers of the log. */
+export const natsHeartbeats =
+  (servers: string): HeartbeatOptions['openEntries'] =>
+  (key, lifeMs) =>
+    new NatsRecord({ servers, bucket, key, lifeMs })
+
 /** Number of heartbeats per `durationMs`. */
 const beatsPerDuration = 3
 
 export class Heartbeat {
   readonly #options: HeartbeatOptions
-  readonly #record: NatsRecord
+  readonly #record: HeartbeatEntries
   /** When the entry of a replica was first found missing, by `performance.now()`. */
   readonly #missingSince = new Map<string, number>()
   #next: NodeJS.Timeout | undefined
@@ -33,8 +43,8 @@ export class Heartbeat {
 
   constructor(options: HeartbeatOptions) {
     this.#options = options
-    const { servers, identity, durationMs } = options
-    this.#record = new NatsRecord({ servers, bucket, key: keyOf(identity), lifeMs: durationMs })
+    const { openEntries, identity, durationMs } = options
+    this.#record = openEntries(keyOf(identity), durationMs)
   }
 
   start(): void {

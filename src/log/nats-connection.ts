@@ -12,6 +12,7 @@ import {
   type StreamInfo,
   type StreamState,
 } from '@nats-io/jetstream'
+import { type ObjectStore, Objm } from '@nats-io/obj'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { Arrivals } from './arrivals.ts'
 import { LogError } from './log.ts'
@@ -27,11 +28,16 @@ export interface NatsLogOptions {
   readonly graceMs?: number
 }
 
+/** The bucket of snapshots. */
+export type SnapshotBucket = Pick<ObjectStore, 'list' | 'put' | 'getBlob'>
+
 /** A connection to a server that has passed its checks. */
 export interface Link {
   readonly connection: NatsConnection
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
+  /** Opens the bucket of snapshots, which is created on first use. */
+  openSnapshots(bucket: string): Promise<SnapshotBucket>
   /** Maximum bytes of a message's body, which leaves room for headers. */
   readonly maxFrameBytes: number
   /** Announces every reconnect. */
@@ -78,10 +84,12 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
       create: options.create ?? true,
       canCompress: isAtLeast(connection, [2, 10]),
     })
+    const client = jetstream(connection, { timeout: answerTimeoutMs })
     return {
       connection,
-      client: jetstream(connection, { timeout: answerTimeoutMs }),
+      client,
       manager,
+      openSnapshots: (bucket) => new Objm(client).create(bucket, { replicas }),
       maxFrameBytes: Math.min(largestFrame, maxPayload - headerReserve),
       reconnects,
       isConnected: () => connected,

@@ -42,8 +42,14 @@ interface PendingAppend extends AppendRequest {
  * @throws LogError `unsupported`, `foreign` or `storage`
  */
 export async function openNatsLog(options: NatsLogOptions): Promise<EventLog> {
-  const link = await openLink(options)
-  const { patienceMs = 30_000, graceMs = 500 } = options
+  return openNatsLogOn(await openLink(options), options)
+}
+
+/** Opens the log over a connection, which it closes in the end. */
+export async function openNatsLogOn(
+  link: Link,
+  { patienceMs = 30_000, graceMs = 500 }: Pick<NatsLogOptions, 'patienceMs' | 'graceMs'>,
+): Promise<EventLog> {
   const log = new NatsLog(link, patienceMs, graceMs)
   try {
     await log.start()

@@ -14,26 +14,19 @@
  * listed yet" for "nothing there". Any replica can serve any proxy: versions are content hashes.
  */
 import { randomUUID } from 'node:crypto'
-import {
-  type Metadata,
-  Server,
-  ServerCredentials,
-  type ServerDuplexStream,
-  status,
-} from '@grpc/grpc-js'
+import { type Metadata, status } from '@grpc/grpc-js'
 import type { ObjectName } from '../model/names.ts'
 import type { DesiredDelta, ResourceKey } from '../model/resources.ts'
 import {
   type DeltaRequest,
   decodeRequest,
-  deltaMethodPath,
   type ProxyNode,
   resourceTypeUrl,
 } from '../wire/discovery.ts'
-import { bind } from './bind.ts'
-import { RenewableCredentials, type TlsSource, tlsProblem } from './credentials.ts'
+import type { TlsSource } from './credentials.ts'
 import type { ProxyAnswers } from './delivery-recorder.ts'
 import { gatewayRoot } from './edges.ts'
+import { type Call, type Listen, listenOverGrpc } from './listener.ts'
 import { writeXdsMetrics, XdsCounters } from './metrics.ts'
 import { PublishedState } from './published-state.ts'
 import { Session } from './session.ts'
@@ -47,6 +40,8 @@ export interface XdsServerOptions {
   readonly verify?: VerifyProxy
   /** If omitted, streams are plaintext. */
   readonly tls?: TlsSource
+  /** How streams are received. If omitted, over gRPC. */
+  readonly listen?: Listen
   /** How long a proxy may take to answer before its stream is closed. Default 30 s. */
   readonly answerLimitMs?: number
   /** How long proxies that `expect` names may take to reconnect. Default 30 s. */
@@ -56,8 +51,6 @@ export interface XdsServerOptions {
   /** Called with notices for operators: which proxy was dropped or refused, and why. */
   readonly onNotice?: (text: string) => void
 }
-
-type Call = ServerDuplexStream<Uint8Array, Uint8Array>
 
 interface Connected {
   readonly session: Session
@@ -72,24 +65,14 @@ const defaultPartBytes = 1 << 20
 /** How often the server looks for proxies that do not answer. */
 const checkIntervalMs = 1_000
 
-/** Pings detect a peer that is gone without closing its connection. */
-const channelOptions = {
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 10_000,
-  'grpc.max_receive_message_length': 64 << 20,
-  'grpc.max_send_message_length': -1,
-} as const
-
 export class XdsServer {
   readonly #options: XdsServerOptions
   readonly #state: PublishedState
   readonly #counters = new XdsCounters()
-  readonly #server = new Server(channelOptions)
   /** Connections by proxy name. A new stream of a proxy replaces its older one. */
   readonly #connected = new Map<string, Connected>()
   readonly #expected = new Set<string>()
-  #address = ''
-  #endTls: (() => void) | undefined
+  #listener: Awaited<ReturnType<Listen>> | undefined
   #watch: NodeJS.Timeout | undefined
   #isClosing = false
 
@@ -102,7 +85,7 @@ export class XdsServer {
 
   /** The bound address, `host:port`. */
   get address(): string {
-    return this.#address
+    return this.#listener?.address ?? ''
   }
 
   /**
@@ -110,37 +93,10 @@ export class XdsServer {
    * cannot be bound, and if TLS is configured and the certificate cannot be used.
    */
   async start(): Promise<this> {
-    const raw = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    const method = {
-      path: deltaMethodPath,
-      requestStream: true,
-      responseStream: true,
-      requestSerialize: raw,
-      requestDeserialize: (bytes: Buffer): Uint8Array => bytes,
-      responseSerialize: raw,
-      responseDeserialize: (bytes: Buffer): Uint8Array => bytes,
-    }
-    this.#server.addService(
-      { deltaAggregatedResources: method },
-      { deltaAggregatedResources: (call: Call) => this.#open(call) },
-    )
-    this.#address = await bind(this.#server, this.#options.address, this.#credentials())
+    const { address, tls, onNotice, listen = listenOverGrpc({ tls, onNotice }) } = this.#options
+    this.#listener = await listen(address, (call) => this.#open(call))
     this.#watch = setInterval(() => this.#dropSilent(), checkIntervalMs).unref()
     return this
-  }
-
-  #credentials(): ServerCredentials {
-    const { tls, onNotice } = this.#options
-    if (tls === undefined) return ServerCredentials.createInsecure()
-    const problem = tlsProblem(tls.current())
-    if (problem !== undefined) throw new Error(`the certificate of the xDS server: ${problem}`)
-    const credentials = new RenewableCredentials(tls.current())
-    this.#endTls = tls.onChange((pair) => {
-      const wrong = tlsProblem(pair)
-      if (wrong === undefined) credentials.renew(pair)
-      else onNotice?.(`the new certificate of the xDS server is not used: ${wrong}`)
-    })
-    return credentials
   }
 
   /** Publishes a change set with its secrets, and sends each proxy its part. */
@@ -336,18 +292,11 @@ export class XdsServer {
   async close(): Promise<void> {
     this.#isClosing = true
     clearInterval(this.#watch)
-    this.#endTls?.()
     for (const connected of [...this.#connected.values()]) {
       this.#leave(connected, 'the controller was stopped')
       this.#fail(connected.call, status.UNAVAILABLE, 'shutting down')
     }
-    await new Promise<void>((resolve) => {
-      const force = setTimeout(() => this.#server.forceShutdown(), 1_000)
-      this.#server.tryShutdown(() => {
-        clearTimeout(force)
-        resolve()
-      })
-    })
+    await this.#listener?.close()
   }
 }
 

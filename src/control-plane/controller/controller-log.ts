@@ -6,6 +6,7 @@ import {
   type OwnerReference,
   readSharedSecret,
 } from '../../kube/index.ts'
+import { natsHeartbeats } from '../../lease/heartbeat.ts'
 import { openNatsLog, withoutPasswords } from '../../log/nats.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { DigestKey, readKeyFile } from '../../watch/digest-key.ts'
@@ -44,7 +45,7 @@ export async function openControllerLog(options: ControllerLogOptions): Promise<
     digestKey: new DigestKey(key),
     path: withoutPasswords(nats),
     notices: [],
-    shared: { servers: nats, replica },
+    shared: { servers: nats, openHeartbeats: natsHeartbeats(nats), replica },
     close: () => log.close(),
   }
 }

@@ -22,9 +22,9 @@ import { ControllerStream, type ReceivedChange, type StreamOptions } from './str
 type NoticeLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error'
 
 interface RemoteChannelOptions
-  extends Pick<StreamOptions, 'addresses' | 'node' | 'tokenFile' | 'caFile'> {
+  extends Pick<StreamOptions, 'addresses' | 'node' | 'tokenFile' | 'caFile' | 'connect'> {
   /** If omitted, nothing is stored on disk. */
-  readonly lastGood?: LastGood
+  readonly lastGood?: Pick<LastGood, 'load' | 'save'>
   /** Called with messages for the operational log. */
   readonly onNotice: (severity: NoticeLevel, text: string) => void
 }

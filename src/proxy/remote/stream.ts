@@ -10,7 +10,6 @@
  */
 import { readFileSync } from 'node:fs'
 import {
-  type ChannelCredentials,
   Client,
   type ClientDuplexStream,
   credentials,
@@ -47,6 +46,8 @@ export interface StreamOptions {
   readonly tokenFile?: string
   /** File with the certificate authorities (PEM) for controllers. If omitted, connections are plaintext. */
   readonly caFile?: string
+  /** Opens a stream to a controller. If omitted, it uses gRPC. */
+  readonly connect?: (address: string) => Connection
   /** Returns the versions that the proxy has. They are sent at the start of each stream. */
   versions(): ReadonlyMap<ResourceKey, string>
   onChange(change: ReceivedChange): void
@@ -92,7 +93,14 @@ class ControllerAddresses {
   }
 }
 
-type Duplex = ClientDuplexStream<Uint8Array, Uint8Array>
+/** A stream to a controller, and the connection that it uses. */
+interface Connection {
+  readonly stream: Pick<
+    ClientDuplexStream<Uint8Array, Uint8Array>,
+    'on' | 'write' | 'cancel' | 'end'
+  >
+  close(): void
+}
 
 /** Reads the token. @throws Error if there is none, because the controller would not say why it refuses */
 function readToken(file: string): string {
@@ -124,11 +132,27 @@ const channelOptions = {
 const raw = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 const same = (bytes: Buffer): Uint8Array => bytes
 
+type Files = Pick<StreamOptions, 'tokenFile' | 'caFile'>
+
+/** @throws Error if a file cannot be used */
+const connectOverGrpc =
+  ({ tokenFile, caFile }: Files) =>
+  (address: string): Connection => {
+    const metadata = new Metadata()
+    if (tokenFile !== undefined) metadata.set('authorization', `Bearer ${readToken(tokenFile)}`)
+    const security =
+      caFile === undefined
+        ? credentials.createInsecure()
+        : credentials.createSsl(readAuthorities(caFile))
+    const client = new Client(address, security, channelOptions)
+    const stream = client.makeBidiStreamRequest(deltaMethodPath, raw, same, metadata)
+    return { stream, close: () => client.close() }
+  }
+
 export class ControllerStream {
   readonly #options: StreamOptions
   readonly #addresses: ControllerAddresses
-  #client: Client | undefined
-  #stream: Duplex | undefined
+  #connection: Connection | undefined
   #retry: NodeJS.Timeout | undefined
   #patience: NodeJS.Timeout | undefined
   #isOpen = false
@@ -157,15 +181,12 @@ export class ControllerStream {
   }
 
   #open(address: string): void {
-    const { tokenFile, node, versions } = this.#options
-    const metadata = new Metadata()
-    if (tokenFile !== undefined) metadata.set('authorization', `Bearer ${readToken(tokenFile)}`)
-    const client = new Client(address, this.#credentials(), channelOptions)
-    this.#client = client
-    const stream: Duplex = client.makeBidiStreamRequest(deltaMethodPath, raw, same, metadata)
-    this.#stream = stream
+    const { node, versions, connect = connectOverGrpc(this.#options) } = this.#options
+    const connection = connect(address)
+    this.#connection = connection
+    const { stream } = connection
     this.#parts = []
-    const isMine = () => this.#stream === stream
+    const isMine = () => this.#connection === connection
     stream.on('data', (bytes: Uint8Array) => {
       if (isMine()) this.#receive(bytes)
     })
@@ -177,15 +198,9 @@ export class ControllerStream {
     this.#send({ node, versions: versions() })
   }
 
-  #credentials(): ChannelCredentials {
-    const { caFile } = this.#options
-    if (caFile === undefined) return credentials.createInsecure()
-    return credentials.createSsl(readAuthorities(caFile))
-  }
-
   #send(request: Partial<DeltaRequest>): void {
     const whole = { typeUrl: resourceTypeUrl, versions: new Map(), nonce: '', ...request }
-    this.#stream?.write(encodeRequest(whole))
+    this.#connection?.stream.write(encodeRequest(whole))
   }
 
   /** Answers a change set, or changes the answer to the last one. */
@@ -238,17 +253,16 @@ export class ControllerStream {
     clearTimeout(this.#retry)
     this.#isOpen = false
     this.#parts = []
-    const [stream, client] = [this.#stream, this.#client]
-    this.#stream = undefined
-    this.#client = undefined
-    stream?.cancel()
-    client?.close()
+    const connection = this.#connection
+    this.#connection = undefined
+    connection?.stream.cancel()
+    connection?.close()
   }
 
   /** Ends the stream and stops reconnecting. */
   close(): void {
     this.#isClosed = true
-    this.#stream?.end()
+    this.#connection?.stream.end()
     this.#drop()
   }
 }

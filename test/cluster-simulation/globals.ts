@@ -1,0 +1,139 @@
+/**
+ * Replaces clocks, timers and randomness of this process by those of a world. Import it before the code
+ * under test. The code under test uses the platform's functions and stays as it is in production; a clock
+ * that is passed in would need an argument in every constructor, and one forgotten call would make runs
+ * differ without any error.
+ */
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
+import timersPromises from 'node:timers/promises'
+import type { Cancel, World } from './world.ts'
+
+let world: World | undefined
+
+const here = (): World => {
+  if (world === undefined) throw new Error('no simulation runs')
+  return world
+}
+
+/** Makes clocks, timers and randomness of this process those of a world. */
+export function inhabit(next: World): void {
+  world = next
+}
+
+class VirtualTimer {
+  #cancel: Cancel | undefined
+  readonly #work: () => void
+  readonly #delayMs: number
+  readonly #repeats: boolean
+
+  constructor(work: () => void, delayMs: unknown, repeats: boolean) {
+    this.#work = work
+    this.#delayMs = Math.max(1, Math.min(Number(delayMs) || 1, 2 ** 31 - 1))
+    this.#repeats = repeats
+    this.#start()
+  }
+
+  #start(): void {
+    const { current } = here()
+    this.#cancel = here().schedule(current, this.#delayMs / current.rate, () => {
+      if (this.#repeats) this.#start()
+      this.#work()
+    })
+  }
+
+  stop(): void {
+    this.#cancel?.()
+  }
+
+  refresh(): this {
+    this.stop()
+    this.#start()
+    return this
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+
+  hasRef(): boolean {
+    return true
+  }
+}
+
+type Work = (...values: unknown[]) => void
+
+const stop = (timer: unknown) => {
+  if (timer instanceof VirtualTimer) timer.stop()
+}
+
+const RealDate = globalThis.Date
+
+class VirtualDate extends RealDate {
+  constructor(...values: unknown[]) {
+    if (values.length === 0) super(here().wallMs())
+    else super(...(values as [number]))
+  }
+
+  static override now(): number {
+    return here().wallMs()
+  }
+}
+
+function wait(delayMs = 1, value?: unknown, options: { signal?: AbortSignal } = {}) {
+  const { signal } = options
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      timer.stop()
+      reject(Object.assign(new Error('The operation was aborted'), { name: 'AbortError' }))
+    }
+    const timer = new VirtualTimer(
+      () => {
+        signal?.removeEventListener('abort', abort)
+        resolve(value)
+      },
+      delayMs,
+      false,
+    )
+    if (signal?.aborted) abort()
+    else signal?.addEventListener('abort', abort, { once: true })
+  })
+}
+
+function timeoutSignal(delayMs: number): AbortSignal {
+  const controller = new AbortController()
+  const late = () => controller.abort(new DOMException('The operation timed out', 'TimeoutError'))
+  new VirtualTimer(late, delayMs, false)
+  return controller.signal
+}
+
+function uuid(): string {
+  const hex = here().inside.hex(30)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(12, 15)}-8${hex.slice(15, 18)}-${hex.slice(18)}`
+}
+
+Object.assign(globalThis, {
+  Date: VirtualDate,
+  setTimeout: (work: Work, delayMs?: number, ...values: unknown[]) =>
+    new VirtualTimer(() => work(...values), delayMs, false),
+  setInterval: (work: Work, delayMs?: number, ...values: unknown[]) =>
+    new VirtualTimer(() => work(...values), delayMs, true),
+  setImmediate: (work: Work, ...values: unknown[]) => {
+    here().schedule(here().current, 0, () => work(...values))
+  },
+  clearTimeout: stop,
+  clearInterval: stop,
+})
+Object.assign(performance, { now: () => here().monotonicMs() })
+Object.assign(Math, { random: () => here().inside.next() })
+Object.assign(AbortSignal, { timeout: timeoutSignal })
+Object.assign(timersPromises, { setTimeout: wait })
+Object.assign(crypto, {
+  randomUUID: uuid,
+  randomBytes: (size: number) => Buffer.from(here().inside.hex(2 * size), 'hex'),
+})
+syncBuiltinESMExports()

@@ -1,0 +1,193 @@
+/** The connection of a process to the model of a NATS server, behind the interface of the real client. */
+import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
+import type { MsgHdrs } from '@nats-io/transport-node'
+import { Arrivals } from '../../src/log/arrivals.ts'
+import type { HeartbeatEntries } from '../../src/lease/heartbeat.ts'
+import type { Link, SnapshotBucket } from '../../src/log/nats-connection.ts'
+import type { NatsServer, StoredMessage } from './nats-server.ts'
+import type { Connection, Network } from './network.ts'
+import type { Random } from './random.ts'
+import type { Machine } from './world.ts'
+
+interface Publication {
+  readonly headers: MsgHdrs
+  readonly msgID: string
+  readonly expect: { readonly lastSequence: number }
+}
+
+const answerMs = 2_000
+const reconnectMs = 250
+
+export class NatsLink {
+  readonly #machine: Machine
+  readonly #server: NatsServer
+  readonly #network: Network
+  readonly #random: Random
+  readonly #reconnects = new Arrivals()
+  #connection: Connection | undefined
+  #isClosed = false
+  /** Requests that wait for a connection, as the real client keeps them. */
+  #waiting: (() => void)[] = []
+
+  constructor(machine: Machine, server: NatsServer, network: Network, random: Random) {
+    this.#machine = machine
+    this.#server = server
+    this.#network = network
+    this.#random = random
+    this.#connect()
+  }
+
+  /** The link as the log uses it. */
+  asLink(): Link {
+    const link = {
+      connection: { drain: async () => undefined, close: async () => this.close() },
+      client: {
+        publish: (subject: string, data: Uint8Array, { headers, msgID, expect }: Publication) =>
+          this.#ask((server) => ({
+            seq: server.publish({ subject, data, headers, msgID, ...expect }),
+          })),
+        consumers: {
+          get: (_stream: string, { opt_start_seq: from }: { opt_start_seq: number }) =>
+            this.#ask(() => ({ consume: async () => this.#consume(from) })),
+        },
+      },
+      manager: {
+        streams: {
+          info: () => this.#ask((server) => server.info()),
+          getMessage: (_stream: string, { seq }: { seq: number }) =>
+            this.#ask((server) => ({ header: server.message(seq)?.headers })),
+          purge: (_stream: string, { seq }: { seq: number }) =>
+            this.#ask((server) => server.purge(seq)),
+        },
+      },
+      openSnapshots: async () => this.#snapshots(),
+      maxFrameBytes: 64 * 1024,
+      reconnects: this.#reconnects,
+      isConnected: () => this.#connection?.isOpen === true,
+    }
+    return link as unknown as Link
+  }
+
+  /** The entries of heartbeats. */
+  heartbeats(key: string, lifeMs: number): HeartbeatEntries {
+    const within = (timeoutMs: number) => Math.min(timeoutMs, answerMs)
+    return {
+      put: (text, timeoutMs) =>
+        this.#ask((server) => server.putEntry(key, text), within(timeoutMs)),
+      read: (timeoutMs, other = key) =>
+        this.#ask((server) => server.entry(other, lifeMs), within(timeoutMs)),
+      close: async () => undefined,
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#connection?.end('closed', this.#machine)
+  }
+
+  #connect(): void {
+    if (this.#isClosed || this.#connection?.isOpen) return
+    const [here, there] = [this.#machine, this.#server.machine]
+    if (!there.isUp || this.#network.isCut(here, there)) {
+      setTimeout(() => this.#connect(), reconnectMs)
+      return
+    }
+    const isFirst = this.#connection === undefined
+    const connection = this.#network.connect(here, there)
+    this.#connection = connection
+    connection.onEnd(here, () => setTimeout(() => this.#connect(), reconnectMs))
+    for (const send of this.#waiting.splice(0)) send()
+    if (!isFirst) this.#reconnects.announce()
+  }
+
+  /** Sends a request. Rejects if there is no answer in time; the server may have handled it. */
+  #ask<Result>(handle: (server: NatsServer) => Result, timeoutMs = answerMs): Promise<Result> {
+    const { promise, resolve, reject } = Promise.withResolvers<Result>()
+    const timer = setTimeout(() => reject(new Error('timeout')), timeoutMs)
+    const isAnswerLost = this.#random.chance(this.#network.loss)
+    const answer = (connection: Connection, settle: () => void) => {
+      if (isAnswerLost) return
+      connection.send(this.#machine, () => {
+        clearTimeout(timer)
+        settle()
+      })
+    }
+    const send = () => {
+      const connection = this.#connection as Connection
+      connection.send(this.#server.machine, () => {
+        try {
+          const result = handle(this.#server)
+          answer(connection, () => resolve(result))
+        } catch (error) {
+          answer(connection, () => reject(error))
+        }
+      })
+    }
+    if (this.#connection?.isOpen) send()
+    else this.#waiting.push(send)
+    return promise
+  }
+
+  #consume(from: number): ConsumerMessages {
+    const messages = new Messages()
+    const connection = this.#connection as Connection
+    let stop: () => void = () => undefined
+    connection.send(this.#server.machine, () => {
+      if (messages.isStopped) return
+      stop = this.#server.consume(from, (message) =>
+        connection.send(this.#machine, () => messages.put(message)),
+      )
+    })
+    messages.onStop = () => stop()
+    return messages as unknown as ConsumerMessages
+  }
+
+  #snapshots(): SnapshotBucket {
+    const bucket = {
+      info: () => this.#ask(({ snapshot }) => snapshot ?? null),
+      getBlob: () => this.#ask(({ snapshot }) => snapshot?.bytes ?? null),
+      put: async (
+        { name, description = '' }: { name: string; description?: string },
+        content: ReadableStream<Uint8Array>,
+        { previousRevision }: { previousRevision?: number },
+      ) => {
+        const parts: Uint8Array[] = []
+        for await (const part of content) parts.push(part)
+        const bytes = new Uint8Array(Buffer.concat(parts))
+        await this.#ask((server) => server.saveSnapshot(name, description, bytes, previousRevision))
+      },
+    }
+    return bucket as unknown as SnapshotBucket
+  }
+}
+
+/** The messages of a consumer, in order, until it is stopped. */
+class Messages implements AsyncIterable<JsMsg> {
+  readonly #arrived: StoredMessage[] = []
+  #wake: (() => void) | undefined
+  isStopped = false
+  onStop: () => void = () => undefined
+
+  put(message: StoredMessage): void {
+    this.#arrived.push(message)
+    this.#wake?.()
+  }
+
+  stop(): void {
+    if (this.isStopped) return
+    this.isStopped = true
+    this.onStop()
+    this.#wake?.()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<JsMsg> {
+    while (!this.isStopped) {
+      const message = this.#arrived.shift()
+      if (message !== undefined) yield message as unknown as JsMsg
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+    }
+  }
+}
