@@ -59,6 +59,16 @@ export class Collection {
     return this.#byKind.get(kind)
   }
 
+  /** Digests of all secret values of relevant objects. */
+  secretDigests(): Set<string> {
+    const digests = new Set<string>()
+    for (const { claim } of this.#entries.values()) {
+      if (claim?.content.state !== 'valid') continue
+      for (const digest of claim.content.secrets) digests.add(digest)
+    }
+    return digests
+  }
+
   get size(): number {
     return this.#entries.size
   }

@@ -1,7 +1,8 @@
 /** Computes the events that record the observed changes of a cluster. */
 import type { EventContext, ResourceEvent } from '../../../events/index.ts'
 import { deletedEvent, parseVersion, upsertEvent } from '../difference.ts'
-import type { IndexEntry, ResourceIndex } from '../resource-index.ts'
+import { type IndexEntry, keyOf, type ResourceIndex } from '../resource-index.ts'
+import type { Entry } from './collection.ts'
 import { rankOf } from './kinds.ts'
 import { type ClusterClaim, isNewer } from './observe.ts'
 
@@ -30,6 +31,31 @@ export function clusterDifferences(
   return [...changed, ...deleted]
 }
 
+/**
+ * Returns the kinds of which a watch may know less than the log: an object is older than in the log, or only
+ * one of both has it. A new leader lists these kinds before it appends, since its watch may lag behind that
+ * of the last leader. Without that, it would undo changes until its watch has caught up.
+ */
+export function kindsInDoubt(
+  index: ResourceIndex,
+  observed: Iterable<Entry>,
+  isRelevant: (entry: Entry) => boolean,
+): ReadonlySet<string> {
+  const kinds = new Set<string>()
+  const entries = new Map<string, Entry>()
+  for (const entry of observed) {
+    entries.set(entry.key, entry)
+    if (index.get(entry.key) === undefined && isRelevant(entry)) kinds.add(entry.kind.kind)
+  }
+  for (const known of index.entries()) {
+    const entry = entries.get(keyOf(known))
+    const { revision } = parseVersion(known.resourceVersion)
+    const isCurrent = entry?.uid === known.uid && !isNewer(String(revision), entry.revision)
+    if (!isCurrent) kinds.add(known.kind)
+  }
+  return kinds
+}
+
 function eventsOf(
   index: ResourceIndex,
   claim: ClusterClaim,
@@ -46,7 +72,10 @@ function eventsOf(
   const known = parseVersion(before.resourceVersion)
   // A watch may repeat an older version. A listing is authoritative, even if versions went back.
   if (cause === 'watch' && isNewer(String(known.revision), claim.revision)) return []
+  // A change that was undone while nothing was observed leaves a new generation, which statuses name.
+  const isSameGeneration = claim.generation === undefined || before.generation === claim.generation
   const isKnown =
+    isSameGeneration &&
     before.isRefused === (content.state === 'refused') &&
     known.spec === content.version.spec &&
     known.metadata === content.version.metadata

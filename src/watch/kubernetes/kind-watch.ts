@@ -30,6 +30,12 @@ export type KindState =
   | { readonly state: 'absent' }
   | { readonly state: 'failing'; readonly error: KubeError }
 
+/** Whether a state needs no report, since an unreachable server causes various errors of one HTTP status. */
+export function isSameReport(before: KindState | undefined, state: KindState): boolean {
+  if (before?.state !== 'failing' || state.state !== 'failing') return before?.state === state.state
+  return before.error.status === state.error.status
+}
+
 /** Receives the pages of one listing. `finish` is called after the last page. */
 export interface Listing {
   page(objects: readonly KubeObject[]): void
@@ -56,6 +62,10 @@ export class KindWatch {
   #resume: string | undefined
   #running: Promise<void> = Promise.resolve()
   #pause = new AbortController()
+  /** Ends the stream under way. */
+  #turn = new AbortController()
+  /** Called after the next listing. */
+  #waiting: (() => void)[] = []
   /** Time of the last message, by `performance.now()`; 0 before the first. */
   lastEventAt = 0
 
@@ -81,19 +91,30 @@ export class KindWatch {
     this.#pause.abort()
   }
 
+  /** Lists now, since what is known may be old. Resolves after a listing that begins after the call. */
+  listAgain(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.push(resolve)
+    this.#turn.abort()
+    this.poke()
+    return promise
+  }
+
   async #run(): Promise<void> {
     const { signal } = this.#stop
     while (!signal.aborted) {
       try {
-        if (this.#resume === undefined) await this.#list()
-        await this.#follow()
+        if (this.#resume === undefined || this.#waiting.length > 0) await this.#list()
+        else await this.#follow()
       } catch (error) {
-        if (!signal.aborted) await this.#recover(error)
+        if (!signal.aborted && !this.#turn.signal.aborted) await this.#recover(error)
       }
     }
   }
 
   async #list(): Promise<void> {
+    this.#turn = new AbortController()
+    const asked = this.#waiting.length
     this.#sink.state(this.kind, { state: 'listing' })
     const listing = this.#sink.listing(this.kind, this.#version)
     let from: string | undefined
@@ -109,6 +130,7 @@ export class KindWatch {
     this.#resume = resourceVersion ?? '0'
     this.#noteEvent()
     this.#sink.state(this.kind, { state: 'following' })
+    for (const resolve of this.#waiting.splice(0, asked)) resolve()
   }
 
   #page(from: string | undefined): Promise<KubeList> {
@@ -129,7 +151,8 @@ export class KindWatch {
       timeoutSeconds: Math.round(300 + Math.random() * 300),
     }
     const accept = this.kind.isMetadataOnly ? metadataOf('PartialObjectMetadata') : undefined
-    const stream = this.#client.watch(this.#path, query, this.#stop.signal, {
+    const signal = AbortSignal.any([this.#stop.signal, this.#turn.signal])
+    const stream = this.#client.watch(this.#path, query, signal, {
       ...(accept && { accept }),
       onOpen: () => this.#sink.state(this.kind, { state: 'following' }),
     })
@@ -177,6 +200,7 @@ export class KindWatch {
     if (version !== undefined) return false
     this.#sink.listing(this.kind, this.#version).finish()
     this.#sink.state(this.kind, { state: 'absent' })
+    for (const resolve of this.#waiting.splice(0)) resolve()
     await this.#wait(60_000)
     return true
   }

@@ -100,3 +100,9 @@ function isRefused(conditions: readonly Condition[]): boolean {
     statusOf('Conflicted') !== 'True'
   )
 }
+
+/** Adds what the status now says is programmed, since the status changes without the rest of the object. */
+export function claimNow(claim: ClusterClaim, live: LiveObject | undefined): ClusterClaim {
+  const programmed = wasProgrammed(live)
+  return programmed === undefined ? claim : { ...claim, programmed }
+}

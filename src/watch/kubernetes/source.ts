@@ -25,10 +25,10 @@ import type { ObserveOptions } from '../observed.ts'
 import { type IndexEntry, keyOf, type ResourceIndex } from '../resource-index.ts'
 import { Collection, type Entry } from './collection.ts'
 import { Definitions } from './definitions.ts'
-import { clusterDifferences } from './differences.ts'
-import { type KindSink, type KindState, KindWatch } from './kind-watch.ts'
+import { clusterDifferences, kindsInDoubt } from './differences.ts'
+import { isSameReport, type KindSink, type KindState, KindWatch } from './kind-watch.ts'
 import { inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
-import { type ClusterClaim, observeObject, wasProgrammed } from './observe.ts'
+import { claimNow, observeObject } from './observe.ts'
 import { Scope, type ScopeOptions } from './scope.ts'
 
 /** Source attribute of the events, the same for every replica of a cluster. */
@@ -77,6 +77,8 @@ export class KubernetesSource {
   #leading: Leadership | undefined
   /** Leadership generation. Stale async work compares it and gives up. */
   #generation = 0
+  /** Resolved when this replica stops appending. */
+  #following = Promise.withResolvers<void>()
   #running: Promise<void> = Promise.resolve()
   #isScheduled = false
   #timer: NodeJS.Timeout | undefined
@@ -158,6 +160,8 @@ export class KubernetesSource {
    */
   lead(index: ResourceIndex, epoch: number): Promise<void> {
     const generation = ++this.#generation
+    this.#following.resolve()
+    this.#following = Promise.withResolvers<void>()
     // Waits for work under way, which may still discard pending changes.
     const begun = this.#running.then(() => this.#beginToLead({ index, epoch }, generation))
     this.#running = begun.catch(() => undefined)
@@ -165,6 +169,8 @@ export class KubernetesSource {
   }
 
   async #beginToLead(leading: Leadership, generation: number): Promise<void> {
+    await this.#listAgain(leading.index)
+    if (generation !== this.#generation) return
     const cause = 'relist'
     for (const entry of this.#collection.entries()) this.#pending.set(entry.key, { cause })
     for (const entry of leading.index.entries()) {
@@ -179,10 +185,21 @@ export class KubernetesSource {
     this.#schedule()
   }
 
+  /** Lists kinds of which the watch may know less than the log. */
+  async #listAgain(index: ResourceIndex): Promise<void> {
+    if (!index.isListed) return
+    const isRelevant = (entry: Entry) => this.#scope.includes(entry)
+    const kinds = kindsInDoubt(index, this.#collection.entries(), isRelevant)
+    const due = this.#watches.filter(({ kind }) => kinds.has(kind.kind))
+    const listed = Promise.all(due.map((watch) => watch.listAgain()))
+    await Promise.race([listed, this.#following.promise])
+  }
+
   /** Stops appending. Events of an append under way may still reach the log, where they are ignored. */
   follow(): void {
     this.#generation++
     this.#leading = undefined
+    this.#following.resolve()
   }
 
   /** Number of objects whose last change is not in the log yet. */
@@ -210,17 +227,12 @@ export class KubernetesSource {
 
   /** Digests of all secret values of relevant objects. */
   secretDigests(): Set<string> {
-    const digests = new Set<string>()
-    for (const { claim } of this.#collection.entries()) {
-      if (claim?.content.state !== 'valid') continue
-      for (const digest of claim.content.secrets) digests.add(digest)
-    }
-    return digests
+    return this.#collection.secretDigests()
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#leading = undefined
+    this.follow()
     clearTimeout(this.#timer)
     await Promise.all([...this.#watches, this.#definitions].map((watch) => watch.stop()))
     await this.#running
@@ -248,12 +260,7 @@ export class KubernetesSource {
   #note(kind: WatchedKind, state: KindState): void {
     const before = this.#states.get(kind.kind)
     this.#states.set(kind.kind, state)
-    // An unreachable server causes various errors; one report for each HTTP status is enough.
-    const isSame =
-      before?.state === state.state &&
-      (state.state !== 'failing' ||
-        (before.state === 'failing' && before.error.status === state.error.status))
-    if (!isSame) this.#options.onState(kind, state)
+    if (!isSameReport(before, state)) this.#options.onState(kind, state)
   }
 
   #poke(definition: string): void {
@@ -391,9 +398,3 @@ export class KubernetesSource {
 }
 
 const kindOf = (key: string) => key.slice(0, key.indexOf('/'))
-
-/** Adds what the status now says is programmed, since the status changes without the rest of the object. */
-function claimNow(claim: ClusterClaim, live: LiveObject | undefined): ClusterClaim {
-  const programmed = wasProgrammed(live)
-  return programmed === undefined ? claim : { ...claim, programmed }
-}
