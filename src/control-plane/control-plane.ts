@@ -205,6 +205,13 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     this.#reconciler.open()
   }
 
+  async isBehind(position: number): Promise<boolean> {
+    const isPublished = () => this.#reconciler.publishedUpTo >= position
+    if (isPublished()) return false
+    const last = await this.writer.lastPosition().catch(() => position)
+    return last >= position && !isPublished()
+  }
+
   /** Resolves once all events in the log and in the queue are folded. */
   async caughtUp(): Promise<void> {
     await this.writer.settled(1_000)
@@ -355,8 +362,10 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     this.#options.metrics.add('fold_seconds', (performance.now() - this.#foldBegan) / 1_000)
     if (this.isShared) this.#digests.folded(recorded)
     const { event } = recorded
-    // Another replica may have recorded a proxy as gone that is connected here.
-    if (event.type === proxyDisconnected.type) this.recorder.reassert(event.data)
+    if (event.type === proxyDisconnected.type) {
+      const { proxy } = event.data
+      this.recorder.reassert(proxy, this.fold.proxies().find((one) => one.proxy === proxy)?.stream)
+    }
     this.parts.sinks?.folded(event)
     if (this.index.isListed) this.#listed.resolve()
   }

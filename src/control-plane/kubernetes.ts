@@ -65,6 +65,7 @@ function clusterParts(options: SessionOptions, plane: Plane): ClusterParts {
   const channel = new XdsServer({
     address: settings.xdsAddress,
     answers: plane.recorder,
+    isBehind: (position) => plane.isBehind(position),
     verify: verifyServiceAccount(client, isInCluster),
     ...(listen && { listen }),
     ...(settings.xdsTls && { tls: servedCertificate(settings.xdsTlsDir, onNotice) }),

@@ -66,6 +66,11 @@ export interface Plane {
   }
   /** The epoch under which this replica may write the log now; undefined if it may not. */
   logEpoch(): number | undefined
+  /**
+   * Whether the log has a position that is not published here yet; true if the log cannot be read now. A
+   * proxy with a newer position of a log that was lost is not ahead.
+   */
+  isBehind(position: number): Promise<boolean>
   /** Whether the sinks may write now. */
   isWriting(): boolean
 }

@@ -74,6 +74,7 @@ export class Reconciler {
   #snapshotAt = 0
   #isMendingDue = false
   #hasPublished = false
+  #publishedUpTo = 0
   /** The last published change set that is not recorded yet. */
   #lastDelta: Omit<DesiredDelta, 'sequence'> | undefined
   #flushScheduled = false
@@ -99,6 +100,11 @@ export class Reconciler {
     this.#endAtStart = last
     this.#loop = this.#run(log.tail(from, { signal: this.#stop.signal }))
     await this.folded(last)
+  }
+
+  /** Position of the last event whose changes are published; 0 before the first publication. */
+  get publishedUpTo(): number {
+    return this.#publishedUpTo
   }
 
   /** Begins to publish. Call it once the first listing is folded. */
@@ -190,6 +196,7 @@ export class Reconciler {
     const isNews = change.observed || upserted.length > 0 || removed.length > 0
     if (isNews || !this.#hasPublished) publish(change.delta)
     this.#hasPublished = true
+    this.#publishedUpTo = change.delta.sequence
     this.#note(change)
     onDecided?.(change)
     const writing = epoch()

@@ -53,6 +53,8 @@ export interface ProxyNode {
 export interface DeltaRequest {
   /** Set in the first request of a stream. */
   readonly node?: ProxyNode
+  /** Position in the log of the last change set that the proxy received; set in the first request. */
+  readonly position?: number
   readonly typeUrl: string
   /** Versions that the proxy has, by key; set in the first request. An empty version matches no other. */
   readonly versions: ReadonlyMap<ResourceKey, string>
@@ -101,7 +103,7 @@ function nodeId({ name, addresses, gateway }: ProxyNode): string {
   return `sluice~${address}~${name}.${namespace}~${namespace}.svc.cluster.local`
 }
 
-function encodeNode(node: ProxyNode) {
+function encodeNode(node: ProxyNode, position: number | undefined) {
   const { name, gateway, addresses, version } = node
   return {
     id: nodeId(node),
@@ -112,6 +114,7 @@ function encodeNode(node: ProxyNode) {
       GATEWAY_NAME: gateway.name,
       INSTANCE_IPS: addresses.join(','),
       role: `${gateway.namespace}~${gateway.name}`,
+      ...(position !== undefined && { POSITION: String(position) }),
     },
     userAgentName: 'sluice',
     userAgentVersion: version,
@@ -143,9 +146,9 @@ function encodeRefusal({ rejections, omitted, message }: Refusal) {
 }
 
 export function encodeRequest(request: DeltaRequest): Uint8Array<ArrayBuffer> {
-  const { node, typeUrl, versions, nonce, rejected } = request
+  const { node, position, typeUrl, versions, nonce, rejected } = request
   const message = create(DeltaDiscoveryRequestSchema, {
-    ...(node !== undefined && { node: encodeNode(node), resourceNamesSubscribe: ['*'] }),
+    ...(node !== undefined && { node: encodeNode(node, position), resourceNamesSubscribe: ['*'] }),
     typeUrl,
     initialResourceVersions: Object.fromEntries(versions),
     responseNonce: nonce,
@@ -159,10 +162,12 @@ export function decodeRequest(bytes: Uint8Array): DeltaRequest {
   const message = fromBinary(DeltaDiscoveryRequestSchema, bytes)
   const { node, typeUrl, initialResourceVersions, responseNonce: nonce, errorDetail } = message
   const known = node === undefined ? undefined : decodeNode(node)
+  const position = Number(textOf(node?.metadata, 'POSITION') ?? Number.NaN)
   const detail = errorDetail?.details.find((any) => any.typeUrl === rejectionsTypeUrl)
   const refused = detail && fromBinary(RejectionsSchema, detail.value)
   return {
     ...(known !== undefined && { node: known }),
+    ...(Number.isSafeInteger(position) && { position }),
     typeUrl,
     versions: new Map(Object.entries(initialResourceVersions)),
     nonce,

@@ -94,12 +94,13 @@ export class DeliveryRecorder implements ProxyAnswers {
   }
 
   /**
-   * Called when another replica has recorded a proxy as gone because it considered this replica dead. If the
-   * proxy is still connected here, records it as connected again, with all its answers.
+   * Called when a proxy was recorded as gone; `stream` is its stream in the log now, if it has one. If the
+   * proxy is still connected here, records it as connected again, with all its answers. Another replica may
+   * have considered this one dead, or may have recorded an earlier stream of the proxy late.
    */
-  reassert({ proxy, stream }: { readonly proxy: string; readonly stream?: string }): void {
+  reassert(proxy: string, stream: string | undefined): void {
     const answers = this.#proxies.get(proxy)
-    if (answers?.presence === undefined || answers.location.stream !== stream) return
+    if (answers?.presence === undefined || answers.location.stream === stream) return
     const data = { proxy, ...answers.presence, ...answers.location }
     for (const standing of answers.refused.values()) standing.recorded = false
     this.#options.append([this.#event(proxyConnected, data), ...this.#eventsOf(proxy, answers)])

@@ -42,6 +42,11 @@ export interface XdsServerOptions {
   readonly tls?: TlsSource
   /** How streams are received. If omitted, over gRPC. */
   readonly listen?: Listen
+  /**
+   * Whether this replica has not published a position yet that a proxy has from another one. Such a proxy
+   * is refused, so that it does not go back to an older configuration. If omitted, none is.
+   */
+  readonly isBehind?: (position: number) => Promise<boolean>
   /** How long a proxy may take to answer before its stream is closed. Default 30 s. */
   readonly answerLimitMs?: number
   /** How long proxies that `expect` names may take to reconnect. Default 30 s. */
@@ -151,8 +156,15 @@ export class XdsServer {
     const take = async (bytes: Uint8Array) => {
       if (identity === undefined || isOver) return
       const request = decodeRequest(bytes)
-      if (connected === undefined) connected = this.#greet(call, identity, request)
-      else await connected.session.answered(request)
+      if (connected !== undefined) {
+        await connected.session.answered(request)
+        return
+      }
+      const isBehind = await this.#isBehind(request)
+      if (isOver) return
+      connected = isBehind
+        ? this.#fail(call, status.UNAVAILABLE, 'this replica has not read that far yet')
+        : this.#greet(call, identity, request)
     }
     const onError = (error: unknown) => {
       this.#fail(call, status.INVALID_ARGUMENT, messageOf(error))
@@ -194,6 +206,11 @@ export class XdsServer {
     this.#counters.authFailures++
     this.#options.onNotice?.(`a proxy at ${peer} was refused: ${tokenProblem(token)}`)
     return this.#fail(call, status.UNAUTHENTICATED, tokenProblem(token))
+  }
+
+  async #isBehind({ position }: DeltaRequest): Promise<boolean> {
+    const { isBehind } = this.#options
+    return position !== undefined && isBehind !== undefined && (await isBehind(position))
   }
 
   #greet(call: Call, identity: ProxyIdentity, request: DeltaRequest): Connected | undefined {

@@ -73,6 +73,7 @@ export class RemoteChannel implements ConfigChannel {
     this.#stream = new ControllerStream({
       ...options,
       versions: () => this.#state.versions(),
+      position: () => this.#receivedPosition || undefined,
       onChange: (change) => this.#receive(change),
       onOpen: (address) => this.#opened(address),
       onEnd: (address, why, wasOpen) => this.#ended(address, why, wasOpen),

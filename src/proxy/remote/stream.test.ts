@@ -17,6 +17,7 @@ function firstEnd(files: Pick<StreamOptions, 'tokenFile' | 'caFile'>): Promise<s
       node,
       ...files,
       versions: () => new Map(),
+      position: () => undefined,
       onChange: () => undefined,
       onOpen: () => undefined,
       onEnd: (_, why) => {

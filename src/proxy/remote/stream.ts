@@ -50,6 +50,8 @@ export interface StreamOptions {
   readonly connect?: (address: string) => Connection
   /** Returns the versions that the proxy has. They are sent at the start of each stream. */
   versions(): ReadonlyMap<ResourceKey, string>
+  /** Position of the last change set that was received; undefined if it is unknown. It is sent likewise. */
+  position(): number | undefined
   onChange(change: ReceivedChange): void
   onOpen(address: string): void
   /** Called when a stream has ended. `wasOpen` is true if the controller had answered on it. */
@@ -181,7 +183,7 @@ export class ControllerStream {
   }
 
   #open(address: string): void {
-    const { node, versions, connect = connectOverGrpc(this.#options) } = this.#options
+    const { node, versions, position, connect = connectOverGrpc(this.#options) } = this.#options
     const connection = connect(address)
     this.#connection = connection
     const { stream } = connection
@@ -195,7 +197,8 @@ export class ControllerStream {
       if (isMine()) this.#ended(address, `${status[code]}: ${details}`)
     })
     this.#patience = setTimeout(() => stream.cancel(), firstAnswerMs)
-    this.#send({ node, versions: versions() })
+    const known = position()
+    this.#send({ node, versions: versions(), ...(known !== undefined && { position: known }) })
   }
 
   #send(request: Partial<DeltaRequest>): void {
