@@ -3,7 +3,7 @@
  * conflicts (409), compaction (410) and restarts. Objects are frozen, so that a change in place by the code
  * under test fails. Only what the controller uses is modelled.
  */
-import { type KubeObject, KubeError } from '../../src/kube/index.ts'
+import { KubeError, type KubeObject } from '../../src/kube/index.ts'
 import type { Random } from './random.ts'
 import type { Machine, World } from './world.ts'
 
@@ -56,7 +56,14 @@ interface Place {
 type Fields = Record<string, unknown>
 
 /** Kinds whose objects have no generation. */
-const withoutGeneration = new Set(['secrets', 'configmaps', 'namespaces', 'services', 'events', 'leases'])
+const withoutGeneration = new Set([
+  'secrets',
+  'configmaps',
+  'namespaces',
+  'services',
+  'events',
+  'leases',
+])
 const bookmarkMs = 45_000
 
 export class ApiServer {
@@ -73,6 +80,7 @@ export class ApiServer {
   #compactedAt = 100
   readonly #watchers = new Set<Watcher>()
   #uids = 0
+  #created = 0
 
   constructor(world: World, machine: Machine, random: Random) {
     this.#world = world
@@ -138,7 +146,10 @@ export class ApiServer {
   }
 
   #bookmark(): WatchMessage {
-    return { type: 'BOOKMARK', object: { metadata: { name: '', resourceVersion: `${this.revision}` } } }
+    return {
+      type: 'BOOKMARK',
+      object: { metadata: { name: '', resourceVersion: `${this.revision}` } },
+    }
   }
 
   #read(place: Place, query: Fields): unknown {
@@ -174,7 +185,13 @@ export class ApiServer {
     assertVersion(before, body)
     const status = { ...(before.status as Fields | undefined), ...(body.status as Fields) }
     const kept = Object.entries(status).filter(([, value]) => value !== null)
-    return this.#put(place, before.metadata.name, { ...before, status: Object.fromEntries(kept) }, before, by)
+    return this.#put(
+      place,
+      before.metadata.name,
+      { ...before, status: Object.fromEntries(kept) },
+      before,
+      by,
+    )
   }
 
   /** Server-side apply by one manager: the given fields replace the known ones. */
@@ -202,7 +219,11 @@ export class ApiServer {
     return {}
   }
 
-  #stamped({ collection, namespace, isStatus, apiVersion }: Place, body: KubeObject, before: KubeObject | undefined): KubeObject {
+  #stamped(
+    { collection, namespace, isStatus, apiVersion }: Place,
+    body: KubeObject,
+    before: KubeObject | undefined,
+  ): KubeObject {
     const { status, ...rest } = body
     const isSame = before !== undefined && isEqual(rest.spec, before.spec)
     const generation = (before?.metadata.generation ?? 0) + (isSame ? 0 : 1)
@@ -215,9 +236,7 @@ export class ApiServer {
         ...rest.metadata,
         ...(namespace !== '' && { namespace }),
         uid: before?.metadata.uid ?? `uid-${this.#uids + 1}`,
-        creationTimestamp:
-          before?.metadata.creationTimestamp ??
-          new Date(this.#world.wallMs(this.machine)).toISOString().replace(/\.\d+/, ''),
+        creationTimestamp: before?.metadata.creationTimestamp ?? this.#newTimestamp(),
         ...(hasGeneration && { generation }),
         ...(before !== undefined && { resourceVersion: before.metadata.resourceVersion ?? '' }),
       },
@@ -225,7 +244,19 @@ export class ApiServer {
     }
   }
 
-  #put(place: Place, name: string, body: KubeObject, before: KubeObject | undefined, by: string): KubeObject {
+  /** A time of creation that no other object has, since the order of equal ones is not defined. */
+  #newTimestamp(): string {
+    this.#created = Math.max(this.#created + 1_000, this.#world.wallMs(this.machine))
+    return new Date(this.#created).toISOString().replace(/\.\d+/, '')
+  }
+
+  #put(
+    place: Place,
+    name: string,
+    body: KubeObject,
+    before: KubeObject | undefined,
+    by: string,
+  ): KubeObject {
     const { collection, namespace, isStatus } = place
     const stamped = this.#stamped(place, body, before)
     if (before === undefined) this.#uids++
@@ -284,7 +315,8 @@ function matches(selector: string | undefined, { metadata }: KubeObject): boolea
   return selector === undefined || metadata.labels?.[label] === value
 }
 
-const isEqual = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b)
+const isEqual = (a: unknown, b: unknown): boolean =>
+  a === b || JSON.stringify(a) === JSON.stringify(b)
 
 function freeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value

@@ -7,14 +7,12 @@
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import timersPromises from 'node:timers/promises'
-import type { Cancel, World } from './world.ts'
+import { type Cancel, World } from './world.ts'
 
-let world: World | undefined
+/** Until the first simulation, modules that read a clock when they are loaded find this world. */
+let world = new World(0)
 
-const here = (): World => {
-  if (world === undefined) throw new Error('no simulation runs')
-  return world
-}
+const here = (): World => world
 
 /** Makes clocks, timers and randomness of this process those of a world. */
 export function inhabit(next: World): void {
@@ -137,3 +135,5 @@ Object.assign(crypto, {
   randomBytes: (size: number) => Buffer.from(here().inside.hex(2 * size), 'hex'),
 })
 syncBuiltinESMExports()
+// Most errors of a simulation are expected, and their stacks take a large part of its time.
+Error.stackTraceLimit = 0

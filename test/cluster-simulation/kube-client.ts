@@ -91,8 +91,7 @@ export class SimulatedKubeClient extends KubeClient {
       silence = setTimeout(broken, silenceMs)
       inbox.put(message)
     }
-    const send = (message: WatchMessage | 'open') =>
-      connection.send(here, () => receive(message))
+    const send = (message: WatchMessage | 'open') => connection.send(here, () => receive(message))
     connection.onEnd(here, broken)
     connection.onEnd(there, () => close())
     if (there.isUp) {
@@ -156,5 +155,7 @@ function narrowed(accept: string, result: unknown): unknown {
   if (!accept.includes('PartialObjectMetadata')) return result
   const only = ({ metadata }: KubeObject) => ({ metadata })
   const { items } = result as { items?: readonly KubeObject[] }
-  return items === undefined ? only(result as KubeObject) : { ...(result as object), items: items.map(only) }
+  return items === undefined
+    ? only(result as KubeObject)
+    : { ...(result as object), items: items.map(only) }
 }

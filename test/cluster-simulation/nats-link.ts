@@ -1,8 +1,8 @@
 /** The connection of a process to the model of a NATS server, behind the interface of the real client. */
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
 import type { MsgHdrs } from '@nats-io/transport-node'
-import { Arrivals } from '../../src/log/arrivals.ts'
 import type { HeartbeatEntries } from '../../src/lease/heartbeat.ts'
+import { Arrivals } from '../../src/log/arrivals.ts'
 import type { Link, SnapshotBucket } from '../../src/log/nats-connection.ts'
 import type { NatsServer, StoredMessage } from './nats-server.ts'
 import type { Connection, Network } from './network.ts'

@@ -122,7 +122,10 @@ export class NatsServer {
   }
 
   /** The entry of a key, unless it has expired. */
-  entry(key: string, lifeMs: number): { readonly text: string; readonly revision: number } | undefined {
+  entry(
+    key: string,
+    lifeMs: number,
+  ): { readonly text: string; readonly revision: number } | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined || this.#world.now - entry.at > lifeMs) return undefined
     return { text: entry.text, revision: 1 }

@@ -99,6 +99,7 @@ export class World {
       if (this.#failure !== undefined) throw this.#failure
     }
     this.now = endMs
+    this.current = this.outside
   }
 
   /** Adds a line to the trace, which the digest covers whole and of which the end is kept. */

@@ -46,7 +46,11 @@ export class XdsNetwork {
     }
     if (server === undefined || !server.machine.isUp || server.run !== server.machine.run) {
       setTimeout(() => end(status.UNAVAILABLE, 'connection refused'), 2)
-      return asStream(client, () => true, () => undefined)
+      return asStream(
+        client,
+        () => true,
+        () => undefined,
+      )
     }
     const { machine } = server
     const connection = this.#network.connect(from, machine)
@@ -71,8 +75,9 @@ export class XdsNetwork {
         if (!call.destroyed) call.emit('data', Buffer.from(bytes))
       })
     return asStream(client, write, () => {
-      isOver = true
+      if (isOver) return
       connection.send(machine, () => call.leave('cancelled'))
+      setTimeout(() => end(status.CANCELLED, 'cancelled'), 1)
     })
   }
 }

@@ -1,0 +1,85 @@
+/**
+ * Defects to put into the code on purpose, which the simulation must find. Half of them take back the fix of
+ * a defect that it has found. Sources are changed while they are loaded; files stay as they are.
+ */
+import { registerHooks } from 'node:module'
+
+interface Mutation {
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
+export const mutations: Readonly<Record<string, Mutation>> = {
+  'old leaders are not ignored': {
+    file: 'events/epoch.ts',
+    from: 'return epoch >= this.#epoch || !isWrittenByHolder(type)',
+    to: 'return true',
+  },
+  'events are acknowledged before they are stored': {
+    file: 'src/log/nats-writer.ts',
+    from: 'const { seq } = await persist(attempt, deadline)',
+    to: 'attempt().catch(() => undefined); const seq = after + 1',
+  },
+  'a watch drops the first event after a reconnect': {
+    file: 'src/watch/kubernetes/kind-watch.ts',
+    from: "if (type !== 'BOOKMARK') {",
+    to: "if (type !== 'BOOKMARK' && performance.now() - began > 20) {",
+  },
+  'a proxy answers before its worker has applied the configuration': {
+    file: 'src/proxy/remote/remote-channel.ts',
+    from: 'const bytes = assembleSharedDelta(sequence, pieces, removed)',
+    to: "this.ack('', sequence); const bytes = assembleSharedDelta(sequence, pieces, removed)",
+  },
+  'conditions change places with each write': {
+    file: 'src/status/merge.ts',
+    from: 'return [...kept, ...timed.filter((one) => !kept.includes(one))]',
+    to: 'return [...kept, ...timed.filter((one) => !kept.includes(one))].reverse()',
+  },
+  'secret values are not taken out of the log': {
+    file: 'src/watch/redact.ts',
+    from: "if (object.kind === 'Secret') return redactSecret(clean, options)",
+    to: '',
+  },
+  'the lease is kept although it was not renewed': {
+    file: 'src/lease/lease.ts',
+    from: 'return this.leftMs > 0 ? this.#epoch : undefined',
+    to: 'return this.#epoch',
+  },
+  'a generation without a change of content is not recorded': {
+    file: 'src/watch/kubernetes/differences.ts',
+    from: 'isSameGeneration &&',
+    to: '',
+  },
+  'a new leader trusts a watch that lags behind': {
+    file: 'src/watch/kubernetes/source.ts',
+    from: 'if (!index.isListed) return',
+    to: 'return',
+  },
+  'a replica serves proxies that are ahead of it': {
+    file: 'src/xds/server.ts',
+    from: 'const isBehind = await this.#isBehind(request)',
+    to: 'const isBehind = false',
+  },
+  'a proxy stays gone after a late event about its earlier stream': {
+    file: 'src/control-plane/control-plane.ts',
+    from: 'if (event.type === proxyDisconnected.type) {',
+    to: 'if (event.type === proxyDisconnected.type && event.data.replica === this.#identity) {',
+  },
+}
+
+/** Changes a file when it is loaded. Call it before any import of the code under test. @throws Error */
+export function mutate(name: string): void {
+  const mutation = mutations[name]
+  if (mutation === undefined) throw new Error(`there is no mutation ${name}`)
+  const { file, from, to } = mutation
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context)
+      if (!url.endsWith(`/${file}`)) return loaded
+      const source = String(loaded.source)
+      if (!source.includes(from)) throw new Error(`${file} has no line '${from}' any more`)
+      return { ...loaded, source: source.replace(from, to) }
+    },
+  })
+}

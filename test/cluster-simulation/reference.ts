@@ -1,0 +1,128 @@
+/**
+ * Reads the log as it is stored, by rules of its own, and folds it once more. What replicas append, derive
+ * and send is compared with it.
+ */
+import { hash } from 'node:crypto'
+import type { SluiceEvent } from '../../events/index.ts'
+import { type Digests, Fold } from '../../src/actors/fold.ts'
+import { regexProblem } from '../../src/control-plane/api-binding.ts'
+import { createGraph } from '../../src/desired/derivations.ts'
+import { decodeEvent } from '../../src/log/encode.ts'
+import type { Recorded } from '../../src/log/index.ts'
+import { parseFrame } from '../../src/log/nats-frames.ts'
+import type { ObjectName } from '../../src/model/names.ts'
+import type { ResourceKey } from '../../src/model/resources.ts'
+import { type GatewayState, PublishedState } from '../../src/xds/published-state.ts'
+import type { StoredMessage } from './nats-server.ts'
+
+/** Identifies a set of versions. Secrets are left out, since they join a configuration later. */
+export function fingerprintOf(versions: Iterable<readonly [ResourceKey, string]>): string {
+  const lines = [...versions].filter(([key]) => !key.startsWith('secret/'))
+  const text = lines.map(([key, version]) => `${key} ${version}`).sort()
+  return hash('sha256', text.join('\n')).slice(0, 12)
+}
+
+interface Since {
+  readonly position: number
+  readonly fingerprint: string
+}
+
+export class Reference {
+  readonly fold = new Fold(createGraph({ checkRegex: regexProblem }))
+  /** Ids of all events, by position from 1. */
+  readonly ids: string[] = ['']
+  readonly #digests = new Map<number, Digests>()
+  readonly #published = new PublishedState((key, _position, error) => {
+    throw new Error(`${key} cannot be encoded: ${String(error)}`)
+  })
+  readonly #gateways = new Map<string, { readonly state: GatewayState; readonly since: Since[] }>()
+  #last = 0
+  #open: { readonly batch: string; readonly messages: StoredMessage[] } | undefined
+
+  constructor(gateways: readonly ObjectName[]) {
+    this.#published.publish({ sequence: 0, upserted: [], removed: [] })
+    for (const gateway of gateways) {
+      const state = this.#published.openGateway(gateway)
+      const since = [{ position: 0, fingerprint: fingerprintOf([]) }]
+      this.#gateways.set(`${gateway.namespace}/${gateway.name}`, { state, since })
+    }
+  }
+
+  get position(): number {
+    return this.#last
+  }
+
+  /** Takes the next message of the stream. Returns the events that it makes part of the log. */
+  take(message: StoredMessage): Recorded[] {
+    const frame = parseFrame(message.headers)
+    if (frame === undefined) return []
+    const open = this.#open
+    if (open?.batch === frame.batch && frame.index === open.messages.length + 1) {
+      open.messages.push(message)
+    } else {
+      const follows = frame.index === 1 && frame.base === this.#last
+      this.#open = follows ? { batch: frame.batch, messages: [message] } : undefined
+    }
+    const messages = this.#open?.messages ?? []
+    if (messages.length !== frame.count) return []
+    this.#open = undefined
+    return this.#commit(messages)
+  }
+
+  #commit(messages: readonly StoredMessage[]): Recorded[] {
+    const recorded: Recorded[] = []
+    let parts: Uint8Array[] = []
+    for (const { headers, data } of messages) {
+      const event = parseFrame(headers)?.event
+      if (event === undefined) continue
+      parts.push(data)
+      if (event.part < event.parts) continue
+      const one = decodeEvent(++this.#last, Buffer.concat(parts).toString())
+      parts = []
+      this.ids.push(one.event.id)
+      recorded.push(one)
+    }
+    return recorded
+  }
+
+  /** Folds an event, and publishes what it changes. */
+  fold1(recorded: Recorded): void {
+    const { fold } = this
+    fold.apply(recorded)
+    this.#digests.set(recorded.position, fold.digests())
+    const { delta } = fold.takeChange()
+    if (delta.upserted.length === 0 && delta.removed.length === 0) return
+    this.#published.publish(delta)
+    for (const { state, since } of this.#gateways.values()) {
+      const versions = [...state.keys()].map((key) => [key, state.version(key) ?? ''] as const)
+      const fingerprint = fingerprintOf(versions)
+      if (since.at(-1)?.fingerprint === fingerprint) continue
+      since.push({ position: recorded.position, fingerprint })
+    }
+  }
+
+  digestsAt(position: number): Digests | undefined {
+    return this.#digests.get(position)
+  }
+
+  /** Fingerprint of what the proxies of a Gateway should have at a position. */
+  fingerprintAt(gateway: string, position: number): string {
+    const { since = [] } = this.#gateways.get(gateway) ?? {}
+    return since.findLast((one) => one.position <= position)?.fingerprint ?? ''
+  }
+
+  /** Fingerprints of all that the proxies of a Gateway could have since a position. */
+  fingerprintsFrom(gateway: string, position: number): Set<string> {
+    const { since = [] } = this.#gateways.get(gateway) ?? {}
+    const later = since.filter((one) => one.position > position)
+    return new Set([this.fingerprintAt(gateway, position), ...later.map((one) => one.fingerprint)])
+  }
+
+  /** What the proxies of a Gateway should have now, by key. */
+  versionsOf(gateway: string): Map<ResourceKey, string> {
+    const state = this.#gateways.get(gateway)?.state
+    return new Map([...(state?.keys() ?? [])].map((key) => [key, state?.version(key) ?? '']))
+  }
+}
+
+export type EventOfType<Type extends SluiceEvent['type']> = Extract<SluiceEvent, { type: Type }>

@@ -1,0 +1,141 @@
+/** A replica of the controller: the sessions of production, on the models of the cluster. */
+import { setTimeout as after } from 'node:timers/promises'
+import { Health } from '../../src/control-plane/controller/health.ts'
+import { ControllerMetrics } from '../../src/control-plane/controller/metrics.ts'
+import { openSession } from '../../src/control-plane/kubernetes.ts'
+import type { OpenedLog } from '../../src/control-plane/open-log.ts'
+import type { Severity } from '../../src/control-plane/parts.ts'
+import { openNatsLogOn } from '../../src/log/nats.ts'
+import { type ControllerSettings, readControllerSettings } from '../../src/settings/controller.ts'
+import { DigestKey } from '../../src/watch/digest-key.ts'
+import { Backoff } from '../../src/watch/kubernetes/backoff.ts'
+import type { Cluster } from './cluster.ts'
+import { SimulatedKubeClient } from './kube-client.ts'
+import { NatsLink } from './nats-link.ts'
+import { Random } from './random.ts'
+import { tapped } from './tapped-log.ts'
+import { Machine } from './world.ts'
+
+const leaseDurationMs = 15_000
+
+/** Texts of errors that no fault can cause. */
+const bugs = /TypeError|ReferenceError|RangeError|is not a function|Cannot (read|assign|add|delete)/
+
+function settings(retention: number): ControllerSettings {
+  const read = readControllerSettings({}, { SLUICE_LOG_RETENTION: String(retention) })
+  if (!read.ok) throw new Error('the settings of the simulation are invalid')
+  return read.value
+}
+
+type Session = Awaited<ReturnType<typeof openSession>>
+
+export class Replica {
+  readonly machine: Machine
+  readonly #cluster: Cluster
+  #session: Session | undefined
+
+  constructor(cluster: Cluster, name: string) {
+    this.#cluster = cluster
+    this.machine = new Machine(name)
+    this.machine.isUp = false
+  }
+
+  start(): void {
+    const { world } = this.#cluster
+    this.machine.isUp = true
+    this.machine.run++
+    world.schedule(this.machine, 0, () => void this.#run())
+  }
+
+  /** Ends the process at once. */
+  crash(): void {
+    this.machine.isUp = false
+    this.machine.run++
+    this.machine.pausedUntil = 0
+    this.#session = undefined
+    this.#cluster.network.disconnect(this.machine, 'connection reset')
+  }
+
+  /** Ends the process as a rollout does: it gives the lease up first. */
+  stop(): void {
+    const { world } = this.#cluster
+    const session = this.#session
+    const { run } = this.machine
+    world.schedule(this.machine, 0, () => {
+      void session?.stop().then(() => {
+        if (this.machine.run === run) world.schedule(world.outside, 0, () => this.crash())
+      })
+    })
+  }
+
+  /** Runs sessions, one after the other, as `controller.ts` does. */
+  async #run(): Promise<void> {
+    const backoff = new Backoff(500, 10_000)
+    for (;;) {
+      const reason = await this.#runSession().catch((error) => error)
+      this.#notify('error', `restarting the control loop: ${String(reason)}`)
+      await after(backoff.next())
+    }
+  }
+
+  async #runSession(): Promise<unknown> {
+    const { apiServer, network, xds, options } = this.#cluster
+    const { machine } = this
+    const session = await openSession(
+      {
+        version: '0.0.0',
+        client: new SimulatedKubeClient(machine, apiServer, network),
+        settings: settings(options.logRetention),
+        namespace: 'sluice-system',
+        owners: {},
+        replica: machine.name,
+        isInCluster: false,
+        health: new Health(),
+        metrics: new ControllerMetrics(),
+        listen: xds.listenOn(machine),
+        every: options.every,
+        notify: (severity, text) => this.#notify(severity, text),
+      },
+      await this.#openLog(),
+      new AbortController().signal,
+    )
+    try {
+      await session.start()
+      this.#session = session
+      return await session.ended
+    } finally {
+      this.#session = undefined
+      await session.stop()
+    }
+  }
+
+  async #openLog(): Promise<OpenedLog> {
+    const { nats, network, world, checks } = this.#cluster
+    const { machine } = this
+    const random = new Random(world.seed, `nats ${machine.name} ${machine.run} ${world.steps}`)
+    const link = new NatsLink(machine, nats, network, random)
+    const log = tapped(await openNatsLogOn(link.asLink(), { patienceMs: leaseDurationMs }), {
+      onAppended: (events, positions) => checks.acknowledged(machine.name, events, positions),
+      onRead: (recorded, before) => checks.read(machine.name, recorded, before),
+    })
+    return {
+      log,
+      digestKey: new DigestKey(Buffer.alloc(32, 7)),
+      path: undefined,
+      notices: [],
+      shared: {
+        servers: 'nats',
+        replica: machine.name,
+        openHeartbeats: (key, lifeMs) => link.heartbeats(key, lifeMs),
+      },
+      close: () => log.close(),
+    }
+  }
+
+  #notify(severity: Severity, text: string): void {
+    if (severity === 'debug') return
+    const { world } = this.#cluster
+    world.note(`${severity} ${text}`)
+    if (bugs.test(text)) world.fail(`${this.machine.name} reports a bug: ${text}`)
+  }
+}
