@@ -7,6 +7,7 @@
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import timersPromises from 'node:timers/promises'
+import zlib from 'node:zlib'
 import { type Cancel, World } from './world.ts'
 
 /** Until the first simulation, modules that read a clock when they are loaded find this world. */
@@ -133,6 +134,16 @@ Object.assign(timersPromises, { setTimeout: wait })
 Object.assign(crypto, {
   randomUUID: uuid,
   randomBytes: (size: number) => Buffer.from(here().inside.hex(2 * size), 'hex'),
+})
+// Results of other threads would arrive at a time that no seed decides.
+type Done = (error: null, result: Buffer) => void
+const inThisThread =
+  <Options>(work: (bytes: Uint8Array, options: Options) => Buffer) =>
+  (bytes: Uint8Array, options: Options, done: Done) =>
+    queueMicrotask(() => done(null, work(bytes, options)))
+Object.assign(zlib, {
+  zstdCompress: inThisThread(zlib.zstdCompressSync),
+  zstdDecompress: inThisThread(zlib.zstdDecompressSync),
 })
 syncBuiltinESMExports()
 // Most errors of a simulation are expected, and their stacks take a large part of its time.

@@ -77,7 +77,9 @@ export async function runSeeds(options: Options, print: (text: string) => void):
     if (outcome.failure !== undefined) failures++
     report(outcome, isTraced, print, from === to)
     if (isBroken && failures > 0) return 1
-    if ((seed - from + 1) % 100 === 0) print(`${seed - from + 1} seeds, ${failures} failed`)
+    const hours = (virtualMs / 3_600_000).toFixed(1)
+    const count = seed - from + 1
+    if (count % 100 === 0) print(`${count} seeds, ${hours} virtual hours, ${failures} failed`)
   }
   const { user, system } = process.cpuUsage(before)
   const count = to - from + 1

@@ -56,8 +56,11 @@ export class NatsLink {
           info: () => this.#ask((server) => server.info()),
           getMessage: (_stream: string, { seq }: { seq: number }) =>
             this.#ask((server) => ({ header: server.message(seq)?.headers })),
-          purge: (_stream: string, { seq }: { seq: number }) =>
-            this.#ask((server) => server.purge(seq)),
+          purge: (_stream: string, { seq, filter }: { seq?: number; filter?: string }) =>
+            this.#ask((server) => {
+              if (seq !== undefined) server.purge(seq)
+              if (filter !== undefined) server.removeSnapshot(filter)
+            }),
         },
       },
       openSnapshots: async () => this.#snapshots(),
@@ -144,17 +147,16 @@ export class NatsLink {
 
   #snapshots(): SnapshotBucket {
     const bucket = {
-      info: () => this.#ask(({ snapshot }) => snapshot ?? null),
-      getBlob: () => this.#ask(({ snapshot }) => snapshot?.bytes ?? null),
+      list: () => this.#ask(({ snapshots }) => [...snapshots.values()]),
+      getBlob: (name: string) => this.#ask(({ snapshots }) => snapshots.get(name)?.bytes ?? null),
       put: async (
-        { name, description = '' }: { name: string; description?: string },
+        { name, metadata }: Parameters<SnapshotBucket['put']>[0],
         content: ReadableStream<Uint8Array>,
-        { previousRevision }: { previousRevision?: number },
       ) => {
         const parts: Uint8Array[] = []
         for await (const part of content) parts.push(part)
         const bytes = new Uint8Array(Buffer.concat(parts))
-        await this.#ask((server) => server.saveSnapshot(name, description, bytes, previousRevision))
+        await this.#ask((server) => server.saveSnapshot({ name, metadata, bytes }))
       },
     }
     return bucket as unknown as SnapshotBucket

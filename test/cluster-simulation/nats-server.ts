@@ -29,8 +29,9 @@ interface Consumer {
 
 interface StoredSnapshot {
   readonly name: string
-  readonly description: string
-  readonly revision: number
+  readonly nuid: string
+  readonly size: number
+  readonly metadata: Readonly<Record<string, string>> | undefined
   readonly bytes: Uint8Array
 }
 
@@ -49,8 +50,8 @@ export class NatsServer {
   readonly #ids = new Map<string, { readonly seq: number; readonly at: number }>()
   readonly #consumers = new Set<Consumer>()
   readonly #entries = new Map<string, { readonly text: string; readonly at: number }>()
-  snapshot: StoredSnapshot | undefined
-  #revision = 0
+  readonly snapshots = new Map<string, StoredSnapshot>()
+  #uploads = 0
 
   constructor(world: World, machine: Machine) {
     this.#world = world
@@ -58,7 +59,8 @@ export class NatsServer {
   }
 
   info() {
-    const state = { first_seq: this.#first, last_seq: this.#last, num_deleted: 0 }
+    const bytes = this.#messages.length * 500
+    const state = { first_seq: this.#first, last_seq: this.#last, num_deleted: 0, bytes }
     return { created: 'first', state }
   }
 
@@ -108,12 +110,16 @@ export class NatsServer {
     }
   }
 
-  saveSnapshot(name: string, description: string, bytes: Uint8Array, expected?: number): void {
+  saveSnapshot(snapshot: Omit<StoredSnapshot, 'nuid' | 'size'>): void {
     if (this.isFull) throw apiError(503, 10_023, 'insufficient resources')
-    if (expected !== undefined && expected !== this.snapshot?.revision) {
-      throw apiError(400, 10_071, 'wrong last sequence')
-    }
-    this.snapshot = { name, description, bytes, revision: ++this.#revision }
+    const stored = { ...snapshot, size: snapshot.bytes.length, nuid: `${++this.#uploads}` }
+    this.snapshots.set(snapshot.name, stored)
+  }
+
+  /** Removes a snapshot by the subject of its description. */
+  removeSnapshot(subject: string): void {
+    const name = /\.M\.(.+)$/.exec(subject)?.[1]
+    if (name !== undefined) this.snapshots.delete(Buffer.from(name, 'base64url').toString())
   }
 
   putEntry(key: string, text: string): void {

@@ -29,7 +29,8 @@ export function tapped(log: EventLog, { onAppended, onRead }: Taps): EventLog {
     lostUpTo: () => log.lostUpTo(),
     mend: (stateAt) => log.mend(stateAt),
     saveSnapshot: (snapshot) => log.saveSnapshot(snapshot),
-    loadSnapshot: () => log.loadSnapshot(),
+    loadSnapshot: (query) => log.loadSnapshot(query),
+    snapshots: () => log.snapshots(),
     purgeUpTo: (position) => log.purgeUpTo(position),
     close: () => log.close(),
   }
