@@ -206,10 +206,9 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   }
 
   async isBehind(position: number): Promise<boolean> {
-    const isPublished = () => this.#reconciler.publishedUpTo >= position
-    if (isPublished()) return false
+    if (this.#reconciler.publishedUpTo >= position) return false
     const last = await this.writer.lastPosition().catch(() => position)
-    return last >= position && !isPublished()
+    return last >= position && this.#reconciler.publishedUpTo < position
   }
 
   /** Resolves once all events in the log and in the queue are folded. */

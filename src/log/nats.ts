@@ -41,15 +41,12 @@ interface PendingAppend extends AppendRequest {
  * of all events after the stored index. docs/adr/0003-log-on-jetstream.md describes the design.
  * @throws LogError `unsupported`, `foreign` or `storage`
  */
-export async function openNatsLog(options: NatsLogOptions): Promise<EventLog> {
-  return openNatsLogOn(await openLink(options), options)
-}
-
-/** Opens the log over a connection, which it closes in the end. */
-export async function openNatsLogOn(
-  link: Link,
-  { patienceMs = 30_000, graceMs = 500 }: Pick<NatsLogOptions, 'patienceMs' | 'graceMs'>,
+export async function openNatsLog(
+  options: NatsLogOptions,
+  connect: typeof openLink = openLink,
 ): Promise<EventLog> {
+  const link = await connect(options)
+  const { patienceMs = 30_000, graceMs = 500 } = options
   const log = new NatsLog(link, patienceMs, graceMs)
   try {
     await log.start()

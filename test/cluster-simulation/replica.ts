@@ -5,7 +5,7 @@ import { ControllerMetrics } from '../../src/control-plane/controller/metrics.ts
 import { openSession } from '../../src/control-plane/kubernetes.ts'
 import type { OpenedLog } from '../../src/control-plane/open-log.ts'
 import type { Severity } from '../../src/control-plane/parts.ts'
-import { openNatsLogOn } from '../../src/log/nats.ts'
+import { openNatsLog } from '../../src/log/nats.ts'
 import { type ControllerSettings, readControllerSettings } from '../../src/settings/controller.ts'
 import { DigestKey } from '../../src/watch/digest-key.ts'
 import { Backoff } from '../../src/watch/kubernetes/backoff.ts'
@@ -114,10 +114,15 @@ export class Replica {
     const { machine } = this
     const random = new Random(world.seed, `nats ${machine.name} ${machine.run} ${world.steps}`)
     const link = new NatsLink(machine, nats, network, random)
-    const log = tapped(await openNatsLogOn(link.asLink(), { patienceMs: leaseDurationMs }), {
-      onAppended: (events, positions) => checks.acknowledged(machine.name, events, positions),
-      onRead: (recorded, before) => checks.read(machine.name, recorded, before),
-    })
+    const log = tapped(
+      await openNatsLog({ servers: 'nats', patienceMs: leaseDurationMs }, async () =>
+        link.asLink(),
+      ),
+      {
+        onAppended: (events, positions) => checks.acknowledged(machine.name, events, positions),
+        onRead: (recorded, before) => checks.read(machine.name, recorded, before),
+      },
+    )
     return {
       log,
       digestKey: new DigestKey(Buffer.alloc(32, 7)),
