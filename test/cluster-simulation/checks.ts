@@ -90,8 +90,13 @@ export class Checks {
     world.note(
       `log ${position}: ${event.type.replace('dev.sluice.', '')} of ${subject}, ${event.id}`,
     )
+    const isStale = event.epoch < this.#epoch && event.epoch > 0
+    if (isStale) world.note(`position ${position} is of an old leader`)
     this.#checkEpoch(recorded)
     this.reference.fold1(recorded)
+    if (isStale && this.reference.fold.changedAt === position) {
+      this.#fail(`position ${position} takes effect, although its epoch ${event.epoch} is over`)
+    }
     switch (event.type) {
       case 'dev.sluice.desired.published.v1': {
         const { version, digest, statusDigest } = event.data

@@ -38,13 +38,13 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'secret values are not taken out of the log': {
     file: 'src/watch/redact.ts',
-    from: "if (object.kind === 'Secret') return redactSecret(clean, options)",
-    to: '',
+    from: 'return { apiVersion, kind, metadata, type, immutable, facts }',
+    to: 'return { apiVersion, kind, metadata, type, immutable, facts, data: object.data }',
   },
-  'the lease is kept although it was not renewed': {
+  'a new holder of the lease keeps the epoch': {
     file: 'src/lease/lease.ts',
-    from: 'return this.leftMs > 0 ? this.#epoch : undefined',
-    to: 'return this.#epoch',
+    from: 'const epoch = Math.max(before?.epoch ?? 0, highestEpoch()) + 1',
+    to: 'const epoch = Math.max(before?.epoch ?? 0, highestEpoch(), 1)',
   },
   'a generation without a change of content is not recorded': {
     file: 'src/watch/kubernetes/differences.ts',

@@ -168,22 +168,24 @@ export class Network {
     const { world } = this
     const isLost = this.#random.chance(this.loss)
     const isAnswerLost = this.#random.chance(this.loss)
-    const fail = () => world.schedule(from, this.delayMs(to, from), () => answer(undefined))
+    const { run } = from
+    // An answer to an earlier run of the machine must not wake what has crashed.
+    const arrive = (result: Result | undefined, delayMs: number) => {
+      if (from.run === run) world.schedule(from, delayMs, () => answer(result))
+    }
     if (isLost) {
-      fail()
+      arrive(undefined, this.delayMs(to, from))
       return
     }
-    const { run } = from
     this.#pass(from, to, () => {
       if (!to.isUp) {
-        if (from.run === run) world.schedule(from, 1, () => answer(undefined))
+        arrive(undefined, 1)
         return
       }
       world.schedule(to, 0, () =>
         handle((result) => {
-          if (from.run !== run) return
-          if (isAnswerLost) fail()
-          else this.#pass(to, from, () => world.schedule(from, 0, () => answer(result)))
+          if (isAnswerLost) arrive(undefined, this.delayMs(to, from))
+          else this.#pass(to, from, () => arrive(result, 0))
         }),
       )
     })
