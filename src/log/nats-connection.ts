@@ -12,7 +12,7 @@ import {
   type StreamInfo,
   type StreamState,
 } from '@nats-io/jetstream'
-import { type ObjectStore, Objm } from '@nats-io/obj'
+import { Objm } from '@nats-io/obj'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { Arrivals } from './arrivals.ts'
 import { LogError } from './log.ts'
@@ -26,18 +26,17 @@ export interface NatsLogOptions {
   readonly patienceMs?: number
   /** How long to wait for an unfinished batch of another writer, in milliseconds. Default 500. */
   readonly graceMs?: number
+  /** Opens the connection. Default `openLink`, which connects over TCP. */
+  readonly connect?: (options: NatsLogOptions) => Promise<Link>
 }
-
-/** The bucket of snapshots. */
-export type SnapshotBucket = Pick<ObjectStore, 'list' | 'put' | 'getBlob'>
 
 /** A connection to a server that has passed its checks. */
 export interface Link {
   readonly connection: NatsConnection
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
-  /** Opens the bucket of snapshots, which is created on first use. */
-  openSnapshots(bucket: string): Promise<SnapshotBucket>
+  /** The object stores beside the stream. */
+  readonly objects: Pick<Objm, 'create' | 'open'>
   /** Maximum bytes of a message's body, which leaves room for headers. */
   readonly maxFrameBytes: number
   /** Announces every reconnect. */
@@ -89,7 +88,7 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
       connection,
       client,
       manager,
-      openSnapshots: (bucket) => new Objm(client).create(bucket, { replicas }),
+      objects: new Objm(client),
       maxFrameBytes: Math.min(largestFrame, maxPayload - headerReserve),
       reconnects,
       isConnected: () => connected,

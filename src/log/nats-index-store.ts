@@ -1,5 +1,4 @@
 import type { StreamInfo } from '@nats-io/jetstream'
-import { Objm } from '@nats-io/obj'
 import { within } from '../base/within.ts'
 import { type Link, replicas, stream } from './nats-connection.ts'
 import type { IndexState, StreamIndex } from './nats-index.ts'
@@ -25,14 +24,14 @@ interface Head extends Omit<IndexState, 'digests'> {
  * another stream is ignored.
  */
 export class IndexStore {
-  readonly #stores: Objm
+  readonly #stores: Link['objects']
   /** When the stream was created. */
   #created = ''
   #savedAt = 0
   #saving: Promise<void> = Promise.resolve()
 
   constructor(link: Link) {
-    this.#stores = new Objm(link.client)
+    this.#stores = link.objects
   }
 
   /** Restores a new index. Without a usable one in the store, it begins at the first message of the stream. */

@@ -1,4 +1,4 @@
-import type { ObjectInfo } from '@nats-io/obj'
+import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
 import { within } from '../base/within.ts'
 import {
   LogError,
@@ -7,7 +7,7 @@ import {
   type SnapshotInfo,
   type SnapshotQuery,
 } from './log.ts'
-import { type Link, messageOf, type SnapshotBucket, stream } from './nats-connection.ts'
+import { type Link, messageOf, replicas, stream } from './nats-connection.ts'
 import { packChunks, unpackChunks } from './snapshot-codec.ts'
 import { surplusSnapshots } from './snapshot-thinning.ts'
 
@@ -44,7 +44,7 @@ interface StoredObject extends SnapshotInfo {
  */
 export class SnapshotStore {
   #link: Link
-  #opened: Promise<SnapshotBucket> | undefined
+  #opened: Promise<ObjectStore> | undefined
 
   constructor(link: Link) {
     this.#link = link
@@ -162,8 +162,8 @@ export class SnapshotStore {
     await this.#link.manager.streams.purge(bucketStream, { filter })
   }
 
-  #store(): Promise<SnapshotBucket> {
-    this.#opened ??= this.#link.openSnapshots(bucket)
+  #store(): Promise<ObjectStore> {
+    this.#opened ??= this.#link.objects.create(bucket, { replicas })
     this.#opened.catch(() => {
       this.#opened = undefined
     })

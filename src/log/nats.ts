@@ -41,12 +41,9 @@ interface PendingAppend extends AppendRequest {
  * of all events after the stored index. docs/adr/0003-log-on-jetstream.md describes the design.
  * @throws LogError `unsupported`, `foreign` or `storage`
  */
-export async function openNatsLog(
-  options: NatsLogOptions,
-  connect: typeof openLink = openLink,
-): Promise<EventLog> {
+export async function openNatsLog(options: NatsLogOptions): Promise<EventLog> {
+  const { patienceMs = 30_000, graceMs = 500, connect = openLink } = options
   const link = await connect(options)
-  const { patienceMs = 30_000, graceMs = 500 } = options
   const log = new NatsLog(link, patienceMs, graceMs)
   try {
     await log.start()

@@ -3,8 +3,8 @@ import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
 import type { MsgHdrs } from '@nats-io/transport-node'
 import type { HeartbeatEntries } from '../../src/lease/heartbeat.ts'
 import { Arrivals } from '../../src/log/arrivals.ts'
-import type { Link, SnapshotBucket } from '../../src/log/nats-connection.ts'
-import type { NatsServer, StoredMessage } from './nats-server.ts'
+import type { Link } from '../../src/log/nats-connection.ts'
+import type { NatsServer, StoredMessage, StoredObject } from './nats-server.ts'
 import type { Connection, Network } from './network.ts'
 import type { Random } from './random.ts'
 import type { Machine } from './world.ts'
@@ -59,11 +59,14 @@ export class NatsLink {
           purge: (_stream: string, { seq, filter }: { seq?: number; filter?: string }) =>
             this.#ask((server) => {
               if (seq !== undefined) server.purge(seq)
-              if (filter !== undefined) server.removeSnapshot(filter)
+              if (filter !== undefined) server.removeObject(filter)
             }),
         },
       },
-      openSnapshots: async () => this.#snapshots(),
+      objects: {
+        create: async (bucket: string) => this.#objects(bucket),
+        open: async (bucket: string) => this.#objects(bucket),
+      },
       maxFrameBytes: 64 * 1024,
       reconnects: this.#reconnects,
       isConnected: () => this.#connection?.isOpen === true,
@@ -145,21 +148,23 @@ export class NatsLink {
     return messages as unknown as ConsumerMessages
   }
 
-  #snapshots(): SnapshotBucket {
-    const bucket = {
-      list: () => this.#ask(({ snapshots }) => [...snapshots.values()]),
-      getBlob: (name: string) => this.#ask(({ snapshots }) => snapshots.get(name)?.bytes ?? null),
+  #objects(bucket: string): object {
+    return {
+      list: () => this.#ask((server) => server.objects(bucket)),
+      getBlob: (name: string) =>
+        this.#ask(
+          (server) => server.objects(bucket).find((one) => one.name === name)?.bytes ?? null,
+        ),
       put: async (
-        { name, metadata }: Parameters<SnapshotBucket['put']>[0],
+        { name, metadata }: Pick<StoredObject, 'name' | 'metadata'>,
         content: ReadableStream<Uint8Array>,
       ) => {
         const parts: Uint8Array[] = []
         for await (const part of content) parts.push(part)
         const bytes = new Uint8Array(Buffer.concat(parts))
-        await this.#ask((server) => server.saveSnapshot({ name, metadata, bytes }))
+        await this.#ask((server) => server.saveObject(bucket, { name, metadata, bytes }))
       },
     }
-    return bucket as unknown as SnapshotBucket
   }
 }
 

@@ -27,7 +27,7 @@ interface Consumer {
   send(message: StoredMessage): void
 }
 
-interface StoredSnapshot {
+export interface StoredObject {
   readonly name: string
   readonly nuid: string
   readonly size: number
@@ -50,7 +50,7 @@ export class NatsServer {
   readonly #ids = new Map<string, { readonly seq: number; readonly at: number }>()
   readonly #consumers = new Set<Consumer>()
   readonly #entries = new Map<string, { readonly text: string; readonly at: number }>()
-  readonly snapshots = new Map<string, StoredSnapshot>()
+  readonly #buckets = new Map<string, Map<string, StoredObject>>()
   #uploads = 0
 
   constructor(world: World, machine: Machine) {
@@ -110,16 +110,23 @@ export class NatsServer {
     }
   }
 
-  saveSnapshot(snapshot: Omit<StoredSnapshot, 'nuid' | 'size'>): void {
-    if (this.isFull) throw apiError(503, 10_023, 'insufficient resources')
-    const stored = { ...snapshot, size: snapshot.bytes.length, nuid: `${++this.#uploads}` }
-    this.snapshots.set(snapshot.name, stored)
+  /** The objects in a bucket. */
+  objects(bucket: string): readonly StoredObject[] {
+    return [...(this.#buckets.get(bucket)?.values() ?? [])]
   }
 
-  /** Removes a snapshot by the subject of its description. */
-  removeSnapshot(subject: string): void {
-    const name = /\.M\.(.+)$/.exec(subject)?.[1]
-    if (name !== undefined) this.snapshots.delete(Buffer.from(name, 'base64url').toString())
+  saveObject(bucket: string, object: Omit<StoredObject, 'nuid' | 'size'>): void {
+    if (this.isFull) throw apiError(503, 10_023, 'insufficient resources')
+    const objects = this.#buckets.get(bucket) ?? new Map<string, StoredObject>()
+    const stored = { ...object, size: object.bytes.length, nuid: `${++this.#uploads}` }
+    this.#buckets.set(bucket, objects.set(object.name, stored))
+  }
+
+  /** Removes an object by the subject of its description, `$O.BUCKET.M.NAME`. */
+  removeObject(subject: string): void {
+    const [, bucket = '', part, name = ''] = subject.split('.')
+    if (part !== 'M') return
+    this.#buckets.get(bucket)?.delete(Buffer.from(name, 'base64url').toString())
   }
 
   putEntry(key: string, text: string): void {

@@ -115,9 +115,11 @@ export class Replica {
     const random = new Random(world.seed, `nats ${machine.name} ${machine.run} ${world.steps}`)
     const link = new NatsLink(machine, nats, network, random)
     const log = tapped(
-      await openNatsLog({ servers: 'nats', patienceMs: leaseDurationMs }, async () =>
-        link.asLink(),
-      ),
+      await openNatsLog({
+        servers: 'nats',
+        patienceMs: leaseDurationMs,
+        connect: async () => link.asLink(),
+      }),
       {
         onAppended: (events, positions) => checks.acknowledged(machine.name, events, positions),
         onRead: (recorded, before) => checks.read(machine.name, recorded, before),
