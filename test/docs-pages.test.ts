@@ -50,6 +50,20 @@ describe('links', () => {
   })
 })
 
+describe('docs/index.md', () => {
+  it('leads to every page, directly or by the index of its folder', () => {
+    const index = readPage('docs/index.md')
+    const linked = new Set(linksOf(index).map(({ target }) => `docs/${target}`))
+    const isListed = (path: string) => {
+      const folder = dirname(path)
+      return [path, `${folder}.md`, `${folder}/index.md`].some((page) => linked.has(page))
+    }
+    const docs = paths.filter((path) => path.startsWith('docs/') && path !== index.path)
+    expect(docs.length).toBeGreaterThan(50)
+    expect(docs.filter((path) => !isListed(path))).toEqual([])
+  })
+})
+
 /** Problems of the YAML in a page: syntax, and the schemas of manifests. */
 function problemsOfYaml({ path, blocks }: Page): string[] {
   return blocks

@@ -12,9 +12,9 @@ if (target === undefined || !existsSync(join(root, 'dist', 'main.js'))) {
   process.exit(2)
 }
 
-/** Source maps are for developers, types for readers. */
+/** Source maps are for developers, types and the site for readers. */
 const isShipped = (path) =>
-  !path.endsWith('.map') && !/\/dist\/(types|\.built|\.compile-cache)/.test(path)
+  !path.endsWith('.map') && !/\/dist\/(types|site|\.built|\.compile-cache)/.test(path)
 
 const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
 
