@@ -40,3 +40,7 @@ export async function drive(url, print) {
     print(`sales reads ${resources.map(({ uri }) => uri).join(', ')}`)
   })
 }
+
+if (process.argv[1] === import.meta.filename) {
+  await drive(new URL(process.argv[2]), console.log)
+}

@@ -73,3 +73,8 @@ function serve(makeServer, port) {
 export function startServers({ notes: notesPort = 8101, orders: ordersPort = 8102 } = {}) {
   return Promise.all([serve(notesServer, notesPort), serve(ordersServer, ordersPort)])
 }
+
+if (process.argv[1] === import.meta.filename) {
+  await startServers()
+  console.log('ready')
+}
