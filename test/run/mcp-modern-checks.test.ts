@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
-import { mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { mcpManifests } from '../support/mcp-client.ts'
 import { modernHeaders, modernRequest, sendModern } from '../support/mcp-modern-client.ts'
 import { useModernServer } from '../support/mcp-modern-server.ts'
 
@@ -136,7 +136,7 @@ describe('the envelope of a modern message', () => {
         id: 'v',
         error: {
           code: -32022,
-          data: { supported: expect.arrayContaining(supported), requested: one },
+          data: { supported: ['2026-07-28'], requested: one },
         },
       })
       expectNothingAsked()
@@ -225,7 +225,6 @@ describe('a legacy message to the same address', () => {
   })
 
   it('needs a session', async () => {
-    await expect(rawSession(port, '/one')).rejects.toThrow()
     const message = { jsonrpc: '2.0', id: 9, method: 'tools/list' }
     const headers = { 'mcp-protocol-version': undefined, 'mcp-method': undefined }
     const answer = await sendModern(url, message, { headers })

@@ -203,21 +203,6 @@ describe('a modern request', () => {
   })
 })
 
-describe('a server that no longer speaks the modern era', () => {
-  it('is noticed, and the client is told which versions are left', async () => {
-    expect((await sendModern(url, callOf('echo'))).status).toBe(200)
-    server.refuses = {
-      status: 400,
-      body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}',
-    }
-    const { status, message } = await sendModern(url, callOf('echo'))
-    server.refuses = undefined
-    expect(status).toBe(400)
-    expect(message).toMatchObject({ id: 1, error: { code: -32022, data: {} } })
-    expect(JSON.stringify(message)).not.toContain('2026-07-28","2025')
-  })
-})
-
 describe('authorization of modern requests', () => {
   const ruled = at('/ruled')
 

@@ -2,6 +2,7 @@
 const prefix = 'io.modelcontextprotocol/'
 
 export const metaKeys = {
+  progressToken: 'progressToken',
   version: `${prefix}protocolVersion`,
   clientInfo: `${prefix}clientInfo`,
   capabilities: `${prefix}clientCapabilities`,

@@ -13,6 +13,7 @@ export interface DiscoverPart {
   readonly versions: readonly string[]
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly instructions: string | undefined
+  readonly serverInfo: unknown
   readonly hints: CacheHints
 }
 
@@ -23,12 +24,14 @@ export function readDiscover(
 ): DiscoverPart | undefined {
   const versions = member(result, 'supportedVersions')
   const capabilities = member(result, 'capabilities')
+  const serverInfo = member(member(result, '_meta'), metaKeys.serverInfo)
   if (versions?.type !== 'array' || capabilities?.type !== 'object') return undefined
   return {
     target,
     versions: (versions.values ?? []).flatMap((node) => textOf(text, node) ?? []),
     capabilities: jsonValue(text, capabilities) as Record<string, unknown>,
     instructions: textOf(text, member(result, 'instructions')),
+    serverInfo: serverInfo && jsonValue(text, serverInfo),
     hints: hintsOf(text, result),
   }
 }

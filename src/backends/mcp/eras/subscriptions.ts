@@ -1,7 +1,9 @@
 /** Filters of `subscriptions/listen`: which changes a client wants to be notified of. */
+import { membersOf } from '../json/members.ts'
 import { type JsonNode, member, replace, textOf } from '../json/scan.ts'
-import type { McpMessage, McpRequest } from '../message.ts'
+import type { McpMessage, McpNotification, McpRequest } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'
+import { isRecord } from './initialize.ts'
 
 /** Lists whose changes a client can subscribe to, and the notification of each. */
 const lists = {
@@ -56,6 +58,46 @@ const filterJson = ({ lists, uris }: ChangeFilter): string =>
     ...Object.fromEntries(lists.map((key) => [key, true])),
     ...(uris.length > 0 && { resourceSubscriptions: uris }),
   })
+
+function hasFlag(
+  capabilities: Readonly<Record<string, unknown>>,
+  name: string,
+  flag: string,
+): boolean {
+  const part = capabilities[name]
+  return isRecord(part) && part[flag] === true
+}
+
+/** Returns the filter of a legacy session, as JSON; undefined if the server reports nothing of it. */
+export function sessionFilter(
+  capabilities: Readonly<Record<string, unknown>>,
+  uris: readonly string[],
+): string | undefined {
+  const filter = honouredBy(capabilities, { lists: listKeys, uris })
+  return isEmpty(filter) ? undefined : filterJson(filter)
+}
+
+/** Returns the part of the filter that a legacy server can honour. */
+export function honouredBy(
+  capabilities: Readonly<Record<string, unknown>>,
+  { lists, uris }: ChangeFilter,
+): ChangeFilter {
+  return {
+    lists: lists.filter((key) =>
+      hasFlag(capabilities, key.replace('ListChanged', ''), 'listChanged'),
+    ),
+    uris: hasFlag(capabilities, 'resources', 'subscribe') ? uris : [],
+  }
+}
+
+/** Returns the notification with the id of the subscription. `id` is JSON. */
+export function withTag({ text, params, method }: McpNotification, id: string): string {
+  const meta = membersOf(text, member(params, '_meta'), [metaKeys.subscription])
+  const parts = membersOf(text, params, ['_meta'])
+  const tags = [`"${metaKeys.subscription}":${id}`, ...meta]
+  const own = [...parts, `"_meta":{${tags.join(',')}}`]
+  return `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":{${own.join(',')}}}`
+}
 
 /** Returns the request with another filter. */
 export function withFilter({ text, params }: McpRequest, filter: ChangeFilter): string {

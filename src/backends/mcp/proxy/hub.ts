@@ -11,6 +11,7 @@ import {
   type SessionState,
   type TargetSession,
 } from '../session-state.ts'
+import { Bridge } from './bridge.ts'
 import type { ClientRecord } from './client-view.ts'
 import { compileTargets, type McpBackend } from './mcp-targets.ts'
 import type { Flow } from './transport.ts'
@@ -79,6 +80,7 @@ export class McpHub {
     'mcp',
     (name, { targets, isStateless }, before) => compileTargets(name, targets, isStateless, before),
   )
+  readonly bridge = new Bridge()
   readonly #key: () => Uint8Array | undefined
   #seal: { readonly value: Uint8Array; readonly seal: SessionSeal } | undefined
   readonly #opened = new Map<string, SessionState>()
@@ -247,6 +249,7 @@ export class McpHub {
   forget(id: string): void {
     const live = this.#live.get(id)
     this.#live.delete(id)
+    this.bridge.forget(id)
     for (const one of live?.held.values() ?? []) one.close()
   }
 

@@ -18,7 +18,7 @@ export function serveModern(
   exchange.describe(message.method)
   if (message.kind === 'notification') return answerNotification(exchange, message.method)
   const onAbandon = abandonOf(exchange)
-  const upstreams = new ModernClient(exchange, envelope, message.id, onAbandon)
+  const upstreams = new ModernClient(exchange, envelope, message, onAbandon)
   if (methodOf(message.method, 'modern').kind === 'listen') {
     return serveListen(upstreams, message, onAbandon)
   }

@@ -1,9 +1,10 @@
 /** The era of each target: found by asking, and remembered for a while, because servers are replaced. */
 
 import { now } from '../../../proxy/upstream/choose.ts'
-import { requestText } from '../answers.ts'
-import { isModernServer, readDiscover } from '../eras/discover.ts'
+import { codes, errorCodeOf, requestText } from '../answers.ts'
+import { type DiscoverPart, isModernServer, readDiscover } from '../eras/discover.ts'
 import { modernVersion } from '../eras/versions.ts'
+import { type McpResponse, MessageRefusal, readMessage } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'
 import type { Era } from '../methods.ts'
 import type { McpExchange } from './mcp-exchange.ts'
@@ -18,8 +19,10 @@ const keptMs = 5 * 60_000
 /** What a target said about itself. */
 interface TargetEra {
   readonly era: Era
-  /** Names of the capabilities of a modern server. */
-  readonly can: readonly string[] | undefined
+  /** What a modern server offers. */
+  readonly discovered?: DiscoverPart
+  /** Has a modern server refused to begin a session? */
+  readonly hasNoSessions?: boolean
 }
 
 const known = new WeakMap<McpTargetEntry, TargetEra & { readonly until: number }>()
@@ -35,6 +38,24 @@ export function forgetEra(entry: McpTargetEntry): void {
   known.delete(entry)
 }
 
+const hellos = new WeakMap<McpTargetEntry, McpResponse>()
+
+/** Keeps the response of a legacy server to `initialize`. */
+export function noteHello(entry: McpTargetEntry, response: McpResponse): void {
+  hellos.set(entry, response)
+}
+
+/** Returns the last response of a legacy server to `initialize`. */
+export function helloOf(entry: McpTargetEntry): McpResponse | undefined {
+  return hellos.get(entry)
+}
+
+/** Called if a modern server has refused to begin a session, so that it is not asked for one again soon. */
+export function noteNoSessions(entry: McpTargetEntry): void {
+  const found = known.get(entry)
+  if (found?.era === 'modern') known.set(entry, { ...found, hasNoSessions: true })
+}
+
 /** Returns the era of a target. Rejects with a TargetFailure or GatewayError if the target does not tell. */
 export async function findEra(
   exchange: McpExchange,
@@ -46,7 +67,7 @@ export async function findEra(
   return found
 }
 
-const legacy: TargetEra = { era: 'legacy', can: undefined }
+const legacy: TargetEra = { era: 'legacy' }
 
 async function probe(
   exchange: McpExchange,
@@ -67,19 +88,37 @@ async function probe(
     const { response } = await ask(transport, { text, id, method }, ignored, onAbandon)
     const part = readDiscover(entry.target.name, response)
     if (part === undefined || !isModernServer(part)) return legacy
-    return { era: 'modern', can: Object.keys(part.capabilities) }
+    return { era: 'modern', discovered: part }
   } catch (thrown) {
     const failure = toFailure(thrown)
-    if (isRefusedByLegacy(failure)) return legacy
+    if (isRefusedByEra(failure)) return legacy
     throw failure
   }
 }
 
+/** Does the failure say that a modern server got a request without an envelope? */
+export function isRefusedByModern({ answer }: TargetFailure): boolean {
+  if (answer?.status !== 400) return false
+  try {
+    const message = readMessage(Buffer.from(answer.body).toString())
+    return message.kind === 'response' && isErrorOfModern(message)
+  } catch (error) {
+    if (error instanceof MessageRefusal) return false
+    throw error
+  }
+}
+
+/** Could the error be the response of a modern server to a request without an envelope? */
+export function isErrorOfModern({ text, error }: McpResponse): boolean {
+  const code = error === undefined ? undefined : errorCodeOf(text)
+  return code === codes.unsupportedVersion || code === codes.headerMismatch
+}
+
 /**
- * Legacy servers refuse requests without a session in many ways. A status that says nothing about the
- * protocol, such as 401 or 503, leaves the era open.
+ * Could the server be of the other era? Servers refuse such requests in many ways. A status that says nothing
+ * about the protocol, such as 401 or 503, leaves the era open.
  */
-export function isRefusedByLegacy({ answer }: TargetFailure): boolean {
+export function isRefusedByEra({ answer }: TargetFailure): boolean {
   if (answer === undefined) return false
   const { status } = answer
   return status >= 400 && status < 500 && ![401, 403, 407, 408, 425, 429].includes(status)

@@ -1,16 +1,36 @@
 /** Sessions at targets. They begin with the client's `initialize` params, and are begun again if lost. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import { codes, notificationText, requestText } from '../answers.ts'
-import { readHello, type ServerHello } from '../eras/initialize.ts'
+import { codes, errorCodeOf, notificationText, requestText } from '../answers.ts'
+import { askedVersion, readHello, type ServerHello } from '../eras/initialize.ts'
 import { capabilitiesIn, declares } from '../eras/server-requests.ts'
-import type { McpRequest, McpResponse } from '../message.ts'
+import { helloOfModern } from '../eras/to-modern.ts'
+import { versionFor } from '../eras/versions.ts'
+import { type McpRequest, type McpResponse, readMessage } from '../message.ts'
 import type { SessionState, TargetSession } from '../session-state.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
+import { ModernTarget } from './modern-target.ts'
 import { jsonRefusal, lostSession, otherClient, TargetFailure, toFailure } from './refusals.ts'
 import { heldConnection, type OpenConnections, SseTransport } from './sse-connection.ts'
 import { legacyWire, StreamableTransport } from './streamable.ts'
-import { ask, ignored, type OnAbandon, type OutgoingRequest, type Transport } from './transport.ts'
+import {
+  findEra,
+  forgetEra,
+  isErrorOfModern,
+  isRefusedByEra,
+  isRefusedByModern,
+  knownEra,
+  noteHello,
+  noteNoSessions,
+} from './target-eras.ts'
+import {
+  ask,
+  ignored,
+  type OnAbandon,
+  type OutgoingRequest,
+  type ReceivedResponse,
+  type Transport,
+} from './transport.ts'
 import type { Upstreams } from './upstreams.ts'
 
 /** Returns the id of a request that the gateway sends by itself, as JSON. */
@@ -31,7 +51,11 @@ function transportOf(
   entry: McpTargetEntry,
   session: TargetSession | undefined,
   held: OpenConnections,
+  state?: SessionState,
 ): Transport {
+  if (session?.isModern === true && state !== undefined) {
+    return new ModernTarget(exchange, entry, state)
+  }
   if (entry.target.protocol === 'SSE') {
     return new SseTransport(exchange, entry, held, session === undefined)
   }
@@ -46,8 +70,20 @@ export async function begin(
   onAbandon: OnAbandon,
   held: OpenConnections,
 ): Promise<InitializedSession> {
+  if (knownEra(entry)?.hasNoSessions) return beginModern(exchange, entry, request, onAbandon)
   const transport = transportOf(exchange, entry, undefined, held)
-  const { response, session: id } = await ask(transport, request, ignored, onAbandon)
+  const asked = await ask(transport, request, ignored, onAbandon).catch((thrown) =>
+    toFailure(thrown),
+  )
+  if (asked instanceof TargetFailure) {
+    if (!isRefusedByEra(asked)) throw asked
+    return beginModern(exchange, entry, request, onAbandon, asked)
+  }
+  const { response, session: id } = asked
+  if (await prefersModern(exchange, entry, asked, onAbandon)) {
+    return beginModern(exchange, entry, request, onAbandon)
+  }
+  if (response.error === undefined) noteHello(entry, response)
   const hello = readHello(response)
   const { endpoint } = transport
   const session: TargetSession = {
@@ -57,6 +93,54 @@ export async function begin(
     can: Object.keys(hello.capabilities),
   }
   return { session, hello, response }
+}
+
+/**
+ * Is the server better asked in the modern era? A server that gives no session id cannot send requests and
+ * notifications in the legacy era, even if it speaks it.
+ */
+async function prefersModern(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  { response, session }: ReceivedResponse,
+  onAbandon: OnAbandon,
+): Promise<boolean> {
+  if (entry.target.protocol === 'SSE' || session !== undefined) return false
+  const isError = response.error !== undefined
+  const mayBeModern =
+    isErrorOfModern(response) || errorCodeOf(response.text) === codes.methodNotFound
+  if (isError && !mayBeModern) return false
+  try {
+    return (await findEra(exchange, entry, onAbandon)).era === 'modern'
+  } catch (thrown) {
+    toFailure(thrown)
+    return false
+  }
+}
+
+/**
+ * Answers `initialize` for a server without sessions. `refusal` is how it refused the request; if the server
+ * is not modern, that is the result.
+ */
+async function beginModern(
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  request: OutgoingRequest,
+  onAbandon: OnAbandon,
+  refusal?: TargetFailure,
+): Promise<InitializedSession> {
+  const { discovered } = await findEra(exchange, entry, onAbandon)
+  if (discovered === undefined) {
+    throw refusal ?? new TargetFailure('the server has changed its version')
+  }
+  noteNoSessions(entry)
+  const asked = readMessage(request.text)
+  const version = versionFor(asked.kind === 'request' ? askedVersion(asked) : undefined)
+  const response = readMessage(helloOfModern(request.id, version, discovered))
+  if (response.kind !== 'response') throw new TargetFailure('the server offers nothing')
+  const hello = readHello(response)
+  const can = Object.keys(hello.capabilities)
+  return { session: { version, can, isModern: true }, hello, response }
 }
 
 /** Begins a session at a target with the params that the client sent earlier. */
@@ -73,7 +157,9 @@ async function beginQuietly(
   if (begun.response.error !== undefined) {
     throw new TargetFailure('the server refuses to initialize a session')
   }
-  await notify(transportOf(exchange, entry, begun.session, held), initialized)
+  if (begun.session.isModern !== true) {
+    await notify(transportOf(exchange, entry, begun.session, held), initialized)
+  }
   return begun.session
 }
 
@@ -109,7 +195,7 @@ export class ClientSession implements Upstreams {
 
   transport(entry: McpTargetEntry, session: TargetSession): Transport {
     const held = entry.target.protocol === 'SSE' ? this.held : noneHeld
-    return transportOf(this.exchange, entry, session, held)
+    return transportOf(this.exchange, entry, session, held, this.state)
   }
 
   #known(target: string): TargetSession | Promise<TargetSession> | undefined {
@@ -156,6 +242,10 @@ export class ClientSession implements Upstreams {
       return await act(this.transport(entry, session))
     } catch (thrown) {
       const failure = toFailure(thrown)
+      if (isOutdated(session, failure)) {
+        forgetEra(entry)
+        return act(this.transport(entry, await this.#renew(entry, session)))
+      }
       if (!failure.isSessionLost || session.id === undefined) throw failure
       if (!(await this.#livesElsewhere(entry))) throw new SessionEnded(this.state)
       return act(this.transport(entry, await this.#renew(entry, session)))
@@ -201,6 +291,10 @@ export class ClientSession implements Upstreams {
   }
 }
 
+/** Does the failure say that the server speaks the other era now? It has not served the request. */
+const isOutdated = (session: TargetSession, failure: TargetFailure): boolean =>
+  session.isModern === true ? isRefusedByEra(failure) : isRefusedByModern(failure)
+
 const noneHeld: OpenConnections = new Map()
 
 /** Finds the session of a request, or returns the response that refuses the request. */
@@ -231,7 +325,7 @@ export async function endEverywhere(session: ClientSession): Promise<void> {
   await Promise.all(
     entries.map(async (entry) => {
       const known = await Promise.resolve(targets.get(entry.target.name)).catch(() => undefined)
-      if (known !== undefined) await transportOf(exchange, entry, known, held).end()
+      if (known !== undefined) await transportOf(exchange, entry, known, held, state).end()
     }),
   )
   hub.forget(state.id)

@@ -206,7 +206,7 @@ const modernCodes = new Set<number>(Object.values(codes))
  * Returns the JSON-RPC error in a response with status 400 or 404, which modern servers use for errors of the
  * protocol; undefined if it is not an answer to the request.
  */
-function errorResponse({ answer }: TargetFailure, id: string): McpResponse | undefined {
+export function errorResponse({ answer }: TargetFailure, id: string): McpResponse | undefined {
   if (answer === undefined || (answer.status !== 400 && answer.status !== 404)) return undefined
   try {
     const message = readMessage(Buffer.from(answer.body).toString())
