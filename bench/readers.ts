@@ -14,6 +14,7 @@ import { HeldStream } from '../src/backends/ai/guards/held-stream.ts'
 import { StreamMasker } from '../src/backends/ai/guards/stream-mask.ts'
 import { PassingEvents } from '../src/backends/ai/serve/passing-events.ts'
 import { scanJson } from '../src/backends/mcp/json/scan.ts'
+import { AnswerReader } from '../src/backends/mcp/proxy/answer-reader.ts'
 import { GrowingBytes } from '../src/base/growing-bytes.ts'
 import { SseReader } from '../src/base/sse-reader.ts'
 import { createIoCore, INCOMPLETE } from '../src/core/index.ts'
@@ -25,6 +26,7 @@ import { HeadReader } from '../src/engine/message/head-reader.ts'
 import { MessageBody } from '../src/engine/message/message-body.ts'
 import { readProxyHeader } from '../src/engine/sockets/proxy-protocol.ts'
 import { ClientHelloReader } from '../src/engine/tls/client-hello.ts'
+import { FieldPairs } from '../src/exchange/memory-message.ts'
 import { linesOf } from '../src/kube/lines.ts'
 import { BodyLedger } from '../src/policies/ext-proc/body-ledger.ts'
 import { MessageSide } from '../src/policies/ext-proc/message-side.ts'
@@ -118,6 +120,28 @@ function sseReaders(): Reader[] {
     of('one-line', 'x', 'data: '),
     of('carriage-returns', 'data: a\r'),
     of('names-without-colon', 'abcdefgh\n'),
+  ]
+}
+
+/** One event of an MCP server with a large message, up to its JSON. */
+function mcpReaders(): Reader[] {
+  return [
+    {
+      id: 'mcp.one-event',
+      size: 8 * 1024 * 1024,
+      bytes: (size) =>
+        Buffer.from(`data: {"jsonrpc":"2.0","id":1,"result":{"a":"${'x'.repeat(size)}"}}\n\n`),
+      start() {
+        const reader = new AnswerReader({
+          onEnd: ignore,
+          onFailure(failure) {
+            throw failure
+          },
+        })
+        reader.onHead(200, new FieldPairs([['content-type', 'text/event-stream']]))
+        return (piece) => reader.onBytes(piece)
+      },
+    },
   ]
 }
 
@@ -475,6 +499,7 @@ const readers = [
   ...guardReaders(),
   ...processorReaders(),
   ...connectionReaders(),
+  ...mcpReaders(),
   ...http2Readers(),
   ...textReaders(),
 ]

@@ -1,5 +1,5 @@
 /**
- * Claim: to know what MCP clients do costs little. A call of a tool takes at most four times the CPU of
+ * Claim: to know what MCP clients do costs little. A call of a tool, in either era, takes at most four times the CPU of
  * the same bytes through the plain proxy, and at 500 calls a second the gateway adds at most half a
  * millisecond to the median. One target, one worker; proxy and load on a core each.
  */
@@ -27,12 +27,16 @@ async function openAll(port: number, path: string, count: number): Promise<McpBe
 }
 
 /** Calls through a proxy; every connection sends the next one at once. */
-async function callsThrough(proxy: MeasuredProxy, path: string): Promise<SlicedLoad> {
+async function callsThrough(
+  proxy: MeasuredProxy,
+  path: string,
+  era: 'legacy' | 'modern' = 'legacy',
+): Promise<SlicedLoad> {
   const clients = await openAll(proxy.port, path, connections)
   let calls = 0
   let isPaused = false
   const loop = async (client: McpBenchClient) => {
-    const bytes = client.call
+    const bytes = era === 'modern' ? client.modernCall : client.call
     while (!isPaused) {
       await client.send(bytes)
       calls++
@@ -89,8 +93,13 @@ export default async function calls({ rounds, quick, note }: BenchContext): Prom
   const proxy = await startMcpSluice(folder, [upstream.port])
   const seconds = quick ? 0.5 : 1.5
   try {
-    const loads = [await callsThrough(proxy, '/mcp'), await callsThrough(proxy, '/plain')]
-    const [known = [], plain = []] = await slicedLoads(loads, {
+    const loads = [
+      await callsThrough(proxy, '/mcp'),
+      await callsThrough(proxy, '/mcp', 'modern'),
+      await callsThrough(proxy, '/plain'),
+      await callsThrough(proxy, '/plain', 'modern'),
+    ]
+    const [known = [], modern = [], plain = [], plainModern = []] = await slicedLoads(loads, {
       rounds,
       seconds: quick ? 0.6 : 1.5,
       warmUpSeconds: quick ? 2 : 5,
@@ -107,6 +116,13 @@ export default async function calls({ rounds, quick, note }: BenchContext): Prom
         unit: 'µs',
         own: known,
         peer: { name: 'the plain proxy', samples: plain },
+        bound: { atMost: 4 },
+      },
+      {
+        id: 'mcp.call.modern.cpu',
+        unit: 'µs',
+        own: modern,
+        peer: { name: 'the plain proxy', samples: plainModern },
         bound: { atMost: 4 },
       },
       {

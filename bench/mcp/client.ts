@@ -2,6 +2,11 @@
 import { connect, type Socket } from 'node:net'
 import { readHttp } from './read-http.ts'
 
+const callParams = {
+  name: 'tool-1',
+  arguments: { query: 'three lamps and a ladder', limit: 10 },
+}
+
 export class McpBenchClient {
   readonly #socket: Socket
   readonly #path: string
@@ -30,14 +35,18 @@ export class McpBenchClient {
 
   /** Returns the bytes of a tool call, which do not change within a session. */
   bytesOf(message: object): Buffer {
+    const session = this.session === undefined ? [] : [`mcp-session-id: ${this.session}`]
+    return this.#post(message, ['mcp-protocol-version: 2025-11-25', ...session])
+  }
+
+  #post(message: object, headers: readonly string[]): Buffer {
     const body = JSON.stringify({ jsonrpc: '2.0', ...message })
     const lines = [
       `POST ${this.#path} HTTP/1.1`,
       'host: bench.example.com',
       'content-type: application/json',
       'accept: application/json, text/event-stream',
-      'mcp-protocol-version: 2025-11-25',
-      ...(this.session === undefined ? [] : [`mcp-session-id: ${this.session}`]),
+      ...headers,
       `content-length: ${Buffer.byteLength(body)}`,
       '\r\n',
     ]
@@ -66,10 +75,26 @@ export class McpBenchClient {
     await this.send(this.bytesOf({ method: 'notifications/initialized' }))
   }
 
+  /** The bytes of a call of ordinary size in revision 2026-07-28, which needs no session. */
+  get modernCall(): Buffer {
+    const prefix = 'io.modelcontextprotocol'
+    const _meta = {
+      [`${prefix}/protocolVersion`]: '2026-07-28',
+      [`${prefix}/clientInfo`]: { name: 'bench', version: '1' },
+      [`${prefix}/clientCapabilities`]: {},
+    }
+    const params = { ...callParams, _meta }
+    const headers = [
+      'mcp-protocol-version: 2026-07-28',
+      'mcp-method: tools/call',
+      'mcp-name: tool-1',
+    ]
+    return this.#post({ id: 1, method: 'tools/call', params }, headers)
+  }
+
   /** The bytes of a call of ordinary size. */
   get call(): Buffer {
-    const params = { name: 'tool-1', arguments: { query: 'three lamps and a ladder', limit: 10 } }
-    return this.bytesOf({ id: 1, method: 'tools/call', params })
+    return this.bytesOf({ id: 1, method: 'tools/call', params: callParams })
   }
 
   get list(): Buffer {

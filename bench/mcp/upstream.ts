@@ -47,13 +47,18 @@ export async function startMcpBenchUpstream({
   const list = JSON.stringify({ tools: Array.from({ length: tools }, (_, n) => toolOf(n)) })
   const info =
     '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}'
-  const called = JSON.stringify({ content: [{ type: 'text', text: 'x'.repeat(200) }] })
+  const called = JSON.stringify({
+    resultType: 'complete',
+    content: [{ type: 'text', text: 'x'.repeat(200) }],
+  })
+  const discovered = '{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}'
   let sessions = 0
   const resultOf = (body: string): Buffer => {
     const wrap = (result: string, more?: string) =>
       answer(`{"jsonrpc":"2.0","id":${idOf(body)},"result":${result}}`, more)
     if (body.includes('"tools/call"')) return wrap(called)
     if (body.includes('"tools/list"')) return wrap(list)
+    if (body.includes('"server/discover"')) return wrap(discovered)
     if (body.includes('"initialize"')) return wrap(info, `mcp-session-id: s-${sessions++}\r\n`)
     return body.includes('"id"') ? wrap('{}') : accepted
   }
