@@ -28,6 +28,7 @@ const sources = {
   'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },
   re2: { variable: 'SLUICE_RE2' },
   'mcp-conformance': { variable: 'SLUICE_MCP_CONFORMANCE' },
+  'mcp-sdks': { variable: 'SLUICE_MCP_SDKS' },
 } as const satisfies Record<string, { program: string } | { variable: string }>
 
 export type PartName = keyof typeof sources
