@@ -56,7 +56,12 @@ export async function buildConsole() {
     }),
   ])
   removeStale(new Set(parts.flatMap(({ metafile }) => Object.keys(metafile.outputs))))
-  for (const file of ['console/index.html', 'console/style.css', 'dist/core.wasm']) {
+  for (const file of [
+    'console/index.html',
+    'console/style.css',
+    'console/icon.svg',
+    'dist/core.wasm',
+  ]) {
     copyFileSync(join(root, file), join(folder, basename(file)))
   }
   for (const name of ['o200k_base', 'cl100k_base']) recompress(name)

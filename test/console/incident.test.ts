@@ -1,7 +1,8 @@
 /** A route broke because a ReferenceGrant was deleted: from the page to the cause. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeWithParts } from '../support/parts.ts'
-import { type ConsolePage, eventually, incidentLog, startConsole } from './support.ts'
+import { type ConsolePage, incidentLog } from './browser.ts'
+import { eventually, startConsole } from './support.ts'
 
 describeWithParts(['chromium'], 'the console shows an incident', () => {
   let console: ConsolePage

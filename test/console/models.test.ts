@@ -16,7 +16,7 @@ import type { Recorded } from '../../src/log/index.ts'
 import { objectKey } from '../../src/model/names.ts'
 import { createFold, type RecordedEvent } from '../../src/replay/index.ts'
 import { randomLog } from '../support/random-log.ts'
-import { incidentLog } from './support.ts'
+import { incidentLog } from './browser.ts'
 
 const utf8 = new TextEncoder()
 

@@ -4,7 +4,8 @@ import { createRateLimiter } from '../../src/core/rate.ts'
 import { compileMask } from '../../src/core/regex-mask.ts'
 import { countTokens, loadEncoding } from '../../src/core/tokens.ts'
 import { describeWithParts } from '../support/parts.ts'
-import { type ConsolePage, eventually, startConsole } from './support.ts'
+import type { ConsolePage } from './browser.ts'
+import { eventually, startConsole } from './support.ts'
 
 const encodings = ['o200k_base', 'cl100k_base'] as const
 

@@ -2,7 +2,8 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeWithParts } from '../support/parts.ts'
-import { type ConsolePage, eventually, exampleLog, incidentLog, startConsole } from './support.ts'
+import { type ConsolePage, exampleLog, incidentLog } from './browser.ts'
+import { eventually, seriousFaults, startConsole } from './support.ts'
 
 describeWithParts(['chromium'], 'the views of the console', () => {
   let console: ConsolePage
@@ -140,7 +141,7 @@ describeWithParts(['chromium'], 'the views of the console', () => {
   ])(
     '%s has no serious fault of accessibility, in light and dark, at half of the width',
     async (hash) => {
-      const { page, seriousFaults } = console
+      const { page } = console
       await page.goto(`${console.url}${hash}`)
       await page.reload()
       if (hash !== '#/playground')
@@ -148,7 +149,7 @@ describeWithParts(['chromium'], 'the views of the console', () => {
       await page.locator('main .content[aria-busy=false], main article').first().waitFor()
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme })
-        expect(await seriousFaults()).toEqual([])
+        expect(await seriousFaults(console)).toEqual([])
       }
       await page.setViewportSize({ width: 640, height: 800 })
       const overflow = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'

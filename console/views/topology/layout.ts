@@ -17,7 +17,7 @@ export interface PlacedEdge extends TopologyEdge {
 export async function layOut(nodes: readonly TopologyNode[], edges: readonly TopologyEdge[]) {
   const { graphlib, layout } = await import('@dagrejs/dagre')
   const graph = new graphlib.Graph()
-  graph.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 56, marginx: 8, marginy: 8 })
+  graph.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 36, marginx: 8, marginy: 8 })
   graph.setDefaultEdgeLabel(() => ({}))
   for (const { id } of nodes) graph.setNode(id, { width: nodeWidth, height: nodeHeight })
   for (const { from, to } of edges) graph.setEdge(from, to)

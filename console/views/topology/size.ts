@@ -1,3 +1,3 @@
 /** Size of a node in pixels. */
-export const nodeWidth = 180
+export const nodeWidth = 164
 export const nodeHeight = 44

@@ -101,10 +101,10 @@ function GraphNode({ x, y, type, object, label, detail, health, policies }: Plac
       <title>{[title, ...policies].join('\n')}</title>
       <rect x={x} y={y} width={nodeWidth} height={nodeHeight} rx="4" />
       <text x={x + 22} y={y + 18} class="label">
-        {shortened(label, 22)}
+        {shortened(label, 20)}
       </text>
       <text x={x + 22} y={y + 34} class="detail">
-        {shortened(`${detail}`, 26 - more.length)}
+        {shortened(`${detail}`, 24 - more.length)}
         {more}
       </text>
       <text x={x + 7} y={y + 18} class="mark">
