@@ -54,6 +54,8 @@ export class Versions<Value> {
 function valueAt<Value>(history: History<Value> | undefined, index: number): Value | undefined {
   if (history === undefined) return undefined
   const { indexes, values } = history
+  // Most values were last changed before the moment.
+  if ((indexes[indexes.length - 1] ?? 0) <= index) return values[values.length - 1]
   let [low, high] = [0, indexes.length]
   while (low < high) {
     const middle = (low + high) >> 1

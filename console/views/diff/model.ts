@@ -2,6 +2,7 @@
 import { compareStates, type StateContent, statusLines } from '../../../src/explain/differences.ts'
 import { parseObjectKey } from '../../../src/model/names.ts'
 import type { Moment } from '../../worker/loaded-log.ts'
+import type { Values } from '../../worker/versions.ts'
 
 /** Maximum number of events between the two moments that are listed. */
 const maxEvents = 200
@@ -9,7 +10,7 @@ const maxEvents = 200
 export function diffModel(end: Moment, { from }: { readonly from: number }) {
   const { log } = end
   const start = log.at(from)
-  const { statuses, resources } = compareStates(contentOf(start), contentOf(end), false)
+  const { statuses, resources } = compareStates(...changedContent(start, end), false)
   const between = { first: start.index + 1, last: end.index }
   const count = Math.max(0, between.last - between.first + 1)
   const listed = Math.min(count, maxEvents)
@@ -30,7 +31,23 @@ export function diffModel(end: Moment, { from }: { readonly from: number }) {
   }
 }
 
-const contentOf = ({ statuses, resources }: Moment): StateContent => ({
-  statuses: [...statuses.entries()].map(([key, status]) => [parseObjectKey(key), status]),
-  resources: [...resources.entries()].map(([, resource]) => resource),
-})
+/** The statuses and resources of two moments without those that no event between them has changed. */
+function changedContent(start: Moment, end: Moment): [StateContent, StateContent] {
+  const statuses = changedKeys(start.statuses, end.statuses)
+  const resources = changedKeys(start.resources, end.resources)
+  const contentOf = (moment: Moment): StateContent => ({
+    statuses: statuses.flatMap((key) => {
+      const status = moment.statuses.get(key)
+      return status === undefined ? [] : [[parseObjectKey(key), status] as const]
+    }),
+    resources: resources.flatMap((key) => moment.resources.get(key) ?? []),
+  })
+  return [contentOf(start), contentOf(end)]
+}
+
+function changedKeys<Value>(before: Values<Value>, after: Values<Value>): string[] {
+  const keys = new Set<string>()
+  for (const [key, value] of before.entries()) if (after.get(key) !== value) keys.add(key)
+  for (const [key, value] of after.entries()) if (before.get(key) !== value) keys.add(key)
+  return [...keys]
+}

@@ -40,6 +40,8 @@ interface TopologyParams {
   readonly focus?: ObjectKey
 }
 
+const noPolicies: readonly never[] = []
+
 /** Maximum number of nodes that are drawn. */
 const maxNodes = 200
 
@@ -47,7 +49,7 @@ export async function topologyModel(moment: Moment, { focus = '' }: TopologyPara
   const builder = new TopologyBuilder(moment)
   const { nodes, edges } = builder.build()
   const focused = focus === '' ? nodes : connectedTo(focus, nodes, edges)
-  const shown = focused.slice(0, maxNodes)
+  const shown = focused.slice(0, maxNodes).map((node) => builder.describe(node))
   const ids = new Set(shown.map(({ id }) => id))
   const drawn = edges.filter(({ from, to }) => ids.has(from) && ids.has(to))
   return { ...(await layOut(shown, drawn)), total: focused.length, all: nodes.length }
@@ -82,6 +84,12 @@ class TopologyBuilder {
     return { nodes: [...this.#nodes.values()], edges: [...this.#edges.values()] }
   }
 
+  /** Adds the health of its object to a node that has none of its own. Only drawn nodes need it. */
+  describe(node: TopologyNode): TopologyNode {
+    if (node.health !== undefined) return node
+    return { ...node, health: healthOfObject(this.#moment, node.object).health }
+  }
+
   #add(node: Omit<TopologyNode, 'health' | 'policies'>, targets: readonly string[]): string {
     if (!this.#nodes.has(node.id)) {
       const found = targets.flatMap((target) => this.#policies.get(target) ?? [])
@@ -90,8 +98,8 @@ class TopologyBuilder {
           ? objectKey(target)
           : objectKey({ kind: 'GatewayPolicy', ...policy }),
       )
-      const { health } = healthOfObject(this.#moment, node.object)
-      this.#nodes.set(node.id, { ...node, health, policies: [...new Set(names)].sort() })
+      const policies = names.length === 0 ? noPolicies : [...new Set(names)].sort()
+      this.#nodes.set(node.id, { ...node, health: undefined, policies })
     }
     return node.id
   }
