@@ -1,8 +1,16 @@
 /** The configuration that was in force at a position of the event log. */
+import type { SluiceEvent } from '../../events/index.ts'
+import type { Position } from '../log/index.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
-import { createFold } from '../replay/index.ts'
+import { createFold, type Fold } from '../replay/index.ts'
 import { type Output, UsageError } from './output.ts'
-import { limitOf, logNotices, type RecordingOptions, withRecording } from './recording.ts'
+import {
+  limitOf,
+  logNotices,
+  type OpenRecording,
+  type RecordingOptions,
+  withRecording,
+} from './recording.ts'
 
 /** The version of an object that was in force. */
 export interface Version {
@@ -13,52 +21,74 @@ export interface Version {
   readonly since?: string
 }
 
-interface ObjectVersions {
-  /** The version of an object; undefined if it did not exist. */
-  versionOf(ref: ObjectRef): Version | undefined
-}
+/** The version of each object; objects that did not exist are omitted. */
+type Versions = ReadonlyMap<ObjectKey, Version>
 
 /**
- * Folds the log up to the position. The result is a problem if the log does not have that position.
+ * Folds the log up to the position, and returns the versions of some objects. The result is a problem if the
+ * log does not have that position.
  * @throws UsageError if the log is unreadable, or if `--at` leaves the position out
  */
 export async function configurationAt(
   options: RecordingOptions,
   position: number,
+  refs: readonly ObjectRef[],
   report: Output['report'],
-): Promise<ObjectVersions | { readonly problem: string }> {
+): Promise<{ readonly versions: Versions } | { readonly problem: string }> {
   if (position === 0) return { problem: 'the record has no position in the event log' }
-  const upTo = { ...options, at: `${position}` }
-  return withRecording(upTo, async ({ events, extent, derivation, gaps }) => {
+  const read = async (recording: OpenRecording) => {
+    const { events, extent, derivation, gaps } = recording
     const fold = createFold(derivation, extent.base)
-    const applied = new Map<ObjectKey, Omit<Version, 'generation'>>()
+    const times = new Map<number, string>()
     let last = extent.base?.position ?? 0
     for await (const { position: at, event } of events) {
-      if (at === position) checkLimit(options.at, position, event.time)
       last = at
       fold.apply({ position: at, event })
-      // Changes are not used here; without this call they would accumulate.
-      fold.takeChange()
-      if (event.type !== 'dev.sluice.resource.applied.v1') continue
-      applied.set(objectKey(event.data), { event: at, since: event.time })
+      fold.dropChange()
+      if (at === position || isVersion(event)) times.set(at, event.time)
     }
     if (last < position) return { problem: missingText(position, last, extent.first) }
+    const timeOf = async (at: number) => times.get(at) ?? (await timeInLog(recording, at))
+    checkLimit(options.at, position, await timeOf(position))
     for (const notice of logNotices({ extent, gaps })) report(notice)
-    const versionOf = (ref: ObjectRef) => {
-      const key = objectKey(ref)
-      const state = fold.graph.object(key)
-      return state?.object === undefined
-        ? undefined
-        : { generation: state.generation, ...applied.get(key) }
-    }
-    return { versionOf }
-  })
+    return { versions: await versionsOf(fold, refs, timeOf) }
+  }
+  return withRecording({ ...options, at: `${position}` }, read, 'nearest')
+}
+
+const isVersion = ({ type }: SluiceEvent) => type === 'dev.sluice.resource.applied.v1'
+
+async function versionsOf(
+  fold: Fold,
+  refs: readonly ObjectRef[],
+  timeOf: (position: number) => Promise<string | undefined>,
+): Promise<Versions> {
+  const versions = new Map<ObjectKey, Version>()
+  for (const key of refs.map(objectKey)) {
+    const state = fold.graph.object(key)
+    if (state?.object === undefined) continue
+    const { generation, generationSequence: event } = state
+    const since = await timeOf(event)
+    versions.set(key, { generation, ...(since !== undefined && { event, since }) })
+  }
+  return versions
+}
+
+/** Time of an event before the stored state; undefined if the log no longer has the event. */
+async function timeInLog(
+  { source, extent }: OpenRecording,
+  position: number,
+): Promise<string | undefined> {
+  if (source === undefined || position < extent.first) return undefined
+  const at = position as Position
+  for await (const { event } of source.log.read({ from: at, to: at })) return event.time
+  return undefined
 }
 
 /** @throws UsageError */
-function checkLimit(at: string | undefined, position: number, time: string): void {
+function checkLimit(at: string | undefined, position: number, time: string | undefined): void {
   const { position: last, timeMs = Number.POSITIVE_INFINITY } = limitOf(at)
-  if (last >= position && timeMs >= Date.parse(time)) return
+  if (last >= position && (time === undefined || timeMs >= Date.parse(time))) return
   throw new UsageError(
     `--at ${at} is before position ${position} (${time}), the configuration that decided the request; omit --at`,
   )

@@ -5,7 +5,7 @@
 import { DamagedEventError, UnknownEventTypeError } from '../../events/index.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import { LogError } from '../log/index.ts'
-import type { ObjectRef } from '../model/names.ts'
+import { type ObjectRef, objectKey } from '../model/names.ts'
 import { configurationAt } from './configuration-at.ts'
 import { requiredChange } from './decision-change.ts'
 import { type DecisionSource, eachDecision, recordFolderOf } from './decision-source.ts'
@@ -55,14 +55,15 @@ type Found = Awaited<ReturnType<typeof configurationAt>>
 /** Reads object versions from the log. If that fails, the explanation uses only the record. */
 async function readConfiguration(
   options: DecisionOptions,
-  { position }: RecordedDecision,
+  decision: RecordedDecision,
   report: Output['report'],
 ): Promise<Found> {
   if (options.logFile === undefined && options.nats === undefined) {
     return { problem: 'no event log is given (--log-file or --nats)' }
   }
   try {
-    return await configurationAt(options, position, report)
+    const refs = objectsOf(decision).map(parseObject)
+    return await configurationAt(options, decision.position, refs, report)
   } catch (error) {
     const isUnreadable =
       error instanceof LogError ||
@@ -74,10 +75,10 @@ async function readConfiguration(
 }
 
 function explain(decision: RecordedDecision, found: Found): Explanation {
-  const versions = 'versionOf' in found ? found : undefined
+  const versions = 'versions' in found ? found.versions : undefined
   const { gateway, route } = decision.route
   const versionOf = (object: string): ObjectVersion => {
-    return { object, ...versions?.versionOf(parseObject(object)) }
+    return { object, ...versions?.get(objectKey(parseObject(object))) }
   }
   return {
     decision,
@@ -86,6 +87,15 @@ function explain(decision: RecordedDecision, found: Found): Explanation {
     route: route === undefined ? undefined : versionOf(route),
     steps: stepsOf(decision, versionOf),
   }
+}
+
+/** The objects that a decision names, as `Kind namespace/name`. */
+function objectsOf({ route: { gateway, route }, steps }: RecordedDecision): string[] {
+  return [
+    ...(gateway === undefined ? [] : [`Gateway ${gateway}`]),
+    ...(route === undefined ? [] : [route]),
+    ...steps.flatMap(({ from }) => from.map(({ object }) => object)),
+  ]
 }
 
 /** Reads `Kind namespace/name`. */

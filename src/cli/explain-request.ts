@@ -6,7 +6,7 @@ import { type AmbiguousPaths, settledPath } from '../proxy/request/request-path.
 import type { Fold } from '../replay/index.ts'
 import { settings } from '../settings/index.ts'
 import { type Answer, exitCode, type Output, UsageError } from './output.ts'
-import { foldRecording, type Recording, type RecordingOptions, readRecording } from './recording.ts'
+import { type RecordingOptions, readState } from './recording.ts'
 import type { RouteTrace, TracedRequest } from './route-trace.ts'
 
 export interface RequestOptions extends RecordingOptions {
@@ -81,18 +81,11 @@ function refusal(request: TracedRequest): Answer {
 }
 
 /** Returns a function that finds the version of an object in force and the event that recorded it. */
-function originsOf(fold: Fold, { events }: Recording): OriginOf {
-  const positions = new Map<string, number>()
-  for (const { position, event } of events) {
-    if (event.type === 'dev.sluice.resource.applied.v1') {
-      positions.set(objectKey(event.data), position)
-    }
-  }
+function originsOf(fold: Fold): OriginOf {
   return (ref: ObjectRef) => {
-    const key = objectKey(ref)
-    const state = fold.graph.object(key)
+    const state = fold.graph.object(objectKey(ref))
     if (state?.object === undefined) return undefined
-    return { generation: state.generation, event: positions.get(key) }
+    return { generation: state.generation, event: state.generationSequence }
   }
 }
 
@@ -145,14 +138,13 @@ export async function explainRequest(
 ): Promise<Answer> {
   const asSent = readRequest(options)
   const path = settledPath(asSent.path, readPathRule(options))
-  const recording = await readRecording(options, report)
+  const { fold } = await readState(options, report)
   if (path === undefined) return refusal(asSent)
-  const fold = await foldRecording(recording)
   const { createIoCore } = await import('../core/index.ts')
   const { traceRoutes } = await import('./route-trace.ts')
   const core = createIoCore({ memoryPages: 1_024 })
   const request = { ...asSent, path }
-  const ways = traceRoutes(fold.resources(), request, originsOf(fold, recording), core)
+  const ways = traceRoutes(fold.resources(), request, originsOf(fold), core)
   return {
     text: () => [
       ...(path === asSent.path ? [] : [`path ${asSent.path} is normalized to ${path}`]),

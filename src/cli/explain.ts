@@ -1,14 +1,19 @@
 /** `sluice explain` calls the module for its first argument, or explains the state of an object itself. */
-
 import { placedConditions } from '../explain/conditions.ts'
-import { explanationOf } from '../explain/object.ts'
+import { explanationOf, isAbout } from '../explain/object.ts'
+import type { Recorded } from '../log/index.ts'
 import { type ObjectRef, objectText } from '../model/names.ts'
-import type { Fold } from '../replay/index.ts'
+import { type Fold, foldEvents } from '../replay/index.ts'
 import { explainCondition } from './explain-condition.ts'
 import { explainProviders, type ProviderOptions } from './explain-providers.ts'
 import { explainRequest, type RequestOptions } from './explain-request.ts'
 import { type Answer, exitCode, type Output, table, UsageError } from './output.ts'
-import { foldRecording, type RecordingOptions, readRecording } from './recording.ts'
+import {
+  type OpenRecording,
+  type RecordingOptions,
+  reportProblems,
+  withRecording,
+} from './recording.ts'
 
 export type ExplainOptions = RequestOptions & ProviderOptions
 
@@ -57,10 +62,17 @@ async function explainObject(
   options: RecordingOptions,
   report: Output['report'],
 ): Promise<Answer> {
-  const recording = await readRecording(options, report)
-  const fold = await foldRecording(recording)
-  const object = findObject(kind, name, fold)
-  const explanation = explanationOf(object, fold, recording.events)
+  const read = async (recording: OpenRecording) => {
+    const { source, derivation, extent } = recording
+    const events = source ? recording.events : await Array.fromAsync(recording.events)
+    const fold = await foldEvents(events, derivation, extent.base)
+    reportProblems(recording, report)
+    const ref = findObject(kind, name, fold)
+    const about = await eventsAbout(ref, source ? source.log.read({ to: source.to }) : events)
+    return explanationOf(ref, fold, about)
+  }
+  const explanation = await withRecording(options, read, 'nearest')
+  const { object } = explanation
   if (explanation.events.length === 0 && explanation.generation === undefined) {
     report(`nothing is known about ${objectText(object)}`)
     return { text: () => [], exitCode: exitCode.negative }
@@ -82,6 +94,12 @@ function findObject(kind: string, name: string, fold: Fold): ObjectRef {
     ref.name === (second ?? first) &&
     namespaces.includes(ref.namespace)
   return known.find(isMeant) ?? { kind, namespace: namespaces.at(-1) ?? '', name: second ?? first }
+}
+
+async function eventsAbout(ref: ObjectRef, events: OpenRecording['events']): Promise<Recorded[]> {
+  const found: Recorded[] = []
+  for await (const recorded of events) if (isAbout(ref, recorded.event)) found.push(recorded)
+  return found
 }
 
 function explanationText(explanation: ReturnType<typeof explanationOf>): string[] {

@@ -1,6 +1,6 @@
 /** How much of its history a log still has, and whether a stored state replaces the missing part. */
 import { loadState } from '../control-plane/stored-state.ts'
-import type { EventLog, Position } from '../log/index.ts'
+import type { EventLog, SnapshotInfo } from '../log/index.ts'
 import { type FoldSnapshot, foldVersion } from '../replay/index.ts'
 
 /**
@@ -14,46 +14,65 @@ export interface LogExtent {
   readonly state: ExtentState
   /** Position of the first event, or of the next one if the log is empty. */
   readonly first: number
-  /** The stored state that replaces missing events, if any. */
+  /** The stored state to begin with, if any. Events up to its position need not be read. */
   readonly base?: FoldSnapshot
   /** False if another fold version made `base`, so that digests computed from it cannot be compared. */
   readonly isSameFoldVersion: boolean
-  /** Message for the user; not set if the log is whole. */
-  readonly notice?: string
+  /** Messages for the user; empty if the log is whole. */
+  readonly notices: readonly string[]
 }
+
+/** Which stored state to begin with: the nearest one, or the oldest, so that most events are read. */
+export type Start = 'nearest' | 'oldest'
 
 const missing =
   'objects that have not changed since are missing here; a controller or gateway lists everything again and adds what the log lacks'
 
 /** The extent of events that have no stored state, from the position of the first one. */
 export function extentOf(first = 1): LogExtent {
-  if (first <= 1) return { state: 'whole', first, isSameFoldVersion: true }
+  if (first <= 1) return { state: 'whole', first, isSameFoldVersion: true, notices: [] }
   const notice = `the log begins at position ${first}: earlier events were purged, and no stored state replaces them; ${missing}`
-  return { state: 'partial', first, isSameFoldVersion: true, notice }
+  return { state: 'partial', first, isSameFoldVersion: true, notices: [notice] }
 }
 
 /** The extent of a log that is read up to position `upTo`; states stored after that position are not used. */
-export async function extentOfLog(log: EventLog, upTo: number): Promise<LogExtent> {
+export async function extentOfLog(log: EventLog, upTo: number, start: Start): Promise<LogExtent> {
   const lost = await log.lostUpTo()
   const first = await log.firstPosition()
-  if (first === 1 && lost === 0) return extentOf(first)
+  const stored = await log.snapshots()
+  const usable = stored.filter(
+    ({ position }) => position <= upTo && position + 1 >= first && position >= lost,
+  )
+  const candidates = start === 'nearest' ? usable.toReversed() : usable
+  const own = candidates.filter((one) => one.foldVersion === foldVersion)
+  const notices: string[] = []
+  const load = (list: readonly SnapshotInfo[]) =>
+    loadState(log, list, (message) => notices.push(`${message}; using another one`))
+  if (first === 1 && lost === 0) {
+    const base = start === 'nearest' ? (await load(own))?.fold : undefined
+    if (start === 'nearest' && base === undefined && usable.length > 0) {
+      notices.push(
+        `no usable snapshot is of fold version ${foldVersion}: all events are folded, which takes longer`,
+      )
+    }
+    return { state: 'whole', first, isSameFoldVersion: true, notices, ...(base && { base }) }
+  }
   const begin = Number.isFinite(lost) ? `begins at position ${first}` : 'was emptied'
   const why = lost > 0 ? 'events were removed externally' : 'earlier events were purged'
-  const atMost = Math.min(upTo, await log.lastPosition()) as Position
-  const snapshot =
-    (await loadState(log, { atMost, foldVersion })) ?? (await loadState(log, { atMost }))
-  const isUsable =
-    snapshot !== undefined && snapshot.position + 1 >= first && snapshot.position >= lost
-  if (!isUsable) {
-    const stored =
-      snapshot === undefined
+  const snapshot = (await load(own)) ?? (await load(candidates))
+  if (snapshot === undefined) {
+    const newest = stored.at(-1)
+    const state =
+      newest === undefined
         ? 'no state is stored'
-        : `the state stored at position ${snapshot.position} does not replace them`
-    const notice = `the log ${begin}: ${why}, and ${stored}; ${missing}`
-    return { state: 'partial', first, isSameFoldVersion: true, notice }
+        : `the state stored at position ${newest.position} does not replace them`
+    notices.push(`the log ${begin}: ${why}, and ${state}; ${missing}`)
+    return { state: 'partial', first, isSameFoldVersion: true, notices }
   }
   const isSameFoldVersion = snapshot.foldVersion === foldVersion
   const by = isSameFoldVersion ? '' : ` by fold version ${snapshot.foldVersion}`
-  const notice = `the log ${begin}: ${why}; starting from the state stored at position ${snapshot.position}${by}`
-  return { state: 'stored', first, base: snapshot.fold, isSameFoldVersion, notice }
+  notices.push(
+    `the log ${begin}: ${why}; starting from the state stored at position ${snapshot.position}${by}`,
+  )
+  return { state: 'stored', first, base: snapshot.fold, isSameFoldVersion, notices }
 }

@@ -15,7 +15,13 @@ import { join } from 'node:path'
 import type { ResourceApplied, ResourceEvent, SluiceEvent } from '../../events/index.ts'
 import { apiBinding, builtInObjects, regexProblem } from '../control-plane/api-binding.ts'
 import { isExport, readExport } from '../log/export.ts'
-import { type EventLog, MemoryLog, type Recorded, readEmbeddedLog } from '../log/index.ts'
+import {
+  type EventLog,
+  MemoryLog,
+  type Position,
+  type Recorded,
+  readEmbeddedLog,
+} from '../log/index.ts'
 import { secretResource, type VersionedResource } from '../model/resources.ts'
 import { type DerivationOptions, type Fold, foldEvents } from '../replay/index.ts'
 import { builtInFile } from '../watch/claim-book.ts'
@@ -24,7 +30,7 @@ import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import type { FieldPlaces } from './field-places.ts'
-import { extentOf, extentOfLog, type LogExtent } from './log-extent.ts'
+import { extentOf, extentOfLog, type LogExtent, type Start } from './log-extent.ts'
 import { type Output, UsageError } from './output.ts'
 
 export interface RecordingOptions {
@@ -63,23 +69,34 @@ interface Gap {
 }
 
 /** A recording whose events can be iterated once. Only a few of them are in memory at a time. */
-interface OpenRecording extends Omit<Recording, 'events'> {
+export interface OpenRecording extends Omit<Recording, 'events'> {
   readonly events: AsyncIterable<Recorded> | Iterable<Recorded>
+  /** Set if the events can be read in any order. */
+  readonly source?: LogSource
   readonly close?: () => Promise<void>
 }
 
+/** A log, and how far it is read. */
+export interface LogSource {
+  readonly log: EventLog
+  readonly to: Position
+}
+
 /**
- * Passes an open recording to `read`, then closes it.
+ * Passes an open recording to `read`, then closes it. If it starts at the nearest stored state, its events
+ * are only those after that state.
  * @throws UsageError if the options name no input or more than one, or if the input is unreadable
  */
 export async function withRecording<Result>(
   options: RecordingOptions,
   read: (recording: OpenRecording) => Promise<Result>,
+  start: Start = 'oldest',
 ): Promise<Result> {
   const limit = limitOf(options.at)
-  const recording = await openInput(options, limit.position)
+  const recording = await openInput(options, limit, start)
   try {
-    return await read({ ...recording, events: eventsUpTo(limit, recording.events) })
+    const { source, events } = recording
+    return await read({ ...recording, events: source ? events : eventsUpTo(limit, events) })
   } finally {
     await recording.close?.()
   }
@@ -102,18 +119,19 @@ export async function readRecording(
   return recording
 }
 
-function reportProblems(
+/** Reports problems of manifests, and what a log lacks. */
+export function reportProblems(
   recording: Pick<Recording, 'problems' | 'extent' | 'gaps'>,
   report: Output['report'],
-  name: string,
+  name = '',
 ): void {
   for (const problem of recording.problems) report(formatProblem(problem))
   for (const notice of logNotices(recording)) report(`${name}${notice}`)
 }
 
 /**
- * Folds a recording while it is read, so that only a few events are in memory. Reports the same as
- * `readRecording`. `derivation` replaces options of the recording.
+ * Folds a recording while it is read, from the nearest stored state, so that only a few events are in memory.
+ * Reports the same as `readRecording`. `derivation` replaces options of the recording.
  * @throws UsageError in the same cases as `withRecording`
  */
 export async function readState(
@@ -121,16 +139,20 @@ export async function readState(
   report: Output['report'],
   { name = '', derivation = {} }: StateOptions = {},
 ): Promise<State> {
-  return withRecording(options, async (recording) => {
-    const folding = { ...recording.derivation, ...derivation }
-    const fold = await foldEvents(recording.events, folding, recording.extent.base)
-    reportProblems(recording, report, name)
-    return { fold, secrets: recording.secrets }
-  })
+  return withRecording(
+    options,
+    async (recording) => {
+      const folding = { ...recording.derivation, ...derivation }
+      const fold = await foldEvents(recording.events, folding, recording.extent.base)
+      reportProblems(recording, report, name)
+      return { fold, secrets: recording.secrets, extent: recording.extent }
+    },
+    'nearest',
+  )
 }
 
 /** The state after the last event, with the secret values of manifests. */
-interface State extends Pick<Recording, 'secrets'> {
+interface State extends Pick<Recording, 'secrets' | 'extent'> {
   readonly fold: Fold
 }
 
@@ -149,8 +171,8 @@ const maxListedGaps = 5
 
 /** Messages about the events that the log lacks. */
 export function logNotices({ extent, gaps }: Pick<Recording, 'extent' | 'gaps'>): string[] {
-  const notices = extent.notice === undefined ? [] : [extent.notice]
-  if (gaps.length === 0) return notices
+  const { notices } = extent
+  if (gaps.length === 0) return [...notices]
   const listed = gaps
     .slice(0, maxListedGaps)
     .map(({ from, to }) => (from === to ? from : `${from}-${to}`))
@@ -192,17 +214,21 @@ async function* eventsUpTo(
   }
 }
 
-/** Opens the only input that the options name. `upTo` is the last position that will be read. */
-async function openInput(options: RecordingOptions, upTo: number): Promise<OpenRecording> {
+/** Opens the only input that the options name. */
+async function openInput(
+  options: RecordingOptions,
+  limit: Limit,
+  start: Start,
+): Promise<OpenRecording> {
   const { file, logFile, nats } = options
   if ([file, logFile, nats].filter((input) => input !== undefined).length !== 1) {
     throw new UsageError('name either manifests (-f) or a log (--log-file or --nats)')
   }
   if (nats !== undefined) {
     const { openNatsLog } = await import('../log/nats.ts')
-    return openLog(await openNatsLog({ servers: nats, create: false }), upTo)
+    return openLog(await openNatsLog({ servers: nats, create: false }), limit, start)
   }
-  if (logFile !== undefined) return openLogFile(logFile, upTo)
+  if (logFile !== undefined) return openLogFile(logFile, limit, start)
   const recording = await readManifests(file ?? [], options)
   const unreadable = recording.problems.filter(isUnreadable)
   if (unreadable.length === 0) return recording
@@ -212,22 +238,44 @@ async function openInput(options: RecordingOptions, upTo: number): Promise<OpenR
 /** A log has no problems of manifests, and it records fetched key sets, so that none of them is pending. */
 const logDefaults = { problems: [], secrets: [], derivation: { checkRegex: regexProblem } }
 
-async function openLog(log: EventLog, upTo: number): Promise<OpenRecording> {
+async function openLog(log: EventLog, limit: Limit, start: Start): Promise<OpenRecording> {
   const close = () => log.close()
   try {
-    const extent = await extentOfLog(log, upTo)
-    return { ...logDefaults, events: log.read(), gaps: [], extent, close }
+    const to = await lastPositionOf(log, limit)
+    const extent = await extentOfLog(log, to, start)
+    const { base } = extent
+    const from = start === 'nearest' && base ? { from: (base.position + 1) as Position } : {}
+    const events = log.read({ ...from, to })
+    return { ...logDefaults, events, source: { log, to }, gaps: [], extent, close }
   } catch (error) {
     await close()
     throw error
   }
 }
 
-async function openLogFile(path: string, upTo: number): Promise<OpenRecording> {
+/**
+ * Position of the last event up to a limit. A time is found by bisection: times rise with positions, except
+ * for what the clocks of replicas differ.
+ */
+async function lastPositionOf(log: EventLog, { position, timeMs }: Limit): Promise<Position> {
+  const last = await log.lastPosition()
+  if (timeMs === undefined) return Math.min(position, last) as Position
+  let low = (await log.firstPosition()) - 1
+  let high: number = last
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2) as Position
+    const [found] = await Array.fromAsync(log.read({ from: middle, to: middle }))
+    if (found !== undefined && Date.parse(found.event.time) <= timeMs) low = middle
+    else high = middle - 1
+  }
+  return low as Position
+}
+
+async function openLogFile(path: string, limit: Limit, start: Start): Promise<OpenRecording> {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined) throw new UsageError(`${path} does not exist`)
   if (!found.isFile()) throw new UsageError(`${path} is not a log file`)
-  if (isDatabase(path)) return openLog(readEmbeddedLog(path), upTo)
+  if (isDatabase(path)) return openLog(readEmbeddedLog(path), limit, start)
   const gaps: Gap[] = []
   const events = noteGaps(readExport(path), gaps)
   return { ...logDefaults, events, gaps, extent: extentOf(await firstExported(path)) }

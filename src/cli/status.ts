@@ -6,7 +6,7 @@ import { type Fold, foldVersion } from '../replay/index.ts'
 import { formatProblem, type SourceProblem } from '../watch/source-problem.ts'
 import { FieldPlaces } from './field-places.ts'
 import { type Answer, exitCode, type Output, table, UsageError } from './output.ts'
-import { foldRecording, type RecordingOptions, readRecording } from './recording.ts'
+import { foldRecording, type RecordingOptions, readRecording, readState } from './recording.ts'
 import { unresolvedReferences } from './unresolved-references.ts'
 
 const statusHeader = ['OBJECT', 'PLACE', 'CONDITION', 'STATUS', 'REASON', 'MESSAGE']
@@ -75,15 +75,20 @@ export interface StatusOptions extends RecordingOptions {
   readonly strict?: boolean
 }
 
+async function readStatus(options: StatusOptions, report: Output['report']) {
+  if (options.file === undefined) return { ...(await readState(options, report)), warnings: [] }
+  const places = new FieldPlaces()
+  const recording = await readRecording({ ...options, places }, report)
+  const fold = await foldRecording(recording)
+  const warnings = unresolvedReferences(recording, fold, places)
+  return { fold, extent: recording.extent, warnings }
+}
+
 /** Manifests are also checked for unresolved references. A log records what exists, so it is not. */
 export async function status(options: StatusOptions, report: Output['report']): Promise<Answer> {
   const { strict = false, file } = options
   if (strict && file === undefined) throw new UsageError('--strict needs manifests (-f)')
-  const places = new FieldPlaces()
-  const recording = await readRecording({ ...options, places }, report)
-  const { state, first } = recording.extent
-  const fold = await foldRecording(recording)
-  const warnings = file === undefined ? [] : unresolvedReferences(recording, fold, places)
+  const { fold, extent, warnings } = await readStatus(options, report)
   for (const warning of warnings) report(formatProblem(warning))
   return {
     text: () => statusText(fold),
@@ -93,7 +98,7 @@ export async function status(options: StatusOptions, report: Output['report']): 
       proxies: fold.proxies(),
       digests: fold.digests(),
       foldVersion,
-      history: { state, first },
+      history: { state: extent.state, first: extent.first },
       ...(file !== undefined && { warnings: warnings.map(warningOf) }),
     },
     exitCode: strict && warnings.length > 0 ? exitCode.negative : exitCode.success,

@@ -7,7 +7,7 @@ import {
   LogError,
   type Position,
   type Snapshot,
-  type SnapshotQuery,
+  type SnapshotInfo,
 } from '../log/index.ts'
 import { type IndexState, ResourceIndex } from '../watch/resource-index.ts'
 import { regexProblem } from './api-binding.ts'
@@ -35,8 +35,10 @@ export async function restoreState(log: EventLog, source: string): Promise<Resto
   const first = await log.firstPosition()
   const lost = await log.lostUpTo()
   const isWhole = first === beginning + 1 && lost === 0
-  const own = await loadState(log, { foldVersion })
-  const snapshot = own ?? (isWhole ? undefined : await loadState(log))
+  const stored = (await log.snapshots()).toReversed()
+  const own = stored.filter((one) => one.foldVersion === foldVersion)
+  const snapshot =
+    (await loadState(log, own)) ?? (isWhole ? undefined : await loadState(log, stored))
   if (snapshot === undefined) {
     if (!isWhole) throw new LogError('purged', lossText(first, lost, undefined))
     return { ...emptyState(source), from: (beginning + 1) as Position }
@@ -54,22 +56,17 @@ export async function restoreState(log: EventLog, source: string): Promise<Resto
 interface LoadedState extends StoredState, Pick<Snapshot, 'position' | 'foldVersion'> {}
 
 /**
- * Loads the newest snapshot that meets the query and can be read. A damaged one is skipped: an earlier one
- * gives the same state, after more events.
+ * Loads the first of several snapshots that is undamaged. It does not matter which one, except for the time
+ * that the events after it take.
  */
 export async function loadState(
   log: EventLog,
-  query: SnapshotQuery = {},
+  candidates: readonly SnapshotInfo[],
   onDamage: (message: string) => void = () => undefined,
 ): Promise<LoadedState | undefined> {
-  const stored = await log.snapshots()
-  const candidates = stored.filter(
-    ({ position, foldVersion }) =>
-      position <= (query.atMost ?? position) && foldVersion === (query.foldVersion ?? foldVersion),
-  )
-  for (const { position } of candidates.reverse()) {
+  for (const { position, foldVersion } of candidates) {
     try {
-      const snapshot = await log.loadSnapshot({ ...query, atMost: position })
+      const snapshot = await log.loadSnapshot({ atMost: position, foldVersion })
       if (snapshot !== undefined) return { ...snapshot, ...read(snapshot) }
     } catch (error) {
       if (!(error instanceof LogError && error.code === 'corrupt')) throw error

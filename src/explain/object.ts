@@ -5,7 +5,7 @@ import type { Fold, RecordedEvent } from '../replay/index.ts'
 import { eventDetail, shortType } from './event-text.ts'
 
 /** Returns true if an event is about the object, or about a proxy that rejected one of its resources. */
-function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
+export function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
   if (type === 'dev.sluice.config.rejected.v1') {
     const key = objectKey(ref)
     if (data.key === `stream/${key}`) return true

@@ -112,9 +112,9 @@ class EmbeddedLog implements EventLog {
     const to = Math.min(range.to ?? last, last)
     let from: number = Math.max(range.from ?? this.#first(), 1)
     while (from <= to) {
-      const page = this.#page(from, to)
+      const page = this.#page(from, to, range.subject)
       for (const recorded of page) yield recorded
-      from += page.length
+      from = (page.at(-1)?.position ?? to) + 1
     }
   }
 
@@ -237,10 +237,13 @@ class EmbeddedLog implements EventLog {
     )
   }
 
-  #page(from: number, to: number): Recorded[] {
+  #page(from: number, to: number, subject?: string): Recorded[] {
     this.#assertOpen()
     const page = this.#readOnly(() => {
       if (from < this.#first()) throw new LogError('purged', `position ${from} was purged`)
+      if (subject !== undefined) {
+        return this.#events.pageOfSubject(subject, { from, to, limit: pageRows })
+      }
       const stored = this.#events.page(from, to, pageRows)
       const hole = stored.findIndex(({ position }, index) => position !== from + index)
       if (hole < 0 && (stored.length > 0 || from > to)) return stored

@@ -7,7 +7,7 @@
  *   (removed)                blocks          rows of `events`
  * ```
  *
- * `ids` and `subjects` are the indexes of the blocks. They may still have entries of purged events, which count
+ * `ids`, `subjects` and `positions` are the indexes of the blocks. They may still have entries of purged events, which count
  * as absent. docs/adr/0018-events-in-compressed-blocks.md gives the reasons.
  */
 import { hash } from 'node:crypto'
@@ -50,6 +50,11 @@ export const blockTables = (temporary: 'TEMP' | ''): string => `
   CREATE ${temporary} TABLE subjects (
     subject TEXT PRIMARY KEY,
     position INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE ${temporary} TABLE positions (
+    subject_hash INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (subject_hash, position)
   ) STRICT, WITHOUT ROWID;
 `
 
@@ -126,6 +131,22 @@ export class EventTables {
       .map((text, index) => ({ position: from + index, text }))
   }
 
+  /** Reads up to `limit` events of a subject in order. */
+  pageOfSubject(
+    subject: string,
+    { from, to, limit }: { readonly from: number; readonly to: number; readonly limit: number },
+  ): readonly StoredText[] {
+    const { positions, rowsOfSubject } = this.#statements
+    const packed = positions
+      .all(hashOf(subject), from, to, limit)
+      .flatMap(({ position }) => this.page(Number(position), Number(position), 1))
+      .filter(({ text }) => envelopeOf(text).subject === subject)
+    const rows = rowsOfSubject
+      .all(subject, from, to, limit - packed.length)
+      .map(({ position, body }) => ({ position: Number(position), text: String(body) }))
+    return [...packed, ...rows]
+  }
+
   /** Removes events that readers no longer get. The blocks among them are removed by `tidy`. */
   purge(position: Position): void {
     this.#statements.purge.run(position)
@@ -169,7 +190,7 @@ export class EventTables {
   }
 
   #packOldest(): void {
-    const { oldestRows, addBlock, addId, setSubject, purge } = this.#statements
+    const { oldestRows, addBlock, addId, addPosition, setSubject, purge } = this.#statements
     const texts: string[] = []
     let bytes = 0
     const first = Math.max(this.#packedUpTo(), this.purgedUpTo()) + 1
@@ -182,6 +203,7 @@ export class EventTables {
       }
       addId.run(hashOf(String(id)), position)
       setSubject.run(String(subject), position)
+      addPosition.run(hashOf(String(subject)), position)
       texts.push(text)
     }
     const block = packBlock(first, texts)
@@ -191,12 +213,13 @@ export class EventTables {
 
   /** A damaged block is removed too. Its entries of `ids` and `subjects` stay and count as absent. */
   #removeBlock(last: number): void {
-    const { block: select, removeBlock, removeId, removeSubject } = this.#statements
+    const { block: select, removeBlock, removeId, removePosition, removeSubject } = this.#statements
     const block = blockOf(select.get(last) ?? {})
     for (const [index, text] of textsOrNone(block).entries()) {
       const { id, subject } = envelopeOf(text)
       removeId.run(hashOf(id), block.first + index)
       removeSubject.run(subject, last)
+      removePosition.run(hashOf(subject), block.first + index)
     }
     removeBlock.run(last)
   }
@@ -215,6 +238,14 @@ function prepareStatements(database: DatabaseSync) {
     rows: prepare(
       'SELECT position, body FROM events WHERE position BETWEEN ? AND ? ORDER BY position LIMIT ?',
     ),
+    positions: prepare(
+      `SELECT position FROM positions
+       WHERE subject_hash = ? AND position BETWEEN ? AND ? ORDER BY position LIMIT ?`,
+    ),
+    rowsOfSubject: prepare(
+      `SELECT position, body FROM events
+       WHERE subject = ? AND position BETWEEN ? AND ? ORDER BY position LIMIT ?`,
+    ),
     block: prepare('SELECT * FROM blocks WHERE last >= ? ORDER BY last LIMIT 1'),
     oldestBlock: prepare('SELECT min(last) AS position FROM blocks'),
     oldestRows: prepare('SELECT * FROM events ORDER BY position LIMIT ?'),
@@ -223,6 +254,8 @@ function prepareStatements(database: DatabaseSync) {
     setSubject: prepare('INSERT OR REPLACE INTO subjects VALUES (?, ?)'),
     removeBlock: prepare('DELETE FROM blocks WHERE last = ?'),
     removeId: prepare('DELETE FROM ids WHERE hash = ? AND position = ?'),
+    addPosition: prepare('INSERT INTO positions VALUES (?, ?)'),
+    removePosition: prepare('DELETE FROM positions WHERE subject_hash = ? AND position = ?'),
     removeSubject: prepare('DELETE FROM subjects WHERE subject = ? AND position <= ?'),
     purge: prepare('DELETE FROM events WHERE position <= ?'),
     purged: prepare('SELECT up_to FROM purged'),

@@ -9,7 +9,7 @@ export {
   type Position,
   type Recorded,
   type Snapshot,
-  type SnapshotQuery,
+  type SnapshotInfo,
 } from './log.ts'
 export { newEvent } from './new-event.ts'
 export { subjectOf } from './subjects.ts'

@@ -65,6 +65,8 @@ export interface SnapshotQuery {
 export interface ReadRange {
   readonly from?: Position
   readonly to?: Position
+  /** If set, only events of this subject are read. */
+  readonly subject?: string
 }
 
 /**

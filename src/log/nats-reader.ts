@@ -7,7 +7,7 @@ import type { StreamIndex } from './nats-index.ts'
 
 /**
  * Reads events from a position on, including future ones, until the signal is aborted. Each message waits
- * until the index has decided whether it belongs to an event.
+ * until the index has decided whether it belongs to an event. With a subject, reads only its events.
  * @throws LogError `purged` if an event was removed before it was read
  */
 export async function* readEvents(
@@ -15,15 +15,20 @@ export async function* readEvents(
   index: StreamIndex,
   from: number,
   signal: AbortSignal,
+  subject?: string,
 ): AsyncGenerator<Recorded> {
   let next = from
   let collecting: { readonly position: number; readonly parts: Uint8Array[] } | undefined
-  for await (const message of followMessages(link, { from: startOf(index, next), signal })) {
+  for await (const message of followMessages(link, {
+    from: startOf(index, next),
+    signal,
+    ...(subject !== undefined && { subject }),
+  })) {
     await decided(index, message.seq, signal)
     if (signal.aborted) return
     const position = index.positionAt(message.seq)
     if (position !== undefined && position >= next) {
-      if (position > next) throw purged(next)
+      if (position > next && subject === undefined) throw purged(next)
       collecting = { position, parts: [] }
     }
     if (collecting === undefined) continue
@@ -57,6 +62,8 @@ interface MessageRange {
   readonly from: number
   /** Whether to leave the bodies on the server. */
   readonly headersOnly?: boolean
+  /** If set, only messages of this subject are read. */
+  readonly subject?: string
   readonly signal: AbortSignal
 }
 
@@ -103,12 +110,13 @@ export async function* followMessages(link: Link, range: MessageRange): AsyncGen
 
 async function consume(
   { client }: Link,
-  { from, headersOnly }: MessageRange,
+  { from, headersOnly, subject }: MessageRange,
 ): Promise<ConsumerMessages> {
   const consumer = await client.consumers.get(stream, {
     opt_start_seq: from,
     inactive_threshold: inactiveMs,
     ...(headersOnly === true && { headers_only: true }),
+    ...(subject !== undefined && { filter_subjects: subject }),
   })
   return consumer.consume({ ...consumerTiming, max_messages: headersOnly === true ? 2000 : 256 })
 }

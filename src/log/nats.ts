@@ -110,12 +110,14 @@ class NatsLog implements EventLog {
   async *read(range: ReadRange = {}): AsyncGenerator<Recorded> {
     const last = await this.lastPosition()
     const from = Math.max(range.from ?? this.#index.firstPosition(), 1)
-    const to = Math.min(range.to ?? last, last)
-    if (from > to) return
+    const { subject } = range
+    const end = subject === undefined ? last : this.#index.lastOfSubject(subject)
+    const to = Math.min(range.to ?? end, end)
+    if (from > end || from > (range.to ?? end)) return
     const own = new AbortController()
     const signal = AbortSignal.any([this.#over.signal, own.signal])
     try {
-      for await (const recorded of readEvents(this.#link, this.#index, from, signal)) {
+      for await (const recorded of readEvents(this.#link, this.#index, from, signal, subject)) {
         if (recorded.position > to) return
         yield recorded
         if (recorded.position === to) return

@@ -237,6 +237,20 @@ function describeRead(log: () => EventLog): void {
     expect(await all(log().read({ from: at(5), to: at(9) }))).toEqual([])
   })
 
+  it('reads only the events of a subject', async () => {
+    const batch = Array.from({ length: 1000 }, (_, n) => routeApplied(n % 3 ? `r${n}` : 'a', n))
+    await log().append(batch)
+    const subject = routeSubject('a')
+    const positions = async (range: object) =>
+      (await all(log().read({ subject, ...range }))).map(({ position }) => position)
+    const expected = Array.from({ length: 334 }, (_, n) => 3 * n + 1)
+    expect(await positions({})).toEqual(expected)
+    expect(await positions({ from: at(5), to: at(12) })).toEqual([7, 10])
+    expect(await positions({ from: at(5), to: at(6) })).toEqual([])
+    expect(await all(log().read({ subject: routeSubject('none') }))).toEqual([])
+    expect(await all(log().read({ subject: routeSubject('r1'), from: at(3) }))).toEqual([])
+  })
+
   it('reads more events than one page holds, in order', async () => {
     const batch = Array.from({ length: 1100 }, (_, index) => routeApplied(`r${index}`))
     await log().append(batch)

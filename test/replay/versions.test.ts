@@ -31,11 +31,11 @@ describe('a log file of schema version 1', () => {
   it('is migrated when it is opened to be written, and still replays', async () => {
     const { log, movedAside } = openEmbeddedLog(path)
     expect(movedAside).toBeUndefined()
-    expect(schemaVersion()).toBe(3)
+    expect(schemaVersion()).toBeGreaterThan(1)
     const all = await replay(log.read(), derivation)
     expect(all).toMatchObject({ events: 128, different: [], missing: 0 })
     expect(all.published).toBeGreaterThan(1)
-    const snapshot = await loadState(log, { atMost: 60 as Position })
+    const snapshot = await loadState(log, await log.snapshots())
     expect(snapshot?.position).toBe(50)
     const later = log.read({ from: 51 as Position })
     const restored = await foldEvents(later, derivation, snapshot?.fold)
