@@ -19,6 +19,14 @@ export {
   type RecordedEvent,
 } from '../actors/fold.ts'
 export type { DerivationOptions } from '../desired/derivations.ts'
+export {
+  type EventChange,
+  type Moment,
+  Timeline,
+  type TimelineLimits,
+  type TimelineSource,
+  type ValueChange,
+} from './timeline.ts'
 
 /** A published state whose recorded digests differ from those of the replay. */
 export interface Comparison {
