@@ -4,6 +4,7 @@ import type { ResourceName } from './resource.ts'
 export interface ConditionsDecidedData extends ResourceName {
   readonly generation: number
   readonly status: Readonly<Record<string, unknown>>
+  readonly causes?: readonly number[]
 }
 
 export const conditionsDecided = defineEvent<ConditionsDecidedData>()({
@@ -16,7 +17,9 @@ export const conditionsDecided = defineEvent<ConditionsDecidedData>()({
     namespace: 'Namespace; empty for cluster-scoped kinds.',
     name: 'Name.',
     generation: 'Generation of the object that the status is about.',
-    status: 'The part of the status that is ours, complete.',
+    status: 'The part of the status that is ours, complete; empty if the object has none any more.',
+    causes:
+      'Positions of the events that changed the status since the last decision about the object, in order. Not set if there are more than 16.',
   },
 })
 export type ConditionsDecided = EventOf<typeof conditionsDecided>
@@ -29,6 +32,7 @@ export interface DesiredPublishedData {
   readonly removed: number
   readonly keys?: readonly string[]
   readonly foldVersion: string
+  readonly recordedSince?: number
 }
 
 export const desiredPublished = defineEvent<DesiredPublishedData>()({
@@ -44,6 +48,8 @@ export const desiredPublished = defineEvent<DesiredPublishedData>()({
     removed: 'Number of wire resources that are gone.',
     keys: 'Their keys, where they are few; replay gives them in any case.',
     foldVersion: 'Version of the fold; digests compare only within one.',
+    recordedSince:
+      'Position after which every change of a status is in a decision of this fold version, up to `version`.',
   },
 })
 export type DesiredPublished = EventOf<typeof desiredPublished>

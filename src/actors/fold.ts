@@ -32,6 +32,9 @@ import {
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
 export const foldVersion = '10'
 
+/** Maximum number of causes that a decision names. */
+export const maxCauses = 16
+
 /** An event with its position in the log. */
 export interface RecordedEvent {
   readonly position: number
@@ -50,6 +53,8 @@ export interface FoldChange {
   readonly statuses: readonly StatusChange[]
   /** Objects that no longer have a status of ours: they were deleted, or belong to another controller. */
   readonly dropped: readonly ObjectRef[]
+  /** Positions of the events that changed the status of an object, in order; the first `maxCauses` + 1. */
+  readonly causes: ReadonlyMap<ObjectKey, readonly number[]>
   /** Gateways whose deployment has changed. */
   readonly deployments: readonly ObjectKey[]
   /** Whether there were events other than delivery events, so that proxies should get the new position. */
@@ -92,6 +97,7 @@ export class Fold {
   #observed = false
   #statuses = new Map<ObjectKey, StatusChange>()
   #dropped = new Set<ObjectKey>()
+  #causes = new Map<ObjectKey, number[]>()
 
   /** `graph` comes from `desired/derivations.ts`; a fold owns its graph. */
   constructor(graph: Graph) {
@@ -176,18 +182,21 @@ export class Fold {
     const statuses = [...this.#statuses.values()]
     const observed = this.#observed
     const dropped = [...this.#dropped].map(parseObjectKey)
+    const causes = this.#causes
     this.#statuses = new Map()
+    this.#causes = new Map()
     this.#dropped.clear()
     this.#observed = false
     const deployments = [...this.graph.outputs.takeDeployments()]
     const delta = { sequence: this.#position, upserted, removed }
-    return { delta, statuses, dropped, deployments, observed }
+    return { delta, statuses, dropped, causes, deployments, observed }
   }
 
   /** Drops what `takeChange` would return, which otherwise accumulates. */
   dropChange(): void {
     this.graph.outputs.dropChanges()
     this.#statuses.clear()
+    this.#causes.clear()
     this.#dropped.clear()
     this.#observed = false
   }
@@ -226,6 +235,7 @@ export class Fold {
     this.graph.settle()
     this.#collectStatuses('1970-01-01T00:00:00.000Z')
     this.#statuses = new Map()
+    this.#causes.clear()
     this.#dropped.clear()
     this.#observed = true
   }
@@ -340,7 +350,10 @@ export class Fold {
 
   /** Drops the status of an object, and an earlier decision of the batch about it. */
   #dropStatus(key: ObjectKey): void {
-    if (this.#statusStore.drop(key)) this.#dropped.add(key)
+    if (this.#statusStore.drop(key)) {
+      this.#dropped.add(key)
+      this.#noteCause(key)
+    }
     this.#statuses.delete(key)
   }
 
@@ -354,8 +367,15 @@ export class Fold {
       if (this.#dropped.size > 0) this.#dropped.delete(key)
       const state = this.graph.object(key)
       if (status === undefined || state === undefined) continue
+      this.#noteCause(key)
       this.#statuses.set(key, { ref: state.ref, generation: generationOf(state), status })
     }
+  }
+
+  #noteCause(key: ObjectKey): void {
+    const causes = this.#causes.get(key)
+    if (causes === undefined) this.#causes.set(key, [this.#position])
+    else if (causes.length <= maxCauses) causes.push(this.#position)
   }
 }
 

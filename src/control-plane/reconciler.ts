@@ -3,10 +3,8 @@
  * publishes changes and appends decisions. Nothing else feeds the fold: every event is folded once and
  * in log order, whatever its writer.
  */
-import { hash } from 'node:crypto'
 import { conditionsDecided, desiredPublished, type SluiceEvent } from '../../events/index.ts'
-import { type Fold, type FoldChange, foldVersion, type StatusChange } from '../actors/fold.ts'
-import { canonicalJson } from '../base/canonical.ts'
+import { type Fold, type FoldChange, foldVersion, maxCauses } from '../actors/fold.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import {
   type EventLog,
@@ -15,8 +13,9 @@ import {
   type Recorded,
   type Snapshot,
 } from '../log/index.ts'
-import { type ObjectKey, objectKey } from '../model/names.ts'
+import { objectKey } from '../model/names.ts'
 import type { DesiredDelta } from '../model/resources.ts'
+import { type Unrecorded, UnrecordedDecisions } from './unrecorded.ts'
 
 interface ReconcilerOptions {
   readonly log: EventLog
@@ -65,10 +64,7 @@ const source = '/sluice/fold'
 export class Reconciler {
   readonly #options: ReconcilerOptions
   readonly #stop = new AbortController()
-  /** Object key -> digest of the status in the log. */
-  readonly #recorded = new Map<ObjectKey, string>()
-  /** Decisions that are not in the log yet; many if the replica that writes has died. */
-  #unrecorded = new Map<ObjectKey, StatusChange>()
+  #decisions = new UnrecordedDecisions(0)
   #isOpen = false
   /** Position of the last snapshot. */
   #snapshotAt = 0
@@ -98,6 +94,7 @@ export class Reconciler {
     const last = await log.lastPosition()
     this.#snapshotAt = from - 1
     this.#endAtStart = last
+    this.#decisions = await decisionsBefore(log, from)
     this.#loop = this.#run(log.tail(from, { signal: this.#stop.signal }))
     await this.folded(last)
   }
@@ -146,7 +143,7 @@ export class Reconciler {
   #take(recorded: Recorded): void {
     const { fold, observe, onFolded } = this.#options
     observe(recorded.event)
-    this.#remember(recorded.event)
+    this.#decisions.remember(recorded.position, recorded.event)
     fold.apply(recorded)
     onFolded?.(recorded)
     const reached = this.#waiters.filter(({ position }) => position <= fold.position)
@@ -155,16 +152,6 @@ export class Reconciler {
       for (const { resolve } of reached) resolve()
     }
     this.#scheduleFlush()
-  }
-
-  #remember(event: SluiceEvent): void {
-    if (event.type !== conditionsDecided.type) return
-    const key = objectKey(event.data)
-    const digest = digestOf(event.data.status)
-    this.#recorded.set(key, digest)
-    const unrecorded = this.#unrecorded.get(key)
-    if (unrecorded !== undefined && digestOf(unrecorded.status) === digest)
-      this.#unrecorded.delete(key)
   }
 
   /** Appends the decisions that the log lacks. Call it when this replica begins to write. */
@@ -212,36 +199,26 @@ export class Reconciler {
     onSnapshot?.(snapshot.position)
   }
 
-  #note({ delta, statuses, dropped }: FoldChange): void {
-    for (const status of statuses) {
-      const key = objectKey(status.ref)
-      if (this.#recorded.get(key) === digestOf(status.status)) this.#unrecorded.delete(key)
-      else this.#unrecorded.set(key, status)
-    }
-    for (const ref of dropped) {
-      this.#unrecorded.delete(objectKey(ref))
-      this.#recorded.delete(objectKey(ref))
-    }
+  #note(change: FoldChange): void {
+    const { delta } = change
+    this.#decisions.note(change)
     if (delta.upserted.length > 0 || delta.removed.length > 0) this.#lastDelta = delta
   }
 
   /** Appends the decisions that the log lacks. Those that fail are retried. */
   async #append(epoch: number): Promise<void> {
-    const news = [...this.#unrecorded]
+    const news = this.#decisions.take()
     if (news.length === 0 && this.#lastDelta === undefined) return
     const delta = this.#lastDelta ?? { upserted: [], removed: [] }
-    this.#unrecorded = new Map()
     this.#lastDelta = undefined
-    const events: SluiceEvent[] = news.map(([, status]) => this.#conditionsDecided(status, epoch))
+    const events: SluiceEvent[] = news.map((status) => this.#conditionsDecided(status, epoch))
     events.push(this.#desiredPublished(delta, epoch))
     try {
       for (let from = 0; from < events.length; from += batchSize) {
         await this.#options.append(events.slice(from, from + batchSize))
       }
     } catch (error) {
-      for (const [key, status] of news) {
-        if (!this.#unrecorded.has(key)) this.#unrecorded.set(key, status)
-      }
+      this.#decisions.putBack(news)
       this.#lastDelta ??= delta
       if (!this.#stop.signal.aborted) setTimeout(() => this.#scheduleFlush(), retryMs).unref()
       throw error
@@ -255,11 +232,12 @@ export class Reconciler {
     return capture()
   }
 
-  #conditionsDecided({ ref, generation, status }: StatusChange, epoch: number): SluiceEvent {
+  #conditionsDecided({ ref, generation, status, causes }: Unrecorded, epoch: number): SluiceEvent {
     const { position } = this.#options.fold
+    const isComplete = causes.length <= maxCauses
     return newEvent(conditionsDecided, this.#writer(epoch), ref, {
       id: `${epoch}:${objectKey(ref)}:${position}:${conditionsDecided.type}`,
-      data: { ...ref, generation, status },
+      data: { ...ref, generation, status, ...(isComplete && { causes }) },
     })
   }
 
@@ -285,6 +263,7 @@ export class Reconciler {
           removed: removed.length,
           ...(keys.length <= maxNamedKeys && { keys }),
           foldVersion,
+          recordedSince: this.#decisions.recordedSince,
         },
       },
     )
@@ -295,7 +274,20 @@ export class Reconciler {
   }
 }
 
-/** A short digest to distinguish statuses of one object. */
-function digestOf(status: unknown): string {
-  return hash('sha256', canonicalJson(status)).slice(0, 16)
+/** Number of events before the first one to fold, among which a published state is looked for. */
+const recallEvents = 1_000
+
+/** Since when the log has all decisions is said by the last published state. */
+async function decisionsBefore(log: EventLog, from: Position): Promise<UnrecordedDecisions> {
+  const decisions = new UnrecordedDecisions(from - 1)
+  const first = await log.firstPosition()
+  const range = {
+    from: Math.max(first, from - recallEvents) as Position,
+    to: (from - 1) as Position,
+  }
+  if (range.from > range.to) return decisions
+  for await (const { position, event } of log.read(range)) {
+    if (event.type === desiredPublished.type) decisions.remember(position, event)
+  }
+  return decisions
 }

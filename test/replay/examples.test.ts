@@ -48,7 +48,8 @@ describe.each(names)('the recorded log of %s [design.replay]', (name) => {
       }
       if (event.type !== 'dev.sluice.conditions.decided.v1') continue
       const { kind, namespace, name: object, status } = event.data
-      decided.set(`${kind}/${namespace}/${object}`, status)
+      if (Object.keys(status).length === 0) decided.delete(`${kind}/${namespace}/${object}`)
+      else decided.set(`${kind}/${namespace}/${object}`, status)
     }
     const replayed = new Map(
       fold
