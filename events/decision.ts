@@ -5,6 +5,7 @@ export interface ConditionsDecidedData extends ResourceName {
   readonly generation: number
   readonly status: Readonly<Record<string, unknown>>
   readonly causes?: readonly number[]
+  readonly moreCauses?: boolean
 }
 
 export const conditionsDecided = defineEvent<ConditionsDecidedData>()({
@@ -19,7 +20,8 @@ export const conditionsDecided = defineEvent<ConditionsDecidedData>()({
     generation: 'Generation of the object that the status is about.',
     status: 'The part of the status that is ours, complete; empty if the object has none any more.',
     causes:
-      'Positions of the events that changed the status since the last decision about the object, in order. Not set if there are more than 16.',
+      'Positions of the events that changed the status since the last decision about the object, in order; at most the first 16.',
+    moreCauses: 'Whether there are more causes than listed.',
   },
 })
 export type ConditionsDecided = EventOf<typeof conditionsDecided>

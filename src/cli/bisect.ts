@@ -1,12 +1,16 @@
 /** `sluice bisect` finds the events after which an expectation about a condition began or ceased to hold. */
-import { conditionHistory } from '../explain/conditions.ts'
 import { causeText } from '../explain/event-text.ts'
 import { type Expectation, findFlips } from '../explain/expectation.ts'
 import { objectText } from '../model/names.ts'
-import { createFold } from '../replay/index.ts'
+import { readHistory } from './condition-history.ts'
 import { parseObjectPath, suggestObjects } from './object-names.ts'
 import { type Answer, exitCode, type Output, UsageError } from './output.ts'
-import { type RecordingOptions, readRecording } from './recording.ts'
+import {
+  type OpenRecording,
+  type RecordingOptions,
+  reportProblems,
+  withRecording,
+} from './recording.ts'
 
 /**
  * Parses `KIND/[NAMESPACE/]NAME TYPE=VALUE`, where the value is a status or a reason.
@@ -38,23 +42,23 @@ export async function bisect(
   report: Output['report'],
 ): Promise<Answer> {
   const expectation = parseExpectation(options.expect)
-  const recording = await readRecording(options, report)
-  const { events, derivation, extent } = recording
-  const history = conditionHistory(createFold(derivation, extent.base), events, expectation.object)
-  const { heldInitially, flips: found } = findFlips(history, expectation)
+  const { object, type, value } = expectation
+  const read = async (recording: OpenRecording) => {
+    const { history, events, known } = await readHistory(recording, object)
+    reportProblems(recording, report)
+    const { heldInitially, flips } = findFlips(history, expectation)
+    const isHeld = flips.at(-1)?.holds ?? heldInitially
+    const suggestion = flips.length > 0 || isHeld ? '' : suggestObjects(object, await known())
+    const had = heldInitially ? 'had' : 'never had'
+    const unchanged = `${objectText(object)} ${had} ${type}=${value} in all of ${events} events${suggestion}`
+    return { found: flips, isHeld, unchanged }
+  }
+  const { found, isHeld, unchanged } = await withRecording(options, read)
   const flips = found.map(({ holds, cause: { position, event } }) => {
     return { holds, position, time: event.time, cause: causeText(event) }
   })
-  const isHeld = flips.at(-1)?.holds ?? heldInitially
-  const unchangedText = () => {
-    const { object, type, value } = expectation
-    const { events } = recording
-    const had = heldInitially ? 'had' : 'never had'
-    const suggestion = isHeld ? '' : suggestObjects(object, events)
-    return `${objectText(object)} ${had} ${type}=${value} in all of ${events.length} events${suggestion}`
-  }
   return {
-    text: () => (flips.length === 0 ? [unchangedText()] : flips.map(flipText)),
+    text: () => (flips.length === 0 ? [unchanged] : flips.map(flipText)),
     json: { expectation, holds: isHeld, turns: flips },
     exitCode: isHeld ? exitCode.success : exitCode.negative,
   }

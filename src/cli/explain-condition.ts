@@ -1,12 +1,17 @@
 /** `sluice explain condition` lists the events that changed the conditions of an object. */
 
-import { type ConditionChange, conditionHistory } from '../explain/conditions.ts'
+import type { ConditionChange } from '../explain/conditions.ts'
 import { causeText } from '../explain/event-text.ts'
 import { objectText } from '../model/names.ts'
-import { createFold } from '../replay/index.ts'
+import { readHistory } from './condition-history.ts'
 import { parseObjectPath, suggestObjects } from './object-names.ts'
 import { type Answer, exitCode, type Output } from './output.ts'
-import { type RecordingOptions, readRecording } from './recording.ts'
+import {
+  type OpenRecording,
+  type RecordingOptions,
+  reportProblems,
+  withRecording,
+} from './recording.ts'
 
 function changeText({ place, type, status, reason, message }: ConditionChange): string {
   const where = place === '' ? '' : ` (${place})`
@@ -20,13 +25,17 @@ export async function explainCondition(
   report: Output['report'],
 ): Promise<Answer> {
   const object = parseObjectPath(path)
-  const recording = await readRecording(options, report)
-  const fold = createFold(recording.derivation, recording.extent.base)
-  const { steps } = conditionHistory(fold, recording.events, object)
+  const read = async (recording: OpenRecording) => {
+    const { history, known } = await readHistory(recording, object)
+    reportProblems(recording, report)
+    const { steps } = history
+    if (steps.length > 0) return { steps }
+    return { steps, isWhole: recording.extent.state === 'whole', known: await known() }
+  }
+  const { steps, isWhole, known = [] } = await withRecording(options, read)
   if (steps.length === 0) {
-    const isWhole = recording.extent.state === 'whole'
     const never = isWhole ? 'never had a condition' : 'had no change of a condition'
-    report(`${objectText(object)} ${never}${suggestObjects(object, recording.events)}`)
+    report(`${objectText(object)} ${never}${suggestObjects(object, known)}`)
     return { text: () => [], exitCode: exitCode.negative }
   }
   const explained = steps.map(({ cause: { position, event }, changes }) => ({

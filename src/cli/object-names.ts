@@ -1,5 +1,4 @@
 /** How commands read and print the names of objects. */
-import type { Recorded } from '../log/index.ts'
 import type { ObjectRef } from '../model/names.ts'
 import { UsageError } from './output.ts'
 
@@ -22,17 +21,14 @@ export function parseObjectPath(path: string): ObjectRef {
 
 const maxSuggestions = 5
 
-/** Returns a hint that lists objects of the same kind in the log; empty if the log has the object. */
-export function suggestObjects(ref: ObjectRef, events: readonly Recorded[]): string {
-  const known = new Set<string>()
-  for (const { event } of events) {
-    const { kind, namespace, name } = event.data as Partial<ObjectRef>
-    if (kind !== ref.kind || name === undefined) continue
-    if (namespace === ref.namespace && name === ref.name) return ''
-    known.add(namespace ? `${namespace}/${name}` : name)
-  }
-  if (known.size === 0) return `: the log has no ${ref.kind}`
-  const names = [...known].sort()
+/** Returns a hint that lists objects of the same kind; empty if the object is among those that are known. */
+export function suggestObjects(ref: ObjectRef, known: readonly ObjectRef[]): string {
+  const names = known
+    .filter(({ kind }) => kind === ref.kind)
+    .map(({ namespace, name }) => (namespace ? `${namespace}/${name}` : name))
+    .sort()
+  if (names.length === 0) return `: the log has no ${ref.kind}`
+  if (names.includes(ref.namespace ? `${ref.namespace}/${ref.name}` : ref.name)) return ''
   const more = names.length > maxSuggestions ? ', …' : ''
   const suggested = names.slice(0, maxSuggestions).join(', ')
   return `: the log has no such object; of kind ${ref.kind} it has ${suggested}${more}`

@@ -234,10 +234,10 @@ export class Reconciler {
 
   #conditionsDecided({ ref, generation, status, causes }: Unrecorded, epoch: number): SluiceEvent {
     const { position } = this.#options.fold
-    const isComplete = causes.length <= maxCauses
+    const more = causes.length > maxCauses && { moreCauses: true }
     return newEvent(conditionsDecided, this.#writer(epoch), ref, {
       id: `${epoch}:${objectKey(ref)}:${position}:${conditionsDecided.type}`,
-      data: { ...ref, generation, status, ...(isComplete && { causes }) },
+      data: { ...ref, generation, status, causes: causes.slice(0, maxCauses), ...more },
     })
   }
 

@@ -1,7 +1,5 @@
 /** The conditions in the status of an object, and how they changed over a recorded log. */
 import type { Condition, DecidedCondition } from '../model/conditions.ts'
-import type { ObjectRef } from '../model/names.ts'
-import type { Fold, RecordedEvent } from '../replay/index.ts'
 
 /** A condition and its location in the status. */
 export interface PlacedCondition {
@@ -77,20 +75,6 @@ export interface ConditionHistory<Cause> {
   /** The conditions before the first event. */
   readonly initial: readonly PlacedCondition[]
   readonly steps: readonly ConditionStep<Cause>[]
-}
-
-/** Folds the events one by one and records each that changed a condition of the object. */
-export function conditionHistory<Cause extends RecordedEvent>(
-  fold: Fold,
-  events: readonly Cause[],
-  ref: ObjectRef,
-): ConditionHistory<Cause> {
-  const initial = fold.statusOf(ref)
-  const statuses = events.map((cause) => {
-    fold.apply(cause)
-    return { cause, status: fold.statusOf(ref) }
-  })
-  return historyOf(initial, statuses)
 }
 
 /** The condition changes in a sequence of statuses of one object, each with the event that caused it. */
