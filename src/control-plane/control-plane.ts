@@ -239,7 +239,8 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     await this.#reconciler.stop()
     const { log, close } = this.#options.log
     if (this.logEpoch() !== undefined && this.writer.problem === undefined) {
-      await log.saveSnapshot(captureState(this.fold, this.index)).catch(() => undefined)
+      const snapshot = await captureState(this.fold, this.index)
+      await log.saveSnapshot(snapshot).catch(() => undefined)
     }
     await this.#heartbeat?.close()
     await this.#lease?.close()

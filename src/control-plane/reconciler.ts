@@ -25,8 +25,8 @@ interface ReconcilerOptions {
   /** Called with every event before it is folded. */
   readonly observe: (event: SluiceEvent) => void
   readonly publish: (delta: DesiredDelta) => void
-  /** Captures the state at the fold's position. */
-  readonly capture: () => Snapshot
+  /** Captures the state at the fold's position, and encodes it without blocking. */
+  readonly capture: () => Promise<Snapshot>
   /** Number of folded events between two snapshots. */
   readonly snapshotEvery?: number
   /**
@@ -74,6 +74,8 @@ export class Reconciler {
   /** The last published change set that is not recorded yet. */
   #lastDelta: Omit<DesiredDelta, 'sequence'> | undefined
   #flushScheduled = false
+  /** Ends with the last scheduled flush, whose snapshot may take a while. */
+  #flushing: Promise<unknown> = Promise.resolve()
   #waiters: { position: number; resolve: () => void; reject: (error: unknown) => void }[] = []
   #loop: Promise<void> = Promise.resolve()
   /** Last position of the log at the start. */
@@ -121,6 +123,7 @@ export class Reconciler {
     this.#stop.abort()
     await this.#loop
     if (this.#isOpen) await this.#flush()
+    await this.#flushing
   }
 
   async #run(events: AsyncIterable<Recorded>): Promise<void> {
@@ -171,7 +174,8 @@ export class Reconciler {
     this.#flushScheduled = true
     setImmediate(() => {
       this.#flushScheduled = false
-      this.#flush().catch(this.#options.onFault)
+      const flushed = this.#flush().catch(this.#options.onFault)
+      this.#flushing = Promise.all([this.#flushing, flushed])
     })
   }
 
@@ -190,8 +194,8 @@ export class Reconciler {
     if (writing === undefined) return
     const isMending = this.#isMendingDue
     this.#isMendingDue = false
-    const snapshot = this.#dueSnapshot(isMending)
-    await this.#append(writing)
+    const capturing = this.#dueSnapshot(isMending)
+    const [snapshot] = await Promise.all([capturing, this.#append(writing)])
     // Stored after the append, so that a fold restored from it never makes the same decisions again.
     if (snapshot === undefined) return
     if (isMending) await log.mend(() => snapshot)
@@ -225,7 +229,7 @@ export class Reconciler {
     }
   }
 
-  #dueSnapshot(isWanted: boolean): Snapshot | undefined {
+  #dueSnapshot(isWanted: boolean): Promise<Snapshot> | undefined {
     const { fold, capture, snapshotEvery = defaultSnapshotEvery } = this.#options
     if (!isWanted && fold.position - this.#snapshotAt < snapshotEvery) return undefined
     this.#snapshotAt = fold.position

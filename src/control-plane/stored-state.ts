@@ -1,4 +1,5 @@
 /** The content of snapshots: the state of the fold, and what the source has listed. */
+import { setImmediate } from 'node:timers/promises'
 import { Fold, type FoldSnapshot, foldVersion } from '../actors/fold.ts'
 import { createGraph } from '../desired/derivations.ts'
 import {
@@ -101,15 +102,54 @@ function lossText(first: number, lost: number, stored: number | undefined): stri
 /** An empty state at a position, from which everything is listed and observed again. */
 export function emptySnapshot(position: Position, source: string): Snapshot {
   const { fold, index } = emptyState(source)
-  return snapshotOf({ fold: { ...fold.snapshot(), position }, index: index.toState() })
+  const stored = { fold: { ...fold.snapshot(), position }, index: index.toState() }
+  return { position, foldVersion, chunks: [Buffer.from(JSON.stringify(stored))] }
 }
 
-/** Captures the current state; both parts must have applied the same events. */
-export function captureState(fold: Fold, index: ResourceIndex): Snapshot {
-  return snapshotOf({ fold: fold.snapshot(), index: index.toState() })
-}
+/** Maximum number of list entries that are encoded without a pause. */
+const entriesAtOnce = 250
 
-function snapshotOf(stored: StoredState): Snapshot {
-  const chunks = [Buffer.from(JSON.stringify(stored), 'utf8')]
+/**
+ * Captures the current state; both parts must have applied the same events. Only references are copied before
+ * this returns, and the state is encoded later, in slices between other work. Entries never change, so that
+ * events may be folded meanwhile.
+ */
+export async function captureState(fold: Fold, index: ResourceIndex): Promise<Snapshot> {
+  const stored: StoredState = { fold: fold.snapshot(), index: index.toState() }
+  const chunks: Uint8Array[] = []
+  for (const text of textsOf(stored)) {
+    chunks.push(Buffer.from(text))
+    await setImmediate()
+  }
   return { position: stored.fold.position as Position, foldVersion, chunks }
+}
+
+/** The JSON text of a state, in pieces. */
+function* textsOf({ fold, index }: StoredState): Generator<string> {
+  yield '{"fold":'
+  yield* membersOf({ ...fold })
+  yield ',"index":'
+  yield* membersOf({ ...index })
+  yield '}'
+}
+
+function* membersOf(record: Readonly<Record<string, unknown>>): Generator<string> {
+  let before = '{'
+  for (const [name, value] of Object.entries(record)) {
+    if (value === undefined) continue
+    yield `${before}${JSON.stringify(name)}:`
+    before = ','
+    if (Array.isArray(value)) yield* slicesOf(value)
+    else yield JSON.stringify(value)
+  }
+  yield before === '{' ? '{}' : '}'
+}
+
+function* slicesOf(list: readonly unknown[]): Generator<string> {
+  let before = '['
+  for (let from = 0; from < list.length; from += entriesAtOnce) {
+    yield before + JSON.stringify(list.slice(from, from + entriesAtOnce)).slice(1, -1)
+    before = ','
+  }
+  yield before === '[' ? '[]' : ']'
 }

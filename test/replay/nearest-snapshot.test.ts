@@ -46,7 +46,7 @@ async function store(
   for await (const recorded of log.read()) {
     fold.apply(recorded)
     if (positions.includes(recorded.position)) {
-      await log.saveSnapshot(captureState(fold, new ResourceIndex('/sluice/files')))
+      await log.saveSnapshot(await captureState(fold, new ResourceIndex('/sluice/files')))
     }
   }
   await log.close()

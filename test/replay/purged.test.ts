@@ -25,7 +25,7 @@ async function fill(log: EventLog, storedAt?: number): Promise<void> {
     index.apply(recorded.event)
     fold.apply(recorded)
   }
-  await log.saveSnapshot(captureState(fold, index))
+  await log.saveSnapshot(await captureState(fold, index))
   await log.purgeUpTo(storedAt as Position)
 }
 
