@@ -28,12 +28,10 @@ import {
   type ResourceInput,
   type ResourceSnapshot,
 } from './resource.machine.ts'
+import { StatusCauses } from './status-causes.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
 export const foldVersion = '10'
-
-/** Maximum number of causes that a decision names. */
-export const maxCauses = 16
 
 /** An event with its position in the log. */
 export interface RecordedEvent {
@@ -53,8 +51,7 @@ export interface FoldChange {
   readonly statuses: readonly StatusChange[]
   /** Objects that no longer have a status of ours: they were deleted, or belong to another controller. */
   readonly dropped: readonly ObjectRef[]
-  /** Positions of the events that changed the status of an object, in order; the first `maxCauses` + 1. */
-  readonly causes: ReadonlyMap<ObjectKey, readonly number[]>
+  readonly causes: ReturnType<StatusCauses['take']>
   /** Gateways whose deployment has changed. */
   readonly deployments: readonly ObjectKey[]
   /** Whether there were events other than delivery events, so that proxies should get the new position. */
@@ -97,7 +94,7 @@ export class Fold {
   #observed = false
   #statuses = new Map<ObjectKey, StatusChange>()
   #dropped = new Set<ObjectKey>()
-  #causes = new Map<ObjectKey, number[]>()
+  readonly #causes = new StatusCauses()
 
   /** `graph` comes from `desired/derivations.ts`; a fold owns its graph. */
   constructor(graph: Graph) {
@@ -182,9 +179,8 @@ export class Fold {
     const statuses = [...this.#statuses.values()]
     const observed = this.#observed
     const dropped = [...this.#dropped].map(parseObjectKey)
-    const causes = this.#causes
+    const causes = this.#causes.take()
     this.#statuses = new Map()
-    this.#causes = new Map()
     this.#dropped.clear()
     this.#observed = false
     const deployments = [...this.graph.outputs.takeDeployments()]
@@ -352,7 +348,7 @@ export class Fold {
   #dropStatus(key: ObjectKey): void {
     if (this.#statusStore.drop(key)) {
       this.#dropped.add(key)
-      this.#noteCause(key)
+      this.#causes.note(key, this.#position)
     }
     this.#statuses.delete(key)
   }
@@ -367,15 +363,9 @@ export class Fold {
       if (this.#dropped.size > 0) this.#dropped.delete(key)
       const state = this.graph.object(key)
       if (status === undefined || state === undefined) continue
-      this.#noteCause(key)
+      this.#causes.note(key, this.#position)
       this.#statuses.set(key, { ref: state.ref, generation: generationOf(state), status })
     }
-  }
-
-  #noteCause(key: ObjectKey): void {
-    const causes = this.#causes.get(key)
-    if (causes === undefined) this.#causes.set(key, [this.#position])
-    else if (causes.length <= maxCauses) causes.push(this.#position)
   }
 }
 

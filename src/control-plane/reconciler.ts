@@ -4,7 +4,8 @@
  * in log order, whatever its writer.
  */
 import { conditionsDecided, desiredPublished, type SluiceEvent } from '../../events/index.ts'
-import { type Fold, type FoldChange, foldVersion, maxCauses } from '../actors/fold.ts'
+import { type Fold, type FoldChange, foldVersion } from '../actors/fold.ts'
+import { maxCauses } from '../actors/status-causes.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import {
   type EventLog,

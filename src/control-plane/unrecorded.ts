@@ -1,7 +1,8 @@
 /** The decisions that are not in the log yet. */
 import { hash } from 'node:crypto'
 import { conditionsDecided, desiredPublished, type SluiceEvent } from '../../events/index.ts'
-import { type FoldChange, foldVersion, maxCauses, type StatusChange } from '../actors/fold.ts'
+import { type FoldChange, foldVersion, type StatusChange } from '../actors/fold.ts'
+import { maxCauses } from '../actors/status-causes.ts'
 import { canonicalJson } from '../base/canonical.ts'
 import { type ObjectKey, objectKey } from '../model/names.ts'
 

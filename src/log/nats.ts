@@ -110,10 +110,9 @@ class NatsLog implements EventLog {
   async *read(range: ReadRange = {}): AsyncGenerator<Recorded> {
     const last = await this.lastPosition()
     const from = Math.max(range.from ?? this.#index.firstPosition(), 1)
-    const { subject } = range
-    const end = subject === undefined ? last : this.#index.lastOfSubject(subject)
-    const to = Math.min(range.to ?? end, end)
-    if (from > end || from > (range.to ?? end)) return
+    const { subject, to: limit = last } = range
+    const to = Math.min(limit, subject === undefined ? last : this.#index.lastOfSubject(subject))
+    if (from > to) return
     const own = new AbortController()
     const signal = AbortSignal.any([this.#over.signal, own.signal])
     try {
@@ -187,8 +186,7 @@ class NatsLog implements EventLog {
 
   async snapshots(): Promise<readonly SnapshotInfo[]> {
     this.#assertOpen()
-    const stored = await this.#snapshots.list()
-    return stored.map(({ position, foldVersion, bytes }) => ({ position, foldVersion, bytes }))
+    return this.#snapshots.list()
   }
 
   async purgeUpTo(position: Position): Promise<void> {
