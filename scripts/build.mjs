@@ -25,6 +25,7 @@ const stamp = join(root, 'dist', '.built')
 const entries = {
   main: 'src/main.ts',
   'password-thread': 'src/auth/passwords/thread.ts',
+  'replay-thread': 'src/cli/replay-thread.ts',
   'console-thread': 'src/cli/console/thread.ts',
   events: 'events/index.ts',
   replay: 'src/replay/index.ts',

@@ -224,15 +224,22 @@ async function openInput(
   if ([file, logFile, nats].filter((input) => input !== undefined).length !== 1) {
     throw new UsageError('name either manifests (-f) or a log (--log-file or --nats)')
   }
-  if (nats !== undefined) {
-    const { openNatsLog } = await import('../log/nats.ts')
-    return openLog(await openNatsLog({ servers: nats, create: false }), limit, start)
-  }
+  if (nats !== undefined) return openLog(await openLogOf({ nats }), limit, start)
   if (logFile !== undefined) return openLogFile(logFile, limit, start)
   const recording = await readManifests(file ?? [], options)
   const unreadable = recording.problems.filter(isUnreadable)
   if (unreadable.length === 0) return recording
   throw new UsageError(unreadable.map(formatProblem).join('\n'))
+}
+
+/** Opens a log file or the log on a NATS server to read it. */
+export async function openLogOf({
+  logFile = '',
+  nats,
+}: Pick<RecordingOptions, 'logFile' | 'nats'>): Promise<EventLog> {
+  if (nats === undefined) return readEmbeddedLog(logFile)
+  const { openNatsLog } = await import('../log/nats.ts')
+  return openNatsLog({ servers: nats, create: false })
 }
 
 /** A log has no problems of manifests, and it records fetched key sets, so that none of them is pending. */

@@ -2,38 +2,55 @@
 import { type Comparison, replay } from '../replay/index.ts'
 import { formatProblem } from '../watch/source-problem.ts'
 import { type Answer, exitCode, type Output } from './output.ts'
-import { logNotices, type RecordingOptions, withRecording } from './recording.ts'
+import {
+  logNotices,
+  type OpenRecording,
+  type RecordingOptions,
+  withRecording,
+} from './recording.ts'
+import { replayParallel } from './replay-parallel.ts'
+import { resultOf, type SegmentResult } from './replay-segment.ts'
 
 function differenceText({ version, recorded, replayed }: Comparison): string {
   const now = replayed === undefined ? 'nothing' : `${replayed.desired} ${replayed.status}`
   return `position ${version}: recorded ${recorded.desired} ${recorded.status}, replayed ${now}`
 }
 
-/** The exit code is 1 if a published state differs, or if events are missing. */
+const snapshotText = (position: number) =>
+  `snapshot ${position}: differs from the events before it; states after it may be wrong`
+
+/** Folds all events: those of a log from snapshot to snapshot, on all cores. */
+async function verify(recording: OpenRecording, options: RecordingOptions): Promise<SegmentResult> {
+  const { source, events, derivation, extent } = recording
+  if (source !== undefined) return replayParallel({ ...recording, source }, options)
+  const { fold, ...result } = await replay(events, derivation, extent.base)
+  return resultOf(fold, { ...result, wrongSnapshots: [] })
+}
+
+/** The exit code is 1 if a published state or a snapshot differs, or if events are missing. */
 export async function replayLog(
   options: RecordingOptions,
   report: Output['report'],
 ): Promise<Answer> {
   return withRecording(options, async (recording) => {
     const { extent, gaps } = recording
-    // A state stored by another fold version would lead to other digests, so it is not used.
-    const base = extent.isSameFoldVersion ? extent.base : undefined
-    const result = await replay(recording.events, recording.derivation, base)
+    const result = await verify(recording, options)
     for (const problem of recording.problems) report(formatProblem(problem))
-    const { fold, different, incomparable, foldVersion } = result
+    const { different, incomparable, wrongSnapshots, foldVersion } = result
     const missing = gaps.reduce((sum, { from, to }) => sum + to - from + 1, result.missing)
     const summary = {
       events: result.events,
       missing,
-      from: base?.position,
-      position: fold.position,
+      from: extent.isSameFoldVersion ? extent.base?.position : undefined,
+      position: result.position,
       foldVersion,
-      digests: fold.digests(),
-      resources: fold.resources().length,
-      statuses: fold.statuses().length,
+      digests: result.digests,
+      resources: result.resources,
+      statuses: result.statuses,
       published: result.published,
       different,
       incomparable,
+      ...(wrongSnapshots.length > 0 && { wrongSnapshots }),
     }
     const notes = [...logNotices(recording)]
     if (missing > 0) {
@@ -50,10 +67,14 @@ export async function replayLog(
         `status     ${summary.digests.status} (${summary.statuses} objects)`,
         `published  ${summary.published}, of which ${different.length} differ`,
         ...different.map(differenceText),
+        ...wrongSnapshots.map(snapshotText),
         ...notes,
       ],
       json: summary,
-      exitCode: different.length + missing === 0 ? exitCode.success : exitCode.negative,
+      exitCode:
+        different.length + missing + wrongSnapshots.length === 0
+          ? exitCode.success
+          : exitCode.negative,
     }
   })
 }

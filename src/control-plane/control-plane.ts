@@ -239,8 +239,8 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     await this.#reconciler.stop()
     const { log, close } = this.#options.log
     if (this.logEpoch() !== undefined && this.writer.problem === undefined) {
-      const snapshot = await captureState(this.fold, this.index)
-      await log.saveSnapshot(snapshot).catch(() => undefined)
+      const saved = captureState(this.fold, this.index).then((state) => log.saveSnapshot(state))
+      await saved.catch(() => undefined)
     }
     await this.#heartbeat?.close()
     await this.#lease?.close()

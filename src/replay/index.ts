@@ -64,6 +64,18 @@ export function createFold(options: DerivationOptions, base?: FoldSnapshot): Fol
 
 type RecordedEvents = AsyncIterable<RecordedEvent> | Iterable<RecordedEvent>
 
+/** A part of a log that is replayed on its own, beside others. */
+export interface Segment {
+  /** Whether another segment ends at the stored state, and compares what was published about it and before. */
+  readonly isContinued: boolean
+  /** Last position to fold. Later events are only searched for states that were published up to it. */
+  readonly end: number
+  /** Positions to stop at, in order; the last one may be `end`. */
+  readonly stops: readonly number[]
+  /** Called with the fold at each of these positions. */
+  readonly onStop: (fold: Fold) => void | Promise<void>
+}
+
 /** The state after the last event, from the beginning or from a stored state. Compares no digests. */
 export async function foldEvents(
   events: RecordedEvents,
@@ -83,8 +95,17 @@ export async function replay(
   events: RecordedEvents,
   options: DerivationOptions,
   base?: FoldSnapshot,
+  segment: Segment = wholeLog,
 ): Promise<Replay> {
   const fold = createFold(options, base)
+  const stops = [...segment.stops]
+  const stopBefore = async (position: number) => {
+    for (let stop = stops[0]; stop !== undefined && stop < position; stop = stops[0]) {
+      stops.shift()
+      digests.foldTo(stop)
+      await segment.onStop(fold)
+    }
+  }
   const digests = new DigestHistory(fold)
   const different: Comparison[] = []
   let published = 0
@@ -92,17 +113,20 @@ export async function replay(
   let count = 0
   let missing = 0
   for await (const entry of events) {
-    if (count === 0) missing = Math.max(0, entry.position - 1 - fold.position)
-    count++
-    digests.add(entry)
-    const { event } = entry
+    const { position, event } = entry
+    if (count === 0) missing = Math.max(0, position - 1 - fold.position)
+    await stopBefore(position)
+    if (position <= segment.end) {
+      count++
+      digests.add(entry)
+    }
     if (event.type !== 'dev.sluice.desired.published.v1') continue
+    if (!isOwn(event.data.version, position, segment, base)) continue
     const { version, digest, statusDigest, foldVersion: writer } = event.data
     const recorded = { desired: digest, status: statusDigest }
     const replayed = digests.at(version)
     const isSame = replayed?.desired === recorded.desired && replayed.status === recorded.status
     const isKnown = base === undefined || version >= base.position
-    fold.dropChange()
     published++
     if (writer !== foldVersion || missing > 0 || !isKnown) incomparable++
     else if (!isSame) {
@@ -110,11 +134,34 @@ export async function replay(
     }
   }
   digests.finish()
+  await stopBefore(Number.POSITIVE_INFINITY)
   return { fold, events: count, missing, published, incomparable, different, foldVersion }
+}
+
+const wholeLog: Segment = {
+  isContinued: false,
+  end: Number.POSITIVE_INFINITY,
+  stops: [],
+  onStop: () => undefined,
 }
 
 /** Number of events that wait for a published state before they are folded without it. */
 const maxWaiting = 4_096
+
+/** Number of events after a segment in which states are looked for that were published about it. */
+export const segmentOverlap = maxWaiting
+
+/** Whether a published state is compared by this segment, and not by the one before or after it. */
+function isOwn(
+  version: number,
+  position: number,
+  { isContinued, end }: Segment,
+  base: FoldSnapshot | undefined,
+): boolean {
+  if (version > end) return false
+  const begin = base?.position ?? 0
+  return !(isContinued && version <= begin && position <= begin + segmentOverlap)
+}
 
 /**
  * Folds events and knows the digests of earlier positions. To hash only what a published state is compared
@@ -148,12 +195,22 @@ class DigestHistory {
     const later = this.#waiting.findIndex((entry) => entry.position > position)
     const due = this.#waiting.splice(0, later < 0 ? this.#waiting.length : later)
     for (const entry of due) this.#fold.apply(entry)
+    this.#fold.dropChange()
     if (due.length > 0 || this.#known.length === 0) this.#note()
     const index = this.#known.findLastIndex((known) => known.position <= position)
     if (index < 0) return undefined
     // Older positions are not queried again.
     this.#known = this.#known.slice(index)
     return this.#known[0]?.digests
+  }
+
+  /** Folds the waiting events up to a position, and remembers the digests of all of them. */
+  foldTo(position: number): void {
+    while (this.#waiting[0] !== undefined && this.#waiting[0].position <= position) {
+      this.#fold.apply(this.#waiting[0])
+      this.#waiting.shift()
+      this.#note()
+    }
   }
 
   /** Folds the events that still wait. */

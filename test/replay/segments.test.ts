@@ -1,0 +1,81 @@
+/** Segments of a log that are replayed on their own prove the same as a replay of the whole log. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { SluiceEvent } from '../../events/index.ts'
+import { replaySegment } from '../../src/cli/replay-segment.ts'
+import { regexProblem } from '../../src/control-plane/api-binding.ts'
+import { loadState } from '../../src/control-plane/stored-state.ts'
+import type { EventLog } from '../../src/log/index.ts'
+import { foldVersion, replay } from '../../src/replay/index.ts'
+import { randomLog } from '../support/random-log.ts'
+import { record } from '../support/recorded-run.ts'
+
+const derivation = { checkRegex: regexProblem }
+
+/** Replays a log in segments, one for each of its snapshots, and all but some of these. */
+async function replayInSegments(log: EventLog, skip: readonly boolean[]) {
+  const to = await log.lastPosition()
+  const snapshots = (await log.snapshots()).map(({ position }) => position)
+  const starts = snapshots.filter((position, n) => position < to && !skip[n % skip.length])
+  const results = [0, ...starts].map((from, n, all) => {
+    const end = all[n + 1] ?? to
+    return replaySegment(
+      log,
+      {
+        ...(n > 0 && { from }),
+        isContinued: n > 0,
+        to: end,
+        snapshots: snapshots.filter((position) => position > from && position <= end),
+      },
+      derivation,
+    )
+  })
+  return Promise.all(results)
+}
+
+const someSizes = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 5 })
+const someSkips = fc.array(fc.boolean(), { minLength: 1, maxLength: 4 })
+
+const distinct = (events: readonly { readonly event: SluiceEvent }[]) =>
+  events.map(({ event }, n) => ({ ...event, id: `${n}` }) as SluiceEvent)
+
+describe('a log that is replayed in segments', () => {
+  it('gives the result of a replay of the whole log', async () => {
+    let segments = 0
+    await fc.assert(
+      fc.asyncProperty(randomLog, someSizes, someSkips, async (events, sizes, skip) => {
+        const log = await record(distinct(events), sizes)
+        const { fold, ...whole } = await replay(log.read(), derivation)
+        const results = await replayInSegments(log, skip)
+        segments += results.length
+        const sum = (name: 'events' | 'published' | 'incomparable') =>
+          results.reduce((total, result) => total + result[name], 0)
+        expect([sum('events'), sum('published'), sum('incomparable')]).toEqual([
+          whole.events,
+          whole.published,
+          whole.incomparable,
+        ])
+        expect(results.flatMap(({ different }) => different)).toEqual(whole.different)
+        expect(results.flatMap(({ wrongSnapshots }) => wrongSnapshots)).toEqual([])
+        expect(results.at(-1)?.digests).toEqual(fold.digests())
+      }),
+      { numRuns: 40 },
+    )
+    expect(segments).toBeGreaterThan(80)
+  })
+
+  it('names a snapshot that was changed', async () => {
+    const samples = fc.sample(randomLog, { numRuns: 20, seed: 5 })
+    const [events = []] = samples.sort((a, b) => b.length - a.length)
+    const log = await record(distinct(events), [2])
+    const stored = await log.snapshots()
+    const changed = stored[Math.floor(stored.length / 2)]
+    if (changed === undefined) throw new Error('no snapshot')
+    const state = await loadState(log, [changed])
+    const fold = { ...state?.fold, actors: state?.fold.actors.slice(1) }
+    const chunks = [Buffer.from(JSON.stringify({ ...state, fold }))]
+    await log.saveSnapshot({ position: changed.position, foldVersion, chunks })
+    const results = await replayInSegments(log, [true])
+    expect(results.flatMap(({ wrongSnapshots }) => wrongSnapshots)).toEqual([changed.position])
+  })
+})
