@@ -48,7 +48,7 @@ import type { ControlPlaneOptions, Parts, Plane } from './parts.ts'
 import { Reconciler } from './reconciler.ts'
 import { restoreOrReset } from './restore.ts'
 import { openSecretStore, secretDigests } from './secrets.ts'
-import { captureState, type RestoredState } from './stored-state.ts'
+import { captureState, type RestoredState, saveState } from './stored-state.ts'
 
 /**
  * Opens a control plane with the state that the log has. The control plane closes the log when it stops; if
@@ -239,8 +239,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     await this.#reconciler.stop()
     const { log, close } = this.#options.log
     if (this.logEpoch() !== undefined && this.writer.problem === undefined) {
-      const saved = captureState(this.fold, this.index).then((state) => log.saveSnapshot(state))
-      await saved.catch(() => undefined)
+      await saveState(log, this.fold, this.index).catch(() => undefined)
     }
     await this.#heartbeat?.close()
     await this.#lease?.close()

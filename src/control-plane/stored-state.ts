@@ -124,6 +124,11 @@ export async function captureState(fold: Fold, index: ResourceIndex): Promise<Sn
   return { position: stored.fold.position as Position, foldVersion, chunks }
 }
 
+/** Captures the current state and stores it in the log. */
+export async function saveState(log: EventLog, fold: Fold, index: ResourceIndex): Promise<void> {
+  await log.saveSnapshot(await captureState(fold, index))
+}
+
 /** The JSON text of a state, in pieces. */
 function* textsOf({ fold, index }: StoredState): Generator<string> {
   yield '{"fold":'
