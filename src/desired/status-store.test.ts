@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { StatusStore } from './status-store.ts'
 
@@ -53,5 +54,37 @@ describe('the store of statuses', () => {
     store.drop('k')
     expect(store.digest).toBe(empty)
     expect(store.get('k')).toBeUndefined()
+  })
+
+  it('keeps the time of each type until its status changes, and tells whether anything has changed', () => {
+    const types = fc.uniqueArray(
+      fc.record({
+        type: fc.constantFrom('A', 'B', 'C', 'D', 'E', 'F'),
+        status: fc.constantFrom('True', 'False'),
+        reason: fc.constantFrom('One', 'Two'),
+      }),
+      { selector: ({ type }) => type, maxLength: 6 },
+    )
+    fc.assert(
+      fc.property(fc.array(types, { maxLength: 8 }), (decisions) => {
+        const store = new StatusStore()
+        let expected: readonly { type: string; status: string; lastTransitionTime: string }[] = []
+        decisions.forEach((decided, at) => {
+          const before = expected
+          expected = decided.map((one) => {
+            const old = before.find(
+              ({ type, status }) => type === one.type && status === one.status,
+            )
+            const lastTransitionTime = old?.lastTransitionTime ?? `t${at}`
+            return { ...one, message: '', observedGeneration: 1, lastTransitionTime }
+          })
+          const conditions = decided.map((one) => ({ ...one, message: '', observedGeneration: 1 }))
+          const changed = store.decide('k', { conditions }, `t${at}`)
+          expect(store.get('k')).toEqual({ conditions: expected })
+          const isSame = at > 0 && JSON.stringify(before) === JSON.stringify(expected)
+          expect(changed === undefined).toBe(isSame)
+        })
+      }),
+    )
   })
 })

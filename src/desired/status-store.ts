@@ -34,38 +34,76 @@ function keyOf(item: Json, position: number): string | number {
   return `\0${canonicalJson(identity)}`
 }
 
-function stampList(value: readonly Json[], before: Json, time: string): Json[] {
-  const items: readonly Json[] = Array.isArray(before) ? before : []
-  // Fast path for the usual route with one parent, since serialising the identity is expensive.
-  if (value.length === 1 && items.length === 1) {
-    const item = value[0]
-    const before = items[0]
-    const isSame =
-      hasSameContent(identityOf(item, 0), identityOf(before, 0)) ||
-      keyOf(item, 0) === keyOf(before, 0)
-    return [stamp(item, isSame ? before : undefined, time)]
-  }
-  const old = new Map(items.map((item, position) => [keyOf(item, position), item]))
-  return value.map((item, position) => stamp(item, old.get(keyOf(item, position)), time))
+/** Whether both lists have the same items at the same positions: items of different types or names. */
+function isAligned(value: readonly Json[], items: readonly Json[]): boolean {
+  if (value.length !== items.length || value.length > maxAligned) return false
+  return value.every((item, at) => {
+    const identity = identityOf(item, at)
+    if (typeof identity !== 'string' || identity !== identityOf(items[at], at)) return false
+    for (let earlier = 0; earlier < at; earlier++) {
+      if (identity === identityOf(value[earlier], earlier)) return false
+    }
+    return true
+  })
 }
 
+/** Longer lists are matched with a map. */
+const maxAligned = 4
+
+/** The items of `before` for those of a list with the same identities. */
+function matchItems(value: readonly Json[], before: readonly Json[]): readonly Json[] {
+  // Fast path for the usual route with one parent, since serialising the identity is expensive.
+  if (value.length === 1 && before.length === 1) {
+    const isSame =
+      hasSameContent(identityOf(value[0], 0), identityOf(before[0], 0)) ||
+      keyOf(value[0], 0) === keyOf(before[0], 0)
+    return isSame ? before : []
+  }
+  if (isAligned(value, before)) return before
+  const old = new Map(before.map((item, position) => [keyOf(item, position), item]))
+  return value.map((item, position) => old.get(keyOf(item, position)))
+}
+
+function stampList(value: readonly Json[], before: Json, time: string): readonly Json[] {
+  const items: readonly Json[] = Array.isArray(before) ? before : []
+  const old = matchItems(value, items)
+  const stamped = value.map((item, position) => stamp(item, old[position], time))
+  return hasSameContent(stamped, items) ? items : stamped
+}
+
+function stampCondition(
+  { type, status, reason, message, observedGeneration }: Record<string, Json>,
+  old: Record<string, Json>,
+  time: string,
+): Json {
+  const isSameStatus = old.status === status && old.lastTransitionTime !== undefined
+  const isSame =
+    isSameStatus &&
+    old.type === type &&
+    old.reason === reason &&
+    old.message === message &&
+    old.observedGeneration === observedGeneration
+  if (isSame) return old
+  const lastTransitionTime = isSameStatus ? old.lastTransitionTime : time
+  return { type, status, reason, message, observedGeneration, lastTransitionTime }
+}
+
+/** Adds transition times. Parts with the same content as in `before` are the same objects. */
 function stamp(value: Json, before: Json, time: string): Json {
   if (Array.isArray(value)) return stampList(value, before, time)
   if (typeof value !== 'object' || value === null) return value
   const record = value as Record<string, Json>
   const old = (typeof before === 'object' && before !== null ? before : {}) as Record<string, Json>
-  if (isCondition(record)) {
-    const kept = old.status === record.status ? old.lastTransitionTime : undefined
-    const { type, status, reason, message, observedGeneration } = record
-    const lastTransitionTime = kept ?? time
-    return { type, status, reason, message, observedGeneration, lastTransitionTime }
-  }
+  if (isCondition(record)) return stampCondition(record, old, time)
   const stamped: Record<string, Json> = {}
+  let differences = 0
   for (const key in record) {
-    const member = record[key]
-    if (member !== undefined) stamped[key] = stamp(member, old[key], time)
+    if (record[key] === undefined) continue
+    const member = stamp(record[key], old[key], time)
+    stamped[key] = member
+    if (member !== old[key]) differences++
   }
-  return stamped
+  return differences === 0 && hasSameContent(stamped, old) ? old : stamped
 }
 
 export class StatusStore {
@@ -96,7 +134,7 @@ export class StatusStore {
   decide(key: ObjectKey, decided: Status, time: string): Status | undefined {
     const before = this.#statuses.get(key)
     const status = stamp(decided, before, time) as Status
-    if (before !== undefined && hasSameContent(before, status)) return undefined
+    if (status === before) return undefined
     this.#put(key, status)
     return status
   }
