@@ -42,6 +42,10 @@ const call: ModernAnswer = ({ params }, { send }) => {
         status: 400,
         error: { code: -32021, message: 'no', data: { requiredCapabilities: {} } },
       }
+    case 'missing-1':
+      return { status: 404, error: { code: -32602, message: 'Tool missing-1 not found' } }
+    case 'missing-2':
+      return { isError: true, content: [{ type: 'text', text: 'Tool missing-2 not found' }] }
     case 'fail':
       return { status: 200, error: { code: -32602, message: 'bad', data: [1] } }
     default:
@@ -69,7 +73,13 @@ const port = await freePort()
 useGateway(() => {
   const targets = [{ name: 'only', static: { host: '127.0.0.1', port: server.port } }]
   const authorization = {
-    policy: { matchExpressions: ['mcp.tool.name == "echo"', 'mcp.resource.uri == "test://a"'] },
+    policy: {
+      matchExpressions: [
+        'mcp.tool.name == "echo"',
+        'mcp.tool.name.startsWith("missing-")',
+        'mcp.resource.uri == "test://a"',
+      ],
+    },
   }
   return {
     manifests: {
@@ -214,6 +224,16 @@ describe('authorization of modern requests', () => {
       expect((await sendModern(ruled, message)).message).toMatchObject({ id: 1, error: {} })
     }
     expect(server.received.length).toBe(before)
+  })
+
+  it('answers items that the server does not have exactly like refused ones', async () => {
+    const answers = await Promise.all(
+      ['missing-1', 'missing-2', 'refused'].map(async (name) => {
+        const { status, text } = await sendModern(ruled, callOf(name))
+        return [status, text.replaceAll(name, 'x')]
+      }),
+    )
+    expect(new Set(answers.map(String)).size).toBe(1)
   })
 
   it('judges every round of a request', async () => {

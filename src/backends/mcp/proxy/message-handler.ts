@@ -11,6 +11,7 @@ import type { McpNotification, McpRequest, McpResponse } from '../message.ts'
 import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../methods.ts'
 import { targetOfId, targetOfName, targetOfUri } from '../naming.ts'
 import { clientResult } from '../results.ts'
+import { saysUnknown } from '../unknown-item.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
@@ -189,7 +190,10 @@ export class MessageHandler {
     const { id, method } = request
     const isOnly = this.#only !== undefined
     const text = isOnly ? request.text : replace(request.text, node, JSON.stringify(name))
-    return this.#ask(entry, { text, id, method, name })
+    const asked = { text, id, method, name }
+    if (this.exchange.rulesOf(entry) === undefined) return this.#ask(entry, asked)
+    // An item that the rules refuse must look exactly like one that the server does not have.
+    return this.#ask(entry, asked, (response) => saysUnknown(response, name) && unknown())
   }
 
   #locate(called: string, key: 'name' | 'uri') {
@@ -230,9 +234,16 @@ export class MessageHandler {
 
   // --- one target ---
 
-  async #ask(entry: McpTargetEntry, request: OutgoingRequest): Promise<Answer> {
+  /** `change` may replace the response. */
+  async #ask(
+    entry: McpTargetEntry,
+    request: OutgoingRequest,
+    change?: (response: McpResponse) => Answer | false,
+  ): Promise<Answer> {
     try {
       const { response, eventFields, status } = await this.#send(entry, request)
+      const changed = change?.(response)
+      if (changed) return changed
       const isOnly = this.#only !== undefined
       return {
         text: isOnly ? response.text : clientResult(entry.target.name, response),
