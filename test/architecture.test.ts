@@ -55,6 +55,12 @@ function circles(imports: readonly (readonly [from: string, to: string])[]): str
 const own = production.flatMap(importsOf).filter(({ specifier }) => specifier.startsWith('.'))
 
 describe('the structure of the source', () => {
+  it('imports node:http from src/base/node-http.ts only, which saves 14 MB of memory', () => {
+    const isImported = (file: string) =>
+      /^import (?!type\b)[^;']*'node:http'/m.test(readFileSync(join(root, file), 'utf8'))
+    expect(production.filter(isImported)).toEqual([])
+  })
+
   it('assigns an area to every source file', () => {
     expect(production.filter((file) => areaOf(file) === undefined)).toEqual([])
   })

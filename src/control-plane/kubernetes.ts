@@ -6,6 +6,7 @@
  * When the log cannot be read or written any more, `controller.ts` begins another session.
  */
 import type { UnknownEventTypeError } from '../../events/index.ts'
+import { trimWhenIdle } from '../base/idle-trim.ts'
 import { type KubeClient, reviewToken } from '../kube/index.ts'
 import { LeaseObjectStore } from '../lease/kubernetes.ts'
 import { Lease } from '../lease/lease.ts'
@@ -125,6 +126,7 @@ export class Session {
   readonly #options: SessionOptions
   readonly #plane: ControlPlane<ClusterParts>
   #stopCollecting: () => void = () => undefined
+  #endTrimming: () => void = () => undefined
 
   constructor(options: SessionOptions, plane: ControlPlane<ClusterParts>) {
     this.#options = options
@@ -159,6 +161,7 @@ export class Session {
     health.set('configuration', 'no complete listing is known')
     health.set('xds', undefined)
     this.#stopCollecting = parts.sinks.start()
+    this.#endTrimming = trimWhenIdle({ taken: () => this.#plane.fold.position })
     this.#list().catch(this.#failed.resolve)
   }
 
@@ -173,6 +176,7 @@ export class Session {
 
   async stop(): Promise<void> {
     this.#stopCollecting()
+    this.#endTrimming()
     await this.#plane.stop()
   }
 

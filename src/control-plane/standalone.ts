@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import { DamagedEventError, UnknownEventTypeError } from '../../events/index.ts'
+import { trimWhenIdle } from '../base/idle-trim.ts'
 import { reachableAddress } from '../base/own-address.ts'
 import { within } from '../base/within.ts'
 import { Lease } from '../lease/lease.ts'
@@ -66,7 +67,9 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
     moreMetrics: () => ({ ...(plane.isShared && digestChecks.snapshot()), ...end.metrics() }),
     without: end.missing,
   })
+  const endTrimming = trimWhenIdle({ taken: () => plane.fold.position })
   const stop = async () => {
+    endTrimming()
     const observed = plane.endObserving()
     await proxy.drain()
     return within(closeLimitMs, async () => {

@@ -9,7 +9,7 @@ import { timerDelay } from '../base/timer-delay.ts'
 import { newEvent } from '../log/index.ts'
 import type { KeySetRequest } from '../model/key-sets.ts'
 import type { Resource } from '../model/resources.ts'
-import { fetchKeySet, type PublicKeySet, type SecretLookup } from './fetch-key-set.ts'
+import type { PublicKeySet, SecretLookup } from './fetch-key-set.ts'
 import { keySetAddress } from './key-set-address.ts'
 
 interface KeySetFetcherOptions {
@@ -98,6 +98,8 @@ export class KeySetFetcher {
     const { request } = fetching
     const { resources, secret, clusterDomain, onNotice } = this.#options
     try {
+      // Most gateways fetch no key set, and the HTTP client takes memory.
+      const { fetchKeySet } = await import('./fetch-key-set.ts')
       const address = keySetAddress(request, resources(), clusterDomain, Math.random)
       const keySet = await fetchKeySet(address, request.path, secret, this.#end.signal)
       await this.#record(request.uri, keySet)

@@ -1,12 +1,6 @@
 /** The stream of decision records on a NATS server. Each message is a block as it is stored in a file. */
-import {
-  DiscardPolicy,
-  type JetStreamClient,
-  jetstream,
-  jetstreamManager,
-} from '@nats-io/jetstream'
+import type { JetStreamClient } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
-import { connectTo, findOrCreateStream } from './nats-connection.ts'
 
 /** Name of the stream. */
 export const decisionStream = 'SLUICE_DECISIONS'
@@ -65,6 +59,8 @@ export class DecisionPublisher {
 
   async #open() {
     try {
+      const { DiscardPolicy, jetstream, jetstreamManager } = await import('@nats-io/jetstream')
+      const { connectTo, findOrCreateStream } = await import('./nats-connection.ts')
       const connection = await connectTo(this.#options.servers)
       const manager = await jetstreamManager(connection, { timeout: answerTimeoutMs })
       await findOrCreateStream(manager, {

@@ -3,9 +3,9 @@
  * stream `KV_<bucket>` that keeps the last message of each subject `$KV.<bucket>.<key>` (NATS
  * ADR-8), so every tool that knows buckets can look at it.
  */
-import { JetStreamApiError, jetstream, jetstreamManager } from '@nats-io/jetstream'
+import type { JetStreamApiError } from '@nats-io/jetstream'
 import { LogError } from './log.ts'
-import { connectTo, findOrCreateStream, type Link, messageOf } from './nats-connection.ts'
+import type { Link } from './nats-connection.ts'
 
 interface NatsRecordOptions {
   /** Address of a server; several of a cluster are separated by commas. */
@@ -16,7 +16,9 @@ interface NatsRecordOptions {
   readonly lifeMs?: number
 }
 
-type Connection = Pick<Link, 'connection' | 'client' | 'manager'>
+interface Connection extends Pick<Link, 'connection' | 'client' | 'manager'> {
+  readonly ApiError: typeof JetStreamApiError
+}
 
 const nanosPerMs = 1_000_000
 
@@ -36,11 +38,11 @@ export class NatsRecord {
     timeoutMs: number,
     key = this.#options.key,
   ): Promise<{ readonly text: string; readonly revision: number } | undefined> {
-    return this.#within(timeoutMs, async ({ manager }) => {
+    return this.#within(timeoutMs, async ({ manager, ApiError }) => {
       const message = await manager.streams
         .getMessage(this.#stream, { last_by_subj: this.#subjectOf(key) })
         .catch((error) => {
-          if (error instanceof JetStreamApiError && error.status === 404) return null
+          if (error instanceof ApiError && error.status === 404) return null
           throw error
         })
       if (message === null) return undefined
@@ -54,7 +56,7 @@ export class NatsRecord {
    * @throws LogError `storage` if the server does not answer; it may have accepted the write
    */
   async write(text: string, expected: number, timeoutMs: number): Promise<number | undefined> {
-    return this.#within(timeoutMs, async ({ client }) => {
+    return this.#within(timeoutMs, async ({ client, ApiError }) => {
       try {
         const taken = await client.publish(this.#subjectOf(this.#options.key), text, {
           expect: { lastSubjectSequence: expected },
@@ -62,7 +64,7 @@ export class NatsRecord {
         })
         return taken.seq
       } catch (error) {
-        if (error instanceof JetStreamApiError && error.code === wrongRevision) return undefined
+        if (error instanceof ApiError && error.code === wrongRevision) return undefined
         throw error
       }
     })
@@ -108,12 +110,17 @@ export class NatsRecord {
       return await ask(await this.#connection)
     } catch (cause) {
       if (cause instanceof LogError) throw cause
-      throw new LogError('storage', messageOf(cause), { cause })
+      throw new LogError('storage', cause instanceof Error ? cause.message : String(cause), {
+        cause,
+      })
     }
   }
 
   async #open(): Promise<Connection> {
     try {
+      // Most gateways have no NATS server, and its client takes memory.
+      const { JetStreamApiError, jetstream, jetstreamManager } = await import('@nats-io/jetstream')
+      const { connectTo, findOrCreateStream } = await import('./nats-connection.ts')
       const { servers, lifeMs } = this.#options
       const connection = await connectTo(servers)
       const manager = await jetstreamManager(connection, { timeout: 2_000 })
@@ -124,7 +131,7 @@ export class NatsRecord {
         allow_rollup_hdrs: true,
         ...(lifeMs !== undefined && { max_age: lifeMs * nanosPerMs }),
       })
-      return { connection, client: jetstream(connection), manager }
+      return { connection, client: jetstream(connection), manager, ApiError: JetStreamApiError }
     } catch (error) {
       this.#connection = undefined
       throw error

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from '../../base/node-http.ts'
 
 /** Phrases from RFC 9110 15 of statuses for which Node still uses older phrases. */
 const renamed: Record<number, string> = { 413: 'Content Too Large', 422: 'Unprocessable Content' }

@@ -1,10 +1,10 @@
 /** Manages one worker. If its thread dies, a new thread replaces it and gets the full configuration. */
 import { Worker } from 'node:worker_threads'
+import { keepYoungRoom } from '../../base/idle-trim.ts'
 import { timerDelay } from '../../base/timer-delay.ts'
 import type { ConfigChannel } from '../../wire/channel.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { sumSnapshots } from '../telemetry/prometheus.ts'
-import { keepYoungRoom } from './idle-trim.ts'
 import { type FromWorker, lastMetrics, type ToWorker, type WorkerState } from './worker-messages.ts'
 import type { WorkerSettings } from './worker-settings.ts'
 

@@ -49,8 +49,11 @@ interface Activity {
   carried?(): number
 }
 
-/** Trims this thread's heap once after each configuration. Does not keep the thread alive. */
-export function trimWhenIdle({ taken, carried = () => 0 }: Activity): void {
+/**
+ * Trims this thread's heap once after each configuration. Does not keep the thread alive. Returns a function
+ * that ends it.
+ */
+export function trimWhenIdle({ taken, carried = () => 0 }: Activity): () => void {
   let last = taken() + carried()
   let quietChecks = 0
   let trimmedAt = 0
@@ -68,5 +71,6 @@ export function trimWhenIdle({ taken, carried = () => 0 }: Activity): void {
     trimmedAt = configuration
     leftBytes = heldBytes()
   }
-  setInterval(check, checkEveryMs).unref()
+  const timer = setInterval(check, checkEveryMs).unref()
+  return () => clearInterval(timer)
 }
