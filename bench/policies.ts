@@ -33,7 +33,7 @@ function tokenOf(n: number): string {
   return `${signed}.${createSign('RSA-SHA256').update(signed).sign(pair.privateKey, 'base64url')}`
 }
 
-const guarded = [
+export const guarded = [
   policy('guard', 'HTTPRoute/measured', {
     traffic: {
       jwtAuthentication: {
@@ -58,7 +58,7 @@ const guarded = [
 ]
 
 /** The measured GET with a token; all requests bear the same one. */
-function withToken(): Scenario {
+export function withToken(): Scenario {
   const token = `authorization: Bearer ${tokenOf(1)}`
   const text = scenarios.get.request.toString('latin1').replace(/authorization: [^\r]*/, token)
   return { ...scenarios.get, request: Buffer.from(text, 'latin1') }

@@ -155,7 +155,7 @@ function modelReaders(): Reader[] {
       size,
       bytes: (bytes) => Buffer.concat([Buffer.from('data: '), filled('x', bytes)]),
       start() {
-        const passing = new PassingEvents(large)
+        const passing = new PassingEvents(large, {})
         return (piece) => passing.push(piece, (event) => [event], ignore)
       },
     },
@@ -164,7 +164,7 @@ function modelReaders(): Reader[] {
       size,
       bytes: (bytes) => filled(chunk(0, 'some words'), bytes),
       start() {
-        const passing = new PassingEvents(large)
+        const passing = new PassingEvents(large, {})
         return (piece) => passing.push(piece, () => [], ignore)
       },
     },

@@ -27,7 +27,7 @@ async function openAll(port: number, path: string, count: number): Promise<McpBe
 }
 
 /** Calls through a proxy; every connection sends the next one at once. */
-async function callsThrough(
+export async function callsThrough(
   proxy: MeasuredProxy,
   path: string,
   era: 'legacy' | 'modern' = 'legacy',

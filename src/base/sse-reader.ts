@@ -16,6 +16,9 @@ export interface SseEvent {
   readonly retry: number | undefined
 }
 
+/** Whether an event needs not be read. Its data is bytes [start, end) of the chunk; `type` may be empty. */
+export type IsKnownEvent = (bytes: Buffer, start: number, end: number, type: string) => boolean
+
 /** Thrown if a block exceeds the size limit. */
 export class SseEventTooLarge extends Error {
   override readonly name = 'SseEventTooLarge'
@@ -51,14 +54,17 @@ export class SseReader {
   #settled = 0
   #blockStart = 0
   #blockEnd = 0
+  readonly #isKnown: IsKnownEvent | undefined
   /** Number of bytes of the byte order mark that were read; 3 once the reader is past the mark. */
   #markBytes = 0
 
   /**
    * `limit` is the maximum size of a block in bytes, including comments and line ends. A larger block makes
-   * `push` throw if `tooLarge` is `fail`, and is left out if it is `skip`.
+   * `push` throw if `tooLarge` is `fail`, and is left out if it is `skip`. `isKnown` is asked before an event is
+   * read; if it returns true, `onEvent` is not called for that event.
    */
-  constructor(limit: number, tooLarge: 'fail' | 'skip') {
+  constructor(limit: number, tooLarge: 'fail' | 'skip', isKnown?: IsKnownEvent) {
+    this.#isKnown = isKnown
     this.#limit = limit
     this.#skips = tooLarge === 'skip'
   }
@@ -172,6 +178,12 @@ export class SseReader {
   }
 
   #endBlock(onEvent: (event: SseEvent) => void): void {
+    if (this.#isKnownBlock()) {
+      this.#forget()
+      this.#size = 0
+      this.#hasFields = false
+      return
+    }
     const type = this.#type
     const data = this.#hasData ? this.#text() : undefined
     const id = this.#id
@@ -182,6 +194,14 @@ export class SseReader {
     this.#hasFields = false
     if (data === undefined && id === undefined && retry === undefined) return
     onEvent({ type, data, id, retry })
+  }
+
+  /** Only blocks whose data is one line of the current chunk can be known. */
+  #isKnownBlock(): boolean {
+    const span = this.#span
+    if (this.#isKnown === undefined || span === undefined || this.#isSkipping) return false
+    if (this.#id !== undefined || this.#retry !== undefined) return false
+    return this.#isKnown(span, this.#spanStart, this.#spanEnd, this.#type)
   }
 
   #text(): string {

@@ -15,7 +15,7 @@ function convert(event: StreamEvent): readonly StreamEvent[] {
 }
 
 function pass(pieces: readonly Buffer[], isFollowed: boolean, change: typeof convert): string {
-  const passing = new PassingEvents(eventLimit)
+  const passing = new PassingEvents(eventLimit, {})
   const out: Buffer[] = []
   const emit = (bytes: Uint8Array) => void out.push(Buffer.from(bytes))
   for (const piece of pieces) {

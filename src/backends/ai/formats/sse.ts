@@ -1,14 +1,14 @@
 /** Reads and writes server-sent events. */
-import { SseEventTooLarge, SseReader } from '../../../base/sse-reader.ts'
+import { type IsKnownEvent, SseEventTooLarge, SseReader } from '../../../base/sse-reader.ts'
 import type { EventDecoder, StreamEvent } from '../chat.ts'
 import { eventTooLarge } from '../llm-error.ts'
 
 export class SseDecoder implements EventDecoder {
   readonly #reader: SseReader
 
-  /** `maxEvent` is the maximum size of an event in bytes; `tooLarge` says what happens to larger events. */
-  constructor(maxEvent: number, tooLarge: 'fail' | 'skip' = 'fail') {
-    this.#reader = new SseReader(maxEvent, tooLarge)
+  /** The parameters are those of `SseReader`. */
+  constructor(maxEvent: number, tooLarge: 'fail' | 'skip' = 'fail', isKnown?: IsKnownEvent) {
+    this.#reader = new SseReader(maxEvent, tooLarge, isKnown)
   }
 
   get isInside(): boolean {

@@ -141,11 +141,11 @@ export class ModelCall {
     return true
   }
 
-  /** Records the arrival of a piece of the answer's content. */
-  noteContent(piece: string): void {
+  /** Records the arrival of a piece of the answer's content by its size. */
+  noteContent(bytes: number): void {
     this.lastContentAt = now()
     this.firstContentAt ??= this.lastContentAt
-    this.uncountedBytes += Buffer.byteLength(piece)
+    this.uncountedBytes += bytes
   }
 
   addDetails(details: AnswerDetails): void {

@@ -89,7 +89,7 @@ function conversionOf({ call, request }: ReceivedAnswer, format: ChatFormat): Co
     eventLimit: answerLimitOf(call.context.exchange),
     context: contextNow(),
     onDetails: (details) => call.addDetails(details),
-    onContent: (piece) => call.noteContent(piece),
+    onContent: (bytes) => call.noteContent(bytes),
   }
 }
 

@@ -16,10 +16,16 @@ export interface ConversionOptions {
   readonly context: AnswerContext
   /** Called with details about the answer. */
   onDetails(details: AnswerDetails): void
-  /** Called with every piece of content: texts, thoughts, arguments of tools. */
-  onContent(piece: string): void
+  /** Called with the size in bytes of every piece of content: texts, thoughts, arguments of tools. */
+  onContent(bytes: number): void
   /** Called with every event that the client gets. */
   readonly onEvent?: ((event: StreamEvent) => void) | undefined
+}
+
+/** A range of bytes; empty if nothing is omitted. */
+export interface OmittedBytes {
+  readonly cutStart: number
+  readonly cutEnd: number
 }
 
 /** Converts events of the provider to events for the client. */
@@ -27,6 +33,11 @@ export interface Conversion {
   /** True if the provider has ended the answer. */
   readonly hasEnded: boolean
   convert(event: StreamEvent): readonly StreamEvent[]
+  /**
+   * Handles an event without parsing it, if it is known to differ from an earlier one only in its text. The
+   * result says which bytes of it the client does not get; undefined if the event must be converted.
+   */
+  relay?(bytes: Buffer, start: number, end: number, type: string): OmittedBytes | undefined
   /** `isCut`: whether the provider disconnected too early. `text`: what it sent instead of events. */
   finish(isCut: boolean, text: string): readonly StreamEvent[]
 }

@@ -3,7 +3,14 @@ import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { EventCallIndexes } from '../formats/completions/call-indexes.ts'
 import { isObject, type JsonObject, listAt, objectAt, parseJson, stringAt } from '../json.ts'
-import { type Conversion, type ConversionOptions, errorEvents, errorInPlace } from './conversion.ts'
+import {
+  type Conversion,
+  type ConversionOptions,
+  errorEvents,
+  errorInPlace,
+  type OmittedBytes,
+} from './conversion.ts'
+import { EventTemplate } from './event-template.ts'
 import { detailsOfEvent } from './usage.ts'
 
 /** Types of events that end a stream. */
@@ -18,6 +25,7 @@ const terminalTypes = new Set([
 export class NativeConversion implements Conversion {
   readonly #options: ConversionOptions
   readonly #callIndexes = new EventCallIndexes()
+  readonly #template = new EventTemplate()
   hasEnded = false
 
   constructor(options: ConversionOptions) {
@@ -32,14 +40,44 @@ export class NativeConversion implements Conversion {
     const parsed = parseJson(event.data)
     if (!isObject(parsed)) return this.#convertOther(event)
     const { request, format, onDetails, onContent } = this.#options
-    for (const piece of contentOf(format, parsed)) onContent(piece)
+    const pieces = contentOf(format, parsed)
+    for (const piece of pieces) onContent(Buffer.byteLength(piece))
     const details = detailsOfEvent(request.route, parsed)
     if (details.usage !== undefined || details.model !== undefined) onDetails(details)
-    if (isEnd(parsed)) this.hasEnded = true
+    const ends = isEnd(parsed)
+    if (ends) this.hasEnded = true
     if (isForeignError(format, event, parsed)) return this.#error(event.data)
     const corrected = this.#callIndexes.correct(parsed)
-    if (request.hidesUsage) return withoutUsage(event, parsed, corrected)
+    const written = this.#write(event, parsed, corrected)
+    const [content] = pieces
+    if (content !== undefined && pieces.length === 1 && !ends && details.usage === undefined) {
+      this.#learn(event, parsed, content, written)
+    }
+    return written
+  }
+
+  #write(event: StreamEvent, parsed: JsonObject, corrected: JsonObject): readonly StreamEvent[] {
+    if (this.#options.request.hidesUsage) return withoutUsage(event, parsed, corrected)
     return corrected === parsed ? [event] : [{ ...event, data: JSON.stringify(corrected) }]
+  }
+
+  /** Pieces of tool calls are always parsed, because each may change the indexes of later ones. */
+  #learn(
+    event: StreamEvent,
+    parsed: JsonObject,
+    content: string,
+    written: readonly StreamEvent[],
+  ): void {
+    const data = written[0]?.data
+    if (data === undefined || event.data.includes('"tool_calls"')) return
+    this.#template.learn(event.event, event.data, parsed, content, data)
+  }
+
+  relay(bytes: Buffer, start: number, end: number, type: string): OmittedBytes | undefined {
+    const { onContent, onEvent } = this.#options
+    if (onEvent !== undefined || !this.#template.matches(bytes, start, end, type)) return undefined
+    onContent(this.#template.contentBytes)
+    return this.#template
   }
 
   finish(isCut: boolean, text: string): readonly StreamEvent[] {

@@ -1,12 +1,14 @@
 import { GrowingBytes } from '../../../base/growing-bytes.ts'
 import type { StreamEvent } from '../chat.ts'
 import { SseDecoder, writeSse } from '../formats/sse.ts'
+import type { Conversion } from './conversion.ts'
 
 type Emit = (bytes: Uint8Array) => void
 
 /** Maximum number of bytes of an incomplete event to hold back. */
 const heldLimit = 256 * 1024
 /** Ends an event that the client has received in part. */
+const nothing = new Uint8Array(0)
 const emptyLine = Buffer.from('\n\n')
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
@@ -24,9 +26,22 @@ export class PassingEvents {
   /** True if the last chunk ended with the CR of a removed event: an LF that follows is removed too. */
   #dropsFeed = false
 
+  /** The chunk that is being read, from where it is still to be passed on, and to whom. */
+  #chunk: Uint8Array = nothing
+  #from = 0
+  #emitTo: Emit = () => undefined
+
   /** `eventLimit` is the maximum size of an event that is read; larger events are only passed on. */
-  constructor(eventLimit: number) {
-    this.#decoder = new SseDecoder(eventLimit, 'skip')
+  constructor(eventLimit: number, conversion: Pick<Conversion, 'relay'>) {
+    this.#decoder = new SseDecoder(eventLimit, 'skip', (bytes, start, end, type) => {
+      const omitted = conversion.relay?.(bytes, start, end, type)
+      if (omitted === undefined) return false
+      if (omitted.cutStart < omitted.cutEnd) {
+        this.#emit(this.#chunk, this.#from, omitted.cutStart, this.#emitTo)
+        this.#from = omitted.cutEnd
+      }
+      return true
+    })
   }
 
   get isInside(): boolean {
@@ -41,17 +56,21 @@ export class PassingEvents {
   ): void {
     if (chunk.length === 0) return
     const { reader } = this.#decoder
-    let from = this.#dropsFeed && chunk[0] === lineFeed ? 1 : 0
+    this.#from = this.#dropsFeed && chunk[0] === lineFeed ? 1 : 0
+    this.#chunk = chunk
+    this.#emitTo = emit
     this.#decoder.push(chunk, (event) => {
       const converted = convert(event)
       if (converted.length === 1 && converted[0] === event) return
       const { blockStart, blockEnd } = reader
       if (this.#isPassing && blockStart === 0) return
       if (blockStart === 0) this.#held.clear()
-      this.#emit(chunk, from, blockStart, emit)
+      this.#emit(chunk, this.#from, blockStart, emit)
       if (converted.length > 0) emit(Buffer.from(converted.map(writeSse).join('')))
-      from = blockEnd
+      this.#from = blockEnd
     })
+    const from = this.#from
+    this.#chunk = nothing
     this.#dropsFeed = from === chunk.length && chunk[from - 1] === carriageReturn
     const settled = Math.max(from, reader.settledBytes)
     const isPassing = this.#isPassing && settled === 0

@@ -84,8 +84,8 @@ export class AnswerStream implements BodyTransform {
     const { request, format, masks, maskLimit, onMatch, eventLimit } = options
     const isRead = request.translation !== undefined || masks.length > 0
     this.#options = options
-    this.#source = isRead ? decoderOf(options) : new PassingEvents(eventLimit)
     this.#conversion = conversionOf(options)
+    this.#source = isRead ? decoderOf(options) : new PassingEvents(eventLimit, this.#conversion)
     if (masks.length > 0) this.#masker = new StreamMasker(masks, format, maskLimit, onMatch)
   }
 
@@ -230,10 +230,10 @@ class TranslatedConversion implements Conversion {
           break
         case 'text':
         case 'thinking':
-          onContent(event.text)
+          onContent(Buffer.byteLength(event.text))
           break
         case 'tool-input':
-          onContent(event.json)
+          onContent(Buffer.byteLength(event.json))
           break
         default:
           break
