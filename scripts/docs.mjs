@@ -22,7 +22,7 @@ function linkTarget(file, target) {
   const [path, anchor] = target.split('#')
   const linked = resolve(dirname(file), decodeURI(path))
   const isFolder = existsSync(linked) && statSync(linked).isDirectory()
-  if (linked.startsWith(`${docs}/`) && !isFolder && linked.endsWith('.md')) return target
+  if (linked.startsWith(`${docs}/`) && !isFolder && /\.(md|png|svg)$/.test(linked)) return target
   const kind = isFolder ? 'tree' : 'blob'
   const suffix = anchor === undefined ? '' : `#${anchor}`
   return `${repository}/${kind}/main/${relative(root, linked)}${suffix}`
