@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { objectText, parseObjectKey } from '../../src/model/names.ts'
 import { timeText } from '../ui/times.tsx'
 import type { Answer } from '../worker/protocol.ts'
-import { linkTo, objectLink } from './location.ts'
+import { linkTo, objectLink, place } from './location.ts'
 import { ask, log } from './worker-client.ts'
 
 interface Result {
@@ -18,7 +18,7 @@ export function Search() {
   const search = async (text: string) => {
     setChosen(0)
     if (text.trim() === '') return close()
-    setResults(resultsOf(await ask('search', { text: text.trim() })))
+    setResults(resultsOf(await ask('search', { text: text.trim() }, place.value.position)))
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const input = event.currentTarget as HTMLInputElement

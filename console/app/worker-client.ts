@@ -56,10 +56,11 @@ export async function open(opening: Opening): Promise<void> {
   send({ type: 'open', opening, core: new Uint8Array(await response.arrayBuffer()) })
 }
 
+/** Asks once, about the newest moment unless `at` is the position of another. */
 export function ask<Name extends ModelName>(
   name: Name,
   params: Params<Name>,
-  at: number | undefined = position.peek(),
+  at?: number,
 ): Promise<Answer<Name>> {
   const id = ++lastId
   const answer = new Promise<unknown>((resolve, reject) => waiting.set(id, { resolve, reject }))
@@ -78,13 +79,20 @@ export interface Shown<Value> {
  * What a view shows: the answer for the present parameters and moment. One request is under way at a time;
  * of those that come meanwhile only the last is sent.
  */
-export function useModel<Name extends ModelName>(
+export const useModel = <Name extends ModelName>(name: Name, params: Params<Name>) =>
+  useModelAt(name, params, position.value)
+
+/** Like `useModel`, for what is the same at every moment and only grows with the log. */
+export const useLogModel = <Name extends ModelName>(name: Name, params: Params<Name>) =>
+  useModelAt(name, params, undefined)
+
+function useModelAt<Name extends ModelName>(
   name: Name,
   params: Params<Name>,
+  at: number | undefined,
 ): Shown<Answer<Name>> {
   const [shown, setShown] = useState<Shown<Answer<Name>>>(nothingShown)
   const [job] = useState(() => new LatestJob<Answer<Name>>(setShown))
-  const at = position.value
   // The newest moment changes with every event that is read.
   const { count, identity } = log.value
   const wanted = JSON.stringify([name, params, at, at === undefined ? count : 0, identity])

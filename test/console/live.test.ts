@@ -36,6 +36,14 @@ describeWithParts(['chromium'], 'the console of a running gateway', () => {
     expect(new URL(page.url()).search).toBe('')
   })
 
+  it('adds new events to the timeline while an earlier moment is shown', async () => {
+    const { page, show } = console
+    await show('#/timeline@1?text=third')
+    await eventually(() => page.locator('main').textContent()).toContain('No event matches')
+    running.write('third.yaml', manifest(httpRoute('third', {})))
+    await eventually(() => page.locator('.virtual-list').textContent()).toContain('default/third')
+  })
+
   it('has no key or token in links', async () => {
     const hrefs = await console.page
       .locator('a')

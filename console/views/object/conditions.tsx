@@ -1,5 +1,5 @@
 import { place, setParams } from '../../app/location.ts'
-import { log, useModel } from '../../app/worker-client.ts'
+import { log, useLogModel } from '../../app/worker-client.ts'
 import { HealthMark } from '../../ui/health.tsx'
 import { ChangeLink, EventLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
@@ -74,7 +74,7 @@ export function Conditions({ object, conditions, exists }: ObjectAnswer) {
 
 /** When the condition began or ceased to be True, over the whole log. */
 function Bisect({ object, type }: { object: string; type: string }) {
-  const shown = useModel('expectation', { object, type, value: 'True' })
+  const shown = useLogModel('expectation', { object, type, value: 'True' })
   return (
     <section class="card" aria-labelledby="bisect">
       <h2 id="bisect">When was {type}=True?</h2>

@@ -1,7 +1,7 @@
 import { useCallback, useRef, useState } from 'preact/hooks'
 import { objectText, parseObjectKey } from '../../../src/model/names.ts'
 import { go, linkTo, place, setParams } from '../../app/location.ts'
-import { ask, log, useModel } from '../../app/worker-client.ts'
+import { ask, log, useLogModel } from '../../app/worker-client.ts'
 import { Content, Empty } from '../../ui/states.tsx'
 import { timeText } from '../../ui/times.tsx'
 import { VirtualList } from '../../ui/virtual-list.tsx'
@@ -14,7 +14,7 @@ const maxRows = 2_000
 
 export function Timeline() {
   const { type = '', subject = '', text = '', changes = '' } = place.value.params
-  const shown = useModel('timeline', { type, subject, text, changes: changes === 'yes' })
+  const shown = useLogModel('timeline', { type, subject, text, changes: changes === 'yes' })
   return (
     <Content shown={shown} what="events">
       {(answer) => (
