@@ -1,6 +1,7 @@
 /** Chooses the source of events: the process that serves this page, or files that the reader opens. */
 import { signal } from '@preact/signals'
 import { takeKey } from '../source/server.ts'
+import { connect } from './served.ts'
 import { open } from './worker-client.ts'
 
 /** Whether a process serves this page, and follows its own log. */
@@ -11,6 +12,7 @@ export function startSource(): void {
   if (key === undefined) return
   isServed.value = true
   open({ from: 'server', key })
+  connect(key)
 }
 
 export const openFile = (file: File): Promise<void> => open({ from: 'file', file, name: file.name })

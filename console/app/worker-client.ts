@@ -101,7 +101,7 @@ function useModelAt<Name extends ModelName>(
   return shown
 }
 
-const nothingShown = { value: undefined, error: undefined, isBusy: true }
+export const nothingShown = { value: undefined, error: undefined, isBusy: true }
 
 /** Runs one request at a time, and afterwards the newest of those that came meanwhile. */
 class LatestJob<Value> {

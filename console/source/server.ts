@@ -1,4 +1,5 @@
 /** The data of a console server. Every request carries the key of this page. */
+import { chunksOf, linesOf } from '../worker/lines.ts'
 
 /** What the server shows, and what it offers. */
 export interface About {
@@ -14,6 +15,13 @@ export interface About {
     readonly metrics: boolean
     readonly commands: boolean
   }
+}
+
+/** What a command printed. */
+export interface CommandAnswer {
+  readonly exitCode: number
+  readonly output: string
+  readonly reports: readonly string[]
 }
 
 const keyName = 'sluice-console-key'
@@ -53,15 +61,33 @@ export class ConsoleServer {
     return (await (await this.get('about')).json()) as About
   }
 
+  /** The JSON values of an answer, one per line, as they arrive. @throws ServerError */
+  async *lines<Value>(path: string, signal: AbortSignal): AsyncGenerator<Value> {
+    const { body } = await this.get(path, signal)
+    if (body === null) return
+    const decoder = new TextDecoder()
+    for await (const lines of linesOf(chunksOf(body))) {
+      for (const line of lines) if (line.length > 0) yield JSON.parse(decoder.decode(line)) as Value
+    }
+  }
+
+  /** Runs a command that only reads. @throws ServerError if it cannot be run */
+  async run(name: string, options: object, signal?: AbortSignal): Promise<CommandAnswer> {
+    const init = { method: 'POST', body: JSON.stringify(options), ...(signal && { signal }) }
+    return (await (await this.#send(`commands/${name}`, init)).json()) as CommandAnswer
+  }
+
   /** @throws ServerError */
-  async get(path: string, signal?: AbortSignal): Promise<Response> {
+  get(path: string, signal?: AbortSignal): Promise<Response> {
+    return this.#send(path, signal === undefined ? {} : { signal })
+  }
+
+  async #send(path: string, init: RequestInit): Promise<Response> {
     const headers = { authorization: `Bearer ${this.#key}` }
-    const response = await fetch(`api/${path}`, { headers, ...(signal && { signal }) }).catch(
-      (error: unknown) => {
-        if (signal?.aborted === true) throw error
-        throw new ServerError(undefined, 'The process that serves this page does not answer.')
-      },
-    )
+    const response = await fetch(`api/${path}`, { ...init, headers }).catch((error: unknown) => {
+      if (init.signal?.aborted === true) throw error
+      throw new ServerError(undefined, 'The process that serves this page does not answer.')
+    })
     if (response.ok) return response
     throw new ServerError(response.status, (await response.text()).trim())
   }

@@ -18,6 +18,17 @@ const look = EditorView.theme({
   '.cm-scroller': { fontFamily: 'var(--mono)' },
 })
 
+/** How YAML looks in every editor. */
+export const yamlLook = [
+  lineNumbers(),
+  codeFolding(),
+  foldGutter(),
+  yaml(),
+  syntaxHighlighting(colors),
+  look,
+  EditorView.lineWrapping,
+]
+
 /**
  * Shows a text in an element. Returns a function that removes it. The editor lives in a shadow root, because
  * it adds style sheets, which the content security policy forbids in the document.
@@ -30,13 +41,7 @@ export function showYaml(element: HTMLElement, text: string): () => void {
     state: EditorState.create({
       doc: text,
       extensions: [
-        lineNumbers(),
-        codeFolding(),
-        foldGutter(),
-        yaml(),
-        syntaxHighlighting(colors),
-        look,
-        EditorView.lineWrapping,
+        yamlLook,
         EditorState.readOnly.of(true),
         EditorView.contentAttributes.of({ 'aria-label': 'Manifest', 'aria-readonly': 'true' }),
       ],

@@ -18,7 +18,7 @@ const types: Readonly<Record<string, string>> = {
 
 /** The page loads nothing from elsewhere, and runs no inline script or style. */
 const pagePolicy =
-  "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Workers compile WebAssembly, which a policy with `script-src` forbids unless it is unsafe elsewhere. */
 const workerPolicy = "connect-src 'self'"

@@ -1,0 +1,61 @@
+import { useServed } from '../../app/served.ts'
+import { readMetrics } from '../../source/prometheus.ts'
+import { CountTable } from '../../ui/count-table.tsx'
+import { Offered } from '../../ui/offered.tsx'
+import { Content } from '../../ui/states.tsx'
+import { modelUsage } from './model.ts'
+
+const everyMs = 5_000
+
+/** Models: how much they are used, which providers are ejected, and what guards have found. */
+export function Models() {
+  return (
+    <article>
+      <header class="title">
+        <h1>Models</h1>
+        <span class="quiet">Since the proxy started; the moment above does not apply.</span>
+      </header>
+      <Offered
+        offer="metrics"
+        otherwise="Open the console of a gateway, or the one that `sluice run` prints."
+      >
+        <Usage />
+      </Offered>
+    </article>
+  )
+}
+
+function Usage() {
+  const shown = useServed(
+    'models',
+    async (server, signal) =>
+      modelUsage(readMetrics(await (await server.get('metrics', signal)).text())),
+    everyMs,
+  )
+  return (
+    <Content shown={shown} what="models">
+      {({ usage, ejected, guards }) => (
+        <>
+          <CountTable
+            title="Usage"
+            columns={['Route', 'Model', 'Provider', 'Requests', 'Input tokens', 'Output tokens']}
+            rows={usage}
+            none="No request to a model has ended yet."
+          />
+          <CountTable
+            title="Ejected providers"
+            columns={['Backend', 'Provider', 'Reason', 'Workers now', 'Ejections']}
+            rows={ejected}
+            none="No provider has been ejected."
+          />
+          <CountTable
+            title="Guards"
+            columns={['Phase', 'Guard', 'Action', 'Times']}
+            rows={guards}
+            none="No prompt guard has decided yet."
+          />
+        </>
+      )}
+    </Content>
+  )
+}

@@ -1,0 +1,80 @@
+import type { RecordedDecision } from '../../../src/decisions/record.ts'
+import { useServed } from '../../app/served.ts'
+import { readMetrics, sumBy } from '../../source/prometheus.ts'
+import { CountTable } from '../../ui/count-table.tsx'
+import { Offered } from '../../ui/offered.tsx'
+import { Content } from '../../ui/states.tsx'
+import { toolCalls } from './model.ts'
+
+const everyMs = 5_000
+
+/** MCP servers: messages by target, and what was decided about each tool. */
+export function Tools() {
+  return (
+    <article>
+      <header class="title">
+        <h1>Tools</h1>
+        <span class="quiet">Since the proxy started; the moment above does not apply.</span>
+      </header>
+      <Offered
+        offer="metrics"
+        otherwise="Open the console of a gateway, or the one that `sluice run` prints."
+      >
+        <Messages />
+      </Offered>
+      <Offered offer="decisions" otherwise="Calls of tools appear here if decisions are recorded.">
+        <Calls />
+      </Offered>
+    </article>
+  )
+}
+
+function Messages() {
+  const labels = ['backend', 'target', 'method', 'result']
+  const shown = useServed(
+    'tools',
+    async (server, signal) => {
+      const samples = readMetrics(await (await server.get('metrics', signal)).text())
+      return sumBy(samples, 'sluice_mcp_requests_total', labels)
+    },
+    everyMs,
+  )
+  return (
+    <Content shown={shown} what="messages">
+      {(sums) => (
+        <CountTable
+          title="Messages"
+          columns={['Backend', 'Target', 'Method', 'Result', 'Count']}
+          rows={sums.map(({ labels: names, value }) => [...names, value])}
+          none="No MCP message has been answered yet."
+        />
+      )}
+    </Content>
+  )
+}
+
+/** Number of recorded requests that are counted. */
+const counted = 2_000
+
+function Calls() {
+  const shown = useServed(
+    'calls',
+    async (server, signal) => {
+      const path = `decisions?limit=${counted}`
+      return toolCalls(await Array.fromAsync(server.lines<Partial<RecordedDecision>>(path, signal)))
+    },
+    everyMs,
+  )
+  return (
+    <Content shown={shown} what="calls of tools">
+      {(rows) => (
+        <CountTable
+          title="Calls of tools"
+          columns={['Tool', 'Target', 'Status', 'Why', 'Recorded']}
+          rows={rows}
+          none={`The last ${counted} recorded requests call no tool.`}
+        />
+      )}
+    </Content>
+  )
+}
