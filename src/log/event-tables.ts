@@ -98,7 +98,7 @@ export class EventTables {
   positionOf(id: string): Position | undefined {
     const row = this.#statements.byId.get(id)
     if (row !== undefined) return Number(row.position) as Position
-    for (const { position } of this.#statements.byHash.all(hashOf(id), this.purgedUpTo())) {
+    for (const { position } of this.#statements.byHash.all(hashOf(id))) {
       const [stored] = this.page(Number(position), Number(position), 1)
       if (stored === undefined || envelopeOf(stored.text).id !== id) continue
       return stored.position as Position
@@ -230,7 +230,9 @@ function prepareStatements(database: DatabaseSync) {
   return {
     insert: prepare('INSERT INTO events VALUES (?, ?, ?, ?)'),
     byId: prepare('SELECT position FROM events WHERE id = ?'),
-    byHash: prepare('SELECT position FROM ids WHERE hash = ? AND position > ?'),
+    byHash: prepare(
+      'SELECT position FROM ids WHERE hash = ? AND position > (SELECT up_to FROM purged)',
+    ),
     last: prepare('SELECT max(position) AS position FROM events'),
     packed: prepare('SELECT max(last) AS position FROM blocks'),
     lastOfSubject: prepare('SELECT max(position) AS position FROM events WHERE subject = ?'),
