@@ -17,6 +17,9 @@ import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { Arrivals } from './arrivals.ts'
 import { LogError } from './log.ts'
 
+/** For modules that load this one on demand: bundles keep no names of a CommonJS package that is imported so. */
+export { DiscardPolicy, JetStreamApiError, jetstream, jetstreamManager }
+
 export interface NatsLogOptions {
   /** `nats://[user:password@]host:port` or `tls://…`; commas separate the servers of a cluster. */
   readonly servers: string

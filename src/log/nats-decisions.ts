@@ -59,8 +59,8 @@ export class DecisionPublisher {
 
   async #open() {
     try {
-      const { DiscardPolicy, jetstream, jetstreamManager } = await import('@nats-io/jetstream')
-      const { connectTo, findOrCreateStream } = await import('./nats-connection.ts')
+      const client = await import('./nats-connection.ts')
+      const { connectTo, DiscardPolicy, findOrCreateStream, jetstream, jetstreamManager } = client
       const connection = await connectTo(this.#options.servers)
       const manager = await jetstreamManager(connection, { timeout: answerTimeoutMs })
       await findOrCreateStream(manager, {

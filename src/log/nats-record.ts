@@ -119,8 +119,8 @@ export class NatsRecord {
   async #open(): Promise<Connection> {
     try {
       // Most gateways have no NATS server, and its client takes memory.
-      const { JetStreamApiError, jetstream, jetstreamManager } = await import('@nats-io/jetstream')
-      const { connectTo, findOrCreateStream } = await import('./nats-connection.ts')
+      const client = await import('./nats-connection.ts')
+      const { connectTo, findOrCreateStream, jetstream, jetstreamManager } = client
       const { servers, lifeMs } = this.#options
       const connection = await connectTo(servers)
       const manager = await jetstreamManager(connection, { timeout: 2_000 })
@@ -131,7 +131,12 @@ export class NatsRecord {
         allow_rollup_hdrs: true,
         ...(lifeMs !== undefined && { max_age: lifeMs * nanosPerMs }),
       })
-      return { connection, client: jetstream(connection), manager, ApiError: JetStreamApiError }
+      return {
+        connection,
+        client: jetstream(connection),
+        manager,
+        ApiError: client.JetStreamApiError,
+      }
     } catch (error) {
       this.#connection = undefined
       throw error
