@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['{src,events,test,examples}/**/*.test.ts'],
+    include: ['{src,events,test,examples,console}/**/*.test.ts'],
     pool: 'forks',
     // Half of the time of most files is spent waiting for the processes that they have started.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),

@@ -14,5 +14,5 @@ interface OfferedProps {
 export function Offered({ offer, otherwise, children }: OfferedProps) {
   if (!isServed.value) return <Empty>This view needs a running process. {otherwise}</Empty>
   if (served.value === undefined) return <Loading what="what the process offers" />
-  return served.value.about.offers[offer] ? <>{children}</> : <Empty>{otherwise}</Empty>
+  return served.value.about.offers[offer] ? children : <Empty>{otherwise}</Empty>
 }

@@ -87,6 +87,17 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     await eventually(() => console.page.locator('.row').count()).toBe(1)
   })
 
+  it('shows rates of the running gateway on the overview', async () => {
+    await console.show('#/')
+    const traffic = console.page.getByRole('region', { name: 'Traffic now' })
+    await gw.send(port, { path: '/shop' })
+    await eventually(async () => {
+      await gw.send(port, { path: '/shop' })
+      return traffic.textContent()
+    }).toMatch(/requests\/s\d.*p99 ms\d/)
+    expect(await seriousFaults(console)).toEqual([])
+  })
+
   it('tries a request now and with edited manifests, side by side', async () => {
     const { page } = console
     await console.show('#/try')

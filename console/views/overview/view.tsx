@@ -7,6 +7,7 @@ import { Content, Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/times.tsx'
 import type { Answer } from '../../worker/protocol.ts'
 import type { Problem } from './model.ts'
+import { Traffic } from './traffic.tsx'
 
 type OverviewAnswer = Answer<'overview'>
 
@@ -20,6 +21,7 @@ export function Overview() {
       {({ problems, gateways, proxies, counts }) => (
         <>
           <Problems problems={problems} />
+          <Traffic />
           <Gateways gateways={gateways} />
           <Proxies proxies={proxies} />
           <section class="card" aria-labelledby="kinds">
