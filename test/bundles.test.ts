@@ -1,6 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+// @ts-expect-error: a script without types
+import { bundledPackages } from '../scripts/bundled-packages.mjs'
 
 const dist = join(import.meta.dirname, '..', 'dist')
 
@@ -61,5 +63,21 @@ describe('the published bundles for tools', () => {
     ['events.js', []],
   ])('depend on no package (%s)', (entry, expected) => {
     expect(loadedBy(entry).packages).toEqual(expected)
+  })
+})
+
+describe('a package in a bundle', () => {
+  it('is never imported on demand by its name, because a bundle would keep only its default export', () => {
+    const root = join(import.meta.dirname, '..')
+    const found = globSync('{src,events}/**/*.ts', { cwd: root }).flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8')
+      const names = [...text.matchAll(/await import\('([^'.][^']*)'\)/g)].map(([, name]) => name)
+      return names
+        .filter((name) =>
+          bundledPackages.some((one: string) => name === one || name?.startsWith(`${one}/`)),
+        )
+        .map((name) => `${file}: ${name}`)
+    })
+    expect(found).toEqual([])
   })
 })

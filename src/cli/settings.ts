@@ -17,7 +17,7 @@ export function valuesOf<Values>(read: Outcome<Values, SettingProblem>): Values 
 
 async function parseFile(path: string): Promise<unknown> {
   // The YAML parser takes memory, and most proxies have no such file, so it is loaded only when needed.
-  const { parse } = await import('yaml')
+  const { parse } = await import('./parse-yaml.ts')
   try {
     return parse(readFileSync(path, 'utf8'))
   } catch (error) {
