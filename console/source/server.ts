@@ -1,5 +1,6 @@
 /** The data of a console server. Every request carries the key of this page. */
 import { chunksOf, linesOf } from '../worker/lines.ts'
+import { readMetrics, type Sample } from './prometheus.ts'
 
 /** What the server shows, and what it offers. */
 export interface About {
@@ -59,6 +60,11 @@ export class ConsoleServer {
 
   async about(): Promise<About> {
     return (await (await this.get('about')).json()) as About
+  }
+
+  /** The metrics of the process. @throws ServerError */
+  async metrics(signal: AbortSignal): Promise<Sample[]> {
+    return readMetrics(await (await this.get('metrics', signal)).text())
   }
 
   /** The JSON values of an answer, one per line, as they arrive. @throws ServerError */

@@ -1,5 +1,4 @@
 /** The steps of a request, with the object that decided each. */
-import type { ComponentChildren } from 'preact'
 import { objectLink } from '../app/location.ts'
 import { EventLink } from './links.tsx'
 
@@ -33,7 +32,6 @@ interface StepTableProps {
   readonly steps: readonly ShownStep[]
   /** Position at which objects are shown. */
   readonly at: number | undefined
-  readonly children?: ComponentChildren
 }
 
 export function StepTable({ steps, at }: StepTableProps) {

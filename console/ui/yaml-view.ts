@@ -1,7 +1,7 @@
 /** Shows YAML in CodeMirror, with folding and search. It is loaded when the first text is shown. */
 import { yaml } from '@codemirror/lang-yaml'
 import { codeFolding, foldGutter, HighlightStyle, syntaxHighlighting } from '@codemirror/language'
-import { EditorState } from '@codemirror/state'
+import { EditorState, type Extension } from '@codemirror/state'
 import { EditorView, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 
@@ -18,34 +18,30 @@ const look = EditorView.theme({
   '.cm-scroller': { fontFamily: 'var(--mono)' },
 })
 
-/** How YAML looks in every editor. */
-export const yamlLook = [
-  lineNumbers(),
-  codeFolding(),
-  foldGutter(),
-  yaml(),
-  syntaxHighlighting(colors),
-  look,
-  EditorView.lineWrapping,
-]
-
 /**
- * Shows a text in an element. Returns a function that removes it. The editor lives in a shadow root, because
- * it adds style sheets, which the content security policy forbids in the document.
+ * Shows YAML in an element, with more extensions of the editor. Returns a function that removes it. The editor
+ * lives in a shadow root, because it adds style sheets, which the content security policy forbids in the document.
  */
-export function showYaml(element: HTMLElement, text: string): () => void {
+export function mountYaml(element: HTMLElement, doc: string, more: Extension): () => void {
   const root = element.shadowRoot ?? element.attachShadow({ mode: 'open' })
-  const view = new EditorView({
-    root,
-    parent: root,
-    state: EditorState.create({
-      doc: text,
-      extensions: [
-        yamlLook,
-        EditorState.readOnly.of(true),
-        EditorView.contentAttributes.of({ 'aria-label': 'Manifest', 'aria-readonly': 'true' }),
-      ],
-    }),
-  })
+  const extensions = [
+    lineNumbers(),
+    codeFolding(),
+    foldGutter(),
+    yaml(),
+    syntaxHighlighting(colors),
+    look,
+    EditorView.lineWrapping,
+    more,
+  ]
+  const state = EditorState.create({ doc, extensions })
+  const view = new EditorView({ root, parent: root, state })
   return () => view.destroy()
 }
+
+/** Shows a text that cannot be edited. Returns a function that removes it. */
+export const showYaml = (element: HTMLElement, text: string): (() => void) =>
+  mountYaml(element, text, [
+    EditorState.readOnly.of(true),
+    EditorView.contentAttributes.of({ 'aria-label': 'Manifest', 'aria-readonly': 'true' }),
+  ])

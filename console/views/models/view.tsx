@@ -1,5 +1,4 @@
 import { useServed } from '../../app/served.ts'
-import { readMetrics } from '../../source/prometheus.ts'
 import { CountTable } from '../../ui/count-table.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content } from '../../ui/states.tsx'
@@ -28,8 +27,7 @@ export function Models() {
 function Usage() {
   const shown = useServed(
     'models',
-    async (server, signal) =>
-      modelUsage(readMetrics(await (await server.get('metrics', signal)).text())),
+    async (server, signal) => modelUsage(await server.metrics(signal)),
     everyMs,
   )
   return (

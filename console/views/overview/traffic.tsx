@@ -1,5 +1,4 @@
 import { served, useServed } from '../../app/served.ts'
-import { readMetrics } from '../../source/prometheus.ts'
 import { Content } from '../../ui/states.tsx'
 import { type Counters, countersOf, type Rates, ratesBetween } from './rates.ts'
 
@@ -25,8 +24,7 @@ function Charts() {
   const shown = useServed(
     'traffic',
     async (server, signal) => {
-      const text = await (await server.get('metrics', signal)).text()
-      const next = countersOf(readMetrics(text), performance.now())
+      const next = countersOf(await server.metrics(signal), performance.now())
       const rates = history.last && ratesBetween(history.last, next)
       history.last = next
       if (rates !== undefined) history.rates = [...history.rates, rates].slice(-maxPoints)

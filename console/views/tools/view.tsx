@@ -1,6 +1,6 @@
 import type { RecordedDecision } from '../../../src/decisions/record.ts'
 import { useServed } from '../../app/served.ts'
-import { readMetrics, sumBy } from '../../source/prometheus.ts'
+import { sumBy } from '../../source/prometheus.ts'
 import { CountTable } from '../../ui/count-table.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content } from '../../ui/states.tsx'
@@ -33,10 +33,8 @@ function Messages() {
   const labels = ['backend', 'target', 'method', 'result']
   const shown = useServed(
     'tools',
-    async (server, signal) => {
-      const samples = readMetrics(await (await server.get('metrics', signal)).text())
-      return sumBy(samples, 'sluice_mcp_requests_total', labels)
-    },
+    async (server, signal) =>
+      sumBy(await server.metrics(signal), 'sluice_mcp_requests_total', labels),
     everyMs,
   )
   return (

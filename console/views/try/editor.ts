@@ -2,9 +2,8 @@
 import { autocompletion, type CompletionContext, completionKeymap } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
 import { type Diagnostic, linter, lintGutter } from '@codemirror/lint'
-import { EditorState } from '@codemirror/state'
 import { EditorView, keymap } from '@codemirror/view'
-import { yamlLook } from '../../ui/yaml-view.ts'
+import { mountYaml } from '../../ui/yaml-view.ts'
 import { manifestProblems, suggestionsAt } from './manifest.ts'
 
 function problemsOf({ state }: EditorView): Diagnostic[] {
@@ -32,32 +31,19 @@ interface EditorOptions {
   onChange(text: string): void
 }
 
-/**
- * Shows an editor in an element, in a shadow root as `showYaml` does. Returns a function that removes it.
- */
-export function editManifest(
+/** Shows an editor in an element. Returns a function that removes it. */
+export const editManifest = (
   element: HTMLElement,
   { text, label, onChange }: EditorOptions,
-): () => void {
-  const root = element.shadowRoot ?? element.attachShadow({ mode: 'open' })
-  const view = new EditorView({
-    root,
-    parent: root,
-    state: EditorState.create({
-      doc: text,
-      extensions: [
-        yamlLook,
-        history(),
-        lintGutter(),
-        linter(problemsOf),
-        autocompletion({ override: [complete] }),
-        keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
-        EditorView.contentAttributes.of({ 'aria-label': label }),
-        EditorView.updateListener.of(({ docChanged, state }) => {
-          if (docChanged) onChange(state.doc.toString())
-        }),
-      ],
+): (() => void) =>
+  mountYaml(element, text, [
+    history(),
+    lintGutter(),
+    linter(problemsOf),
+    autocompletion({ override: [complete] }),
+    keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
+    EditorView.contentAttributes.of({ 'aria-label': label }),
+    EditorView.updateListener.of(({ docChanged, state }) => {
+      if (docChanged) onChange(state.doc.toString())
     }),
-  })
-  return () => view.destroy()
-}
+  ])
