@@ -20,6 +20,7 @@ const sources = {
   'inference-crds': { variable: 'SLUICE_INFERENCE_CRDS' },
   chromium: { program: 'chromium' },
   h2spec: { program: 'h2spec' },
+  actionlint: { program: 'actionlint' },
   go: { program: 'go' },
   wazero: { variable: 'SLUICE_WAZERO' },
   python3: { program: 'python3' },
@@ -29,6 +30,7 @@ const sources = {
   re2: { variable: 'SLUICE_RE2' },
   'mcp-conformance': { variable: 'SLUICE_MCP_CONFORMANCE' },
   'mcp-sdks': { variable: 'SLUICE_MCP_SDKS' },
+  'release-downloads': { variable: 'SLUICE_RELEASE_DOWNLOADS' },
 } as const satisfies Record<string, { program: string } | { variable: string }>
 
 export type PartName = keyof typeof sources

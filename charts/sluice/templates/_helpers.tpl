@@ -53,8 +53,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "sluice.image" -}}
 {{- $own := .Values.controller.image -}}
 {{- $registry := default .Values.image.registry $own.registry -}}
-{{- $tag := coalesce $own.tag .Values.image.tag .Chart.AppVersion -}}
+{{- $tag := default (include "sluice.imageTag" (list . $own.repository)) $own.tag -}}
 {{- if $registry }}{{ trimSuffix "/" $registry }}/{{ end }}{{ $own.repository }}:{{ $tag }}
+{{- end -}}
+
+{{/*
+The tag of an image: image.tag if set, else the version of the chart. Released charts add the digest, which
+the release writes into files/image-digests.yaml.
+*/}}
+{{- define "sluice.imageTag" -}}
+{{- $root := first . -}}
+{{- $digest := get (fromYaml ($root.Files.Get "files/image-digests.yaml")) (last .) -}}
+{{- $released := ternary (printf "%s@%s" $root.Chart.AppVersion $digest) $root.Chart.AppVersion (ne $digest "") -}}
+{{- default $released $root.Values.image.tag -}}
 {{- end -}}
 
 {{/* Roles of the cluster have no namespace; two releases must not share one. */}}
@@ -134,7 +145,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   "SLUICE_DEPLOYMENT_NAME" $fullname
   "SLUICE_CLUSTER_ROLE_NAME" (include "sluice.clusterRoleName" .)
   "SLUICE_PROXY_IMAGE_REGISTRY" .Values.image.registry
-  "SLUICE_PROXY_IMAGE_TAG" (default .Chart.AppVersion .Values.image.tag)
+  "SLUICE_PROXY_IMAGE_TAG" (include "sluice.imageTag" (list . "sluice-proxy"))
 -}}
 {{- if .Values.controller.xds.tls.enabled }}{{ $_ := set $fixed "SLUICE_XDS_TLS_ENABLED" true }}{{ end -}}
 {{- if .Values.inferenceExtension.enabled }}{{ $_ := set $fixed "SLUICE_INFERENCE_EXTENSION_ENABLED" true }}{{ end -}}
