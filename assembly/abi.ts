@@ -16,6 +16,7 @@ export const FEATURE_ROUTES: i32 = 2 // route tables
 export const FEATURE_REGEX: i32 = 4 // regular expressions
 export const FEATURE_TOKENS: i32 = 16 // token counts; vocabularies are loaded
 export const FEATURE_RATE: i32 = 32 // rate buckets
+export const FEATURE_TEXTS: i32 = 64 // texts of requests to models and of their answers
 
 // --- codes: general ------------------------------------------------------------------------------
 export const INCOMPLETE: i32 = -1 // the bytes end before the message part does; call again with more

@@ -42,6 +42,7 @@ const selfContained = { core: 'src/core/index.ts' }
 const modules = {
   'core.wasm': 'asconfig.json',
   'core-rate-shared.wasm': 'asconfig.rate-shared.json',
+  'core-texts.wasm': 'asconfig.texts.json',
 }
 
 /** Is there such a product, and is every source older than it? */

@@ -78,6 +78,7 @@ describe('package.json', () => {
     expect(Object.keys(manifest.exports).sort()).toEqual([
       './core',
       './core-rate-shared.wasm',
+      './core-texts.wasm',
       './core.abi.json',
       './core.wasm',
       './events',

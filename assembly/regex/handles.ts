@@ -1,4 +1,4 @@
-// Handles of regexes, mask sets and streams: indices into one table, so that a wrong handle is an error and
+// Handles of regexes, mask sets, streams, guards and rewriters of texts: indices into one table, so that a wrong handle is an error and
 // never a wild read.
 //
 //   entry, u32:  record address (16-aligned) | kind << 1      or, free:  next free index << 1 | 1
@@ -8,6 +8,8 @@ import { ERROR_MEMORY } from '../abi'
 export const HANDLE_REGEX: u32 = 0
 export const HANDLE_SET: u32 = 2
 export const HANDLE_STREAM: u32 = 4
+export const HANDLE_GUARDS: u32 = 6
+export const HANDLE_TEXTS: u32 = 8
 
 let table: usize = 0
 let tableSize: i32 = 0

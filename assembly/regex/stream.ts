@@ -81,12 +81,21 @@ function threadBytes(set: usize, index: i32): u32 {
 export function newStream(setHandle: i32): i32 {
   const set = setOf(setHandle)
   if (set == 0) return ERROR_ARGUMENT
+  const stream = newStreamRecord(set)
+  if (stream == 0) return ERROR_MEMORY
+  const handle = newHandle(stream, HANDLE_STREAM)
+  if (handle < 0) freeStreamRecord(stream)
+  return handle
+}
+
+/** A stream without a handle: its record, or 0 if there is no memory. */
+export function newStreamRecord(set: usize): usize {
   const count = load<i32>(set, SET_MEMBERS)
   const head = S_HEAD + (<usize>count << 5)
   let size = head
   for (let i = 0; i < count; i++) size += threadBytes(set, i)
   const stream = blockAlloc(size)
-  if (stream == 0) return ERROR_MEMORY
+  if (stream == 0) return 0
   memory.fill(stream, 0, S_HEAD)
   store<u32>(stream, <u32>set, S_SET)
   let threads = stream + head
@@ -95,10 +104,8 @@ export function newStream(setHandle: i32): i32 {
     threads += threadBytes(set, i)
   }
   resetStream(stream)
-  const handle = newHandle(stream, HANDLE_STREAM)
-  if (handle < 0) blockFree(stream)
-  else retainSet(set)
-  return handle
+  retainSet(set)
+  return stream
 }
 
 /** Begins a new text; buffers are kept. */
@@ -125,6 +132,10 @@ export function freeStream(handle: i32): void {
   const stream = streamOf(handle)
   if (stream == 0) return
   dropHandle(handle)
+  freeStreamRecord(stream)
+}
+
+export function freeStreamRecord(stream: usize): void {
   releaseSet(load<u32>(stream, S_SET))
   blockFree(load<u32>(stream, S_WINDOW))
   blockFree(load<u32>(stream, S_OUT))

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..', '..')
 const constantSources = ['assembly/abi.ts', 'assembly/regex/codes.ts']
+const textsSource = 'assembly/texts/abi.ts'
 const constantLine = /^export const (\w+): [iu]32 = (-?\d+(?: << \d+)?)(?: \/\/ (.*))?$/
 const exportPattern =
   /(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*)?export function (\w+)\(([^)]*)\): (\w+)/g
@@ -70,6 +71,7 @@ function typescript(constants) {
 /** @returns {Record<string, string>} */
 export function generate() {
   const constants = constantSources.flatMap(readConstants)
+  const textsConstants = readConstants(textsSource)
   const abi = {
     comment: 'Generated from assembly/ by npm run generate. An address is an unsigned 32-bit i32.',
     version: constants.find(({ name }) => name === 'ABI_VERSION').value,
@@ -80,10 +82,17 @@ export function generate() {
       imports: [{ module: 'env', name: 'memory', kind: 'memory', shared: true }],
       exports: readExports('assembly/rate-shared.ts').map(({ name }) => name),
     },
-    constants,
+    // What it has in common with core.wasm is described above.
+    texts: {
+      module: 'core-texts.wasm',
+      exports: readExports('assembly/texts.ts').map(({ name }) => name),
+      described: readExports('assembly/texts/exports.ts'),
+    },
+    constants: [...constants, ...textsConstants],
   }
   return {
     'assembly/core.abi.json': `${JSON.stringify(abi, null, 2)}\n`,
     'src/core/abi.ts': typescript(constants),
+    'src/core/abi-texts.ts': typescript(textsConstants),
   }
 }

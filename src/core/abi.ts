@@ -11,6 +11,8 @@ export const FEATURE_REGEX = 4
 export const FEATURE_TOKENS = 16
 /** rate buckets */
 export const FEATURE_RATE = 32
+/** texts of requests to models and of their answers */
+export const FEATURE_TEXTS = 64
 /** the bytes end before the message part does; call again with more */
 export const INCOMPLETE = -1
 /** memory is sealed or exhausted; nothing was changed */

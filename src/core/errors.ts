@@ -1,8 +1,9 @@
 import * as abi from './abi.ts'
+import * as texts from './abi-texts.ts'
 
 /** Names of the ABI's codes, which are its negative constants. */
 const names = new Map<number, string>(
-  Object.entries(abi)
+  Object.entries({ ...abi, ...texts })
     .filter(([, value]) => value < 0)
     .map(([name, value]) => [value, name]),
 )

@@ -130,3 +130,17 @@ export interface CoreExports extends RateExports {
   tokens_encode(handle: number, text: number, length: number, out: number, max: number): number
   tokens_work(): number
 }
+
+/** The exports that core-texts.wasm has besides those for memory, patterns and masks of core.wasm. */
+export interface TextsExports extends CoreExports {
+  guards_new(): number
+  guards_add(guards: number, set: number, rejects: number): number
+  guards_free(guards: number): void
+  texts_new(guards: number, format: number, kind: number, limit: number): number
+  texts_free(texts: number): void
+  texts_push(texts: number, bytes: number, length: number, isEnd: number): number
+  texts_output(texts: number): number
+  texts_fail(texts: number, status: number, message: number, length: number): number
+  texts_record(texts: number, record: number): number
+  texts_count(texts: number, guard: number): number
+}

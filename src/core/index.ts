@@ -28,6 +28,7 @@
  * The memory of an IoCore is fixed, so its views never detach; that of a CoreInstance grows.
  */
 export * from './abi.ts'
+export * from './abi-texts.ts'
 export { CoreError, CoreTrap, nameOfCode, statusOfRefusal } from './errors.ts'
 export type { CoreExports } from './exports.ts'
 export { type AssignedRequest, HeadRecord, type HeadSpan } from './head-record.ts'
@@ -73,6 +74,17 @@ export {
 } from './regex-mask.ts'
 export type { NamedMatch, RouteSpec, ValueMatch } from './route-spec.ts'
 export { RouteTable } from './route-table.ts'
+export {
+  compileGuards,
+  type GuardRules,
+  type Guards,
+  type GuardsOutcome,
+  type TextRewriter,
+  type TextsDetails,
+  type TextsFormat,
+  type TextsOptions,
+  textMemoryBytes,
+} from './texts.ts'
 export {
   type CountOptions,
   countTokens,

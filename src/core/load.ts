@@ -22,6 +22,11 @@ export function loadSharedRate(): WebAssembly.Module {
   return load('core-rate-shared.wasm')
 }
 
+/** Returns the compiled core-texts.wasm. Throws like loadCore. */
+export function loadTexts(): WebAssembly.Module {
+  return load('core-texts.wasm')
+}
+
 function checked<Exports extends { abi_version(): number }>(name: string, exports: Exports) {
   const version = exports.abi_version()
   if (version !== ABI_VERSION) {

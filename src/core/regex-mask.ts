@@ -55,7 +55,8 @@ function addRule(host: RegexHost, set: number, rule: MaskRule, index: number): B
   return undefined
 }
 
-function createSet(host: RegexHost, rules: readonly MaskRule[]): number | BadRule {
+/** Compiles rules to a mask set of the host: its handle, or the rule that is wrong. */
+export function createSet(host: RegexHost, rules: readonly MaskRule[]): number | BadRule {
   const set = host.core.run('mask_new', (exports) => exports.mask_new())
   if (set < 0) throw new CoreError(set, 'making a mask')
   for (const [index, rule] of rules.entries()) {

@@ -7,9 +7,14 @@ const slack = 16
 
 /** An instance of the core with a block of memory for texts, which calls reuse. */
 export class TextHost {
-  readonly core = new CoreInstance()
+  readonly core: CoreInstance
   #workspace = 0
   #capacity = 0
+
+  /** The module is core.wasm unless another one is given. */
+  constructor(module?: WebAssembly.Module) {
+    this.core = new CoreInstance(module)
+  }
 
   /** Returns the address of a block for a text of `size` bytes. The next call overwrites its content. */
   workspace(size: number): number {

@@ -3,10 +3,12 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import * as core from '../../src/core/index.ts'
 import { CoreInstance, CoreTrap, createIoCore, loadCore } from '../../src/core/index.ts'
+import { loadTexts } from '../../src/core/load.ts'
 
 interface Abi {
   readonly version: number
   readonly exports: readonly { name: string; parameters: readonly unknown[] }[]
+  readonly texts: { readonly exports: readonly string[] }
   readonly constants: readonly { name: string; value: number }[]
 }
 
@@ -45,6 +47,14 @@ describe('core.wasm', () => {
     expect(new Set(codes).size).toBe(codes.length)
     const reasons = codes.filter((code) => code <= -40000 && code !== core.ERROR_RESPONSE)
     expect(new Set(reasons.map((code) => -code % 100)).size).toBe(reasons.length)
+  })
+})
+
+describe('core-texts.wasm', () => {
+  it('imports nothing, and exports its memory and the functions that core.abi.json lists', () => {
+    expect(WebAssembly.Module.imports(loadTexts())).toEqual([])
+    const names = WebAssembly.Module.exports(loadTexts()).map(({ name }) => name)
+    expect(names.sort()).toEqual([...abi.texts.exports, 'memory'].sort())
   })
 })
 

@@ -1,0 +1,259 @@
+// Events of a streamed answer that are held until the text of the parts that they end is known.
+import { TEXTS_RESPONSES, TEXTS_UNDECIDED } from './abi'
+import { append, appendAscii, Bytes, clear, failure, freeBytes, freeRecord, newBytes, newRecord, push, setFailure, shift } from './bytes'
+import { E_END, E_KIND, E_LENGTH, E_START, E_VALUE, EDIT_BYTES, EDIT_PART, EDIT_REPEAT, EDIT_TEXT, writeDocument } from './edits'
+import { countMatches, maskText } from './group'
+import { Event, freeEvent, freePart, isNone, newEvent, Part } from './runs'
+import { rw } from './state'
+import { appendUnescaped, endText, joinText } from './strings'
+
+@unmanaged
+export class Waiting {
+  next: Waiting
+  event: Event
+  /** The event is not JSON: it is written as it is. */
+  isPlain: bool
+  /** The sequence number, or -1. */
+  number: i64
+  /** Addresses of the parts that the event ends, and of those that complete with it. */
+  ends: Bytes
+  completed: Bytes
+}
+
+@unmanaged
+export class Queue {
+  first: Waiting
+  last: Waiting
+  /** Waiting events that can be used again. */
+  spare: Waiting
+  /** Bytes of the documents in the queue. */
+  size: i32
+  /** Events that were added to the stream. */
+  added: i64
+  /** Done parts, to be freed when no event waits; and parts whose texts later events may repeat. */
+  done: Bytes
+  remembered: Bytes
+  rememberedSize: i32
+}
+
+export function newQueue(): Queue {
+  const queue = changetype<Queue>(newRecord(offsetof<Queue>()))
+  queue.done = newBytes()
+  queue.remembered = newBytes()
+  return queue
+}
+
+export function newWaiting(queue: Queue): Waiting {
+  let waiting = queue.spare
+  if (isNone(waiting)) {
+    waiting = changetype<Waiting>(newRecord(offsetof<Waiting>()))
+    waiting.event = newEvent()
+    waiting.ends = newBytes()
+    waiting.completed = newBytes()
+  } else queue.spare = waiting.next
+  waiting.next = changetype<Waiting>(0)
+  waiting.isPlain = false
+  waiting.number = -1
+  clear(waiting.event.name)
+  clear(waiting.event.data)
+  clear(waiting.event.edits)
+  clear(waiting.event.side)
+  clear(waiting.ends)
+  clear(waiting.completed)
+  return waiting
+}
+
+function freeWaiting(list: Waiting): void {
+  for (let one = list; !isNone(one); ) {
+    const next = one.next
+    freeEvent(one.event)
+    freeBytes(one.ends)
+    freeBytes(one.completed)
+    freeRecord(changetype<usize>(one))
+    one = next
+  }
+}
+
+function freeParts(list: Bytes): void {
+  for (let i = list.head; i < list.used; i += 4) freePart(partAt(list, i))
+  clear(list)
+}
+
+export function freeQueue(queue: Queue): void {
+  for (let one = queue.first; !isNone(one); one = one.next) {
+    freeParts(one.ends)
+    freeParts(one.completed)
+  }
+  freeWaiting(queue.first)
+  freeWaiting(queue.spare)
+  freeParts(queue.done)
+  freeParts(queue.remembered)
+  freeBytes(queue.done)
+  freeBytes(queue.remembered)
+  freeRecord(changetype<usize>(queue))
+}
+
+function partAt(list: Bytes, offset: i32): Part {
+  return changetype<Part>(<usize>load<u32>(list.data + offset))
+}
+
+export function enqueue(queue: Queue, waiting: Waiting): void {
+  if (isNone(queue.first)) queue.first = waiting
+  else queue.last.next = waiting
+  queue.last = waiting
+  queue.size += waiting.event.data.used
+}
+
+/** Writes the events before the first undecided one. */
+export function release(queue: Queue): void {
+  while (failure == 0 && !isNone(queue.first) && areDone(queue.first.ends)) {
+    const waiting = queue.first
+    queue.first = waiting.next
+    queue.size -= waiting.event.data.used
+    write(queue, waiting)
+    waiting.next = queue.spare
+    queue.spare = waiting
+  }
+  if (queue.size > rw.limit) setFailure(TEXTS_UNDECIDED)
+  if (isNone(queue.first)) freeParts(queue.done)
+}
+
+function areDone(parts: Bytes): bool {
+  for (let i = 0; i < parts.used; i += 4) if (!partAt(parts, i).isDone) return false
+  return true
+}
+
+function write(queue: Queue, waiting: Waiting): void {
+  writeRests(queue, waiting, waiting.ends)
+  writeRests(queue, waiting, waiting.completed)
+  keepDone(queue, waiting.ends)
+  keepDone(queue, waiting.completed)
+  const event = waiting.event
+  if (waiting.isPlain) {
+    beginLines(event.name)
+    append(rw.out, event.data.data, event.data.used)
+    appendAscii(rw.out, '\n\n')
+    return
+  }
+  resolveRepeats(queue, event)
+  const number = waiting.number < 0 ? 0 : waiting.number + queue.added
+  rw.nextNumber = number + 1
+  writeEvent(event, number)
+}
+
+/** Writes the text that is left of the parts, unless the event itself has a place for it. */
+function writeRests(queue: Queue, waiting: Waiting, parts: Bytes): void {
+  for (let i = 0; i < parts.used; i += 4) {
+    const part = partAt(parts, i)
+    if (hasPlace(waiting.event.edits, part)) continue
+    if (writeRest(part, waiting.number < 0 ? 0 : waiting.number + queue.added) && waiting.number >= 0) queue.added++
+  }
+}
+
+function hasPlace(edits: Bytes, part: Part): bool {
+  for (let i = 0; i < edits.used; i += EDIT_BYTES) {
+    const edit = edits.data + i
+    if (load<i32>(edit, E_KIND) == EDIT_PART && load<u32>(edit, E_VALUE) == <u32>changetype<usize>(part)) return true
+  }
+  return false
+}
+
+/** Writes an event with the text that a part has ready; false if there is none. */
+export function writeRest(part: Part, number: i64): bool {
+  if (part.ready.used == 0 || isNone(part.template)) return false
+  writeEvent(part.template, number)
+  return true
+}
+
+function beginLines(name: Bytes): void {
+  if (name.used > 0) {
+    appendAscii(rw.out, 'event: ')
+    append(rw.out, name.data, name.used)
+    appendAscii(rw.out, '\n')
+  }
+  appendAscii(rw.out, 'data: ')
+}
+
+function writeEvent(event: Event, number: i64): void {
+  beginLines(event.name)
+  writeDocument(rw.out, event.data.data, event.data.used, event.edits, event.side, number)
+  appendAscii(rw.out, '\n\n')
+}
+
+/** Keeps parts that left the masks: to be freed, or because later events repeat their text. */
+function keepDone(queue: Queue, parts: Bytes): void {
+  for (let i = 0; i < parts.used; i += 4) {
+    const part = partAt(parts, i)
+    const isKept = rw.format == TEXTS_RESPONSES
+    store<u32>(push(isKept ? queue.remembered : queue.done, 4), <u32>changetype<usize>(part))
+    if (isKept) queue.rememberedSize += part.original.used + part.masked.used + 64
+  }
+  const limit = rw.limit < 1 << 29 ? rw.limit * 2 : rw.limit
+  const list = queue.remembered
+  while (queue.rememberedSize > limit && list.used - list.head > 4) {
+    const oldest = partAt(list, list.head)
+    queue.rememberedSize -= oldest.original.used + oldest.masked.used + 64
+    store<u32>(push(queue.done, 4), <u32>changetype<usize>(oldest))
+    shift(list, 4)
+  }
+}
+
+// --- repeated texts ------------------------------------------------------------------------------
+
+const source: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
+const raw: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
+
+/** Replaces texts that were streamed by their masked form, and masks others. */
+function resolveRepeats(queue: Queue, event: Event): void {
+  const edits = event.edits
+  for (let i = 0; i < edits.used; i += EDIT_BYTES) {
+    const edit = edits.data + i
+    if (load<i32>(edit, E_KIND) != EDIT_REPEAT) continue
+    readOriginal(event, edit)
+    const start = event.side.used
+    const known = sameText(queue, source)
+    if (!isNone(known)) append(event.side, known.masked.data, known.masked.used)
+    else {
+      const before = rw.side.used
+      countMatches(false)
+      maskText(source.data, source.used)
+      countMatches(true)
+      append(event.side, rw.side.data + before, rw.side.used - before)
+      rw.side.used = before
+    }
+    store<i32>(edit, EDIT_TEXT, E_KIND)
+    store<i32>(edit, start, E_VALUE)
+    store<i32>(edit, event.side.used - start, E_LENGTH)
+  }
+}
+
+function readOriginal(event: Event, edit: usize): void {
+  clear(raw)
+  clear(source)
+  const from = event.data.data + load<i32>(edit, E_START) + 1
+  appendUnescaped(raw, from, event.data.data + load<i32>(edit, E_END) - 1)
+  endText(source, joinText(source, 0, raw.data, raw.used))
+}
+
+/** Parts that are compared with a repeated text at most; usually the last one is it. */
+const COMPARED: i32 = 256
+
+/** The last part with that text, or 0. */
+function sameText(queue: Queue, text: Bytes): Part {
+  const list = queue.remembered
+  const least = max(list.head, list.used - COMPARED * 4)
+  for (let i = list.used - 4; i >= least; i -= 4) {
+    const part = partAt(list, i)
+    if (part.original.used != text.used) continue
+    if (memory.compare(part.original.data, text.data, text.used) == 0) return part
+  }
+  return changetype<Part>(0)
+}
+
+/** Was a part of that output item streamed and does it count as ended? */
+export function remembersItem(queue: Queue, item: i32): bool {
+  const list = queue.remembered
+  const least = max(list.head, list.used - COMPARED * 4)
+  for (let i = list.used - 4; i >= least; i -= 4) if (partAt(list, i).first == item) return true
+  return false
+}

@@ -1,0 +1,146 @@
+/** Random requests, answers and streams of language models, with secrets in any place where guards look. */
+
+/** A small generator, so that a seed replays a run. */
+export class Random {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  below(limit: number): number {
+    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((this.#state / 2 ** 32) * limit)
+  }
+
+  of<Item>(list: readonly Item[]): Item {
+    return list[this.below(list.length)] as Item
+  }
+
+  list<Item>(limit: number, make: (at: number) => Item): Item[] {
+    return Array.from({ length: this.below(limit + 1) }, (_, at) => make(at))
+  }
+}
+
+const pieces = [
+  'write to ',
+  'bob@example.com',
+  'bob@exam',
+  'ple.com',
+  ' ',
+  'sécret-42',
+  'sécret-',
+  '42 and ',
+  '4111 1111 ',
+  '1111 1111',
+  '"quoted"\\n\n\t',
+  '日本語 😀 ',
+  '😀'.charAt(0),
+  '😀'.charAt(1),
+  '\u2028</script>',
+  '',
+  'ab',
+  '.',
+] as const
+
+export const textOf = (random: Random): string =>
+  Array.from({ length: 1 + random.below(5) }, () => random.of(pieces)).join('')
+
+const part = (random: Random): unknown =>
+  random.of<() => unknown>([
+    () => ({ type: 'text', text: textOf(random) }),
+    () => ({ text: textOf(random), type: 'input_text' }),
+    () => ({ type: 'image_url', image_url: { url: 'data:bob@example.com' } }),
+    () => ({ text: textOf(random), type: 'reasoning_text' }),
+    () => ({ type: 'tool_result', content: contentOf(random), id: 'bob@example.com' }),
+    () => ({ type: 'document', title: textOf(random), source: { data: textOf(random) } }),
+    () => ({ type: 'document', source: { content: [{ type: 'text', text: textOf(random) }] } }),
+    () => ({ type: 'document', source: { type: 'base64', data: textOf(random) } }),
+    () => ({ type: 'refusal', refusal: textOf(random) }),
+    () => ({ type: 'output_audio', transcript: textOf(random) }),
+    () => ({ type: 'shell', output: textOf(random), stdout: textOf(random), logs: 'ab' }),
+  ])()
+
+function contentOf(random: Random): unknown {
+  return random.below(3) === 0 ? textOf(random) : random.list(4, () => part(random))
+}
+
+const message = (random: Random) => ({
+  role: random.of(['user', 'assistant', 'system']),
+  content: contentOf(random),
+  ...(random.below(5) === 0 && { refusal: textOf(random) }),
+  ...(random.below(5) === 0 && { tool_calls: [{ function: { arguments: textOf(random) } }] }),
+})
+
+export type Format = 'Completions' | 'Messages' | 'Responses' | 'Embeddings'
+
+export function requestOf(format: Format, random: Random): Record<string, unknown> {
+  const messages = random.list(4, () => message(random))
+  const tools = [{ name: 'bob@example.com', parameters: { min: -1.5e300, list: [1, 2, null] } }]
+  switch (format) {
+    case 'Completions':
+      return { model: 'm', messages, tools, stream: random.below(2) === 0 }
+    case 'Messages':
+      return { messages, system: contentOf(random), tools, max_tokens: 5 }
+    case 'Responses':
+      return {
+        instructions: textOf(random),
+        input: random.below(2) === 0 ? textOf(random) : messages,
+        prompt: { id: 'bob@example.com', variables: { a: textOf(random), b: part(random) } },
+      }
+    case 'Embeddings':
+      return {
+        input: random.below(2) === 0 ? textOf(random) : random.list(4, () => textOf(random)),
+      }
+  }
+}
+
+const annotation = (random: Random) => ({ type: 'url_citation', title: textOf(random), url: 'ab' })
+
+const outputItem = (random: Random) => ({
+  type: 'message',
+  content: random.list(3, () => ({
+    type: 'output_text',
+    text: textOf(random),
+    annotations: random.list(2, () => annotation(random)),
+    logprobs: random.list(2, () => ({ token: 'ab', logprob: -0.5 })),
+  })),
+})
+
+export function answerOf(format: Format, random: Random): Record<string, unknown> {
+  switch (format) {
+    case 'Completions':
+      return {
+        model: 'm-2',
+        choices: random.list(3, (index) => ({
+          index,
+          message: {
+            role: 'assistant',
+            content: contentOf(random),
+            refusal: random.below(3) === 0 ? textOf(random) : null,
+            ...(random.below(3) === 0 && { audio: { transcript: textOf(random) } }),
+            annotations: random.list(2, () => annotation(random)),
+          },
+          logprobs: random.below(2) === 0 ? { content: [{ token: 'a' }] } : null,
+          finish_reason: 'stop',
+        })),
+        usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
+      }
+    case 'Messages':
+      return {
+        content: random.list(4, () => ({
+          ...(part(random) as object),
+          citations: random.list(2, () => ({ cited_text: textOf(random), document_id: 'ab' })),
+        })),
+        usage: { input_tokens: 3, cache_read_input_tokens: 4, output_tokens: 5 },
+      }
+    case 'Responses':
+      return {
+        output: random.list(3, () => outputItem(random)),
+        output_text: textOf(random),
+        usage: { input_tokens: 3, output_tokens: 5, total_tokens: 8 },
+      }
+    case 'Embeddings':
+      return { data: [{ embedding: [0.1, -2e-7] }], usage: { prompt_tokens: 4, total_tokens: 4 } }
+  }
+}

@@ -1,0 +1,93 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { StreamMasker } from '../../../src/backends/ai/guards/stream-mask.ts'
+import { compileGuards, compileMask, type MaskRule } from '../../../src/core/index.ts'
+import { Random } from './messages.ts'
+import { readSse, received, type SentEvent, sse, streamOf } from './streams.ts'
+
+const chain: readonly (readonly MaskRule[])[] = [
+  [
+    { pattern: 'sécret-[0-9]+', replacement: '<masked>' },
+    { builtin: 'Email', replacement: '<EMAIL_ADDRESS>' },
+  ],
+  [
+    { builtin: 'CreditCard', replacement: '<CREDIT "CARD">' },
+    { pattern: 'EMAIL_', replacement: 'E\n' },
+  ],
+]
+
+const outcome = compileGuards(chain.map((rules) => ({ rules })))
+if (!outcome.ok) throw new Error(outcome.message)
+const { guards } = outcome
+const masks = chain.map((rules) => {
+  const compiled = compileMask(rules)
+  if (!compiled.ok) throw new Error(compiled.message)
+  return compiled.mask
+})
+
+afterAll(() => {
+  guards.dispose()
+  for (const mask of masks) mask.dispose()
+})
+
+type Format = 'Completions' | 'Messages' | 'Responses'
+
+function rewrite(format: Format, bytes: Buffer, size: number) {
+  const rewriter = guards.rewriter({ format, message: 'stream', limit: 1 << 20 })
+  const out: Uint8Array[] = []
+  for (let at = 0; at < bytes.length; at += size) {
+    out.push(rewriter.push(bytes.subarray(at, at + size)))
+  }
+  out.push(rewriter.end())
+  const { details } = rewriter
+  rewriter.dispose()
+  return { text: Buffer.concat(out).toString(), details }
+}
+
+function gateway(format: Format, events: readonly SentEvent[]): SentEvent[] {
+  const masker = new StreamMasker(masks, format, 1 << 20)
+  const masked = [...events.flatMap((event) => masker.push(event)), ...masker.finish()]
+  masker.dispose()
+  return masked.map(({ event, data }) => ({ event, data: data.toWellFormed() }))
+}
+
+/** Half surrogate pairs in JSON of the gateway become U+FFFD. */
+const wellFormed = (value: unknown) =>
+  JSON.parse(JSON.stringify(value), (_, item) =>
+    typeof item === 'string' ? item.toWellFormed() : item,
+  )
+
+describe.each(['Completions', 'Messages', 'Responses'] as const)(
+  'the rewriter of streams in the format %s',
+  (format) => {
+    it('masks texts and keeps events as the gateway does', () => {
+      for (let seed = 1; seed <= 600; seed++) {
+        const random = new Random(seed)
+        const events = streamOf(format, random)
+        const bytes = Buffer.from(sse(events, random))
+        const { text } = rewrite(format, bytes, 1 + random.below(bytes.length))
+        const theirs = wellFormed(received(gateway(format, events)))
+        expect(wellFormed(received(readSse(text))), `seed ${seed}`).toEqual(theirs)
+      }
+    })
+
+    it('gives the same bytes wherever the stream is cut', () => {
+      for (let seed = 1; seed <= 20; seed++) {
+        const random = new Random(seed)
+        const bytes = Buffer.from(sse(streamOf(format, random), random))
+        const whole = rewrite(format, bytes, bytes.length).text
+        for (const size of [1, 2, 3, 7, 64]) {
+          expect(rewrite(format, bytes, size).text, `seed ${seed}, pieces of ${size}`).toBe(whole)
+        }
+        expect(whole).not.toMatch(/bob@example\.com|s\\u00e9cret-\d|sécret-\d/)
+      }
+    })
+
+    it('reads the usage of a stream', () => {
+      const random = new Random(5)
+      const bytes = Buffer.from(sse(streamOf(format, random), random))
+      const { inputTokens, outputTokens } = rewrite(format, bytes, 9).details
+      const expected = { Completions: [5, 6], Messages: [2, 9], Responses: [4, 3] }[format]
+      expect([inputTokens, outputTokens]).toEqual(expected)
+    })
+  },
+)

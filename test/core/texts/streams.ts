@@ -1,0 +1,167 @@
+/** Random streams of answers, cut into events at any place, and what a client reads from a stream. */
+import { type Format, type Random, textOf } from './messages.ts'
+
+export interface SentEvent {
+  readonly event: string | undefined
+  readonly data: string
+}
+
+type Json = Record<string, unknown>
+
+const unnamed = (body: Json): SentEvent => ({ event: undefined, data: JSON.stringify(body) })
+const named = (body: Json): SentEvent => ({
+  event: String(body.type),
+  data: JSON.stringify(body),
+})
+
+/** Splits a text at UTF-16 units, so that surrogate pairs and matches may be cut. */
+function split(text: string, random: Random): string[] {
+  const pieces: string[] = []
+  for (let at = 0; at < text.length; ) {
+    const size = 1 + random.below(6)
+    pieces.push(text.slice(at, at + size))
+    at += size
+  }
+  return pieces.length === 0 ? [''] : pieces
+}
+
+function completions(random: Random): SentEvent[] {
+  const choices = Array.from({ length: 1 + random.below(3) }, (_, index) => ({
+    index,
+    field: random.of(['content', 'refusal', 'text', 'audio']),
+    pieces: split(textOf(random), random),
+  }))
+  const events: SentEvent[] = []
+  const head = { id: 'x', model: 'm', usage: null }
+  for (let at = 0; choices.some(({ pieces }) => at <= pieces.length); at++) {
+    const now = choices.filter(({ pieces }) => at <= pieces.length)
+    const bodies = now.map(({ index, field, pieces }) => {
+      const piece = pieces[at]
+      const delta = field === 'audio' ? { audio: { transcript: piece } } : { [field]: piece }
+      const text = piece === undefined ? { delta: {} } : field === 'text' ? delta : { delta }
+      const finish_reason = piece === undefined ? 'stop' : null
+      return { ...text, index, finish_reason, logprobs: { content: [{ token: 'ab' }] } }
+    })
+    if (random.below(2) === 0) events.push(unnamed({ ...head, choices: bodies }))
+    else for (const body of bodies) events.push(unnamed({ ...head, choices: [body] }))
+  }
+  const usage = { prompt_tokens: 5, completion_tokens: 6 }
+  return [...events, unnamed({ ...head, choices: [], usage }), { event: undefined, data: '[DONE]' }]
+}
+
+function messages(random: Random): SentEvent[] {
+  const events = [
+    named({ type: 'message_start', message: { content: [], usage: { input_tokens: 2 } } }),
+  ]
+  const count = 1 + random.below(3)
+  for (let index = 0; index < count; index++) {
+    if (random.below(4) === 0) {
+      const content_block = { type: 'tool_use', id: 'a', name: 'ab', input: {} }
+      events.push(named({ type: 'content_block_start', index, content_block }))
+    } else {
+      const content_block = { type: 'text', text: '' }
+      events.push(named({ type: 'content_block_start', index, content_block }))
+      // The text has no empty matches, so that no block becomes empty and is left out by the gateway.
+      for (const text of split(`${textOf(random)}!`, random)) {
+        events.push(
+          named({ type: 'content_block_delta', index, delta: { type: 'text_delta', text } }),
+        )
+      }
+    }
+    events.push(named({ type: 'content_block_stop', index }))
+  }
+  events.push(
+    named({
+      type: 'message_delta',
+      delta: { stop_reason: 'end_turn' },
+      usage: { output_tokens: 9 },
+    }),
+  )
+  return [...events, named({ type: 'message_stop' })]
+}
+
+function responses(random: Random): SentEvent[] {
+  let sequence_number = 0
+  const events: SentEvent[] = []
+  const send = (body: Json) =>
+    void events.push(named({ ...body, sequence_number: sequence_number++ }))
+  send({ type: 'response.created', response: { output: [] } })
+  const output: Json[] = []
+  const items = 1 + random.below(2)
+  for (let output_index = 0; output_index < items; output_index++) {
+    const content: Json[] = []
+    const item = { type: 'message', id: `i${output_index}`, content }
+    send({ type: 'response.output_item.added', output_index, item: { ...item, content: [] } })
+    const parts = 1 + random.below(2)
+    for (let content_index = 0; content_index < parts; content_index++) {
+      const text = textOf(random)
+      const at = { output_index, content_index, item_id: item.id }
+      const part = { type: 'output_text', text, annotations: [] }
+      send({ type: 'response.content_part.added', ...at, part: { ...part, text: '' } })
+      for (const delta of split(text, random))
+        send({ type: 'response.output_text.delta', ...at, delta })
+      send({ type: 'response.output_text.done', ...at, text })
+      send({ type: 'response.content_part.done', ...at, part })
+      content.push(part)
+    }
+    send({ type: 'response.output_item.done', output_index, item })
+    output.push(item)
+  }
+  send({
+    type: 'response.completed',
+    response: { output, usage: { input_tokens: 4, output_tokens: 3 } },
+  })
+  return events
+}
+
+export function streamOf(format: Exclude<Format, 'Embeddings'>, random: Random): SentEvent[] {
+  return { Completions: completions, Messages: messages, Responses: responses }[format](random)
+}
+
+/** Writes events as bytes, in one of the ways that servers do. */
+export function sse(events: readonly SentEvent[], random: Random): string {
+  const end = random.of(['\n', '\r\n', '\r'])
+  const space = random.of(['', ' '])
+  return events
+    .map(({ event, data }) => {
+      const name = event === undefined ? '' : `event:${space}${event}${end}`
+      const comment = random.below(9) === 0 ? `: bob@example.com${end}${end}` : ''
+      return `${comment}${name}data:${space}${data}${end}${end}`
+    })
+    .join('')
+}
+
+export function readSse(text: string): SentEvent[] {
+  return text
+    .split('\n\n')
+    .filter((block) => block !== '' && block !== ':')
+    .map((block) => ({
+      event: /^event: ([^\n]*)$/m.exec(block)?.[1],
+      data: /^data: ([^\n]*)$/m.exec(block)?.[1] ?? '',
+    }))
+}
+
+/** The texts that a client joins from deltas, by part; everything else of the events, in order. */
+export function received(events: readonly SentEvent[]) {
+  const texts: Record<string, string> = {}
+  const rest: unknown[] = []
+  const add = (key: string, text: unknown) => {
+    if (typeof text === 'string') texts[key] = (texts[key] ?? '') + text
+  }
+  for (const { event, data } of events) {
+    const body = data === '[DONE]' ? data : JSON.parse(data)
+    const before = JSON.stringify(texts)
+    for (const choice of body.choices ?? []) {
+      for (const name of ['content', 'refusal'])
+        add(`${choice.index}/${name}`, choice.delta?.[name])
+      add(`${choice.index}/audio`, choice.delta?.audio?.transcript)
+      add(`${choice.index}/text`, choice.text)
+      if (choice.finish_reason !== null) rest.push({ ...choice, delta: {}, text: '' })
+    }
+    if (body.type === 'content_block_delta') add(`${body.index}`, body.delta?.text)
+    else if (body.type?.endsWith('.delta')) {
+      add(`${body.output_index}/${body.content_index}`, body.delta)
+    } else if (body.choices === undefined) rest.push({ event, body, before })
+  }
+  return { texts, rest }
+}

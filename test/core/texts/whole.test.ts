@@ -1,0 +1,102 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { maskTexts } from '../../../src/backends/ai/guards/parts-masker.ts'
+import { mapRepeatedTexts } from '../../../src/backends/ai/guards/repeated-texts.ts'
+import { mapAnswerTexts, mapRequestTexts } from '../../../src/backends/ai/guards/texts.ts'
+import type { JsonObject } from '../../../src/backends/ai/json.ts'
+import {
+  compileGuards,
+  compileMask,
+  type Guards,
+  type Mask,
+  type MaskRule,
+} from '../../../src/core/index.ts'
+import { answerOf, type Format, Random, requestOf } from './messages.ts'
+
+const chain: readonly (readonly MaskRule[])[] = [
+  [
+    { pattern: 'sécret-[0-9]+', replacement: '<masked>' },
+    { builtin: 'Email', replacement: '<EMAIL_ADDRESS>' },
+    { pattern: '^ab$', replacement: '' },
+  ],
+  [
+    { builtin: 'CreditCard', replacement: '<CREDIT "CARD">' },
+    { pattern: 'EMAIL_', replacement: 'E\n' },
+  ],
+]
+
+function guardsOf(rules: readonly (readonly MaskRule[])[]): Guards {
+  const outcome = compileGuards(rules.map((one) => ({ rules: one })))
+  if (!outcome.ok) throw new Error(outcome.message)
+  return outcome.guards
+}
+
+function maskOf(rules: readonly MaskRule[]): Mask {
+  const outcome = compileMask(rules)
+  if (!outcome.ok) throw new Error(outcome.message)
+  return outcome.mask
+}
+
+const guards = guardsOf(chain)
+const masks = chain.map(maskOf)
+
+afterAll(() => {
+  guards.dispose()
+  for (const mask of masks) mask.dispose()
+})
+
+/** The message as the guards of the gateway leave it. */
+function expected(format: Format, message: 'request' | 'answer', body: JsonObject): JsonObject {
+  return masks.reduce((current, mask) => {
+    const map = (texts: readonly string[]) => maskTexts(mask, texts).texts
+    if (message === 'request') return mapRequestTexts(current, format, map)
+    const repeated = mapRepeatedTexts(current, map)
+    return format === 'Embeddings' ? repeated : mapAnswerTexts(repeated, format, map)
+  }, body)
+}
+
+/** Writes JSON in which letters are escaped that need no escape. */
+const escaped = (body: unknown): string =>
+  JSON.stringify(body).replace(
+    /[^ -~]|[@b]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
+/** Half surrogate pairs become U+FFFD on the way through UTF-8. */
+const wellFormed = (body: unknown): unknown =>
+  JSON.parse(JSON.stringify(body), (_, value) =>
+    typeof value === 'string' ? value.toWellFormed() : value,
+  )
+
+function rewrite(format: Format, message: 'request' | 'answer', text: string, cuts: number[]) {
+  const rewriter = guards.rewriter({ format, message, limit: 1 << 20 })
+  const bytes = Buffer.from(text)
+  const out: Uint8Array[] = []
+  let at = 0
+  for (const cut of cuts) {
+    out.push(rewriter.push(bytes.subarray(at, cut)))
+    at = cut
+  }
+  out.push(rewriter.end(bytes.subarray(at)))
+  const { details } = rewriter
+  rewriter.dispose()
+  return { text: Buffer.concat(out).toString(), details }
+}
+
+const formats = ['Completions', 'Messages', 'Responses', 'Embeddings'] as const
+
+describe.each(formats)('the rewriter of texts in the format %s', (format) => {
+  it.each(['request', 'answer'] as const)('masks a whole %s as the gateway does', (message) => {
+    for (let seed = 1; seed <= 400; seed++) {
+      const random = new Random(seed)
+      const body = (message === 'request' ? requestOf : answerOf)(format, random)
+      const masked = wellFormed(expected(format, message, body as JsonObject))
+      for (const text of [JSON.stringify(body), JSON.stringify(body, null, 1), escaped(body)]) {
+        const whole = rewrite(format, message, text, [])
+        expect(wellFormed(JSON.parse(whole.text)), `seed ${seed}: ${text}`).toEqual(masked)
+        const size = Buffer.byteLength(text)
+        const cuts = [random.below(size), random.below(size)].sort((a, b) => a - b)
+        expect(rewrite(format, message, text, cuts).text, `seed ${seed}`).toBe(whole.text)
+      }
+    }
+  })
+})
