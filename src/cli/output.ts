@@ -67,14 +67,20 @@ export interface Answer {
 
 /** Prints an answer and returns its exit code. */
 export function printAnswer(
-  { text, json, jsonLines, exitCode: code = exitCode.success }: Answer,
+  answer: Answer,
   format: OutputFormat | ManifestFormat,
   { print }: Output,
 ): number {
+  const { text, jsonLines, exitCode: code = exitCode.success } = answer
   if (format !== 'json') text().forEach(print)
   else if (jsonLines !== undefined) jsonLines().forEach(print)
-  else if (json !== undefined) print(JSON.stringify(json, undefined, 2))
+  // Read only here, because it may be a getter that computes much.
+  else printJson(answer.json, print)
   return code
+}
+
+function printJson(json: unknown, print: Output['print']): void {
+  if (json !== undefined) print(JSON.stringify(json, undefined, 2))
 }
 
 /** Formats rows as columns that are padded to their widest cell, without trailing spaces. */

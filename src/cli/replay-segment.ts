@@ -1,6 +1,6 @@
 /** Replays a segment of a log: from one snapshot, through others, which must agree, to another. */
 import { isDeepStrictEqual } from 'node:util'
-import { loadState } from '../control-plane/stored-state.ts'
+import { hasTextOf, loadState } from '../control-plane/stored-state.ts'
 import { type EventLog, LogError, type Position } from '../log/index.ts'
 import {
   type DerivationOptions,
@@ -86,13 +86,14 @@ async function load(log: EventLog, position: number): Promise<FoldSnapshot> {
 
 async function isEqual(log: EventLog, fold: Fold): Promise<boolean> {
   const query = { atMost: fold.position as Position, foldVersion }
-  const { chunks = [] } = (await log.loadSnapshot(query).catch(() => undefined)) ?? {}
-  const text = JSON.stringify(fold.snapshot())
+  const snapshot = await log.loadSnapshot(query).catch(() => undefined)
+  if (snapshot?.position !== fold.position) return false
+  const state = fold.snapshot()
   // The texts are equal unless the order of objects differs, and comparing them is much faster.
-  if (Buffer.concat(chunks).toString().startsWith(`{"fold":${text},"index":`)) return true
+  if (hasTextOf(snapshot, state)) return true
   const stored = await load(log, fold.position).catch(() => undefined)
   if (stored === undefined) return false
-  return isDeepStrictEqual(byKey(JSON.parse(text) as FoldSnapshot), byKey(stored))
+  return isDeepStrictEqual(byKey(JSON.parse(JSON.stringify(state)) as FoldSnapshot), byKey(stored))
 }
 
 /** The order of objects in a state has no meaning. */

@@ -129,6 +129,25 @@ export async function saveState(log: EventLog, fold: Fold, index: ResourceIndex)
   await log.saveSnapshot(await captureState(fold, index))
 }
 
+/** Whether a snapshot has exactly the text that would be stored of a fold in this state. */
+export function hasTextOf(snapshot: Snapshot, fold: FoldSnapshot): boolean {
+  const stored = Buffer.concat(snapshot.chunks)
+  let at = 0
+  for (const text of pieces('{"fold":', membersOf({ ...fold }), ',"index":')) {
+    const piece = Buffer.from(text)
+    const end = at + piece.length
+    if (end > stored.length || stored.compare(piece, 0, piece.length, at, end) !== 0) return false
+    at = end
+  }
+  return true
+}
+
+function* pieces(before: string, between: Iterable<string>, after: string): Generator<string> {
+  yield before
+  yield* between
+  yield after
+}
+
 /** The JSON text of a state, in pieces. */
 function* textsOf({ fold, index }: StoredState): Generator<string> {
   yield '{"fold":'
