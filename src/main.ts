@@ -1,5 +1,5 @@
 /** Defines the command line. Each command is a function of its options; see src/cli. */
-import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
 import type { ConsoleOptions } from './cli/console/console.ts'
 import type { DecisionsOptions } from './cli/decisions.ts'
@@ -20,7 +20,7 @@ import type { ProxyFlags } from './cli/proxy.ts'
 import type { RecordingOptions } from './cli/recording.ts'
 import type { RenderOptions } from './cli/render.ts'
 import type { RunOptions } from './cli/run.ts'
-import type { Shell } from './cli/shell/completion.ts'
+import { addShellCommands } from './cli/shell/commands.ts'
 import type { SimulateOptions } from './cli/simulate/simulate.ts'
 import type { StatusOptions } from './cli/status.ts'
 import type { ValidateOptions } from './cli/validate.ts'
@@ -128,14 +128,20 @@ addSettings(proxyCommand, { ...remoteSettings, ...settings }).action(async (flag
 })
 
 program
-  .command('validate')
+  .command('validate [path...]')
   .description('check manifests; exit with 1 if an object is invalid')
-  .addOption(manifests().makeOptionMandatory())
+  .addOption(manifests())
   .option('--strict', 'exit with 1 also if a reference leads to an object that is not in the files')
   .addOption(format())
-  .action(async (options: ValidateOptions) => {
+  .addOption(
+    new Option('--format <format>', 'print a report for other tools')
+      .choices(['sarif', 'github', 'junit'])
+      .conflicts('output'),
+  )
+  .action(async (paths: string[], { file = [], ...options }: Partial<ValidateOptions>) => {
     const { validate } = await import('./cli/validate.ts')
-    await print(validate(options, report), options.output)
+    const output = options.output ?? 'text'
+    await print(validate({ ...options, output, file: [...file, ...paths] }, report), output)
   })
 
 offline(program.command('status').description('show the conditions of every object'))
@@ -353,26 +359,7 @@ addSettings(controllerCommand, { ...controllerSettings, ...consoleSettings }).ac
 )
 
 addIdentityProvider(program)
-
-program
-  .command('completion')
-  .description('print a completion script: source <(sluice completion bash)')
-  .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
-  .action(async (shell: Shell) => {
-    const { describeCommand } = await import('./cli/shell/command-tree.ts')
-    const { completionScript } = await import('./cli/shell/completion.ts')
-    output.print(completionScript(describeCommand(program), shell))
-  })
-
-program
-  .command('manual')
-  .description('print the manual page: sluice manual | man -l -')
-  .action(async () => {
-    const { describeCommand } = await import('./cli/shell/command-tree.ts')
-    const { manualPage } = await import('./cli/shell/manual.ts')
-    output.print(manualPage(describeCommand(program), packageVersion()))
-  })
-
+addShellCommands(program)
 addHelp(program)
 
 /** Prints wrong usage and unreadable input on one line, bugs with their stack. Returns the exit code. */

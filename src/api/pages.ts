@@ -4,12 +4,13 @@ import { cell, table, typeSections } from '../schema/reference-page.ts'
 import { type FieldStatus, listFields } from './fields.ts'
 import { type ApiKind, apiVersionOf } from './kind.ts'
 import { kinds } from './kinds.ts'
+import { gatewayGroup } from './names.ts'
 
 const ownKinds = (): readonly ApiKind[] => kinds.filter((row) => row.own)
 
-/** Converts a kind to a file name: `GatewayBackend` becomes `gateway-backend`. */
+/** Converts a kind to a file name: `GatewayBackend` becomes `gateway-backend`, `HTTPRoute` `http-route`. */
 function fileName(kind: string): string {
-  return kind.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()
+  return kind.replaceAll(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '-').toLowerCase()
 }
 
 /** A reference page for each of our kinds, keyed by file name without extension. */
@@ -24,35 +25,66 @@ function referencePage(row: ApiKind): string {
   return `# ${row.kind}\n\n${row.doc}\n\n${facts}\n\n${typeSections(root)}`
 }
 
-/** A JSON Schema for each of our kinds, keyed by file name without extension. */
+/**
+ * JSON Schemas for editors, keyed by file name without extension: one for each of our kinds and of the
+ * Gateway API, and `manifest` for files with objects of any kind.
+ */
 export function editorSchemas(): ReadonlyMap<string, object> {
-  return new Map(
-    ownKinds().map((row) => [
-      fileName(row.kind),
-      {
-        $schema: 'https://json-schema.org/draft/2020-12/schema',
-        title: row.kind,
-        description: row.doc,
-        ...toJsonSchema({
-          type: 'object',
-          fields: {
-            apiVersion: fixed('Group and version.', apiVersionOf(row)),
-            kind: fixed('Kind.', row.kind),
-            metadata: {
-              doc: 'Name, namespace, labels.',
-              required: true,
-              schema: { node: { type: 'json', objectOnly: true } },
-            },
-            ...row.body,
-          },
-        }),
-      },
-    ]),
-  )
+  const rows: readonly ApiKind[] = kinds.filter(({ own, group }) => own || group === gatewayGroup)
+  return new Map([
+    ...rows.map((row) => [fileName(row.kind), editorSchema(row)] as const),
+    ['manifest', manifestSchema(rows)],
+  ])
 }
 
-const fixed = (doc: string, value: string) =>
-  ({ doc, required: true, schema: { node: { type: 'text', values: [value] } } }) as const
+const dialect = 'https://json-schema.org/draft/2020-12/schema'
+
+function editorSchema(row: ApiKind): object {
+  return {
+    $schema: dialect,
+    title: row.kind,
+    description: row.doc,
+    ...toJsonSchema({
+      type: 'object',
+      fields: {
+        apiVersion: fixed('Group and version.', ...sameVersions(row)),
+        kind: fixed('Kind.', row.kind),
+        metadata: {
+          doc: 'Name, namespace, labels.',
+          required: true,
+          schema: { node: { type: 'json', objectOnly: true } },
+        },
+        ...row.body,
+      },
+    }),
+  }
+}
+
+/** Selects the schema by apiVersion and kind. Objects of other kinds are not checked. */
+function manifestSchema(rows: readonly ApiKind[]): object {
+  return {
+    $schema: dialect,
+    title: 'Manifest',
+    description: 'An object of any kind. Kinds of Sluice and of the Gateway API are checked.',
+    type: 'object',
+    required: ['apiVersion', 'kind'],
+    allOf: rows.map((row) => ({
+      if: {
+        properties: { apiVersion: { enum: sameVersions(row) }, kind: { const: row.kind } },
+        required: ['apiVersion', 'kind'],
+      },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+      then: { $ref: `${fileName(row.kind)}.json` },
+    })),
+  }
+}
+
+/** The versions whose objects have the fields of the newest one. */
+const sameVersions = ({ group, versions, olderBodies = {} }: ApiKind): string[] =>
+  versions.filter((version) => !(version in olderBodies)).map((version) => `${group}/${version}`)
+
+const fixed = (doc: string, ...values: string[]) =>
+  ({ doc, required: true, schema: { node: { type: 'text', values } } }) as const
 
 const words = {
   works: 'works',

@@ -6,10 +6,12 @@ import { objectKey } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import { FieldPlaces } from './field-places.ts'
-import { type Answer, exitCode, type Output, type OutputFormat } from './output.ts'
+import { type Answer, exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
+import { formatReport, type ReportFormat } from './problem-reports.ts'
 import { foldRecording, isFromManifest, type Recording, readManifests } from './recording.ts'
 import { fieldsOfMessage } from './refusal-places.ts'
 import { unresolvedReferences, writtenReferences } from './unresolved-references.ts'
+import { packageVersion } from './version.ts'
 
 const isError = ({ severity }: SourceProblem) => severity === 'error'
 
@@ -110,15 +112,30 @@ function objectsOf(
 export interface ValidateOptions {
   readonly file: readonly string[]
   readonly output: OutputFormat
+  /** Prints a report for another tool in place of `output`. */
+  readonly format?: ReportFormat
   /** The exit code is also 1 if a reference leads to an object that the files do not define. */
   readonly strict?: boolean
 }
 
+function reportOf(
+  events: Recording['events'],
+  problems: readonly SourceProblem[],
+  format: ReportFormat,
+): string {
+  const objects = events.flatMap(({ event }) =>
+    isFromManifest(event) ? [{ ...event.data, file: event.data.origin?.file ?? '' }] : [],
+  )
+  return formatReport({ version: packageVersion(), problems, objects }, format)
+}
+
 /** The exit code is 1 if an object is invalid, and 2 if a file cannot be read or parsed. */
 export async function validate(
-  { file, output, strict = false }: ValidateOptions,
+  { file, output, format, strict = false }: ValidateOptions,
   report: Output['report'],
 ): Promise<Answer> {
+  if (file.length === 0)
+    throw new UsageError('name the manifests to check: files, folders, or - for stdin')
   const places = new FieldPlaces()
   const recording = await readManifests(file, { places })
   const fold = await foldRecording(recording)
@@ -126,7 +143,7 @@ export async function validate(
   const refused = conditionProblems(recording, fold, places)
   const problems = [...recording.problems, ...refused, ...unresolved]
   const errors = problems.filter(isError)
-  if (errors.length === 0 && output === 'text') {
+  if (errors.length === 0 && output === 'text' && format === undefined) {
     // If no object was found, the folder name may be mistyped.
     const hasObjects = recording.events.some(({ event }) => isFromManifest(event))
     report(hasObjects ? 'every object is valid' : 'no object was found')
@@ -134,7 +151,10 @@ export async function validate(
   const isRefused = errors.length > 0 || (strict && unresolved.length > 0)
   const code = isRefused ? exitCode.negative : exitCode.success
   return {
-    text: () => problems.map(formatProblem),
+    text: () =>
+      format === undefined
+        ? problems.map(formatProblem)
+        : [reportOf(recording.events, problems, format)],
     json: { objects: objectsOf(recording.events, [...errors, ...unresolved], fold) },
     exitCode: errors.some(isUnreadable) ? exitCode.usage : code,
   }
