@@ -3,6 +3,7 @@
 import { stringify } from 'yaml'
 import { crds } from '../../src/api/crds.ts'
 import { editorSchemas, referencePages, supportPage } from '../../src/api/pages.ts'
+import { admissionPolicy } from '../../src/desired/admission-policy.ts'
 
 const note = 'Generated from src/api by npm run generate; do not edit.'
 
@@ -15,6 +16,14 @@ export function generate() {
     if (text.includes('{{')) throw new Error(`${crd.metadata.name} has {{ in its text`)
     files[`charts/sluice-crds/templates/${crd.metadata.name}.yaml`] = `# ${note}\n${text}`
   }
+  const [policy, binding] = admissionPolicy().map((one) => stringify(one, { lineWidth: 0 }))
+  const enforced = binding.replace(
+    /validationActions:\n( +- \w+\n)+/,
+    'validationActions: {{ toJson .Values.admissionPolicy.actions }}\n',
+  )
+  files['charts/sluice-crds/templates/admission-policy.yaml'] =
+    `{{- /* ${note.replace('src/api', 'src/desired/admission-policy.ts')} */}}\n` +
+    `{{- if .Values.admissionPolicy.enabled }}\n${policy}---\n${enforced}{{- end }}\n`
   for (const [name, schema] of editorSchemas()) {
     files[`docs/schema/${name}.json`] = `${JSON.stringify(schema, null, 2)}\n`
   }

@@ -163,6 +163,13 @@ const targetKinds: ReadonlyMap<string, TargetKind> = new Map(
 /** Kinds of objects that policies may target. */
 export const targetKindNames: readonly string[] = [...targetKinds.keys()]
 
+/** The kinds of targets on which a section may be set. */
+export const kindsOfSection = (section: PolicySection): readonly string[] =>
+  targetKindNames.filter((kind) => targetKinds.get(kind)?.sections.includes(section))
+
+/** The kinds of targets whose policies may run in phase PreRouting. */
+export const earlyKinds = (): readonly string[] => targetKindNames.filter(takesStreams)
+
 /** Can policies for requests (section `traffic`) be set on the kind? */
 const takesTraffic = (kind: string) => targetKinds.get(kind)?.sections.includes('traffic') === true
 
