@@ -12,13 +12,13 @@ export const conditionsDecided = defineEvent<ConditionsDecidedData>()({
   name: 'ConditionsDecided',
   type: 'dev.sluice.conditions.decided.v1',
   version: 1,
-  about: 'The status of an object was decided. An output: the fold never reads it.',
+  about: 'The status of an object was decided. This is an output: the fold never reads it.',
   fields: {
     kind: 'Kubernetes kind.',
     namespace: 'Namespace; empty for cluster-scoped kinds.',
     name: 'Name.',
     generation: 'Generation of the object that the status is about.',
-    status: 'The part of the status that is ours, complete; empty if the object has none any more.',
+    status: 'Our complete part of the status; empty if the object no longer has one.',
     causes:
       'Positions of the events that changed the status since the last decision about the object, in order; at most the first 16.',
     moreCauses: 'Whether there are more causes than listed.',
@@ -41,15 +41,16 @@ export const desiredPublished = defineEvent<DesiredPublishedData>()({
   name: 'DesiredPublished',
   type: 'dev.sluice.desired.published.v1',
   version: 1,
-  about: 'A new desired state was published. An output: replay compares itself with it.',
+  about:
+    'A new desired state was published. This is an output: replay compares its result with it.',
   fields: {
-    version: 'Position of the last event that it contains.',
+    version: 'Position of the last event that the state contains.',
     digest: 'Digest of the whole desired state.',
     statusDigest: 'Digest of all decided conditions.',
     upserted: 'Number of wire resources that are new or changed.',
-    removed: 'Number of wire resources that are gone.',
-    keys: 'Their keys, where they are few; replay gives them in any case.',
-    foldVersion: 'Version of the fold; digests compare only within one.',
+    removed: 'Number of wire resources that were removed.',
+    keys: 'Keys of these resources; omitted if there are many. Replay always lists them.',
+    foldVersion: 'Version of the fold; digests of different versions cannot be compared.',
     recordedSince:
       'Position after which every change of a status is in a decision of this fold version, up to `version`.',
   },

@@ -8,10 +8,10 @@ export const definitionsObserved = defineEvent<DefinitionsObservedData>()({
   name: 'DefinitionsObserved',
   type: 'dev.sluice.definitions.observed.v1',
   version: 1,
-  about: 'The cluster has definitions of the Gateway API in other versions than before.',
+  about: 'The versions of the Gateway API definitions in the cluster have changed.',
   fields: {
     versions:
-      'What the definitions of gateway.networking.k8s.io say of their version (annotation gateway.networking.k8s.io/bundle-version), each once, sorted; empty text for one that says nothing.',
+      'Distinct values of the annotation gateway.networking.k8s.io/bundle-version on the definitions of gateway.networking.k8s.io, sorted; an empty string for a definition without it.',
   },
 })
 export type DefinitionsObserved = EventOf<typeof definitionsObserved>

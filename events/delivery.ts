@@ -13,14 +13,14 @@ export const proxyConnected = defineEvent<ProxyConnectedData>()({
   name: 'ProxyConnected',
   type: 'dev.sluice.proxy.connected.v1',
   version: 1,
-  about: 'A proxy has opened its configuration stream.',
+  about: 'A proxy opened its configuration stream.',
   fields: {
     proxy: 'Stable name of the proxy.',
-    gateway: 'The Gateway that it serves, `namespace/name`; absent where it serves all.',
-    stream: 'The connection that this is about, unique; absent where there is only one.',
+    gateway: 'The Gateway that it serves, `namespace/name`; omitted if it serves all.',
+    stream: 'Unique id of the connection; omitted if there is only one.',
     replica:
-      'The run of the replica that the proxy is connected to; absent where there is only one.',
-    address: 'The address on which it serves traffic, where it told one.',
+      'The run of the replica that the proxy is connected to; omitted if there is only one replica.',
+    address: 'The address on which it serves traffic, if it reported one.',
     version: 'Version of the proxy.',
   },
 })
@@ -39,14 +39,14 @@ export const proxyDisconnected = defineEvent<ProxyDisconnectedData>()({
   type: 'dev.sluice.proxy.disconnected.v1',
   version: 1,
   about:
-    'The configuration stream of a proxy has ended, the proxy was silent for too long, or the replica that served it is gone.',
+    'The configuration stream of a proxy ended, the proxy was silent for too long, or the replica that served it disappeared.',
   fields: {
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it served, `namespace/name`.',
-    stream: 'The connection that this is about, unique; absent where there is only one.',
+    stream: 'Unique id of the connection; omitted if there is only one.',
     replica:
-      'The run of the replica that the proxy is connected to; absent where there is only one.',
-    reason: 'Why, for people.',
+      'The run of the replica that the proxy is connected to; omitted if there is only one replica.',
+    reason: 'The reason, as text for people.',
   },
 })
 export type ProxyDisconnected = EventOf<typeof proxyDisconnected>
@@ -64,16 +64,16 @@ export const configAcked = defineEvent<ConfigAckedData>()({
   name: 'ConfigAcked',
   type: 'dev.sluice.config.acked.v1',
   version: 1,
-  about: 'A proxy has put in force everything up to a position of the log.',
+  about: 'A proxy has applied the configuration up to a position of the log.',
   fields: {
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it serves, `namespace/name`.',
-    stream: 'The connection that this is about, unique; absent where there is only one.',
+    stream: 'Unique id of the connection; omitted if there is only one.',
     replica:
-      'The run of the replica that the proxy is connected to; absent where there is only one.',
-    sequence: 'Watermark: the position up to which the configuration is in force.',
+      'The run of the replica that the proxy is connected to; omitted if there is only one replica.',
+    sequence: 'Watermark: the position up to which the configuration is applied.',
     refused:
-      'Keys that the proxy still refuses at this position; one that is no longer named has recovered.',
+      'Keys of resources that the proxy still rejects at this position; a key that is no longer listed has recovered.',
   },
 })
 export type ConfigAcked = EventOf<typeof configAcked>
@@ -93,17 +93,17 @@ export const configRejected = defineEvent<ConfigRejectedData>()({
   name: 'ConfigRejected',
   type: 'dev.sluice.config.rejected.v1',
   version: 1,
-  about: 'A proxy refuses one wire resource and keeps the version that it had.',
+  about: 'A proxy rejects one wire resource and keeps the previous version.',
   fields: {
     proxy: 'Stable name of the proxy.',
     gateway: 'The Gateway that it serves, `namespace/name`.',
-    stream: 'The connection that this is about, unique; absent where there is only one.',
+    stream: 'Unique id of the connection; omitted if there is only one.',
     replica:
-      'The run of the replica that the proxy is connected to; absent where there is only one.',
-    sequence: 'Position that the refused configuration belongs to.',
+      'The run of the replica that the proxy is connected to; omitted if there is only one replica.',
+    sequence: 'Position of the rejected configuration.',
     key: 'Key of the wire resource.',
     code: 'Code from the error catalogue.',
-    message: 'Why, for people; never a value.',
+    message: 'The reason, as text for people; never contains a value.',
   },
 })
 export type ConfigRejected = EventOf<typeof configRejected>

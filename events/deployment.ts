@@ -15,12 +15,13 @@ export const deploymentApplied = defineEvent<DeploymentAppliedData>()({
   name: 'DeploymentApplied',
   type: 'dev.sluice.deployment.applied.v1',
   version: 1,
-  about: 'The objects of a Gateway are in the cluster as they should be, after they were not.',
+  about: 'The objects of a Gateway in the cluster were changed and now are as planned.',
   fields: {
     namespace: 'Namespace of the Gateway.',
     name: 'Name of the Gateway.',
     uid: 'Uid of the Gateway.',
-    changes: 'What was created, updated or deleted; empty where an earlier failure has passed.',
+    changes:
+      'Objects that were created, updated or deleted; empty if only an earlier failure was resolved.',
   },
 })
 export type DeploymentApplied = EventOf<typeof deploymentApplied>
@@ -36,12 +37,13 @@ export const deploymentFailed = defineEvent<DeploymentFailedData>()({
   name: 'DeploymentFailed',
   type: 'dev.sluice.deployment.failed.v1',
   version: 1,
-  about: 'The cluster does not take what a Gateway needs; what runs is left as it is.',
+  about:
+    'The API server refuses an object that a Gateway needs; the deployed objects stay unchanged.',
   fields: {
     namespace: 'Namespace of the Gateway.',
     name: 'Name of the Gateway.',
     uid: 'Uid of the Gateway.',
-    message: 'Which object is refused, and why.',
+    message: 'The refused object, and the reason.',
   },
 })
 export type DeploymentFailed = EventOf<typeof deploymentFailed>

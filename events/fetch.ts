@@ -10,9 +10,10 @@ export const jwksFetched = defineEvent<JwksFetchedData>()({
   name: 'JwksFetched',
   type: 'dev.sluice.jwks.fetched.v1',
   version: 1,
-  about: 'A key set was fetched and differs from the one before; an equal refresh adds nothing.',
+  about:
+    'A key set was fetched and differs from the previous one. An unchanged key set adds no event.',
   fields: {
-    uri: 'Where it was fetched.',
+    uri: 'URI from which it was fetched.',
     digest: 'Digest of the key set.',
     keySet: 'The JSON Web Key Set (RFC 7517), public members only.',
   },

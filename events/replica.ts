@@ -13,12 +13,13 @@ export const leaseAcquired = defineEvent<LeaseAcquiredData>()({
   name: 'LeaseAcquired',
   type: 'dev.sluice.lease.acquired.v1',
   version: 1,
-  about: 'A replica holds the lease; the fold ignores writers of a lower epoch from here on.',
+  about:
+    'A replica acquired the lease. From this event on, the fold ignores writers with a lower epoch.',
   fields: {
     holder: 'Name of the replica.',
-    epoch: 'Rises with every change of the holder.',
+    epoch: 'Number that increases with every change of the holder.',
     keyName:
-      "Tells the holder's key of secret digests from other keys, and nothing else; absent where replicas share one by themselves.",
+      "Identifies the holder's key of secret digests without revealing it; omitted if all replicas share one key automatically.",
   },
 })
 export type LeaseAcquired = EventOf<typeof leaseAcquired>
@@ -30,7 +31,7 @@ export const leaseLost = defineEvent<LeaseData>()({
   about: 'A replica no longer holds the lease.',
   fields: {
     holder: 'Name of the replica.',
-    epoch: 'The epoch that has ended.',
+    epoch: 'The epoch that ended.',
   },
 })
 export type LeaseLost = EventOf<typeof leaseLost>
@@ -47,13 +48,14 @@ export const digestTaken = defineEvent<DigestTakenData>()({
   name: 'DigestTaken',
   type: 'dev.sluice.digest.taken.v1',
   version: 1,
-  about: 'A replica tells the digests of its state at a position, for the others to compare.',
+  about:
+    'A replica published the digests of its state at a position. The other replicas compare them with theirs.',
   fields: {
     replica: 'Name of the replica.',
     position: 'Position of the last event that the state contains.',
     desired: 'Digest of the whole desired state.',
     status: 'Digest of all decided conditions.',
-    foldVersion: 'Version of the fold; digests compare only within one.',
+    foldVersion: 'Version of the fold; digests of different versions cannot be compared.',
   },
 })
 export type DigestTaken = EventOf<typeof digestTaken>
@@ -68,7 +70,8 @@ export const digestsDiffered = defineEvent<DigestsDifferedData>()({
   name: 'DigestsDiffered',
   type: 'dev.sluice.digest.differed.v1',
   version: 1,
-  about: 'Two replicas of one fold version have made different states of the same log: a bug.',
+  about:
+    'Two replicas with the same fold version derived different states from the same log. This is a bug.',
   fields: {
     replica: 'Name of the replica that noticed.',
     position: 'Position at which the states differ.',
@@ -76,8 +79,8 @@ export const digestsDiffered = defineEvent<DigestsDifferedData>()({
     status: 'Its own digest of all conditions.',
     foldVersion: 'Version of both folds.',
     other: 'Name of the other replica.',
-    otherDesired: 'The digest of the desired state that the other one told.',
-    otherStatus: 'The digest of all conditions that the other one told.',
+    otherDesired: 'The digest of the desired state that the other replica published.',
+    otherStatus: 'The digest of all conditions that the other replica published.',
   },
 })
 export type DigestsDiffered = EventOf<typeof digestsDiffered>

@@ -54,19 +54,20 @@ export const resourceApplied = defineEvent<ResourceAppliedData>()({
   name: 'ResourceApplied',
   type: 'dev.sluice.resource.applied.v1',
   version: 1,
-  about: 'An object was seen for the first time, or in a new version. It is valid and redacted.',
+  about:
+    'An object was observed for the first time, or in a new version. It is valid and redacted.',
   fields: {
     kind: 'Kubernetes kind.',
     namespace: 'Namespace; empty for cluster-scoped kinds.',
     name: 'Name.',
-    uid: 'Identity of this incarnation: deleting and creating again gives another uid.',
-    resourceVersion: 'Version of the whole object; opaque, different after every change.',
-    generation: 'Rises when the desired part of the object changes; conditions refer to it.',
+    uid: 'Identity of this incarnation; an object that is deleted and created again has another uid.',
+    resourceVersion: 'Opaque version of the whole object; it differs after every change.',
+    generation: 'Number that increases when the spec changes; conditions refer to it.',
     object:
-      'The object without status, secret values, managedFields and the identity fields that stand beside it. A Secret carries `facts` instead of data, a Pod instead of spec.',
-    origin: 'File and line, where a file was the source.',
+      'The object without status, secret values, managedFields and the identity fields, which are separate. A Secret has `facts` instead of data, a Pod instead of spec.',
+    origin: 'File and line, if the source is a file.',
     programmed:
-      'Of a Gateway or ListenerSet that this log did not know, and that its status in the cluster calls programmed: that generation, and its addresses. It holds until proxies answer, or have been away for 30 s.',
+      'Only for a Gateway or ListenerSet that is new to this log and that its status in the cluster reports as programmed: that generation and its addresses. It counts until proxies answer, or for 30 s if none connects.',
   },
 })
 export type ResourceApplied = EventOf<typeof resourceApplied>
@@ -81,14 +82,15 @@ export const resourceDeleted = defineEvent<ResourceDeletedData>()({
   name: 'ResourceDeleted',
   type: 'dev.sluice.resource.deleted.v1',
   version: 1,
-  about: 'An object is gone; its last version and any refused version no longer count.',
+  about: 'An object was deleted; its last valid version and any refused version no longer count.',
   fields: {
     kind: 'Kubernetes kind.',
     namespace: 'Namespace; empty for cluster-scoped kinds.',
     name: 'Name.',
-    uid: 'The incarnation that is gone.',
-    resourceVersion: 'The last version that was seen.',
-    cause: '`watch`: the deletion was seen; `relist`: a listing no longer had it.',
+    uid: 'The incarnation that was deleted.',
+    resourceVersion: 'The last version that was observed.',
+    cause:
+      '`watch`: the deletion was observed; `relist`: a listing no longer contained the object.',
   },
 })
 export type ResourceDeleted = EventOf<typeof resourceDeleted>
@@ -108,18 +110,19 @@ export const resourceRefused = defineEvent<ResourceRefusedData>()({
   type: 'dev.sluice.resource.refused.v1',
   version: 1,
   about:
-    'A version of an object is invalid. The last valid version, where there is one, stays in force.',
+    'A version of an object is invalid. If there is a valid version, the last one stays in force.',
   fields: {
     kind: 'Kubernetes kind.',
     namespace: 'Namespace; empty for cluster-scoped kinds.',
     name: 'Name.',
-    uid: 'Identity; kept when the object becomes valid later.',
+    uid: 'Identity; it stays the same if the object becomes valid later.',
     resourceVersion: 'Version of the refused content.',
     generation: 'Generation that the refused content would have; conditions refer to it.',
-    problems: 'Each with the path of the field and a message; never a value.',
-    origin: 'File and line, where a file was the source.',
+    problems:
+      'Problems, each with the path of the field and a message; they never contain a value.',
+    origin: 'File and line, if the source is a file.',
     targets:
-      'What it was meant for: targets of a policy, so that one which cannot be enforced fails closed; parents of a route, so that its status has a place.',
+      'Objects that it refers to: the targets of a policy, so that a policy that cannot be enforced fails closed, or the parents of a route, to which its status refers.',
     appliesTo: 'Sections that an invalid policy sets, such as `traffic.authorization`.',
   },
 })
@@ -135,12 +138,13 @@ export const relistStarted = defineEvent<RelistStartedData>()({
   name: 'RelistStarted',
   type: 'dev.sluice.relist.started.v1',
   version: 1,
-  about: 'A source lists everything it has; the differences to what the log knows follow.',
+  about:
+    'A source begins to list all of its objects. The events that follow are the differences from the log.',
   fields: {
     source: 'Name of the source, `files` or `kubernetes`.',
-    scope: 'What is listed: paths, or kinds.',
+    scope: 'The listed paths or kinds.',
     unread:
-      'Kinds that a setting leaves out; there in every listing of a whole cluster, absent elsewhere.',
+      'Kinds that are not read because of a setting; present only in listings of a whole cluster.',
   },
 })
 export type RelistStarted = EventOf<typeof relistStarted>
@@ -155,11 +159,11 @@ export const relistFinished = defineEvent<RelistFinishedData>()({
   name: 'RelistFinished',
   type: 'dev.sluice.relist.finished.v1',
   version: 1,
-  about: 'The listing is complete: what the log now knows equals what the source has.',
+  about: 'The listing is complete. The log now has the same objects as the source.',
   fields: {
     source: 'Name of the source.',
     count: 'Number of valid objects in force after the listing.',
-    digest: 'Sum over their uids and resource versions; order does not matter.',
+    digest: 'Sum over the uids and resource versions of these objects, independent of their order.',
   },
 })
 export type RelistFinished = EventOf<typeof relistFinished>

@@ -9,10 +9,10 @@ export const timerFired = defineEvent<TimerFiredData>()({
   name: 'TimerFired',
   type: 'dev.sluice.timer.fired.v1',
   version: 1,
-  about: 'A time has come that the fold had asked to be told of.',
+  about: 'A timer that the fold had requested fired.',
   fields: {
     timer: 'Name that the fold gave to the timer.',
-    dueAt: 'RFC 3339; when it was due. The time of the envelope says when it fired.',
+    dueAt: 'Time at which it was due, in RFC 3339. The time of the envelope is when it fired.',
   },
 })
 export type TimerFired = EventOf<typeof timerFired>

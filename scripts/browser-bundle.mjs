@@ -1,6 +1,6 @@
-// How esbuild bundles sources for browsers: a file `NAME-browser.ts` takes the place of `NAME.ts` beside it,
-// `Buffer` comes from the package of that name, and what only proxies load (`import()` below src/policies,
-// src/backends and src/auth) is left out.
+// Bundles sources for browsers with esbuild. A file `NAME-browser.ts` replaces `NAME.ts` in the same folder,
+// the package `buffer` provides `Buffer`, and modules that only proxies load (`import()` in src/policies,
+// src/backends and src/auth) are omitted.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'

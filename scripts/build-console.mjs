@@ -1,5 +1,5 @@
-// Makes dist/console/: a static page for the console of a process, and for any file server. The module and
-// the vocabularies lie beside it; they are gzip, because that is what every browser can decompress by itself.
+// Builds dist/console/, the static page of the console, which a process or any file server can serve. The
+// folder also has the WebAssembly module and the vocabularies, in gzip, which every browser can decompress.
 import {
   copyFileSync,
   existsSync,

@@ -23,7 +23,7 @@ Try, in another terminal:
   curl -i http://127.0.0.1:8080/api/items -H 'host: eu.echo.example.com'
       200, {"upstream":"echo","method":"GET","path":"/v1/items","host":"eu.echo.example.com"}
 
-  curl -i http://127.0.0.1:8080/ -H 'host: nobody.example.com'
+  curl -i http://127.0.0.1:8080/ -H 'host: unknown.example.com'
       404, route not found
 
 Then edit a file in examples/quickstart: the next request follows it. Ctrl-C ends everything.

@@ -78,7 +78,7 @@ function attempt(cell: usize, instant: i64, mode: i32, out: usize): i32 {
   return 1
 }
 
-/** Nobody holds such a bucket: it is full. Nothing is written but the report. */
+/** The bucket does not exist, so it counts as full. Writes only the report. */
 function settleFull(mode: i32, out: usize): i32 {
   const over = mode == CHARGE ? 0 : excess(clock)
   if (out != 0) report(out, clock, over)
@@ -340,10 +340,10 @@ function rescale(cell: usize, ratio: f64, now: i64): bool {
 }
 
 /**
- * Moves all buckets to another table, while others use them: how many, or RATE_BUSY, after which it may
- * be called again. The new table has the same secret, at least as many groups, keys at least as long.
- * Calls on the old table go on to the new one for ever, so its memory must stay until nobody names it
- * any more. A table is moved on only when the move to it is done.
+ * Moves all buckets to another table, while other threads use them. Returns their number, or RATE_BUSY,
+ * after which it may be called again. The new table must have the same secret, at least as many groups,
+ * and keys at least as long. Calls on the old table are forwarded to the new one, so its memory must stay
+ * until no caller uses it any more. Do not move a table before the move to it has completed.
  */
 export function rate_move(from: usize, to: usize, now: f64): i32 {
   const ticks = ticksOf(now)

@@ -10,13 +10,13 @@
  * changed hands in between has another instant: one is given up only when it lies a second in the
  * past, and begins at the present, so no two owners of a cell ever have an equal one.
  *
- * *Claiming, reaping and moving* hold the lock of the key's group, so a key never has two cells. Who
- * finds a lock held tries again a bounded number of times, then gives RATE_BUSY. The lock names its
+ * *Claiming, reaping and moving* hold the lock of the key's group, so a key never has two cells. A
+ * caller that finds a lock held tries again a bounded number of times, then returns RATE_BUSY. The lock names its
  * owner, so that the host can free what a dead worker left locked; the cell that it was at is free.
  *
  * *Moving* to another table: first `forward` is set, then each group is emptied under its lock, by
- * the mover or by whoever needs a key of it first. Keys are claimed in the new table only by those
- * who have seen their old group empty.
+ * the mover or by the first caller that needs a key of it. A caller claims a key in the new table only
+ * after it has found the old group empty.
  */
 import { ERROR_ARGUMENT, RATE_BUSY, RATE_FULL } from '../abi'
 import { GONE, isIdle, loadInstant, storeInstant, swapInstant } from './gcra'

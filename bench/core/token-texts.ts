@@ -86,7 +86,7 @@ function emoji(length: number): string {
 
 const pointText = (point: number) => String.fromCodePoint(point)
 
-/** Cuts a text into `count` slices of the same length, each decoded anew as when it had come alone. */
+/** Cuts a text into `count` slices of the same length, each decoded as a text of its own. */
 function slices(text: string, count: number, length: number): string[] {
   if (text.length < count * length) throw new Error(`a text has only ${text.length} characters`)
   return Array.from({ length: count }, (_, i) =>

@@ -23,7 +23,7 @@ const streamHead = Buffer.from(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n',
 )
 
-const content = 'A gateway carries requests to whoever can answer them. '.repeat(6)
+const content = 'A gateway carries requests to servers that answer them. '.repeat(6)
 const message = { role: 'assistant', content, refusal: null }
 const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }]
 const completion = JSON.stringify({ ...base, object: 'chat.completion', choices, usage })

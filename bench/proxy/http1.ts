@@ -49,7 +49,7 @@ function rowsOf(
 /** How long the streams of the upstream last: a turn is not much longer. */
 const turnSeconds = 0.4
 
-/** Streams cannot rest: they are opened anew at every turn, of which a sample has several. */
+/** Streams cannot pause, so each turn opens new ones. A sample has several turns. */
 async function streamCosts(
   running: readonly MeasuredProxy[],
   upstream: BenchUpstream,

@@ -55,7 +55,7 @@ export async function slicedLoads(
     const sums = loads.map(() => ({ cpu: 0, done: 0 }))
     const slices = Math.max(1, Math.round((length * 1000) / sliceMs))
     for (let slice = 0; slice < slices; slice++) {
-      // Nobody always follows the same one.
+      // Changes the order, so that no load always follows the same one.
       for (let at = 0; at < sums.length; at++) {
         const index = (at + slice) % sums.length
         await turn(index, sums[index] ?? { cpu: 0, done: 0 })

@@ -1,4 +1,4 @@
-// What the example shows, as requests: each is told, sent, and answered.
+// Sends the requests of the example, and prints each of them with its response.
 
 const chat = (content, more = {}) => ({
   model: 'fast',

@@ -1,5 +1,5 @@
 // Mock vendors of language models: port 9111 speaks chat completions (vendorA), port 9112 messages
-// (vendorC). Each repeats what it was asked, so that you can see what the gateway made of it.
+// (vendorC). Each repeats what it received, so that you can see what the gateway sent.
 import { createServer } from 'node:http'
 
 const textOf = (content) =>
@@ -46,7 +46,7 @@ function vendorA(body, response) {
   const delta = (fields, finish = null) =>
     chunk({ choices: [{ index: 0, delta: fields, finish_reason: finish }] })
   delta({ role: 'assistant', content: '' })
-  // Cut where it hurts: in the middle of the address.
+  // Splits the answer in the middle of the address, which is the hardest case for a mask.
   for (const piece of text.match(/.{1,7}/gs) ?? []) delta({ content: piece })
   delta({}, 'stop')
   if (body.stream_options?.include_usage) chunk({ choices: [], usage })

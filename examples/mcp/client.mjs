@@ -1,8 +1,8 @@
-// Two callers with the official client: one of nobody's team, one of the sales team.
+// Connects twice with the official client: without a team, and as the sales team.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 
-/** Connects as somebody, does what `use` does, and ends the session. */
+/** Connects with the headers, calls `use`, and ends the session. */
 async function as(url, headers, use) {
   const client = new Client({ name: 'example', version: '1.0.0' })
   const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } })
@@ -26,18 +26,18 @@ async function call(client, name, args) {
   }
 }
 
-/** Everything that the example shows, line by line. */
+/** Prints what each client may use. */
 export async function drive(url, print) {
   await as(url, {}, async (client) => {
-    print(`anybody sees ${(await namesOf(client)).join(', ')}`)
+    print(`without a team: ${(await namesOf(client)).join(', ')}`)
     print(`notes_search: ${await call(client, 'notes_search', { text: 'invoice' })}`)
     print(`orders_cancel: ${await call(client, 'orders_cancel', { id: 'o-2' })}`)
   })
   await as(url, { 'x-team': 'sales' }, async (client) => {
-    print(`sales sees ${(await namesOf(client)).join(', ')}`)
+    print(`sales team: ${(await namesOf(client)).join(', ')}`)
     print(`orders_cancel: ${await call(client, 'orders_cancel', { id: 'o-2' })}`)
     const { resources } = await client.listResources()
-    print(`sales reads ${resources.map(({ uri }) => uri).join(', ')}`)
+    print(`resources of the sales team: ${resources.map(({ uri }) => uri).join(', ')}`)
   })
 }
 

@@ -1,5 +1,5 @@
-// The whole example in one command: starts both servers and the gateway, and drives it with the
-// official client.  `bin/with-node node examples/mcp/main.mjs`
+// Runs the whole example: starts both servers and the gateway, and connects with the official client.
+// `bin/with-node node examples/mcp/main.mjs`
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { drive } from './client.mjs'
@@ -17,18 +17,18 @@ const gateway = spawn(join(root, 'bin', 'sluice'), ['run', '-f', 'examples/mcp',
   cwd: root,
   stdio: ['ignore', 'ignore', 'pipe'],
 })
-// However this script ends, the gateway does too.
+// The gateway ends with this script, whatever the reason.
 process.on('exit', () => gateway.kill())
-let told = ''
+let output = ''
 gateway.stderr.on('data', (chunk) => {
-  told += chunk
+  output += chunk
 })
 gateway.on('exit', (code) => {
-  if (code !== 0) console.error(told)
+  if (code !== 0) console.error(output)
   process.exit(code ?? 1)
 })
 
-/** Polls the readiness address until it says yes. */
+/** Polls the readiness address until it answers 200. */
 async function waitUntilReady() {
   for (;;) {
     const answer = await fetch('http://127.0.0.1:15021/healthz/ready').catch(() => undefined)

@@ -1,5 +1,5 @@
 // The sample upstreams of the quick start: port 9101 is "shop", port 9102 is "echo". Each answers
-// with what it received, so that you can see what the gateway made of your request.
+// with what it received, so that you can see what the gateway sent.
 import { createServer } from 'node:http'
 
 /** Starts one upstream on the loopback address; resolves once it listens. */

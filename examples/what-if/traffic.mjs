@@ -1,4 +1,4 @@
-// Plays the shop behind the gateway, and sends the requests of a short day through the gateway.
+// Serves the shop behind the gateway, and sends 30 requests through the gateway.
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 

@@ -118,7 +118,7 @@ const controller = {
   },
   logLevel: value(
     { type: 'string', enum: ['trace', 'debug', 'info', 'warn', 'error', 'silent'] },
-    'What it tells on standard error.',
+    'Log level for standard error.',
   ),
   extraEnv: value(
     environment,
@@ -126,7 +126,7 @@ const controller = {
   ),
   strategy: value(
     strategy,
-    'Strategy of the Deployment; empty: the default of Kubernetes, a rolling update with 25 % surge and 25 % unavailable (`Recreate` where `controller.persistence` is on).',
+    'Strategy of the Deployment. If empty, the default of Kubernetes: a rolling update with 25 % surge and 25 % unavailable (`Recreate` if `controller.persistence` is enabled).',
   ),
   podDisruptionBudget: value(
     budget,
@@ -183,7 +183,7 @@ const controller = {
     size: quantity('Size of the claim.'),
   },
   topologySpreadConstraints: objects(
-    'Where its pods go; empty: several replicas are spread over hosts and zones where that is possible.',
+    'Topology spread constraints of its pods. If empty, several replicas are spread over hosts and zones if possible.',
   ),
   priorityClassName: text('Priority class of its pods.'),
 }
@@ -198,11 +198,17 @@ export const chartValues = {
     pullPolicy: value({ type: 'string', enum: ['', ...pullPolicies] }, 'Pull policy.'),
   },
   imagePullSecrets: objects('Secrets with which images are pulled: list of `{name}`.'),
-  nameOverride: text('Takes the place of the name of the chart in names: `RELEASE-NAME`.', label),
+  nameOverride: text(
+    'Replaces the name of the chart in the names of objects (`RELEASE-NAME`).',
+    label,
+  ),
   fullnameOverride: text('The whole name of every object.', label),
   serviceAccount: {
     create: flag('Make a service account.'),
-    name: value(optionalName, 'Its name; empty: the full name where one is made, else `default`.'),
+    name: value(
+      optionalName,
+      'Name of the ServiceAccount. If empty: the full name if one is created, otherwise `default`.',
+    ),
     annotations: textMap('Its annotations.'),
   },
   deploymentAnnotations: textMap('Annotations of the Deployment.'),

@@ -5,7 +5,7 @@ const head = `<!-- Generated from src/errors/index.ts by npm run generate; do no
 
 # Errors
 
-Everything that the gateway answers by itself, and everything that it reports without answering. A code names one situation and is never reused. \`source\` says whose fault it is; \`retry\` says whether the request may be sent again (\`reused\`: only where the connection had served before). Status 0 means that no request is concerned.
+This page lists every response that the gateway makes by itself, and every error that it only reports. A code identifies one situation and is never reused. \`source\` is the side that caused the error. \`retry\` says whether the gateway may send the request again (\`reused\`: only if the connection had served a request before). Status 0 means that the error does not concern a request.
 
 Answers are \`text/plain\` with the text of the row. A gRPC request gets HTTP 200 with \`grpc-status\` and \`grpc-message\` instead.
 

@@ -14,23 +14,23 @@ Every event is a [CloudEvents 1.0](https://github.com/cloudevents/spec) envelope
 | attribute | meaning |
 |---|---|
 | \`specversion\` | \`1.0\` |
-| \`id\` | unique in the log; about an object \`<epoch>:<uid>:<resourceVersion>:<type>\`, so that appending twice changes nothing |
-| \`source\` | who wrote it |
+| \`id\` | unique in the log; for events about an object \`<epoch>:<uid>:<resourceVersion>:<type>\`, so that appending twice changes nothing |
+| \`source\` | the writer of the event |
 | \`type\` | one of the types below; ends with its version |
 | \`subject\` | \`sluice.<cluster>.<kind>.<namespace>.<name>\`; bytes other than letters, digits, \`-\` and \`_\` as \`%XX\`, an empty namespace as \`_\` |
-| \`time\` | RFC 3339, UTC, milliseconds; the only clock that the fold knows |
+| \`time\` | RFC 3339, UTC, milliseconds; the only time that the fold uses |
 | \`datacontenttype\` | \`application/json\` |
 | \`dataschema\` | the section of this page |
 | \`epoch\` | extension: lease epoch of the writer, 0 without a lease |
 | \`foldversion\` | extension: version of the fold, on decisions only |
-| \`data\` | the fact itself |
+| \`data\` | the content of the event |
 
-The log gives each event a position, 1, 2, 3 and so on; it stands beside the envelope. An event is
-at most 1 MiB. Old events are never rewritten: \`events/upcast.ts\` lifts them to their current
-version when they are read, and \`events/samples/\` keeps one of each version for ever.
+The log gives each event a position, 1, 2, 3 and so on, which is stored outside of the envelope. An event is
+at most 1 MiB. Old events are never rewritten: \`events/upcast.ts\` converts them to their current
+version when they are read, and \`events/samples/\` has a permanent sample of each version.
 
-Secret values never enter the log. What is said of a Secret are facts: which keys it has, whether a
-certificate fits its key, how long it is valid, and a keyed digest that changes with the value.
+Secret values never enter the log. The log has facts about a Secret instead: its keys, whether a
+certificate matches its key, when the certificate expires, and a keyed digest that changes with the value.
 `
 
 const cell = (text) => text.replaceAll('|', '\\|')

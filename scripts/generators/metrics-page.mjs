@@ -14,7 +14,7 @@ it is \`overflow\`. A metric without a series yet is left out.
 const controllerIntroduction = `## Controller
 
 On the metrics address of \`sluice controller\`, path \`/metrics\`. A summary has a sum and a count. The
-metrics of its configuration server, which count streams, pushes and answers, stand on the same page
+metrics of its configuration server, which count streams, pushes and answers, are on the same page
 of the scrape.
 `
 

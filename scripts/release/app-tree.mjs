@@ -7,7 +7,7 @@ import { entriesOf } from './tar.mjs'
 
 export const root = join(import.meta.dirname, '..', '..')
 
-/** Source maps are for developers, the site and the marks of the build for nobody who installs. */
+/** Leaves out source maps, the site and the files that the build keeps for itself. */
 const isShipped = (name) => !/\.map$|^dist\/(site|release|\.built|\.compile-cache)/.test(name)
 const isDeclaration = (name) => name.startsWith('dist/types/')
 

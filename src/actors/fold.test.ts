@@ -24,7 +24,7 @@ function restart(fold: Fold): Fold {
   return restored
 }
 
-/** The digests of a fold, made anew of all that it has. */
+/** The digests of a fold, computed again from its whole state. */
 function digestsOf(fold: Fold): Digests {
   const resources = fold.resources().map(({ resource }) => {
     return `${resource.key}\0${hash('sha256', canonicalJson(resource)).slice(0, 32)}`

@@ -21,7 +21,7 @@ const word = text()
 const servicePort = object(
   'ServicePort',
   {
-    name: optional(word, 'Name; empty where there is one port.'),
+    name: optional(word, 'Name; may be empty if there is only one port.'),
     port: required(integer({ min: 1, max: 65_535 }), 'Port of the Service.'),
     protocol: optional(word, 'TCP if not set.'),
     targetPort: optional(intOrString(), 'Port of the pods; port if not set.'),
@@ -157,7 +157,7 @@ export const podBody = {
     object(
       'PodStatus',
       {
-        phase: optional(word, 'Running where it serves.'),
+        phase: optional(word, 'Running if it serves.'),
         podIP: optional(word, 'Address.'),
         conditions: optional(list(podCondition), 'Ready is what counts.'),
       },

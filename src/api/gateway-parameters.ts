@@ -61,7 +61,7 @@ const envVar = object('EnvVar', {
     text({ max: 131_072 }),
     'Value; $(NAME) stands for another variable, $$(NAME) for the text $(NAME).',
   ),
-  valueFrom: optional(envVarSource, 'Where the value comes from.'),
+  valueFrom: optional(envVarSource, 'Source of the value.'),
 })
 
 const quantities = map(amount(), { max: 64 })
@@ -95,7 +95,7 @@ const logging = object('ParametersLogging', {
 const image = object('Image', {
   registry: optional(anyText, 'Registry.'),
   repository: optional(anyText, 'Repository.'),
-  tag: optional(anyText, 'Tag, used as it is; the version of the controller if not set.'),
+  tag: optional(anyText, 'Tag. If not set, the version of the controller.'),
   digest: optional(anyText, 'Digest, such as sha256:…; wins over tag.'),
   pullPolicy: optional(
     choice('PullPolicy', {
@@ -174,7 +174,7 @@ export const gatewayParametersSpec = object('ParametersSpec', {
     'Environment of the proxy; overrides generated variables. Delete one with $patch: delete in deployment.',
   ),
   resources: optional(resources, 'Compute resources of the proxy.'),
-  shutdown: optional(shutdown, 'How long a proxy that is stopped goes on serving.'),
+  shutdown: optional(shutdown, 'How long a proxy continues to serve after the stop signal.'),
   mesh: optional(
     mesh,
     'Gives the proxy what it needs to reach pods of a mesh with mutual TLS; HBONE itself is not supported yet.',

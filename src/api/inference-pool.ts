@@ -48,7 +48,7 @@ const endpointPickerRef = object(
         FailClose: 'requests are refused',
         FailOpen: 'requests go to an endpoint of the gateway’s choice',
       }),
-      { doc: 'What happens while the picker cannot be asked.', fill: 'FailClose' },
+      { doc: 'What happens if the picker fails.', fill: 'FailClose' },
     ),
   },
   {

@@ -44,7 +44,7 @@ export interface ApiKind<Kind extends string = string, Body extends KindBody = K
   readonly lenient?: boolean
   /** A one-sentence description for users. */
   readonly doc: string
-  /** Fields beside apiVersion, kind and metadata. */
+  /** Fields other than apiVersion, kind and metadata. */
   readonly body: Body
   /** Bodies of the older versions that differ from `body`, by version. */
   readonly olderBodies?: Readonly<Record<string, KindBody>>

@@ -56,7 +56,7 @@ export const objectMeta = object('ObjectMeta', {
     integer({ max: Number.MAX_SAFE_INTEGER }),
     'Time until it is gone.',
   ),
-  finalizers: optional(list(text()), 'What must happen before it goes.'),
+  finalizers: optional(list(text()), 'What must happen before it is deleted.'),
   ownerReferences: optional(list(ownerReference), 'Objects that it belongs to.'),
   managedFields: optional(list(json()), 'Who set which field.'),
   selfLink: optional(text(), 'Not used any more.'),

@@ -81,7 +81,7 @@ export class CompileContext {
     return outer && fields && { path: `${outer.path}.${of.name}`, fields }
   }
 
-  /** Records a problem of an expression; returns a step that takes the place of the expression. */
+  /** Records a problem of an expression; returns a step to use instead of the expression. */
   refuse(expression: Expression, message: string): Step {
     this.problems.push(problemAt(this.source, expression.at, message))
     return () => null

@@ -115,7 +115,7 @@ class HistoryReader {
 
   /**
    * The range of positions in which every change is in a decision of this fold version. The last published
-   * state in the log tells where it begins.
+   * state in the log says where it begins.
    */
   async #recordedRange(): Promise<{ readonly since: number; readonly upTo: number }> {
     const own = (await this.#log.snapshots()).findLast((one) => one.foldVersion === foldVersion)

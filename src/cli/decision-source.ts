@@ -14,10 +14,10 @@ export interface DecisionSource {
   readonly nats?: string
 }
 
-/** The default folder for the records of a gateway: beside its event log. */
+/** The default folder for the records of a gateway, next to its event log. */
 export const recordFolderOf = (logFile: string): string => `${logFile}.decisions`
 
-/** The key of the digests in the records of a folder is beside them; undefined if it is not there. */
+/** Reads the key of the digests in the records from their folder. Returns undefined if there is no key file. */
 export function recordKeyOf(folder: string): Uint8Array | undefined {
   try {
     return readFileSync(digestKeyPath(folder))

@@ -65,7 +65,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   return exitCode.success
 }
 
-/** The default folder for decision records: beside the event log, unless that is in memory. */
+/** The default folder for decision records: next to the event log, unless that is in memory. */
 function recordFolder({ file, logFile, ephemeral }: RunOptions): string | undefined {
   if (ephemeral === true) return undefined
   return recordFolderOf(logFile ?? defaultLogPath(file))

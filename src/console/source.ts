@@ -29,7 +29,7 @@ interface DecisionSource {
 }
 
 /**
- * Runs a command whose answer needs more than the fold, such as `simulate`, beside the main thread. Resolves
+ * Runs a command whose answer needs more than the fold, such as `simulate`, in another thread. Resolves
  * to undefined if there is no such command.
  */
 type RunCommand = (

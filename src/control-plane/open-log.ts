@@ -149,7 +149,7 @@ export interface LogOptions {
   readonly nats?: string
   /** File with the key of secret digests, which all gateways on one NATS server share. */
   readonly digestKeyFile?: string
-  /** Key of secret digests for a log in a file. If omitted, it is read from a file beside the log. */
+  /** Key of secret digests for a log in a file. If omitted, it is read from a file next to the log. */
   readonly digestKey?: DigestKey
 }
 

@@ -1,6 +1,6 @@
 /**
  * `sluice run`: the control plane on one machine, with its proxy. Manifests are the source, the log
- * is a file (or shared on a NATS server, with a lease beside it), and the channel is memory.
+ * is a file (or shared on a NATS server, with a lease there), and the channel is memory.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'

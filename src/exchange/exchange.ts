@@ -33,7 +33,7 @@ export interface RequestHead {
   method: string
   /** Scheme of the connection, unless a policy changed it. It decides the port of a dynamic destination. */
   scheme: 'http' | 'https'
-  /** The host, with the port if the client sent one. It takes the place of the Host header in `headers`. */
+  /** The host, with the port if the client sent one. It replaces the Host header, which `headers` does not have. */
   authority: string
   /** Path as sent: not decoded, without the query. */
   path: string

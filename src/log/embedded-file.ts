@@ -76,7 +76,7 @@ export function openLogFile(path: string): LogFile {
 /** A file of up to this size is read as a whole when it is opened, to check it. */
 const alwaysCheckedBytes = 32 * 1024 * 1024
 
-/** Exists beside a file in which damage was found, until the file is checked. */
+/** A file that exists from when damage is found in a log until the log is checked. */
 const noteOf = (path: string) => `${path}.damaged`
 
 /** Notes that a part of the file is damaged, so that the next process that opens it checks the whole file. */
@@ -129,7 +129,7 @@ function openWith(
 
 /**
  * Opens a log to read it, even on read-only media. On such media, SQLite cannot read the events that a killed
- * process has left in the `-wal` file beside it, so such a log must be copied first.
+ * process has left in its `-wal` file, so such a log must be copied first.
  */
 export function openToRead(path: string): DatabaseSync {
   try {
@@ -138,7 +138,8 @@ export function openToRead(path: string): DatabaseSync {
     const code = codeOf(error)
     if (code === undefined || !unwritable.includes(code)) throw error
     if (existsSync(`${path}-wal`)) {
-      const what = 'its last events are in the -wal file beside it, which takes a place to write'
+      const what =
+        'its last events are in the -wal file next to it, which can only be read where files can be written'
       throw new LogError('storage', `${path} cannot be read here: ${what}; copy both`)
     }
   }

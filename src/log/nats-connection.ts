@@ -38,7 +38,7 @@ export interface Link {
   readonly connection: NatsConnection
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
-  /** The object stores beside the stream. */
+  /** The object stores for snapshots and the index of the stream. */
   readonly objects: Pick<Objm, 'create' | 'open'>
   /** Maximum bytes of a message's body, which leaves room for headers. */
   readonly maxFrameBytes: number

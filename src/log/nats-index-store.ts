@@ -8,7 +8,7 @@ const objectName = 'newest'
 const answerTimeoutMs = 10_000
 const digestBytes = 16
 
-/** The index is stored again after this number of events, or after this share of them if that is more. */
+/** The index is stored again after this number of new events, or after this share of all events if that is more. */
 const leastEvents = 5_000
 const share = 1 / 50
 
@@ -19,8 +19,8 @@ interface Head extends Omit<IndexState, 'digests'> {
 }
 
 /**
- * Stores the index of a stream in an object store beside it, so that a process that opens the log reads only
- * the messages after it. The index can always be made again from the stream: one that is missing, damaged or of
+ * Stores the index of a stream in an object store, so that a process that opens the log reads only the messages
+ * after the index. The index can always be computed again from the stream, so one that is missing, damaged or of
  * another stream is ignored.
  */
 export class IndexStore {
@@ -34,7 +34,7 @@ export class IndexStore {
     this.#stores = link.objects
   }
 
-  /** Restores a new index. Without a usable one in the store, it begins at the first message of the stream. */
+  /** Restores an index. If the store has no usable one, the index begins at the first message of the stream. */
   async restore(index: StreamIndex, { created, state }: StreamInfo): Promise<void> {
     this.#created = created
     let stored: IndexState | undefined

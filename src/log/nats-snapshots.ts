@@ -39,7 +39,7 @@ interface StoredObject extends SnapshotInfo {
 }
 
 /**
- * Stores snapshots in an object store beside the stream. Each is an object of its own, and appears once its
+ * Stores snapshots in an object store of their own. Each is an object of its own, and appears once its
  * last part is stored, so that several replicas can write at a time.
  */
 export class SnapshotStore {

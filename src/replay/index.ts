@@ -64,7 +64,7 @@ export function createFold(options: DerivationOptions, base?: FoldSnapshot): Fol
 
 type RecordedEvents = AsyncIterable<RecordedEvent> | Iterable<RecordedEvent>
 
-/** A part of a log that is replayed on its own, beside others. */
+/** A part of a log that is replayed separately from other parts. */
 export interface Segment {
   /** Whether another segment ends at the stored state, and compares what was published about it and before. */
   readonly isContinued: boolean
@@ -165,7 +165,7 @@ function isOwn(
 
 /**
  * Folds events and knows the digests of earlier positions. To hash only what a published state is compared
- * with, an event waits until the next published state, which tells the position to compare at.
+ * with, an event waits until the next published state, which has the position to compare at.
  */
 class DigestHistory {
   readonly #fold: Fold

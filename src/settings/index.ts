@@ -187,7 +187,7 @@ export const settings = {
   recordDir: row(path, {
     flag: 'record-dir',
     env: 'SLUICE_RECORD_DIR',
-    defaultText: 'beside the event log, or `decisions` in `--state-dir`',
+    defaultText: 'next to the event log, or `decisions` in `--state-dir`',
     doc: 'Folder for the decision records.',
   }),
   recordNats: row(text('a NATS address'), {

@@ -65,7 +65,7 @@ export class SimulatedExchange implements ServerExchange {
   tls: TlsChoice | undefined
   startedAt = 0
   sentStatus = 0
-  answeredBy: 'gateway' | 'upstream' | 'nobody' = 'nobody'
+  answeredBy: 'gateway' | 'upstream' | 'none' = 'none'
   bufferLimit = defaultBufferLimit
   forwardedFor: Peer | undefined
   state: unknown
@@ -96,7 +96,7 @@ export class SimulatedExchange implements ServerExchange {
     this.tls = tls
     this.startedAt = (input.timeMs ?? Date.now()) - performance.timeOrigin
     this.sentStatus = 0
-    this.answeredBy = 'nobody'
+    this.answeredBy = 'none'
     this.bufferLimit = defaultBufferLimit
     this.forwardedFor = undefined
     this.state = undefined

@@ -135,7 +135,7 @@ export class FileSet {
     }
   }
 
-  /** Refreshes the files beside a hidden link: those of a mounted volume all lead through it. */
+  /** Refreshes the files in the folder of a hidden link, because all files of a mounted volume refer to it. */
   #refreshBeside(folder: string, change: Change): void {
     for (const root of this.#roots) if (dirname(root) === folder) this.#refreshRoot(root, change)
     if (this.#folders.has(folder)) this.#refreshFolder(folder, change)

@@ -38,7 +38,7 @@ async function withManager(run: Run, work: (manager: JetStreamManager) => Promis
   }
 }
 
-/** Somebody who does not know what he does, at the console of the NATS server. */
+/** An operator changes the stream by hand, as with the command-line tool of NATS. */
 const byHand =
   (work: (manager: JetStreamManager, last: number) => Promise<unknown>) => async (run: Run) => {
     await run.reached(early(run))
@@ -46,7 +46,7 @@ const byHand =
       const { state } = await manager.streams.info(stream)
       await work(manager, state.last_seq)
     })
-    // Whoever starts now has only what is left.
+    // A replica that starts now reads only the events that are left.
     const holder = await run.holder()
     const [other = ''] = [...run.replicas.keys()].filter((name) => name !== holder)
     await run.restart(other)

@@ -345,7 +345,7 @@ export class Run {
     }
   }
 
-  /** What anybody makes of the log by now, and whether the replicas have made the same of it. */
+  /** The state that a fold of the log gives now, compared with the states of the replicas. */
   async #logState(): Promise<{ events: number; desired: string }> {
     const log = await openNatsLog({ servers: this.nats.url, create: false })
     try {

@@ -1,6 +1,6 @@
 /**
  * Golden cases: `in.yaml` through the file source and the fold gives `out.yaml`. Write the outputs
- * anew with `UPDATE=1 npx vitest run test/flow` and read the difference before it is committed.
+ * again with `UPDATE=1 npx vitest run test/flow` and read the difference before it is committed.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

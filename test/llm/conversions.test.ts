@@ -1,7 +1,7 @@
 /**
  * Conversions between what clients and providers speak, as files. `requests/FORMAT-NAME.json` is
  * written for every provider format; `answers/FORMAT-NAME.json` and `streams/FORMAT-NAME.txt` are
- * written for every client. `UPDATE=1` writes the expected files anew.
+ * written for every client. `UPDATE=1` writes the expected files again.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -65,7 +65,7 @@ const running = useGateway(() => ({
   env: { SLUICE_BACKEND_MAX_REQUESTS: '3' },
   manifests: [
     gateway(port),
-    // Nobody answers the TLS handshake, which is a part of connecting.
+    // The server does not answer the TLS handshake, which is a part of connecting.
     ...reached('connect', silent.port, { tls: {}, tcp: { connectTimeout: '200ms' } }),
     ...reached('probed', upstream.port, {
       tcp: { keepalive: { time: '50s', interval: '7s', retries: 2 } },

@@ -170,7 +170,7 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
     expect(await statusOf('/keyless', bearer(await idpB.token()))).toBe(401)
     const { message } = await running.condition('GatewayPolicy', 'keyless', 'Accepted', 'False')
     expect(message).toMatch(/authentication\.jwks: no keys have been fetched .* no token is accept/)
-    // Nobody fetches keys for manifests that are only read, so it says less of the same ones.
+    // `sluice status` fetches no keys for manifests, so it only reports that they are pending.
     const offline = await sluice('status', '-f', running.manifests)
     expect(offline.stdout).toContain('authentication.jwks: keys are pending')
   })

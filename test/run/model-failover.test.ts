@@ -165,7 +165,7 @@ describe('groups of model providers', () => {
     first.next.push(failsA(503, 'overloaded'))
     const client = new Anthropic({ baseURL: base('streamed'), apiKey: 'k', maxRetries: 0 })
     expect(await client.messages.stream(askC).finalText()).toBe('from the second')
-    // The second provider got a request of its own format, made anew from the client's.
+    // The second provider got a request of its own format, translated from the client's request.
     expect(second.calls.at(-1)?.body).toMatchObject({ max_tokens: 100, stream: true })
     expect(second.calls.at(-1)?.headers['anthropic-version']).toBe('2023-06-01')
   })

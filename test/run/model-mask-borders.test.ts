@@ -79,7 +79,7 @@ const said =
   'Jo (bob@example.com, +1 (415) 555-0132) has SSN 123-45-6789; card 4111 1111 1111 1111, secret-4242 is top secret 😀.'
 const masked =
   'Jo (<EMAIL_ADDRESS>, <PHONE_NUMBER>) has SSN <SSN>; card <CREDIT_CARD>, <masked> is <masked> 😀.'
-/** Nobody masks these: thoughts are signed, and tools need what they are called with. */
+/** These are never masked: thinking is signed, and tools need their arguments. */
 const unread = { thinking: 'his SSN is 123-45-6789', tool: '{"ssn":"123-45-6789"}' } as const
 
 /** The text, cut at random into blocks and these into pieces, with other blocks among them. */

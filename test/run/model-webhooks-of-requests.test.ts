@@ -101,7 +101,7 @@ describe('a webhook for requests', () => {
       expect(c.calls.at(-1)?.text).toContain('no #')
       expect(c.calls.at(-1)?.text).not.toMatch(/no \d/)
     }
-    // Nobody can read what tokens say.
+    // A guard cannot read token numbers.
     const tokens = openai('hooked-a').embeddings.create({ model: 'e', input: [[15339, 1917]] })
     await expect(tokens).rejects.toMatchObject({ status: 400 })
   })

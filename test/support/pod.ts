@@ -94,7 +94,7 @@ export class PodProcess {
     return this
   }
 
-  /** Starts the process without waiting for anything; `more` takes the place of variables. */
+  /** Starts the process without waiting for anything; `more` overrides variables. */
   async launch(more: Readonly<Record<string, string>> = {}): Promise<this> {
     const { args, env } = await this.prepared.prepare()
     const { PATH = '', HOME = '' } = process.env

@@ -185,8 +185,8 @@ jetstream {
 {{- end -}}
 
 {{/*
-How pods are replaced. The platform's defaults are written out: what it fills in by itself is nobody's,
-stays behind, and would be refused when the strategy changes.
+How pods are replaced. The defaults of Kubernetes are written out, because values that the API server fills
+in have no field manager, stay when the strategy changes, and would then be refused.
 */}}
 {{- define "sluice.strategy" -}}
 {{- $strategy := .Values.controller.strategy -}}

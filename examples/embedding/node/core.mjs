@@ -15,7 +15,7 @@ export class Core {
     if (version !== abi.version) throw new Error(`core.wasm has ABI version ${version}`)
   }
 
-  /** All memory. It may have moved after any call: take it anew. */
+  /** All memory. Any call may replace it, so read it again after each call. */
   get view() {
     return new DataView(this.memory.buffer)
   }

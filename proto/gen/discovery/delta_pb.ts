@@ -4,9 +4,9 @@
 
 // The delta variant of the aggregated discovery service, as far as the gateway and its proxies use
 // it. Names of package, service and method and the numbers of fields are those of Envoy's xDS
-// protocol, so that its tools can read the stream; fields that nobody here reads are left out, and
-// messages of other packages that only travel inside these stand here as well (a message inside
-// another one shows no name on the wire).
+// protocol, so that its tools can read the stream. Fields that Sluice does not read are omitted.
+// Messages of other packages that are only used inside these are defined here as well, because a nested
+// message has no name on the wire.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { CommandAnswer } from '../../console/source.ts'
 import type { CommandRequest } from './commands.ts'
 
-/** A file beside this one in the source, but a file of its own in the build folder. */
+/** `thread.ts` in the source, a bundle of its own in the build folder. */
 const entry = import.meta.url.endsWith('.ts')
   ? new URL('./thread.ts', import.meta.url)
   : new URL('./console-thread.js', import.meta.url)

@@ -13,7 +13,7 @@ import type { CommandPlace } from './commands.ts'
 /** What a process adds to the versions that every console shows. */
 export type OwnSource = Omit<ConsoleSource, 'version' | 'foldVersion'>
 
-/** The built page: beside this file in the build folder. */
+/** The built page, in the same folder as the build of this file. */
 const folder = fileURLToPath(
   import.meta.url.endsWith('.ts')
     ? new URL('../../../dist/console', import.meta.url)

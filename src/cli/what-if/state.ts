@@ -55,7 +55,7 @@ export async function readStates(options: StateOptions, report: Output['report']
 
 function assumedText(keys: readonly ObjectKey[]): string {
   const objects = keys.map((key) => objectText(parseObjectKey(key))).join(', ')
-  return `The digest key of the log was not found, so the secret values of these objects count as unchanged: ${objects}. Set SLUICE_DIGEST_KEY_FILE, or put the key beside the log as FILE.key.`
+  return `The digest key of the log was not found, so the secret values of these objects count as unchanged: ${objects}. Set SLUICE_DIGEST_KEY_FILE, or put the key next to the log as FILE.key.`
 }
 
 /** The key of the digests in a log, if it is on this machine. */

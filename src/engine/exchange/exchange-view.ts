@@ -60,7 +60,7 @@ export abstract class ExchangeView implements SideStreamOwner {
   state: unknown = undefined
   error: GatewayError | undefined
   ending: Ending | undefined
-  answeredBy: 'gateway' | 'upstream' | 'nobody' = 'nobody'
+  answeredBy: 'gateway' | 'upstream' | 'none' = 'none'
   sentStatus = 0
   startedAt = 0
   endedAt = 0
@@ -280,7 +280,7 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.error = undefined
     this.ending = undefined
     this.endedAt = 0
-    this.answeredBy = 'nobody'
+    this.answeredBy = 'none'
     this.sentStatus = 0
     this.tunnel = undefined
     this.tunnelWatcher = undefined

@@ -143,7 +143,7 @@ test.each(ways)(
     expect(writer?.backlog).toBeGreaterThan(16_384)
     expect((await take(expected.length)).toString('latin1') === expected).toBe(true)
     await eventually(() => expect(writer?.backlog).toBe(0))
-    // Nobody holds one any more: all that can be had are free.
+    // No buffer is pinned any more: all of them can be leased.
     const all = Array.from({ length: 64 }, () => buffers.lease())
     expect(new Set(all).has(undefined)).toBe(false)
     expect(buffers.lease()).toBeUndefined()
@@ -165,7 +165,7 @@ test.each(failing)('a socket closes if its peer has gone, by way of %s', async (
   clearInterval(timer)
   if (open === connected) expect(['EPIPE', 'ECONNRESET']).toContain(codes[0])
   expect(codes.length).toBeLessThanOrEqual(1)
-  // Whoever writes on is not heard, and nothing is thrown.
+  // Later writes are ignored and do not throw.
   writer?.writeText('y')
   writer?.writeParts([Buffer.from('z')])
 })

@@ -56,7 +56,7 @@ function scopeOf(
   const parts = [
     key,
     JSON.stringify([minVersion, maxVersion, ciphers]),
-    clients === undefined ? 'anybody' : clients.required ? 'required' : 'requested',
+    clients === undefined ? 'none' : clients.required ? 'required' : 'requested',
     ...authorities,
     'certificates',
     ...pairs.map(({ certificate }) => certificate),
@@ -77,7 +77,7 @@ interface KeyedContext {
  * selects one that the client can verify. TLS 1.2 and 1.3 are offered (RFC 8996 retires older
  * versions), or fewer if a policy says so; renegotiation is refused. The client chooses the suite, since
  * it knows which are cheap for it, unless a policy orders them; key exchange follows OpenSSL's order:
- * X25519 first, with ML-KEM beside it if the client supports it.
+ * X25519 first, with ML-KEM in addition if the client supports it.
  *
  * OpenSSL accepts one ticket key per context, so there is one context for each secret, created when
  * first needed. The ticket in a ClientHello selects the context.

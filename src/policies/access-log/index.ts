@@ -8,7 +8,7 @@ export const accessLog = definePolicy({
   section: 'frontend',
   field: 'accessLog',
   schema: object('AccessLog', {
-    filter: optional(celExpression, 'A line is written only where this is true.'),
+    filter: optional(celExpression, 'A line is written only if this is true.'),
     attributes: optional(logTracingAttributes, 'Changes to the fields of a line.'),
   }),
   doc: 'What the access log has.',

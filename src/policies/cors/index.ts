@@ -35,7 +35,7 @@ function normalize(text: string): string | undefined {
   return port >= 1 && port <= 65_535 ? `${scheme}://${host}:${port}` : undefined
 }
 
-/** Answers preflight requests, and tells browsers which origins may read responses. */
+/** Answers preflight requests, and adds the headers from which browsers learn which origins may read responses. */
 export const cors = definePolicy({
   section: 'traffic',
   field: 'cors',

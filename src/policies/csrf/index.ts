@@ -14,7 +14,7 @@ const originString = text({
 const csrfSchema = object('CSRF', {
   additionalOrigins: optional(
     list(originString, { min: 1, max: 16 }),
-    'Origins that may send such requests beside the destination itself; scheme, host and port must agree.',
+    'Origins that may send such requests, in addition to the destination itself. Scheme, host and port must be equal.',
   ),
 })
 

@@ -39,7 +39,7 @@ const http = object('AgentExtAuthHTTP', {
   ),
   allowedRequestHeaders: optional(
     headerNames,
-    'Client headers sent to the service beside Authorization.',
+    'Client headers that are sent to the service in addition to Authorization.',
   ),
   addRequestHeaders: optional(expressions, 'Headers added to the check request.'),
   allowedResponseHeaders: optional(
@@ -48,24 +48,30 @@ const http = object('AgentExtAuthHTTP', {
   ),
   responseMetadata: optional(
     expressions,
-    'Values made from the answer, visible to later expressions as extauthz.',
+    'Values computed from the answer. Later expressions can read them as extauthz.',
   ),
 })
 
 const extAuthSchema = object(
   'ExtAuth',
   {
-    backendRef: required(backendObjectReference, 'Service or GatewayBackend that is asked.'),
-    grpc: optional(grpc, 'Asks over gRPC (envoy.service.auth.v3).'),
-    http: optional(http, 'Asks over HTTP: 200 allows, every other status refuses.'),
+    backendRef: required(
+      backendObjectReference,
+      'Service or GatewayBackend of the authorization service.',
+    ),
+    grpc: optional(grpc, 'Calls the service over gRPC (envoy.service.auth.v3).'),
+    http: optional(
+      http,
+      'Calls the service over HTTP. Status 200 allows the request, every other status refuses it.',
+    ),
     forwardBody: optional(
       object('ExtAuthBody', {
         maxSize: required(byteSize({ min: 1 }), {
-          doc: 'Largest body that is buffered and sent; a larger one is answered 413.',
+          doc: 'Maximum size of the body that is buffered and sent. Larger bodies are answered 413.',
           unit: 'bytes',
         }),
       }),
-      'Sends the request body too; no body if not set.',
+      'Sends the request body too. If not set, no body is sent.',
     ),
   },
   { rules: [exactlyOneOf('grpc', 'http')] },
@@ -122,7 +128,7 @@ export const extAuth = definePolicy({
   section: 'traffic',
   field: 'extAuth',
   schema: extAuthSchema,
-  doc: 'Asks an authorization service whether a request may pass.',
+  doc: 'Asks an authorization service whether a request is allowed.',
   security: true,
   preRouting: true,
   compile,

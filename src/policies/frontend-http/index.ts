@@ -6,12 +6,12 @@ import { definePolicy } from '../define.ts'
 
 const fields = {
   maxBufferSize: optional(byteSize({ min: 1 }), {
-    doc: 'Largest body that is held in memory for a policy that needs all of it; a larger one is answered 413.',
+    doc: 'Maximum size of a body that is read into memory for a policy. Larger bodies are answered 413.',
     unit: 'bytes',
     default: 2_097_152,
   }),
   http1MaxHeaders: optional(integer({ min: 1, max: 4096 }), {
-    doc: 'Most header fields of a request of HTTP/1.1; one with more is answered 431. Where it is above 100, heads may be larger too: 16 KiB for each hundred, up to 64 KiB. Of HTTP/2 the size alone counts, which is told to clients as SETTINGS_MAX_HEADER_LIST_SIZE.',
+    doc: 'Maximum number of header fields in an HTTP/1.1 request. Requests with more are answered 431. If it is above 100, heads may be larger too: 16 KiB for each hundred, up to 64 KiB. For HTTP/2 only the size is limited; clients get it as SETTINGS_MAX_HEADER_LIST_SIZE.',
     default: 100,
   }),
   http1IdleTimeout: optional(duration, {
@@ -19,15 +19,15 @@ const fields = {
     default: '10m',
   }),
   http2WindowSize: optional(byteSize({ min: 1 }), {
-    doc: 'First flow-control window of a stream for received data.',
+    doc: 'Initial flow-control window of a stream for received data.',
     unit: 'bytes',
   }),
   http2ConnectionWindowSize: optional(byteSize({ min: 1 }), {
-    doc: 'First flow-control window of a connection for received data.',
+    doc: 'Initial flow-control window of a connection for received data.',
     unit: 'bytes',
   }),
   http2FrameSize: optional(byteSize({ min: 16_384, max: 1_677_215 }), {
-    doc: 'Largest HTTP/2 frame that is received.',
+    doc: 'Maximum size of a received HTTP/2 frame.',
     unit: 'bytes',
     default: 16_384,
   }),

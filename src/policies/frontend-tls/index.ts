@@ -45,7 +45,7 @@ const frontendTlsSchema = object(
       doc: 'Application protocols that are offered, best first.',
       default: ['h2', 'http/1.1'],
     }),
-    minProtocolVersion: optional(tlsVersion, 'Lowest version that is taken.'),
+    minProtocolVersion: optional(tlsVersion, 'Lowest version that is accepted.'),
     maxProtocolVersion: optional(tlsVersion, 'Highest version that is offered.'),
     cipherSuites: optional(
       list(cipherSuite, { max: 64 }),

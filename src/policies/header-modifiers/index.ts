@@ -8,8 +8,11 @@ import { definePolicy, type PolicyProblem } from '../define.ts'
 const headerModifiersSchema = object(
   'HeaderModifiers',
   {
-    request: optional(httpHeaderFilter, 'Changes to the request before it goes to the backend.'),
-    response: optional(httpHeaderFilter, 'Changes to the response before it goes to the client.'),
+    request: optional(httpHeaderFilter, 'Changes to the request before it is sent to the backend.'),
+    response: optional(
+      httpHeaderFilter,
+      'Changes to the response before it is sent to the client.',
+    ),
   },
   { rules: [atLeastOneOf('request', 'response')] },
 )

@@ -14,7 +14,7 @@ export const hostRewrite = definePolicy({
       'Where the Host header comes from.',
     ),
   }),
-  doc: 'Decides which Host the backend sees. Default: Auto for backends with a host name, None for Services and addresses; ignored where a urlRewrite filter sets the host.',
+  doc: 'Decides which Host the backend gets. Default: Auto for backends with a host name, None for Services and addresses. Ignored if a urlRewrite filter sets the host.',
   security: false,
   compile: ({ mode }) => ({ config: { mode }, problems: [] }),
   apply: () => import('./apply.ts'),

@@ -40,7 +40,7 @@ const jwtProvider = object('JWTProvider', {
 
 const jwtAuthenticationSchema = object('JWTAuthentication', {
   mode: optional(jwtMode, { doc: 'What happens without a valid token.', default: 'Strict' }),
-  providers: required(list(jwtProvider, { min: 1, max: 64 }), 'Issuers whose tokens are taken.'),
+  providers: required(list(jwtProvider, { min: 1, max: 64 }), 'Issuers whose tokens are accepted.'),
 })
 type JwtAuthenticationSpec = Infer<typeof jwtAuthenticationSchema>
 

@@ -9,7 +9,7 @@ import { type FromWorker, lastMetrics, type ToWorker, type WorkerState } from '.
 import type { WorkerSettings } from './worker-settings.ts'
 
 /**
- * The entry of the thread: a file beside this one in the source, but a file of its own in the build folder.
+ * The entry of the thread: `worker.ts` in the source, a bundle of its own in the build folder.
  */
 const entry = import.meta.url.endsWith('.ts')
   ? new URL('./worker.ts', import.meta.url)

@@ -54,7 +54,7 @@ const promptCaching = object('PromptCachingConfig', {
     default: false,
   }),
   minTokens: optional(integer({ min: 0 }), {
-    doc: 'Estimate (words times 1.3) below which nothing is cached.',
+    doc: 'Minimum number of tokens, estimated as words times 1.3. Shorter texts are not cached.',
     unit: 'tokens',
     default: 1024,
   }),
@@ -73,10 +73,7 @@ const customResponse = object(
 )
 
 const regex = object('Regex', {
-  matches: optional(
-    list(longString, { max: 256 }),
-    'Patterns that are looked for, beside builtins.',
-  ),
+  matches: optional(list(longString, { max: 256 }), 'Patterns to find, in addition to builtins.'),
   builtins: optional(
     list(
       choice('BuiltIn', {
@@ -88,7 +85,7 @@ const regex = object('Regex', {
       }),
       { max: 64 },
     ),
-    'Kinds of data that are looked for, beside matches.',
+    'Kinds of data to find, in addition to matches.',
   ),
   action: optional(
     choice('Action', {
@@ -100,10 +97,10 @@ const regex = object('Regex', {
 })
 
 const webhook = object('Webhook', {
-  backendRef: required(backendObjectReference, 'Service or GatewayBackend that judges.'),
+  backendRef: required(backendObjectReference, 'Service or GatewayBackend that decides.'),
   forwardHeaderMatches: optional(
     list(httpHeaderMatch, { max: 64 }),
-    'Headers that are sent along: of the request for request guards, of the response for response guards. None if not set.',
+    'Headers that are sent to the webhook: those of the request for request guards, of the response for response guards. If not set, none are sent.',
   ),
 })
 
@@ -112,13 +109,13 @@ const moderation = object('VendorAModeration', {
   policies: optional(backendSimple, 'Settings of the connection to the moderation endpoint.'),
 })
 
-const response = optional(customResponse, 'Answer to what is refused.')
+const response = optional(customResponse, 'Response to refused requests.')
 
 const requestGuard = object(
   'PromptguardRequest',
   {
     response,
-    regex: optional(regex, 'Looks for patterns.'),
+    regex: optional(regex, 'Finds patterns, and masks or refuses what matches.'),
     webhook: optional(webhook, 'Asks a service.'),
     vendorAModeration: optional(moderation, 'Asks the moderation endpoint of vendorA.'),
   },
@@ -129,7 +126,7 @@ const responseGuard = object(
   'PromptguardResponse',
   {
     response,
-    regex: optional(regex, 'Looks for patterns; what matches is masked.'),
+    regex: optional(regex, 'Finds patterns and masks what matches.'),
     webhook: optional(webhook, 'Asks a service.'),
   },
   { rules: [exactlyOneOf('regex', 'webhook')] },
@@ -149,7 +146,7 @@ const routeType = choice('RouteType', {
   Completions: 'chat completions (/v1/chat/completions)',
   Messages: 'messages of vendorC (/v1/messages)',
   Models: 'the list of models (/v1/models)',
-  Passthrough: 'sent on as it is, without LLM processing',
+  Passthrough: 'forwarded unchanged, without processing',
   Responses: 'responses (/v1/responses)',
   VendorCTokenCount: 'token counts of vendorC (/v1/messages/count_tokens)',
   Embeddings: 'embeddings (/v1/embeddings)',
@@ -162,22 +159,28 @@ export const backendAiSchema = object(
   {
     prompt: optional(promptEnrichment, 'Messages added to every chat request.'),
     promptGuard: optional(promptGuard, {
-      doc: 'Looks at what clients send and providers answer, and masks or refuses it.',
+      doc: 'Checks the texts of requests and responses, and masks or refuses them.',
       security: true,
     }),
-    defaults: optional(fieldDefaults, 'Fields of the request body, where the request has none.'),
-    overrides: optional(fieldDefaults, 'Fields of the request body, whatever the request has.'),
+    defaults: optional(
+      fieldDefaults,
+      'Fields that are added to the request body if it does not have them.',
+    ),
+    overrides: optional(
+      fieldDefaults,
+      'Fields that are set in the request body, and replace those of the request.',
+    ),
     modelAliases: optional(
       map(text({ max: 1024 }), { max: 64 }),
-      'Names that clients use, and the models they stand for at the provider.',
+      'Names that clients use, and the models of the provider to which they refer.',
     ),
     promptCaching: optional(
       promptCaching,
-      'Sets cache points for models of vendorF that know them.',
+      'Sets cache points for models of vendorF that support them.',
     ),
     routes: optional(
       map(routeType, { max: 256 }),
-      'Endings of URL paths (* for any) and the format of their requests; the longest that fits counts. All are Completions if not set.',
+      'Endings of URL paths (* for any) and the format of their requests. The longest matching ending decides. If not set, all requests are Completions.',
     ),
   },
   {

@@ -58,7 +58,7 @@ export function candidates(pool: Pool, maxLoad = Number.POSITIVE_INFINITY): Filt
   return { [subsetNamespace]: { [subsetKey]: usable.length > 0 ? usable : all } }
 }
 
-/** Metadata that tells the picker which endpoint responded. */
+/** Metadata with which the picker learns which endpoint responded. */
 export function servedBy({ address }: UpstreamEndpoint): FilterMetadata {
   return { [namespace]: { [servedKey]: address.label ?? address.pool } }
 }

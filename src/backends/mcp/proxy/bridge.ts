@@ -55,7 +55,7 @@ interface Held {
   leave(): void
 }
 
-/** What a legacy client has set for its session, which a modern server must be told with each request. */
+/** What a legacy client has set for its session, which each request to a modern server must contain. */
 interface SessionSettings {
   logLevel: string | undefined
   /** Subscribed resources, by target and URI. */

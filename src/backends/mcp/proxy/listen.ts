@@ -76,7 +76,7 @@ class Subscription {
   readonly #isOnly: boolean
   readonly #streams = new Map<string, TargetStream>()
   #targets: readonly McpTargetEntry[] = []
-  /** What the client has been told is honoured; undefined until then. */
+  /** What was acknowledged to the client; undefined until then. */
   #honoured: ChangeFilter | undefined
   #stopWatching: (() => void) | undefined
   #isOver = false

@@ -144,7 +144,7 @@ export class ModernClient implements Upstreams {
 
   /**
    * Requests with the same credentials and the same client share a session; requests without credentials have
-   * one each, because nothing tells their clients apart. Subscriptions have their own as well, because it ends
+   * one each, because their clients cannot be distinguished. Subscriptions have their own as well, because it ends
    * with them.
    */
   #owner(entry: McpTargetEntry): Owner {

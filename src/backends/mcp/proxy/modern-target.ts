@@ -126,7 +126,7 @@ export class ModernTarget implements Transport {
     return call
   }
 
-  /** Opens a subscription for all changes that the session may hear of. */
+  /** Opens a subscription for all changes of which the session may be notified. */
   async listen(listener: AnswerListener): Promise<Flow> {
     const stream = new SessionSubscription(listener, async (one) => {
       const { discovered } = await findEra(this.#exchange, this.#entry, () => {})

@@ -56,7 +56,7 @@ export function noteNoSessions(entry: McpTargetEntry): void {
   if (found?.era === 'modern') known.set(entry, { ...found, hasNoSessions: true })
 }
 
-/** Returns the era of a target. Rejects with a TargetFailure or GatewayError if the target does not tell. */
+/** Returns the era of a target. Rejects with a TargetFailure or GatewayError if the target does not report it. */
 export async function findEra(
   exchange: McpExchange,
   entry: McpTargetEntry,

@@ -10,7 +10,7 @@ interface Deployment {
 const config = object(
   'VendorBConfig',
   {
-    endpoint: required(shortString, 'Host of the vendor API; a scheme in front is taken off.'),
+    endpoint: required(shortString, 'Host of the vendor API; a scheme is removed.'),
     deploymentName: optional(
       shortString,
       "Deployment of the model; required unless apiVersion is 'v1', where the model of the request can take its place.",
