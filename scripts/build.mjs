@@ -43,6 +43,7 @@ const modules = {
   'core.wasm': 'asconfig.json',
   'core-rate-shared.wasm': 'asconfig.rate-shared.json',
   'core-texts.wasm': 'asconfig.texts.json',
+  'sluice-filter.wasm': 'asconfig.filter.json',
 }
 
 /** Is there such a product, and is every source older than it? */

@@ -4,6 +4,7 @@ import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
 import type { ConsoleOptions } from './cli/console/console.ts'
 import type { DecisionsOptions } from './cli/decisions.ts'
 import type { ExplainOptions } from './cli/explain.ts'
+import { addFilterConfig } from './cli/filter-config/command.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import { addHelp, collect, nonEmpty, type SettingOption, settingHelp } from './cli/options.ts'
 import {
@@ -360,12 +361,12 @@ addSettings(controllerCommand, { ...controllerSettings, ...consoleSettings }).ac
 
 addIdentityProvider(program)
 addShellCommands(program)
+addFilterConfig(program)
 addHelp(program)
 
 /** Prints wrong usage and unreadable input on one line, bugs with their stack. Returns the exit code. */
 function fail(error: unknown): number {
-  if (error instanceof CommanderError)
-    return error.exitCode === 0 ? exitCode.success : exitCode.usage
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCode.usage
   const isUnreadable = error instanceof UnknownEventTypeError || error instanceof DamagedEventError
   const isUserError = error instanceof UsageError || error instanceof LogError || isUnreadable
   if (isUserError || isAboutAddress(error)) {

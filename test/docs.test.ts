@@ -85,6 +85,7 @@ describe('package.json', () => {
       './package.json',
       './policy',
       './replay',
+      './sluice-filter.wasm',
     ])
   })
 })

@@ -31,8 +31,11 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('the page on embedding', () => {
   it('lists every exported function and no other', () => {
-    const { exports } = JSON.parse(readFileSync(abi, 'utf8')) as { exports: { name: string }[] }
-    const names = exports.map(({ name }) => name)
+    const { exports, texts } = JSON.parse(readFileSync(abi, 'utf8')) as {
+      exports: { name: string }[]
+      texts: { described: { name: string }[] }
+    }
+    const names = [...exports, ...texts.described].map(({ name }) => name)
     const rows = [...page.matchAll(/^\|[^|]*\|((?: `[a-z_]+`)+) \|/gm)].map(([, calls]) => calls)
     const named = rows.flatMap((calls) => [...(calls ?? '').matchAll(/`([a-z_]+)`/g)])
     expect(named.map(([, name]) => name).sort()).toEqual(names.sort())

@@ -27,6 +27,7 @@ const sources = {
   'python-wasmtime': { variable: 'SLUICE_PYTHON_WASMTIME' },
   cargo: { program: 'cargo' },
   'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },
+  envoy: { variable: 'SLUICE_ENVOY' },
   re2: { variable: 'SLUICE_RE2' },
   'mcp-conformance': { variable: 'SLUICE_MCP_CONFORMANCE' },
   'mcp-sdks': { variable: 'SLUICE_MCP_SDKS' },

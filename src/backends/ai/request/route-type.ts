@@ -14,17 +14,21 @@ interface Ending {
   readonly type: RouteType
 }
 
+/** Endings of plain paths, longest first; among endings of equal length, types that guards inspect come first. */
+export function endingsOf(routes: Routes): Ending[] {
+  return Object.entries(routes)
+    .filter(([text]) => text !== any)
+    .map(([text, type]) => ({ text: plainPath(text) ?? text, type }))
+    .sort((a, b) => b.text.length - a.text.length || unguardedRank(a) - unguardedRank(b))
+}
+
 /** The compiled endings of one policy. */
 export class RouteTypes {
-  /** Sorted longest first; among endings of equal length, route types that guards inspect come first. */
   readonly #endings: readonly Ending[]
   readonly #default: RouteType
 
   constructor(routes: Routes = {}) {
-    this.#endings = Object.entries(routes)
-      .filter(([text]) => text !== any)
-      .map(([text, type]) => ({ text: plainPath(text) ?? text, type }))
-      .sort((a, b) => b.text.length - a.text.length || unguardedRank(a) - unguardedRank(b))
+    this.#endings = endingsOf(routes)
     this.#default = routes[any] ?? 'Completions'
   }
 

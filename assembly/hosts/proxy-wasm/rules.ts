@@ -1,0 +1,156 @@
+// The configuration of the filter: rules in order, of which the first that matches a request applies.
+import { Bytes, newBytes, newRecord } from '../../texts/bytes'
+import { regexIsFullMatch } from '../../regex/index'
+import { changeHeader, readHeaderBytes, REQUEST_HEADERS } from './host'
+import { Limit } from './limits'
+import { endsWith, hasPrefix, isSame } from './paths'
+
+export const PATH_EXACT: i32 = 1
+export const PATH_PREFIX: i32 = 2
+export const PATH_PATTERN: i32 = 3
+
+/** Formats of a path besides TEXTS_*: nothing is read. */
+export const FORMAT_PASS: i32 = 0
+export const FORMAT_TOKEN_COUNT: i32 = 5
+
+@unmanaged
+export class HeaderMatch {
+  next: HeaderMatch
+  name: Bytes
+  value: Bytes
+  regex: i32
+}
+
+@unmanaged
+export class HostMatch {
+  next: HostMatch
+  /** Without the asterisk of a wildcard. */
+  name: Bytes
+  isWildcard: bool
+}
+
+@unmanaged
+export class Ending {
+  next: Ending
+  text: Bytes
+  format: i32
+}
+
+@unmanaged
+export class HeaderChange {
+  next: HeaderChange
+  what: i32
+  name: Bytes
+  value: Bytes
+}
+
+/** What a request guard that rejects answers; `status` 0 if the guard masks. */
+@unmanaged
+export class Refusal {
+  next: Refusal
+  status: i32
+  message: Bytes
+}
+
+@unmanaged
+export class Rule {
+  next: Rule
+  name: Bytes
+  hosts: HostMatch
+  pathKind: i32
+  path: Bytes
+  pathRegex: i32
+  method: Bytes
+  headers: HeaderMatch
+  /** The rule reads messages of models. */
+  isModel: bool
+  endings: Ending
+  defaultFormat: i32
+  /** Handles of chains of guards, or 0. */
+  requestGuards: i32
+  responseGuards: i32
+  refusals: Refusal
+  limits: Limit
+  requestChanges: HeaderChange
+  responseChanges: HeaderChange
+  /** If set, requests that match fail with 500. */
+  isUnusable: bool
+}
+
+@unmanaged
+export class Config {
+  rules: Rule
+  maxBody: i32
+  /** Headers wait for the judgement of the body. The host must call the filter for bodies while headers are held. */
+  holdsHeaders: bool
+  /** Requests that use it, and the root context. */
+  users: i32
+}
+
+// @ts-ignore: decorator
+@inline
+export function isNone<T>(record: T): bool {
+  return changetype<usize>(record) == 0
+}
+
+export function newRule(): Rule {
+  const rule = changetype<Rule>(newRecord(offsetof<Rule>()))
+  rule.name = newBytes()
+  rule.path = newBytes()
+  rule.method = newBytes()
+  return rule
+}
+
+function matchesHost(rule: Rule, host: Bytes): bool {
+  if (isNone(rule.hosts)) return true
+  for (let one = rule.hosts; !isNone(one); one = one.next) {
+    if (one.isWildcard ? host.used > one.name.used && endsWith(host, one.name) : isSame(host, one.name)) return true
+  }
+  return false
+}
+
+function matchesPath(rule: Rule, path: Bytes): bool {
+  if (rule.pathKind == PATH_EXACT) return isSame(path, rule.path)
+  if (rule.pathKind == PATH_PREFIX) return hasPrefix(path, rule.path)
+  if (rule.pathKind == PATH_PATTERN) return regexIsFullMatch(rule.pathRegex, path.data, path.used)
+  return true
+}
+
+const value: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
+
+function matchesHeaders(rule: Rule): bool {
+  for (let one = rule.headers; !isNone(one); one = one.next) {
+    if (!readHeaderBytes(REQUEST_HEADERS, one.name.data, one.name.used, value)) return false
+    const isMatch = one.regex > 0 ? regexIsFullMatch(one.regex, value.data, value.used) : isSame(value, one.value)
+    if (!isMatch) return false
+  }
+  return true
+}
+
+/** The rule for a request, or 0. `path` has no query; `host` is in lower case and has no port. */
+export function findRule(config: Config, host: Bytes, path: Bytes, method: Bytes): Rule {
+  for (let rule = config.rules; !isNone(rule); rule = rule.next) {
+    const isMethod = rule.method.used == 0 || isSame(method, rule.method)
+    if (isMethod && matchesHost(rule, host) && matchesPath(rule, path) && matchesHeaders(rule)) return rule
+  }
+  return changetype<Rule>(0)
+}
+
+/** TEXTS_*, FORMAT_*, by the first ending that fits; the configuration has the longest ones first. */
+export function formatOf(rule: Rule, plain: Bytes): i32 {
+  for (let one = rule.endings; !isNone(one); one = one.next) if (endsWith(plain, one.text)) return one.format
+  return rule.defaultFormat
+}
+
+export function changeHeaders(map: i32, changes: HeaderChange): void {
+  for (let one = changes; !isNone(one); one = one.next) {
+    changeHeader(map, one.what, one.name.data, one.name.used, one.value.data, one.value.used)
+  }
+}
+
+/** The refusal of a guard. */
+export function refusalOf(rule: Rule, guard: i32): Refusal {
+  let one = rule.refusals
+  for (let i = 0; i < guard && !isNone(one); i++) one = one.next
+  return one
+}

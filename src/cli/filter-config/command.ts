@@ -1,0 +1,37 @@
+/** The command `sluice filter-config` and its options. */
+import { type Command, Option } from 'commander'
+import { collect } from '../options.ts'
+import { printAnswer, processOutput } from '../output.ts'
+import type { FilterConfigOptions } from './index.ts'
+
+export function addFilterConfig(program: Command): void {
+  program
+    .command('filter-config')
+    .description(
+      'print the configuration of sluice-filter.wasm, the filter for Envoy and Istio; exit with 1 if a protection would be lost',
+    )
+    .addOption(
+      new Option('-f, --file <path>', 'manifest file or folder; may be repeated')
+        .argParser(collect)
+        .makeOptionMandatory(),
+    )
+    .option('--gateway <name>', 'only the routes of this Gateway (NAMESPACE/NAME)')
+    .option(
+      '--module <path>',
+      'where Envoy finds the filter: a path or a URL',
+      '/etc/envoy/sluice-filter.wasm',
+    )
+    .addOption(
+      new Option(
+        '-o, --output <format>',
+        'json: the configuration alone; envoy: an HTTP filter; wasmplugin (Istio), envoygateway: manifests',
+      )
+        .choices(['json', 'envoy', 'wasmplugin', 'envoygateway'])
+        .default('json'),
+    )
+    .action(async (options: FilterConfigOptions) => {
+      const { filterConfig } = await import('./index.ts')
+      const answer = await filterConfig(options, processOutput.report)
+      process.exitCode = printAnswer(answer, 'text', processOutput)
+    })
+}

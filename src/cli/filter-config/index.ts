@@ -1,0 +1,127 @@
+/** `sluice filter-config` prints the configuration of sluice-filter.wasm from manifests. */
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { stringify } from 'yaml'
+import { formatProblem, isUnreadable } from '../../watch/source-problem.ts'
+import { type Answer, exitCode, type Output } from '../output.ts'
+import { foldRecording, readManifests } from '../recording.ts'
+import { filterRules } from './rules.ts'
+import type { FilterConfig, Gap } from './types.ts'
+
+export interface FilterConfigOptions {
+  readonly file: readonly string[]
+  readonly output: 'json' | 'envoy' | 'wasmplugin' | 'envoygateway'
+  /** The only Gateway, as `namespace/name`; all if omitted. */
+  readonly gateway?: string
+  /** Where Envoy finds the module: a path, or a URL of `https`, `oci` or `file`. */
+  readonly module: string
+}
+
+const name = 'sluice'
+
+/** Kubernetes reads YAML 1.1. Long texts stay on one line. */
+const yamlForm = { version: '1.1', aliasDuplicateObjects: false, lineWidth: 0 } as const
+
+/** A filter of Envoy's HTTP connection manager. Headers wait until the body is judged. */
+function envoyFilter(config: FilterConfig, module: string): object {
+  const text = JSON.stringify({ holdHeaders: true, ...config } satisfies FilterConfig)
+  return {
+    name,
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm',
+      config: {
+        name,
+        root_id: name,
+        failure_policy: 'FAIL_CLOSED',
+        allow_on_headers_stop_iteration: true,
+        configuration: { '@type': 'type.googleapis.com/google.protobuf.StringValue', value: text },
+        vm_config: {
+          vm_id: name,
+          runtime: 'envoy.wasm.runtime.v8',
+          code: { local: { filename: module } },
+        },
+      },
+    },
+  }
+}
+
+function targetOf(gateway: string | undefined) {
+  const [namespace = 'default', gatewayName = 'gateway'] = gateway?.split('/') ?? []
+  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: gatewayName }]
+  return { metadata: { name, namespace }, targetRefs }
+}
+
+function wasmPlugin(config: FilterConfig, { module, gateway }: FilterConfigOptions): object {
+  const { metadata, targetRefs } = targetOf(gateway)
+  const url = module.includes('://') ? module : `file://${module}`
+  return {
+    apiVersion: 'extensions.istio.io/v1alpha1',
+    kind: 'WasmPlugin',
+    metadata,
+    spec: {
+      targetRefs,
+      url,
+      phase: 'STATS',
+      failStrategy: 'FAIL_CLOSE',
+      pluginName: name,
+      pluginConfig: config,
+    },
+  }
+}
+
+function extensionPolicy(config: FilterConfig, { module, gateway }: FilterConfigOptions): object {
+  const { metadata, targetRefs } = targetOf(gateway)
+  const sha256 = existsSync(module)
+    ? { sha256: createHash('sha256').update(readFileSync(module)).digest('hex') }
+    : {}
+  const code = module.startsWith('oci://')
+    ? { type: 'Image', image: { url: module.slice('oci://'.length) } }
+    : { type: 'HTTP', http: { url: module, ...sha256 } }
+  return {
+    apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+    kind: 'EnvoyExtensionPolicy',
+    metadata,
+    spec: {
+      targetRefs,
+      wasm: [{ name, rootID: name, failOpen: false, code, config }],
+    },
+  }
+}
+
+function render(config: FilterConfig, options: FilterConfigOptions): string {
+  switch (options.output) {
+    case 'json':
+      return JSON.stringify(config, null, 2)
+    case 'envoy':
+      return stringify(envoyFilter(config, options.module), yamlForm).trimEnd()
+    case 'wasmplugin':
+      return stringify(wasmPlugin(config, options), yamlForm).trimEnd()
+    case 'envoygateway':
+      return stringify(extensionPolicy(config, options), yamlForm).trimEnd()
+  }
+}
+
+const lineOf = ({ object, message, isProtection }: Gap): string =>
+  `${isProtection ? 'error' : 'note'}: ${object}: ${message}`
+
+/** The exit code is 1 if a protection would be lost or an object is invalid, and 2 if a file is unreadable. */
+export async function filterConfig(
+  options: FilterConfigOptions,
+  report: Output['report'],
+): Promise<Answer> {
+  const recording = await readManifests(options.file)
+  const fold = await foldRecording(recording)
+  const errors = recording.problems.filter(({ severity }) => severity === 'error')
+  for (const problem of errors) report(formatProblem(problem))
+  const { rules, gaps } = filterRules(fold, options.gateway)
+  for (const gap of gaps) report(lineOf(gap))
+  if (rules.length === 0) report('error: no HTTP route of a Gateway was found')
+  const isComplete =
+    rules.length > 0 && errors.length === 0 && gaps.every(({ isProtection }) => !isProtection)
+  const text = render({ rules }, options)
+  const code = isComplete ? exitCode.success : exitCode.negative
+  return {
+    text: () => [text],
+    exitCode: errors.some(isUnreadable) ? exitCode.usage : code,
+  }
+}
