@@ -199,8 +199,9 @@ describe('a modern client of a legacy server', () => {
       sendModern(at('/old'), call('steps', more, elicitation), { headers }),
       sendModern(at('/old'), call('ask', { ...more, requestState: 'made up' }, elicitation)),
     ]
-    for (const { message } of await Promise.all(asked)) {
-      expect(message).toMatchObject({ error: { message: expect.stringContaining('no longer') } })
+    for (const { status, message } of await Promise.all(asked)) {
+      const error = { code: -32602, message: expect.stringContaining('no longer') }
+      expect({ status, message }).toMatchObject({ status: 400, message: { id: 1, error } })
     }
     const own = await sendModern(at('/old'), call('ask', more, elicitation), { headers })
     expect(own.message?.result).toMatchObject({ resultType: 'input_required' })

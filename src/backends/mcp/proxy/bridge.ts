@@ -3,13 +3,26 @@
  * thread, so what concerns another thread is passed on to all of them.
  */
 import { BroadcastChannel } from 'node:worker_threads'
+import { codes, errorText } from '../answers.ts'
 import { readMessage } from '../message.ts'
 import { newSessionId } from '../session-state.ts'
 import type { AnswerListener } from './answer-reader.ts'
-import { TargetFailure } from './refusals.ts'
+import { json, TargetFailure } from './refusals.ts'
 import type { Flow } from './transport.ts'
 
-const notHeld = 'the call no longer waits for input'
+/**
+ * The failure of a request that continues a call which no thread of this process holds: it has expired, was
+ * served by another process, or belongs to another client. The client can only begin again.
+ */
+function notHeld({ text }: HeldInput): TargetFailure {
+  const message =
+    'The call of this requestState no longer waits for input. Send the request again without requestState.'
+  const request = readMessage(text)
+  const id = request.kind === 'request' ? request.id : undefined
+  const body = Buffer.from(errorText(id, codes.invalidParams, message))
+  const answer = { status: 400, headers: [json], body }
+  return new TargetFailure('the call no longer waits for input', { answer })
+}
 
 /** A message between threads. */
 type BridgeMessage =
@@ -141,7 +154,7 @@ export class Bridge {
     }
     const timer = setTimeout(() => {
       end()
-      listener.onFailure(new TargetFailure(notHeld))
+      listener.onFailure(notHeld(input))
     }, takenMs)
     timer.unref()
     this.#resumed.set(by, (event) => {
@@ -152,7 +165,7 @@ export class Bridge {
       else {
         end()
         if (event.kind === 'end') listener.onEnd()
-        else listener.onFailure(new TargetFailure(event.text ?? notHeld))
+        else listener.onFailure(new TargetFailure(event.text ?? 'the call has failed'))
       }
     })
     this.#send({ resumed: id, owner, by, input })
