@@ -6,6 +6,7 @@ import type { DecisionsOptions } from './cli/decisions.ts'
 import type { ExplainOptions } from './cli/explain.ts'
 import { addFilterConfig } from './cli/filter-config/command.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
+import { addImport } from './cli/import/command.ts'
 import { addHelp, collect, nonEmpty, type SettingOption, settingHelp } from './cli/options.ts'
 import {
   type Answer,
@@ -360,6 +361,7 @@ addSettings(controllerCommand, { ...controllerSettings, ...consoleSettings }).ac
 )
 
 addIdentityProvider(program)
+addImport(program)
 addShellCommands(program)
 addFilterConfig(program)
 addHelp(program)

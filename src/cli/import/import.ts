@@ -1,0 +1,171 @@
+/** `sluice import` converts the configuration of another gateway to manifests, and reports what it could not convert. */
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import {
+  Conversion,
+  detectSources,
+  type Manifest,
+  readSourceFiles,
+  type Source,
+  type SourceDocument,
+  SourceError,
+  sources,
+} from '../../import/index.ts'
+import { exitCode, type Output, UsageError } from '../output.ts'
+import { validate } from '../validate.ts'
+import { formatReport, summarize } from './report.ts'
+
+export interface ImportOptions {
+  readonly from?: string
+  readonly file: readonly string[]
+  /** A folder, or `-` for standard output. */
+  readonly output: string
+  /** Write the report to this file, as JSON if its name ends with `.json`. */
+  readonly report?: string
+  /** Write the manifests although protections are lost. */
+  readonly allowLoss?: boolean
+  readonly namespace?: string
+  readonly port?: string
+}
+
+/** The exit code is 1 if a protection is lost, and 2 if the input cannot be read. */
+export async function importConfiguration(
+  options: ImportOptions,
+  { print, report }: Output,
+): Promise<number> {
+  const documents = readDocuments(options.file)
+  const source = chooseSource(options.from, documents)
+  const { namespace } = options
+  const port = parsePort(options.port) ?? source.port
+  const result = new Conversion({ port, ...(namespace !== undefined && { namespace }) })
+  source.convert(documents, result)
+  const manifests = result.finish()
+  writeReport(options, result, report)
+  report(summarize(source.name, manifests, result))
+  if (result.lostProtections > 0 && options.allowLoss !== true) {
+    report('No manifest was written, because protections would be lost. --allow-loss writes them.')
+    return exitCode.negative
+  }
+  const invalid = await checkManifests(manifests, report)
+  if (options.output === '-') print(toYaml(manifests).trimEnd())
+  else writeManifests(options.output, manifests)
+  return invalid
+}
+
+function readDocuments(file: readonly string[]): SourceDocument[] {
+  try {
+    const documents = readSourceFiles(file)
+    if (documents.length === 0) throw new UsageError(`${file.join(', ')}: no document was found`)
+    return documents
+  } catch (error) {
+    if (error instanceof SourceError) throw new UsageError(error.message)
+    throw error
+  }
+}
+
+function parsePort(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port
+  throw new UsageError(`--port ${text} is not a port number`)
+}
+
+function chooseSource(from: string | undefined, documents: readonly SourceDocument[]): Source {
+  const names = sources.map(({ name }) => name).join(', ')
+  if (from !== undefined) {
+    const named = sources.find(({ name }) => name === from)
+    if (named === undefined) throw new UsageError(`--from ${from}: expected one of ${names}`)
+    return named
+  }
+  const [source, ...others] = detectSources(documents)
+  if (source !== undefined && others.length === 0) return source
+  const found = [source, ...others].map((entry) => entry?.name).join(' and ')
+  const problem =
+    source === undefined ? 'The source cannot be detected' : `The files look like ${found}`
+  throw new UsageError(`${problem}: name it with --from (${names}).`)
+}
+
+function writeReport(
+  { report: path }: ImportOptions,
+  result: Conversion,
+  report: Output['report'],
+): void {
+  if (path === undefined) {
+    for (const line of formatReport(result)) report(line)
+    return
+  }
+  const { findings, omitted } = result
+  const json = `${JSON.stringify({ findings, omitted }, undefined, 2)}\n`
+  const text = formatReport(result).map((line) => `${line}\n`)
+  write(path, path.endsWith('.json') ? json : text.join(''))
+}
+
+function write(path: string, text: string, mode?: number): void {
+  try {
+    writeFileSync(path, text, mode === undefined ? {} : { mode })
+  } catch (error) {
+    throw new UsageError(`${path}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be written'}`)
+  }
+}
+
+const toYaml = (manifests: readonly Manifest[]): string =>
+  manifests
+    .map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }))
+    .join('---\n')
+
+/** Where each kind is written; other kinds are written to `others.yaml`. */
+const files: Readonly<Record<string, string>> = {
+  Gateway: 'gateway.yaml',
+  GatewayClass: 'gateway.yaml',
+  HTTPRoute: 'routes.yaml',
+  GRPCRoute: 'routes.yaml',
+  GatewayBackend: 'backends.yaml',
+  GatewayPolicy: 'policies.yaml',
+  Secret: 'secrets.yaml',
+}
+
+/** Writes one file for each group of kinds. Never overwrites a file; Secrets are readable by the user only. */
+function writeManifests(folder: string, manifests: readonly Manifest[]): void {
+  const groups = Map.groupBy(manifests, ({ kind }) => files[kind] ?? 'others.yaml')
+  for (const name of groups.keys()) {
+    const path = join(folder, name)
+    if (existsSync(path)) throw new UsageError(`${path} exists; choose an empty folder with -o`)
+  }
+  try {
+    mkdirSync(folder, { recursive: true })
+  } catch (error) {
+    throw new UsageError(`${folder}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be made'}`)
+  }
+  for (const [name, objects] of groups) {
+    write(join(folder, name), toYaml(objects), name === 'secrets.yaml' ? 0o600 : undefined)
+  }
+}
+
+/** Reports what `sluice validate` would report. */
+async function checkManifests(
+  manifests: readonly Manifest[],
+  report: Output['report'],
+): Promise<number> {
+  if (manifests.length === 0) return exitCode.success
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-import-'))
+  try {
+    const file = join(folder, 'manifests.yaml')
+    write(file, toYaml(manifests), 0o600)
+    const answer = await validate({ file: [file], output: 'json' }, () => {})
+    const { objects } = answer.json as { objects: readonly ValidatedObject[] }
+    for (const { kind, name, errors } of objects) {
+      for (const { path, message } of errors) report(`result: ${kind} ${name}: ${path}: ${message}`)
+    }
+    return answer.exitCode === exitCode.success ? exitCode.success : exitCode.negative
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+interface ValidatedObject {
+  readonly kind: string
+  readonly name: string
+  readonly errors: readonly { readonly path: string; readonly message: string }[]
+}

@@ -1,0 +1,192 @@
+/** Collects the objects of a conversion, and what could not be converted. */
+import { createHash } from 'node:crypto'
+import { ownGroup } from '../api/names.ts'
+import { validateObject } from '../api/validate.ts'
+import { Field, type SourceDocument } from './field.ts'
+
+/**
+ * `protection`: the source refuses or limits requests that the result would let pass. `lost`: another setting
+ * has no counterpart. `changed`: the setting is converted with a difference. `secret`: a Secret has a value
+ * of the source, or waits for one.
+ */
+type FindingKind = 'protection' | 'lost' | 'changed' | 'secret'
+
+/** One line of the report. It never has a value of the source that could be secret. */
+export interface Finding {
+  readonly kind: FindingKind
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  /** The object of the source, such as `Ingress default/shop`. Empty for configuration files. */
+  readonly object: string
+  readonly field: string
+  readonly reason: string
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** An object of the result. */
+export interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly [field: string]: unknown
+  }
+  readonly [field: string]: unknown
+}
+
+/** Fields with such a name protect something, so that not converting them counts as the loss of a protection. */
+const protects =
+  /auth|acl\b|allow|den(y|ied)|white-?list|black-?list|limit|quota|budget|jwt|tls|ssl|mtls|cors|csrf|guard|secret|verif|block|permission|oidc|saml|restriction|bot-|waf|modsecurity|rpm\b|tpm\b|rps\b|moderat|pii|firewall|satisfy/i
+
+/** Is a field with this path, or with one of its parents, a protection? */
+export const isProtection = (path: string): boolean => protects.test(path)
+
+interface ConversionOptions {
+  /** Namespace of the created objects; if not set, the manifests name none. */
+  readonly namespace?: string
+  /** Port of the created Gateway. */
+  readonly port: number
+}
+
+const maxFindings = 5_000
+
+export class Conversion {
+  readonly namespace: string | undefined
+  readonly port: number
+  readonly findings: Finding[] = []
+  /** Findings that are counted, but not listed. */
+  omitted = 0
+  /** How many protections were lost. */
+  lostProtections = 0
+  readonly #roots: { readonly root: Field; readonly prefix: string }[] = []
+  readonly #objects = new Map<string, { readonly object: Manifest; readonly origin: Field }>()
+  readonly #labels = new Map<SourceDocument, string>()
+  readonly #names = new Map<string, string>()
+  readonly #taken = new Set<string>()
+  readonly #reported = new Map<SourceDocument, Set<string>>()
+
+  constructor({ namespace, port }: ConversionOptions) {
+    this.namespace = namespace
+    this.port = port
+  }
+
+  /** Starts to read a document. What the reader leaves unread is reported by `finish`. */
+  open(document: SourceDocument, label = ''): Field {
+    const root = Field.root(document, (field, message) =>
+      this.report(isProtection(field.path) ? 'protection' : 'lost', field, message),
+    )
+    this.#labels.set(document, label)
+    this.#roots.push({ root, prefix: label.split(' ')[0] ?? '' })
+    return root
+  }
+
+  /** Adds a line to the report, once. */
+  report(kind: FindingKind, field: Field, reason: string, path = field.path): void {
+    const key = `${kind} ${path} ${reason}`
+    const reported = this.#reported.get(field.document) ?? new Set()
+    if (reported.has(key)) return
+    this.#reported.set(field.document, reported.add(key))
+    if (kind === 'protection') this.lostProtections++
+    if (this.findings.length >= maxFindings) {
+      this.omitted++
+      return
+    }
+    const { document } = field
+    const { line, column } = document.placeOf(path)
+    const object = this.#labels.get(document) ?? ''
+    this.findings.push({ kind, file: document.file, line, column, object, field: path, reason })
+  }
+
+  /** Reports a field without counterpart; its name decides whether that is the loss of a protection. */
+  lose(field: Field, reason: string): void {
+    if (!field.isSet) return
+    this.report(isProtection(field.path) ? 'protection' : 'lost', field, reason)
+    field.take()
+  }
+
+  /** Turns any text into the name of an object, unique for each kind and text. */
+  nameOf(kind: string, text: string): string {
+    const key = `${kind}\n${text}`
+    const known = this.#names.get(key)
+    if (known !== undefined) return known
+    const plain = text
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, '')
+    const short = plain.slice(0, 50).replace(/-+$/, '')
+    const isExact = short !== '' && short === plain && !this.#taken.has(`${kind}\n${short}`)
+    const digest = createHash('sha256').update(text).digest('hex').slice(0, 6)
+    const name = isExact ? short : [short || 'object', digest].join('-')
+    this.#names.set(key, name)
+    this.#taken.add(`${kind}\n${name}`)
+    return name
+  }
+
+  /** Adds an object; one with the same kind and name is replaced. */
+  add(object: Manifest, origin: Field): void {
+    const { kind, apiVersion, metadata } = object
+    const group = apiVersion.split('/')[0]
+    this.#objects.set(`${group}\n${kind}\n${metadata.namespace ?? ''}\n${metadata.name}`, {
+      object,
+      origin,
+    })
+  }
+
+  /** Adds an object of the target namespace. */
+  create(apiVersion: string, kind: string, name: string, content: Fields, origin: Field): void {
+    const metadata = { name, ...(this.namespace !== undefined && { namespace: this.namespace }) }
+    this.add({ apiVersion, kind, metadata, ...content }, origin)
+  }
+
+  /** Adds a GatewayPolicy. It is not added if it would set nothing. */
+  policy(name: string, targets: readonly Fields[], sections: Fields, origin: Field): void {
+    const set = Object.entries(sections).filter(
+      ([, section]) =>
+        section !== undefined &&
+        Object.values(section as Fields).some((field) => field !== undefined),
+    )
+    if (set.length === 0) return
+    const spec = { targetRefs: targets, ...compact(Object.fromEntries(set)) }
+    this.create(`${ownGroup}/v1alpha1`, 'GatewayPolicy', name, { spec }, origin)
+  }
+
+  /** Reports what the readers left, and returns the objects that conform to their schemas. */
+  finish(): Manifest[] {
+    for (const { root, prefix } of this.#roots) {
+      for (const field of root.unread()) {
+        const kind = isProtection(`${prefix}.${field.path}`) ? 'protection' : 'lost'
+        this.report(kind, field, 'has no counterpart, or is unknown')
+      }
+    }
+    const objects: Manifest[] = []
+    for (const { object, origin } of this.#objects.values()) {
+      const outcome = validateObject(object)
+      if (outcome.ok) objects.push(object)
+      else this.#reject(object, origin, outcome.problems)
+    }
+    return objects
+  }
+
+  #reject(
+    { kind, metadata }: Manifest,
+    origin: Field,
+    problems: readonly { readonly path: string; readonly message: string }[],
+  ): void {
+    for (const { path, message } of problems.slice(0, 5)) {
+      const isGuard = kind === 'GatewayPolicy' || kind === 'GatewayBackend'
+      const reason = `${kind} ${metadata.name} is left out, because it would be invalid: ${path}: ${message}`
+      this.report(isGuard ? 'protection' : 'lost', origin, reason)
+    }
+  }
+}
+
+/** A copy without the fields that are undefined, at every level. */
+export function compact<Value>(value: Value): Value {
+  if (Array.isArray(value)) return value.map((item) => compact(item)) as Value
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).filter(([, field]) => field !== undefined)
+  return Object.fromEntries(entries.map(([name, field]) => [name, compact(field)])) as Value
+}

@@ -1,0 +1,184 @@
+/** Converts Kong's plugins for language models. */
+import { compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { limitOf } from '../limits.ts'
+import { keyAuth, providerOf } from '../models.ts'
+import { addSecret } from '../targets.ts'
+import type { PluginReader, PluginScene } from './plugin.ts'
+
+/** A provider of `ai-proxy`, or of one target of `ai-proxy-advanced`. */
+function providerOfTarget(target: Field, { result, name }: PluginScene): Fields | undefined {
+  target.ignore(
+    'logging',
+    'response_streaming',
+    'max_request_body_size',
+    'genai_category',
+    'llm_format',
+  )
+  const routeType = target.get('route_type')
+  const type = routeType.text() ?? 'llm/v1/chat'
+  if (type !== 'llm/v1/chat') {
+    result.report('lost', routeType, `the route type ${type} is not converted`)
+    return undefined
+  }
+  const model = target.get('model')
+  const options = model.get('options')
+  const provider = model.get('provider').text() ?? 'openai'
+  const instance = options.get('azure_instance').text()
+  const azure = instance === undefined ? undefined : `https://${instance}.openai.azure.com`
+  const region =
+    options.at('bedrock', 'aws_region').text() ?? options.at('gemini', 'location_id').text()
+  const project = options.at('gemini', 'project_id').text()
+  const base = options.get('upstream_url').text() ?? azure
+  options.ignore('anthropic_version', 'input_cost', 'output_cost')
+  const fields = providerOf(
+    {
+      provider: provider === 'gemini' && project !== undefined ? 'vertex_ai' : provider,
+      model: options.get('azure_deployment_id').text() ?? model.get('name').text(),
+      base: provider === 'openai' ? base?.replace(/\/chat\/completions$/, '') : base,
+      apiVersion: options.get('azure_api_version').text(),
+      project,
+      region,
+      auth: authOf(target, { result, name }),
+    },
+    target,
+    result,
+  )
+  const defaults = ['max_tokens', 'temperature', 'top_p', 'top_k'].flatMap((field) => {
+    const option = options.get(field)
+    return option.isSet ? [{ field, value: option.take() }] : []
+  })
+  if (fields === undefined || defaults.length === 0) return fields
+  return { ...fields, policies: { ...(fields.policies as Fields), ai: { overrides: defaults } } }
+}
+
+/** `{vault://…}` refers to a vault, and the environment is one of them. */
+const vault = /^\{vault:\/\/(?:env\/)?([\w/-]+)\}$/
+
+function authOf(
+  target: Field,
+  { result, name }: Pick<PluginScene, 'result' | 'name'>,
+): Fields | undefined {
+  const auth = target.get('auth')
+  auth.ignore(
+    'allow_override',
+    'header_name',
+    'azure_use_managed_identity',
+    'gcp_use_service_account',
+  )
+  if (auth.get('param_value').isSet)
+    result.lose(auth.get('param_value'), 'keys are sent in headers only')
+  auth.ignore('param_name', 'param_location')
+  const access = auth.get('aws_access_key_id').text()
+  const secretKey = auth.get('aws_secret_access_key')
+  if (access !== undefined && secretKey.isSet) {
+    const secret = result.nameOf('Secret', `${name}-aws`)
+    result.report('secret', secretKey, `the inline value is now in Secret ${secret}`)
+    const values = { accessKey: access, secretKey: secretKey.text() ?? '' }
+    return { aws: { secretRef: addSecret(result, secret, values, target) } }
+  }
+  const field = auth.get('header_value')
+  const text = field.text()
+  const variable = vault.exec((text ?? '').replace(/^Bearer /, ''))?.[1]
+  const source = variable === undefined ? { value: text } : { variable: variable.toUpperCase() }
+  return keyAuth(result, name, source, field)
+}
+
+function aiProxy(config: Field, scene: PluginScene): void {
+  const provider = providerOfTarget(config, scene)
+  if (provider !== undefined) scene.plan.models = [[provider]]
+}
+
+function aiProxyAdvanced(config: Field, scene: PluginScene): void {
+  const balancer = config.get('balancer')
+  const algorithm = balancer.get('algorithm').text() ?? 'round-robin'
+  balancer.ignore(
+    'retries',
+    'connect_timeout',
+    'read_timeout',
+    'write_timeout',
+    'failover_criteria',
+  )
+  const targets = config
+    .get('targets')
+    .items()
+    .flatMap((target) => {
+      const weight = target.get('weight').number() ?? 100
+      const fields = providerOfTarget(target, scene)
+      return fields === undefined ? [] : [{ weight, fields }]
+    })
+  const fields = targets.map((target) => target.fields)
+  if (fields.length === 0) return
+  if (algorithm !== 'priority') {
+    const reason = 'the models share requests by their health, not by weights'
+    if (algorithm !== 'round-robin' || new Set(targets.map(({ weight }) => weight)).size > 1) {
+      scene.result.report('changed', config.get('balancer'), reason)
+    }
+    scene.plan.models = [fields]
+    return
+  }
+  const byWeight = Map.groupBy(targets, ({ weight }) => weight)
+  const groups = [...byWeight]
+    .sort(([a], [b]) => b - a)
+    .map(([, list]) => list.map((target) => target.fields))
+  scene.plan.models = groups
+}
+
+/** Kong answers 400 to a prompt that a pattern denies. */
+function aiPromptGuard(config: Field, { plan, result }: PluginScene): void {
+  config.ignore(
+    'allow_all_conversation_history',
+    'match_all_roles',
+    'max_request_body_size',
+    'llm_format',
+  )
+  config.ignore('genai_category')
+  const allow = config.get('allow_patterns')
+  if (allow.isSet) result.lose(allow, 'prompts that match no pattern would pass')
+  const matches = config.get('deny_patterns').texts()
+  if (matches.length === 0) return
+  const response = { statusCode: 400, message: 'bad request' }
+  plan.requestGuards.push({ response, regex: { matches, action: 'Reject' } })
+}
+
+function aiPromptDecorator(config: Field, { plan }: PluginScene): void {
+  config.ignore('max_request_body_size', 'llm_format', 'genai_category')
+  const messages = (place: string) => {
+    const list = config.at('prompts', place).items()
+    return list.length === 0
+      ? undefined
+      : list.map((item) => ({ role: item.get('role').text(), content: item.get('content').text() }))
+  }
+  plan.ai.prompt = compact({ prepend: messages('prepend'), append: messages('append') })
+}
+
+function aiRateLimiting(config: Field, { plan, result }: PluginScene): void {
+  config.ignore(
+    'identifier',
+    'sync_rate',
+    'strategy',
+    'window_type',
+    'hide_client_headers',
+    'redis',
+  )
+  config.ignore('namespace', 'dictionary_name', 'llm_format', 'tokens_count_strategy', 'error_code')
+  result.report('changed', config, 'all clients and models of the route share the limit')
+  for (const provider of config.get('llm_providers').items()) {
+    provider.ignore('name')
+    const limits = provider.get('limit').oneOrMore()
+    const windows = provider.get('window_size').oneOrMore()
+    limits.forEach((field, index) => {
+      const limit = limitOf(field.number() ?? 0, windows[index]?.number() ?? 0, 'tokens')
+      if (limit === undefined) result.report('protection', field, 'the period cannot be converted')
+      else plan.limits.push(limit)
+    })
+  }
+}
+
+export const aiPlugins: Readonly<Record<string, PluginReader>> = {
+  'ai-prompt-decorator': aiPromptDecorator,
+  'ai-prompt-guard': aiPromptGuard,
+  'ai-proxy': aiProxy,
+  'ai-proxy-advanced': aiProxyAdvanced,
+  'ai-rate-limiting-advanced': aiRateLimiting,
+}

@@ -1,0 +1,149 @@
+/** Reads consumers with their credentials and groups. */
+import { createHash, createPublicKey } from 'node:crypto'
+import type { Conversion, Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { addSecret } from '../targets.ts'
+
+interface Consumer {
+  readonly name: string
+  readonly groups: readonly string[]
+  readonly field: Field
+}
+
+/** The consumers of a configuration. Their Secrets are created when a plugin needs them. */
+export class Consumers {
+  readonly #consumers: readonly Consumer[]
+  readonly #root: Field
+  readonly #result: Conversion
+  readonly #made = new Map<string, { name: string }>()
+
+  constructor(root: Field, result: Conversion) {
+    this.#root = root
+    this.#result = result
+    this.#consumers = root
+      .get('consumers')
+      .items()
+      .map((field) => {
+        field.ignore('id', 'tags', 'created_at', 'custom_id')
+        const name = field.get('username').text() ?? field.get('custom_id').text() ?? ''
+        const groups = field
+          .get('acls')
+          .items()
+          .flatMap((acl) => acl.get('group').text() ?? [])
+        for (const plugin of field.get('plugins').items()) {
+          plugin.take()
+          result.report('protection', plugin, 'plugins of one consumer are not converted')
+        }
+        return { name, groups, field }
+      })
+  }
+
+  #credentials(kind: string): { consumer: Consumer; field: Field }[] {
+    const nested = this.#consumers.flatMap((consumer) =>
+      consumer.field
+        .get(kind)
+        .items()
+        .map((field) => ({ consumer, field })),
+    )
+    const others = this.#root
+      .get(kind)
+      .items()
+      .flatMap((field) => {
+        const owner = field.get('consumer').text()
+        const consumer = this.#consumers.find(({ name }) => name === owner)
+        return consumer === undefined ? [] : [{ consumer, field }]
+      })
+    return [...nested, ...others]
+  }
+
+  #once(name: string, make: () => Readonly<Record<string, string>>): { name: string } {
+    const known = this.#made.get(name)
+    if (known !== undefined) return known
+    const entries = make()
+    const made = addSecret(this.#result, name, entries, this.#root)
+    this.#made.set(name, made)
+    return made
+  }
+
+  /** The Secret with the API keys of all consumers; each has the name and the groups of its consumer. */
+  apiKeys(): { name: string } {
+    return this.#once('consumer-keys', () => {
+      const entries = this.#credentials('keyauth_credentials').map(({ consumer, field }, index) => {
+        const { name: username, groups } = consumer
+        field.ignore('id', 'tags', 'ttl', 'created_at')
+        const key = field.get('key').text() ?? ''
+        this.#result.report('secret', field.get('key'), 'the key is now in Secret consumer-keys')
+        const id = `${username.replace(/[^A-Za-z0-9._-]/g, '-')}.${index}`
+        return [id, JSON.stringify({ key, metadata: { username, groups } })] as const
+      })
+      return Object.fromEntries(entries)
+    })
+  }
+
+  /** The Secret with the users and password hashes of all consumers. */
+  passwords(): { name: string } {
+    return this.#once('consumer-passwords', () => {
+      const lines = this.#credentials('basicauth_credentials').flatMap(({ field }) => {
+        field.ignore('id', 'tags', 'created_at')
+        const user = field.get('username').text() ?? ''
+        const password = field.get('password')
+        if (field.get('skip_hash').flag() === true || user.includes(':')) {
+          this.#result.report(
+            'lost',
+            field,
+            'the user is refused: a hash of Kong, or a colon in the name',
+          )
+          password.take()
+          return []
+        }
+        const reason =
+          'the SHA-1 hash of the password is now in Secret consumer-passwords; bcrypt is better'
+        this.#result.report('secret', password, reason)
+        const hash = createHash('sha1')
+          .update(password.text() ?? '')
+          .digest('base64')
+        return [`${user}:{SHA}${hash}`]
+      })
+      return { '.htaccess': lines.join('\n') }
+    })
+  }
+
+  /** Providers for the tokens of consumers that have a public key. */
+  tokenProviders(): Fields[] {
+    return this.#credentials('jwt_secrets').flatMap(({ field }) => {
+      field.ignore('id', 'tags', 'created_at')
+      const issuer = field.get('key').text()
+      const algorithm = field.get('algorithm').text() ?? 'HS256'
+      const pem = field.get('rsa_public_key').text()
+      field.get('secret').take()
+      if (issuer === undefined || pem === undefined || algorithm.startsWith('HS')) {
+        this.#result.report(
+          'lost',
+          field,
+          'tokens with a shared secret are refused; use a public key',
+        )
+        return []
+      }
+      try {
+        const key = createPublicKey(pem).export({ format: 'jwk' })
+        return [
+          { issuer, jwks: { inline: JSON.stringify({ keys: [{ ...key, alg: algorithm }] }) } },
+        ]
+      } catch {
+        this.#result.report(
+          'lost',
+          field.get('rsa_public_key'),
+          'is not a public key; its tokens are refused',
+        )
+        return []
+      }
+    })
+  }
+
+  /** The user names whose consumer belongs to one of the groups, or has one of the names. */
+  usersIn(groups: readonly string[]): string[] {
+    return this.#credentials('basicauth_credentials')
+      .filter(({ consumer }) => consumer.groups.some((group) => groups.includes(group)))
+      .flatMap(({ field }) => field.get('username').text() ?? [])
+  }
+}

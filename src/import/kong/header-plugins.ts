@@ -1,0 +1,72 @@
+/** Converts Kong's plugins that change headers. */
+import type { Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { quote } from '../targets.ts'
+import type { PluginReader, PluginScene } from './plugin.ts'
+
+interface Header {
+  readonly name: string
+  readonly value: string
+}
+
+/** Headers in the form `name:value`. Templates of Kong are reported. */
+function headersOf(field: Field, { result }: PluginScene): Header[] {
+  return field.items().flatMap((item) => {
+    const text = item.text() ?? ''
+    const colon = text.indexOf(':')
+    if (colon < 1 || text.includes('$(')) {
+      result.report('lost', item, 'is not name:value with a constant value')
+      return []
+    }
+    return [
+      { name: text.slice(0, colon).trim().toLowerCase(), value: text.slice(colon + 1).trim() },
+    ]
+  })
+}
+
+const namesOf = (field: Field): string[] => field.texts().map((name) => name.trim())
+
+/** `add` sets a header that is missing, `replace` one that is there. */
+const ifMissing = (side: string, { name, value }: Header): Fields => {
+  return { name, value: `default(${side}.headers[${quote(name)}], ${quote(value)})` }
+}
+const ifPresent = (side: string, { name, value }: Header): Fields => {
+  return { name, value: `${quote(name)} in ${side}.headers ? ${quote(value)} : fail()` }
+}
+
+function requestTransformer(config: Field, scene: PluginScene): void {
+  const { plan } = scene
+  const headers = (action: string) => config.get(action).get('headers')
+  plan.requestHeaders.remove.push(...namesOf(headers('remove')))
+  plan.computedRequest.push(
+    ...headersOf(headers('add'), scene).map((header) => ifMissing('request', header)),
+    ...headersOf(headers('replace'), scene).map((header) => ifPresent('request', header)),
+  )
+  plan.requestHeaders.add.push(...headersOf(headers('append'), scene))
+}
+
+function responseTransformer(config: Field, scene: PluginScene): void {
+  const { plan } = scene
+  const headers = (action: string) => config.get(action).get('headers')
+  plan.responseHeaders.remove.push(...namesOf(headers('remove')))
+  plan.computedResponse.push(
+    ...headersOf(headers('add'), scene).map((header) => ifMissing('response', header)),
+    ...headersOf(headers('replace'), scene).map((header) => ifPresent('response', header)),
+  )
+  plan.responseHeaders.add.push(...headersOf(headers('append'), scene))
+}
+
+function correlationId(config: Field, { plan }: PluginScene): void {
+  config.ignore('generator')
+  const name = (config.get('header_name').text() ?? 'Kong-Request-ID').toLowerCase()
+  plan.computedRequest.push({ name, value: `default(request.headers[${quote(name)}], uuid())` })
+  if (config.get('echo_downstream').flag() === true) {
+    plan.computedResponse.push({ name, value: `request.headers[${quote(name)}]` })
+  }
+}
+
+export const headerPlugins: Readonly<Record<string, PluginReader>> = {
+  'correlation-id': correlationId,
+  'request-transformer': requestTransformer,
+  'response-transformer': responseTransformer,
+}

@@ -1,0 +1,247 @@
+/** The source `kong`: declarative configuration of Kong Gateway (decK, DB-less). */
+import { type Conversion, compact, type Fields } from '../conversion.ts'
+import type { Field, SourceDocument } from '../field.ts'
+import { RoutePlan } from '../plan.ts'
+import { hasField, type Source } from '../source.ts'
+import { addBackend, addGateway, addRoute, addStatic, duration, parseAddress } from '../targets.ts'
+import { Consumers } from './consumers.ts'
+import { matchesOf } from './matches.ts'
+import { applyPlugin, reportPlugin } from './plugins.ts'
+
+export const kong: Source = {
+  name: 'kong',
+  port: 8000,
+  detects: (document) => hasField(document, '_format_version', '_transform'),
+  convert(documents, result) {
+    for (const document of documents) convertConfig(document, result)
+  },
+}
+
+/** Fields for the administration of Kong, which have no meaning for requests. */
+const administrative = ['id', 'tags', 'created_at', 'updated_at']
+
+interface KongRoute {
+  readonly route: Field
+  /** Undefined for a route without service. */
+  readonly service: Field | undefined
+}
+
+function convertConfig(document: SourceDocument, result: Conversion): void {
+  const root = result.open(document)
+  root.ignore('_format_version', '_transform', '_info', '_workspace', '_plugin_configs')
+  const services = root.get('services').items()
+  const upstreams = new Map(
+    root
+      .get('upstreams')
+      .items()
+      .map((upstream) => [upstream.get('name').text() ?? '', upstream] as const),
+  )
+  const consumers = new Consumers(root, result)
+  const plugins = new Plugins(root, result)
+  addGateway(result, root)
+  for (const { route, service } of routesOf(root, services, result)) {
+    convertRoute(route, service, { upstreams, consumers, plugins }, result)
+  }
+  for (const upstream of upstreams.values()) {
+    upstream.ignore(...administrative, 'name', 'algorithm', 'slots')
+    result.lose(upstream.get('healthchecks'), 'backends are judged by their answers')
+  }
+}
+
+/** Routes below services, and those that name their service. */
+function routesOf(root: Field, services: readonly Field[], result: Conversion): KongRoute[] {
+  const byName = new Map(
+    services.flatMap((service) => [
+      [service.get('name').text(), service] as const,
+      [service.get('id').text(), service] as const,
+    ]),
+  )
+  const nested = services.flatMap((service) =>
+    service
+      .get('routes')
+      .items()
+      .map((route) => ({ route, service })),
+  )
+  const others = root
+    .get('routes')
+    .items()
+    .map((route) => {
+      const name = referenceOf(route.get('service'))
+      const service = name === undefined ? undefined : byName.get(name)
+      if (name !== undefined && service === undefined) {
+        result.report('lost', route.get('service'), `no service has the name ${name}`)
+      }
+      return { route, service }
+    })
+  return [...nested, ...others]
+}
+
+/** A reference is a name, or an object with `name` or `id`. */
+function referenceOf(field: Field): string | undefined {
+  if (typeof field.value === 'string') return field.text()
+  return field.get('name').text() ?? field.get('id').text()
+}
+
+/** The plugins of a configuration, by what they are attached to. */
+class Plugins {
+  readonly #global: Field[] = []
+  readonly #byTarget = new Map<string, Field[]>()
+
+  constructor(root: Field, result: Conversion) {
+    for (const plugin of root.get('plugins').items()) {
+      const consumer = plugin.get('consumer')
+      const group = plugin.get('consumer_group')
+      const route = referenceOf(plugin.get('route'))
+      const service = referenceOf(plugin.get('service'))
+      if (consumer.isSet || group.isSet) reportPlugin(plugin, 'applies to one consumer', result)
+      else if (route !== undefined) this.#add(`route ${route}`, plugin)
+      else if (service !== undefined) this.#add(`service ${service}`, plugin)
+      else this.#global.push(plugin)
+    }
+  }
+
+  #add(target: string, plugin: Field): void {
+    this.#byTarget.set(target, [...(this.#byTarget.get(target) ?? []), plugin])
+  }
+
+  #of(kind: string, owner: Field | undefined): Field[] {
+    if (owner === undefined) return []
+    const names = [owner.get('name').text(), owner.get('id').text()]
+    const attached = names.flatMap((name) =>
+      name === undefined ? [] : (this.#byTarget.get(`${kind} ${name}`) ?? []),
+    )
+    return [...attached, ...owner.get('plugins').items()]
+  }
+
+  /** The plugins of a route: for each name, the one that is attached most specifically. */
+  effective(route: Field, service: Field | undefined): Field[] {
+    const all = [...this.#global, ...this.#of('service', service), ...this.#of('route', route)]
+    const byName = new Map(all.map((plugin) => [plugin.get('name').text() ?? '', plugin]))
+    return [...byName.values()].filter((plugin) => {
+      plugin.ignore(...administrative, 'protocols', 'instance_name', 'ordering')
+      const isEnabled = plugin.get('enabled').flag() !== false
+      if (!isEnabled) plugin.take()
+      return isEnabled
+    })
+  }
+}
+
+interface Parts {
+  readonly upstreams: ReadonlyMap<string, Field>
+  readonly consumers: Consumers
+  readonly plugins: Plugins
+}
+
+function convertRoute(
+  route: Field,
+  service: Field | undefined,
+  { upstreams, consumers, plugins }: Parts,
+  result: Conversion,
+): void {
+  route.ignore(...administrative, 'request_buffering', 'response_buffering', 'path_handling')
+  const label = route.get('name').text() ?? service?.get('name').text() ?? 'route'
+  const name = result.nameOf('HTTPRoute', label)
+  const plan = new RoutePlan()
+  for (const plugin of plugins.effective(route, service)) {
+    applyPlugin(plugin, { plan, consumers, result, name })
+  }
+  const target = matchesOf(route, service?.get('path').text() ?? servicePath(service), result)
+  if (target === undefined) return
+  const { hostnames, matches } = target
+  const models = plan.modelBackend()
+  const backendRefs =
+    models === undefined
+      ? serviceRefs(service, upstreams, result)
+      : [addBackend(result, result.nameOf('GatewayBackend', name), models, route)]
+  if (models === undefined) applyService(service, route, plan, result)
+  if (backendRefs.length === 0 && plan.traffic.directResponse === undefined) {
+    result.report('lost', route, 'the route has no service; its requests get 500')
+  }
+  const rules = matches.map(({ match, rewrite }) =>
+    compact({
+      matches: match,
+      filters: models === undefined && rewrite !== undefined ? [rewrite] : undefined,
+      backendRefs,
+    }),
+  )
+  const routes = addRoute(result, name, { hostnames, rules }, route)
+  plan.addPolicies(result, name, routes, route)
+}
+
+const servicePath = (service: Field | undefined): string | undefined =>
+  parseAddress(service?.get('url').text() ?? '')?.path
+
+/** Settings of the service and the route that apply to its connections. */
+function applyService(
+  service: Field | undefined,
+  route: Field,
+  plan: RoutePlan,
+  result: Conversion,
+): void {
+  const keepsHost = route.get('preserve_host').flag() === true
+  plan.traffic.hostRewrite = { mode: keepsHost ? 'None' : 'Auto' }
+  if (service === undefined) return
+  service.ignore(...administrative, 'name')
+  const retries = service.get('retries').number()
+  if (retries !== undefined && retries > 0) plan.traffic.retry ??= { attempts: retries }
+  const read = service.get('read_timeout')
+  const readMs = read.number()
+  if (readMs !== undefined) {
+    plan.traffic.timeouts = { request: duration(readMs) }
+    result.report('changed', read, 'limits the whole response, not the time between two reads')
+  }
+  service.ignore('write_timeout', 'enabled')
+}
+
+/** References to the addresses of a service, with the weights of its upstream. */
+function serviceRefs(
+  service: Field | undefined,
+  upstreams: ReadonlyMap<string, Field>,
+  result: Conversion,
+): Fields[] {
+  if (service === undefined) return []
+  const url = service.get('url')
+  const parsed = url.isSet ? parseAddress(url.text() ?? '') : undefined
+  if (url.isSet && parsed === undefined) {
+    result.report('lost', url, 'is not an http or https URL')
+    return []
+  }
+  const protocol = service.get('protocol').text() ?? (parsed?.isTls ? 'https' : 'http')
+  if (!/^(http|https|grpc|grpcs)$/.test(protocol)) {
+    result.report('lost', service.get('protocol'), `the protocol ${protocol} is not converted`)
+    return []
+  }
+  const isTls = protocol.endsWith('s')
+  const host = parsed?.host ?? service.get('host').text() ?? ''
+  const port = parsed?.port ?? service.get('port').number() ?? (isTls ? 443 : 80)
+  const policies = backendPolicies(service, isTls, protocol, result)
+  const targets = upstreams.get(host)?.get('targets').items()
+  if (targets === undefined) return [addStatic(result, { host, port, isTls }, service, policies)]
+  return targets.flatMap((target) => {
+    target.ignore(...administrative)
+    const [, targetHost = '', , targetPort] =
+      /^(.*?)(:(\d+))?$/.exec(target.get('target').text() ?? '') ?? []
+    const address = { host: targetHost, port: Number(targetPort ?? 8000), isTls }
+    const weight = target.get('weight').number() ?? 100
+    return [{ ...addStatic(result, address, target, policies), weight }]
+  })
+}
+
+function backendPolicies(
+  service: Field,
+  isTls: boolean,
+  protocol: string,
+  result: Conversion,
+): Fields {
+  const connect = service.get('connect_timeout').number()
+  const verify = service.get('tls_verify')
+  const isUnverified = isTls && verify.flag() === false
+  if (isTls && !verify.isSet) {
+    result.report('changed', service, 'the certificate of the service is verified')
+  }
+  return {
+    tcp: connect === undefined ? undefined : { connectTimeout: duration(connect) },
+    tls: isUnverified ? { insecureSkipVerify: 'All' } : isTls ? {} : undefined,
+    http: protocol.startsWith('grpc') ? { version: 'HTTP2' } : undefined,
+  }
+}

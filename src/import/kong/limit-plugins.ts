@@ -1,0 +1,74 @@
+/** Converts Kong's plugins that limit requests. */
+import type { Field } from '../field.ts'
+import { limitOf } from '../limits.ts'
+import type { PluginReader, PluginScene } from './plugin.ts'
+
+const periods = {
+  second: 1,
+  minute: 60,
+  hour: 3600,
+  day: 86_400,
+  month: 2_592_000,
+  year: 31_536_000,
+}
+
+/** Where and how Kong counts has no counterpart: each proxy counts for itself. */
+const counting = [
+  'policy',
+  'redis',
+  'redis_host',
+  'redis_port',
+  'redis_password',
+  'redis_database',
+  'fault_tolerant',
+  'hide_client_headers',
+  'error_code',
+  'error_message',
+  'sync_rate',
+  'namespace',
+  'strategy',
+  'window_type',
+  'dictionary_name',
+]
+
+function reportScope(config: Field, { result }: PluginScene): void {
+  config.ignore(...counting, 'header_name', 'path')
+  const by = config.get('limit_by').text() ?? config.get('identifier').text() ?? 'consumer'
+  if (by === 'service' || by === 'route') return
+  result.report('changed', config, `all clients of the route share the limit; Kong counts by ${by}`)
+}
+
+function addLimit(field: Field, amount: number, seconds: number, scene: PluginScene): void {
+  const limit = limitOf(amount, seconds)
+  if (limit === undefined) {
+    scene.result.report('protection', field, 'the limit has a period that cannot be converted')
+    return
+  }
+  if (seconds > 3600) scene.result.report('changed', field, `becomes ${limit.requests} an hour`)
+  scene.plan.limits.push(limit)
+}
+
+function rateLimiting(config: Field, scene: PluginScene): void {
+  reportScope(config, scene)
+  for (const [period, seconds] of Object.entries(periods)) {
+    const field = config.get(period)
+    const amount = field.number()
+    if (amount !== undefined) addLimit(field, amount, seconds, scene)
+  }
+}
+
+function rateLimitingAdvanced(config: Field, scene: PluginScene): void {
+  reportScope(config, scene)
+  const windows = config.get('window_size').items()
+  config
+    .get('limit')
+    .items()
+    .forEach((field, index) => {
+      addLimit(field, field.number() ?? 0, windows[index]?.number() ?? 0, scene)
+    })
+}
+
+export const limitPlugins: Readonly<Record<string, PluginReader>> = {
+  'rate-limiting': rateLimiting,
+  'rate-limiting-advanced': rateLimitingAdvanced,
+}

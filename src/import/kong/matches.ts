@@ -1,0 +1,109 @@
+/** Reads what a Kong route matches. */
+import { type Conversion, compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { escapePattern } from '../plan.ts'
+
+interface RouteMatches {
+  readonly hostnames: readonly string[] | undefined
+  /** One entry for each path, since paths are rewritten in different ways. */
+  readonly matches: readonly {
+    readonly match: readonly Fields[]
+    readonly rewrite: Fields | undefined
+  }[]
+}
+
+/** Hosts, paths, methods and headers of a route; undefined if it cannot be an HTTPRoute. */
+export function matchesOf(
+  route: Field,
+  servicePath: string | undefined,
+  result: Conversion,
+): RouteMatches | undefined {
+  const protocols = route.get('protocols').texts()
+  if (protocols.length > 0 && !protocols.some((protocol) => /^(http|grpc)s?$/.test(protocol))) {
+    result.report('lost', route, `routes for ${protocols.join(', ')} are not converted`)
+    route.take()
+    return undefined
+  }
+  if (protocols.length > 0 && protocols.every((protocol) => protocol.endsWith('s'))) {
+    const reason = 'the route accepts HTTPS only; add an HTTPS listener with your certificate'
+    result.report('protection', route.get('protocols'), reason)
+  }
+  route.ignore('https_redirect_status_code')
+  const priority = route.get('regex_priority')
+  if ((priority.number() ?? 0) !== 0) {
+    result.report('changed', priority, 'the order of patterns is that of their lengths')
+  }
+  const strips = route.get('strip_path').flag() !== false
+  const paths = route.get('paths').items()
+  const conditions = conditionsOf(route, result)
+  const prefix = (servicePath ?? '').replace(/\/+$/, '')
+  const fields = paths.length > 0 ? paths : [undefined]
+  const matches = fields.flatMap((field) => {
+    const path = field?.text() ?? '/'
+    const isPattern = path.startsWith('~')
+    if (field !== undefined && isPattern && (strips || prefix !== '')) {
+      result.report('changed', field, 'a path that a pattern matches is not rewritten')
+    }
+    if (field !== undefined && !isPattern && !path.endsWith('/')) {
+      result.report(
+        'changed',
+        field,
+        `matches ${path} and ${path}/…, but not ${path}… without a slash`,
+      )
+    }
+    const rewrite = isPattern ? undefined : rewriteOf(path, prefix, strips)
+    const match = conditions.map((condition) => compact({ path: pathMatch(path), ...condition }))
+    return [{ match, rewrite }]
+  })
+  return { hostnames: hostnamesOf(route, result), matches }
+}
+
+/** Kong compares patterns with the start of the path. */
+function pathMatch(path: string): Fields {
+  if (!path.startsWith('~')) return { type: 'PathPrefix', value: path.replace(/(.)\/+$/, '$1') }
+  const pattern = path.slice(1).replace(/^\^/, '')
+  const value = pattern.endsWith('$') ? pattern.slice(0, -1) : `${pattern}.*`
+  return { type: 'RegularExpression', value }
+}
+
+function rewriteOf(path: string, prefix: string, strips: boolean): Fields | undefined {
+  const plain = path.replace(/\/+$/, '')
+  const target = strips ? prefix : `${prefix}${plain}`
+  if (target === plain) return undefined
+  const change = { type: 'ReplacePrefixMatch', replacePrefixMatch: target === '' ? '/' : target }
+  return { type: 'URLRewrite', urlRewrite: { path: change } }
+}
+
+/** Every combination of methods and headers. */
+function conditionsOf(route: Field, result: Conversion): Fields[] {
+  const methods = route.get('methods').texts()
+  const headers = route
+    .get('headers')
+    .entries()
+    .map(([name, field]) => headerMatch(name, field.texts()))
+  result.lose(route.get('snis'), 'server names are chosen by listeners')
+  result.lose(route.get('sources'), 'addresses of clients do not choose routes')
+  result.lose(route.get('destinations'), 'addresses do not choose routes')
+  const common = headers.length > 0 ? { headers } : {}
+  return methods.length > 0 ? methods.map((method) => ({ method, ...common })) : [common]
+}
+
+function headerMatch(name: string, values: readonly string[]): Fields {
+  const [value = '', ...others] = values
+  if (others.length === 0 && value.startsWith('~*')) {
+    return { type: 'RegularExpression', name, value: value.slice(2) }
+  }
+  if (others.length === 0) return { name, value }
+  return { type: 'RegularExpression', name, value: values.map(escapePattern).join('|') }
+}
+
+function hostnamesOf(route: Field, result: Conversion): string[] | undefined {
+  const hosts = route.get('hosts').items()
+  if (hosts.length === 0) return undefined
+  return hosts.flatMap((field) => {
+    const host = (field.text() ?? '').replace(/:\d+$/, '').toLowerCase()
+    if (/^(\*\.)?[a-z0-9.-]+$/.test(host)) return [host]
+    result.report('lost', field, 'a wildcard must be the first label of a host name')
+    return []
+  })
+}

@@ -1,0 +1,73 @@
+/** Reads Kubernetes objects that need few changes or none. */
+import { controllerName, gatewayGroup } from '../api/names.ts'
+import { isObject } from '../base/json-object.ts'
+import type { Conversion, Fields, Manifest } from './conversion.ts'
+import type { Field, SourceDocument } from './field.ts'
+import { labelOf, objectKind } from './source.ts'
+
+/** Fields that a cluster adds to objects. */
+const clusterFields = [
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'managedFields',
+  'selfLink',
+]
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** The metadata of an object without what a cluster has added. */
+function metadataOf(field: Field): Manifest['metadata'] {
+  const metadata = field.get('metadata').take()
+  if (!isObject(metadata)) return { name: '' }
+  const kept = Object.entries(metadata).filter(([name]) => !clusterFields.includes(name))
+  const { annotations, ...rest } = Object.fromEntries(kept)
+  const others = isObject(annotations)
+    ? Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== lastApplied))
+    : {}
+  const hasAnnotations = Object.keys(others).length > 0
+  return { ...rest, ...(hasAnnotations && { annotations: others }) } as Manifest['metadata']
+}
+
+/** The object as it was written, without what a cluster has added. */
+export function wholeObject(field: Field): Manifest {
+  const { status: _status, ...value } = field.take() as Fields
+  return { ...value, metadata: metadataOf(field) } as unknown as Manifest
+}
+
+/** Kinds of the core API and of the Gateway API are read by Sluice as they are. */
+export function isStandard(document: SourceDocument): boolean {
+  const { group = 'none' } = objectKind(document) ?? {}
+  return [
+    '',
+    gatewayGroup,
+    'inference.networking.k8s.io',
+    'discovery.k8s.io',
+    'apps',
+    'batch',
+  ].includes(group)
+}
+
+/** Opens a document of a Kubernetes object. Reports and returns undefined for anything else. */
+export function openObject(document: SourceDocument, result: Conversion): Field | undefined {
+  if (objectKind(document) !== undefined) {
+    const field = result.open(document, labelOf(document))
+    field.ignore('apiVersion', 'kind', 'metadata', 'status')
+    return field
+  }
+  const field = result.open(document)
+  field.take()
+  result.report('lost', field, 'is not a Kubernetes object')
+  return undefined
+}
+
+/** Points a GatewayClass of the replaced product to Sluice's controller. */
+export function convertClass(
+  object: Manifest,
+  isReplaced: (controller: string) => boolean,
+): Manifest {
+  const spec = object.spec
+  if (object.kind !== 'GatewayClass' || !isObject(spec)) return object
+  const isOurs = typeof spec.controllerName === 'string' && isReplaced(spec.controllerName)
+  return isOurs ? { ...object, spec: { ...spec, controllerName } } : object
+}

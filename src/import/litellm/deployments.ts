@@ -1,0 +1,141 @@
+/** Reads `model_list`: each entry is a deployment of a model at a provider. */
+import { type Conversion, compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { isKnownProvider, type KeySource, keyAuth, providerOf } from '../models.ts'
+import { addSecret } from '../targets.ts'
+import type { Settings } from './settings.ts'
+
+export interface Deployment {
+  /** The model name that clients use. */
+  readonly group: string
+  readonly provider: Fields
+  /** Deployments with a lower order are used first. */
+  readonly order: number
+  readonly origin: Field
+}
+
+export function readDeployments(root: Field, settings: Settings, result: Conversion): Deployment[] {
+  const deployments = root
+    .get('model_list')
+    .items()
+    .flatMap((entry) => readDeployment(entry, settings, result) ?? [])
+  reportWeights(deployments, result)
+  return deployments
+}
+
+function readDeployment(
+  entry: Field,
+  settings: Settings,
+  result: Conversion,
+): Deployment | undefined {
+  entry.ignore('model_info')
+  const group = entry.get('model_name').text()
+  const params = entry.get('litellm_params')
+  const model = params.get('model').text()
+  if (group === undefined || model === undefined) {
+    result.report('lost', entry, 'needs model_name and litellm_params.model')
+    return undefined
+  }
+  const { provider, name } = splitModel(model, params.get('custom_llm_provider').text())
+  const isWildcard = name.includes('*')
+  if (isWildcard && group !== '*' && group !== name) {
+    const reason = `clients of ${group} must send the model name without the part before the slash`
+    result.report('changed', params.get('model'), reason)
+  }
+  const key = settings.keyOf(params.get('api_key'))
+  const label = `${group}-${provider}`
+  const auth =
+    provider === 'bedrock'
+      ? awsAuth(params, label, settings, result)
+      : keyAuth(result, label, key, params.get('api_key'))
+  const base = settings.plainOf(params.get('api_base')) ?? settings.plainOf(params.get('base_url'))
+  const target = {
+    provider,
+    model: isWildcard ? undefined : name,
+    base,
+    apiVersion: settings.plainOf(params.get('api_version')),
+    project: settings.plainOf(params.get('vertex_project')),
+    region: settings.plainOf(
+      params.get(provider === 'bedrock' ? 'aws_region_name' : 'vertex_location'),
+    ),
+    auth,
+  }
+  const fields = providerOf(target, params.get('model'), result)
+  if (fields === undefined) return undefined
+  const order = params.get('order').number() ?? 1
+  const policies = compact({ ...(fields.policies as Fields), ...overrides(params) })
+  const withPolicies = Object.keys(policies).length > 0 ? { ...fields, policies } : fields
+  return { group, provider: withPolicies, order, origin: entry }
+}
+
+/** The provider before the first slash, or the one that LiteLLM guesses from the model name. */
+function splitModel(model: string, custom: string | undefined): { provider: string; name: string } {
+  const slash = model.indexOf('/')
+  const prefix = slash < 0 ? '' : model.slice(0, slash)
+  if (custom !== undefined)
+    return { provider: custom, name: prefix === custom ? model.slice(slash + 1) : model }
+  if (slash >= 0 && (isKnownProvider(prefix) || !/^(meta-llama|mistralai)$/.test(prefix))) {
+    return { provider: prefix, name: model.slice(slash + 1) }
+  }
+  if (model.startsWith('claude')) return { provider: 'anthropic', name: model }
+  if (model.startsWith('gemini')) return { provider: 'vertex_ai', name: model }
+  return { provider: 'openai', name: model }
+}
+
+/** Parameters that LiteLLM puts into each request body unless the client sets them. */
+const bodyFields = [
+  'temperature',
+  'max_tokens',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'seed',
+  'stop',
+]
+
+function overrides(params: Field): Fields {
+  const defaults = bodyFields.flatMap((name) => {
+    const field = params.get(name)
+    return field.isSet ? [{ field: name, value: field.take() }] : []
+  })
+  return defaults.length === 0 ? {} : { ai: { defaults } }
+}
+
+function awsAuth(
+  params: Field,
+  label: string,
+  settings: Settings,
+  result: Conversion,
+): Fields | undefined {
+  const keys = {
+    accessKey: params.get('aws_access_key_id'),
+    secretKey: params.get('aws_secret_access_key'),
+    sessionToken: params.get('aws_session_token'),
+  }
+  const entries = Object.entries(keys).filter(([, field]) => field.isSet)
+  if (entries.length === 0) return undefined
+  const name = result.nameOf('Secret', `${label}-aws`)
+  const values = entries.map(([key, field]) => {
+    const { value, variable }: KeySource = settings.keyOf(field)
+    const reason =
+      variable === undefined
+        ? `the inline value is now in "${key}" of Secret ${name}`
+        : `Secret ${name} waits for the value of ${variable}: replace its placeholder in "${key}"`
+    result.report('secret', field, reason)
+    return [key, value ?? `REPLACE_WITH_${variable ?? key}`] as const
+  })
+  return { aws: { secretRef: addSecret(result, name, Object.fromEntries(values), params) } }
+}
+
+/** Reports weights and rates of deployments, which Sluice balances by their health instead. */
+function reportWeights(deployments: readonly Deployment[], result: Conversion): void {
+  for (const { origin } of deployments) {
+    const params = origin.get('litellm_params')
+    for (const name of ['weight', 'rpm', 'tpm']) {
+      const field = params.get(name)
+      if (!field.isSet) continue
+      field.take()
+      result.report('changed', field, 'deployments of one model share requests by their health')
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/** Reads the settings of a LiteLLM configuration that are not about one model. */
+import type { Conversion, Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import type { KeySource } from '../models.ts'
+import { addSecret, duration } from '../targets.ts'
+
+interface Fallback {
+  readonly name: string
+  readonly field: Field
+}
+
+const reference = /^os\.environ\/(\w+)$/
+
+export class Settings {
+  readonly #root: Field
+  readonly #fallbacks = new Map<string, Fallback[]>()
+
+  constructor(root: Field) {
+    this.#root = root
+    for (const section of [root.get('router_settings'), root.get('litellm_settings')]) {
+      for (const item of section.get('fallbacks').items()) {
+        for (const [name, list] of item.entries()) {
+          const found = list.items().map((field) => ({ name: field.text() ?? '', field }))
+          this.#fallbacks.set(name, [...(this.#fallbacks.get(name) ?? []), ...found])
+        }
+      }
+      for (const field of section.get('default_fallbacks').items()) {
+        this.#fallbacks.set('*', [
+          ...(this.#fallbacks.get('*') ?? []),
+          { name: field.text() ?? '', field },
+        ])
+      }
+    }
+  }
+
+  /** Models that answer if this one fails. */
+  fallbacksOf(model: string): Fallback[] {
+    const found = this.#fallbacks.get(model) ?? this.#fallbacks.get('*') ?? []
+    return found.filter(({ name }) => name !== model)
+  }
+
+  /** A key that is inline, or in an environment variable, which the configuration may define. */
+  keyOf(field: Field): KeySource {
+    const text = field.text()
+    const variable = reference.exec(text ?? '')?.[1]
+    if (variable === undefined) return { value: text }
+    const defined = this.#root.at('environment_variables', variable).text()
+    return defined === undefined ? { variable } : { value: defined }
+  }
+
+  /** A text that is not secret; undefined if only the environment has it. */
+  plainOf(field: Field): string | undefined {
+    return this.keyOf(field).value
+  }
+
+  /** Other names of each model. */
+  aliases(): Map<string, string[]> {
+    const aliases = new Map<string, string[]>()
+    for (const [alias, field] of this.#root.at('router_settings', 'model_group_alias').entries()) {
+      const model = field.text()
+      if (model !== undefined) aliases.set(model, [...(aliases.get(model) ?? []), alias])
+    }
+    return aliases
+  }
+
+  first(name: string): Field {
+    const [router, general] = [
+      this.#root.get('router_settings'),
+      this.#root.get('litellm_settings'),
+    ]
+    const field = general.get(name)
+    return router.get(name).isSet ? router.get(name) : field
+  }
+}
+
+/** Statuses after which LiteLLM asks again. */
+const retriedCodes = [408, 429, 500, 502, 503, 504]
+
+export function retries(settings: Settings): Fields {
+  const attempts = settings.first('num_retries').number()
+  return attempts === undefined || attempts < 1 ? {} : { retry: { attempts, codes: retriedCodes } }
+}
+
+export function timeouts(settings: Settings): Fields {
+  const seconds = settings.first('request_timeout').number() ?? settings.first('timeout').number()
+  return seconds === undefined || seconds <= 0
+    ? {}
+    : { timeouts: { request: duration(seconds * 1000) } }
+}
+
+/** The master key becomes the API key of clients. */
+export function clientAuthentication(root: Field, result: Conversion): Fields {
+  const general = root.get('general_settings')
+  const field = general.get('master_key')
+  if (general.get('database_url').isSet) {
+    const reason =
+      'keys, teams and budgets of the database are not read: add the keys to Secret client-keys'
+    result.report('changed', general.get('database_url'), reason)
+  }
+  if (!field.isSet) return {}
+  const { value, variable } = new Settings(root).keyOf(field)
+  const name = result.nameOf('Secret', 'client-keys')
+  const reason =
+    variable === undefined
+      ? `the inline value is now in Secret ${name}`
+      : `Secret ${name} has no key yet, so that every client is refused: add the value of ${variable}`
+  result.report('secret', field, reason)
+  const secretRef = addSecret(result, name, value === undefined ? {} : { master: value }, root)
+  return { apiKeyAuthentication: { secretRef } }
+}
+
+/** Reports limits of the whole proxy: Sluice knows no prices, and does not count parallel requests. */
+export function reportLimits(root: Field, result: Conversion): void {
+  const settings = root.get('litellm_settings')
+  for (const name of ['max_budget', 'budget_duration']) {
+    result.lose(settings.get(name), 'budgets in money have no counterpart; limit tokens instead')
+  }
+  const general = root.get('general_settings')
+  const parallel = general.get('global_max_parallel_requests')
+  result.lose(parallel, 'a limit of parallel requests has no counterpart')
+}

@@ -1,0 +1,86 @@
+/** Reads the files of a source configuration. */
+import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseManifest } from '../watch/manifest.ts'
+import { formatProblem } from '../watch/source-problem.ts'
+import type { SourceDocument } from './field.ts'
+
+/** Thrown if input cannot be read or parsed. The message names the file and, if known, the line. */
+export class SourceError extends Error {}
+
+/** All files of a conversion may have this many bytes together. */
+const maxBytes = 16 * 1024 * 1024
+const maxFiles = 10_000
+const fileName = /\.(ya?ml|json)$/i
+
+/**
+ * Reads a file, all YAML and JSON files of a folder and its subfolders, or standard input (`-`).
+ * @throws SourceError
+ */
+export function readSourceFiles(paths: readonly string[]): SourceDocument[] {
+  const files = paths.flatMap((path) => (path === '-' ? ['-'] : filesBelow(path)))
+  let left = maxBytes
+  const documents: SourceDocument[] = []
+  for (const file of files) {
+    const bytes = readBytes(file, left)
+    left -= bytes.length
+    const name = file === '-' ? '<stdin>' : file
+    const outcome = parseManifest(bytes, name)
+    if (!outcome.ok) throw new SourceError(outcome.problems.map(formatProblem).join('\n'))
+    for (const { value, problems: [problem] = [], placeOf } of outcome.value) {
+      const document = { file: name, value, placeOf }
+      if (problem !== undefined) {
+        const { line, column } = placeOf(problem.path)
+        throw new SourceError(`${name}:${line}:${column}: ${problem.path}: ${problem.message}`)
+      }
+      documents.push(document)
+    }
+  }
+  return documents
+}
+
+function filesBelow(path: string): string[] {
+  try {
+    if (!statSync(path).isDirectory()) return [path]
+    const found = readdirSync(path, { recursive: true, encoding: 'utf8' })
+    const files = found.filter((name) => fileName.test(name)).sort()
+    if (files.length > maxFiles) throw new SourceError(`${path}: has more than ${maxFiles} files`)
+    if (files.length === 0) throw new SourceError(`${path}: has no .yaml, .yml or .json file`)
+    return files.map((name) => join(path, name))
+  } catch (error) {
+    throw toSourceError(path, error)
+  }
+}
+
+/** Reads at most `limit` bytes. */
+function readBytes(file: string, limit: number): Uint8Array {
+  try {
+    const descriptor = file === '-' ? 0 : openSync(file, 'r')
+    try {
+      const size = file === '-' ? 64 * 1024 : fstatSync(descriptor).size + 1
+      return readUpTo(descriptor, size, limit)
+    } finally {
+      if (file !== '-') closeSync(descriptor)
+    }
+  } catch (error) {
+    throw toSourceError(file, error)
+  }
+}
+
+function readUpTo(descriptor: number, size: number, limit: number): Uint8Array {
+  const pieces: Uint8Array[] = []
+  let total = 0
+  for (;;) {
+    const piece = Buffer.alloc(Math.min(Math.max(size, 64 * 1024), limit + 1))
+    const count = readSync(descriptor, piece)
+    if (count === 0) return Buffer.concat(pieces)
+    total += count
+    if (total > limit) throw new SourceError(`the input has more than ${maxBytes} bytes`)
+    pieces.push(piece.subarray(0, count))
+  }
+}
+
+function toSourceError(path: string, error: unknown): SourceError {
+  if (error instanceof SourceError) return error
+  return new SourceError(`${path}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}`)
+}

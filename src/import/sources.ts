@@ -1,0 +1,13 @@
+/** The source formats, one line each. */
+import { agentgateway } from './agentgateway/index.ts'
+import type { SourceDocument } from './field.ts'
+import { kong } from './kong/index.ts'
+import { litellm } from './litellm/index.ts'
+import type { Source } from './source.ts'
+
+export const sources: readonly Source[] = [agentgateway, kong, litellm]
+
+/** The sources that some of the documents can only belong to. */
+export function detectSources(documents: readonly SourceDocument[]): Source[] {
+  return sources.filter((source) => documents.some((document) => source.detects(document)))
+}
