@@ -1,33 +1,16 @@
 /** The official suite for MCP servers has the same results for the gateway as for its server. */
-import { execFile } from 'node:child_process'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { gateway, httpRoute, toBackend } from '../support/manifests.ts'
 import { startConformanceServer } from '../support/mcp-conformance-server.ts'
-import { describeWithParts, partPath } from '../support/parts.ts'
+import { judgeServer } from '../support/mcp-conformance-suite.ts'
+import { describeWithParts } from '../support/parts.ts'
 
 /** Scenarios that differ, and why. */
 const exceptions: Readonly<Record<string, string>> = {}
 
-const run = promisify(execFile)
-
-/** The line of the summary for each scenario. */
-async function judge(port: number): Promise<Record<string, string>> {
-  const suite = join(
-    partPath('mcp-conformance'),
-    'node_modules/@modelcontextprotocol/conformance/dist/index.js',
-  )
-  const url = `http://127.0.0.1:${port}/mcp`
-  const options = [suite, 'server', '--url', url, '--suite', 'active']
-  const { stdout } = await run(process.execPath, options, { maxBuffer: 1 << 26 }).catch(
-    (failed: { stdout: string }) => failed,
-  )
-  const lines = [...stdout.matchAll(/^[✓✗] ([\w-]+): (\d+ passed, \d+ failed)/gm)]
-  return Object.fromEntries(lines.map(([, name, verdict]) => [name, verdict]))
-}
+const judge = (port: number) => judgeServer('mcp-conformance', port, ['--suite', 'active'])
 
 const port = await freePort()
 

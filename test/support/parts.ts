@@ -30,6 +30,7 @@ const sources = {
   envoy: { variable: 'SLUICE_ENVOY' },
   re2: { variable: 'SLUICE_RE2' },
   'mcp-conformance': { variable: 'SLUICE_MCP_CONFORMANCE' },
+  'mcp-modern-conformance': { variable: 'SLUICE_MCP_MODERN_CONFORMANCE' },
   'mcp-sdks': { variable: 'SLUICE_MCP_SDKS' },
   'release-downloads': { variable: 'SLUICE_RELEASE_DOWNLOADS' },
 } as const satisfies Record<string, { program: string } | { variable: string }>
