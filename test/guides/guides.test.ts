@@ -17,6 +17,18 @@ import { freePorts } from '../support/gateway.ts'
 import { type CodeBlock, pagesBelow, readPage, repository } from '../support/markdown.ts'
 import { eventually, waitFor } from '../support/wait-for.ts'
 
+/** What pages use from the repository without changing it. */
+const linked = [
+  'assembly',
+  'bin',
+  'charts',
+  'dist',
+  'events',
+  'node_modules',
+  'package.json',
+  'proto',
+]
+
 /** A copy of the examples with free ports, in which the commands of one page run. */
 class Sandbox {
   readonly folder = mkdtempSync(join(tmpdir(), 'sluice-guide-'))
@@ -25,8 +37,10 @@ class Sandbox {
 
   /** Copies the examples that the page names, with a free port for each port of page and examples. */
   async prepare(page: string): Promise<void> {
-    for (const link of ['bin', 'node_modules', 'dist', 'charts']) {
-      symlinkSync(join(repository, link), join(this.folder, link))
+    for (const link of linked) symlinkSync(join(repository, link), join(this.folder, link))
+    // A page that changes the source gets a copy of it.
+    if (page.includes(' src/')) {
+      cpSync(join(repository, 'src'), join(this.folder, 'src'), { recursive: true })
     }
     mkdirSync(join(this.folder, 'tmp'))
     const names = new Set([...page.matchAll(/examples\/([\w-]+)/g)].map(([, name = '']) => name))
