@@ -24,6 +24,7 @@ const sources = {
   go: { program: 'go' },
   wazero: { variable: 'SLUICE_WAZERO' },
   python3: { program: 'python3' },
+  'python-mcp': { variable: 'SLUICE_PYTHON_MCP' },
   'python-wasmtime': { variable: 'SLUICE_PYTHON_WASMTIME' },
   cargo: { program: 'cargo' },
   'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },
