@@ -78,4 +78,23 @@ describeWithParts(['envoy'], 'limits of the filter', () => {
     expect((await ask('/v1/chat/completions')).headers['x-answered']).toBeUndefined()
     expect((await ask('/v11', { 'x-team': 'a' })).headers['x-answered']).toBeUndefined()
   })
+
+  it('applies to paths that an upstream may read as one that matches', async () => {
+    const matches = [{ path: { type: 'PathPrefix', value: '/v1' } }]
+    await envoy.reconfigure(manifestsFor({ traffic: { headerModifiers }, matches }))
+    for (const path of ['/%76%31/x', '/V1/x', '//v1/x', '/v1;a=b/x', '/%2576%31/x', '/\\v1/x']) {
+      expect((await ask(path)).headers['x-answered'], path).toBe('yes')
+    }
+    expect((await ask('/a/../v1/x')).status).toBe(400)
+    expect((await ask('/a/%2e%2e/v1/x')).status).toBe(400)
+    expect((await ask('/v2/%20x')).headers['x-answered']).toBeUndefined()
+  })
+
+  it('refuses a path that leads to different rules if it is read differently', async () => {
+    const matches = ['/v1', '/v1/chat'].map((value) => ({ path: { type: 'PathPrefix', value } }))
+    await envoy.reconfigure(manifestsFor({ traffic: { headerModifiers }, matches }))
+    expect((await ask('/v1/%63hat')).status).toBe(400)
+    expect((await ask('/v1/chat')).status).toBe(200)
+    expect((await ask('/v1/a%20b')).status).toBe(200)
+  })
 })

@@ -1,5 +1,5 @@
 /** A real Envoy with the filter, configured from manifests by `sluice filter-config`. */
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
@@ -28,8 +28,8 @@ export interface Envoy {
   reconfigure(manifests: readonly object[]): Promise<void>
   /** Values of counters by name. */
   counters(): Promise<Readonly<Record<string, number>>>
-  /** Bytes that Envoy has allocated. */
-  allocated(): Promise<number>
+  /** Resident memory of Envoy in bytes, with that of the filter; Linux only. */
+  residentBytes(): number
   /** The last lines of the log; the access log has one line for each request. */
   lastLines(count?: number): string
   close(): Promise<void>
@@ -52,7 +52,10 @@ interface WasmFilter {
 }
 
 /** The HTTP filter for manifests. @throws Error if a protection would be lost */
-async function filterFor(folder: string, manifests: readonly object[]): Promise<WasmFilter> {
+export async function envoyFilterFor(
+  folder: string,
+  manifests: readonly object[],
+): Promise<WasmFilter> {
   const file = join(folder, 'manifests.json')
   writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests }))
   const lines: string[] = []
@@ -77,7 +80,7 @@ const bufferLimit = 32 << 20
 const accessLog =
   'status=%RESPONSE_CODE% details=%RESPONSE_CODE_DETAILS% model=%FILTER_STATE(wasm.sluice.model:PLAIN)% input=%FILTER_STATE(wasm.sluice.input_tokens:PLAIN)% output=%FILTER_STATE(wasm.sluice.output_tokens:PLAIN)% guard=%FILTER_STATE(wasm.sluice.guard:PLAIN)%\n'
 
-function listener(port: number, filter: WasmFilter, version: number): object {
+function listener(port: number, filters: readonly object[], version: number): object {
   const route = { match: { prefix: '/' }, route: { cluster: 'upstream', timeout: '60s' } }
   const hosts = [{ name: 'all', domains: ['*'], routes: [route] }]
   const manager = typed('filters.network.http_connection_manager.v3.HttpConnectionManager', {
@@ -92,7 +95,7 @@ function listener(port: number, filter: WasmFilter, version: number): object {
       },
     ],
     http_filters: [
-      filter,
+      ...filters,
       { name: 'router', typed_config: typed('filters.http.router.v3.Router', {}) },
     ],
   })
@@ -130,29 +133,58 @@ function bootstrap(folder: string, admin: number, upstream: number): object {
   }
 }
 
+export interface EnvoyFiles {
+  readonly http: number
+  readonly admin: number
+  readonly upstream: number
+  readonly filters: readonly object[]
+}
+
+/** Writes the configuration of an Envoy with these HTTP filters; the path of the bootstrap. */
+export function writeEnvoyFiles(folder: string, files: EnvoyFiles, version = 1): string {
+  const resources = [listener(files.http, files.filters, version)]
+  const listeners = join(folder, 'listeners.json')
+  writeFileSync(`${listeners}.new`, JSON.stringify({ version_info: `${version}`, resources }))
+  // Envoy reads the file when another one is moved there.
+  renameSync(`${listeners}.new`, listeners)
+  const path = join(folder, 'envoy.json')
+  writeFileSync(path, JSON.stringify(bootstrap(folder, files.admin, files.upstream)))
+  return path
+}
+
+/** Of the process that was started with this configuration. */
+function residentBytesOf(config: string): number {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const arguments_ = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+      if (!arguments_[0]?.endsWith('/envoy') || !arguments_.includes(config)) continue
+      const [, kilobytes] =
+        /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+      return Number(kilobytes) * 1024
+    } catch {
+      // The process has ended meanwhile.
+    }
+  }
+  throw new Error(`no Envoy runs with ${config}`)
+}
+
 export async function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-envoy-'))
   const { http, admin } = await freePorts('http', 'admin')
   const log = join(folder, 'log')
+  const config = join(folder, 'envoy.json')
   let version = 0
   const configure = async (manifests: readonly object[]) => {
-    const made = await filterFor(folder, manifests)
+    const made = await envoyFilterFor(folder, manifests)
     const filter = options.passesHeaders === true ? passHeaders(made) : made
-    const resources = [listener(http, filter, ++version)]
-    const file = join(folder, 'listeners.json')
-    writeFileSync(`${file}.new`, JSON.stringify({ version_info: `${version}`, resources }))
-    // Envoy reads the file when another one is moved there.
-    renameSync(`${file}.new`, file)
+    const { upstream } = options
+    writeEnvoyFiles(folder, { http, admin, upstream, filters: [filter] }, ++version)
   }
   await configure(options.manifests)
-  writeFileSync(
-    join(folder, 'envoy.json'),
-    JSON.stringify(bootstrap(folder, admin, options.upstream)),
-  )
   const program: Program = startProgram(
     join(partPath('envoy'), 'envoy'),
     [
-      ['-c', join(folder, 'envoy.json')],
+      ['-c', config],
       ['--concurrency', `${options.concurrency ?? 1}`],
       ['--use-dynamic-base-id', '--log-level', 'warning'],
     ].flat(),
@@ -182,9 +214,7 @@ export async function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
       const entries = lines.map((line) => line.replace('wasmcustom.', '').split(': '))
       return Object.fromEntries(entries.map(([name, value]) => [name, Number(value)]))
     },
-    async allocated() {
-      return Number(JSON.parse(await ask('/memory')).allocated)
-    },
+    residentBytes: () => residentBytesOf(config),
     lastLines: (count) => program.lastLines(count),
     async close() {
       await program.stop()

@@ -1,5 +1,5 @@
 // Reads the configuration of the filter: JSON in the words of GatewayPolicy and GatewayBackend.
-import { DETECT_CARD, DETECT_EMAIL, DETECT_PHONE, DETECT_SIN, DETECT_SSN } from '../../abi'
+import { DETECT_CARD, DETECT_EMAIL, DETECT_PHONE, DETECT_SIN, DETECT_SSN, REGEX_CASE_INSENSITIVE, REGEX_MATCH_ONLY } from '../../abi'
 import { addDetector, addPattern, freeSet, newSet } from '../../regex/set'
 import { regexCompile, regexFree } from '../../regex/index'
 import { append, appendAscii, appendByte, appendNumber, Bytes, clear, clearFailure, failure, newBytes, newRecord } from '../../texts/bytes'
@@ -9,13 +9,13 @@ import { node, parseDocument, textLength, textStart, readText, isKind, KIND_STRI
 import { checkFields, clearProblem, copyText, countIn, field, firstItem, isGood, isText, newText, refuse } from './fields'
 import { CHANGE_ADD, CHANGE_REMOVE, CHANGE_SET } from './host'
 import { Limit, newLimit } from './limits'
+import { plainPath } from './paths'
 import {
   Config, Ending, FORMAT_PASS, FORMAT_TOKEN_COUNT, HeaderChange, HeaderMatch, HostMatch, isNone, newRule, PATH_EXACT, PATH_PATTERN,
   PATH_PREFIX, Refusal, Rule,
 } from './rules'
 
 const DEFAULT_BODY: i64 = 16 << 20
-const REGEX_MATCH_ONLY: i32 = 16
 
 /** Reads a configuration; if it is wrong, `problem` says why. */
 export function readConfig(text: Bytes): Config {
@@ -95,7 +95,10 @@ function readMatch(rule: Rule, match: i32): void {
     else if (isText(type, 'RegularExpression')) {
       rule.pathKind = PATH_PATTERN
       rule.pathRegex = compilePattern(value, REGEX_MATCH_ONLY)
+      rule.plainRegex = compilePattern(value, REGEX_MATCH_ONLY | REGEX_CASE_INSENSITIVE)
     } else refuse(path, 'type must be Exact, PathPrefix or RegularExpression')
+    const isKept = rule.pathKind == PATH_PATTERN || plainPath(rule.path.data, rule.path.used, rule.plainPath)
+    if (!isKept) refuse(value, 'a path must not have dot segments or control characters')
   }
   for (let item = firstItem(field(match, 'headers')); item != 0 && isGood(); item = node(item).next) {
     checkFields(item, 'type name value ')
@@ -287,6 +290,7 @@ export function releaseConfig(config: Config): void {
   if (isNone(config) || --config.users > 0) return
   for (let rule = config.rules; !isNone(rule); rule = rule.next) {
     if (rule.pathRegex > 0) regexFree(rule.pathRegex)
+    if (rule.plainRegex > 0) regexFree(rule.plainRegex)
     for (let one = rule.headers; !isNone(one); one = one.next) if (one.regex > 0) regexFree(one.regex)
     if (rule.requestGuards > 0) freeGuards(rule.requestGuards)
     if (rule.responseGuards > 0) freeGuards(rule.responseGuards)

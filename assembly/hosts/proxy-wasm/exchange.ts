@@ -42,6 +42,7 @@ export class Exchange {
 const text: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
 const host: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
 const path: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
+const plain: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
 const method: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
 const body: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
 let fields: Fields = changetype<Fields>(0)
@@ -111,6 +112,7 @@ function readTarget(): void {
   let end = host.used
   while (end > 0 && <u32>load<u8>(host.data + end - 1) - 48 < 10) end--
   if (end > 0 && end < host.used && load<u8>(host.data + end - 1) == 58) host.used = end - 1
+  if (host.used > 0 && load<u8>(host.data + host.used - 1) == 46) host.used--
   for (let i = 0; i < host.used; i++) {
     const byte = <u32>load<u8>(host.data + i)
     if (byte - 65 < 26) store<u8>(host.data + i, byte | 32)
@@ -120,7 +122,16 @@ function readTarget(): void {
 export function onRequestHeaders(exchange: Exchange, isEnd: bool): i32 {
   if (isNone(exchange.config)) return answerError(exchange, 500, 'the filter has no configuration', 'sluice_unconfigured')
   readTarget()
-  const rule = findRule(exchange.config, host, path, method)
+  if (!plainPath(path.data, path.used, plain)) {
+    return answerError(exchange, 400, 'the path has dot segments or control characters; send it without them', 'sluice_path')
+  }
+  let rule = findRule(exchange.config, host, path, method, false)
+  const other = findRule(exchange.config, host, plain, method, true)
+  if (isNone(rule)) rule = other
+  // An upstream that reads the path in another way than this filter must not get around a rule.
+  if (rule != other && !isNone(other)) {
+    return answerError(exchange, 400, 'the path can be read in more than one way', 'sluice_path')
+  }
   exchange.rule = rule
   if (isNone(rule)) return CONTINUE
   count(metricRequests, 1)
@@ -128,11 +139,7 @@ export function onRequestHeaders(exchange: Exchange, isEnd: bool): i32 {
   if (!takeLimits(exchange)) return PAUSE
   changeHeaders(REQUEST_HEADERS, rule.requestChanges)
   if (!rule.isModel) return CONTINUE
-  readHeader(REQUEST_HEADERS, ':path', path)
-  if (!plainPath(path.data, path.used, text)) {
-    return answerError(exchange, 400, 'the path has dot segments or control characters; send it without them', 'sluice_path')
-  }
-  exchange.format = formatOf(rule, text)
+  exchange.format = formatOf(rule, plain)
   if (exchange.format == FORMAT_PASS) return CONTINUE
   // Compressed answers cannot be read.
   removeHeader(REQUEST_HEADERS, 'accept-encoding')

@@ -60,6 +60,9 @@ export class Rule {
   pathKind: i32
   path: Bytes
   pathRegex: i32
+  /** The same for paths in plain form (see paths.ts). */
+  plainPath: Bytes
+  plainRegex: i32
   method: Bytes
   headers: HeaderMatch
   /** The rule reads messages of models. */
@@ -97,6 +100,7 @@ export function newRule(): Rule {
   const rule = changetype<Rule>(newRecord(offsetof<Rule>()))
   rule.name = newBytes()
   rule.path = newBytes()
+  rule.plainPath = newBytes()
   rule.method = newBytes()
   return rule
 }
@@ -109,11 +113,12 @@ function matchesHost(rule: Rule, host: Bytes): bool {
   return false
 }
 
-function matchesPath(rule: Rule, path: Bytes): bool {
-  if (rule.pathKind == PATH_EXACT) return isSame(path, rule.path)
-  if (rule.pathKind == PATH_PREFIX) return hasPrefix(path, rule.path)
-  if (rule.pathKind == PATH_PATTERN) return regexIsFullMatch(rule.pathRegex, path.data, path.used)
-  return true
+function matchesPath(rule: Rule, path: Bytes, isPlain: bool): bool {
+  const wanted = isPlain ? rule.plainPath : rule.path
+  if (rule.pathKind == PATH_EXACT) return isSame(path, wanted)
+  if (rule.pathKind == PATH_PREFIX) return hasPrefix(path, wanted)
+  if (rule.pathKind != PATH_PATTERN) return true
+  return regexIsFullMatch(isPlain ? rule.plainRegex : rule.pathRegex, path.data, path.used)
 }
 
 const value: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
@@ -128,10 +133,10 @@ function matchesHeaders(rule: Rule): bool {
 }
 
 /** The rule for a request, or 0. `path` has no query; `host` is in lower case and has no port. */
-export function findRule(config: Config, host: Bytes, path: Bytes, method: Bytes): Rule {
+export function findRule(config: Config, host: Bytes, path: Bytes, method: Bytes, isPlain: bool): Rule {
   for (let rule = config.rules; !isNone(rule); rule = rule.next) {
     const isMethod = rule.method.used == 0 || isSame(method, rule.method)
-    if (isMethod && matchesHost(rule, host) && matchesPath(rule, path) && matchesHeaders(rule)) return rule
+    if (isMethod && matchesHost(rule, host) && matchesPath(rule, path, isPlain) && matchesHeaders(rule)) return rule
   }
   return changetype<Rule>(0)
 }
