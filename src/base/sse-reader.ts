@@ -74,6 +74,12 @@ export class SseReader {
     return this.#isInLine || this.#hasFields
   }
 
+  /** True if nothing of the next event has arrived, and nothing of the last one is still expected. */
+  get isBetweenEvents(): boolean {
+    const isPastMark = this.#markBytes === byteOrderMark.length
+    return isPastMark && !this.isInside && this.#size === 0 && !this.#isAfterReturn
+  }
+
   /** Number of bytes of the last chunk that precede an unfinished event; all bytes if there is none. */
   get settledBytes(): number {
     return this.#settled

@@ -60,8 +60,19 @@ export type BufferedBody =
   | { readonly complete: true; readonly bytes: Uint8Array }
   | { readonly complete: false; readonly prefix: Uint8Array }
 
+/** A range of bytes; empty if nothing is omitted. */
+export interface OmittedBytes {
+  readonly cutStart: number
+  readonly cutEnd: number
+}
+
 /** A step in the stream of a body. It receives the bytes in order and may hold them back until `end`. */
 export interface BodyTransform {
+  /**
+   * Asked before `push`: returns which of the bytes [start, end) to omit, if all others can be sent
+   * unchanged. If it returns undefined, nothing has changed, and `push` gets a copy of the bytes.
+   */
+  relay?(bytes: Buffer, start: number, end: number): OmittedBytes | undefined
   push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void
   end(emit: (bytes: Uint8Array) => void): void
   /**

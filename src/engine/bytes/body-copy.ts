@@ -1,6 +1,8 @@
 import { GrowingBytes } from '../../base/growing-bytes.ts'
 import type { BufferedBody } from '../../exchange/exchange.ts'
 
+export const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
+
 /** A pending read of a body into memory. */
 export interface BodyWaiter {
   readonly limit: number
@@ -43,4 +45,9 @@ export function boundedBody(all: Buffer, limit: number | undefined): BufferedBod
   return limit === undefined
     ? { complete: true, bytes: all }
     : { complete: false, prefix: all.subarray(0, limit) }
+}
+
+/** Returns a copy of a body that was read into memory, to send it again. */
+export function copyOfRead(known: BufferedBody | undefined): Buffer[] {
+  return known?.complete === true ? [Buffer.from(known.bytes)] : []
 }

@@ -4,6 +4,8 @@ import type { WriteBuffer } from './write-buffers.ts'
 export interface BodySink {
   /** Buffer that collects small pieces until they are flushed; not every sink has one. */
   readonly writeBuffer?: WriteBuffer | undefined
+  /** Called before small pieces are appended, which are collected in a buffer if one can be had. */
+  startWriteBuffer?(): void
   /** Appends Latin-1 text, which waits until `flush`. */
   appendText(latin1: string): void
   /**

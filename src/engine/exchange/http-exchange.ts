@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors/index.ts'
+import type { BodyKind } from '../bytes/body-kind.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type {
@@ -9,7 +10,6 @@ import type {
 } from '../contracts/requests.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import { type Framing, withoutContent } from '../message/framing.ts'
-import type { BodyKind } from '../message/message-body.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Attempt } from '../upstream/attempt.ts'
 import { startMirror } from '../upstream/mirror.ts'

@@ -2,8 +2,9 @@
  * Decides whether a message has content, and how it is framed (RFC 9110 6.4.1, RFC 9112 6.3, RFC 9113
  * 8.1). This is decided only here, when a message is sent, after all changes by policies and filters.
  */
+
+import type { BodyKind } from '../bytes/body-kind.ts'
 import type { FramingFields } from './head-output.ts'
-import type { BodyKind } from './message-body.ts'
 import type { RequestHeadView } from './request-head.ts'
 import type { ResponseHeadView } from './response-head.ts'
 

@@ -1,18 +1,20 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
 import { GatewayError } from '../../errors/index.ts'
-import type { Body, BodyTransform, BufferedBody } from '../../exchange/exchange.ts'
-import { BodyCopy, type BodyWaiter, boundedBody, copyOf } from '../bytes/body-copy.ts'
+import type { Body, BodyTransform, BufferedBody, OmittedBytes } from '../../exchange/exchange.ts'
+import {
+  BodyCopy,
+  type BodyWaiter,
+  boundedBody,
+  copyOf,
+  copyOfRead,
+  emptyBody,
+} from '../bytes/body-copy.ts'
+import type { BodyKind } from '../bytes/body-kind.ts'
 import type { BodySink, BodySource, BodyTap } from '../bytes/body-sink.ts'
+import { copyLimit } from '../bytes/write-limits.ts'
+import { canFail, isOver, omittedBytes } from './body-transforms.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { ReplayRecord } from './replay-record.ts'
-
-/**
- * How a received body is framed (RFC 9112 6.3). `stream`: by HTTP/2, which marks the end of the body
- * and may announce its length.
- */
-export type BodyKind = 'none' | 'length' | 'chunked' | 'close' | 'stream'
-
-const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
 
 type Mode = 'waiting' | 'buffering' | 'flowing' | 'discarding'
 
@@ -210,7 +212,7 @@ export class MessageBody implements Body, ChunkSink {
   /** Returns to the state before `flow`. The body must be replayable. */
   rewind(): void {
     if (this.#hasFlowed) {
-      this.#held.putBack(this.#record.isWhole ? this.#record.take() : this.#copyOfKnown())
+      this.#held.putBack(this.#record.isWhole ? this.#record.take() : copyOfRead(this.#readBody))
     }
     this.#mode = 'waiting'
     this.#sink = undefined
@@ -221,12 +223,6 @@ export class MessageBody implements Body, ChunkSink {
       this.tap?.onAbandon()
       this.tap = undefined
     }
-  }
-
-  /** Returns a copy of the body that was read into memory, to send it again. */
-  #copyOfKnown(): Buffer[] {
-    const known = this.#readBody
-    return known?.complete === true ? [Buffer.from(known.bytes)] : []
   }
 
   /** Called when the sink can accept data again. */
@@ -283,7 +279,7 @@ export class MessageBody implements Body, ChunkSink {
 
   /** Called when the source broke off. Returns true if a transform has completed the body nevertheless. */
   conclude(): boolean {
-    const at = this.#transforms?.findIndex(({ fail }) => fail !== undefined) ?? -1
+    const at = this.#transforms?.findIndex(canFail) ?? -1
     if (at < 0 || this.sent || this.#sink === undefined) return false
     this.ended = true
     this.#hasFailed = true
@@ -303,12 +299,19 @@ export class MessageBody implements Body, ChunkSink {
   /** Forwards a chunk that arrived alone with its own framing, as events of a stream arrive. */
   #passOn(bytes: Buffer, start: number, end: number): boolean {
     const sink = this.#isChunkedOut && this.#mode === 'flowing' ? this.#sink : undefined
-    if (sink === undefined || this.#transforms || this.#record.isWhole) return false
+    if (sink === undefined || this.#record.isWhole) return false
     const from = this.#reader.wholeChunk(this.#chunks, bytes, start, end)
     if (from < 0) return false
+    const omitted = omittedBytes(this.#transforms, bytes, from, end - 2)
+    if (omitted === undefined) return false
     this.receivedBytes += end - 2 - from
-    this.sentBytes += end - 2 - from
     this.#copy?.add(bytes, from, end - 2)
+    if (omitted.cutStart < omitted.cutEnd) {
+      this.#writeAround(bytes, from, end - 2, omitted)
+      return true
+    }
+    this.sentBytes += end - 2 - from
+    if (end - start < copyLimit) sink.startWriteBuffer?.()
     sink.appendBytes(bytes, start, end)
     this.tap?.onSent(bytes, from, end - 2)
     return true
@@ -337,11 +340,19 @@ export class MessageBody implements Body, ChunkSink {
 
   #send(bytes: Buffer, start: number, end: number): void {
     // A transform may hold bytes back, so it gets a copy. Transformed bytes are not recorded.
-    if (this.#transforms !== undefined) {
-      this.#push(0, copyOf(bytes, start, end))
+    if (this.#transforms === undefined) {
+      this.#write(bytes, start, end, this.#record)
       return
     }
-    this.#write(bytes, start, end, this.#record)
+    const omitted = omittedBytes(this.#transforms, bytes, start, end)
+    if (omitted === undefined) this.#push(0, copyOf(bytes, start, end))
+    else this.#writeAround(bytes, start, end, omitted)
+  }
+
+  #writeAround(bytes: Buffer, start: number, end: number, omitted: OmittedBytes): void {
+    const isCut = omitted.cutStart < omitted.cutEnd
+    this.#write(bytes, start, isCut ? omitted.cutStart : end, undefined)
+    if (isCut) this.#write(bytes, omitted.cutEnd, end, undefined)
   }
 
   #push(index: number, bytes: Uint8Array): void {
@@ -354,7 +365,7 @@ export class MessageBody implements Body, ChunkSink {
 
   /** Ends the body if its source has ended, or if a transform lets nothing more through. */
   #endOver(): void {
-    const at = this.ended ? -1 : (this.#transforms?.findIndex(({ isOver }) => isOver) ?? -1)
+    const at = this.ended ? -1 : (this.#transforms?.findIndex(isOver) ?? -1)
     if (!this.ended && at < 0) return
     this.#endFrom(at + 1)
     if (!this.ended) this.#mode = 'discarding'
@@ -378,6 +389,7 @@ export class MessageBody implements Body, ChunkSink {
     const sink = this.#sink
     if (length === 0 || sink === undefined) return
     this.sentBytes += length
+    if (this.#isChunkedOut && length < copyLimit) sink.startWriteBuffer?.()
     if (this.#isChunkedOut) sink.appendText(`${length.toString(16)}\r\n`)
     if (record === undefined) sink.appendBytes(bytes, start, end)
     else record.send(sink, bytes, start, end)

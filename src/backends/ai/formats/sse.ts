@@ -15,7 +15,7 @@ export class SseDecoder implements EventDecoder {
     return this.#reader.isInside
   }
 
-  get reader(): Pick<SseReader, 'settledBytes' | 'blockStart' | 'blockEnd'> {
+  get reader(): Pick<SseReader, 'isBetweenEvents' | 'settledBytes' | 'blockStart' | 'blockEnd'> {
     return this.#reader
   }
 

@@ -1,4 +1,5 @@
 /** The contract of conversions of streamed answers, with or without translation. */
+import type { OmittedBytes } from '../../../exchange/exchange.ts'
 import type { AnswerContext, ProviderError, StreamEvent } from '../chat.ts'
 import { type ChatFormat, clientFormats } from '../client-formats.ts'
 import type { JsonObject } from '../json.ts'
@@ -22,12 +23,6 @@ export interface ConversionOptions {
   readonly onEvent?: ((event: StreamEvent) => void) | undefined
 }
 
-/** A range of bytes; empty if nothing is omitted. */
-export interface OmittedBytes {
-  readonly cutStart: number
-  readonly cutEnd: number
-}
-
 /** Converts events of the provider to events for the client. */
 export interface Conversion {
   /** True if the provider has ended the answer. */
@@ -38,6 +33,8 @@ export interface Conversion {
    * result says which bytes of it the client does not get; undefined if the event must be converted.
    */
   relay?(bytes: Buffer, start: number, end: number, type: string): OmittedBytes | undefined
+  /** Does the same for bytes [start, end) if they are one whole event, with its field names and line ends. */
+  relayEvent?(bytes: Buffer, start: number, end: number): OmittedBytes | undefined
   /** `isCut`: whether the provider disconnected too early. `text`: what it sent instead of events. */
   finish(isCut: boolean, text: string): readonly StreamEvent[]
 }

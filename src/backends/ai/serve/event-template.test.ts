@@ -60,12 +60,27 @@ interface Read {
   readonly events: readonly (readonly [type: string, data: string | undefined])[]
   readonly details: AnswerDetails
   readonly contentBytes: number
+  /** Number of pieces that were sent without a copy. */
+  readonly relayedPieces: number
 }
 
-/** Streams bytes in pieces of a size. An observer of events makes the gateway parse every one. */
+/** Where pieces of a stream end: after so many bytes, or after each event. */
+type PieceSize = number | 'event'
+
+function piecesOf(bytes: Buffer, size: PieceSize): Buffer[] {
+  if (size === 'event')
+    return bytes
+      .toString()
+      .split(/(?<=\n\r?\n)/)
+      .map((text) => Buffer.from(text))
+  const count = Math.ceil(bytes.length / size)
+  return Array.from({ length: count }, (_, n) => bytes.subarray(n * size, (n + 1) * size))
+}
+
+/** Streams bytes in pieces. An observer of events makes the gateway parse every one. */
 function stream(
   bytes: Buffer,
-  size: number,
+  size: PieceSize,
   format: ChatFormat,
   parsesAll: boolean,
   hidesUsage: boolean,
@@ -98,10 +113,19 @@ function stream(
     onMatch: undefined,
     maskLimit: 0,
   })
-  for (let at = 0; at < bytes.length; at += size) {
-    const piece = Buffer.from(bytes.subarray(at, at + size))
-    answer.push(piece, (part) => void out.push(Buffer.from(part)))
-    piece.fill(0x21)
+  let relayedPieces = 0
+  for (const part of piecesOf(bytes, size)) {
+    const piece = Buffer.concat([Buffer.from('xx'), part])
+    const omitted = answer.relay(piece, 2, piece.length)
+    if (omitted === undefined) {
+      answer.push(Buffer.from(part), (some) => void out.push(Buffer.from(some)))
+      continue
+    }
+    relayedPieces++
+    const { cutStart, cutEnd } = omitted
+    const isCut = cutStart < cutEnd
+    out.push(piece.subarray(2, isCut ? cutStart : piece.length))
+    if (isCut) out.push(piece.subarray(cutEnd))
   }
   answer.end((part) => void out.push(Buffer.from(part)))
   const events: (readonly [string, string | undefined])[] = []
@@ -109,7 +133,7 @@ function stream(
     Buffer.concat(out),
     ({ type, data }) => void events.push([type, data]),
   )
-  return { events, details, contentBytes }
+  return { events, details, contentBytes, relayedPieces }
 }
 
 const formats = [
@@ -125,13 +149,22 @@ describe.each(formats)('an unmasked stream of %s', (format, eventOf) => {
   it.each([false, true])(
     'is relayed as if every event were parsed; usage is hidden: %s',
     (hidesUsage) => {
-      for (const size of [bytes.length, 1_000, 333, 64, 7]) {
+      for (const size of ['event', bytes.length, 1_000, 333, 64, 7] as const) {
         const relayed = stream(bytes, size, format, false, hidesUsage)
-        expect(relayed).toEqual(stream(bytes, size, format, true, hidesUsage))
+        const { relayedPieces: none, ...parsed } = stream(bytes, size, format, true, hidesUsage)
+        expect(none).toBe(0)
+        expect(relayed).toMatchObject(parsed)
         expect(relayed.contentBytes).toBeGreaterThan(1_000)
       }
     },
   )
+
+  it('is sent without a copy if each piece is one event that differs only in its text', () => {
+    const alike = Array.from({ length: 100 }, () => eventOf(3))
+    const sent = Buffer.from(alike.map((event) => line(event, 0)).join(''))
+    const hidesUsage = format === 'Completions'
+    expect(stream(sent, 'event', format, false, hidesUsage).relayedPieces).toBeGreaterThan(95)
+  })
 
   it('is not parsed where events differ only in their text', () => {
     const alike = Array.from({ length: 100 }, () => eventOf(3))

@@ -29,12 +29,18 @@ interface Cut {
 
 const quote = 0x22
 const backslash = 0x5c
+const lineFeed = 0x0a
+const dataField = 'data: '
+/** Characters that are escaped, or that the data has only if it is on several lines. */
+const unlearned = /[\\\r\n]/
 const firstPrintable = 0x20
 /** Number of templates to learn without a match before no more are learned. */
 const maxFailures = 8
 
 export class EventTemplate {
   #type: string | undefined
+  /** What precedes the data of an event, as most providers write it. */
+  #opening: Buffer = Buffer.alloc(0)
   #fixed: readonly Buffer[] = []
   #gaps: readonly Gap[] = []
   #cut: Cut | undefined
@@ -75,6 +81,16 @@ export class EventTemplate {
     return true
   }
 
+  /** Whether bytes [start, end) are one such event, whole and written as providers usually do. */
+  matchesEvent(bytes: Buffer, start: number, end: number): boolean {
+    const opening = this.#opening
+    const from = start + opening.length
+    const to = end - 2
+    if (from >= to || bytes[to] !== lineFeed || bytes[to + 1] !== lineFeed) return false
+    if (bytes.compare(opening, 0, opening.length, start, from) !== 0) return false
+    return this.matches(bytes, from, to, this.#type ?? '')
+  }
+
   /**
    * Learns an event. `content` is its only text, and `written` the data that clients get, whose only
    * difference may be that a part is missing.
@@ -86,7 +102,7 @@ export class EventTemplate {
     content: string,
     written: string,
   ): void {
-    if (this.#failures >= maxFailures || data.includes('\\')) return
+    if (this.#failures >= maxFailures || unlearned.test(data)) return
     this.#failures++
     const bytes = Buffer.from(data)
     const gaps = gapsOf(bytes, parsed, content)
@@ -95,6 +111,7 @@ export class EventTemplate {
     const cut = written === data ? undefined : cutOf(bytes, Buffer.from(written), gaps)
     if (written !== data && cut === undefined) return
     this.#type = type
+    this.#opening = Buffer.from(type === undefined ? dataField : `event: ${type}\n${dataField}`)
     this.#fixed = fixed
     this.#gaps = gaps
     this.#cut = cut

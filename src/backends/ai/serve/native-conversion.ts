@@ -1,15 +1,10 @@
 /** Converts streamed answers of providers that have the format of the client. */
+import type { OmittedBytes } from '../../../exchange/exchange.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { EventCallIndexes } from '../formats/completions/call-indexes.ts'
 import { isObject, type JsonObject, listAt, objectAt, parseJson, stringAt } from '../json.ts'
-import {
-  type Conversion,
-  type ConversionOptions,
-  errorEvents,
-  errorInPlace,
-  type OmittedBytes,
-} from './conversion.ts'
+import { type Conversion, type ConversionOptions, errorEvents, errorInPlace } from './conversion.ts'
 import { EventTemplate } from './event-template.ts'
 import { detailsOfEvent } from './usage.ts'
 
@@ -74,8 +69,16 @@ export class NativeConversion implements Conversion {
   }
 
   relay(bytes: Buffer, start: number, end: number, type: string): OmittedBytes | undefined {
+    return this.#relayed(this.#template.matches(bytes, start, end, type))
+  }
+
+  relayEvent(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
+    return this.#relayed(this.#template.matchesEvent(bytes, start, end))
+  }
+
+  #relayed(isKnown: boolean): OmittedBytes | undefined {
     const { onContent, onEvent } = this.#options
-    if (onEvent !== undefined || !this.#template.matches(bytes, start, end, type)) return undefined
+    if (onEvent !== undefined || !isKnown) return undefined
     onContent(this.#template.contentBytes)
     return this.#template
   }

@@ -1,4 +1,5 @@
 import { GrowingBytes } from '../../../base/growing-bytes.ts'
+import type { OmittedBytes } from '../../../exchange/exchange.ts'
 import type { StreamEvent } from '../chat.ts'
 import { SseDecoder, writeSse } from '../formats/sse.ts'
 import type { Conversion } from './conversion.ts'
@@ -30,9 +31,11 @@ export class PassingEvents {
   #chunk: Uint8Array = nothing
   #from = 0
   #emitTo: Emit = () => undefined
+  readonly #conversion: Pick<Conversion, 'relay' | 'relayEvent'>
 
   /** `eventLimit` is the maximum size of an event that is read; larger events are only passed on. */
-  constructor(eventLimit: number, conversion: Pick<Conversion, 'relay'>) {
+  constructor(eventLimit: number, conversion: Pick<Conversion, 'relay' | 'relayEvent'>) {
+    this.#conversion = conversion
     this.#decoder = new SseDecoder(eventLimit, 'skip', (bytes, start, end, type) => {
       const omitted = conversion.relay?.(bytes, start, end, type)
       if (omitted === undefined) return false
@@ -46,6 +49,13 @@ export class PassingEvents {
 
   get isInside(): boolean {
     return this.#decoder.isInside
+  }
+
+  /** Handles bytes that are one whole event of a known form. Otherwise returns undefined and changes nothing. */
+  relay(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
+    if (this.#held.length > 0 || this.#isPassing || this.#dropsFeed) return undefined
+    if (!this.#decoder.reader.isBetweenEvents) return undefined
+    return this.#conversion.relayEvent?.(bytes, start, end)
   }
 
   /** `convert` returns the same event to pass its bytes on, otherwise its replacements. */

@@ -4,7 +4,7 @@
  * the client's format, never like a complete one.
  */
 import type { Mask } from '../../../core/index.ts'
-import type { BodyTransform } from '../../../exchange/exchange.ts'
+import type { BodyTransform, OmittedBytes } from '../../../exchange/exchange.ts'
 import type { AnswerReader, AnswerWriter, EventDecoder, StreamEvent } from '../chat.ts'
 import { clientFormats } from '../client-formats.ts'
 import { EventStreamDecoder } from '../formats/event-stream.ts'
@@ -87,6 +87,11 @@ export class AnswerStream implements BodyTransform {
     this.#conversion = conversionOf(options)
     this.#source = isRead ? decoderOf(options) : new PassingEvents(eventLimit, this.#conversion)
     if (masks.length > 0) this.#masker = new StreamMasker(masks, format, maskLimit, onMatch)
+  }
+
+  relay(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
+    if (this.isOver || !(this.#source instanceof PassingEvents)) return undefined
+    return this.#source.relay(bytes, start, end)
   }
 
   push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
