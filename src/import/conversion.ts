@@ -54,7 +54,8 @@ interface ConversionOptions {
 const maxFindings = 5_000
 
 export class Conversion {
-  readonly namespace: string | undefined
+  /** Namespace of the objects that are created next. */
+  namespace: string | undefined
   readonly port: number
   readonly findings: Finding[] = []
   /** Findings that are counted, but not listed. */
@@ -133,6 +134,19 @@ export class Conversion {
       object,
       origin,
     })
+  }
+
+  /** The decoded entries of a Secret that was added before; undefined if there is none. */
+  secretEntries(name: string, namespace = ''): Readonly<Record<string, string>> | undefined {
+    const secret = this.#objects.get(`v1\nSecret\n${namespace}\n${name}`)?.object
+    if (secret === undefined) return undefined
+    const data = Object.entries((secret.data ?? {}) as Record<string, unknown>)
+    const decoded = data.map(([key, value]) => [
+      key,
+      Buffer.from(String(value), 'base64').toString(),
+    ])
+    const texts = (secret.stringData ?? {}) as Readonly<Record<string, string>>
+    return { ...Object.fromEntries(decoded), ...texts }
   }
 
   /** Adds an object of the target namespace. */

@@ -12,8 +12,8 @@ export interface SourceDocument {
 type OnMismatch = (field: Field, message: string) => void
 
 /**
- * One field of a document. A reader obtains fields with `get` and `items`; fields that it never obtains are
- * `unread`, so that the report lists them without help from the reader.
+ * One field of a document. Fields whose value a reader never looks at are `unread`, so that the report lists
+ * them without help from the reader.
  */
 export class Field {
   readonly document: SourceDocument
@@ -22,6 +22,8 @@ export class Field {
   readonly #onMismatch: OnMismatch
   readonly #children = new Map<string | number, Field>()
   #isTaken = false
+  /** Whether a reader has looked at the value. */
+  #isRead = false
 
   private constructor(
     document: SourceDocument,
@@ -41,11 +43,13 @@ export class Field {
   }
 
   get isSet(): boolean {
+    this.#isRead = true
     return this.value !== undefined && this.value !== null
   }
 
   /** The field of this name; its value is undefined if it does not exist. */
   get(name: string): Field {
+    this.#isRead = true
     const value =
       isObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined
     const step = /^[\w-]+$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
@@ -133,20 +137,16 @@ export class Field {
     for (const name of names) this.get(name).take()
   }
 
-  /** The outermost fields below this one that were never obtained. */
+  /** The outermost fields at and below this one that no reader looked at. */
   *unread(): Generator<Field> {
-    if (this.#isTaken) return
-    if (Array.isArray(this.value)) {
+    if (this.#isTaken || this.value === null) return
+    if (!this.#isRead) yield this
+    else if (Array.isArray(this.value)) {
       // A list whose items were never visited counts as one field.
       if (this.#children.size === 0 && this.value.length > 0) yield this
       else for (const item of this.items()) yield* item.unread()
     } else if (isObject(this.value)) {
-      const names = Object.keys(this.value)
-      for (const name of names) {
-        const known = this.#children.get(name)
-        if (known !== undefined) yield* known.unread()
-        else if (this.value[name] !== null) yield this.get(name)
-      }
+      for (const name of Object.keys(this.value)) yield* this.get(name).unread()
     }
   }
 }

@@ -8,7 +8,7 @@ const gatewayVersion = `${gatewayGroup}/v1`
 const ownVersion = `${ownGroup}/v1alpha1`
 
 /** Name of the Gateway that is created for sources without one. */
-const gatewayName = 'gateway'
+export const gatewayName = 'gateway'
 
 /** Header that carries the choice of a PreRouting policy to the routes. Clients cannot set it. */
 export const choiceHeader = 'x-sluice-choice'
