@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { freePorts } from '../support/gateway.ts'
 import { type CodeBlock, pagesBelow, readPage, repository } from '../support/markdown.ts'
+import { describeWithParts, type PartName } from '../support/parts.ts'
 import { eventually, waitFor } from '../support/wait-for.ts'
 
 /** What pages use from the repository without changing it. */
@@ -28,6 +29,10 @@ const linked = [
   'package.json',
   'proto',
 ]
+
+/** The folders of `examples` that a page names, but not those of other sites in its links. */
+const examplesOf = (page: string) =>
+  new Set([...page.matchAll(/(?<!\w\/)examples\/([\w-]+)/g)].map(([, name = '']) => name))
 
 /** A copy of the examples with free ports, in which the commands of one page run. */
 class Sandbox {
@@ -43,7 +48,7 @@ class Sandbox {
       cpSync(join(repository, 'src'), join(this.folder, 'src'), { recursive: true })
     }
     mkdirSync(join(this.folder, 'tmp'))
-    const names = new Set([...page.matchAll(/examples\/([\w-]+)/g)].map(([, name = '']) => name))
+    const names = examplesOf(page)
     const files: string[] = []
     for (const name of names) {
       const to = join(this.folder, 'examples', name)
@@ -138,8 +143,7 @@ const flagValue = ({ flags }: CodeBlock, name: string) =>
 
 /** The guide's manifests are those of its example: a block of YAML stands in a file word by word. */
 function manifestsOf(page: string): string {
-  const names = new Set([...page.matchAll(/examples\/([\w-]+)/g)].map(([, name = '']) => name))
-  const folders = [...names].map((name) => join(repository, 'examples', name))
+  const folders = [...examplesOf(page)].map((name) => join(repository, 'examples', name))
   return folders
     .flatMap((folder) =>
       readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -177,12 +181,30 @@ async function follow(blocks: readonly CodeBlock[], manifests: string): Promise<
 
 const guides = pagesBelow('docs/guides').filter((path) => !path.endsWith('index.md'))
 
+/** Guides whose commands need a program that is not an npm package. */
+const withParts: Readonly<Record<string, readonly PartName[]>> = {
+  'docs/guides/replicas.md': ['nats-server', 'helm'],
+}
+
+const print = 'print what the page shows'
+
+async function followPage(path: string): Promise<void> {
+  const text = readFileSync(join(repository, path), 'utf8')
+  const { blocks } = readPage(path)
+  sandbox = new Sandbox()
+  await sandbox.prepare(text)
+  await follow(blocks, manifestsOf(text))
+}
+
 describe('the commands of', () => {
-  it.each(['README.md', ...guides])('%s print what the page shows', async (path) => {
-    const text = readFileSync(join(repository, path), 'utf8')
-    const { blocks } = readPage(path)
-    sandbox = new Sandbox()
-    await sandbox.prepare(text)
-    await follow(blocks, manifestsOf(text))
-  })
+  it.each(['README.md', ...guides.filter((path) => !(path in withParts))])(
+    `%s ${print}`,
+    followPage,
+  )
 })
+
+for (const [path, parts] of Object.entries(withParts)) {
+  describeWithParts(parts, `the commands of ${path}`, () => {
+    it(print, () => followPage(path))
+  })
+}
