@@ -34,6 +34,7 @@ let isStrict: bool = false
  * that differs from a guarded one only in case.
  */
 function checkNames(object: i32, names: u64): void {
+  if (!isGuarded()) return
   let seen: u64 = 0
   for (let i = node(object).child; i != 0; i = node(i).next) {
     const name = <u32>node(i).name
@@ -165,7 +166,7 @@ function maskSource(source: i32): void {
 function maskMessage(message: i32, skipsContent: bool = false): void {
   if (isKind(message, KIND_STRING)) return maskOne(message)
   if (!isKind(message, KIND_OBJECT)) return
-  if (isGuarded()) checkNames(message, GUARDED)
+  checkNames(message, GUARDED)
   for (let i = node(message).child; i != 0 && failure == 0; i = node(i).next) {
     const name = nameAt(i)
     if (name == 0) continue
@@ -229,7 +230,7 @@ function maskVariables(prompt: i32): void {
 /** Masks the texts of a whole answer: all texts of a message or choice are one text. */
 export function maskAnswer(root: i32): void {
   if (!isKind(root, KIND_OBJECT)) return
-  if (isGuarded()) checkNames(root, 0)
+  checkNames(root, 0)
   if (rw.format == TEXTS_COMPLETIONS) {
     const choices = member(root, CHOICES)
     if (isKind(choices, KIND_OBJECT)) maskChoice(choices)

@@ -12,8 +12,8 @@ import { rw } from './state'
 import { endText, joinText } from './strings'
 
 
-/** Parts that are open at once, and runs, at most. */
-const OPEN_LIMIT: i32 = 256
+/** Parts of a run that are not done, at most: they are searched for each piece of text. */
+const PART_LIMIT: i32 = 512
 
 /** A document with its edits, and the name of its event. */
 @unmanaged
@@ -60,7 +60,8 @@ export class Run {
   waiting: i32
   hasParts: bool
   keepsTexts: bool
-  open: i32
+  /** Parts that are not done. */
+  undone: i32
 }
 
 export function newEvent(): Event {
@@ -138,7 +139,7 @@ export function openPart(run: Run, first: i32, second: i32): Part {
   for (let part = run.incoming; !isNone(part); part = part.next) {
     if (!part.isEnded && part.first == first && part.second == second) return part
   }
-  if (++run.open > OPEN_LIMIT) setFailure(TEXTS_TOO_MANY)
+  if (++run.undone > PART_LIMIT) setFailure(TEXTS_TOO_MANY)
   const part = changetype<Part>(newRecord(offsetof<Part>()))
   part.first = first
   part.second = second
@@ -177,7 +178,6 @@ export function endParts(run: Run, first: i32, second: i32, ended: Bytes): void 
   for (let part = run.incoming; !isNone(part); part = part.next) {
     if (part.isEnded || (first >= 0 && part.first != first) || (second >= 0 && part.second != second)) continue
     part.isEnded = true
-    run.open--
     store<u32>(push(ended, 4), <u32>changetype<usize>(part))
   }
   feed(run)
@@ -233,6 +233,7 @@ function deliver(run: Run): void {
     const part = run.outgoing
     if (isNone(part)) continue
     part.isDone = true
+    run.undone--
     run.outgoing = part.next
   }
   give(run, text.data + from, text.used - from)

@@ -75,6 +75,20 @@ describe('the rewriter of texts refuses', () => {
     expect(() => run(stream, `data: ${'x'.repeat(1000)}`, 1000)).toThrow('TEXTS_TOO_LARGE')
   })
 
+  it('a stream with many parts behind one that does not end', () => {
+    const event = (body: object) => `data: ${JSON.stringify(body)}\n\n`
+    const part = (index: number) =>
+      event({ type: 'content_block_delta', index, delta: { type: 'text_delta', text: 'a' } })
+    const parts = (count: number) =>
+      Array.from(
+        { length: count },
+        (_, at) => `${part(at)}${at === 0 ? '' : event({ type: 'content_block_stop', index: at })}`,
+      ).join('')
+    const stream = { format: 'Messages', message: 'stream' } as const
+    expect(run(stream, parts(500)).text).toContain('"index":499')
+    expect(() => run(stream, parts(600))).toThrow('TEXTS_TOO_MANY')
+  })
+
   it('an event that is not JSON, and every byte after it', () => {
     const rewriter = guards.rewriter({ format: 'Messages', message: 'stream', limit: 1000 })
     const push = (text: string) => Buffer.from(rewriter.push(Buffer.from(text))).toString()
