@@ -25,32 +25,34 @@ const streamed = ({ text }) =>
     .map((line) => JSON.parse(line.slice(6)).choices[0]?.delta.content ?? '')
     .join('')
 
-/** Sends every request to `base`; `tell` gets a line about each. Resolves with what came back. */
-export async function tour(base, tell) {
+/** Sends every request to `base`; `print` gets a line about each. Resolves with what came back. */
+export async function tour(base, print) {
   const completions = '/v1/chat/completions'
   const secret = 'I am ann@example.com, key-0123abcd'
 
   const masked = contentOf(await post(base, `/assistant${completions}`, chat(secret)))
-  tell(`asked: ${secret}\n  the vendor was told, and its answer reads: ${masked}`)
+  print(`asked: ${secret}\n  the vendor got this, and repeats it: ${masked}`)
 
   const inStream = streamed(
     await post(base, `/assistant${completions}`, chat('Hello', { stream: true })),
   )
-  tell(`the same in a stream, which the vendor cuts in the middle of an address:\n  ${inStream}`)
+  print(`the same in a stream, which the vendor cuts in the middle of an address:\n  ${inStream}`)
 
   const messages = { ...chat('Hello'), max_tokens: 100 }
   const other = JSON.parse((await post(base, '/assistant/v1/messages', messages)).text)
-  tell(`asked in the format of another vendor, answered in it:\n  ${JSON.stringify(other.content)}`)
+  print(
+    `asked in the format of another vendor, answered in it:\n  ${JSON.stringify(other.content)}`,
+  )
 
   const statuses = []
   for (let n = 0; n < 4; n++) {
     statuses.push((await post(base, `/limited${completions}`, chat('How are you?'))).status)
   }
-  tell(`four requests on a budget of 60 tokens a minute: ${statuses.join(', ')}`)
+  print(`four requests on a budget of 60 tokens a minute: ${statuses.join(', ')}`)
 
   const failover = await post(base, `/steady${completions}`, chat('Still there?'))
   const { model } = JSON.parse(failover.text)
-  tell(`the first vendor is out of capacity; the answer (${failover.status}) is that of ${model}`)
+  print(`the first vendor is out of capacity; the answer (${failover.status}) is that of ${model}`)
 
   return { masked, inStream, other, statuses, failover: { status: failover.status, model } }
 }

@@ -27,12 +27,12 @@ export const gatewayBackendSpec = object(
     ...fields,
     policies: optional(
       backendSectionSchema('BackendFull'),
-      'Settings of connections to this backend; they win over those of policies.',
+      'Settings of connections to this backend. They override those of policies.',
     ),
   },
   { rules: [exactlyOneOf(...names)] },
 ) as Schema<GatewayBackendSpec>
 
 export const gatewayBackendStatus = object('BackendStatus', {
-  conditions: optional(conditions(8), 'What the controller found out about the backend.'),
+  conditions: optional(conditions(8), 'Conditions of the backend, set by the controller.'),
 })

@@ -23,13 +23,13 @@ const configMapOrSecretKey = (name: string) =>
   object(name, {
     name: optional(text({ max: 253 }), 'Name of the object.'),
     key: required(text({ min: 1, max: 253 }), 'Key in the object.'),
-    optional: optional(boolean(), 'May the object or the key be absent?'),
+    optional: optional(boolean(), 'Whether the object or the key may be missing.'),
   })
 
 const envVarSource = object('EnvVarSource', {
   fieldRef: optional(
     object('ObjectFieldSelector', {
-      apiVersion: optional(anyText, 'Version of the schema that fieldPath is written for.'),
+      apiVersion: optional(anyText, 'Version of the schema to which fieldPath refers.'),
       fieldPath: required(anyText, 'Field of the pod.'),
     }),
     'A field of the pod.',
@@ -49,7 +49,7 @@ const envVarSource = object('EnvVarSource', {
       volumeName: required(anyText, 'Volume with the file.'),
       path: required(anyText, 'Path of the file in the volume.'),
       key: required(anyText, 'Key in the file.'),
-      optional: optional(boolean(), 'May the file or the key be absent?'),
+      optional: optional(boolean(), 'Whether the file or the key may be missing.'),
     }),
     'A key of a file.',
   ),
@@ -59,7 +59,7 @@ const envVar = object('EnvVar', {
   name: required(text({ min: 1, max: 1024 }), 'Name of the variable.'),
   value: optional(
     text({ max: 131_072 }),
-    'Value; $(NAME) stands for another variable, $$(NAME) for the text $(NAME).',
+    'Value. $(NAME) is replaced by another variable, $$(NAME) by the text $(NAME).',
   ),
   valueFrom: optional(envVarSource, 'Source of the value.'),
 })
@@ -67,8 +67,8 @@ const envVar = object('EnvVar', {
 const quantities = map(amount(), { max: 64 })
 
 const resources = object('ResourceRequirements', {
-  limits: optional(quantities, 'Most that the container may use.'),
-  requests: optional(quantities, 'What the container is promised.'),
+  limits: optional(quantities, 'Limits of the container.'),
+  requests: optional(quantities, 'Requests of the container.'),
   claims: optional(
     list(
       object('ResourceClaim', {
@@ -96,11 +96,11 @@ const image = object('Image', {
   registry: optional(anyText, 'Registry.'),
   repository: optional(anyText, 'Repository.'),
   tag: optional(anyText, 'Tag. If not set, the version of the controller.'),
-  digest: optional(anyText, 'Digest, such as sha256:…; wins over tag.'),
+  digest: optional(anyText, 'Digest, such as sha256:…. It overrides the tag.'),
   pullPolicy: optional(
     choice('PullPolicy', {
       Always: 'pull at every start',
-      IfNotPresent: 'pull where the image is absent',
+      IfNotPresent: 'pull if the image is missing',
       Never: 'never pull',
     }),
     'When the image is pulled; the platform decides if not set.',
@@ -118,11 +118,11 @@ const shutdown = object(
   'ShutdownSpec',
   {
     min: required(seconds, {
-      doc: 'Shortest time between the order to stop and the end; CONNECTION_MIN_TERMINATION_DEADLINE.',
+      doc: 'Minimum time between the stop signal and the end (CONNECTION_MIN_TERMINATION_DEADLINE).',
       unit: 'seconds',
     }),
     max: required(seconds, {
-      doc: 'Longest time between the order to stop and the end; TERMINATION_GRACE_PERIOD_SECONDS.',
+      doc: 'Maximum time between the stop signal and the end (TERMINATION_GRACE_PERIOD_SECONDS).',
       unit: 'seconds',
     }),
   },
@@ -166,7 +166,7 @@ export const gatewayParametersSpec = object('ParametersSpec', {
   logging: optional(logging, 'Logs of the proxy.'),
   rawConfig: optional(
     jsonObject(),
-    'Content of the configuration file of the proxy; fields of this object win over it.',
+    'Content of the configuration file of the proxy. The other fields of this object override it.',
   ),
   image: optional(image, 'Image of the proxy.'),
   env: optional(
@@ -177,7 +177,7 @@ export const gatewayParametersSpec = object('ParametersSpec', {
   shutdown: optional(shutdown, 'How long a proxy continues to serve after the stop signal.'),
   mesh: optional(
     mesh,
-    'Gives the proxy what it needs to reach pods of a mesh with mutual TLS; HBONE itself is not supported yet.',
+    'Gives the proxy an identity and the authorities of a mesh, for mutual TLS to its pods. HBONE is not supported yet.',
   ),
   deployment: optional(overlay, 'Changes to the generated Deployment.'),
   service: optional(overlay, 'Changes to the generated Service.'),

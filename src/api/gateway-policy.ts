@@ -73,11 +73,11 @@ export const gatewayPolicySpec = object(
   {
     targetRefs: optional(
       list(policyTargetReference, { min: 1, max: 16 }),
-      'What the policy applies to, by name.',
+      'Targets of the policy, by name.',
     ),
     targetSelectors: optional(
       list(policyTargetSelector, { min: 1, max: 16 }),
-      'What the policy applies to, by label.',
+      'Targets of the policy, by label.',
     ),
     frontend: optional(
       object('Frontend', sectionProperties('frontend')),
@@ -96,15 +96,15 @@ export const gatewayPolicySpec = object(
 ) as Schema<GatewayPolicySpec>
 
 const ancestor = object('PolicyAncestorStatus', {
-  ancestorRef: required(parentReference, 'The Gateway that the rest is about.'),
-  controllerName: required(controllerName, 'The controller that wrote this.'),
-  conditions: optional(conditions(8), 'What it found out.'),
+  ancestorRef: required(parentReference, 'The Gateway of this entry.'),
+  controllerName: required(controllerName, 'The controller that wrote this entry.'),
+  conditions: optional(conditions(8), 'What the controller found.'),
 })
 
 export const gatewayPolicyStatus = object('PolicyStatus', {
   conditions: optional(conditions(8), 'The worst of all ancestors.'),
   ancestors: required(
     list(ancestor, { max: 16 }),
-    'One entry for each Gateway that the policy has to do with.',
+    'One entry for each Gateway to which the policy applies.',
   ),
 })

@@ -48,7 +48,7 @@ const conditionColumn = (name: string, path: string, description: string): Print
   jsonPath: `${path}[?(@.type=="${name}")].status`,
 })
 
-const specOnly = <T>(spec: Schema<T>) => ({ spec: required(spec, 'What is wanted.'), status })
+const specOnly = <T>(spec: Schema<T>) => ({ spec: required(spec, 'Desired state.'), status })
 
 const ownRow = { group: ownGroup, versions: ['v1alpha1'], namespaced: true, own: true } as const
 
@@ -63,8 +63,8 @@ const gatewayBackend = defineKind({
     age,
   ],
   body: {
-    spec: required(gatewayBackendSpec, 'What is wanted.'),
-    status: optional(gatewayBackendStatus, 'What the controller found out.'),
+    spec: required(gatewayBackendSpec, 'Desired state.'),
+    status: optional(gatewayBackendStatus, 'Conditions, set by the controller.'),
   },
 })
 
@@ -81,7 +81,7 @@ const gatewayPolicy = defineKind({
   ],
   body: {
     spec: required(gatewayPolicySpec, 'What is wanted.'),
-    status: optional(gatewayPolicyStatus, 'What the controller found out.'),
+    status: optional(gatewayPolicyStatus, 'Conditions, set by the controller.'),
   },
 })
 

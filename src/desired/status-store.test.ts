@@ -56,7 +56,7 @@ describe('the store of statuses', () => {
     expect(store.get('k')).toBeUndefined()
   })
 
-  it('keeps the time of each type until its status changes, and tells whether anything has changed', () => {
+  it('keeps the time of each type until its status changes, and reports whether anything has changed', () => {
     const types = fc.uniqueArray(
       fc.record({
         type: fc.constantFrom('A', 'B', 'C', 'D', 'E', 'F'),

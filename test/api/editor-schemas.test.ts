@@ -18,9 +18,14 @@ const problemsOf = (object: unknown): string[] => {
   return (isManifest.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
 }
 
-const examples = globSync('examples/**/*.yaml', { cwd: root, exclude: ['**/node_modules'] }).filter(
-  (file) =>
-    /^apiVersion: (sluice\.dev|gateway\.networking)/m.test(readFileSync(join(root, file), 'utf8')),
+/** The policy of this folder only exists after the steps of its guide. */
+const added = 'examples/write-a-policy/policy/**'
+
+const examples = globSync('examples/**/*.yaml', {
+  cwd: root,
+  exclude: ['**/node_modules', added],
+}).filter((file) =>
+  /^apiVersion: (sluice\.dev|gateway\.networking)/m.test(readFileSync(join(root, file), 'utf8')),
 )
 
 describe('the schema for manifests of any kind', () => {

@@ -98,7 +98,7 @@ describeWithParts(['envoy'], 'the filter in Envoy', () => {
   )
   const lastBody = () => vendor.received.at(-1)?.body ?? ''
 
-  it('masks the texts of a request, over escapes, and tells the upstream its length', async () => {
+  it('masks the texts of a request, over escapes, and sends the upstream its length', async () => {
     const body = '{"messages":[{"role":"user","content":"hi bob@\\u0065xample.com"}],"n":1.50}'
     expect((await send(envoy, '/v1/chat/completions', body)).status).toBe(200)
     expect(lastBody()).toBe(
@@ -281,7 +281,7 @@ describeWithParts(['envoy'], 'the filter in Envoy', () => {
     expect((await ask(envoy, 'x'.repeat(17 << 20))).status).toBe(413)
   })
 
-  it('tells access logs and metrics about models, tokens and guards', async () => {
+  it('gives access logs and metrics the models, tokens and guards', async () => {
     const before = await envoy.counters()
     reply = completion('to bob@example.com')
     await ask(envoy, 'hello')

@@ -201,7 +201,7 @@ describe('records by default', async () => {
   const port = await freePort()
   const gw = useGateway(() => ({ manifests: objects(port) }))
 
-  it('contain only requests that fail, in a folder beside the event log', async () => {
+  it('contain only requests that fail, in a folder next to the event log', async () => {
     const good = await gw.send(port, { headers: blue })
     expect(good.headers['x-request-id']).toBeUndefined()
     const refused = await gw.send(port, { headers: { host: 'unknown.example' } })

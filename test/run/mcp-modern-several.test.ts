@@ -189,7 +189,7 @@ describe('a server that is down', () => {
 })
 
 describe('a subscription to several modern servers', () => {
-  it('has one acknowledgement first, and tells each server only of its own resources', async () => {
+  it('has one acknowledgement first, and notifies each server only of its own resources', async () => {
     const notifications = {
       toolsListChanged: true,
       resourceSubscriptions: ['a+test://1', 'b+test://2', 'c+test://3'],

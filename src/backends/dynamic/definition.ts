@@ -11,7 +11,7 @@ declare module '../../model/resources.ts' {
 export const dynamicBackend = defineBackend({
   field: 'dynamicForwardProxy',
   type: 'dynamic',
-  doc: 'Whatever the Host header or, for TLS, the SNI names. Clients choose the destination: protect the route with access controls.',
+  doc: 'The host in the Host header or, for TLS, in the SNI. Clients choose the destination, so protect the route with access controls.',
   schema: object('DynamicForwardProxyBackend', {}),
   derive: () => ({
     destination: {},

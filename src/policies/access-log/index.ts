@@ -11,7 +11,7 @@ export const accessLog = definePolicy({
     filter: optional(celExpression, 'A line is written only if this is true.'),
     attributes: optional(logTracingAttributes, 'Changes to the fields of a line.'),
   }),
-  doc: 'What the access log has.',
+  doc: 'Fields and filter of the access log.',
   security: false,
   // Expressions are checked for all kinds in derive/expressions.ts, so nothing is left to check here.
   compile: ({ filter, attributes }) => ({ config: { filter, attributes }, problems: [] }),

@@ -97,7 +97,7 @@ export const apiKeyAuthentication = definePolicy({
   section: 'traffic',
   field: 'apiKeyAuthentication',
   schema: apiKeyAuthenticationSchema,
-  doc: 'Asks for an API key.',
+  doc: 'Requires an API key.',
   security: true,
   preRouting: true,
   compile,

@@ -16,7 +16,7 @@ export const authorization = definePolicy({
   section: 'traffic',
   field: 'authorization',
   schema,
-  doc: 'Allows or refuses requests by expressions, after authentication. Rules of all policies that apply are joined.',
+  doc: 'Allows or refuses requests by expressions, after authentication. The rules of all policies that apply are combined.',
   security: true,
   preRouting: true,
   merge: 'append',

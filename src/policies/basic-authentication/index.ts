@@ -97,7 +97,7 @@ export const basicAuthentication = definePolicy({
   section: 'traffic',
   field: 'basicAuthentication',
   schema: basicAuthenticationSchema,
-  doc: 'Asks for user name and password (RFC 7617).',
+  doc: 'Requires a user name and a password (RFC 7617).',
   security: true,
   preRouting: true,
   compile,

@@ -38,7 +38,7 @@ const frontendTlsSchema = object(
   'FrontendTLS',
   {
     handshakeTimeout: optional(duration, {
-      doc: 'A handshake that takes longer is cut.',
+      doc: 'Timeout of the handshake.',
       default: '15s',
     }),
     alpnProtocols: optional(list(tinyString, { min: 1, max: 16 }), {
@@ -49,7 +49,7 @@ const frontendTlsSchema = object(
     maxProtocolVersion: optional(tlsVersion, 'Highest version that is offered.'),
     cipherSuites: optional(
       list(cipherSuite, { max: 64 }),
-      'The only suites that are negotiated; the usual ones if not set.',
+      'Cipher suites that may be negotiated. If not set, the defaults.',
     ),
   },
   {

@@ -11,7 +11,7 @@ export const hostRewrite = definePolicy({
         Auto: 'the Host header is set from the destination',
         None: "the client's Host header is passed on",
       }),
-      'Where the Host header comes from.',
+      'Source of the Host header.',
     ),
   }),
   doc: 'Decides which Host the backend gets. Default: Auto for backends with a host name, None for Services and addresses. Ignored if a urlRewrite filter sets the host.',

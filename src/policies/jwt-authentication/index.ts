@@ -33,9 +33,9 @@ const jwtProvider = object('JWTProvider', {
   issuer: required(shortString, 'Value of the iss claim.'),
   audiences: optional(
     audiences,
-    'Values of which the aud claim must have one; any audience if not set.',
+    'The aud claim must have one of these values. If not set, any audience is accepted.',
   ),
-  jwks: required(jwks, 'Keys that the issuer signs with.'),
+  jwks: required(jwks, 'Keys with which the issuer signs.'),
 })
 
 const jwtAuthenticationSchema = object('JWTAuthentication', {

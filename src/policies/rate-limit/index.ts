@@ -19,14 +19,14 @@ const localRateLimit = object(
     requests: optional(integer({ min: 1 }), 'Requests per unit.'),
     tokens: optional(
       integer({ min: 1 }),
-      'LLM tokens per unit, of prompt and answer; known after completion, so later requests are limited.',
+      'LLM tokens per unit, of prompt and answer. They are known after completion, so that only later requests are limited.',
     ),
     unit: required(
       choice('LocalRateLimitUnit', { Seconds: 'a second', Minutes: 'a minute', Hours: 'an hour' }),
       'Length of the period.',
     ),
     burst: optional(integer({ min: 0 }), {
-      doc: 'How much may come at once on top of the rate.',
+      doc: 'Number of requests or tokens that may exceed the rate at once.',
       default: 0,
     }),
   },
@@ -42,21 +42,24 @@ const descriptorSchema = object('RateLimitDescriptor', {
       }),
       { min: 1, max: 16 },
     ),
-    'Pairs that the server counts together.',
+    'Key-value pairs that the server counts as one.',
   ),
   unit: optional(
     choice('RateLimitUnit', {
       Requests: 'each request costs one',
       Tokens: 'each request costs its LLM tokens',
     }),
-    { doc: 'What is counted.', default: 'Requests' },
+    { doc: 'Whether the limit counts requests or tokens.', default: 'Requests' },
   ),
 })
 
 const globalRateLimit = object('GlobalRateLimit', {
   backendRef: required(backendObjectReference, 'Service or GatewayBackend that counts.'),
-  domain: required(shortString, 'Keeps applications apart at the server.'),
-  descriptors: required(list(descriptorSchema, { min: 1, max: 16 }), 'What is counted.'),
+  domain: required(shortString, 'Domain that separates applications at the server.'),
+  descriptors: required(
+    list(descriptorSchema, { min: 1, max: 16 }),
+    'Descriptors that are sent to the server.',
+  ),
 })
 
 const rateLimitSchema = object(
@@ -64,9 +67,9 @@ const rateLimitSchema = object(
   {
     local: optional(
       list(localRateLimit, { min: 1, max: 16 }),
-      'Limits that each proxy instance keeps by itself.',
+      'Limits that each proxy instance counts separately.',
     ),
-    global: optional(globalRateLimit, 'A limit that a rate limit server keeps for all instances.'),
+    global: optional(globalRateLimit, 'A limit that a rate limit server counts for all instances.'),
   },
   { rules: [atLeastOneOf('local', 'global')] },
 )
@@ -96,7 +99,7 @@ export const rateLimit = definePolicy({
   section: 'traffic',
   field: 'rateLimit',
   schema: rateLimitSchema,
-  doc: 'Limits requests or LLM tokens; what exceeds a limit is answered 429.',
+  doc: 'Limits requests or LLM tokens. Requests that exceed a limit are answered 429.',
   security: true,
   compile,
   apply: () => import('./apply.ts'),

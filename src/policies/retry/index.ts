@@ -7,7 +7,7 @@ export const retry = definePolicy({
   section: 'traffic',
   field: 'retry',
   schema: retryRule,
-  doc: 'Sends failed requests again (HTTPRoute retry).',
+  doc: 'Retries failed requests (HTTPRoute retry).',
   security: false,
   compile: ({ codes = [], attempts = 1, backoff }) => ({
     config: { codes, attempts, backoffMs: parseDurationMs(backoff) ?? 0 },

@@ -13,7 +13,7 @@ export const timeouts = definePolicy({
       'Time from the start of sending to the backend until the whole response is received, retries included; 0s means no limit.',
     ),
   }),
-  doc: 'Deadlines; in force for HTTPRoutes and their rules only.',
+  doc: 'Timeouts of requests. They apply to HTTPRoutes and their rules only.',
   security: false,
   effectiveOn: ['HTTPRoute'],
   compile: ({ request }) => ({ config: { requestMs: parseDurationMs(request) }, problems: [] }),

@@ -10,7 +10,7 @@ const resourceAdd = object('ResourceAdd', {
 })
 
 const tracingSchema = object('Tracing', {
-  backendRef: required(backendObjectReference, 'Service or GatewayBackend that takes OTLP.'),
+  backendRef: required(backendObjectReference, 'Service or GatewayBackend that receives OTLP.'),
   protocol: optional(
     choice('TracingProtocol', { HTTP: 'OTLP over HTTP', GRPC: 'OTLP over gRPC' }),
     { doc: 'How spans are sent.', default: 'HTTP' },

@@ -13,8 +13,8 @@ const headerTransformations = list(headerTransformation, { min: 1, max: 16 })
 const transform = object(
   'Transform',
   {
-    set: optional(headerTransformations, 'Headers that replace the values that are there.'),
-    add: optional(headerTransformations, 'Headers that are added to the values that are there.'),
+    set: optional(headerTransformations, 'Headers to set. They replace existing values.'),
+    add: optional(headerTransformations, 'Headers to add. Existing values stay.'),
     remove: optional(list(headerName, { min: 1, max: 16 }), 'Headers that are removed.'),
     body: optional(celExpression, 'New body.'),
   },

@@ -49,15 +49,15 @@ export const authorization = object('Authorization', {
       Deny: 'a request that matches is refused',
       Require: 'a request that does not match is refused',
     }),
-    { doc: 'What a match means.', default: 'Allow' },
+    { doc: 'Whether a match allows or refuses the request.', default: 'Allow' },
   ),
   policy: required(
     object('AuthorizationPolicy', {
       matchExpressions: required(
         list(celExpression, { max: 256 }),
-        'The policy matches when any of these is true.',
+        'The policy matches if any of these is true.',
       ),
     }),
-    'When the rule matches.',
+    'Expressions that decide whether the rule matches.',
   ),
 })

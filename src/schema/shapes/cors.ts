@@ -39,7 +39,10 @@ export const corsFields = {
     list(origin, { max: 64, unique: 'value', rules: [wildcardAlone('allowOrigins')] }),
     'Origins whose scripts may read the response; * allows every origin.',
   ),
-  allowCredentials: optional(boolean(), 'May the request carry cookies and other credentials?'),
+  allowCredentials: optional(
+    boolean(),
+    'Whether the request may have cookies and other credentials.',
+  ),
   allowMethods: optional(
     list(method, { max: 9, unique: 'value', rules: [wildcardAlone('allowMethods')] }),
     'Methods that a cross-origin request may use; * allows every method.',

@@ -19,8 +19,8 @@ const httpHeader = object('HTTPHeader', {
 const headersByName = list(httpHeader, { max: 16, unique: { by: ['name'] } })
 
 export const httpHeaderFilter = object('HTTPHeaderFilter', {
-  set: optional(headersByName, 'Headers that replace whatever values are there.'),
-  add: optional(headersByName, 'Headers that are added to the values that are there.'),
+  set: optional(headersByName, 'Headers to set. They replace existing values.'),
+  add: optional(headersByName, 'Headers to add. Existing values stay.'),
   remove: optional(
     list(text({ max: 256 }), { max: 16, unique: 'value' }),
     'Names of headers that are removed.',

@@ -4,8 +4,8 @@ import { durationOrZero } from '../strings.ts'
 
 export const retryRule = object('Retry', {
   codes: optional(list(integer({ min: 400, max: 599 }), { max: 200, unique: 'value' }), {
-    doc: 'Response codes after which the request is sent again; connection failures always count.',
+    doc: 'Response codes after which the request is retried. Connection failures are always retried.',
   }),
-  attempts: optional(integer({ min: 1 }), 'How many times a request is sent again at most.'),
-  backoff: optional(durationOrZero, 'Shortest wait before a request is sent again.'),
+  attempts: optional(integer({ min: 1 }), 'Maximum number of retries.'),
+  backoff: optional(durationOrZero, 'Minimum time before a retry.'),
 })

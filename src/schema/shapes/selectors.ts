@@ -10,7 +10,7 @@ const selectorRequirement = object('LabelSelectorRequirement', {
   operator: required(
     choice('LabelSelectorOperator', {
       In: 'the value is one of values',
-      NotIn: 'the value is none of values, or the label is absent',
+      NotIn: 'the value is not in values, or the label is missing',
       Exists: 'the label is present',
       DoesNotExist: 'the label is absent',
     }),

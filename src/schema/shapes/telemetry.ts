@@ -6,7 +6,7 @@ const attributeAdd = object('AttributeAdd', {
   name: required(shortString, 'Name of the attribute.'),
   expression: required(
     celExpression,
-    'Value of the attribute; the attribute is left out where evaluation fails.',
+    'Value of the attribute. If evaluation fails, the attribute is omitted.',
   ),
 })
 

@@ -14,7 +14,7 @@ const providerFields = {
   port: optional(portNumber, 'Port that requests are sent to; 443 if not set.'),
   path: optional(
     longString,
-    "URL path of provider requests, in place of the vendor's own for each format.",
+    "URL path of requests to the provider. It replaces the vendor's own path of each format.",
   ),
 } as const
 
@@ -30,7 +30,7 @@ const namedLlmProvider = object(
     ...providerFields,
     policies: optional(
       policies,
-      'Settings of this provider; they win over those of the backend and of policies.',
+      'Settings of this provider. They override those of the backend and of policies.',
     ),
   },
   { rules: [oneVendor] },
@@ -39,7 +39,7 @@ const namedLlmProvider = object(
 const priorityGroup = object('PriorityGroup', {
   providers: required(
     list(namedLlmProvider, { min: 1, max: 32, unique: { by: ['name'] } }),
-    'Providers of equal priority; healthy ones get more.',
+    'Providers of equal priority. Healthier ones get more requests.',
   ),
 })
 
@@ -59,10 +59,10 @@ const namesDifferAcrossGroups = rule<Groups>({
 export const aiSchema = object(
   'AIBackend',
   {
-    provider: optional(llmProvider, 'The one provider.'),
+    provider: optional(llmProvider, 'The only provider.'),
     groups: optional(
       list(priorityGroup, { min: 1, max: 32, rules: [namesDifferAcrossGroups] }),
-      'Providers by priority: a later group is used while no provider of the earlier ones is fit.',
+      'Groups of providers by priority. A group is used if all providers of the earlier groups are ejected.',
     ),
   },
   { rules: [exactlyOneOf('provider', 'groups')] },

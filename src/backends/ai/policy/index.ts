@@ -154,7 +154,7 @@ export const backendAi = definePolicy({
   section: 'backend',
   field: 'ai',
   schema: backendAiSchema,
-  doc: 'Settings for language models; in force on backends of type ai only.',
+  doc: 'Settings for language models. They apply to backends of type ai only.',
   security: true,
   compile,
   apply: () => import('./apply.ts'),

@@ -19,7 +19,7 @@ export interface Vendor {
 /** The field that sets the model, which most vendors have. */
 export const model = optional(
   shortString,
-  'Model that is asked for, whatever the request says; the model of the request if not set.',
+  'Model that replaces the one in the request. If not set, the model of the request is used.',
 )
 
 /** Defines a vendor whose only field is `model`; `name` is the name of its config in the API. */

@@ -33,7 +33,7 @@ const mcpTarget = object('McpTarget', {
   ),
   policies: optional(
     policies,
-    'Settings of this target; they win over those of the backend and of policies.',
+    'Settings of this target. They override those of the backend and of policies.',
   ),
 })
 
@@ -57,7 +57,7 @@ export const mcpSchema = object('MCPBackend', {
       Stateful: 'all requests of a session go to one replica',
       Stateless: 'requests have no session',
     }),
-    { doc: 'Where the requests of a session go.', default: 'Stateful' },
+    { doc: 'Whether the requests of a session are sent to one replica.', default: 'Stateful' },
   ),
 })
 export type McpSpec = Infer<typeof mcpSchema>

@@ -23,14 +23,14 @@ const mcpAuthentication = object('MCPAuthentication', {
   ),
   provider: optional(
     choice('McpIDP', { IdpA: 'identity provider A', IdpB: 'identity provider B' }),
-    'Identity provider whose deviations are made up for.',
+    'Identity provider whose deviations from the standards are corrected.',
   ),
   issuer: optional(shortString, 'Value of the iss claim; not checked if not set.'),
   audiences: optional(
     audiences,
-    'Values of which the aud claim must have one; any audience if not set.',
+    'The aud claim must have one of these values. If not set, any audience is accepted.',
   ),
-  jwks: required(remoteJwks, 'Keys that the issuer signs with.'),
+  jwks: required(remoteJwks, 'Keys with which the issuer signs.'),
   mode: optional(jwtMode, { doc: 'What happens without a valid token.', default: 'Strict' }),
 })
 
@@ -39,7 +39,7 @@ const backendMcpSchema = object(
   {
     authorization: optional(
       authorization,
-      'Judged for each tool, prompt and resource: lists lose what fails, calls of it are refused.',
+      'Evaluated for each tool, prompt and resource. Items that fail are removed from lists, and calls of them are refused.',
     ),
     authentication: optional(mcpAuthentication, 'Validates tokens of MCP clients.'),
   },
@@ -145,7 +145,7 @@ export const backendMcp = definePolicy({
   section: 'backend',
   field: 'mcp',
   schema: backendMcpSchema,
-  doc: 'Settings for MCP; in force on backends of type mcp only.',
+  doc: 'Settings for MCP. They apply to backends of type mcp only.',
   security: true,
   compile,
   apply: () => import('./apply.ts'),

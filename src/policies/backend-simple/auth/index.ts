@@ -18,7 +18,7 @@ const schema = object(
   'BackendAuth',
   {
     key: optional(text({ max: 2048 }), {
-      doc: 'Value of the Authorization header; a bare value gets Bearer in front. A Secret is safer.',
+      doc: 'Value of the Authorization header; Bearer is added to a value without a scheme. A Secret is safer.',
       secret: true,
     }),
     secretRef: optional(
@@ -27,7 +27,7 @@ const schema = object(
     ),
     passthrough: optional(
       object('BackendAuthPassthrough', {}),
-      'Adds the token of the client again after a JWT or API-key policy took it out.',
+      'Forwards the token of the client, which a JWT or API key policy has verified and removed.',
     ),
     aws: optional(awsAuth, 'Signs requests for AWS (Signature Version 4).'),
   },

@@ -6,9 +6,12 @@ import { definePolicy } from '../../define.ts'
 const schema = object('BackendHTTP', {
   version: optional(
     choice('HTTPVersion', { HTTP1: 'HTTP/1.1', HTTP2: 'HTTP/2' }),
-    'Version spoken to the backend. If not set: appProtocol of the Service port; else HTTP2 for gRPC; else the version of the client over plaintext and HTTP1 for clients over TLS.',
+    'Version of HTTP to the backend. If not set: appProtocol of the Service port; else HTTP2 for gRPC; else the version of the client over plaintext and HTTP1 for clients over TLS.',
   ),
-  requestTimeout: optional(duration, 'Time in which one attempt must give its whole response.'),
+  requestTimeout: optional(
+    duration,
+    'Timeout of one attempt, until the whole response is received.',
+  ),
 })
 
 export function compile({ version, requestTimeout }: Infer<typeof schema>) {

@@ -7,7 +7,7 @@ import { definePolicy } from '../../define.ts'
 
 const schema = object('BackendTCP', {
   keepalive: optional(keepalive, 'Probes on idle connections.'),
-  connectTimeout: optional(duration, 'Time in which a connection must be made.'),
+  connectTimeout: optional(duration, 'Timeout of a connection attempt.'),
 })
 
 export function compile({ keepalive, connectTimeout }: Infer<typeof schema>) {

@@ -24,7 +24,7 @@ const schema = object(
         All: 'the certificate is not verified',
         Hostname: 'the issuer is verified, the name is not',
       }),
-      'Turns a part of verification off.',
+      'Disables a part of the verification.',
     ),
     sni: optional(sni, 'Server name that is sent; the host of the destination if not set.'),
     verifySubjectAltNames: optional(
@@ -119,7 +119,7 @@ export const backendTls = definePolicy({
   section: 'backend',
   field: 'tls',
   schema,
-  doc: 'Speaks TLS to the backend; an empty object verifies against the certificates of the system.',
+  doc: 'Uses TLS to the backend. An empty object verifies with the certificate authorities of the system.',
   security: true,
   compile,
   apply: () => import('./apply.ts'),

@@ -13,7 +13,7 @@ const config = object(
     endpoint: required(shortString, 'Host of the vendor API; a scheme is removed.'),
     deploymentName: optional(
       shortString,
-      "Deployment of the model; required unless apiVersion is 'v1', where the model of the request can take its place.",
+      "Deployment of the model; required unless apiVersion is 'v1', which can use the model of the request instead.",
     ),
     apiVersion: optional(tinyString, { doc: 'Version of the vendor API.', default: 'v1' }),
   },

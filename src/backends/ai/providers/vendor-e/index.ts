@@ -5,7 +5,7 @@ import { model } from '../vendor.ts'
 const config = object('VendorEConfig', {
   model,
   projectId: required(tinyString, 'Cloud project.'),
-  region: required(tinyString, 'Location of the project; global is one like any other.'),
+  region: required(tinyString, 'Location of the project; may be global.'),
 })
 
 export const vendorE = {

@@ -15,7 +15,7 @@ const config = object('VendorFConfig', {
   model,
   guardrail: optional(
     object('AWSGuardrailConfig', {
-      identifier: required(shortString, 'Guardrail that is asked for.'),
+      identifier: required(shortString, 'Guardrail to apply.'),
       version: required(shortString, 'Version of the guardrail.'),
     }),
     { doc: 'Guardrail of the vendor that is applied; none if not set.', security: true },
