@@ -14,6 +14,7 @@ import { buildImages } from './release/images.mjs'
 import { packNpm, publishedManifest } from './release/npm-package.mjs'
 import { digestOf } from './release/oci-layout.mjs'
 import { registry } from './release/registry.mjs'
+import { krewManifest, packStandalone } from './release/standalone.mjs'
 import { provenance, sbomOf } from './release/supply-chain.mjs'
 
 const source = 'https://github.com/sluice-dev/sluice'
@@ -65,8 +66,11 @@ async function makeArtifacts(release) {
   const charts = await Promise.all(
     readdirSync(join(root, 'charts')).map((name) => packChart(name, version, images)),
   )
+  const standalone = await packStandalone(version, tree)
   const artifacts = [
     npm,
+    ...standalone,
+    { name: 'krew/sluice.yaml', bytes: krewManifest(release, standalone) },
     ...images.map(({ name, archive }) => ({
       name: `images/${name}-${version}.oci.tar`,
       bytes: archive,

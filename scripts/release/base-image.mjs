@@ -112,14 +112,23 @@ function accounts(entries) {
   ]
 }
 
-/** The layer with Node alone, without npm. */
-export async function nodeLayer(architecture) {
+/** The npm package with the Node of an architecture. */
+export const nodePackage = (architecture) => nodePackages[architecture]
+
+/** Node alone, without npm. */
+export async function readNode(architecture) {
   const entries = await readTar(await fetchNode(architecture))
   const bodyOf = (name) => entries.find((entry) => entry.name === `package/${name}`)?.body
   const { version } = JSON.parse(bodyOf('package.json').toString())
+  return { version, binary: bodyOf('bin/node'), license: bodyOf('LICENSE') }
+}
+
+/** The layer with Node. */
+export async function nodeLayer(architecture) {
+  const { version, binary, license } = await readNode(architecture)
   const layer = await tarOf([
-    { name: 'nodejs/bin/node', type: 'file', mode: 0o755, body: bodyOf('bin/node') },
-    file644('nodejs/LICENSE', bodyOf('LICENSE')),
+    { name: 'nodejs/bin/node', type: 'file', mode: 0o755, body: binary },
+    file644('nodejs/LICENSE', license),
   ])
   const component = {
     name: 'node',

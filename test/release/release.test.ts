@@ -1,7 +1,15 @@
 /** A release as a user gets it: what is downloaded, installed and started. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -75,7 +83,7 @@ describe('npm run release', () => {
   })
 })
 
-describeWithParts(['release-downloads', 'helm'], 'a release', () => {
+describeWithParts(['release-downloads', 'helm', 'kubectl'], 'a release', () => {
   beforeAll(async () => {
     await release(output)
   }, 180_000)
@@ -134,6 +142,38 @@ describeWithParts(['release-downloads', 'helm'], 'a release', () => {
       writeFileSync(manifests, manifestsOf(port, 'from the package'))
       await untilReady(spawn(sluice, runArguments(manifests), { env }))
       expect(await send(port)).toMatchObject({ status: 200, body: 'from the package' })
+    })
+  })
+
+  describe('the standalone archive', () => {
+    const place = join(folder, 'standalone')
+    const name = `sluice-${version}-linux-${architecture}.tar.gz`
+    const launcher = join(place, `sluice-${version}`, 'bin', 'sluice')
+    beforeAll(() => {
+      mkdirSync(place)
+      unpack(join(output, name), place)
+    })
+
+    it('needs no Node on the machine', async () => {
+      const { stdout } = await run(launcher, ['version'], { env: { PATH: '/usr/bin:/bin' } })
+      expect(stdout).toBe(`${version}\n`)
+    })
+
+    it('is a plugin of kubectl as its manifest for krew says', async () => {
+      const { spec } = parse(readFileSync(join(output, 'krew', 'sluice.yaml'), 'utf8'))
+      const [platform] = spec.platforms.filter(
+        ({ selector }: { selector: { matchLabels: { arch: string } } }) =>
+          selector.matchLabels.arch === architecture,
+      )
+      const digest = createHash('sha256')
+        .update(readFileSync(join(output, name)))
+        .digest('hex')
+      expect(platform).toMatchObject({ sha256: digest, uri: expect.stringContaining(name) })
+      // krew links the command under the name that kubectl looks for.
+      symlinkSync(join(place, platform.bin), join(place, 'kubectl-sluice'))
+      const env = { ...process.env, PATH: `${place}:${process.env.PATH}` }
+      const { stdout } = await run(partPath('kubectl'), ['sluice', 'version'], { env })
+      expect(stdout).toBe(`${version}\n`)
     })
   })
 
