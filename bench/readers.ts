@@ -279,7 +279,7 @@ function guardReaders(): Reader[] {
           events.push({ event: undefined, data })
         })
         const held = new HeldStream('Responses', events)
-        held.replace(held.texts.map(({ role }) => ({ role, content: 'another text' })))
+        held.replace(held.texts().map(({ role }) => ({ role, content: 'another text' })))
         held.release()
       },
     },

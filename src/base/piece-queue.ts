@@ -77,6 +77,14 @@ export class PieceQueue {
     return pieces
   }
 
+  /** Joins all pieces to one, which is returned and stays in the queue. */
+  joinAll(): Buffer {
+    const isOne = this.#rest === undefined && this.#joined === undefined && this.#pieces.length < 2
+    if (!isOne) this.putBack([this.takeWhole()])
+    this.#closeJoined()
+    return this.#pieces.first ?? none
+  }
+
   /** Removes and returns all bytes as one piece. */
   takeWhole(): Buffer {
     const pieces = this.take()

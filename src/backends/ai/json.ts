@@ -49,6 +49,12 @@ export function needList(value: unknown, name: string): readonly unknown[] {
   throw new LlmError(400, `${name} must be an array`)
 }
 
+/** Decodes UTF-8 without a copy of the bytes. */
+export function utf8Text(bytes: Uint8Array): string {
+  const { buffer, byteOffset, length } = bytes
+  return (Buffer.isBuffer(bytes) ? bytes : Buffer.from(buffer, byteOffset, length)).toString('utf8')
+}
+
 /** Matches integers that may exceed 2^53, and exponents that may exceed the range of a double. */
 const longNumber = /(?<![\d.])\d{16}|\d[eE]\+?\d{3}/
 

@@ -163,7 +163,9 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   replace(bytes: Uint8Array): void {
-    this.#replacement = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#replacement = Buffer.isBuffer(bytes)
+      ? bytes
+      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#readBody = { complete: true, bytes: this.#replacement }
   }
 
@@ -332,8 +334,7 @@ export class MessageBody implements Body, ChunkSink {
     if (!isOver && !this.ended) return
     this.#waiter = undefined
     this.#mode = 'waiting'
-    const all = this.#held.takeWhole()
-    this.#held.putBack([all])
+    const all = this.#held.joinAll()
     this.#readBody = boundedBody(all, isOver ? waiter.limit : undefined)
     waiter.resolve(this.#readBody)
   }

@@ -54,7 +54,7 @@ export class HeldStream {
   }
 
   /** The texts that are sent to webhooks, one for each group. */
-  get texts(): RoleText[] {
+  texts(): RoleText[] {
     return [...this.#groups.values()].map((group) => ({
       role: 'assistant',
       content: this.#contentOf(group),

@@ -19,24 +19,34 @@ const statusByAuthor = {
   provider: { unknown: 502, damaged: 502, tooLarge: 502 },
 }
 
-/** @throws LlmError if a coding is unknown, the body is damaged, or the decoded body exceeds `limit`. */
-export async function decodeBody(
+/** Returns the bytes themselves if they are not encoded. @throws LlmError if a coding is unknown, the body is damaged, or the decoded body exceeds `limit`. */
+export function decodeBody(
   bytes: Uint8Array,
   coding: string | undefined,
   limit: number,
   author: keyof typeof statusByAuthor,
+): Uint8Array | Promise<Uint8Array> {
+  return coding === undefined ? bytes : decode(bytes, coding, limit, author)
+}
+
+async function decode(
+  bytes: Uint8Array,
+  coding: string,
+  limit: number,
+  author: keyof typeof statusByAuthor,
 ): Promise<Uint8Array> {
-  const names = (coding ?? '')
+  const names = coding
     .split(',')
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== '' && name !== 'identity')
   const { unknown, damaged, tooLarge } = statusByAuthor[author]
   let decoded = bytes
   for (const name of names.reverse()) {
-    const decode = Object.hasOwn(decoders, name) ? decoders[name] : undefined
-    if (decode === undefined) throw new LlmError(unknown, `content coding ${name} is not supported`)
+    const decompress = Object.hasOwn(decoders, name) ? decoders[name] : undefined
+    if (decompress === undefined)
+      throw new LlmError(unknown, `content coding ${name} is not supported`)
     try {
-      decoded = await decode(decoded, { maxOutputLength: limit })
+      decoded = await decompress(decoded, { maxOutputLength: limit })
     } catch (error) {
       const isLarge = (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'
       if (isLarge) throw new LlmError(tooLarge, 'the decoded body is too large')

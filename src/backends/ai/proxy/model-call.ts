@@ -19,6 +19,8 @@ import type { AnswerDetails } from '../serve/usage.ts'
 import { ClientCredentials } from './client-credentials.ts'
 import type { ModelBackend, ProviderEndpoint } from './model-providers.ts'
 
+const noDetails: AnswerDetails = {}
+
 /** Maximum number of providers that one request is sent to. */
 const maxAttempts = 8
 
@@ -60,7 +62,7 @@ export class ModelCall {
   stream: { dispose(): void } | undefined
   /** The texts and tool calls of the answer; undefined if they are not recorded. */
   output: ModelOutput | undefined
-  details: AnswerDetails = {}
+  details: AnswerDetails = noDetails
   /** Bytes of content that arrived after the provider's last usage report. */
   uncountedBytes = 0
   /** Time of the first piece of content, in milliseconds of `performance.now()`. */
@@ -150,6 +152,10 @@ export class ModelCall {
 
   addDetails(details: AnswerDetails): void {
     if (details.usage !== undefined) this.uncountedBytes = 0
+    if (this.details === noDetails) {
+      this.details = details
+      return
+    }
     const usage = details.usage && laterUsage(this.details.usage, details.usage)
     this.details = { ...this.details, ...details, ...(usage && { usage }) }
   }

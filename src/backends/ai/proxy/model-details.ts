@@ -20,7 +20,8 @@ export function describeModelCall(call: ModelCall): void {
 function recordOf(call: ModelCall, startedAt: number): LearnedRecord {
   const { details, request } = call
   const timing = timingOf(call, startedAt)
-  return {
+  const known = {
+    [described]: call,
     requestModel: request?.model,
     provider: call.provider?.vendor.systemName,
     streaming: request?.isStream,
@@ -30,20 +31,46 @@ function recordOf(call: ModelCall, startedAt: number): LearnedRecord {
     ...(details.countTokens !== undefined && { countTokens: BigInt(details.countTokens) }),
     ...(timing.firstTokenSeconds !== undefined && { timeToFirstToken: timing.firstTokenSeconds }),
     ...(timing.perTokenSeconds !== undefined && { timePerOutputToken: timing.perTokenSeconds }),
-    // The fields below are computed only if an expression uses them.
-    get params() {
-      return paramsOf(request?.body)
+  }
+  return Object.defineProperties(known, computedFields)
+}
+
+const described = Symbol('described call')
+
+interface Described {
+  readonly [described]: ModelCall
+}
+
+/**
+ * Fields that are computed only if an expression uses them. All records share these functions: V8 keeps getters
+ * as part of an object's shape until the next full collection, and with them everything that they refer to.
+ */
+const computedFields: PropertyDescriptorMap & ThisType<Described> = {
+  params: {
+    enumerable: true,
+    get() {
+      return paramsOf(this[described].request?.body)
     },
-    get prompt() {
+  },
+  prompt: {
+    enumerable: true,
+    get() {
+      const { request } = this[described]
       return request && requestTexts(request.body, request.route).map((text) => ({ ...text }))
     },
-    get completion() {
-      return call.output?.completion
+  },
+  completion: {
+    enumerable: true,
+    get() {
+      return this[described].output?.completion
     },
-    get toolCalls() {
-      return call.output?.toolCalls.map((toolCall) => ({ ...toolCall }))
+  },
+  toolCalls: {
+    enumerable: true,
+    get() {
+      return this[described].output?.toolCalls.map((toolCall) => ({ ...toolCall }))
     },
-  }
+  },
 }
 
 /** Called when the exchange is over: ends the call and charges token limits. */
@@ -93,6 +120,7 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
   const { context, request, details, provider, checks, outgoing } = call
   const { exchange, attemptStartedAt, error } = context
   const hasFailed = exchange.sentStatus >= 400 || exchange.sentStatus === 0
+  const { firstTokenSeconds, perTokenSeconds } = timingOf(call, exchange.startedAt)
   const failure = exchange.error?.code ?? error?.code ?? `${exchange.sentStatus}`
   return {
     operation: request && operations[request.route],
@@ -101,23 +129,27 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     responseModel: details.model,
     usage: details.usage,
     parameters: request && once(() => parametersOf(request.body)),
-    ...timingOf(call, exchange.startedAt),
+    firstTokenSeconds,
+    perTokenSeconds,
     operationSeconds: outgoing && (now() - attemptStartedAt) / 1_000,
     failure: hasFailed || exchange.error !== undefined ? failure : undefined,
     checks,
   }
 }
 
+type Timing = Pick<ModelDetails, 'firstTokenSeconds' | 'perTokenSeconds'>
+const noTiming: Timing = { firstTokenSeconds: undefined, perTokenSeconds: undefined }
+
 function timingOf(
   { firstContentAt, lastContentAt, details }: ModelCall,
   startedAt: number,
-): Pick<ModelDetails, 'firstTokenSeconds' | 'perTokenSeconds'> {
-  if (firstContentAt === undefined) return {}
+): Timing {
+  if (firstContentAt === undefined) return noTiming
   const output = details.usage?.output ?? 0
   const streamed = (lastContentAt ?? firstContentAt) - firstContentAt
   return {
     firstTokenSeconds: (firstContentAt - startedAt) / 1_000,
-    ...(output > 1 && { perTokenSeconds: streamed / (output - 1) / 1_000 }),
+    perTokenSeconds: output > 1 ? streamed / (output - 1) / 1_000 : undefined,
   }
 }
 

@@ -27,9 +27,9 @@ export interface ModelDetails {
   /** A function, so that parameters are computed only if a log line or span uses them. */
   readonly parameters: (() => ModelParameters) | undefined
   /** Time from the request to the first token of a streamed response. */
-  readonly firstTokenSeconds?: number
+  readonly firstTokenSeconds: number | undefined
   /** Time per output token of a streamed response, after the first token. */
-  readonly perTokenSeconds?: number
+  readonly perTokenSeconds: number | undefined
   /** Time from the start of the last attempt to the end of its response; undefined without an attempt. */
   readonly operationSeconds: number | undefined
   /** Error code or HTTP status; undefined if the request succeeded. */

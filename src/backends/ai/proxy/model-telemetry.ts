@@ -30,6 +30,10 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #checks: Counts = new Map()
   readonly #ejections: Counts = new Map()
   readonly #ejected = new Map<string, Ejection>()
+  readonly #list: Label[] = []
+  #port = 0
+  #gateway = ''
+  #portLabel = ''
 
   count(record: BackendRecord, exchange: ServerExchange, access: AccessRecord): void {
     if (!(record instanceof ModelRecord)) return
@@ -41,7 +45,7 @@ export class ModelTelemetry implements BackendTelemetry {
     // A request that was sent to no provider is not an operation.
     if (operation === undefined || operationSeconds === undefined) return
     const labels = this.#labels(exchange, access, model)
-    const durations = [failure ?? '', ...labels]
+    const durations = this.#withFirst(failure ?? '', labels)
     this.#requests.record(durations, access.durationMs / 1_000, 0)
     this.#operations.record(durations, operationSeconds, 0)
     if (model.firstTokenSeconds !== undefined) {
@@ -50,7 +54,7 @@ export class ModelTelemetry implements BackendTelemetry {
     if (model.perTokenSeconds !== undefined) this.#perToken.record(labels, model.perTokenSeconds, 0)
     if (usage === undefined || operation === 'count_tokens') return
     const tokens = (type: string, amount: number) =>
-      this.#tokens.record([type, ...labels], amount, 0)
+      this.#tokens.record(this.#withFirst(type, labels), amount, 0)
     tokens('input', inputWithCache(usage))
     if (operation === 'chat') tokens('output', usage.output)
     if (usage.cacheRead !== undefined) tokens('input_cache_read', usage.cacheRead)
@@ -86,6 +90,24 @@ export class ModelTelemetry implements BackendTelemetry {
     }))
   }
 
+  /** Returns one label and then all others, in a list that the next call reuses. */
+  #withFirst(first: Label, labels: readonly Label[]): readonly Label[] {
+    const all = this.#list
+    all[0] = first
+    for (let at = 0; at < labels.length; at++) all[at + 1] = labels[at] ?? ''
+    return all
+  }
+
+  /** Returns the label of a port of a Gateway. Requests to the same one follow each other. */
+  #portOf(port: number, gateway: string): string {
+    if (port !== this.#port || gateway !== this.#gateway) {
+      this.#port = port
+      this.#gateway = gateway
+      this.#portLabel = `${port}/${gateway}`
+    }
+    return this.#portLabel
+  }
+
   #labels(exchange: ServerExchange, access: AccessRecord, model: ModelDetails): Label[] {
     const { provider = 'unknown', failure, requestModel, responseModel, operation = '' } = model
     const isKnown = failure === undefined
@@ -96,7 +118,7 @@ export class ModelTelemetry implements BackendTelemetry {
       provider,
       this.#model(requestModel, isKnown),
       this.#model(responseModel, isKnown),
-      `${exchange.port}/${gateway}`,
+      this.#portOf(exchange.port, gateway),
       gateway,
       access.listener ?? 'unknown',
       access.route ?? 'unknown',

@@ -95,7 +95,8 @@ async function prepareRead(call: ModelCall, route: ReadRouteType): Promise<Resul
   const original = await readClientBody(call)
   const { config } = provider.provider
   const settled = settleRequest(original, route, config, policy?.config)
-  const guarded = await guardRequest(call, route, settled)
+  const isGuarded = (policy?.requestGuards.length ?? 0) > 0
+  const guarded = isGuarded ? await guardRequest(call, route, settled) : settled
   if (guarded === undefined) return undefined
   if ('kind' in guarded) return guarded
   const { body, model } = guarded
@@ -116,7 +117,7 @@ async function prepareRead(call: ModelCall, route: ReadRouteType): Promise<Resul
   describeModelCall(call)
   // Limits do not apply to token counts: clients use them to stay below the limits.
   const limits = route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(context.exchange)
-  const spent = await limits?.check(context.exchange)
+  const spent = limits && (await limits.check(context.exchange))
   if (context.over || spent !== undefined) return spent
   call.outgoing = outgoing
   writeRequest(call, outgoing)
@@ -131,7 +132,8 @@ async function readClientBody(call: ModelCall) {
   const body = await requestBody.buffer(bufferLimit)
   if (!body.complete) throw new LlmError(413, `the body has more than ${bufferLimit} bytes`)
   const coding = request.headers.get('content-encoding')
-  call.clientBytes = await decodeBody(body.bytes, coding, bufferLimit, 'client')
+  const decoded = decodeBody(body.bytes, coding, bufferLimit, 'client')
+  call.clientBytes = decoded instanceof Promise ? await decoded : decoded
   const { body: parsed, inDoubles } = parseBody(call.clientBytes)
   call.clientBody = parsed
   exchange.learned.llmRequest = inDoubles as LearnedRecord
@@ -163,6 +165,10 @@ function writeRequest(call: ModelCall, outgoing: OutgoingRequest): void {
  * API version and the parameters that the vendor's path sets.
  */
 function setPath({ exchange: { request } }: RequestContext, plan: OutgoingRequest['plan']): void {
+  if (request.query === undefined && !plan.path.includes('?')) {
+    request.path = plan.path
+    return
+  }
   const [path = '', ...rest] = plan.path.split('?')
   const own = rest.join('?')
   const isSame = plan.kind === 'native' && plan.change === undefined

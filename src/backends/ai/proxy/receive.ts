@@ -5,10 +5,11 @@ import type { AnswerContext, StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { HeldStream } from '../guards/held-stream.ts'
 import { MatchCounts } from '../guards/match-counts.ts'
+import { type JsonObject, utf8Text } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import { readErrorAnswer, readWholeAnswer } from '../serve/answer.ts'
 import type { ConversionOptions } from '../serve/conversion.ts'
-import { outputOf, StreamedOutput } from '../serve/model-output.ts'
+import { StreamedOutput, WholeOutput } from '../serve/model-output.ts'
 import { chatFormatOf, type OutgoingRequest } from '../serve/request.ts'
 import { AnswerStream, convertEvents, eventBytes } from '../serve/stream.ts'
 import { decodeBody } from './content-coding.ts'
@@ -106,13 +107,14 @@ async function receiveWhole(
   try {
     if (!read.complete) throw new LlmError(502, 'the answer of the provider is too large')
     const coding = response.headers.get('content-encoding')
-    const bytes = await decodeBody(read.bytes, coding, limit, 'provider')
+    const decoded = decodeBody(read.bytes, coding, limit, 'provider')
+    const bytes = decoded instanceof Promise ? await decoded : decoded
     if (context.over) return undefined
     const wasDecoded = bytes !== read.bytes
     if (wasDecoded) response.headers.remove('content-encoding')
-    return streamFormat === undefined
-      ? await replaceWhole(answer, bytes, wasDecoded)
-      : await replaceStream(answer, bytes, streamFormat)
+    if (streamFormat !== undefined) return await replaceStream(answer, bytes, streamFormat)
+    const replaced = replaceWhole(answer, bytes, wasDecoded)
+    return replaced instanceof Promise ? await replaced : replaced
   } catch (error) {
     if (!(error instanceof LlmError)) throw error
     context.refusal = error.message
@@ -149,14 +151,14 @@ function replaceBody({ response, body }: ReceivedAnswer, bytes: Uint8Array): voi
 }
 
 /** Replaces an answer that is not streamed. @throws LlmError 502 if it cannot be read. */
-async function replaceWhole(
+function replaceWhole(
   received: ReceivedAnswer,
   bytes: Uint8Array,
   wasDecoded: boolean,
-): Promise<Result> {
+): Result | Promise<Result> {
   const { call, request, format } = received
   const { status, headers } = received.response
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
+  const text = utf8Text(bytes)
   const put = (body: object | undefined): undefined => {
     if (body === undefined && !wasDecoded) return
     replaceBody(received, body === undefined ? bytes : Buffer.from(JSON.stringify(body)))
@@ -167,8 +169,12 @@ async function replaceWhole(
   call.addDetails(answer.details)
   describeModelCall(call)
   if (format === undefined) return put(answer.isChanged ? answer.body : undefined)
-  const { body, refusal } = await guardAnswer(call, answer.body, format)
-  if (call.context.over || refusal !== undefined) return refusal
-  call.output = outputOf(body, format)
-  return put(answer.isChanged || body !== answer.body ? body : undefined)
+  const finish = (body: JsonObject): undefined => {
+    call.output = new WholeOutput(body, format)
+    return put(answer.isChanged || body !== answer.body ? body : undefined)
+  }
+  if ((call.policy?.responseGuards.length ?? 0) === 0) return finish(answer.body)
+  return guardAnswer(call, answer.body, format).then(({ body, refusal }) =>
+    call.context.over || refusal !== undefined ? refusal : finish(body),
+  )
 }

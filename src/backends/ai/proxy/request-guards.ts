@@ -19,7 +19,7 @@ import { recordCheck } from './guard-checks.ts'
 import type { ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-answers.ts'
 
-/** Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
+/** Runs the guards, of which there is at least one. Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
 export async function guardRequest(
   call: ModelCall,
   route: ReadRouteType,
@@ -27,7 +27,6 @@ export async function guardRequest(
 ): Promise<SettledBody | RespondVerdict | undefined> {
   const { policy, context } = call
   const guards = policy?.requestGuards ?? []
-  if (guards.length === 0) return settled
   const before = call.guarded
   if (before !== undefined && before.policy === policy && before.route === route) {
     return withGuarded(settled, before.body)

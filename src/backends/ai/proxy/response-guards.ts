@@ -34,7 +34,7 @@ export function masksOf({ policy }: ModelCall): readonly Mask[] {
 
 /** The texts of an answer, which guards read and change. */
 interface GuardableAnswer {
-  readonly texts: readonly RoleText[]
+  texts(): readonly RoleText[]
   /** Masks the texts; returns true if anything was masked. */
   mask(mask: Mask, onMatch: OnMatch): boolean
   /** Replaces the texts; returns false if their number differs. */
@@ -47,16 +47,15 @@ interface GuardedAnswer {
   readonly refusal: RespondVerdict | undefined
 }
 
-/** Runs the guards on a whole answer. */
+/** Runs the guards, of which there is at least one, on a whole answer. */
 export async function guardAnswer(
   call: ModelCall,
   body: JsonObject,
   format: ChatFormat,
 ): Promise<GuardedAnswer> {
-  const isGuarded = (call.policy?.responseGuards.length ?? 0) > 0
-  let current = isGuarded ? mapRepeatedTexts(body, keepTexts) : body
+  let current = mapRepeatedTexts(body, keepTexts)
   const answer: GuardableAnswer = {
-    get texts() {
+    texts() {
       return answerTexts(current, format)
     },
     mask(mask, onMatch) {
@@ -126,7 +125,7 @@ async function askWebhook(
   answer: GuardableAnswer,
   headers: HeaderFields,
 ): Promise<Outcome> {
-  const action = await guard.ask('response', answer.texts, headers)
+  const action = await guard.ask('response', answer.texts(), headers)
   if (action.type === 'pass') return 'Allow'
   if (action.type === 'reject') return guardRefusal(guard.refusal, action)
   if (answer.replace(action.texts)) return 'Mask'

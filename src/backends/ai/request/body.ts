@@ -10,6 +10,7 @@ import {
   objectAt,
   parseJson,
   stringAt,
+  utf8Text,
 } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
@@ -42,8 +43,8 @@ function assign(target: Record<string, unknown>, name: string, value: unknown): 
 
 const byteOrderMark = 0xfeff
 
-function textOf({ buffer, byteOffset, length }: Uint8Array): string {
-  const text = Buffer.from(buffer, byteOffset, length).toString('utf8')
+function textOf(bytes: Uint8Array): string {
+  const text = utf8Text(bytes)
   return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
 }
 

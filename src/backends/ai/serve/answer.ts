@@ -36,7 +36,7 @@ export function readWholeAnswer(
   context: AnswerContext,
 ): ClientAnswer {
   const body = parseJson(text)
-  const error = errorInAnswer(request, text)
+  const error = errorInAnswer(request, text, body)
   if (error !== undefined) throw new ProviderFailure(error)
   if (!isObject(body)) throw unreadable(text)
   const { plan, translation, route, model } = request

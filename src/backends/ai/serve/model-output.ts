@@ -27,15 +27,25 @@ export interface ModelOutput {
   readonly toolCalls: readonly Readonly<OutputCall>[]
 }
 
-/** Returns the output in a whole answer, which is read only if an expression uses it. */
-export function outputOf(body: JsonObject, format: ChatFormat): ModelOutput {
-  return {
-    get completion() {
-      return answerTexts(body, format).map(({ content }) => content)
-    },
-    get toolCalls() {
-      return callsIn(body, format)
-    },
+/**
+ * The output in a whole answer, which is read only if an expression uses it. An object literal with getters
+ * would make V8 keep the body of every answer until the next full collection, as part of the object's shape.
+ */
+export class WholeOutput implements ModelOutput {
+  readonly #body: JsonObject
+  readonly #format: ChatFormat
+
+  constructor(body: JsonObject, format: ChatFormat) {
+    this.#body = body
+    this.#format = format
+  }
+
+  get completion(): readonly string[] {
+    return answerTexts(this.#body, this.#format).map(({ content }) => content)
+  }
+
+  get toolCalls(): readonly OutputCall[] {
+    return callsIn(this.#body, this.#format)
   }
 }
 

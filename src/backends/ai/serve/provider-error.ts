@@ -45,8 +45,11 @@ function isError(body: JsonObject): boolean {
 }
 
 /** Returns the error in a provider's text; undefined if the text is an answer. */
-export function errorInAnswer(request: OutgoingRequest, text: string): ProviderError | undefined {
-  const parsed = parseJson(text)
+export function errorInAnswer(
+  request: OutgoingRequest,
+  text: string,
+  parsed = parseJson(text),
+): ProviderError | undefined {
   const body: unknown = Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed
   if (!isObject(body) || hasAnswer(body) || !isError(body)) return undefined
   const error = readerOf(request)(502, text)
