@@ -101,6 +101,16 @@ describe('sluice filter-config', () => {
     expect(exitCode).toBe(0)
   })
 
+  it('asks for one Gateway if a manifest could attach to several', async () => {
+    const text = JSON.stringify(manifestsFor({}))
+    const other = JSON.parse(text.replaceAll('"edge"', '"other"').replaceAll('"chat"', '"more"'))
+    const both = [...manifestsFor({}), ...other.slice(0, 2)]
+    await expect(print(both, 'wasmplugin')).rejects.toThrow(
+      'choose one of default/edge, default/other with --gateway',
+    )
+    expect((await print(both)).value.rules).toHaveLength(2)
+  })
+
   it('exits with 1 if there is no route', async () => {
     const { exitCode, lines } = await print([])
     expect([exitCode, lines]).toEqual([1, ['error: no HTTP route of a Gateway was found']])
@@ -120,6 +130,7 @@ describe('sluice filter-config', () => {
       kind: 'WasmPlugin',
       spec: { failStrategy: 'FAIL_CLOSE', url: 'file:///etc/envoy/sluice-filter.wasm' },
     })
+    expect(istio.value.spec.targetRefs).toMatchObject([{ kind: 'Gateway', name: 'edge' }])
     expect(istio.value.spec.pluginConfig.rules).toHaveLength(1)
     const { value } = await print(manifestsFor({}), 'envoygateway')
     expect(value.kind).toBe('EnvoyExtensionPolicy')

@@ -153,6 +153,7 @@ describeWithParts(['envoy'], 'the filter in Envoy', () => {
     ['is not JSON', { pieces: ['{"choices":'] }],
     ['is compressed', { pieces: ['bob@example.com'], coding: 'gzip' }],
     ['is empty', { pieces: [''] }],
+    ['is larger than the limit', { pieces: ['x'.repeat(17 << 20)] }],
   ])('answers 500 if the answer %s', async (_, given) => {
     reply = given
     const answer = await fetch(`${envoy.base}/v1/chat/completions`, {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { stringify } from 'yaml'
 import { formatProblem, isUnreadable } from '../../watch/source-problem.ts'
-import { type Answer, exitCode, type Output } from '../output.ts'
+import { type Answer, exitCode, type Output, UsageError } from '../output.ts'
 import { foldRecording, readManifests } from '../recording.ts'
 import { filterRules } from './rules.ts'
 import type { FilterConfig, Gap } from './types.ts'
@@ -45,14 +45,18 @@ function envoyFilter(config: FilterConfig, module: string): object {
   }
 }
 
-function targetOf(gateway: string | undefined) {
-  const [namespace = 'default', gatewayName = 'gateway'] = gateway?.split('/') ?? []
+/** Manifests attach the filter to one Gateway. @throws UsageError if there are several */
+function targetOf(gateways: readonly string[]) {
+  if (gateways.length > 1) {
+    throw new UsageError(`choose one of ${gateways.join(', ')} with --gateway`)
+  }
+  const [namespace = 'default', gatewayName = ''] = gateways[0]?.split('/') ?? []
   const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: gatewayName }]
   return { metadata: { name, namespace }, targetRefs }
 }
 
-function wasmPlugin(config: FilterConfig, { module, gateway }: FilterConfigOptions): object {
-  const { metadata, targetRefs } = targetOf(gateway)
+function wasmPlugin(config: FilterConfig, module: string, gateways: readonly string[]): object {
+  const { metadata, targetRefs } = targetOf(gateways)
   const url = module.includes('://') ? module : `file://${module}`
   return {
     apiVersion: 'extensions.istio.io/v1alpha1',
@@ -69,8 +73,12 @@ function wasmPlugin(config: FilterConfig, { module, gateway }: FilterConfigOptio
   }
 }
 
-function extensionPolicy(config: FilterConfig, { module, gateway }: FilterConfigOptions): object {
-  const { metadata, targetRefs } = targetOf(gateway)
+function extensionPolicy(
+  config: FilterConfig,
+  module: string,
+  gateways: readonly string[],
+): object {
+  const { metadata, targetRefs } = targetOf(gateways)
   const sha256 = existsSync(module)
     ? { sha256: createHash('sha256').update(readFileSync(module)).digest('hex') }
     : {}
@@ -88,16 +96,20 @@ function extensionPolicy(config: FilterConfig, { module, gateway }: FilterConfig
   }
 }
 
-function render(config: FilterConfig, options: FilterConfigOptions): string {
-  switch (options.output) {
+function render(
+  config: FilterConfig,
+  { output, module }: FilterConfigOptions,
+  gateways: readonly string[],
+): string {
+  switch (output) {
     case 'json':
       return JSON.stringify(config, null, 2)
     case 'envoy':
-      return stringify(envoyFilter(config, options.module), yamlForm).trimEnd()
+      return stringify(envoyFilter(config, module), yamlForm).trimEnd()
     case 'wasmplugin':
-      return stringify(wasmPlugin(config, options), yamlForm).trimEnd()
+      return stringify(wasmPlugin(config, module, gateways), yamlForm).trimEnd()
     case 'envoygateway':
-      return stringify(extensionPolicy(config, options), yamlForm).trimEnd()
+      return stringify(extensionPolicy(config, module, gateways), yamlForm).trimEnd()
   }
 }
 
@@ -113,12 +125,12 @@ export async function filterConfig(
   const fold = await foldRecording(recording)
   const errors = recording.problems.filter(({ severity }) => severity === 'error')
   for (const problem of errors) report(formatProblem(problem))
-  const { rules, gaps } = filterRules(fold, options.gateway)
+  const { rules, gaps, gateways } = filterRules(fold, options.gateway)
   for (const gap of gaps) report(lineOf(gap))
   if (rules.length === 0) report('error: no HTTP route of a Gateway was found')
   const isComplete =
     rules.length > 0 && errors.length === 0 && gaps.every(({ isProtection }) => !isProtection)
-  const text = render({ rules }, options)
+  const text = render({ rules }, options, gateways)
   const code = isComplete ? exitCode.success : exitCode.negative
   return {
     text: () => [text],

@@ -30,6 +30,8 @@ interface Compiled {
 interface FilterRules {
   readonly rules: readonly FilterRule[]
   readonly gaps: readonly Gap[]
+  /** The Gateways of these rules, as `namespace/name`. */
+  readonly gateways: readonly string[]
 }
 
 /** Compiles the HTTP rules of all Gateways, or of the one with this name (`namespace/name`). */
@@ -50,20 +52,23 @@ export function filterRules(fold: Fold, gateway: string | undefined): FilterRule
     else if (resource.type === 'policy') policies.push(resource)
   }
   const compiler = new RuleCompiler(context, backends, policies)
+  const gateways = new Set<string>()
   const placed = routes.flatMap((resource) =>
     resource.attachments.flatMap(({ listener: key, hostnames }) => {
       const listener = listeners.get(key)
       if (listener === undefined || !isWanted(listener, gateway)) return []
+      gateways.add(nameOf(listener))
       return compiler.place(resource, listener, hostnames)
     }),
   )
   const rules = withoutRepeats(placed.sort(byPrecedence).map(({ rule }) => rule))
-  return { rules, gaps: compiler.gaps }
+  return { rules, gaps: compiler.gaps, gateways: [...gateways] }
 }
 
-function isWanted({ gateway: { namespace, name } }: ListenerResource, wanted: string | undefined) {
-  return wanted === undefined || wanted === `${namespace}/${name}`
-}
+const nameOf = ({ gateway: { namespace, name } }: ListenerResource) => `${namespace}/${name}`
+
+const isWanted = (listener: ListenerResource, wanted: string | undefined) =>
+  wanted === undefined || wanted === nameOf(listener)
 
 /** Listeners that differ only in their port or protocol lead to equal rules. */
 function withoutRepeats(rules: readonly FilterRule[]): FilterRule[] {
