@@ -1,12 +1,13 @@
 /** The source formats, one line each. */
 import { agentgateway } from './agentgateway/index.ts'
+import { envoyGateway } from './envoy-gateway/index.ts'
 import type { SourceDocument } from './field.ts'
 import { kong } from './kong/index.ts'
 import { litellm } from './litellm/index.ts'
 import { nginxIngress } from './nginx-ingress/index.ts'
 import type { Source } from './source.ts'
 
-export const sources: readonly Source[] = [agentgateway, kong, litellm, nginxIngress]
+export const sources: readonly Source[] = [agentgateway, envoyGateway, kong, litellm, nginxIngress]
 
 /** The sources that some of the documents can only belong to. */
 export function detectSources(documents: readonly SourceDocument[]): Source[] {

@@ -25,7 +25,7 @@ export function addGateway(result: Conversion, origin: Field, listeners?: readon
 export const toGateway = { group: gatewayGroup, kind: 'Gateway', name: gatewayName }
 export const toRoute = (name: string, rule?: string) =>
   compact({ group: gatewayGroup, kind: 'HTTPRoute', name, sectionName: rule })
-const toBackend = (name: string) => ({ group: ownGroup, kind: 'GatewayBackend', name })
+export const toBackend = (name: string) => ({ group: ownGroup, kind: 'GatewayBackend', name })
 
 const maxRules = 16
 

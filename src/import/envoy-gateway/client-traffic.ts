@@ -1,0 +1,62 @@
+/** Converts ClientTrafficPolicy. */
+import { compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { keepaliveOf } from './backend-traffic.ts'
+import { enter, type PolicyScene } from './targets.ts'
+
+/** A size in bytes, or a Kubernetes quantity. */
+const size = (field: Field): unknown => (field.isSet ? field.take() : undefined)
+
+export function convertClientTrafficPolicy(field: Field, { targets, result }: PolicyScene): void {
+  const name = enter(field, result)
+  const spec = field.get('spec')
+  const refs = targets.of(spec).map((ref) => {
+    if (ref.sectionName === undefined) return ref
+    result.report('changed', spec, 'applies to all listeners of the Gateway')
+    const { sectionName: _section, ...gateway } = ref
+    return gateway
+  })
+  const frontend = { tcp: tcpOf(spec), tls: tlsOf(spec.get('tls')), http: httpOf(spec) }
+  if (refs.length > 0)
+    result.policy(result.nameOf('GatewayPolicy', `${name}-clients`), refs, { frontend }, field)
+  const early = spec.at('headers', 'earlyRequestHeaders')
+  const late = spec.at('headers', 'lateResponseHeaders')
+  if (!early.isSet && !late.isSet) return
+  const headerModifiers = compact({
+    request: early.isSet ? early.take() : undefined,
+    response: late.isSet ? late.take() : undefined,
+  })
+  result.policy(
+    result.nameOf('GatewayPolicy', `${name}-headers`),
+    refs,
+    { traffic: { headerModifiers } },
+    field,
+  )
+}
+
+function tcpOf(spec: Field): Fields | undefined {
+  const keepalive = spec.get('tcpKeepalive')
+  return keepalive.isSet ? { keepalive: keepaliveOf(keepalive) } : undefined
+}
+
+function tlsOf(tls: Field): Fields | undefined {
+  const alpn = tls.get('alpnProtocols')
+  const fields = compact({
+    minProtocolVersion: tls.get('minVersion').text(),
+    maxProtocolVersion: tls.get('maxVersion').text(),
+    alpnProtocols: alpn.isSet ? alpn.texts() : undefined,
+  })
+  return Object.keys(fields).length > 0 ? fields : undefined
+}
+
+function httpOf(spec: Field): Fields | undefined {
+  const http2 = spec.get('http2')
+  const fields = compact({
+    http1IdleTimeout: spec.at('timeout', 'http', 'idleTimeout').text(),
+    http2WindowSize: size(http2.get('initialStreamWindowSize')),
+    http2ConnectionWindowSize: size(http2.get('initialConnectionWindowSize')),
+    http2KeepaliveInterval: http2.at('connectionKeepalive', 'interval').text(),
+    http2KeepaliveTimeout: http2.at('connectionKeepalive', 'timeout').text(),
+  })
+  return Object.keys(fields).length > 0 ? fields : undefined
+}

@@ -1,0 +1,246 @@
+/** Converts SecurityPolicy. */
+import { type Conversion, compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { addSecret, addStatic, parseAddress, quote, quoteAll, sourceIn } from '../targets.ts'
+import type { Backends } from './backends.ts'
+import { enter, type PolicyScene } from './targets.ts'
+
+type SecurityScene = PolicyScene & { readonly backends: Backends }
+
+export function convertSecurityPolicy(field: Field, scene: SecurityScene): void {
+  const { result, targets } = scene
+  const name = enter(field, result)
+  const spec = field.get('spec')
+  const refs = targets.of(spec)
+  const traffic = {
+    cors: corsOf(spec.get('cors'), result),
+    basicAuthentication: basicAuthOf(spec.get('basicAuth'), name, result),
+    apiKeyAuthentication: apiKeysOf(spec.get('apiKeyAuth'), name, result),
+    jwtAuthentication: jwtOf(spec.get('jwt'), result),
+    extAuth: extAuthOf(spec.get('extAuth'), scene),
+  }
+  if (refs.length === 0) return
+  result.policy(result.nameOf('GatewayPolicy', name), refs, { traffic }, field)
+  addAuthorization(spec.get('authorization'), name, refs, result)
+}
+
+function corsOf(cors: Field, result: Conversion): Fields | undefined {
+  if (!cors.isSet) return undefined
+  const list = (key: string) => (cors.get(key).isSet ? cors.get(key).texts() : undefined)
+  const age = cors.get('maxAge').text()
+  const seconds = /^(\d+)s$/.exec(age ?? '')?.[1]
+  const minutes = /^(\d+)m$/.exec(age ?? '')?.[1]
+  const hours = /^(\d+)h$/.exec(age ?? '')?.[1]
+  const maxAge = Number(seconds ?? 0) + Number(minutes ?? 0) * 60 + Number(hours ?? 0) * 3600
+  if (age !== undefined && maxAge === 0)
+    result.report('lost', cors.get('maxAge'), 'is not a simple duration')
+  return compact({
+    allowOrigins: list('allowOrigins'),
+    allowMethods: list('allowMethods'),
+    allowHeaders: list('allowHeaders'),
+    exposeHeaders: list('exposeHeaders'),
+    allowCredentials: cors.get('allowCredentials').flag(),
+    maxAge: maxAge > 0 ? maxAge : undefined,
+  })
+}
+
+const nameIn = (ref: Field): string => String((ref.take() as Fields | undefined)?.name)
+
+function basicAuthOf(auth: Field, name: string, result: Conversion): Fields | undefined {
+  if (!auth.isSet) return undefined
+  const source = nameIn(auth.get('users'))
+  result.lose(auth.get('forwardUsernameHeader'), 'use a transformation with basicAuth.username')
+  const users = result.secretEntries(source, result.namespace)?.['.htpasswd']
+  const secret = result.nameOf('Secret', `${name}-htpasswd`)
+  const reason =
+    users === undefined
+      ? `Secret ${secret} is empty, so that everyone is refused: copy ".htpasswd" of ${source} to ".htaccess"`
+      : `the users of Secret ${source} are now in ".htaccess" of Secret ${secret}`
+  result.report('secret', auth, reason)
+  const entries: Record<string, string> = users === undefined ? {} : { '.htaccess': users }
+  return { secretRef: addSecret(result, secret, entries, auth) }
+}
+
+/** Keys of several Secrets become the entries of one. */
+function apiKeysOf(auth: Field, name: string, result: Conversion): Fields | undefined {
+  if (!auth.isSet) return undefined
+  auth.ignore('sanitize')
+  result.lose(auth.get('forwardClientIDHeader'), 'use a transformation with apiKey')
+  const secret = result.nameOf('Secret', `${name}-keys`)
+  const entries: Record<string, string> = {}
+  for (const ref of auth.get('credentialRefs').items()) {
+    const source = nameIn(ref)
+    const found = result.secretEntries(source, result.namespace)
+    const reason =
+      found === undefined
+        ? `add the keys of Secret ${source}, which is not among the files, to Secret ${secret}`
+        : `the keys of Secret ${source} are now in Secret ${secret}`
+    result.report('secret', ref, reason)
+    Object.assign(entries, found)
+  }
+  const places = auth.get('extractFrom')
+  const headers = places.items().flatMap((place) => place.get('headers').texts())
+  if (!headers.some((header) => header.toLowerCase() === 'authorization')) {
+    result.report('changed', places, 'clients must send the key as "Authorization: Bearer KEY"')
+  }
+  return { secretRef: addSecret(result, secret, entries, auth) }
+}
+
+function jwtOf(jwt: Field, result: Conversion): Fields | undefined {
+  if (!jwt.isSet) return undefined
+  const isOptional = jwt.get('optional').flag() === true
+  result.lose(jwt.get('failOpen'), 'tokens are refused if keys cannot be fetched')
+  const providers = jwt
+    .get('providers')
+    .items()
+    .map((provider) => {
+      provider.ignore('name', 'recomputeRoute')
+      for (const field of ['claimToHeaders', 'extractFrom']) {
+        const value = provider.get(field)
+        if (value.isSet)
+          result.report('lost', value, 'use a transformation; tokens are read from Authorization')
+        value.take()
+      }
+      const audiences = provider.get('audiences').texts()
+      return compact({
+        issuer: provider.get('issuer').text(),
+        audiences: audiences.length > 0 ? audiences : undefined,
+        jwks: jwksOf(provider, result),
+      })
+    })
+  return { mode: isOptional ? 'Optional' : 'Strict', providers }
+}
+
+function jwksOf(provider: Field, result: Conversion): Fields | undefined {
+  const inline = provider.at('localJWKS', 'inline').text()
+  provider.get('localJWKS').ignore('type')
+  if (inline !== undefined) return { inline }
+  const remote = provider.get('remoteJWKS')
+  const address = parseAddress(remote.get('uri').text() ?? '')
+  if (address === undefined) {
+    result.report('protection', provider, 'the key set is neither inline nor at a URL')
+    return undefined
+  }
+  remote.ignore('backendRefs', 'backendRef', 'backendSettings', 'failedRefetchDuration')
+  return {
+    remote: compact({
+      jwksPath: address.path,
+      cacheDuration: remote.get('cacheDuration').text(),
+      backendRef: addStatic(result, address, remote),
+    }),
+  }
+}
+
+function extAuthOf(auth: Field, { backends, result }: SecurityScene): Fields | undefined {
+  if (!auth.isSet) return undefined
+  auth.ignore('recomputeRoute', 'includeRouteMetadata', 'statusOnError')
+  for (const field of ['timeout', 'contextExtensions']) {
+    if (auth.get(field).isSet) result.report('lost', auth.get(field), 'has no counterpart')
+    auth.get(field).take()
+  }
+  const failOpen = auth.get('failOpen')
+  if (failOpen.flag() === true)
+    result.report('changed', failOpen, 'requests are refused if the service fails')
+  const service = auth.get('grpc').isSet ? auth.get('grpc') : auth.get('http')
+  const refs = service.get('backendRefs').items()
+  const ref = (refs[0] ?? service.get('backendRef')).take() as Fields | undefined
+  service.ignore('backendSettings', 'backendRef')
+  const headers = auth.get('headersToExtAuth').texts()
+  const answered = service.get('headersToBackend').texts()
+  const maxSize = auth.at('bodyToExtAuth', 'maxRequestBytes').number()
+  const path = service.get('path').text()
+  if (path !== undefined)
+    result.report('changed', service.get('path'), 'only the answer 200 allows a request')
+  const http = compact({
+    path:
+      path === undefined ? undefined : `${quote(path.replace(/\/$/, ''))} + request.pathAndQuery`,
+    allowedRequestHeaders: headers.length > 0 ? headers : undefined,
+    allowedResponseHeaders: answered.length > 0 ? answered : undefined,
+  })
+  return compact({
+    backendRef: ref === undefined ? undefined : backends.reference(ref),
+    ...(auth.get('grpc').isSet ? { grpc: {} } : { http }),
+    forwardBody: maxSize === undefined ? undefined : { maxSize },
+  })
+}
+
+/**
+ * Rules apply in their order, so each becomes a part of one expression: what the first matching rule says, or
+ * else the default.
+ */
+function addAuthorization(
+  auth: Field,
+  name: string,
+  refs: readonly Fields[],
+  result: Conversion,
+): void {
+  if (!auth.isSet) return
+  const byDefault = auth.get('defaultAction').text() ?? 'Deny'
+  let expression = byDefault === 'Allow' ? 'true' : 'false'
+  for (const rule of auth.get('rules').items().toReversed()) {
+    rule.ignore('name')
+    const action = rule.get('action').text() === 'Allow' ? 'true' : 'false'
+    const condition = conditionOf(rule, result)
+    // A rule that cannot be expressed refuses all requests that reach it.
+    expression = condition === undefined ? 'false' : `(${condition}) ? ${action} : (${expression})`
+  }
+  const authorization = { action: 'Require', policy: { matchExpressions: [expression] } }
+  result.policy(
+    result.nameOf('GatewayPolicy', `${name}-rules`),
+    refs,
+    { traffic: { authorization } },
+    auth,
+  )
+}
+
+function conditionOf(rule: Field, result: Conversion): string | undefined {
+  const principal = rule.get('principal')
+  const parts: (string | undefined)[] = []
+  const cel = rule.get('cel')
+  if (cel.isSet) parts.push(undefined)
+  const ranges = principal.get('clientCIDRs')
+  if (ranges.isSet) parts.push(sourceIn(ranges.texts()))
+  for (const header of principal.get('headers').items()) {
+    const headerName = (header.get('name').text() ?? '').toLowerCase()
+    const list = quoteAll(header.get('values').texts())
+    parts.push(
+      `default(request.headers.raw()[${quote(headerName)}], []).exists(value, value in ${list})`,
+    )
+  }
+  const jwt = principal.get('jwt')
+  if (jwt.isSet) parts.push(...claimConditions(jwt))
+  if (principal.get('clientIPGeoLocations').isSet) parts.push(undefined)
+  const methods = rule.at('operation', 'methods').texts()
+  if (methods.length > 0) parts.push(`request.method in ${quoteAll(methods)}`)
+  if (rule.at('operation', 'path').isSet) parts.push(undefined)
+  if (parts.includes(undefined)) {
+    result.report(
+      'changed',
+      rule,
+      'the rule cannot be expressed; requests that reach it are refused',
+    )
+    rule.take()
+    return undefined
+  }
+  return parts.length === 0 ? 'true' : parts.map((part) => `(${part})`).join(' && ')
+}
+
+function claimConditions(jwt: Field): string[] {
+  jwt.ignore('provider')
+  const claims = jwt
+    .get('claims')
+    .items()
+    .map((claim) => {
+      const path = (claim.get('name').text() ?? '').split('.').map((step) => `[${quote(step)}]`)
+      const list = quoteAll(claim.get('values').texts())
+      const value = `jwt${path.join('')}`
+      return claim.get('valueType').text() === 'StringArray'
+        ? `default(${value}, []).exists(item, item in ${list})`
+        : `default(${value}, "") in ${list}`
+    })
+  const scopes = jwt
+    .get('scopes')
+    .texts()
+    .map((scope) => `${quote(scope)} in default(jwt["scope"], "").split(" ")`)
+  return [...claims, ...scopes]
+}

@@ -1,0 +1,50 @@
+/** Converts the targets of policies. */
+import type { Conversion, Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+
+export class Targets {
+  readonly #result: Conversion
+
+  constructor(result: Conversion) {
+    this.#result = result
+  }
+
+  /** The targetRefs of a policy; AIGatewayRoutes have become HTTPRoutes of the same name. */
+  of(spec: Field): Fields[] {
+    const result = this.#result
+    result.lose(
+      spec.get('mergeType'),
+      'policies merge for each field, and the more specific one wins',
+    )
+    if (spec.get('targetSelectors').isSet) {
+      spec.get('targetSelectors').take()
+      result.report('protection', spec.get('targetSelectors'), 'name the targets with targetRefs')
+    }
+    return [...spec.get('targetRef').oneOrMore(), ...spec.get('targetRefs').items()].flatMap(
+      (ref) => {
+        const { kind, ...rest } = ref.take() as Fields
+        const known = kind === 'AIGatewayRoute' ? 'HTTPRoute' : kind
+        if (/^(Gateway|HTTPRoute|GRPCRoute|ListenerSet)$/.test(String(known))) {
+          return [{ ...rest, group: 'gateway.networking.k8s.io', kind: known }]
+        }
+        result.report('protection', ref, `policies of ${String(kind)} are not converted`)
+        return []
+      },
+    )
+  }
+}
+
+export interface PolicyScene {
+  readonly targets: Targets
+  readonly result: Conversion
+}
+
+/** The name of a policy, after which its namespace is that of the created objects. */
+export function enter(field: Field, result: Conversion): string {
+  const { name = '', namespace } = field.get('metadata').take() as {
+    name?: string
+    namespace?: string
+  }
+  result.namespace = namespace
+  return name
+}
