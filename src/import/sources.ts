@@ -5,9 +5,17 @@ import type { SourceDocument } from './field.ts'
 import { kong } from './kong/index.ts'
 import { litellm } from './litellm/index.ts'
 import { nginxIngress } from './nginx-ingress/index.ts'
+import { portkey } from './portkey/index.ts'
 import type { Source } from './source.ts'
 
-export const sources: readonly Source[] = [agentgateway, envoyGateway, kong, litellm, nginxIngress]
+export const sources: readonly Source[] = [
+  agentgateway,
+  envoyGateway,
+  kong,
+  litellm,
+  nginxIngress,
+  portkey,
+]
 
 /** The sources that some of the documents can only belong to. */
 export function detectSources(documents: readonly SourceDocument[]): Source[] {

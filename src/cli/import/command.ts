@@ -11,7 +11,10 @@ export function addImport(program: Command): void {
     .description(
       'convert the configuration of another gateway to manifests; exit with 1 if a protection would be lost',
     )
-    .option('--from <source>', 'agentgateway, envoy-gateway, kong, litellm or nginx-ingress (default: detected)')
+    .option(
+      '--from <source>',
+      'agentgateway, envoy-gateway, kong, litellm, nginx-ingress or portkey (default: detected)',
+    )
     .addOption(
       new Option(
         '-f, --file <path>',

@@ -1,0 +1,75 @@
+/** Reads the target of a Portkey config: a model at a provider. */
+import { type Conversion, compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { keyAuth, providerOf } from '../models.ts'
+
+const numbers = [
+  'temperature',
+  'max_tokens',
+  'top_p',
+  'presence_penalty',
+  'frequency_penalty',
+  'seed',
+]
+
+/** The provider of a target; reports the target and returns undefined if it cannot be converted. */
+export function providerOfTarget(
+  target: Field,
+  name: string,
+  result: Conversion,
+): Fields | undefined {
+  const virtual = target.get('virtual_key')
+  const parameters = target.get('override_params')
+  const model = parameters.get('model').text()
+  const provider = target.get('provider').text()
+  // `@slug` names an integration that the hosted service stores.
+  const slug = provider?.startsWith('@') ? provider.slice(1) : virtual.text()
+  const vendor = provider?.startsWith('@') ? guessed(slug) : (provider ?? guessed(slug))
+  if (vendor === undefined) {
+    result.report('lost', target, 'the provider of a virtual key is unknown; add "provider"')
+    return undefined
+  }
+  const key = target.get('api_key')
+  const auth = key.isSet
+    ? keyAuth(result, name, { value: key.text() }, key)
+    : slug === undefined
+      ? passthrough(target, result)
+      : keyAuth(result, name, { variable: slug }, virtual.isSet ? virtual : target)
+  const resource = target.get('azure_resource_name').text()
+  const fields = providerOf(
+    {
+      provider: vendor,
+      model: target.get('azure_deployment_id').text() ?? model,
+      base:
+        target.get('custom_host').text() ?? (resource && `https://${resource}.openai.azure.com`),
+      apiVersion: target.get('azure_api_version').text(),
+      project: target.get('vertex_project_id').text(),
+      region: target.get('aws_region').text() ?? target.get('vertex_region').text(),
+      auth,
+    },
+    target,
+    result,
+  )
+  const overrides = numbers.flatMap((field) => {
+    const value = parameters.get(field)
+    return value.isSet ? [{ field, value: value.take() }] : []
+  })
+  if (fields === undefined || overrides.length === 0) return fields
+  return { ...fields, policies: compact({ ...(fields.policies as Fields), ai: { overrides } }) }
+}
+
+/** The vendor that the name of a key suggests. */
+const guessed = (slug: string | undefined): string | undefined =>
+  ['azure-openai', 'openai', 'anthropic', 'bedrock', 'groq', 'mistral-ai', 'google'].find((name) =>
+    slug?.toLowerCase().startsWith(name),
+  )
+
+/** Without a key, Portkey passes on the key of the client. */
+function passthrough(target: Field, result: Conversion): Fields {
+  result.report(
+    'changed',
+    target,
+    'passes the key of the client on to the provider, as Portkey does',
+  )
+  return { passthrough: {} }
+}
