@@ -127,7 +127,7 @@ function lengthIn(head: string): number {
 /** Opens a connection of a client. */
 export type Dial = (port: number) => Socket
 
-const dialPlain: Dial = (port) => connect({ port, host: '127.0.0.1', noDelay: true })
+export const dialPlain: Dial = (port) => connect({ port, host: '127.0.0.1', noDelay: true })
 
 /** One whose requests wait for a TLS handshake; the bench has made the certificate. */
 export const dialTls: Dial = (port) =>

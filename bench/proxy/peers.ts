@@ -84,7 +84,7 @@ function nginxTls(folder: string, { certificate, key }: Certificate): string {
   ssl_protocols TLSv1.2 TLSv1.3; ssl_session_tickets on;`
 }
 
-async function haproxy(folder: string, upstream: number): Promise<Peer> {
+export async function haproxy(folder: string, upstream: number): Promise<Peer> {
   const name = 'haproxy'
   const found = spawnSync('haproxy', ['-v'], { encoding: 'utf8' })
   if (found.error !== undefined) return { name, absent: 'not on PATH (apt-get install haproxy)' }
