@@ -33,10 +33,28 @@ export function readSourceFiles(paths: readonly string[]): SourceDocument[] {
         const { line, column } = placeOf(problem.path)
         throw new SourceError(`${name}:${line}:${column}: ${problem.path}: ${problem.message}`)
       }
+      if (isTooDeep(value)) {
+        const { line, column } = placeOf('')
+        throw new SourceError(`${name}:${line}:${column}: is nested deeper than ${maxDepth} levels`)
+      }
       documents.push(document)
     }
   }
   return documents
+}
+
+const maxDepth = 64
+
+/** Goes down first, so that a value that contains itself is found at once. */
+function isTooDeep(root: unknown): boolean {
+  const open: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, depth } = next
+    if (typeof value !== 'object' || value === null) continue
+    if (depth >= maxDepth) return true
+    for (const child of Object.values(value)) open.push({ value: child, depth: depth + 1 })
+  }
+  return false
 }
 
 function filesBelow(path: string): string[] {
