@@ -34,6 +34,12 @@ interface LineParts {
   fields(exchange: ServerExchange, access: AccessRecord): string
 }
 
+/** This runs for each field of a line, so it makes no function or iterator. */
+function isReplaced(added: readonly (readonly [string, unknown])[], name: string): boolean {
+  for (let at = 0; at < added.length; at++) if (added[at]?.[0] === name) return true
+  return false
+}
+
 /** Writes whole lines, including their line feed. */
 class LineFormat {
   readonly #parts: LineParts
@@ -58,7 +64,7 @@ class LineFormat {
     const added = changes.added(exchange)
     let line = this.#parts.begin(time)
     eachField(access, exchange, (name, value, isFree) => {
-      if (changes.removed.has(name) || added.some(([replaced]) => replaced === name)) return
+      if (changes.removed.has(name) || isReplaced(added, name)) return
       if (value !== undefined && value !== '') line += write(name, value, isFree)
     })
     for (const [name, value] of added) line += writeAdded(name, value)
