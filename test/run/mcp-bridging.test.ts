@@ -2,6 +2,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import {
   ElicitRequestSchema,
+  LoggingMessageNotificationSchema,
   ResourceUpdatedNotificationSchema,
   SubscribeRequestSchema,
   ToolListChangedNotificationSchema,
@@ -58,7 +59,12 @@ const modern = useModernServer({
   answers: {
     // A modern server knows no sessions.
     initialize: () => ({ status: 400, error: { code: -32022, message: 'no', data: {} } }),
-    'tools/call': ({ params }) => {
+    'tools/call': ({ params }, { send }) => {
+      if (params.name === 'wait') return undefined
+      if (params.name === 'log') {
+        const params = { level: 'error', data: 'broken' }
+        send({ jsonrpc: '2.0', method: 'notifications/message', params })
+      }
       const responses = params.inputResponses as Record<string, unknown> | undefined
       if (params.name !== 'ask') return { content: [], structuredContent: params }
       if (responses === undefined) {
@@ -278,6 +284,35 @@ describe('a legacy client of a modern server', () => {
     })
     const ids = modern.asked.filter(({ params }) => params.name === 'ask').map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
+    await client.close()
+  })
+
+  it('gets log messages of the level that it has set', async () => {
+    const client = await connectClient(port, '/modern')
+    const logged: unknown[] = []
+    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
+      logged.push(params)
+    })
+    await client.setLoggingLevel('error')
+    await client.callTool({ name: 'log' })
+    expect(logged).toEqual([{ level: 'error', data: 'broken' }])
+    const call = modern.asked.find(({ params }) => params.name === 'log')
+    expect(call?.params).toHaveProperty(['_meta', 'io.modelcontextprotocol/logLevel'], 'error')
+    await client.close()
+  })
+
+  it('cancels the request to the server with notifications/cancelled', async () => {
+    const client = await connectClient(port, '/modern')
+    const controller = new AbortController()
+    const waits = client.callTool({ name: 'wait' }, undefined, { signal: controller.signal })
+    const failed = expect(waits).rejects.toThrow()
+    const request = await waitFor('the call', () =>
+      modern.asked.find(({ params }) => params.name === 'wait'),
+    )
+    expect(request.isClosed).toBe(false)
+    controller.abort()
+    await failed
+    await waitFor('the end of the request', () => request.isClosed)
     await client.close()
   })
 
