@@ -57,7 +57,8 @@ export function openObject(document: SourceDocument, result: Conversion): Field 
   }
   const field = result.open(document)
   field.take()
-  result.report('lost', field, 'is not a Kubernetes object')
+  // Nothing of the document is known, so that it may protect something.
+  result.report('protection', field, 'is not a Kubernetes object, and was not read')
   return undefined
 }
 
