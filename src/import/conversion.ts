@@ -53,6 +53,9 @@ interface ConversionOptions {
 
 const maxFindings = 5_000
 
+/** Maximum number of targets of a GatewayPolicy. */
+const maxTargets = 16
+
 export class Conversion {
   /** Namespace of the objects that are created next. */
   namespace: string | undefined
@@ -155,7 +158,7 @@ export class Conversion {
     this.add({ apiVersion, kind, metadata, ...content }, origin)
   }
 
-  /** Adds a GatewayPolicy. It is not added if it would set nothing. */
+  /** Adds a GatewayPolicy, or several if it has too many targets. None is added if it would set nothing. */
   policy(name: string, targets: readonly Fields[], sections: Fields, origin: Field): void {
     const set = Object.entries(sections).filter(
       ([, section]) =>
@@ -163,8 +166,12 @@ export class Conversion {
         Object.values(section as Fields).some((field) => field !== undefined),
     )
     if (set.length === 0) return
-    const spec = { targetRefs: targets, ...compact(Object.fromEntries(set)) }
-    this.create(`${ownGroup}/v1alpha1`, 'GatewayPolicy', name, { spec }, origin)
+    const written = compact(Object.fromEntries(set))
+    for (let from = 0; from < targets.length; from += maxTargets) {
+      const part = from === 0 ? name : this.nameOf('GatewayPolicy', `${name}-from-${from + 1}`)
+      const spec = { targetRefs: targets.slice(from, from + maxTargets), ...written }
+      this.create(`${ownGroup}/v1alpha1`, 'GatewayPolicy', part, { spec }, origin)
+    }
   }
 
   /** Reports what the readers left, and returns the objects that conform to their schemas. */

@@ -53,7 +53,7 @@ export class RoutePlan {
 
   /** Adds the policies for these routes. */
   addPolicies(result: Conversion, name: string, routes: readonly string[], origin: Field): void {
-    const targets = routes.slice(0, 16).map((route) => toRoute(route))
+    const targets = routes.map((route) => toRoute(route))
     const request = filled(this.requestHeaders)
     const response = filled(this.responseHeaders)
     const computed = {

@@ -62,7 +62,7 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
   }
   result.policy(
     'models',
-    routes.slice(0, 16).map((name) => toRoute(name)),
+    routes.map((name) => toRoute(name)),
     { traffic },
     root,
   )

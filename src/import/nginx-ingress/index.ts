@@ -137,7 +137,7 @@ function convertIngress(
   if (Object.keys(settings.backend).length > 0) {
     const targets = routes.map((route) => ({ group: gatewayGroup, kind: 'HTTPRoute', name: route }))
     const policyName = result.nameOf('GatewayPolicy', `${name}-backend`)
-    result.policy(policyName, targets.slice(0, 16), { backend: settings.backend }, field)
+    result.policy(policyName, targets, { backend: settings.backend }, field)
   }
 }
 

@@ -48,7 +48,7 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
   const traffic = { retry: retryOf(root, result), timeouts: timeoutsOf(root) }
   result.policy(
     'models',
-    routes.slice(0, 16).map((name) => toRoute(name)),
+    routes.map((name) => toRoute(name)),
     { traffic },
     root,
   )
