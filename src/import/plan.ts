@@ -31,12 +31,15 @@ export class RoutePlan {
   /** Fields of `backend.ai`. */
   readonly ai: Record<string, unknown> = {}
   readonly requestGuards: Fields[] = []
+  readonly responseGuards: Fields[] = []
   /** Providers of the models that answer instead of a service, by priority. */
   models: readonly (readonly Fields[])[] | undefined
 
   #aiPolicy(): Fields {
-    const guard = this.requestGuards.length > 0 ? { request: this.requestGuards } : undefined
-    return compact({ ...this.ai, promptGuard: guard })
+    const request = this.requestGuards.length > 0 ? this.requestGuards : undefined
+    const response = this.responseGuards.length > 0 ? this.responseGuards : undefined
+    const promptGuard = request || response ? { request, response } : undefined
+    return compact({ ...this.ai, promptGuard })
   }
 
   /** The AI backend of the route; undefined if it has none. */

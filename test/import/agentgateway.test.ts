@@ -119,10 +119,3 @@ spec:
     expect(allowed).toMatchObject({ code: 0, validation: { code: 0 } })
   })
 })
-
-describe('the configuration file of the standalone agentgateway', () => {
-  it('is refused as a whole, since none of its protections would be converted', async () => {
-    const result = await runImport('binds: [{ port: 3000 }]\n', '--from', 'agentgateway')
-    expect(result).toMatchObject({ code: 1, manifests: {}, findings: [{ kind: 'protection' }] })
-  })
-})

@@ -1,0 +1,118 @@
+/** Converts the configuration file of the standalone agentgateway: binds, listeners, routes and backends. */
+import { type Conversion, compact, type Fields } from '../conversion.ts'
+import type { Field, SourceDocument } from '../field.ts'
+import { RoutePlan } from '../plan.ts'
+import { hasField } from '../source.ts'
+import { addGateway, addRoute, gatewayName } from '../targets.ts'
+import { backendRefs } from './standalone-backends.ts'
+import { applyPolicies, type Filters } from './standalone-policies.ts'
+
+export const isStandalone = (document: SourceDocument): boolean => hasField(document, 'binds')
+
+export function convertStandalone(document: SourceDocument, result: Conversion): void {
+  const root = result.open(document)
+  const listeners: Fields[] = []
+  const routes: (() => void)[] = []
+  for (const bind of root.get('binds').items()) {
+    const port = bind.get('port').number() ?? 0
+    bind
+      .get('listeners')
+      .items()
+      .forEach((listener, index) => {
+        const label =
+          listener.get('name').text() ?? (index === 0 ? 'listener' : `listener-${index + 1}`)
+        const name = result.nameOf('Listener', `${label}-${port}`)
+        const spec = listenerOf(listener, name, port, result)
+        if (spec === undefined) return
+        listeners.push(spec)
+        for (const route of listener.get('routes').items())
+          routes.push(() => convertRoute(route, name, result))
+      })
+  }
+  addGateway(result, root, listeners)
+  for (const convert of routes) convert()
+}
+
+function listenerOf(
+  listener: Field,
+  name: string,
+  port: number,
+  result: Conversion,
+): Fields | undefined {
+  listener.ignore('namespace')
+  const tls = listener.get('tls')
+  const protocol = listener.get('protocol').text() ?? (tls.isSet ? 'HTTPS' : 'HTTP')
+  if (protocol !== 'HTTP' && protocol !== 'HTTPS') {
+    result.report('lost', listener, `a listener of protocol ${protocol} is not converted`)
+    listener.take()
+    return undefined
+  }
+  const hostname = listener.get('hostname').text()
+  return compact({
+    name,
+    port,
+    protocol,
+    hostname: hostname === '*' ? undefined : hostname,
+    tls: protocol === 'HTTPS' ? certificateOf(tls, name, result) : undefined,
+  })
+}
+
+/** The files of a certificate are not part of the configuration, so the user creates the Secret. */
+function certificateOf(tls: Field, listener: string, result: Conversion): Fields {
+  const secret = result.nameOf('Secret', `${listener}-certificate`)
+  tls.ignore('cert', 'key')
+  const reason = `create the Secret ${secret} from these files: kubectl create secret tls ${secret} --cert … --key …`
+  result.report('secret', tls, reason)
+  return { certificateRefs: [{ name: secret }] }
+}
+
+function convertRoute(route: Field, listener: string, result: Conversion): void {
+  route.ignore('namespace', 'ruleName')
+  const name = result.nameOf('HTTPRoute', route.get('name').text() ?? `route-${listener}`)
+  const plan = new RoutePlan()
+  const scene = { plan, name, result, filters: [] as Filters, backend: {}, rule: {} }
+  applyPolicies(route.get('policies'), scene)
+  const matches = route.get('matches').items().map(matchOf)
+  const refs = backendRefs(route, scene)
+  const rule = {
+    ...scene.rule,
+    matches: matches.length > 0 ? matches : undefined,
+    filters: scene.filters.length > 0 ? scene.filters : undefined,
+    backendRefs: refs,
+  }
+  const hostnames = route.get('hostnames').texts()
+  const spec = {
+    parentRefs: [{ name: gatewayName, sectionName: listener }],
+    hostnames: hostnames.length > 0 ? hostnames : undefined,
+    rules: [compact(rule)],
+  }
+  plan.addPolicies(result, name, addRoute(result, name, spec, route), route)
+}
+
+function matchOf(field: Field): Fields {
+  const path = field.get('path')
+  const [exact, prefix, regex] = ['exact', 'pathPrefix', 'regex'].map((kind) =>
+    path.get(kind).text(),
+  )
+  return compact({
+    path:
+      exact !== undefined
+        ? { type: 'Exact', value: exact }
+        : regex !== undefined
+          ? { type: 'RegularExpression', value: regex }
+          : { type: 'PathPrefix', value: prefix ?? '/' },
+    method: field.get('method').text(),
+    headers: valueMatches(field.get('headers')),
+    queryParams: valueMatches(field.get('query')),
+  })
+}
+
+function valueMatches(list: Field): Fields[] | undefined {
+  const matches = list.items().map((item) => {
+    const name = item.get('name').text() ?? ''
+    const regex = item.at('value', 'regex').text()
+    if (regex !== undefined) return { type: 'RegularExpression', name, value: regex }
+    return { name, value: item.at('value', 'exact').text() ?? '' }
+  })
+  return matches.length > 0 ? matches : undefined
+}
