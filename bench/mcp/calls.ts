@@ -116,20 +116,20 @@ export default async function calls({ rounds, quick, note }: BenchContext): Prom
         unit: 'µs',
         own: known,
         peer: { name: 'the plain proxy', samples: plain },
-        bound: { atMost: 4 },
+        bound: { atMost: 3 },
       },
       {
         id: 'mcp.call.modern.cpu',
         unit: 'µs',
         own: modern,
         peer: { name: 'the plain proxy', samples: plainModern },
-        bound: { atMost: 4 },
+        bound: { atMost: 3 },
       },
       {
         id: 'mcp.call.added',
         unit: 'ms',
         own: latency.mcp.map((one, at) => one - (latency.direct[at] ?? Number.NaN)),
-        bound: { atMost: 0.5 },
+        bound: { atMost: 0.2 },
         note: `median at ${callsPerSecond} calls/s; without the gateway ${median(latency.direct).toFixed(3)} ms, through the plain proxy ${median(latency.plain).toFixed(3)} ms`,
       },
     ]
