@@ -51,7 +51,7 @@ function describeRelease(version) {
   return {
     version,
     source,
-    revision: git('rev-parse', 'HEAD'),
+    revision: process.env.GITHUB_SHA ?? git('rev-parse', 'HEAD'),
     created: new Date(epoch * 1000).toISOString().replace('.000Z', 'Z'),
     builder: process.env.GITHUB_WORKFLOW_REF ?? `${source}/blob/main/scripts/release.mjs`,
   }
