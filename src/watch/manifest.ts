@@ -12,6 +12,7 @@ import { expandList, type FieldProblem, type PathStep } from '../api/validate.ts
 import { fail, failAll, type Outcome, succeed } from '../base/outcome.ts'
 import { nodeProblem, startOf, tagProblems } from './manifest-nodes.ts'
 import { decodeManifest, jsonTexts } from './manifest-text.ts'
+import { type PlainDocument, readPlainYaml } from './plain-yaml.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 /** A position in a file; lines and columns begin at 1. */
@@ -55,6 +56,10 @@ export function parseManifest(
   }
   const text = typeof content === 'string' ? content : decodeManifest(content)
   if (typeof text !== 'string') return fail(syntax({ line: text.line, column: 1 }, text.message))
+  const plain = readPlainYaml(text)
+  if (plain !== undefined && !plain.some(({ value }) => isList(value))) {
+    return succeed(plainObjects(text, plain))
+  }
   const { documents, placeAt } = parseDocuments(text)
   const errors = documents.flatMap(({ document, start }) => {
     // Only the first error of a document is reported, since the others mostly follow from it.
@@ -77,11 +82,60 @@ export function parseManifest(
   return succeed(objects)
 }
 
+/** Whether a document is a list of objects, which the complete parser splits into its items. */
+const isList = (value: PlainDocument['value']) => expandList(value)[0]?.input !== value
+
+/** The objects of a text in plain YAML. Only a question about fields makes the complete parser read it. */
+function plainObjects(text: string, plain: readonly PlainDocument[]): ManifestObject[] {
+  const lines = new LineStarts(text)
+  let parsed: ReadonlyMap<number, ManifestObject> | undefined
+  return plain.map(({ value, start }) => ({
+    value,
+    place: lines.placeAt(start),
+    placeOf: (path) => {
+      parsed ??= objectsByStart(text)
+      return parsed.get(start)?.placeOf(path) ?? lines.placeAt(start)
+    },
+  }))
+}
+
+/** The objects of a valid text by the offsets at which they start. */
+function objectsByStart(text: string): Map<number, ManifestObject> {
+  const { documents, placeAt } = parseDocuments(text)
+  return new Map(
+    documents.flatMap(({ document }) =>
+      objectsOf(document, placeAt).map((object) => [startOf(document), object] as const),
+    ),
+  )
+}
+
+/** Finds lines of offsets that rise. */
+class LineStarts {
+  readonly #text: string
+  #line = 1
+  #start = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  placeAt(offset: number): Location {
+    if (offset < this.#start) [this.#line, this.#start] = [1, 0]
+    for (;;) {
+      const end = this.#text.indexOf('\n', this.#start)
+      if (end < 0 || end >= offset) break
+      this.#line++
+      this.#start = end + 1
+    }
+    return { line: this.#line, column: offset - this.#start + 1 }
+  }
+}
+
 /**
  * Merge keys (`<<`) are not part of YAML 1.2, but kubectl accepts them. Values with tags of types that JSON
  * does not have are not converted; `tagProblems` refuses them.
  */
-const parseOptions = {
+export const parseOptions = {
   prettyErrors: false,
   merge: true,
   resolveKnownTags: false,
