@@ -1,15 +1,18 @@
 import { useEffect, useState } from 'preact/hooks'
 import { agoText, timeText } from '../ui/times.tsx'
+import type { LogState } from '../worker/protocol.ts'
 import { go, linkTo, place } from './location.ts'
 import { ask, log } from './worker-client.ts'
 
 /** Chooses the moment that all views show: after an event of the log, or always the newest. */
 export function TimeBar() {
-  const { first, last, state, progress, name, count } = log.value
+  const { first, last, state, progress, name, count, foldedTo } = log.value
   const { position } = place.value
   const at = Math.min(position ?? last, Math.max(last, 1))
   const timeMs = useTimeOf(at)
   const isPast = position !== undefined && position < last
+  const work = works[state]
+  const share = state === 'following' ? undefined : progress
   const text = timeMs === undefined ? `event ${at}` : `event ${at}, ${timeText(timeMs)}`
   return (
     <section class="time-bar" aria-label="Moment">
@@ -44,6 +47,7 @@ export function TimeBar() {
       </button>
       <output class="moment">
         <strong>{isPast ? `event ${at}` : 'newest event'}</strong> of {count}
+        {state === 'folding' && at > foldedTo && ` · states are known up to event ${foldedTo}`}
         {timeMs !== undefined && ` · ${timeText(timeMs)}`}
         {isPast && timeMs !== undefined && ` · ${agoText(timeMs, log.value.lastMs)} before the end`}
       </output>
@@ -57,12 +61,18 @@ export function TimeBar() {
       )}
       <span class="source quiet">
         {name}
-        {state === 'reading' &&
-          ` · reading${progress === undefined ? '' : ` ${Math.floor(progress * 100)} %`}`}
-        {state === 'following' && ' · live'}
+        {work !== undefined &&
+          ` · ${work}${share === undefined ? '' : ` ${Math.floor(share * 100)} %`}`}
       </span>
     </section>
   )
+}
+
+/** What the page does with the log. */
+const works: Partial<Record<LogState['state'], string>> = {
+  reading: 'reading',
+  folding: 'computing states',
+  following: 'live',
 }
 
 /** Moves to an event; the last one is shown as the newest, and followed. */

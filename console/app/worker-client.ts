@@ -93,12 +93,17 @@ function useModelAt<Name extends ModelName>(
 ): Shown<Answer<Name>> {
   const [shown, setShown] = useState<Shown<Answer<Name>>>(nothingShown)
   const [job] = useState(() => new LatestJob<Answer<Name>>(setShown))
-  // The newest moment changes with every event that is read.
-  const { count, identity } = log.value
-  const wanted = JSON.stringify([name, params, at, at === undefined ? count : 0, identity])
-  useEffect(() => job.want(wanted, () => ask(name, params, at)))
+  const { count, folded, foldedTo, identity, state } = log.value
+  // The newest moment changes with every event; in a long log it is shown now and then, until all are folded.
+  const newest = state === 'folding' ? `${state} ${Math.clz32(folded)}` : folded
+  const isPast = at !== undefined && at <= foldedTo
+  const isComputed = isPast || at === undefined || folded === count
+  const wanted = JSON.stringify([name, params, at, isPast ? 0 : newest, identity])
+  useEffect(() => {
+    if (isComputed) job.want(wanted, () => ask(name, params, at))
+  })
   useEffect(() => () => job.close(), [job])
-  return shown
+  return isComputed ? shown : { ...shown, isBusy: true }
 }
 
 export const nothingShown = { value: undefined, error: undefined, isBusy: true }

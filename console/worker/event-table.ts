@@ -3,9 +3,11 @@
  * which are decoded when an event is looked at.
  */
 import { eventDetail, shortType } from '../../src/explain/event-text.ts'
-import { ExportLines } from '../../src/log/export-lines.ts'
-import { type ObjectKey, objectKey } from '../../src/model/names.ts'
+import { ExportLines, readExportLine } from '../../src/log/export-lines.ts'
+import { LogError } from '../../src/log/log.ts'
+import type { ObjectKey } from '../../src/model/names.ts'
 import type { RecordedEvent } from '../../src/replay/index.ts'
+import { readHead } from './event-head.ts'
 
 /** What a list shows of an event. */
 export interface EventRow {
@@ -37,6 +39,8 @@ class Names {
 const utf8 = new TextDecoder()
 
 export class EventTable {
+  readonly #name: string
+  readonly #heads: ExportLines<ReturnType<typeof readHead>>
   readonly positions: number[] = []
   readonly timesMs: number[] = []
   /** Number of the type in `types.texts`. */
@@ -48,31 +52,61 @@ export class EventTable {
   readonly types = new Names()
   readonly objects = new Names()
   readonly #lines: Uint8Array[] = []
+  readonly #lineNumbers: number[] = []
+  #time = { text: '', ms: Number.NaN }
   readonly #byObject = new Map<ObjectKey, number[]>()
+
+  /** `name` of the log is for errors. */
+  constructor(name: string) {
+    this.#name = name
+    this.#heads = new ExportLines(name, readHead)
+  }
 
   get length(): number {
     return this.positions.length
   }
 
-  add(
-    recorded: RecordedEvent,
-    line: Uint8Array,
-    changed: Pick<EventRow, 'statuses' | 'resources'>,
-  ) {
-    const { position, event } = recorded
-    const object = objectOf(recorded)
+  /** Adds the event of a line. Throws like `ExportLines`. */
+  add(line: Uint8Array): void {
+    const head = this.#heads.read(utf8.decode(line))
+    if (head === undefined) return
+    const { position, type, time, object } = head
     if (object !== '') {
       const indexes = this.#byObject.get(object)
       if (indexes === undefined) this.#byObject.set(object, [this.length])
       else indexes.push(this.length)
     }
     this.#lines.push(line)
+    this.#lineNumbers.push(this.#heads.line)
     this.positions.push(position)
-    this.timesMs.push(Date.parse(event.time))
-    this.typeOf.push(this.types.numberOf(shortType(event.type)))
+    this.timesMs.push(this.#msOf(time))
+    this.typeOf.push(this.types.numberOf(shortType(type)))
     this.objectOf.push(this.objects.numberOf(object))
-    this.statuses.push(changed.statuses)
-    this.resources.push(changed.resources)
+    this.statuses.push(0)
+    this.resources.push(0)
+  }
+
+  /** Notes what an event changed. */
+  setChanged(index: number, { statuses, resources }: Pick<EventRow, 'statuses' | 'resources'>) {
+    this.statuses[index] = statuses
+    this.resources[index] = resources
+  }
+
+  /** Drops the events from an index on. */
+  truncate(length: number): void {
+    const columns = [this.positions, this.timesMs, this.typeOf, this.objectOf]
+    for (const column of [...columns, this.statuses, this.resources]) column.length = length
+    this.#lines.length = length
+    this.#lineNumbers.length = length
+    for (const indexes of this.#byObject.values()) {
+      while ((indexes.at(-1) ?? -1) >= length) indexes.pop()
+    }
+  }
+
+  /** Many events have the same time. */
+  #msOf(time: string): number {
+    if (time !== this.#time.text) this.#time = { text: time, ms: Date.parse(time) }
+    return this.#time.ms
   }
 
   /** Index of the last event at or before a position; -1 if there is none. */
@@ -92,15 +126,19 @@ export class EventTable {
     return this.timesMs.findLastIndex((time) => time <= timeMs)
   }
 
+  /** @throws LogError `foreign` if the rest of the line is not what its head promised */
   read(index: number): RecordedEvent {
-    const recorded = new ExportLines('the log').read(this.text(index))
-    if (recorded === undefined) throw new RangeError(`the log has no event ${index}`)
-    return recorded
+    const place = `${this.#name}:${this.#lineNumbers[index]}`
+    const recorded = readExportLine(this.text(index), place)
+    if (recorded.position === this.positions[index]) return recorded
+    throw new LogError('foreign', `${place} is not an event of a log: it has two positions`)
   }
 
   /** The line of an event as it was read. */
   text(index: number): string {
-    return utf8.decode(this.#lines[index])
+    const line = this.#lines[index]
+    if (line === undefined) throw new RangeError(`the log has no event ${index}`)
+    return utf8.decode(line)
   }
 
   /** Indexes of the events about an object. */
@@ -120,23 +158,4 @@ export class EventTable {
       resources: this.resources[index] ?? 0,
     }
   }
-}
-
-/** The object that an event is about, or that has the resource which a proxy rejected. */
-function objectOf({ event }: RecordedEvent): ObjectKey {
-  const { data, type } = event
-  if (type === 'dev.sluice.config.rejected.v1') {
-    const [, object] = /^(?:listener|route|stream)\/([^/]+\/[^/]*\/[^/]+)/.exec(data.key) ?? []
-    return object ?? ''
-  }
-  const {
-    kind,
-    namespace = '',
-    name,
-  } = data as {
-    readonly kind?: string
-    readonly namespace?: string
-    readonly name?: string
-  }
-  return kind === undefined || name === undefined ? '' : objectKey({ kind, namespace, name })
 }

@@ -9,8 +9,11 @@ import { LoadedLog, type Moment } from './loaded-log.ts'
 import { models } from './models.ts'
 import { type FromWorker, type LogState, noLog, type Opening, type ToWorker } from './protocol.ts'
 
-/** Milliseconds of folding after which waiting messages are handled. */
+/** Milliseconds of work after which waiting messages are handled. */
 const sliceMs = 24
+const stepsPerLook = 16
+/** Number of events from which on folding is worth a state of its own. */
+const longFold = 1_000
 /** Milliseconds between two reports of the progress. */
 const reportMs = 100
 /** Milliseconds until the first and until every further attempt to reach the server again. */
@@ -81,17 +84,40 @@ class Engine {
     if (body !== null) await this.#readAll(chunksOf(body), opened)
   }
 
+  /** Lists all events first, so that the slider is ready, and then folds them. */
   async #readAll(bytes: AsyncIterable<Uint8Array>, opened: number): Promise<void> {
-    let sliceStart = performance.now()
+    try {
+      await this.#list(bytes, opened)
+    } finally {
+      // What was listed before a broken line is shown as well.
+      await this.#fold(opened)
+    }
+  }
+
+  async #list(bytes: AsyncIterable<Uint8Array>, opened: number): Promise<void> {
+    const slice = new Slice()
     for await (const lines of linesOf(bytes)) {
       for (const line of lines) {
         if (opened !== this.#opened) return
-        this.log.add(line)
-        if (performance.now() - sliceStart < sliceMs) continue
-        await nextTask()
-        sliceStart = performance.now()
+        this.log.events.add(line)
+        if (slice.isOver()) await slice.next()
       }
       this.#progress(this.#state.progress)
+      // What follows the log never ends.
+      if (this.#state.state === 'following') await this.#fold(opened)
+    }
+  }
+
+  async #fold(opened: number): Promise<void> {
+    const { log } = this
+    const isLong = log.events.length - log.folded > longFold
+    if (isLong && this.#state.state === 'reading') this.#report({ state: 'folding', progress: 0 })
+    const slice = new Slice()
+    while (opened === this.#opened && log.folded < log.events.length) {
+      log.foldNext()
+      if (!slice.isOver()) continue
+      this.#progress(log.folded / log.events.length)
+      await slice.next()
     }
     this.#report({})
   }
@@ -107,6 +133,8 @@ class Engine {
     this.#state = {
       ...this.#state,
       count: events.length,
+      folded: this.log.folded,
+      foldedTo: events.positions[this.log.folded - 1] ?? 0,
       first: events.positions[0] ?? 0,
       last: events.positions.at(-1) ?? 0,
       firstMs: events.timesMs[0] ?? 0,
@@ -150,6 +178,22 @@ const nextTask = () =>
     resume = resolve
     turns.port2.postMessage(undefined)
   })
+
+/** A part of long work, after which waiting messages are handled. */
+class Slice {
+  #steps = 0
+  #begun = performance.now()
+
+  /** The clock is not read at each step. */
+  isOver(): boolean {
+    return ++this.#steps % stepsPerLook === 0 && performance.now() - this.#begun > sliceMs
+  }
+
+  async next(): Promise<void> {
+    await nextTask()
+    this.#begun = performance.now()
+  }
+}
 
 const engine = new Engine()
 

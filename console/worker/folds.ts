@@ -35,12 +35,18 @@ export class Folds {
     this.newest = createFold(options)
   }
 
-  /** Folds the next event. Returns what it changed. */
-  add(recorded: RecordedEvent): ReturnType<Fold['takeChange']> {
-    this.newest.apply(recorded)
+  /** Number of events that are folded. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Folds the next event. Returns what it changed in statuses and resources; undefined if nothing. */
+  add(recorded: RecordedEvent): ReturnType<Fold['takeChange']> | undefined {
+    const { newest } = this
+    newest.apply(recorded)
     this.#count++
     if (this.#count % this.#spacing === 0) this.#keep()
-    return this.newest.takeChange()
+    return newest.changedAt === recorded.position ? newest.takeChange() : undefined
   }
 
   #keep(): void {

@@ -2,16 +2,16 @@
 import type { SluiceEvent } from '../../events/index.ts'
 import { regexProblem } from '../../src/control-plane/api-binding.ts'
 import { type ConditionHistory, historyOf } from '../../src/explain/conditions.ts'
-import { ExportLines } from '../../src/log/export-lines.ts'
 import { type ObjectKey, type ObjectRef, objectKey } from '../../src/model/names.ts'
 import type { VersionedResource } from '../../src/model/resources.ts'
-import type { Fold } from '../../src/replay/index.ts'
+import type { Fold, RecordedEvent } from '../../src/replay/index.ts'
 import { EventTable } from './event-table.ts'
 import { Folds } from './folds.ts'
 import { type Values, Versions } from './versions.ts'
 
 type Status = Readonly<Record<string, unknown>>
 type Proxies = ReturnType<Fold['proxies']>
+type FoldChange = ReturnType<Fold['takeChange']>
 
 /** The version of an object that is in force, and the one that was refused. */
 export interface ObjectVersion {
@@ -36,13 +36,10 @@ export interface Moment {
   readonly proxies: Proxies
 }
 
-const utf8 = new TextDecoder()
-
 export class LoadedLog {
-  readonly events = new EventTable()
+  readonly events: EventTable
   /** Versions of the fold that published states. */
   readonly foldVersions = new Set<string>()
-  readonly #lines: ExportLines
   readonly #folds = new Folds({ checkRegex: regexProblem }, (index) => this.events.read(index))
   readonly #statuses = new Versions<Status>()
   readonly #resources = new Versions<VersionedResource>()
@@ -50,20 +47,32 @@ export class LoadedLog {
   readonly #proxies = new Versions<Proxies>()
 
   constructor(name: string) {
-    this.#lines = new ExportLines(name)
+    this.events = new EventTable(name)
   }
 
-  /** Reads and folds one line. Throws like `ExportLines`. */
-  add(line: Uint8Array): void {
-    const recorded = this.#lines.read(utf8.decode(line))
-    if (recorded === undefined) return
+  /** Number of events that are folded; later ones are only listed. */
+  get folded(): number {
+    return this.#folds.count
+  }
+
+  /**
+   * Folds the next event. If its line is damaged, the log ends before it.
+   * @throws LogError `foreign`
+   */
+  foldNext(): void {
+    const index = this.folded
+    try {
+      this.#fold(this.events.read(index), index)
+    } catch (error) {
+      this.events.truncate(index)
+      throw error
+    }
+  }
+
+  #fold(recorded: RecordedEvent, index: number): void {
     const { event } = recorded
-    const index = this.events.length
-    const { delta, statuses, dropped } = this.#folds.add(recorded)
-    for (const { ref, status } of statuses) this.#statuses.set(objectKey(ref), index, status)
-    for (const ref of dropped) this.#statuses.set(objectKey(ref), index, undefined)
-    for (const one of delta.upserted) this.#resources.set(one.resource.key, index, one)
-    for (const key of delta.removed) this.#resources.set(key, index, undefined)
+    const change = this.#folds.add(recorded)
+    if (change !== undefined) this.#noteChange(change, index)
     this.#noteObject(event, index)
     if (/\.(proxy|config|timer)\./.test(event.type)) {
       this.#proxies.set('', index, this.#folds.newest.proxies())
@@ -71,7 +80,14 @@ export class LoadedLog {
     if (event.type === 'dev.sluice.desired.published.v1') {
       this.foldVersions.add(event.data.foldVersion)
     }
-    this.events.add(recorded, line, {
+  }
+
+  #noteChange({ delta, statuses, dropped }: FoldChange, index: number): void {
+    for (const { ref, status } of statuses) this.#statuses.set(objectKey(ref), index, status)
+    for (const ref of dropped) this.#statuses.set(objectKey(ref), index, undefined)
+    for (const one of delta.upserted) this.#resources.set(one.resource.key, index, one)
+    for (const key of delta.removed) this.#resources.set(key, index, undefined)
+    this.events.setChanged(index, {
       statuses: statuses.length + dropped.length,
       resources: delta.upserted.length + delta.removed.length,
     })
@@ -88,7 +104,7 @@ export class LoadedLog {
     }
     // The fold ignores versions that it has passed, and those of a writer that lost its lease.
     if (state.resourceVersion !== (data as { resourceVersion?: string }).resourceVersion) return
-    const before = this.#objects.at(index).get(key)
+    const before = this.#objects.newest(key)
     const isApplied = type === 'dev.sluice.resource.applied.v1'
     const applied = isApplied ? index : before?.applied
     const refused = isApplied ? undefined : index
@@ -99,9 +115,13 @@ export class LoadedLog {
     })
   }
 
-  /** The state after the event at or before a position; without a position, after the last event. */
-  at(position = Number.POSITIVE_INFINITY): Moment {
-    const index = this.events.indexAt(position)
+  /**
+   * The state after the event at or before a position; without a position, after the last folded event.
+   * @throws RangeError if the event is not folded yet
+   */
+  at(position?: number): Moment {
+    const index = position === undefined ? this.folded - 1 : this.events.indexAt(position)
+    if (index >= this.folded) throw new RangeError(`The state at ${position} is not computed yet.`)
     return {
       log: this,
       index,

@@ -9,15 +9,21 @@ export type Opening =
 export interface LogState {
   /** Name of the file, or of the server. */
   readonly name: string
-  /** `reading`: the beginning of the log is still read. `following`: new events appear by themselves. */
-  readonly state: 'none' | 'reading' | 'ready' | 'following' | 'failed'
+  /**
+   * `reading`: events are listed. `folding`: all are listed, and states of the last ones are not computed yet.
+   * `following`: new events appear by themselves.
+   */
+  readonly state: 'none' | 'reading' | 'folding' | 'ready' | 'following' | 'failed'
   readonly count: number
+  /** Number of events whose states are computed, and the position of the last one. */
+  readonly folded: number
+  readonly foldedTo: number
   /** Positions and times of the first and the last event; 0 if there is none. */
   readonly first: number
   readonly last: number
   readonly firstMs: number
   readonly lastMs: number
-  /** Share of the log that was read, from 0 to 1; undefined if its size is unknown. */
+  /** Share of the log that was read or folded, from 0 to 1; undefined if its size is unknown. */
   readonly progress: number | undefined
   /** Short hash of the first event. Links name it, so that they are not opened on another log. */
   readonly identity: string
@@ -31,6 +37,8 @@ export const noLog: LogState = {
   name: '',
   state: 'none',
   count: 0,
+  folded: 0,
+  foldedTo: 0,
   first: 0,
   last: 0,
   firstMs: 0,

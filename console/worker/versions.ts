@@ -28,6 +28,11 @@ export class Versions<Value> {
     }
   }
 
+  /** The value after the last event. */
+  newest(key: string): Value | undefined {
+    return this.#histories.get(key)?.values.at(-1)
+  }
+
   /** The values after an event. */
   at(index: number): Values<Value> {
     const histories = this.#histories

@@ -135,7 +135,13 @@ export class OutputStore {
   }
 }
 
-const versioned = ({ version, resource }: Output): VersionedResource => ({ version, resource })
+/** The version is hashed when it is first read: replays of a log read few of them. */
+const versioned = (output: Output): VersionedResource => ({
+  resource: output.resource,
+  get version() {
+    return output.version
+  },
+})
 
 /** A shortcut for the usual case that an object's resources keep their keys. */
 function hasSameKeys(a: readonly Resource[], b: readonly Resource[]): boolean {

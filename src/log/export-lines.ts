@@ -13,26 +13,33 @@ export function exportLine({ position, event }: Recorded): string {
 /** Maximum bytes of a line, which has an event and its position. */
 export const maxLineBytes = maxEventBytes + 65_536
 
+/** Reads one line. `place` is the file and the line, for errors. */
+type ReadLine<Line> = (text: string, place: string) => Line
+
 /** Reads the lines of one export in order. `name` of the file is for errors. */
-export class ExportLines {
+export class ExportLines<Line extends { readonly position: number } = Recorded> {
   readonly #name: string
-  #line = 0
+  readonly #readLine: ReadLine<Line>
+  /** Number of lines that were read. */
+  line = 0
   #last = 0
 
-  constructor(name: string) {
+  /** Events are upcast to their current version, unless `readLine` reads something else from a line. */
+  constructor(name: string, readLine: ReadLine<Line> = readExportLine as ReadLine<never>) {
     this.#name = name
+    this.#readLine = readLine
   }
 
   /**
-   * Returns the event of the next line, upcast to its current version, or undefined if the line is blank.
+   * Returns the event of the next line, or undefined if the line is blank.
    * @throws LogError `foreign` if the line is not an event or out of order; the message names the line
    */
-  read(text: string): Recorded | undefined {
-    this.#line++
-    const written = this.#line === 1 ? withoutMark(text) : text
+  read(text: string): Line | undefined {
+    this.line++
+    const written = this.line === 1 ? withoutMark(text) : text
     if (written.trim() === '') return undefined
-    const place = `${this.#name}:${this.#line}`
-    const recorded = parseLine(written, place)
+    const place = `${this.#name}:${this.line}`
+    const recorded = this.#readLine(written, place)
     if (recorded.position <= this.#last) {
       const order = `position ${recorded.position} stands behind position ${this.#last}`
       throw new LogError('foreign', `${place} is not in its place: ${order}`)
@@ -45,7 +52,8 @@ export class ExportLines {
 /** Removes the byte order mark that some editors add. */
 const withoutMark = (text: string) => (text.startsWith('\uFEFF') ? text.slice(1) : text)
 
-function parseLine(text: string, place: string): Recorded {
+/** Reads one line of an export. @throws LogError `foreign` */
+export function readExportLine(text: string, place: string): Recorded {
   try {
     const value = JSON.parse(text) as { position?: Position; event?: AnyCloudEvent } | null
     const { position, event } = value ?? {}

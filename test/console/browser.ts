@@ -42,7 +42,8 @@ export async function startPage(executablePath: string, url?: string): Promise<C
       const file = { name, mimeType: 'application/octet-stream', buffer }
       await page.setInputFiles('input[type=file]', file)
       await page.locator('.time-bar .source', { hasText: name }).waitFor()
-      await page.locator('.time-bar .source', { hasText: 'reading' }).waitFor({ state: 'detached' })
+      const working = page.locator('.time-bar .source', { hasText: /reading|computing/ })
+      await working.waitFor({ state: 'detached' })
     },
     show: async (hash) => {
       await page.evaluate((to) => {

@@ -22,7 +22,8 @@ const utf8 = new TextEncoder()
 
 function load(text: string): LoadedLog {
   const log = new LoadedLog('log.jsonl')
-  for (const line of text.split('\n')) log.add(utf8.encode(line))
+  for (const line of text.split('\n')) log.events.add(utf8.encode(line))
+  while (log.folded < log.events.length) log.foldNext()
   return log
 }
 
