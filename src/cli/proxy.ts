@@ -8,8 +8,7 @@ import { trimWhenIdle } from '../base/idle-trim.ts'
 import { makeFolder } from '../base/make-folder.ts'
 import { reachableAddress } from '../base/own-address.ts'
 import { LastGood } from '../proxy/remote/last-good.ts'
-import { RemoteChannel } from '../proxy/remote/remote-channel.ts'
-import { startProxy } from '../proxy/workers/supervisor.ts'
+import { prepareThreads } from '../proxy/workers/prepared-threads.ts'
 import type { SettingName } from '../settings/index.ts'
 import { type RemoteSettingName, type RemoteSettings, remoteSettings } from '../settings/remote.ts'
 import { readTable } from '../settings/table.ts'
@@ -86,6 +85,9 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
   const name = nameOf(settings)
   const gatewayName = `${gateway.namespace}/${gateway.name}`
   handleSignals(end, log)
+  prepareThreads(traffic.workers)
+  const { RemoteChannel } = await import('../proxy/remote/remote-channel.ts')
+  const { startProxy } = await import('../proxy/workers/supervisor.ts')
   if (stateDir === undefined) {
     log.write('info', 'no --state-dir: after a restart, the proxy serves once a controller answers')
   }

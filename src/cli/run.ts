@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs'
 import { LockedError } from '../base/file-lock.ts'
 import { defaultLogPath } from '../control-plane/open-log.ts'
-import { type Standalone, startStandalone } from '../control-plane/standalone.ts'
+import type { Standalone } from '../control-plane/standalone.ts'
+import { prepareThreads } from '../proxy/workers/prepared-threads.ts'
 import type { ProxyOptions } from '../proxy/workers/supervisor.ts'
 import { consoleSettings } from '../settings/console.ts'
 import { controllerSettings } from '../settings/controller.ts'
@@ -41,6 +42,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
   })
   const { consoleAddress } = valuesOf(readTable(consoleSettings, options, process.env))
   handleSignals(end, log)
+  prepareThreads(proxy.workers)
   const gateway = await start(options, proxy, log)
   if (gateway.logPath !== undefined) log.write('info', `event log: ${gateway.logPath}`)
   logAddresses(gateway.proxy, log)
@@ -78,6 +80,7 @@ async function start(
 ): Promise<Standalone> {
   // SLUICE_LEASE_DURATION has the same meaning as for `sluice controller`.
   const { leaseDurationMs } = controllerSettings
+  const { startStandalone } = await import('../control-plane/standalone.ts')
   try {
     return await startStandalone({
       paths: file,

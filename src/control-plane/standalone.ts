@@ -53,20 +53,19 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
   const log = await openLog(options.paths, options)
   const digestChecks = new DigestCheckCounts()
   const plane = await openPlane(options, log, digestChecks)
-  await plane.read()
-  const end = watchLog(options, plane)
-  const name = connectProxy(plane, log, options.proxy.bindAddress)
-  await plane.list()
-  await plane.caughtUp()
-  await fetchFirstKeySets(plane)
-  plane.open()
-  const proxy = await startProxy({
+  const reading = plane.read()
+  const end = watchLog(options, plane, reading)
+  const name = log.shared?.replica ?? soleProxy
+  // The threads load while the configuration is read.
+  const starting = startProxy({
     ...options.proxy,
     name,
     channel: plane.parts.channel,
     moreMetrics: () => ({ ...(plane.isShared && digestChecks.snapshot()), ...end.metrics() }),
     without: end.missing,
   })
+  const listing = reading.then(() => list(plane, log, name, options.proxy.bindAddress))
+  const [proxy] = await Promise.all([starting, listing])
   const endTrimming = trimWhenIdle({ taken: () => plane.fold.position })
   const stop = async () => {
     endTrimming()
@@ -134,13 +133,27 @@ function natsLease(
     })
 }
 
+/** Reads the manifests, and begins to serve once their objects are folded. */
+async function list(
+  plane: Plane,
+  log: OpenedLog,
+  name: string,
+  bindAddress: string,
+): Promise<void> {
+  connectProxy(plane, log, name, bindAddress)
+  await plane.list()
+  await plane.caughtUp()
+  await fetchFirstKeySets(plane)
+  plane.open()
+}
+
 /** Records the proxy of this process as connected, and proxies of a killed earlier run as disconnected. */
 function connectProxy(
   { fold, recorder }: Plane,
   { shared }: OpenedLog,
+  name: string,
   bindAddress: string,
-): string {
-  const name = shared?.replica ?? soleProxy
+): void {
   for (const { proxy: known } of fold.proxies()) {
     // Proxies of other replicas may be running.
     if (shared === undefined || known === name)
@@ -149,10 +162,9 @@ function connectProxy(
   const presence = { address: reachableAddress(bindAddress) }
   // The stream id distinguishes this run from an earlier one in records that arrive late.
   recorder.connected(name, { ...presence, ...(shared && { stream: randomUUID() }) })
-  return name
 }
 
-/** Fetches key sets before the proxy starts, so that it rejects no valid token at first. */
+/** Fetches key sets before the proxy gets its configuration, so that it rejects no valid token at first. */
 async function fetchFirstKeySets(plane: Plane): Promise<void> {
   plane.effects.update()
   await Promise.race([plane.effects.settled(), after(firstWaitMs, undefined, { ref: false })])
@@ -177,8 +189,11 @@ class DigestCheckCounts {
   }
 }
 
-/** Reports to operators and probes why the log can no longer be used. The gateway keeps serving. */
-function watchLog({ onFault, notify }: StandaloneOptions, plane: Plane) {
+/**
+ * Reports to operators and probes why the log can no longer be used, after it was read to its end. The gateway
+ * keeps serving.
+ */
+function watchLog({ onFault, notify }: StandaloneOptions, plane: Plane, reading: Promise<void>) {
   let reason: string | undefined
   const fail = (error: unknown): void => {
     if (reason !== undefined) return
@@ -188,7 +203,8 @@ function watchLog({ onFault, notify }: StandaloneOptions, plane: Plane) {
     else notify('error', text)
     plane.stepDown()
   }
-  void Promise.race([plane.outdated, plane.ended]).then(fail)
+  const ended = reading.then(() => Promise.race([plane.outdated, plane.ended]))
+  ended.then(fail, () => undefined)
   return {
     fail,
     metrics: (): MetricsSnapshot => ({

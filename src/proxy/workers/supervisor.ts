@@ -5,7 +5,6 @@
  *
  *   channel --config--> workers --state--> answers --ack, reject--> channel
  */
-import { availableParallelism } from 'node:os'
 import { createRateLimiter, createRateMemory } from '../../core/rate.ts'
 import { TicketRotation } from '../../engine/tls/session-tickets.ts'
 import { type SmallServer, serve } from '../../local-server/server.ts'
@@ -18,6 +17,7 @@ import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
 import { Answers } from './answers.ts'
 import { openRecordFolder, type RecordOptions, type RecordSettings } from './decision-records.ts'
 import { PortClaims } from './port-claims.ts'
+import { workerCount } from './prepared-threads.ts'
 import { laterPending, startupPending, unservedPorts } from './readiness.ts'
 import { createSharedCounts, forgetWorker, type SharedCounts } from './shared-counts.ts'
 import type { FromWorker, PortName, WorkerRejection } from './worker-messages.ts'
@@ -76,14 +76,6 @@ export type RunningProxy = Omit<Supervisor, 'start'>
 
 /** Maximum time that the end of the process waits for the flush of the access log. */
 const lastFlushMs = 500
-
-/** Only Linux distributes connections among sockets that share a port. */
-const canShare = process.platform === 'linux'
-
-function workerCount(asked: number | 'auto' | undefined): number {
-  if (!canShare) return 1
-  return asked === 'auto' ? availableParallelism() : (asked ?? 1)
-}
 
 class Supervisor {
   readonly #options: ProxyOptions

@@ -40,7 +40,7 @@ export interface TrafficSettings extends Pick<DataPlaneSettings, PlaneSettings> 
   readonly edge?: EdgeSettings
 }
 
-/** Passed to a worker when it starts. */
+/** The first message to a worker. */
 export interface WorkerSettings extends TrafficSettings {
   readonly index: number
   /** What to record of decisions about requests; nothing if omitted. */

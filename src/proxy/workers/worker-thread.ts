@@ -1,19 +1,12 @@
 /** Manages one worker. If its thread dies, a new thread replaces it and gets the full configuration. */
-import { Worker } from 'node:worker_threads'
-import { keepYoungRoom } from '../../base/idle-trim.ts'
+import type { Worker } from 'node:worker_threads'
 import { timerDelay } from '../../base/timer-delay.ts'
 import type { ConfigChannel } from '../../wire/channel.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { sumSnapshots } from '../telemetry/prometheus.ts'
+import { startThread } from './prepared-threads.ts'
 import { type FromWorker, lastMetrics, type ToWorker, type WorkerState } from './worker-messages.ts'
 import type { WorkerSettings } from './worker-settings.ts'
-
-/**
- * The entry of the thread: `worker.ts` in the source, a bundle of its own in the build folder.
- */
-const entry = import.meta.url.endsWith('.ts')
-  ? new URL('./worker.ts', import.meta.url)
-  : new URL('./proxy-worker.js', import.meta.url)
 
 const scrapeTimeoutMs = 1_000
 /** If a thread has lived this long, the next thread starts at once after its death. */
@@ -68,8 +61,7 @@ export class WorkerThread {
   #start(): void {
     this.#bornAt = Date.now()
     this.state = undefined
-    keepYoungRoom()
-    const worker = new Worker(entry, { workerData: this.#options.settings })
+    const worker = startThread(this.#options.settings)
     this.#worker = worker
     let failure: Error | undefined
     worker.on('message', (message: FromWorker) => this.#receive(message))

@@ -1,5 +1,8 @@
-/** The entry of a worker thread. Makes its WASM core, engine, data plane and telemetry. */
-import { parentPort, workerData } from 'node:worker_threads'
+/**
+ * The entry of a worker thread. Its first message is its settings, with which it makes its WASM core, engine,
+ * data plane and telemetry.
+ */
+import { parentPort } from 'node:worker_threads'
 import { trimWhenIdle } from '../../base/idle-trim.ts'
 import { createIoCore, type IoCore } from '../../core/index.ts'
 import { Engine } from '../../engine/engine.ts'
@@ -25,7 +28,11 @@ const headTextBytes = 65_536
 /** Exit code of the thread after a trap of the core: internal software error (sysexits.h). */
 const trapExitCode = 70
 
-async function startWorker(port: NonNullable<typeof parentPort>, settings: WorkerSettings) {
+/** Starts the worker. Resolves to the function that receives the messages after the settings. */
+async function startWorker(
+  port: NonNullable<typeof parentPort>,
+  settings: WorkerSettings,
+): Promise<(message: ToWorker) => void> {
   const { bindAddress, reusePort, streamLimits, limits, counts, index } = settings
   const { accessLogFd = 1, accessLogFormat = 'text', maxBackendRequests: most } = settings
   const { maxConnections, sessionKey } = settings.edge ?? {}
@@ -77,12 +84,12 @@ async function startWorker(port: NonNullable<typeof parentPort>, settings: Worke
   const session = new WorkerSession({ engine, plane, telemetry, tickets, log, records, send })
   exitOnTrap(core, session)
   let changeSets = 0
-  port.on('message', (message: ToWorker) => {
-    if (message.type === 'config') changeSets++
-    session.receive(message)
-  })
   trimWhenIdle({ taken: () => changeSets, carried: () => carriedBytes(engine) })
   send({ type: 'started', rateOwner: buckets.owner })
+  return (message) => {
+    if (message.type === 'config') changeSets++
+    session.receive(message)
+  }
 }
 
 /** Opens the store of decision records. If that fails, the worker serves without it. */
@@ -119,4 +126,9 @@ function carriedBytes({ counters, streamCounters }: Engine): number {
 }
 
 if (parentPort === null) throw new Error('this file runs as a worker of the proxy only')
-await startWorker(parentPort, workerData as WorkerSettings)
+const port = parentPort
+let started: ReturnType<typeof startWorker> | undefined
+port.on('message', (message: WorkerSettings | ToWorker) => {
+  if (started === undefined) started = startWorker(port, message as WorkerSettings)
+  else started.then((receive) => receive(message as ToWorker))
+})
