@@ -1,7 +1,7 @@
 /** The process that serves this page, and what it offers. Without one, some views have nothing to show. */
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
-import { type About, ConsoleServer } from '../source/server.ts'
+import { type About, ConsoleServer, ServerError } from '../source/server.ts'
 import { nothingShown, type Shown } from './worker-client.ts'
 
 export type Offer = keyof About['offers']
@@ -16,13 +16,15 @@ const retryMs = 2_000
 /** Asks the process what it offers, until it answers. */
 export async function connect(key: string): Promise<void> {
   const server = new ConsoleServer(key)
-  for (;;) {
-    const about = await server.about().catch(() => undefined)
-    if (about !== undefined) {
+  for (let about: About | undefined; about === undefined; ) {
+    try {
+      about = await server.about()
       served.value = { server, about }
-      return
+    } catch (error) {
+      // The key of a process that has ended never becomes valid again.
+      if (error instanceof ServerError && error.status === 401) return
+      await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
-    await new Promise((resolve) => setTimeout(resolve, retryMs))
   }
 }
 

@@ -1,6 +1,6 @@
 /** Chooses the source of events: the process that serves this page, or files that the reader opens. */
 import { signal } from '@preact/signals'
-import { takeKey } from '../source/server.ts'
+import { onNewKey, takeKey } from '../source/server.ts'
 import { connect } from './served.ts'
 import { open } from './worker-client.ts'
 
@@ -8,6 +8,11 @@ import { open } from './worker-client.ts'
 export const isServed = signal(false)
 
 export function startSource(): void {
+  onNewKey(openServed)
+  openServed()
+}
+
+function openServed(): void {
   const key = takeKey()
   if (key === undefined) return
   isServed.value = true

@@ -40,6 +40,15 @@ export function takeKey(): string | undefined {
   return localStorage.getItem(keyName) ?? undefined
 }
 
+export const noAnswer = 'The process that serves this page does not answer.'
+
+/** Calls `use` when another tab has taken a new key: the URL of a process that was started again was opened. */
+export function onNewKey(use: () => void): void {
+  addEventListener('storage', ({ key, newValue }) => {
+    if (key === keyName && newValue !== null) use()
+  })
+}
+
 /** The server answered with an error, or not at all. */
 export class ServerError extends Error {
   /** Undefined if the server did not answer. */
@@ -92,7 +101,7 @@ export class ConsoleServer {
     const headers = { authorization: `Bearer ${this.#key}` }
     const response = await fetch(`api/${path}`, { ...init, headers }).catch((error: unknown) => {
       if (init.signal?.aborted === true) throw error
-      throw new ServerError(undefined, 'The process that serves this page does not answer.')
+      throw new ServerError(undefined, noAnswer)
     })
     if (response.ok) return response
     throw new ServerError(response.status, (await response.text()).trim())

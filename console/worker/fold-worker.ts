@@ -3,7 +3,7 @@
 import { hexDigest } from '../../src/base/digest.ts'
 import { provideBuilt } from '../../src/core/built-files-browser.ts'
 import { foldVersion } from '../../src/replay/index.ts'
-import { ConsoleServer } from '../source/server.ts'
+import { ConsoleServer, noAnswer, ServerError } from '../source/server.ts'
 import { bytesOf, chunksOf, linesOf } from './lines.ts'
 import { LoadedLog, type Moment } from './loaded-log.ts'
 import { models } from './models.ts'
@@ -60,24 +60,31 @@ class Engine {
     let wait = retryMs.first
     while (opened === this.#opened) {
       try {
-        const { isExport } = await server.about()
+        const { isExport, log } = await server.about()
         if (isExport) {
           const bytes = await (await server.get('export')).blob()
           return await this.#readFile(bytes, opened)
         }
-        const next = (this.log.events.positions.at(-1) ?? 0) + 1
+        // Earlier events may have been removed since.
+        const next = Math.max(this.#next, log?.first ?? 1)
         await this.#readBody(await server.get(`events?from=${next}`), opened)
         this.#report({ state: 'following', problem: undefined })
         wait = retryMs.first
-        const after = (this.log.events.positions.at(-1) ?? 0) + 1
-        await this.#readBody(await server.get(`tail?from=${after}`), opened)
+        await this.#readBody(await server.get(`tail?from=${this.#next}`), opened)
       } catch (error) {
         if (opened !== this.#opened) return
-        this.#report({ state: 'following', problem: `${messageOf(error)} Trying again…` })
+        const { text, isFinal } = connectionProblem(error)
+        this.#report({ state: 'following', problem: text })
+        if (isFinal) return
       }
       await new Promise((resolve) => setTimeout(resolve, wait))
       wait = Math.min(wait * 2, retryMs.most)
     }
+  }
+
+  /** Position after the last event that was read. */
+  get #next(): number {
+    return (this.log.events.positions.at(-1) ?? 0) + 1
   }
 
   async #readBody({ body }: Response, opened: number): Promise<void> {
@@ -164,6 +171,18 @@ class Engine {
         : []),
     ]
   }
+}
+
+/** Why a server cannot be followed, and whether it is of no use to try again. */
+function connectionProblem(error: unknown): { readonly text: string; readonly isFinal: boolean } {
+  if (error instanceof ServerError && error.status === 401) {
+    const text =
+      'The process was started again. Open the console URL that it printed last, in any tab; this page follows then.'
+    return { text, isFinal: true }
+  }
+  // A connection that breaks while a response is read is a TypeError in every browser.
+  const text = error instanceof TypeError ? noAnswer : messageOf(error)
+  return { text: `${text} Trying again…`, isFinal: false }
 }
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

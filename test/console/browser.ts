@@ -25,7 +25,8 @@ export async function startPage(executablePath: string, url?: string): Promise<C
     args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
   })
   const viewport = { width: 1280, height: 800 }
-  const page = await browser.newPage({ viewport, reducedMotion: 'reduce' })
+  const context = await browser.newContext({ viewport, reducedMotion: 'reduce' })
+  const page = await context.newPage()
   const errors: string[] = []
   page.on('pageerror', (error) => errors.push(String(error.stack)))
   page.on('console', (message) => {
