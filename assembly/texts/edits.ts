@@ -17,6 +17,8 @@ export const EDIT_NULL: i32 = 5
 export const EDIT_NUMBER: i32 = 6
 /** A text that was streamed before; edits of one `group` are parts of one text. Becomes EDIT_TEXT. */
 export const EDIT_REPEAT: i32 = 7
+/** The index of a content block becomes `value`; `length` is the index that the provider gave it. */
+export const EDIT_INDEX: i32 = 8
 
 export const EDIT_BYTES: i32 = 24
 export const E_START: usize = 0
@@ -95,6 +97,7 @@ export function writeDocument(out: Bytes, text: usize, length: i32, edits: Bytes
     else if (kind == EDIT_EMPTY_LIST) appendAscii(out, '[]')
     else if (kind == EDIT_NULL) appendAscii(out, 'null')
     else if (kind == EDIT_NUMBER) appendNumber(out, number)
+    else if (kind == EDIT_INDEX) appendNumber(out, load<i32>(edit, E_VALUE))
     else if (kind == EDIT_REMOVE) at = removeComma(out, text, length, at)
     else append(out, text + start, at - start)
   }

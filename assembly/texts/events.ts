@@ -4,13 +4,14 @@ import {
 } from './abi'
 import { append, appendAscii, appendNumber, Bytes, clear, failure, freeRecord, isAscii, newRecord, push, setFailure } from './bytes'
 import { addItemParts, hasType, maskAnswer, maskItem, maskNested, maskOutput, textOf } from './content'
-import { addEdit, beginEdits, E_END, E_KIND, E_START, E_VALUE, EDIT_BYTES, EDIT_NUMBER, EDIT_PART, EDIT_REPEAT, sortEdits } from './edits'
+import { addEdit, beginEdits, E_END, E_KIND, E_START, E_VALUE, E_LENGTH, EDIT_BYTES, EDIT_INDEX, EDIT_NUMBER, EDIT_PART, EDIT_REPEAT, EDIT_TEXT, sortEdits } from './edits'
 import { beginGroup, maskGroup } from './group'
 import {
   AUDIO, CHOICES, CONTENT, CONTENT_BLOCK, CONTENT_INDEX, DELTA, ERROR, FINISH_REASON, INDEX, ITEM, MESSAGE, OUTPUT_INDEX, PART, REFUSAL,
   RESPONSE, SEQUENCE_NUMBER, STOP_REASON, TEXT, TRANSCRIPT, TYPE, USAGE,
 } from './names'
 import { enqueue, freeQueue, newQueue, newWaiting, Queue, release, remembersItem, Waiting, writeRest } from './queue'
+import { freeKnown, isKnown, Known, knownLength, knownText, learn, newKnown, writeKnown } from './known'
 import { maskRepeated } from './repeated'
 import { completeRun, endParts, freePart, freeRun, heldByRun, isNone, newEvent, newRun, openPart, Part, pushPiece, Run } from './runs'
 import { isGuarded, rw } from './state'
@@ -23,6 +24,7 @@ import {
 @unmanaged
 export class Stream {
   queue: Queue
+  known: Known
   runs: Run
   runCount: i32
 }
@@ -36,6 +38,7 @@ let current: Waiting = changetype<Waiting>(0)
 export function newStream(): Stream {
   const made = changetype<Stream>(newRecord(offsetof<Stream>()))
   made.queue = newQueue()
+  made.known = newKnown()
   return made
 }
 
@@ -65,16 +68,39 @@ const pieceText: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
 function takePiece(index: i32, first: i32, second: i32, field: i32 = 0): void {
   if (failure != 0) return
   readText(index)
-  rw.textBytes += <f64>textLength
-  rw.uncounted += <f64>textLength
+  countText(textLength)
   if (!isGuarded()) return
   clear(pieceText)
   append(pieceText, textStart, textLength)
   const run = field == 0 ? runOf(0, 0) : runOf(first, field)
   const part = openPart(run, first, second)
-  pushPiece(run, part, pieceText.data, pieceText.used)
+  maskPiece(run, part, pieceText.data, pieceText.used)
   addEdit(index, EDIT_PART, <u32>changetype<usize>(part))
-  if (heldByRun(run) > rw.limit) setFailure(TEXTS_UNDECIDED)
+}
+
+function countText(length: i32): void {
+  rw.textBytes += <f64>length
+  rw.uncounted += <f64>length
+}
+
+function maskPiece(run: Run, part: Part, from: usize, length: i32): void {
+  pushPiece(run, part, from, length)
+  if (heldByRun(run) > rw.heldLimit) setFailure(TEXTS_UNDECIDED)
+}
+
+/** Processes an event that differs from an earlier one only in its text; false if it must be read. */
+export function takeKnown(name: Bytes, data: Bytes): bool {
+  stream = changetype<Stream>(rw.stream)
+  const queue = stream.queue
+  const known = stream.known
+  if (!isNone(queue.first) || queue.added > 0 || queue.removed.used > 0 || !isKnown(known, name, data)) return false
+  const run = known.field == 0 ? runOf(0, 0) : runOf(known.first, known.field)
+  const part = openPart(run, known.first, known.second)
+  if (isNone(part.template)) return false
+  countText(knownLength)
+  maskPiece(run, part, knownText, knownLength)
+  if (failure == 0) writeKnown(name, data, part)
+  return true
 }
 
 /** Ends the texts of a choice (-1: all texts). */
@@ -110,6 +136,8 @@ export function takeEvent(name: usize, nameLength: i32, root: i32): void {
     append(current.event.data, documentStart(), documentLength())
     append(current.event.side, rw.side.data, rw.side.used)
     keepTemplates(root)
+    if (!isNone(current.begins)) beginEmpty()
+    else if (current.ends.used == 0 && current.completed.used == 0) learn(stream.known, current.event, root, rw.format == TEXTS_COMPLETIONS)
     enqueue(stream.queue, current)
     release(stream.queue)
   } else if (failure == 0) giveBack(current)
@@ -141,7 +169,7 @@ export function finishStream(): void {
   release(stream.queue)
   for (let i = 0; i < current.completed.used && failure == 0; i += 4) {
     const part = changetype<Part>(<usize>load<u32>(current.completed.data + i))
-    writeRest(part, stream.queue.added)
+    writeRest(stream.queue, part, stream.queue.added)
     store<u32>(push(stream.queue.done, 4), <u32>changetype<usize>(part))
   }
   giveBack(current)
@@ -156,6 +184,7 @@ export function freeStream(): void {
     run = next
   }
   freeQueue(made.queue)
+  freeKnown(made.known)
   freeRecord(changetype<usize>(made))
   rw.stream = 0
 }
@@ -240,8 +269,12 @@ function readMessages(root: i32): void {
   const type = memberOf(root, TYPE, KIND_STRING)
   if (type == 0) return
   readText(type)
+  placeBlock(root)
   if (isType('content_block_delta')) readBlock(root, memberOf(root, DELTA, KIND_OBJECT), 'text_delta')
-  else if (isType('content_block_start')) readBlock(root, memberOf(root, CONTENT_BLOCK, KIND_OBJECT), 'text')
+  else if (isType('content_block_start')) {
+    const block = memberOf(root, CONTENT_BLOCK, KIND_OBJECT)
+    if (readBlock(root, block, 'text') && isGuarded()) current.begins = openPart(runOf(0, 0), indexOf(root, INDEX), 0)
+  }
   else if (isType('content_block_stop')) end(indexOf(root, INDEX), -1)
   else if (isType('message_start')) maskAnswer(memberOf(root, MESSAGE, KIND_OBJECT))
   else if (isType('message_delta')) {
@@ -254,12 +287,40 @@ function isType(text: string): bool {
   return isAscii(textStart, textLength, text)
 }
 
-function readBlock(root: i32, block: i32, type: string): void {
-  if (block == 0) return
+/** Notes the index of a content block: blocks before it may be removed, or the block itself. */
+function placeBlock(root: i32): void {
+  if (!isGuarded()) return
+  if (textLength > BLOCK.length && isAscii(textStart, BLOCK.length, BLOCK)) current.block = indexOf(root, INDEX)
+  const index = member(root, INDEX)
+  if (countOf(index) < 0) return
+  const value = <i32>countOf(index)
+  addEdit(index, EDIT_INDEX, value, value)
+}
+
+const BLOCK: string = 'content_block_'
+
+/** Takes the text of a block, or of a delta of it; false if it is of another kind. */
+function readBlock(root: i32, block: i32, type: string): bool {
+  if (block == 0) return false
   needOnce(block)
   const text = memberOf(block, TEXT, KIND_STRING)
-  if (text != 0 && hasType(block, type)) takePiece(text, indexOf(root, INDEX), 0)
-  else maskNested(block)
+  if (text != 0 && hasType(block, type)) {
+    takePiece(text, indexOf(root, INDEX), 0)
+    return true
+  }
+  maskNested(block)
+  return false
+}
+
+/** A block begins empty; its text follows in deltas. */
+function beginEmpty(): void {
+  const edits = current.event.edits
+  for (let i = 0; i < edits.used; i += EDIT_BYTES) {
+    if (load<i32>(edits.data + i, E_KIND) != EDIT_PART) continue
+    store<i32>(edits.data + i, EDIT_TEXT, E_KIND)
+    store<i32>(edits.data + i, 0, E_VALUE)
+    store<i32>(edits.data + i, 0, E_LENGTH)
+  }
 }
 
 /** Ends the parts of the answer with that name; -1 for any. */
@@ -386,7 +447,12 @@ function writeDelta(part: Part): void {
   const template = part.template
   if (current.event.name.used > 0) appendAscii(template.name, 'content_block_delta')
   appendAscii(template.data, '{"type":"content_block_delta","index":')
-  appendNumber(template.data, part.first)
+  const edit = push(template.edits, EDIT_BYTES)
+  store<i32>(edit, template.data.used, E_START)
+  store<i32>(edit, template.data.used, E_END)
+  store<i32>(edit, EDIT_INDEX, E_KIND)
+  store<i32>(edit, part.first, E_VALUE)
+  store<i32>(edit, part.first, E_LENGTH)
   appendAscii(template.data, ',"delta":{"type":"text_delta","text":')
   putPlace(part)
   appendAscii(template.data, '}}')

@@ -6,6 +6,7 @@ import {
 import { isReadable } from '../arena'
 import { fail } from '../refusal'
 import { addGuard, freeGuards, guardCount, newGuards } from './chain'
+import { matchCount, matchesOf } from './matches'
 import { freeRewriter, newRewriter, pushRewriter, rewriterOf, writeError } from './rewriter'
 
 /** An empty chain of guards: a handle, or ERROR_MEMORY. */
@@ -30,7 +31,7 @@ export function guards_free(guards: i32): void {
 
 /**
  * A rewriter of one message: TEXTS_REQUEST, TEXTS_ANSWER or TEXTS_STREAM in the format TEXTS_*. Without guards (0) the
- * message is only read. `limit` bounds the bytes of a document, of an event, and of held text. A handle, or a code.
+ * message is only read. `limit` bounds the bytes of a document, of an event, and of held text (texts_hold). A handle, or a code.
  */
 export function texts_new(guards: i32, format: i32, kind: i32, limit: i32): i32 {
   const handle = newRewriter(guards, format, kind, limit)
@@ -89,5 +90,30 @@ export function texts_record(texts: i32, record: usize): i32 {
 export function texts_count(texts: i32, guard: i32): i32 {
   const rewriter = rewriterOf(texts)
   if (changetype<usize>(rewriter) == 0 || guard < 0 || guard >= guardCount(rewriter.guards)) return fail(ERROR_ARGUMENT)
-  return load<i32>(rewriter.counts + (<usize>guard << 2))
+  return matchCount(rewriter.counts, guard)
+}
+
+/**
+ * How many pairs of i32 are at `texts_match_list`: a rule of the guard, in the order of the first matches, and how many
+ * matches of it were replaced. Rule -1 counts matches in texts that an answer repeats. ERROR_ARGUMENT if unknown.
+ */
+export function texts_matches(texts: i32, guard: i32): i32 {
+  const rewriter = rewriterOf(texts)
+  if (changetype<usize>(rewriter) == 0 || guard < 0 || guard >= guardCount(rewriter.guards)) return fail(ERROR_ARGUMENT)
+  const list = matchesOf(rewriter.counts, guard)
+  return changetype<usize>(list) == 0 ? 0 : list.used >> 3
+}
+
+/** Address of the pairs of a guard that has matches, until the next call on the rewriter. */
+export function texts_match_list(texts: i32, guard: i32): usize {
+  if (texts_matches(texts, guard) <= 0) return 0
+  return matchesOf(rewriterOf(texts).counts, guard).data
+}
+
+/** Bounds the bytes of text and of events that a stream holds back; without it, `limit` of `texts_new` does. */
+export function texts_hold(texts: i32, limit: i32): i32 {
+  const rewriter = rewriterOf(texts)
+  if (changetype<usize>(rewriter) == 0 || limit <= 0) return fail(ERROR_ARGUMENT)
+  rewriter.heldLimit = limit
+  return 0
 }

@@ -1,29 +1,15 @@
 // Masks whole texts of the document on the tape. The parts of one text are masked as one.
 import { pushText } from '../regex/mask'
-import { newStreamRecord, resetStream, S_COUNT, S_OUT } from '../regex/stream'
+import { newStreamRecord, resetStream, S_OUT } from '../regex/stream'
 import { ERROR_MEMORY } from '../abi'
 import { append, Bytes, clear, failure, push, setFailure } from './bytes'
-import { guardCount, guardRejects, guardSet } from './chain'
+import { guardCount, guardSet } from './chain'
 import { addEdit, EDIT_REMOVE, EDIT_TEXT } from './edits'
 import { endMasker, endPart, freeMasker, Masker, newMasker, pushMasker } from './masker'
-import { addCount, rw } from './state'
+import { noteEdits } from './matches'
+import { rw } from './state'
 import { endText, joinText } from './strings'
 import { readText, textLength, textStart } from './tape'
-
-let isCounting: bool = true
-
-/** Matches in texts that an answer repeats are not counted. */
-export function countMatches(counts: bool): void {
-  isCounting = counts
-}
-
-/** Notes that a guard has replaced something. */
-export function noteMatches(guard: i32, count: i32): void {
-  if (count == 0 || !isCounting) return
-  addCount(guard, count)
-  if (!guardRejects(rw.guards, guard)) return
-  if (rw.rejected < 0 || guard < rw.rejected) rw.rejected = guard
-}
 
 function wholeStream(guard: i32): usize {
   const place = rw.streams + (<usize>guard << 2)
@@ -50,8 +36,7 @@ export function maskText(from: usize, length: i32): i32 {
       return 0
     }
     at = load<u32>(stream, S_OUT)
-    noteMatches(guard, load<i32>(stream, S_COUNT))
-    made += load<i32>(stream, S_COUNT)
+    made += noteEdits(guard, stream)
   }
   append(rw.side, at, size)
   return made
@@ -122,7 +107,7 @@ function maskOnlyPart(removesEmpty: bool): void {
 function newChain(): Masker {
   let chain = changetype<Masker>(0)
   for (let guard = guardCount(rw.guards) - 1; guard >= 0; guard--) {
-    const masker = newMasker(guardSet(rw.guards, guard), true)
+    const masker = newMasker(guard, true)
     masker.next = chain
     chain = masker
   }
@@ -153,11 +138,7 @@ function maskParts(step: i32, count: i32, removesEmpty: bool): void {
   }
   endMasker(chain, sink)
   let made = 0
-  let guard = 0
-  for (let one = chain; changetype<usize>(one) != 0; one = one.next) {
-    noteMatches(guard++, one.count)
-    made += one.count
-  }
+  for (let one = chain; changetype<usize>(one) != 0; one = one.next) made += one.count
   if (made > 0 && failure == 0) placeParts(step, count, removesEmpty, lengths)
   for (let one = chain; changetype<usize>(one) != 0; ) {
     const next = one.next

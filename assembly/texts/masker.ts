@@ -2,11 +2,15 @@
 // span several, so parts are read in three ways. Overlapping matches become one, whose replacement is put
 // where the first match begins. The result does not depend on how the text was cut into pieces.
 import { pushText } from '../regex/mask'
-import { S_EDIT_COUNT, S_EDITS, S_OUT } from '../regex/stream'
+import { S_OUT } from '../regex/stream'
 import { MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf } from '../regex/set'
 import { heldBack } from '../regex/mask'
 import { append, Bytes, failure, first, freeBytes, freeRecord, newBytes, newRecord, push, setFailure, shift } from './bytes'
+import { guardSet } from './chain'
+import { Masked } from './masked'
+import { noteEdits, noteMatch } from './matches'
 import { freeReading, MATCH_BYTES, newReading, READ_ALONE, READ_JOINED, READ_SPACED, readBytes, readEnd, Reading, readPartEnd } from './reading'
+import { rw } from './state'
 import { TEXTS_TOO_LARGE } from './abi'
 
 /** Bytes of one text at most, so that offsets fit. */
@@ -16,6 +20,8 @@ const TEXT_LIMIT: i32 = 1 << 30
 export class Masker {
   /** The guard behind this one, or 0. */
   next: Masker
+  /** Index of the guard, and its mask set. */
+  guard: i32
   set: usize
   joined: Reading
   /** 0 if the text has one part only: then there is one reading, whose output is passed on. */
@@ -34,22 +40,10 @@ export class Masker {
   count: i32
 }
 
-/** What the last masker gives out: text, then the ends of parts (lengths of the text at which they lie). */
-@unmanaged
-export class Masked {
-  text: Bytes
-  ends: Bytes
-}
-
-export function newMasked(): Masked {
-  const masked = changetype<Masked>(newRecord(offsetof<Masked>()))
-  masked.text = newBytes()
-  masked.ends = newBytes()
-  return masked
-}
-
-export function newMasker(set: usize, hasParts: bool): Masker {
+export function newMasker(guard: i32, hasParts: bool): Masker {
+  const set = guardSet(rw.guards, guard)
   const masker = changetype<Masker>(newRecord(offsetof<Masker>()))
+  masker.guard = guard
   masker.set = set
   masker.joined = newReading(READ_JOINED, set)
   masker.window = newBytes()
@@ -120,10 +114,7 @@ function pushPlain(masker: Masker, from: usize, length: i32, isEnd: bool, sink: 
   if (stream == 0) return
   const size = pushText(stream, from, length, isEnd)
   if (size < 0) return setFailure(size)
-  for (let i = 0; i < load<i32>(stream, S_EDIT_COUNT); i++) {
-    const edit = <usize>load<u32>(stream, S_EDITS) + <usize>(i * 12)
-    if (load<i32>(edit, 8) >= 0 && load<i32>(edit, 4) > 0) masker.count++
-  }
+  masker.count += noteEdits(masker.guard, stream)
   passText(masker, load<u32>(stream, S_OUT), size, sink)
 }
 
@@ -152,6 +143,7 @@ function settle(masker: Masker, sink: Masked): void {
       advance(masker, start, false, sink)
       const member = memberOf(masker.set, rule)
       passText(masker, load<u32>(member, MEMBER_TEXT), load<i32>(member, MEMBER_TEXT_LENGTH), sink)
+      noteMatch(masker.guard, rule)
       masker.count++
     }
     masker.maskedUntil = max(masker.maskedUntil, stop)

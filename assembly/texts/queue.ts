@@ -1,8 +1,11 @@
 // Events of a streamed answer that are held until the text of the parts that they end is known.
 import { TEXTS_RESPONSES, TEXTS_UNDECIDED } from './abi'
 import { append, appendAscii, Bytes, clear, failure, freeBytes, freeRecord, newBytes, newRecord, push, setFailure, shift } from './bytes'
-import { E_END, E_KIND, E_LENGTH, E_START, E_VALUE, EDIT_BYTES, EDIT_PART, EDIT_REPEAT, EDIT_TEXT, writeDocument } from './edits'
-import { countMatches, maskText } from './group'
+import {
+  E_END, E_KIND, E_LENGTH, E_START, E_VALUE, EDIT_BYTES, EDIT_INDEX, EDIT_PART, EDIT_REPEAT, EDIT_TEXT, writeDocument,
+} from './edits'
+import { maskText } from './group'
+import { countMatches } from './matches'
 import { Event, freeEvent, freePart, isNone, newEvent, Part } from './runs'
 import { rw } from './state'
 import { appendUnescaped, endText, joinText } from './strings'
@@ -15,6 +18,9 @@ export class Waiting {
   isPlain: bool
   /** The sequence number, or -1. */
   number: i64
+  /** The content block that the event belongs to, or -1; and its part if the block begins with this event, or 0. */
+  block: i32
+  begins: Part
   /** Addresses of the parts that the event ends, and of those that complete with it. */
   ends: Bytes
   completed: Bytes
@@ -34,12 +40,15 @@ export class Queue {
   done: Bytes
   remembered: Bytes
   rememberedSize: i32
+  /** Indexes of content blocks that were removed because their text became empty, in ascending order. */
+  removed: Bytes
 }
 
 export function newQueue(): Queue {
   const queue = changetype<Queue>(newRecord(offsetof<Queue>()))
   queue.done = newBytes()
   queue.remembered = newBytes()
+  queue.removed = newBytes()
   return queue
 }
 
@@ -54,6 +63,8 @@ export function newWaiting(queue: Queue): Waiting {
   waiting.next = changetype<Waiting>(0)
   waiting.isPlain = false
   waiting.number = -1
+  waiting.block = -1
+  waiting.begins = changetype<Part>(0)
   clear(waiting.event.name)
   clear(waiting.event.data)
   clear(waiting.event.edits)
@@ -90,6 +101,7 @@ export function freeQueue(queue: Queue): void {
   freeParts(queue.remembered)
   freeBytes(queue.done)
   freeBytes(queue.remembered)
+  freeBytes(queue.removed)
   freeRecord(changetype<usize>(queue))
 }
 
@@ -106,7 +118,7 @@ export function enqueue(queue: Queue, waiting: Waiting): void {
 
 /** Writes the events before the first undecided one. */
 export function release(queue: Queue): void {
-  while (failure == 0 && !isNone(queue.first) && areDone(queue.first.ends)) {
+  while (failure == 0 && !isNone(queue.first) && isDecided(queue.first)) {
     const waiting = queue.first
     queue.first = waiting.next
     queue.size -= waiting.event.data.used
@@ -114,8 +126,15 @@ export function release(queue: Queue): void {
     waiting.next = queue.spare
     queue.spare = waiting
   }
-  if (queue.size > rw.limit) setFailure(TEXTS_UNDECIDED)
+  if (queue.size > rw.heldLimit) setFailure(TEXTS_UNDECIDED)
   if (isNone(queue.first)) freeParts(queue.done)
+}
+
+/** Is the text of the parts known that the event ends, and whether the block that it begins has a text? */
+function isDecided(waiting: Waiting): bool {
+  const begins = waiting.begins
+  if (!isNone(begins) && begins.ready.used == 0 && !begins.isDone) return false
+  return areDone(waiting.ends)
 }
 
 function areDone(parts: Bytes): bool {
@@ -129,6 +148,9 @@ function write(queue: Queue, waiting: Waiting): void {
   keepDone(queue, waiting.ends)
   keepDone(queue, waiting.completed)
   const event = waiting.event
+  const begins = waiting.begins
+  if (!isNone(begins) && begins.isDone && begins.hasText && !begins.hasMaskedText) removeBlock(queue, waiting.block)
+  if (waiting.block >= 0 && isRemoved(queue, waiting.block)) return
   if (waiting.isPlain) {
     beginLines(event.name)
     append(rw.out, event.data.data, event.data.used)
@@ -138,7 +160,7 @@ function write(queue: Queue, waiting: Waiting): void {
   resolveRepeats(queue, event)
   const number = waiting.number < 0 ? 0 : waiting.number + queue.added
   rw.nextNumber = number + 1
-  writeEvent(event, number)
+  writeEvent(queue, event, number)
 }
 
 /** Writes the text that is left of the parts, unless the event itself has a place for it. */
@@ -146,7 +168,7 @@ function writeRests(queue: Queue, waiting: Waiting, parts: Bytes): void {
   for (let i = 0; i < parts.used; i += 4) {
     const part = partAt(parts, i)
     if (hasPlace(waiting.event.edits, part)) continue
-    if (writeRest(part, waiting.number < 0 ? 0 : waiting.number + queue.added) && waiting.number >= 0) queue.added++
+    if (writeRest(queue, part, waiting.number < 0 ? 0 : waiting.number + queue.added) && waiting.number >= 0) queue.added++
   }
 }
 
@@ -159,13 +181,13 @@ function hasPlace(edits: Bytes, part: Part): bool {
 }
 
 /** Writes an event with the text that a part has ready; false if there is none. */
-export function writeRest(part: Part, number: i64): bool {
+export function writeRest(queue: Queue, part: Part, number: i64): bool {
   if (part.ready.used == 0 || isNone(part.template)) return false
-  writeEvent(part.template, number)
+  writeEvent(queue, part.template, number)
   return true
 }
 
-function beginLines(name: Bytes): void {
+export function beginLines(name: Bytes): void {
   if (name.used > 0) {
     appendAscii(rw.out, 'event: ')
     append(rw.out, name.data, name.used)
@@ -174,10 +196,44 @@ function beginLines(name: Bytes): void {
   appendAscii(rw.out, 'data: ')
 }
 
-function writeEvent(event: Event, number: i64): void {
+function writeEvent(queue: Queue, event: Event, number: i64): void {
   beginLines(event.name)
+  if (queue.removed.used > 0) moveIndexes(queue, event.edits)
   writeDocument(rw.out, event.data.data, event.data.used, event.edits, event.side, number)
   appendAscii(rw.out, '\n\n')
+}
+
+// --- removed blocks ------------------------------------------------------------------------------
+
+/** Number of removed blocks before this one. */
+function removedBefore(queue: Queue, block: i32): i32 {
+  let count = 0
+  while (count < queue.removed.used / 4 && load<i32>(queue.removed.data + <usize>(count << 2)) < block) count++
+  return count
+}
+
+function isRemoved(queue: Queue, block: i32): bool {
+  const at = removedBefore(queue, block) << 2
+  return at < queue.removed.used && load<i32>(queue.removed.data + at) == block
+}
+
+function removeBlock(queue: Queue, block: i32): void {
+  if (isRemoved(queue, block)) return
+  const at = removedBefore(queue, block) << 2
+  push(queue.removed, 4)
+  const place = queue.removed.data + at
+  memory.copy(place + 4, place, queue.removed.used - 4 - at)
+  store<i32>(place, block)
+}
+
+/** Gives blocks the indexes that they have for the client. */
+function moveIndexes(queue: Queue, edits: Bytes): void {
+  for (let i = 0; i < edits.used; i += EDIT_BYTES) {
+    const edit = edits.data + i
+    if (load<i32>(edit, E_KIND) != EDIT_INDEX) continue
+    const block = load<i32>(edit, E_LENGTH)
+    store<i32>(edit, block - removedBefore(queue, block), E_VALUE)
+  }
 }
 
 /** Keeps parts that left the masks: to be freed, or because later events repeat their text. */
@@ -188,7 +244,7 @@ function keepDone(queue: Queue, parts: Bytes): void {
     store<u32>(push(isKept ? queue.remembered : queue.done, 4), <u32>changetype<usize>(part))
     if (isKept) queue.rememberedSize += part.original.used + part.masked.used + 64
   }
-  const limit = rw.limit < 1 << 29 ? rw.limit * 2 : rw.limit
+  const limit = rw.heldLimit < 1 << 29 ? rw.heldLimit * 2 : rw.heldLimit
   const list = queue.remembered
   while (queue.rememberedSize > limit && list.used - list.head > 4) {
     const oldest = partAt(list, list.head)

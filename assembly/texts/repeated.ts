@@ -2,7 +2,8 @@
 // emptied. Citations quote their sources, so their texts are masked one by one.
 import { failure } from './bytes'
 import { addEdit, EDIT_EMPTY_LIST, EDIT_NULL, EDIT_REMOVE } from './edits'
-import { countMatches, maskOne } from './group'
+import { maskOne } from './group'
+import { countMatches } from './matches'
 import {
   ANNOTATION, ANNOTATIONS, CHOICES, CITATION, CITATIONS, CONTENT, CONTENT_BLOCK, CONTEXT, DELTA, isNonText, ITEM, LOGPROBS, MESSAGE,
   OUTPUT, OUTPUT_TEXT, PART, RESPONSE, SEARCH_RESULTS, TOKEN_IDS,

@@ -14,7 +14,8 @@ import { maskAnswer, maskRequest } from './content'
 import { readDetails } from './details'
 import { beginEdits, sortEdits, writeTape } from './edits'
 import { finishStream, freeStream, newStream } from './events'
-import { newMasked } from './masker'
+import { newMasked } from './masked'
+import { freeMatches } from './matches'
 import { maskRepeated } from './repeated'
 import { freeSse, newSse, readEvents, Sse } from './sse'
 import { isGuarded, Rewriter, rw, select } from './state'
@@ -35,6 +36,7 @@ export function newRewriter(guards: i32, format: i32, kind: i32, limit: i32): i3
   made.format = format
   made.kind = kind
   made.limit = limit
+  made.heldLimit = limit
   made.rejected = -1
   made.counts = newWords()
   made.streams = newWords()
@@ -80,6 +82,7 @@ function freeRecordOf(rewriter: Rewriter): void {
     if (stream != 0) freeStreamRecord(stream)
   }
   blockFree(rewriter.streams)
+  freeMatches(rewriter.counts)
   blockFree(rewriter.counts)
   releaseGuards(rewriter.guards)
   freeBytes(rewriter.model)

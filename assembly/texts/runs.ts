@@ -5,9 +5,9 @@
 // is the part whose text enters now, `outgoing` the part whose text leaves now. Text of later parts waits.
 import { TEXTS_TOO_MANY } from './abi'
 import { append, Bytes, clear, freeBytes, freeRecord, newBytes, newRecord, push, setFailure } from './bytes'
-import { guardCount, guardSet } from './chain'
-import { noteMatches } from './group'
-import { endMasker, endPart, freeMasker, heldBytes, Masked, Masker, newMasker, newMasked, pushMasker } from './masker'
+import { guardCount } from './chain'
+import { Masked, newMasked } from './masked'
+import { endMasker, endPart, freeMasker, heldBytes, Masker, newMasker, pushMasker } from './masker'
 import { rw } from './state'
 import { endText, joinText } from './strings'
 
@@ -33,7 +33,9 @@ export class Part {
   second: i32
   isEnded: bool
   isDone: bool
-  isRemembered: bool
+  /** The provider sent text; the masks have given out some. */
+  hasText: bool
+  hasMaskedText: bool
   /** Half of a surrogate pair at the end of `waiting`. */
   half: u32
   waiting: Bytes
@@ -113,7 +115,7 @@ export function newRun(first: i32, second: i32, hasParts: bool, keepsTexts: bool
   run.sink = newMasked()
   let chain = changetype<Masker>(0)
   for (let guard = guardCount(rw.guards) - 1; guard >= 0; guard--) {
-    const masker = newMasker(guardSet(rw.guards, guard), hasParts)
+    const masker = newMasker(guard, hasParts)
     masker.next = chain
     chain = masker
   }
@@ -159,6 +161,7 @@ const joined: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
 
 /** Takes a piece of a part's text. */
 export function pushPiece(run: Run, part: Part, from: usize, length: i32): void {
+  if (length > 0) part.hasText = true
   clear(joined)
   if (part == run.incoming) {
     run.half = joinText(joined, run.half, from, length)
@@ -217,8 +220,6 @@ export function completeRun(run: Run, ended: Bytes): void {
   endMasker(run.chain, run.sink)
   deliver(run)
   for (let part = run.outgoing; !isNone(part); part = part.next) part.isDone = true
-  let guard = 0
-  for (let one = run.chain; !isNone(one); one = one.next) noteMatches(guard++, one.count)
 }
 
 /** Gives the text that has left the masks to the parts that it belongs to. */
@@ -245,5 +246,6 @@ function give(run: Run, from: usize, length: i32): void {
   const part = run.outgoing
   if (isNone(part) || length == 0) return
   append(part.ready, from, length)
+  part.hasMaskedText = true
   if (run.keepsTexts) append(part.masked, from, length)
 }

@@ -3,7 +3,7 @@
 import { TEXTS_MALFORMED, TEXTS_TOO_LARGE } from './abi'
 import { append, appendAscii, appendByte, Bytes, clear, failure, freeBytes, freeRecord, isAscii, newBytes, newRecord, setFailure } from './bytes'
 import { readDetails } from './details'
-import { takeEvent, takePlainEvent } from './events'
+import { takeEvent, takeKnown, takePlainEvent } from './events'
 import { isGuarded, rw } from './state'
 import { isKind, KIND_OBJECT, parseDocument } from './tape'
 
@@ -124,6 +124,7 @@ function takeData(sse: Sse): void {
     takePlainEvent(name.data, name.used, data.data, isBlank(data) ? 0 : data.used)
     return
   }
+  if (sse.dataLines == 1 && isGuarded() && takeKnown(name, data)) return
   const root = parseDocument(data.data, data.used)
   if (failure != 0) return
   if (!isKind(root, KIND_OBJECT)) return setFailure(TEXTS_MALFORMED)

@@ -1,7 +1,7 @@
 // The record of a rewriter, and the rewriter at work.
 import { guardCount } from './chain'
 import { Bytes } from './bytes'
-import { Masked } from './masker'
+import { Masked } from './masked'
 
 @unmanaged
 export class Rewriter {
@@ -9,8 +9,10 @@ export class Rewriter {
   format: i32
   kind: i32
   guards: usize
-  /** Bytes of a document or of an event, and of held text, at most. */
+  /** Bytes of a document or of an event, at most. */
   limit: i32
+  /** Bytes of text that is held back, at most. */
+  heldLimit: i32
   /** The code of the first failure; after it nothing is rewritten. */
   code: i32
   isOver: bool
@@ -24,7 +26,7 @@ export class Rewriter {
   textBytes: f64
   /** Bytes of streamed text since the last report of usage. */
   uncounted: f64
-  /** Replacements by guard, i32 each; and a stream for whole texts for each guard. */
+  /** Matches of each guard (matches.ts), and its stream for whole texts: addresses, 0 until they are needed. */
   counts: usize
   streams: usize
   model: Bytes
@@ -56,10 +58,4 @@ export function select(rewriter: Rewriter): void {
 
 export function isGuarded(): bool {
   return guardCount(rw.guards) > 0
-}
-
-/** Adds to the replacements of a guard. */
-export function addCount(guard: i32, count: i32): void {
-  const place = rw.counts + (<usize>guard << 2)
-  store<i32>(place, load<i32>(place) + count)
 }

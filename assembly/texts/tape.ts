@@ -318,6 +318,27 @@ function readString(): u8 {
   return flags
 }
 
+/** Address of the quote that ends the string at `from`; 0 if it has escapes, is not UTF-8, or does not end. */
+export function plainEnd(from: usize, stop: usize): usize {
+  at = from
+  end = stop
+  while (at < end) {
+    const found = specials(v128.load(at))
+    if (found == 0) {
+      at += 16
+      continue
+    }
+    at += ctz(found)
+    if (at >= end) return 0
+    const byte = <u32>load<u8>(at)
+    if (byte == 34) return at
+    const length = byte < 128 ? 0 : characterLength()
+    if (length == 0) return 0
+    at += length
+  }
+  return 0
+}
+
 function isHex(byte: u32): bool {
   return byte - 48 < 10 || (byte | 32) - 97 < 6
 }

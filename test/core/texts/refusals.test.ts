@@ -106,6 +106,37 @@ describe('the rewriter of texts', () => {
     expect(run(request, nested(199)).text).toBe(nested(199))
   })
 
+  it('counts the matches of each rule, in the order of the first matches', () => {
+    const rewriter = guards.rewriter({ format: 'Completions', message: 'answer', limit: 1000 })
+    const content = 'sécret-1 bob@example.com sécret-2'
+    const annotations = [{ title: 'bob@example.com' }]
+    rewriter.end(Buffer.from(JSON.stringify({ choices: [{ message: { content, annotations } }] })))
+    expect(rewriter.matchesOf(0)).toEqual([
+      { rule: undefined, count: 1 },
+      { rule: 1, count: 2 },
+      { rule: 0, count: 1 },
+    ])
+    expect(rewriter.matchesOf(1)).toEqual([])
+    rewriter.dispose()
+  })
+
+  it('holds back no more of a stream than its own limit for that', () => {
+    const options = { format: 'Completions', message: 'stream', limit: 1 << 20 } as const
+    const event = Buffer.from(
+      `data: ${JSON.stringify({ choices: [{ delta: { content: `${'a'.repeat(60)}.` } }] })}\n\n`,
+    )
+    const held = (heldLimit: number) => () => {
+      const rewriter = guards.rewriter({ ...options, heldLimit })
+      try {
+        for (let at = 0; at < 4; at++) rewriter.push(event)
+      } finally {
+        rewriter.dispose()
+      }
+    }
+    expect(held(1 << 10)).not.toThrow()
+    expect(held(16)).toThrow('TEXTS_UNDECIDED')
+  })
+
   it('reports the first guard that rejects', () => {
     const body = (content: string) => JSON.stringify({ messages: [{ role: 'user', content }] })
     const escaped = body('this is forbidden').replace('for', '\\u0066or')

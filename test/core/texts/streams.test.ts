@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { StreamMasker } from '../../../src/backends/ai/guards/stream-mask.ts'
 import { compileGuards, compileMask, type MaskRule } from '../../../src/core/index.ts'
-import { Random } from './messages.ts'
+import { Random, textOf } from './messages.ts'
 import { readSse, received, type SentEvent, sse, streamOf } from './streams.ts'
 
 const chain: readonly (readonly MaskRule[])[] = [
@@ -50,6 +50,20 @@ function gateway(format: Format, events: readonly SentEvent[]): SentEvent[] {
   return masked.map(({ event, data }) => ({ event, data: data.toWellFormed() }))
 }
 
+/** Deltas of one part with nothing between them, as most streams have. */
+function similarEvents(format: Format, random: Random): SentEvent[] {
+  const deltas = Array.from({ length: 30 }, () => textOf(random).toWellFormed())
+  return deltas.map((text, sequence_number) => {
+    const obfuscation = '\u00e9x'.repeat(random.below(3))
+    const body = {
+      Completions: { choices: [{ index: 0, delta: { content: text }, finish_reason: null }] },
+      Messages: { type: 'content_block_delta', index: 3, delta: { type: 'text_delta', text } },
+      Responses: { type: 'response.output_text.delta', sequence_number, delta: text },
+    }[format]
+    return { event: undefined, data: JSON.stringify({ ...body, obfuscation }) }
+  })
+}
+
 /** Half surrogate pairs in JSON of the gateway become U+FFFD. */
 const wellFormed = (value: unknown) =>
   JSON.parse(JSON.stringify(value), (_, item) =>
@@ -79,6 +93,18 @@ describe.each(['Completions', 'Messages', 'Responses'] as const)(
           expect(rewrite(format, bytes, size).text, `seed ${seed}, pieces of ${size}`).toBe(whole)
         }
         expect(whole).not.toMatch(/bob@example\.com|s\\u00e9cret-\d|sécret-\d/)
+      }
+    })
+
+    it('masks events that differ only in their text, padding and number like any other', () => {
+      for (let seed = 1; seed <= 100; seed++) {
+        const random = new Random(seed)
+        const events = similarEvents(format, random)
+        const bytes = Buffer.from(sse(events, random))
+        const { text, details } = rewrite(format, bytes, 1 + random.below(bytes.length))
+        const theirs = wellFormed(received(gateway(format, events)))
+        expect(wellFormed(received(readSse(text))), `seed ${seed}`).toEqual(theirs)
+        expect(details.textBytes).toBeGreaterThan(0)
       }
     })
 
