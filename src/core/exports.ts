@@ -143,4 +143,7 @@ export interface TextsExports extends CoreExports {
   texts_fail(texts: number, status: number, message: number, length: number): number
   texts_record(texts: number, record: number): number
   texts_count(texts: number, guard: number): number
+  texts_matches(texts: number, guard: number): number
+  texts_match_list(texts: number, guard: number): number
+  texts_hold(texts: number, limit: number): number
 }

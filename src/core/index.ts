@@ -80,6 +80,7 @@ export {
   type Guards,
   type GuardsOutcome,
   type TextRewriter,
+  type TextSpan,
   type TextsDetails,
   type TextsFormat,
   type TextsOptions,

@@ -51,8 +51,24 @@ export interface GuardRules {
 export interface TextsOptions {
   readonly format: TextsFormat
   readonly message: keyof typeof kinds
-  /** Maximum number of bytes of a document or of an event, and of text that is held back. */
+  /** Maximum number of bytes of a document or of an event. */
   readonly limit: number
+  /** Maximum number of bytes of a stream that are held back; `limit` if omitted. */
+  readonly heldLimit?: number
+}
+
+/** Matches of a rule that a guard has replaced. */
+interface RuleMatches {
+  /** Index of the rule; undefined for matches in texts that an answer repeats. */
+  readonly rule: number | undefined
+  readonly count: number
+}
+
+/** Bytes [start, end) of the memory of the core. */
+export interface TextSpan {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
 }
 
 /** What is known of a message so far. */
@@ -81,9 +97,18 @@ export type GuardsOutcome =
 
 let shared: RegexHost | undefined
 
+/**
+ * Memory to begin with, in pages of 64 KiB: enough for a few policies and 200 streams at once, because
+ * growth replaces all views. Pages that are not used are not resident.
+ */
+const reservedPages = 32
+
 /** Returns the thread's host of core-texts.wasm, or a new one after a trap. */
 function textsHost(): RegexHost {
-  if (shared === undefined || shared.core.trap !== undefined) shared = new RegexHost(loadTexts())
+  if (shared === undefined || shared.core.trap !== undefined) {
+    shared = new RegexHost(loadTexts())
+    shared.core.run('reserve', (exports) => exports.reserve(reservedPages))
+  }
   return shared
 }
 
@@ -106,13 +131,19 @@ export class Guards {
   }
 
   /** Creates a rewriter of one message. @throws CoreError if memory is short. */
-  rewriter({ format, message, limit }: TextsOptions): TextRewriter {
+  rewriter({ format, message, limit, heldLimit }: TextsOptions): TextRewriter {
     const host = this.#host
     const handle = host.core.run('texts_new', () =>
       exportsOf(host).texts_new(this.#handle, formats[format], kinds[message], limit),
     )
     if (handle < 0) throw new CoreError(handle, 'making a rewriter')
+    if (heldLimit !== undefined) exportsOf(host).texts_hold(handle, heldLimit)
     return new TextRewriter(host, handle)
+  }
+
+  /** True if the core has trapped, so that the guards must be compiled again. */
+  get hasTrapped(): boolean {
+    return this.#host.core.trap !== undefined
   }
 
   /** Frees the core's memory once the rewriters are disposed, too. Idempotent. */
@@ -128,11 +159,13 @@ export class Guards {
 export class TextRewriter {
   readonly #host: RegexHost
   #handle: number
+  readonly #span: { -readonly [Name in keyof TextSpan]: TextSpan[Name] }
 
   /** Call Guards.rewriter instead. */
   constructor(host: RegexHost, handle: number) {
     this.#host = host
     this.#handle = handle
+    this.#span = { bytes: host.core.bytes, start: 0, end: 0 }
   }
 
   /** Adds bytes of the message. Returns a copy of what is ready. */
@@ -146,6 +179,24 @@ export class TextRewriter {
   }
 
   /**
+   * Adds bytes [start, cutStart) and [cutEnd, end) of the message. Returns what is ready, which is valid until
+   * the next call of any rewriter. Creates no objects.
+   */
+  pushSpan(bytes: Buffer, start: number, cutStart: number, cutEnd: number, end: number): TextSpan {
+    const host = this.#host
+    const address = host.textSpace(end - start)
+    const { bytes: memory } = host.core
+    const before = bytes.copy(memory, address, start, cutStart)
+    const length = before + bytes.copy(memory, address + before, cutEnd, end)
+    const count = this.#push(address, length, false)
+    const span = this.#span
+    span.bytes = host.core.bytes
+    span.start = exportsOf(host).texts_output(this.#handle) >>> 0
+    span.end = span.start + count
+    return span
+  }
+
+  /**
    * Ends the message with an error in its format. In a stream, the events that were ready before an error
    * of `push` come first.
    */
@@ -153,9 +204,11 @@ export class TextRewriter {
     const host = this.#host
     const address = host.textSpace(message.length * 3)
     const length = host.put(message, address)
-    return this.#output('texts_fail', (exports) =>
-      exports.texts_fail(this.#handle, status, address, length),
+    const count = host.core.run('texts_fail', () =>
+      exportsOf(host).texts_fail(this.#handle, status, address, length),
     )
+    if (count < 0) throw new CoreError(count, 'writing an error')
+    return this.#output(count)
   }
 
   get details(): TextsDetails {
@@ -180,9 +233,16 @@ export class TextRewriter {
     })
   }
 
-  /** Number of texts that a guard has replaced. */
-  countOf(guard: number): number {
-    return Math.max(0, exportsOf(this.#host).texts_count(this.#handle, guard))
+  /** Matches that a guard has replaced, in the order in which its rules matched first. */
+  matchesOf(guard: number): RuleMatches[] {
+    const exports = exportsOf(this.#host)
+    const count = Math.max(0, exports.texts_matches(this.#handle, guard))
+    const from = (exports.texts_match_list(this.#handle, guard) >>> 0) >> 2
+    const { words } = this.#host.core
+    return Array.from({ length: count }, (_, at) => {
+      const rule = words[from + at * 2] ?? 0
+      return { rule: rule < 0 ? undefined : rule, count: words[from + at * 2 + 1] ?? 0 }
+    })
   }
 
   /** Frees the core's memory. Idempotent. */
@@ -196,19 +256,31 @@ export class TextRewriter {
   #take(bytes: Uint8Array, isEnd: boolean): Uint8Array {
     const host = this.#host
     const address = host.textSpace(bytes.length)
-    const length = host.put(bytes, address)
-    return this.#output('texts_push', (exports) =>
-      exports.texts_push(this.#handle, address, length, isEnd ? 1 : 0),
-    )
+    return this.#output(this.#push(address, host.put(bytes, address), isEnd))
   }
 
-  #output(name: string, call: (exports: TextsExports) => number): Uint8Array {
+  /** Pushes bytes of the core's memory. Returns how many come out. */
+  #push(address: number, length: number, isEnd: boolean): number {
     const host = this.#host
-    const count = host.core.run(name, () => call(exportsOf(host)))
+    const { core } = host
+    if (core.trap !== undefined) throw core.trap
+    let count: number
+    try {
+      count = exportsOf(host).texts_push(this.#handle, address, length, isEnd ? 1 : 0)
+    } catch (error) {
+      throw core.failed('texts_push', error)
+    }
+    core.refresh()
     host.trim()
     if (count < 0) throw new CoreError(count, 'rewriting texts')
-    const from = exportsOf(host).texts_output(this.#handle) >>> 0
-    return Uint8Array.prototype.slice.call(host.core.bytes, from, from + count)
+    return count
+  }
+
+  #output(count: number): Uint8Array {
+    const { core } = this.#host
+    core.refresh()
+    const from = exportsOf(this.#host).texts_output(this.#handle) >>> 0
+    return Uint8Array.prototype.slice.call(core.bytes, from, from + count)
   }
 }
 

@@ -66,6 +66,13 @@ export interface OmittedBytes {
   readonly cutEnd: number
 }
 
+/** Bytes [start, end) of `bytes`. */
+export interface ByteSpan {
+  readonly bytes: Buffer
+  readonly start: number
+  readonly end: number
+}
+
 /** A step in the stream of a body. It receives the bytes in order and may hold them back until `end`. */
 export interface BodyTransform {
   /**
@@ -73,6 +80,11 @@ export interface BodyTransform {
    * unchanged. If it returns undefined, nothing has changed, and `push` gets a copy of the bytes.
    */
   relay?(bytes: Buffer, start: number, end: number): OmittedBytes | undefined
+  /**
+   * Asked after `relay`: returns what to send in place of the bytes [start, end), which is valid until the
+   * next call. If it returns undefined, nothing has changed.
+   */
+  rewrite?(bytes: Buffer, start: number, end: number): ByteSpan | undefined
   push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void
   end(emit: (bytes: Uint8Array) => void): void
   /**

@@ -41,6 +41,12 @@ export function copyOf(bytes: Buffer, start: number, end: number): Buffer {
 }
 
 /** Returns a body that was read: complete, or its first `limit` bytes if it exceeds the limit. */
+/** Returns the same bytes as a buffer. */
+export function bufferOf(bytes: Uint8Array): Buffer {
+  if (Buffer.isBuffer(bytes)) return bytes
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
 export function boundedBody(all: Buffer, limit: number | undefined): BufferedBody {
   return limit === undefined
     ? { complete: true, bytes: all }

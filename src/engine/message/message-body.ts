@@ -5,6 +5,7 @@ import {
   BodyCopy,
   type BodyWaiter,
   boundedBody,
+  bufferOf,
   copyOf,
   copyOfRead,
   emptyBody,
@@ -12,7 +13,7 @@ import {
 import type { BodyKind } from '../bytes/body-kind.ts'
 import type { BodySink, BodySource, BodyTap } from '../bytes/body-sink.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
-import { canFail, isOver, omittedBytes } from './body-transforms.ts'
+import { canFail, isOver, omittedBytes, rewrittenBytes } from './body-transforms.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { ReplayRecord } from './replay-record.ts'
 
@@ -163,9 +164,7 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   replace(bytes: Uint8Array): void {
-    this.#replacement = Buffer.isBuffer(bytes)
-      ? bytes
-      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#replacement = bufferOf(bytes)
     this.#readBody = { complete: true, bytes: this.#replacement }
   }
 
@@ -305,13 +304,11 @@ export class MessageBody implements Body, ChunkSink {
     const from = this.#reader.wholeChunk(this.#chunks, bytes, start, end)
     if (from < 0) return false
     const omitted = omittedBytes(this.#transforms, bytes, from, end - 2)
-    if (omitted === undefined) return false
+    const isIntact = omitted !== undefined && omitted.cutStart >= omitted.cutEnd
+    if (!isIntact && !this.#relay(bytes, from, end - 2, omitted)) return false
     this.receivedBytes += end - 2 - from
     this.#copy?.add(bytes, from, end - 2)
-    if (omitted.cutStart < omitted.cutEnd) {
-      this.#writeAround(bytes, from, end - 2, omitted)
-      return true
-    }
+    if (!isIntact) return true
     this.sentBytes += end - 2 - from
     if (end - start < copyLimit) sink.startWriteBuffer?.()
     sink.appendBytes(bytes, start, end)
@@ -341,26 +338,29 @@ export class MessageBody implements Body, ChunkSink {
 
   #send(bytes: Buffer, start: number, end: number): void {
     // A transform may hold bytes back, so it gets a copy. Transformed bytes are not recorded.
-    if (this.#transforms === undefined) {
-      this.#write(bytes, start, end, this.#record)
-      return
-    }
-    const omitted = omittedBytes(this.#transforms, bytes, start, end)
-    if (omitted === undefined) this.#push(0, copyOf(bytes, start, end))
-    else this.#writeAround(bytes, start, end, omitted)
+    const all = this.#transforms
+    if (all === undefined) this.#write(bytes, start, end, this.#record)
+    else if (this.#relay(bytes, start, end, omittedBytes(all, bytes, start, end))) return
+    else this.#push(0, copyOf(bytes, start, end))
   }
 
-  #writeAround(bytes: Buffer, start: number, end: number, omitted: OmittedBytes): void {
-    const isCut = omitted.cutStart < omitted.cutEnd
-    this.#write(bytes, start, isCut ? omitted.cutStart : end, undefined)
-    if (isCut) this.#write(bytes, omitted.cutEnd, end, undefined)
+  /** Sends the bytes as a transform relays or rewrites them; returns false if it must get a copy of them. */
+  #relay(bytes: Buffer, start: number, end: number, omitted: OmittedBytes | undefined): boolean {
+    if (omitted === undefined) {
+      const span = rewrittenBytes(this.#transforms, bytes, start, end)
+      if (span !== undefined) this.#write(span.bytes, span.start, span.end, undefined)
+      return span !== undefined
+    }
+    const { cutStart, cutEnd } = omitted
+    this.#write(bytes, start, cutStart < cutEnd ? cutStart : end, undefined)
+    if (cutStart < cutEnd) this.#write(bytes, cutEnd, end, undefined)
+    return true
   }
 
   #push(index: number, bytes: Uint8Array): void {
     const transform = this.#transforms?.[index]
     if (transform === undefined) {
-      const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-      this.#write(all, 0, all.length, undefined)
+      this.#write(bufferOf(bytes), 0, bytes.length, undefined)
     } else transform.push(bytes, (out) => this.#push(index + 1, out))
   }
 

@@ -1,7 +1,7 @@
 /** Access log and metrics of one worker. */
 import { backendTelemetry } from '../../backends/registry.ts'
 import { sharedText } from '../../base/repeated.ts'
-import { patternMemoryBytes } from '../../core/index.ts'
+import { patternMemoryBytes, textMemoryBytes } from '../../core/index.ts'
 import type { EngineCounters, PoolState } from '../../engine/contracts/engine.ts'
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { ServerStream, StreamCounters } from '../../engine/contracts/streams.ts'
@@ -88,7 +88,7 @@ function engineSeries(engine: Readonly<EngineCounters>): MetricsSnapshot {
     read_buffers: number(engine.readBuffersInUse),
     malformed_requests_total: number(engine.badHeads),
     core_traps_total: number(engine.coreTraps),
-    core_pattern_memory_bytes: number(patternMemoryBytes()),
+    core_pattern_memory_bytes: number(patternMemoryBytes() + textMemoryBytes()),
   }
 }
 

@@ -14,14 +14,17 @@ export class MatchCounts {
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
 
-  /** Returns a text such as `3 matches of builtin Email`; undefined if the mask has replaced nothing. */
+  /** Returns what a mask has found; undefined if it has replaced nothing. */
   textOf(mask: Mask): string | undefined {
     const counts = this.#counts.get(mask)
-    return (
-      counts &&
-      Array.from(counts, ([name, count]) => {
-        return `${count} ${count === 1 ? 'match' : 'matches'} of ${name}`
-      }).join(', ')
-    )
+    return counts && textOfMatches([...counts])
   }
+}
+
+/** Returns a text such as `3 matches of builtin Email`; undefined if there are no counts. */
+export function textOfMatches(counts: readonly (readonly [string, number])[]): string | undefined {
+  if (counts.length === 0) return undefined
+  return counts
+    .map(([name, count]) => `${count} ${count === 1 ? 'match' : 'matches'} of ${name}`)
+    .join(', ')
 }

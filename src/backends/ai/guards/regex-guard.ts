@@ -1,5 +1,5 @@
-/** The regex guard, which compiles all patterns and builtins of a guard to one mask of the core. */
-import { compileMask, type Mask } from '../../../core/index.ts'
+/** The regex guard, which masks all patterns and builtins of a guard as one mask of the core. */
+import { compileMask, type Mask, type MaskRule } from '../../../core/index.ts'
 import type { Refusal, RegexConfig } from '../policy/config.ts'
 
 /** Replacements for matches of builtins; matches of patterns are replaced by `<masked>`. */
@@ -11,15 +11,16 @@ const placeholders = {
   CaSin: '<CA_SIN>',
 } as const
 
+type Searched = Pick<RegexConfig, 'matches' | 'builtins'>
+
+const rulesOf = ({ matches, builtins }: Searched): MaskRule[] => [
+  ...matches.map((pattern) => ({ pattern, replacement: '<masked>' })),
+  ...builtins.map((builtin) => ({ builtin, replacement: placeholders[builtin] })),
+]
+
 /** @throws Error if a pattern cannot be compiled; the control plane rejects such patterns. */
-export function compileGuardMask({
-  matches,
-  builtins,
-}: Pick<RegexConfig, 'matches' | 'builtins'>): Mask {
-  const outcome = compileMask([
-    ...matches.map((pattern) => ({ pattern, replacement: '<masked>' })),
-    ...builtins.map((builtin) => ({ builtin, replacement: placeholders[builtin] })),
-  ])
+export function compileGuardMask(searched: Searched): Mask {
+  const outcome = compileMask(rulesOf(searched))
   if (!outcome.ok) throw new Error(`matches[${outcome.rule}]: ${outcome.message}`)
   return outcome.mask
 }
@@ -35,10 +36,19 @@ export class RegexGuard {
     this.refusal = config.refusal
     this.action = config.action
     this.#config = config
-    this.#mask = compileGuardMask(config)
   }
 
-  /** The mask, which is compiled again if a request still needs it after `dispose`. */
+  get rules(): readonly MaskRule[] {
+    return rulesOf(this.#config)
+  }
+
+  /** Names a rule: its builtin, or its position among the patterns. */
+  nameOf(rule: number): string {
+    const { matches, builtins } = this.#config
+    return rule < matches.length ? `pattern ${rule}` : `builtin ${builtins[rule - matches.length]}`
+  }
+
+  /** The mask, for texts of parsed messages. It is compiled at the first use, also after `dispose`. */
   get mask(): Mask {
     this.#mask ??= compileGuardMask(this.#config)
     return this.#mask

@@ -235,5 +235,5 @@ export class StreamMasker {
 const isEmptied = ({ hasText, hasMaskedText, isDone }: TextPart): boolean =>
   isDone && hasText && !hasMaskedText
 
-const undecided = () =>
+export const undecided = () =>
   new LlmError(502, 'a pattern of a response guard stays undecided for too long')

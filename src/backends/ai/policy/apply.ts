@@ -8,6 +8,7 @@ import tcpApply from '../../../policies/backend-simple/tcp/apply.ts'
 import tlsApply from '../../../policies/backend-simple/tls/apply.ts'
 import type { PolicyApply, Step } from '../../../policies/define.ts'
 import { ModerationGuard } from '../guards/moderation.ts'
+import { chainOf, type RegexChain } from '../guards/regex-chain.ts'
 import { RegexGuard } from '../guards/regex-guard.ts'
 import { WebhookGuard } from '../guards/webhook.ts'
 import { RouteTypes } from '../request/route-type.ts'
@@ -34,6 +35,9 @@ export class AiStep implements Step {
   readonly routeTypes: RouteTypes
   readonly requestGuards: readonly Guard[]
   readonly responseGuards: readonly Guard[]
+  /** The guards for messages as bytes; undefined if a guard needs parsed messages, or if there are none. */
+  readonly requestChain: RegexChain | undefined
+  readonly responseChain: RegexChain | undefined
   #users = 0
   #isReplaced = false
 
@@ -44,6 +48,8 @@ export class AiStep implements Step {
     const bind = (guard: GuardConfig) => bindGuard(guard, services)
     this.requestGuards = config.requestGuards.map(bind)
     this.responseGuards = config.responseGuards.map(bind)
+    this.requestChain = chainOf(this.requestGuards)
+    this.responseChain = chainOf(this.responseGuards)
   }
 
   /** Called when a request begins to use the step; the request must call `release` when it ends. */
@@ -61,6 +67,8 @@ export class AiStep implements Step {
     this.#isReplaced = true
     if (this.#users > 0) return
     for (const guard of [...this.requestGuards, ...this.responseGuards]) guard.dispose()
+    this.requestChain?.dispose()
+    this.responseChain?.dispose()
   }
 }
 

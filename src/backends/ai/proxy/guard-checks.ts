@@ -27,10 +27,11 @@ export function recordCheck(
 }
 
 /** Records what masks have replaced in a streamed answer. Called once the exchange is over. */
-export function noteMatches({ policy, matches, context }: ModelCall): void {
-  if (matches === undefined || policy === undefined) return
+export function noteMatches({ policy, stream, context }: ModelCall): void {
+  if (stream === undefined || policy === undefined) return
+  const { findings } = stream
   for (const [at, guard] of policy.responseGuards.entries()) {
-    const finding = guard.type === 'regex' ? matches.textOf(guard.mask) : undefined
+    const finding = findings[at]?.text
     if (finding === undefined) continue
     const text = textOf({ phase: 'Response', guard, at }, 'Mask', finding)
     addNote(context.exchange, 'backend.ai', text, { step: policy })

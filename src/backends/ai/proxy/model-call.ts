@@ -7,7 +7,6 @@ import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { laterUsage } from '../chat.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
-import type { MatchCounts } from '../guards/match-counts.ts'
 import type { JsonObject } from '../json.ts'
 import { AiStep } from '../policy/apply.ts'
 import type { RouteType } from '../policy/schema.ts'
@@ -15,6 +14,7 @@ import type { ReadRouteType } from '../providers/provider.ts'
 import { defaultRouteTypes, type RouteTypes } from '../request/route-type.ts'
 import type { ModelOutput } from '../serve/model-output.ts'
 import type { OutgoingRequest } from '../serve/request.ts'
+import type { AnswerStream } from '../serve/stream.ts'
 import type { AnswerDetails } from '../serve/usage.ts'
 import { ClientCredentials } from './client-credentials.ts'
 import type { ModelBackend, ProviderEndpoint } from './model-providers.ts'
@@ -54,12 +54,10 @@ export class ModelCall {
   outgoing: OutgoingRequest | undefined
   /** The result of the request guards, reused for providers with the same policy. */
   guarded: GuardedBody | undefined
-  /** Matches of the masks of a streamed answer; undefined if there are none. */
-  matches: MatchCounts | undefined
   /** Decisions of guards, in order. */
   readonly checks: GuardCheck[] = []
   /** The transform of a streamed answer; it holds memory of the core. */
-  stream: { dispose(): void } | undefined
+  stream: AnswerStream | undefined
   /** The texts and tool calls of the answer; undefined if they are not recorded. */
   output: ModelOutput | undefined
   details: AnswerDetails = noDetails
@@ -178,11 +176,13 @@ interface ModelRequest {
   readonly body: JsonObject
 }
 
-interface GuardedBody {
+export interface GuardedBody {
   readonly policy: AiStep | undefined
   readonly route: ReadRouteType
   /** Undefined if the guards changed nothing. */
   readonly body: JsonObject | undefined
+  /** True if no parser can read other texts in the client's bytes than the guards did. */
+  readonly isUnambiguous: boolean
 }
 
 /** Returns true if there may be several attempts. This is rare, so most request heads are not copied. */

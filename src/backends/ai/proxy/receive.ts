@@ -4,7 +4,6 @@ import type { Body, RespondVerdict, ResponseHead } from '../../../exchange/excha
 import type { AnswerContext, StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { HeldStream } from '../guards/held-stream.ts'
-import { MatchCounts } from '../guards/match-counts.ts'
 import { type JsonObject, utf8Text } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import { readErrorAnswer, readWholeAnswer } from '../serve/answer.ts'
@@ -17,7 +16,13 @@ import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { llmRefusal } from './own-answers.ts'
 import { newId } from './prepare.ts'
-import { guardAnswer, guardHeld, holdsAnswer, masksOf } from './response-guards.ts'
+import {
+  guardAnswer,
+  guardBytes,
+  guardHeld,
+  holdsAnswer,
+  streamGuardOf,
+} from './response-guards.ts'
 
 type Result = RespondVerdict | undefined
 
@@ -54,15 +59,11 @@ export function receiveAnswer(call: ModelCall): Result | Promise<Result> {
     return receiveWhole(answer, format)
   }
   response.headers.set('content-type', 'text/event-stream')
-  const masks = masksOf(call)
-  if (masks.length > 0) call.matches = new MatchCounts()
-  const stream = new AnswerStream({
-    ...conversionOf(answer, format),
-    masks,
-    onMatch: call.matches?.add,
-    maskLimit: exchange.bufferLimit,
-    onEvent: recorder(call, format),
-  })
+  const conversion = conversionOf(answer, format)
+  const guard = streamGuardOf(call, format, conversion.eventLimit)
+  const isGuarded = guard !== undefined
+  const onEvent = recorder(call, format)
+  const stream = new AnswerStream({ ...conversion, guard, isGuarded, onEvent })
   call.stream = stream
   body.through(stream)
   return undefined
@@ -142,6 +143,8 @@ async function replaceStream(
   return undefined
 }
 
+const parseGuarded = (bytes: Uint8Array): JsonObject => JSON.parse(utf8Text(bytes)) as JsonObject
+
 /** Headers that describe the bytes that were replaced. */
 const contentHeaders = ['etag', 'content-md5', 'digest', 'content-digest', 'content-range']
 
@@ -173,7 +176,18 @@ function replaceWhole(
     call.output = new WholeOutput(body, format)
     return put(answer.isChanged || body !== answer.body ? body : undefined)
   }
+  /** `guarded` is what the guards leave of `written`. */
+  const finishBytes = (guarded: Uint8Array, written: Uint8Array, body: JsonObject): undefined => {
+    const isSame = Buffer.compare(guarded, written) === 0
+    call.output = new WholeOutput(isSame ? body : parseGuarded(guarded), format)
+    if (isSame && !answer.isChanged) return put(undefined)
+    replaceBody(received, guarded)
+    headers.set('content-type', 'application/json')
+  }
   if ((call.policy?.responseGuards.length ?? 0) === 0) return finish(answer.body)
+  const written = answer.isChanged ? Buffer.from(JSON.stringify(answer.body)) : bytes
+  const guarded = guardBytes(call, written, format)
+  if (guarded !== undefined) return finishBytes(guarded, written, answer.body)
   return guardAnswer(call, answer.body, format).then(({ body, refusal }) =>
     call.context.over || refusal !== undefined ? refusal : finish(body),
   )

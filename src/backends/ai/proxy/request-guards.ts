@@ -7,16 +7,17 @@ import { guardFailure } from '../guards/guard-call.ts'
 import { MatchCounts } from '../guards/match-counts.ts'
 import { maskTexts } from '../guards/parts-masker.ts'
 import { needPlainKeys } from '../guards/plain-keys.ts'
+import { textsFormatOf } from '../guards/regex-chain.ts'
 import { requestTexts, withRequestTexts } from '../guards/slots.ts'
 import { mapRequestTexts } from '../guards/texts.ts'
 import type { WebhookGuard } from '../guards/webhook.ts'
-import type { JsonObject } from '../json.ts'
+import { type JsonObject, utf8Text } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { Guard } from '../policy/apply.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 import type { SettledBody } from '../request/body.ts'
 import { recordCheck } from './guard-checks.ts'
-import type { ModelCall } from './model-call.ts'
+import type { GuardedBody, ModelCall } from './model-call.ts'
 import { guardRefusal } from './own-answers.ts'
 
 /** Runs the guards, of which there is at least one. Returns the guarded body, or the response of a guard that rejects; undefined if the request has ended. */
@@ -29,10 +30,12 @@ export async function guardRequest(
   const guards = policy?.requestGuards ?? []
   const before = call.guarded
   if (before !== undefined && before.policy === policy && before.route === route) {
-    return withGuarded(settled, before.body)
+    return withGuarded(settled, before)
   }
   needPlainKeys(settled.body, route)
   if (route === 'Embeddings') needTexts(settled.body.input)
+  const rewritten = guardBytes(call, route, settled)
+  if (rewritten !== undefined) return rewritten
   let body = settled.body
   for (const [at, guard] of guards.entries()) {
     const placed = { phase: 'Request', guard, at } as const
@@ -46,8 +49,34 @@ export async function guardRequest(
     if ('kind' in outcome) return { ...outcome, ...(detail && { detail }) }
     body = outcome.body
   }
-  call.guarded = { policy, route, body: body === settled.body ? undefined : body }
-  return withGuarded(settled, call.guarded.body)
+  const changed = body === settled.body ? undefined : body
+  call.guarded = { policy, route, body: changed, isUnambiguous: false }
+  return withGuarded(settled, call.guarded)
+}
+
+/** Guards the request as bytes; returns undefined if its guards must read it as parsed JSON. */
+function guardBytes(
+  call: ModelCall,
+  route: ReadRouteType,
+  settled: SettledBody,
+): SettledBody | RespondVerdict | undefined {
+  const { policy, clientBytes } = call
+  const chain = policy?.requestChain
+  if (chain === undefined || clientBytes === undefined) return undefined
+  const bytes = settled.isChanged ? Buffer.from(JSON.stringify(settled.body)) : clientBytes
+  const rewritten = chain.rewrite(bytes, 'request', textsFormatOf(route))
+  if (rewritten === undefined) return undefined
+  const { rejectedBy, findings } = rewritten
+  for (const [at, guard] of policy?.requestGuards.entries() ?? []) {
+    const finding = findings[at]
+    const action = at === rejectedBy ? 'Reject' : finding === undefined ? 'Allow' : 'Mask'
+    const detail = recordCheck(call, { phase: 'Request', guard, at }, action, finding?.text)
+    if (action === 'Reject') return { ...guardRefusal(guard.refusal), ...(detail && { detail }) }
+  }
+  const isMasked = findings.some((finding) => finding !== undefined)
+  const body = isMasked ? (JSON.parse(utf8Text(rewritten.bytes)) as JsonObject) : undefined
+  call.guarded = { policy, route, body, isUnambiguous: true }
+  return withGuarded(settled, call.guarded)
 }
 
 /** Rejects token numbers, which guards cannot read. @throws LlmError 400 */
@@ -58,12 +87,15 @@ function needTexts(input: unknown): void {
 }
 
 /**
- * Returns the guarded body with the model for this provider. It is serialized again even if nothing was
- * masked: if a key occurs twice, the provider might read the value that the guards did not see.
+ * Returns the guarded body with the model for this provider. Unless the kernel has checked that no key
+ * occurs twice, it is serialized again even if nothing was masked: the provider might read the value that
+ * the guards did not see.
  */
-function withGuarded(settled: SettledBody, guarded: JsonObject | undefined): SettledBody {
-  if (guarded === undefined) return { ...settled, isChanged: true }
-  return { ...settled, body: { ...guarded, model: settled.model }, isChanged: true }
+function withGuarded(settled: SettledBody, { body, isUnambiguous }: GuardedBody): SettledBody {
+  if (body !== undefined) {
+    return { ...settled, body: { ...body, model: settled.model }, isChanged: true }
+  }
+  return { ...settled, isChanged: settled.isChanged || !isUnambiguous }
 }
 
 interface GuardedRequest {

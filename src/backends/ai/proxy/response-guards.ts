@@ -1,6 +1,6 @@
 /**
- * Runs the guards of an answer. If all of them are masks, they apply while the answer is streamed. If a
- * guard calls a service, the answer is held until all guards have checked all of it.
+ * Runs the guards of an answer. If all of them are masks, they apply to the bytes of the answer, while it
+ * is streamed. If a guard calls a service, the answer is held until all guards have checked all of it.
  */
 import type { Mask } from '../../../core/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
@@ -11,6 +11,7 @@ import { MatchCounts, type OnMatch } from '../guards/match-counts.ts'
 import { maskTexts } from '../guards/parts-masker.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from '../guards/repeated-texts.ts'
 import { answerTexts, type RoleText, withAnswerTexts } from '../guards/slots.ts'
+import { StreamGuard } from '../guards/stream-guard.ts'
 import { mapAnswerTexts, type TextsMap } from '../guards/texts.ts'
 import type { WebhookGuard } from '../guards/webhook.ts'
 import type { JsonObject } from '../json.ts'
@@ -22,14 +23,39 @@ import { guardRefusal } from './own-answers.ts'
 
 /** Returns true if the whole answer must arrive before the client gets any of it. */
 export function holdsAnswer({ policy }: ModelCall): boolean {
-  return policy?.responseGuards.some(({ type }) => type !== 'regex') ?? false
+  return (
+    policy !== undefined && policy.responseGuards.length > 0 && policy.responseChain === undefined
+  )
 }
 
-/** Returns the masks among the guards, in order. */
-export function masksOf({ policy }: ModelCall): readonly Mask[] {
-  return (policy?.responseGuards ?? []).flatMap((guard) =>
-    guard.type === 'regex' ? [guard.mask] : [],
+/** Returns the guard of an answer that is streamed; undefined if there are no guards. */
+export function streamGuardOf(
+  { policy, context }: ModelCall,
+  format: ChatFormat,
+  eventLimit: number,
+): StreamGuard | undefined {
+  const heldLimit = context.exchange.bufferLimit
+  return (
+    policy?.responseChain &&
+    new StreamGuard(policy.responseChain, { format, eventLimit, heldLimit })
   )
+}
+
+/** The guarded bytes of a whole answer; undefined if its guards must read it as parsed JSON. */
+export function guardBytes(
+  call: ModelCall,
+  bytes: Uint8Array,
+  format: ChatFormat,
+): Uint8Array | undefined {
+  const { policy } = call
+  const rewritten = policy?.responseChain?.rewrite(bytes, 'answer', format)
+  if (policy === undefined || rewritten === undefined) return undefined
+  for (const [at, guard] of policy.responseGuards.entries()) {
+    const finding = rewritten.findings[at]
+    const action = finding === undefined ? 'Allow' : 'Mask'
+    recordCheck(call, { phase: 'Response', guard, at }, action, finding?.text)
+  }
+  return rewritten.bytes
 }
 
 /** The texts of an answer, which guards read and change. */

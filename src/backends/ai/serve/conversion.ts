@@ -21,6 +21,8 @@ export interface ConversionOptions {
   onContent(bytes: number): void
   /** Called with every event that the client gets. */
   readonly onEvent?: ((event: StreamEvent) => void) | undefined
+  /** True if guards read the events as bytes. */
+  readonly isGuarded?: boolean
 }
 
 /** Converts events of the provider to events for the client. */

@@ -109,9 +109,6 @@ function stream(
       contentBytes += length
     },
     ...(parsesAll && { onEvent: (_: StreamEvent) => undefined }),
-    masks: [],
-    onMatch: undefined,
-    maskLimit: 0,
   })
   let relayedPieces = 0
   for (const part of piecesOf(bytes, size)) {

@@ -7,6 +7,7 @@
  *
  * Texts are taken as they are only if they need no JSON escapes, so that they are what a parser would read.
  */
+import { isUtf8 } from 'node:buffer'
 import type { JsonObject } from '../json.ts'
 
 /** The parts of an event that may differ, in order of their position. */
@@ -45,11 +46,17 @@ export class EventTemplate {
   #gaps: readonly Gap[] = []
   #cut: Cut | undefined
   #failures = 0
+  readonly #needsUtf8: boolean
   /** Number of bytes of content in the last event that matched. */
   contentBytes = 0
   /** Range of the last event that matched that clients do not get; empty if they get all of it. */
   cutStart = 0
   cutEnd = 0
+
+  /** `needsUtf8`: whether an event with a text that is not UTF-8 must be converted. */
+  constructor(needsUtf8 = false) {
+    this.#needsUtf8 = needsUtf8
+  }
 
   /** Whether bytes [start, end) are the data of an event that differs from the learned one in its texts only. */
   matches(bytes: Buffer, start: number, end: number, type: string): boolean {
@@ -70,7 +77,9 @@ export class EventTemplate {
       at = next
       const gap = this.#gaps[part]
       if (gap === undefined) break
-      const stop = gap.isNumber ? endOfDigits(bytes, at, end) : endOfText(bytes, at, end)
+      const stop = gap.isNumber
+        ? endOfDigits(bytes, at, end)
+        : endOfText(bytes, at, end, this.#needsUtf8)
       if (stop <= at) return false
       if (gap.isContent) contentBytes = stop - at
       at = stop
@@ -119,11 +128,15 @@ export class EventTemplate {
 }
 
 /** Returns the end of a text without escapes; -1 if it has any, or is not complete. */
-function endOfText(bytes: Buffer, start: number, end: number): number {
+function endOfText(bytes: Buffer, start: number, end: number, needsUtf8: boolean): number {
+  let all = 0
   for (let at = start; at < end; at++) {
     const byte = bytes[at] as number
-    if (byte === quote) return at
+    if (byte === quote) {
+      return all < 0x80 || !needsUtf8 || isUtf8(bytes.subarray(start, at)) ? at : -1
+    }
     if (byte === backslash || byte < firstPrintable) return -1
+    all |= byte
   }
   return -1
 }

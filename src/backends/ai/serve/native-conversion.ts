@@ -20,11 +20,12 @@ const terminalTypes = new Set([
 export class NativeConversion implements Conversion {
   readonly #options: ConversionOptions
   readonly #callIndexes = new EventCallIndexes()
-  readonly #template = new EventTemplate()
+  readonly #template: EventTemplate
   hasEnded = false
 
   constructor(options: ConversionOptions) {
     this.#options = options
+    this.#template = new EventTemplate(options.isGuarded === true)
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {
@@ -48,7 +49,7 @@ export class NativeConversion implements Conversion {
     if (content !== undefined && pieces.length === 1 && !ends && details.usage === undefined) {
       this.#learn(event, parsed, content, written)
     }
-    return written
+    return this.#options.isGuarded === true ? written.map(writtenAgain) : written
   }
 
   #write(event: StreamEvent, parsed: JsonObject, corrected: JsonObject): readonly StreamEvent[] {
@@ -65,6 +66,7 @@ export class NativeConversion implements Conversion {
   ): void {
     const data = written[0]?.data
     if (data === undefined || event.data.includes('"tool_calls"')) return
+    if (this.#options.isGuarded === true && !isPlain(event.data, parsed)) return
     this.#template.learn(event.event, event.data, parsed, content, data)
   }
 
@@ -100,6 +102,21 @@ export class NativeConversion implements Conversion {
     return errorEvents(this.#options, errorInPlace(this.#options.request, text))
   }
 }
+
+/**
+ * Guards read an event as a parser reads it: if a field occurs twice, the last one counts. The client must
+ * get the same event.
+ */
+function writtenAgain({ event, data }: StreamEvent): StreamEvent {
+  const parsed = parseJson(data)
+  return { event, data: isObject(parsed) ? JSON.stringify(parsed) : data }
+}
+
+/** Whether the data is what is written for the parsed event, except for white space. */
+const isPlain = (data: string, parsed: JsonObject): boolean =>
+  withoutSpace(data) === withoutSpace(JSON.stringify(parsed))
+
+const withoutSpace = (text: string): string => text.replaceAll(/\s+/g, '')
 
 const isEnd = (event: JsonObject): boolean =>
   terminalTypes.has(stringAt(event, 'type') ?? '') ||

@@ -3,14 +3,13 @@
  * another format, masks them, and encodes them. An answer that was cut off ends with an error in
  * the client's format, never like a complete one.
  */
-import type { Mask } from '../../../core/index.ts'
-import type { BodyTransform, OmittedBytes } from '../../../exchange/exchange.ts'
+import type { BodyTransform, ByteSpan, OmittedBytes } from '../../../exchange/exchange.ts'
 import type { AnswerReader, AnswerWriter, EventDecoder, StreamEvent } from '../chat.ts'
 import { clientFormats } from '../client-formats.ts'
 import { EventStreamDecoder } from '../formats/event-stream.ts'
 import { SseDecoder, writeSse } from '../formats/sse.ts'
-import type { OnMatch } from '../guards/match-counts.ts'
-import { StreamMasker } from '../guards/stream-mask.ts'
+import type { GuardFinding } from '../guards/regex-chain.ts'
+import type { StreamGuard } from '../guards/stream-guard.ts'
 import { LlmError } from '../llm-error.ts'
 import {
   type Conversion,
@@ -25,12 +24,8 @@ import { unreadable } from './provider-error.ts'
 import type { OutgoingRequest } from './request.ts'
 
 interface StreamOptions extends ConversionOptions {
-  /** The masks of response guards, in order. */
-  readonly masks: readonly Mask[]
-  /** Receives the matches of the masks. */
-  readonly onMatch: OnMatch | undefined
-  /** Maximum number of bytes that masks may hold back. */
-  readonly maskLimit: number
+  /** Masks the client's events; undefined if no guard reads them. */
+  readonly guard?: StreamGuard | undefined
 }
 
 /** Returns the client's events for a whole streamed answer. @throws LlmError 502 if it cannot be read. */
@@ -75,39 +70,58 @@ export class AnswerStream implements BodyTransform {
   /** Decodes events, or passes their bytes on if nothing changes them. */
   readonly #source: EventDecoder | PassingEvents
   readonly #conversion: Conversion
-  readonly #masker: StreamMasker | undefined
+  readonly #guard: StreamGuard | undefined
+  /** Reads the guarded events for `onEvent`. */
+  readonly #guarded: SseDecoder | undefined
   /** The first bytes of the answer; undefined after the first event. */
   #opening: Buffer | undefined = Buffer.alloc(0)
   isOver = false
 
   constructor(options: StreamOptions) {
-    const { request, format, masks, maskLimit, onMatch, eventLimit } = options
-    const isRead = request.translation !== undefined || masks.length > 0
+    const { request, guard, eventLimit, onEvent } = options
     this.#options = options
     this.#conversion = conversionOf(options)
+    const isRead = request.translation !== undefined
     this.#source = isRead ? decoderOf(options) : new PassingEvents(eventLimit, this.#conversion)
-    if (masks.length > 0) this.#masker = new StreamMasker(masks, format, maskLimit, onMatch)
+    this.#guard = guard
+    if (guard !== undefined && onEvent !== undefined) {
+      this.#guarded = new SseDecoder(Number.POSITIVE_INFINITY)
+    }
+  }
+
+  /** What each guard has found so far; empty if there are no guards. */
+  get findings(): readonly (GuardFinding | undefined)[] {
+    return this.#guard?.findings ?? []
   }
 
   relay(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
-    if (this.isOver || !(this.#source instanceof PassingEvents)) return undefined
-    return this.#source.relay(bytes, start, end)
+    return this.#guard === undefined ? this.#relay(bytes, start, end) : undefined
+  }
+
+  rewrite(bytes: Buffer, start: number, end: number): ByteSpan | undefined {
+    const guard = this.#guard
+    const omitted = guard && this.#relay(bytes, start, end)
+    if (guard === undefined || omitted === undefined) return undefined
+    try {
+      return guard.pushSpan(bytes, start, omitted, end)
+    } catch (error) {
+      const last = Buffer.from(this.#failed(error))
+      return { bytes: last, start: 0, end: last.length }
+    }
   }
 
   push(chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
     if (this.isOver) return
-    if (this.#source instanceof PassingEvents) {
-      this.#source.push(chunk, (event) => this.#convert(event), emit)
-      this.#keepOpening(chunk)
-      return
-    }
-    const events: StreamEvent[] = []
     try {
-      this.#source.push(chunk, (event) => void events.push(...this.#convert(event)))
+      if (this.#source instanceof PassingEvents) {
+        this.#source.push(
+          chunk,
+          (event) => this.#convert(event),
+          (bytes) => this.#emit(bytes, emit),
+        )
+      } else this.#translate(this.#source, chunk, emit)
       this.#keepOpening(chunk)
-      write(events, emit)
     } catch (error) {
-      write(events, emit)
       this.#abort(error, emit)
     }
   }
@@ -123,7 +137,25 @@ export class AnswerStream implements BodyTransform {
   /** Ends the stream at once and releases memory of the core. Idempotent. */
   dispose(): void {
     this.isOver = true
-    this.#masker?.dispose()
+    this.#guard?.dispose()
+  }
+
+  #relay(bytes: Buffer, start: number, end: number): OmittedBytes | undefined {
+    if (this.isOver || !(this.#source instanceof PassingEvents)) return undefined
+    return this.#source.relay(bytes, start, end)
+  }
+
+  /** Writes the events before an error, too. */
+  #translate(source: EventDecoder, chunk: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    const events: StreamEvent[] = []
+    let failure: { readonly error: unknown } | undefined
+    try {
+      source.push(chunk, (event) => void events.push(...this.#convert(event)))
+    } catch (error) {
+      failure = { error }
+    }
+    this.#write(events, emit)
+    if (failure !== undefined) throw failure.error
   }
 
   #finish(isCut: boolean, emit: (bytes: Uint8Array) => void): void {
@@ -133,15 +165,16 @@ export class AnswerStream implements BodyTransform {
     try {
       const text = openingOf(this.#options.request, this.#opening ?? Buffer.alloc(0))
       const last = conversion.finish(isCut || isCutOff(this.#source, conversion), text)
-      if (this.#source instanceof PassingEvents) this.#source.finish(last.length > 0, emit)
-      const events = last.flatMap((event) => this.#mask(event))
-      if (this.#masker !== undefined) events.push(...this.#masker.finish())
-      this.#report(events)
-      write(events, emit)
+      if (this.#source instanceof PassingEvents) {
+        this.#source.finish(last.length > 0, (bytes) => this.#emit(bytes, emit))
+      }
+      this.#report(last)
+      this.#write(last, emit)
+      if (this.#guard !== undefined) this.#emitGuarded(this.#guard.end(), emit)
     } catch (error) {
       this.#abort(error, emit)
     } finally {
-      this.#masker?.dispose()
+      this.#guard?.dispose()
     }
   }
 
@@ -155,38 +188,53 @@ export class AnswerStream implements BodyTransform {
   /** Returns the client's events for an event of the provider. */
   #convert(event: StreamEvent): readonly StreamEvent[] {
     this.#opening = undefined
-    const converted = this.#conversion.convert(event)
-    const events =
-      this.#masker === undefined ? converted : converted.flatMap((one) => this.#mask(one))
+    const events = this.#conversion.convert(event)
     this.#report(events)
     return events
   }
 
-  #mask(event: StreamEvent): readonly StreamEvent[] {
-    return this.#masker?.push(event) ?? [event]
-  }
-
+  /** Reports events for expressions, unless guards may change them. */
   #report(events: readonly StreamEvent[]): void {
     const { onEvent } = this.#options
-    if (onEvent !== undefined) for (const event of events) onEvent(event)
+    if (onEvent === undefined || this.#guard !== undefined) return
+    for (const event of events) onEvent(event)
+  }
+
+  #write(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
+    if (events.length > 0) this.#emit(eventBytes(events), emit)
+  }
+
+  /** Sends bytes to the client, through the guards if there are any. */
+  #emit(bytes: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    if (this.#guard === undefined) emit(bytes)
+    else this.#emitGuarded(this.#guard.push(bytes), emit)
+  }
+
+  #emitGuarded(bytes: Uint8Array, emit: (bytes: Uint8Array) => void): void {
+    if (bytes.length === 0) return
+    this.#guarded?.push(bytes, (event) => this.#options.onEvent?.(event))
+    emit(bytes)
   }
 
   /** Ends the answer with an error. */
   #abort(error: unknown, emit: (bytes: Uint8Array) => void): void {
-    if (!(error instanceof LlmError)) throw error
+    emit(this.#failed(error))
+  }
+
+  /** Returns the error event, and the events before it that are guarded already. */
+  #failed(error: unknown): Uint8Array {
     this.isOver = true
+    if (!(error instanceof LlmError)) throw error
     const { status, message } = error
-    write(errorEvents(this.#options, { status, message }), emit)
-    this.#masker?.dispose()
+    const last =
+      this.#guard?.fail(error) ?? eventBytes(errorEvents(this.#options, { status, message }))
+    this.#guard?.dispose()
+    return last
   }
 }
 
 export function eventBytes(events: readonly StreamEvent[]): Uint8Array {
   return Buffer.from(events.map(writeSse).join(''))
-}
-
-function write(events: readonly StreamEvent[], emit: (bytes: Uint8Array) => void): void {
-  if (events.length > 0) emit(eventBytes(events))
 }
 
 class TranslatedConversion implements Conversion {
