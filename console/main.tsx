@@ -1,7 +1,7 @@
 import { render } from 'preact'
-import { followHistory } from './app/location.ts'
 import { Shell } from './app/shell.tsx'
-import { startSource } from './app/start.ts'
+import { followHistory } from './state/location.ts'
+import { startSource } from './state/start.ts'
 
 followHistory()
 startSource()

@@ -47,7 +47,11 @@ export async function buildConsole() {
   }
   // Page and workers share no chunk: a worker has a content security policy of its own.
   const parts = await Promise.all([
-    bundleForBrowsers({ ...common, inject: [], entryPoints: ['console/main.tsx'] }),
+    bundleForBrowsers({
+      ...common,
+      inject: [],
+      entryPoints: ['console/main.tsx', 'console/style.css'],
+    }),
     bundleForBrowsers({
       ...common,
       chunkNames: 'chunk-[hash]-worker',
@@ -56,12 +60,7 @@ export async function buildConsole() {
     }),
   ])
   removeStale(new Set(parts.flatMap(({ metafile }) => Object.keys(metafile.outputs))))
-  for (const file of [
-    'console/index.html',
-    'console/style.css',
-    'console/icon.svg',
-    'dist/core.wasm',
-  ]) {
+  for (const file of ['console/index.html', 'console/icon.svg', 'dist/core.wasm']) {
     copyFileSync(join(root, file), join(folder, basename(file)))
   }
   for (const name of ['o200k_base', 'cl100k_base']) recompress(name)

@@ -7,8 +7,8 @@ const boundaries = JSON.parse(readFileSync(join(root, 'boundaries.json'), 'utf8'
   rules: Record<string, string[]>
   packages: Record<string, string[]>
 }
-const sources = globSync('{src,events,proto/gen}/**/*.ts', { cwd: root }).sort()
-const production = sources.filter((file) => !file.endsWith('.test.ts'))
+const sources = globSync('{src,events,proto/gen,console}/**/*.{ts,tsx}', { cwd: root }).sort()
+const production = sources.filter((file) => !/\.test\.tsx?$/.test(file))
 
 interface Import {
   readonly from: string
@@ -31,7 +31,7 @@ function target({ from, specifier }: Import): string {
 
 /** The rule whose key is the longest prefix of the path. */
 function areaOf(file: string): string | undefined {
-  const path = file.replace(/\.(test\.)?ts$/, '')
+  const path = file.replace(/\.(test\.)?tsx?$/, '')
   return Object.keys(boundaries.rules)
     .filter((key) => path === key || path.startsWith(`${key}/`))
     .sort((a, b) => b.length - a.length)[0]
@@ -151,7 +151,7 @@ describe('the structure of the source', () => {
 /** Everything that may import a source file. */
 const readers = [
   ...sources,
-  ...globSync('{test,bench,scripts,console,examples}/**/*.{ts,tsx,mjs}', { cwd: root }),
+  ...globSync('{test,bench,scripts,examples}/**/*.{ts,tsx,mjs}', { cwd: root }),
 ].map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }))
 
 /** The entry points of the package by its manifest, and the files that they re-export. */
@@ -205,7 +205,7 @@ describe('exported names', () => {
   it('are imported by another file or published by the package', () => {
     const taken = takenFrom()
     const unused = production
-      .filter((file) => file.startsWith('src/') && !file.includes('/generated/'))
+      .filter((file) => /^(src|console)\//.test(file) && !file.includes('/generated/'))
       .filter((file) => !published.has(file))
       .flatMap((file) => {
         // Bundles for browsers have NAME-browser.ts in place of NAME.ts.
@@ -228,7 +228,8 @@ describe('exported names', () => {
 describe('source and test files', () => {
   it('have at most 400 lines', () => {
     const tests = globSync('{{src,events}/**/*.test,test/**/*}.ts', { cwd: root })
-    const long = [...production, ...tests]
+    const styles = globSync('console/**/*.css', { cwd: root })
+    const long = [...production, ...tests, ...styles]
       .filter((file) => !file.startsWith('proto/gen/') && !file.includes('/generated/'))
       .filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 401)
     expect(long).toEqual([])

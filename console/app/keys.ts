@@ -1,7 +1,7 @@
 /** Keys that work in every view. Each is listed in the help. */
-import { go, linkTo, place } from './location.ts'
+import { go, linkTo, place } from '../state/location.ts'
+import { ask, log } from '../state/worker-client.ts'
 import { moveTo } from './time-bar.tsx'
-import { ask, log } from './worker-client.ts'
 
 export const keys: readonly (readonly [key: string, what: string])[] = [
   ['/', 'Search objects, positions and times'],

@@ -1,5 +1,5 @@
-import { openFile } from './start.ts'
-import { log } from './worker-client.ts'
+import { openFile } from '../state/start.ts'
+import { log } from '../state/worker-client.ts'
 
 /** Lets the reader choose an export. */
 export function OpenFile({ isShort = false }: { isShort?: boolean }) {

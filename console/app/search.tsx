@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import { objectText, parseObjectKey } from '../../src/model/names.ts'
+import { linkTo, objectLink, place } from '../state/location.ts'
+import { ask, log } from '../state/worker-client.ts'
 import { timeText } from '../ui/times.tsx'
 import type { Answer } from '../worker/protocol.ts'
-import { linkTo, objectLink, place } from './location.ts'
-import { ask, log } from './worker-client.ts'
 
 interface Result {
   readonly href: string

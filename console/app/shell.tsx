@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { linkTo, place } from '../state/location.ts'
+import { isServed, openFile } from '../state/start.ts'
+import { failure, log } from '../state/worker-client.ts'
 import { Empty, Failure } from '../ui/states.tsx'
 import { isUtc, toggleZone } from '../ui/times.tsx'
 import { Help } from './help.tsx'
 import { listenToKeys } from './keys.ts'
-import { linkTo, place } from './location.ts'
 import { OpenFile } from './open-file.tsx'
 import { Search } from './search.tsx'
-import { isServed, openFile } from './start.ts'
 import { nextTheme, theme } from './theme.ts'
 import { TimeBar } from './time-bar.tsx'
 import { views } from './views.ts'
-import { failure, log } from './worker-client.ts'
 
 /** The frame of every view: navigation, search, the shown moment, and notices about the log. */
 export function Shell() {

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
+import { go, linkTo, place } from '../state/location.ts'
+import { ask, log } from '../state/worker-client.ts'
 import { agoText, timeText } from '../ui/times.tsx'
 import type { LogState } from '../worker/protocol.ts'
-import { go, linkTo, place } from './location.ts'
-import { ask, log } from './worker-client.ts'
 
 /** Chooses the moment that all views show: after an event of the log, or always the newest. */
 export function TimeBar() {

@@ -1,5 +1,5 @@
 /** The data of a console server. Every request carries the key of this page. */
-import { chunksOf, linesOf } from '../worker/lines.ts'
+import { chunksOf, linesOf } from '../log/lines.ts'
 import { readMetrics, type Sample } from './prometheus.ts'
 
 /** What the server shows, and what it offers. */
@@ -19,7 +19,7 @@ export interface About {
 }
 
 /** What a command printed. */
-export interface CommandAnswer {
+interface CommandAnswer {
   readonly exitCode: number
   readonly output: string
   readonly reports: readonly string[]

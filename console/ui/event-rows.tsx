@@ -1,4 +1,4 @@
-import type { EventRow } from '../worker/event-table.ts'
+import type { EventRow } from '../log/event-table.ts'
 import { ChangeLink, EventLink, ObjectLink } from './links.tsx'
 import { Scroll } from './scroll.tsx'
 import { Time } from './times.tsx'

@@ -1,7 +1,7 @@
 /** Links to objects and events. */
 
 import { objectText, parseObjectKey } from '../../src/model/names.ts'
-import { linkTo, objectLink } from '../app/location.ts'
+import { linkTo, objectLink } from '../state/location.ts'
 
 export const ObjectLink = ({ object, at }: { object: string; at?: number }) => (
   <a href={objectLink(object, {}, at)}>{objectText(parseObjectKey(object))}</a>

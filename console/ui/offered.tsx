@@ -1,7 +1,7 @@
 /** A view that needs the process that serves this page. */
 import type { ComponentChildren } from 'preact'
-import { type Offer, served } from '../app/served.ts'
-import { isServed } from '../app/start.ts'
+import { type Offer, served } from '../state/served.ts'
+import { isServed } from '../state/start.ts'
 import { Empty, Loading } from './states.tsx'
 
 interface OfferedProps {

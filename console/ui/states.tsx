@@ -1,6 +1,6 @@
 /** What is shown in place of content: while it loads, if there is none, and if it cannot be had. */
 import type { ComponentChildren } from 'preact'
-import type { Shown } from '../app/worker-client.ts'
+import type { Shown } from '../state/worker-client.ts'
 
 /** Appears after a moment, so that quick answers do not flicker. */
 export const Loading = ({ what }: { what: string }) => (

@@ -1,8 +1,8 @@
 /** The steps of a request, with the object that decided each. */
-import { objectLink } from '../app/location.ts'
+import { objectLink } from '../state/location.ts'
 import { EventLink } from './links.tsx'
 
-export interface ShownStep {
+interface ShownStep {
   readonly step: string
   readonly verdict: string
   readonly reason?: string

@@ -3,9 +3,9 @@
 import { hexDigest } from '../../src/base/digest.ts'
 import { provideBuilt } from '../../src/core/built-files-browser.ts'
 import { foldVersion } from '../../src/replay/index.ts'
+import { bytesOf, chunksOf, linesOf } from '../log/lines.ts'
+import { LoadedLog, type Moment } from '../log/loaded-log.ts'
 import { ConsoleServer, noAnswer, ServerError } from '../source/server.ts'
-import { bytesOf, chunksOf, linesOf } from './lines.ts'
-import { LoadedLog, type Moment } from './loaded-log.ts'
 import { models } from './models.ts'
 import { type FromWorker, type LogState, noLog, type Opening, type ToWorker } from './protocol.ts'
 

@@ -1,12 +1,12 @@
 /** The view-models, by name. Each is a pure function of a moment and the parameters of its view. */
-import { diffModel } from '../views/diff/model.ts'
-import { expectationModel } from '../views/object/expectation.ts'
-import { objectModel } from '../views/object/model.ts'
-import { objectsModel } from '../views/objects/model.ts'
-import { searchModel } from '../views/objects/search.ts'
-import { overviewModel } from '../views/overview/model.ts'
-import { eventModel, rowsModel, timelineModel } from '../views/timeline/model.ts'
-import { topologyModel } from '../views/topology/model.ts'
+import { diffModel } from '../models/diff.ts'
+import { expectationModel } from '../models/expectation.ts'
+import { objectModel } from '../models/object.ts'
+import { objectsModel } from '../models/objects.ts'
+import { overviewModel } from '../models/overview.ts'
+import { searchModel } from '../models/search.ts'
+import { eventModel, rowsModel, timelineModel } from '../models/timeline.ts'
+import { topologyModel } from '../models/topology.ts'
 
 export const models = {
   overview: overviewModel,

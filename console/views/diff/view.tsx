@@ -1,5 +1,5 @@
-import { linkTo, place, setParams } from '../../app/location.ts'
-import { log, useModel } from '../../app/worker-client.ts'
+import { linkTo, place, setParams } from '../../state/location.ts'
+import { log, useModel } from '../../state/worker-client.ts'
 import { EventTableRows } from '../../ui/event-rows.tsx'
 import { ObjectLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'

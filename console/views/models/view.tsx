@@ -1,8 +1,8 @@
-import { useServed } from '../../app/served.ts'
+import { modelUsage } from '../../models/models.ts'
+import { useServed } from '../../state/served.ts'
 import { CountTable } from '../../ui/count-table.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content } from '../../ui/states.tsx'
-import { modelUsage } from './model.ts'
 
 const everyMs = 5_000
 

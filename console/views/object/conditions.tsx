@@ -1,11 +1,11 @@
-import { place, setParams } from '../../app/location.ts'
-import { log, useLogModel } from '../../app/worker-client.ts'
+import { place, setParams } from '../../state/location.ts'
+import { log, useLogModel } from '../../state/worker-client.ts'
 import { HealthMark } from '../../ui/health.tsx'
 import { ChangeLink, EventLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/times.tsx'
-import type { ObjectAnswer } from './view.tsx'
+import type { ObjectAnswer } from './answer.ts'
 
 /** Every condition: since when, and which event caused it. A click on one shows when it was how. */
 export function Conditions({ object, conditions, exists }: ObjectAnswer) {

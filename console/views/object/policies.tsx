@@ -2,7 +2,7 @@ import { objectKey } from '../../../src/model/names.ts'
 import { EventLink, ObjectLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Empty } from '../../ui/states.tsx'
-import type { ObjectAnswer } from './view.tsx'
+import type { ObjectAnswer } from './answer.ts'
 
 type Group = ObjectAnswer['policies'][number]
 type Field = Group['fields'][number]

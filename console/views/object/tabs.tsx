@@ -3,7 +3,7 @@ import { EventTableRows } from '../../ui/event-rows.tsx'
 import { ObjectLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Empty, Loading } from '../../ui/states.tsx'
-import type { ObjectAnswer } from './view.tsx'
+import type { ObjectAnswer } from './answer.ts'
 
 /** The editor is loaded with the first manifest. */
 export function Manifest({ manifest }: ObjectAnswer) {

@@ -1,14 +1,11 @@
 import { objectText, parseObjectKey } from '../../../src/model/names.ts'
-import { linkTo, place } from '../../app/location.ts'
-import { useModel } from '../../app/worker-client.ts'
+import { linkTo, place } from '../../state/location.ts'
+import { useModel } from '../../state/worker-client.ts'
 import { HealthMark } from '../../ui/health.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
-import type { Answer } from '../../worker/protocol.ts'
 import { Conditions } from './conditions.tsx'
 import { Policies } from './policies.tsx'
 import { Changes, Manifest, Readers, Reads, Wire } from './tabs.tsx'
-
-export type ObjectAnswer = Answer<'object'>
 
 const tabs = [
   { id: 'status', title: 'Status', Tab: Conditions },
@@ -21,7 +18,7 @@ const tabs = [
 ] as const
 
 /** Key of the object that the URL names; `_` stands for no namespace. */
-export function objectInPlace(): string {
+function objectInPlace(): string {
   const [kind = '', namespace = '', name = ''] = place.value.rest
   return `${kind}/${namespace === '_' ? '' : namespace}/${name}`
 }

@@ -1,5 +1,6 @@
-import { place, setParams } from '../../app/location.ts'
-import { useModel } from '../../app/worker-client.ts'
+import { place } from '../../state/location.ts'
+import { useModel } from '../../state/worker-client.ts'
+import { Filters } from '../../ui/filters.tsx'
 import { HealthMark } from '../../ui/health.tsx'
 import { ObjectLink } from '../../ui/links.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
@@ -12,44 +13,29 @@ export function Objects() {
     <Content shown={shown} what="objects">
       {({ rows, total, kinds }) => (
         <section class="card fill">
-          <form class="filters" onSubmit={(event) => event.preventDefault()}>
-            <label>
-              Text
-              <input
-                type="search"
-                value={text}
-                placeholder="part of kind, namespace or name"
-                onInput={({ currentTarget }) => setParams({ text: currentTarget.value })}
-              />
-            </label>
-            <label>
-              Kind
-              <select
-                value={kind}
-                onChange={({ currentTarget }) => setParams({ kind: currentTarget.value })}
-              >
-                <option value="">all</option>
-                {kinds.map(([name, count]) => (
-                  <option key={name} value={name}>
-                    {name} ({count})
-                  </option>
-                ))}
-              </select>
-            </label>
-            <label>
-              Health
-              <select
-                value={health}
-                onChange={({ currentTarget }) => setParams({ health: currentTarget.value })}
-              >
-                <option value="">all</option>
-                <option value="bad">with problems</option>
-              </select>
-            </label>
-            <output>
-              {rows.length} of {total}
-            </output>
-          </form>
+          <Filters
+            filters={[
+              {
+                type: 'text',
+                name: 'text',
+                label: 'Text',
+                hint: 'part of kind, namespace or name',
+              },
+              {
+                type: 'choice',
+                name: 'kind',
+                label: 'Kind',
+                options: kinds.map(([name, count]) => [name, `${name} (${count})`]),
+              },
+              {
+                type: 'choice',
+                name: 'health',
+                label: 'Health',
+                options: [['bad', 'with problems']],
+              },
+            ]}
+            count={[rows.length, total]}
+          />
           {rows.length === 0 ? (
             <Empty>
               {total === 0

@@ -1,4 +1,4 @@
-import { served, useServed } from '../../app/served.ts'
+import { served, useServed } from '../../state/served.ts'
 import { Content } from '../../ui/states.tsx'
 import { type Counters, countersOf, type Rates, ratesBetween } from './rates.ts'
 

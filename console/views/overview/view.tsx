@@ -1,12 +1,12 @@
-import { linkTo, objectLink } from '../../app/location.ts'
-import { log, useModel } from '../../app/worker-client.ts'
+import type { Problem } from '../../models/overview.ts'
+import { linkTo, objectLink } from '../../state/location.ts'
+import { log, useModel } from '../../state/worker-client.ts'
 import { HealthMark } from '../../ui/health.tsx'
 import { ChangeLink, EventLink, ObjectLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/times.tsx'
 import type { Answer } from '../../worker/protocol.ts'
-import type { Problem } from './model.ts'
 import { Traffic } from './traffic.tsx'
 
 type OverviewAnswer = Answer<'overview'>

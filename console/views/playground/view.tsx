@@ -1,4 +1,4 @@
-import { place, setParams } from '../../app/location.ts'
+import { place, setParams } from '../../state/location.ts'
 import { Expressions } from './expressions.tsx'
 import { Masks } from './masks.tsx'
 import { RateLimits } from './rate-limits.tsx'

@@ -1,5 +1,5 @@
-import { linkTo, place } from '../../app/location.ts'
-import { useServed } from '../../app/served.ts'
+import { linkTo, place } from '../../state/location.ts'
+import { useServed } from '../../state/served.ts'
 import { EventLink } from '../../ui/links.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content, Empty } from '../../ui/states.tsx'

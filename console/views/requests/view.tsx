@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { RecordedDecision } from '../../../src/decisions/record.ts'
-import { go, linkTo, place, setParams } from '../../app/location.ts'
-import { served, useServed } from '../../app/served.ts'
+import { go, linkTo, place } from '../../state/location.ts'
+import { served, useServed } from '../../state/served.ts'
+import { type Filter, Filters } from '../../ui/filters.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { timeText } from '../../ui/times.tsx'
@@ -25,11 +26,23 @@ export function Requests() {
 }
 
 const filters = [
-  { name: 'status', label: 'Status', hint: '403 or 4xx', pattern: '[1-5](\\d\\d|xx)' },
-  { name: 'route', label: 'Route', hint: 'namespace/name', pattern: '[^/\\s]+/[^/\\s]+' },
-  { name: 'since', label: 'Since', hint: '15m', pattern: '.*' },
-  { name: 'id', label: 'Request id', hint: 'x-request-id', pattern: '.*' },
-] as const
+  {
+    type: 'text',
+    name: 'status',
+    label: 'Status',
+    hint: '403 or 4xx',
+    pattern: '[1-5](\\d\\d|xx)',
+  },
+  {
+    type: 'text',
+    name: 'route',
+    label: 'Route',
+    hint: 'namespace/name',
+    pattern: '[^/\\s]+/[^/\\s]+',
+  },
+  { type: 'text', name: 'since', label: 'Since', hint: '15m', pattern: '.*' },
+  { type: 'text', name: 'id', label: 'Request id', hint: 'x-request-id', pattern: '.*' },
+] as const satisfies readonly Filter[]
 
 function RequestList() {
   const { params } = place.value
@@ -44,22 +57,7 @@ function RequestList() {
   })
   return (
     <section class="card fill">
-      <form class="filters" onSubmit={(event) => event.preventDefault()}>
-        {filters.map(({ name, label, hint, pattern }) => (
-          <label key={name}>
-            {label}
-            <input
-              type="search"
-              value={params[name] ?? ''}
-              placeholder={hint}
-              pattern={pattern}
-              onChange={({ currentTarget }) => {
-                if (currentTarget.reportValidity()) setParams({ [name]: currentTarget.value })
-              }}
-            />
-          </label>
-        ))}
-      </form>
+      <Filters filters={filters} />
       <Content shown={shown} what="requests">
         {({ records, problems }) => (
           <>

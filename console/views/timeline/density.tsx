@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { go, place } from '../../app/location.ts'
-import { log } from '../../app/worker-client.ts'
+import { go, place } from '../../state/location.ts'
+import { log } from '../../state/worker-client.ts'
 import type { Answer } from '../../worker/protocol.ts'
 
 const height = 40

@@ -1,5 +1,5 @@
-import { linkTo, place } from '../../app/location.ts'
-import { useModel } from '../../app/worker-client.ts'
+import { linkTo, place } from '../../state/location.ts'
+import { useModel } from '../../state/worker-client.ts'
 import { ObjectLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Content, Empty } from '../../ui/states.tsx'

@@ -1,11 +1,12 @@
 import { useCallback, useRef, useState } from 'preact/hooks'
 import { objectText, parseObjectKey } from '../../../src/model/names.ts'
-import { go, linkTo, place, setParams } from '../../app/location.ts'
-import { ask, log, useLogModel } from '../../app/worker-client.ts'
+import type { EventRow } from '../../log/event-table.ts'
+import { go, linkTo, place, setParams } from '../../state/location.ts'
+import { ask, log, useLogModel } from '../../state/worker-client.ts'
+import { Filters } from '../../ui/filters.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { timeText } from '../../ui/times.tsx'
 import { VirtualList } from '../../ui/virtual-list.tsx'
-import type { EventRow } from '../../worker/event-table.ts'
 import type { Answer } from '../../worker/protocol.ts'
 import { Density } from './density.tsx'
 
@@ -19,45 +20,25 @@ export function Timeline() {
     <Content shown={shown} what="events">
       {(answer) => (
         <section class="card fill">
-          <form class="filters" onSubmit={(event) => event.preventDefault()}>
-            <label>
-              Text
-              <input
-                type="search"
-                value={text}
-                placeholder="part of object or type"
-                onInput={({ currentTarget }) => setParams({ text: currentTarget.value })}
-              />
-            </label>
-            <label>
-              Type
-              <select
-                value={type}
-                onChange={({ currentTarget }) => setParams({ type: currentTarget.value })}
-              >
-                <option value="">all</option>
-                {answer.types.map((name) => (
-                  <option key={name}>{name}</option>
-                ))}
-              </select>
-            </label>
-            <label class="check">
-              <input
-                type="checkbox"
-                checked={changes === 'yes'}
-                onChange={() => setParams({ changes: changes === 'yes' ? '' : 'yes' })}
-              />
-              only events that changed something
-            </label>
+          <Filters
+            filters={[
+              { type: 'text', name: 'text', label: 'Text', hint: 'part of object or type' },
+              {
+                type: 'choice',
+                name: 'type',
+                label: 'Type',
+                options: answer.types.map((name) => [name, name]),
+              },
+              { type: 'check', name: 'changes', label: 'only events that changed something' },
+            ]}
+            count={[answer.positions.length, answer.total]}
+          >
             {subject !== '' && (
               <button type="button" onClick={() => setParams({ subject: '' })}>
                 {objectText(parseObjectKey(subject))} ✕
               </button>
             )}
-            <output>
-              {answer.positions.length} of {answer.total}
-            </output>
-          </form>
+          </Filters>
           <Density density={answer.density} />
           {answer.positions.length === 0 ? (
             <Empty>

@@ -1,10 +1,10 @@
 import type { RecordedDecision } from '../../../src/decisions/record.ts'
-import { useServed } from '../../app/served.ts'
+import { toolCalls } from '../../models/tools.ts'
 import { sumBy } from '../../source/prometheus.ts'
+import { useServed } from '../../state/served.ts'
 import { CountTable } from '../../ui/count-table.tsx'
 import { Offered } from '../../ui/offered.tsx'
 import { Content } from '../../ui/states.tsx'
-import { toolCalls } from './model.ts'
 
 const everyMs = 5_000
 

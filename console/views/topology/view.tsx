@@ -1,12 +1,12 @@
 import { objectText, parseObjectKey } from '../../../src/model/names.ts'
-import { linkTo, objectLink, place, setParams } from '../../app/location.ts'
-import { useModel } from '../../app/worker-client.ts'
+import type { PlacedNode } from '../../models/layout.ts'
+import { nodeHeight, nodeWidth } from '../../models/size.ts'
+import { linkTo, objectLink, place, setParams } from '../../state/location.ts'
+import { useModel } from '../../state/worker-client.ts'
 import { HealthMark } from '../../ui/health.tsx'
 import { ObjectLink } from '../../ui/links.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import type { Answer } from '../../worker/protocol.ts'
-import type { PlacedNode } from './layout.ts'
-import { nodeHeight, nodeWidth } from './size.ts'
 
 type TopologyAnswer = Answer<'topology'>
 

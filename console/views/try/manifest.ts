@@ -30,7 +30,7 @@ export function manifestProblems(text: string): ManifestProblem[] {
   })
 }
 
-export interface Suggestion {
+interface Suggestion {
   readonly label: string
   readonly detail?: string
   readonly info?: string

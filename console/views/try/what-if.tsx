@@ -1,4 +1,4 @@
-import { linkTo } from '../../app/location.ts'
+import { linkTo } from '../../state/location.ts'
 import { Empty } from '../../ui/states.tsx'
 
 /** What `sluice what-if -o json` prints, as far as it is shown. */

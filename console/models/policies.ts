@@ -3,23 +3,23 @@ import {
   fieldsAt,
   policiesByTarget,
   type TracedField,
-} from '../../../src/explain/effective-policies.ts'
-import { type ObjectRef, objectKey, objectText } from '../../../src/model/names.ts'
+} from '../../src/explain/effective-policies.ts'
+import { type ObjectRef, objectKey, objectText } from '../../src/model/names.ts'
 import type {
   ListenerResource,
   PolicyPhase,
   PolicySection,
   Resource,
   RouteResource,
-} from '../../../src/model/resources.ts'
+} from '../../src/model/resources.ts'
 import {
   backendLevels,
   gatewayLevels,
   type Levels,
   listenerLevels,
   ruleLevels,
-} from '../../../src/policies/merge.ts'
-import type { Moment } from '../../worker/loaded-log.ts'
+} from '../../src/policies/merge.ts'
+import type { Moment } from '../log/loaded-log.ts'
 
 /** The policies in one place, such as a rule of a route on a listener. */
 interface PolicyGroup {

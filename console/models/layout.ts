@@ -1,7 +1,27 @@
 /** Places the nodes of a graph in columns, from left to right. */
-
-import type { TopologyEdge, TopologyNode } from './model.ts'
+import type { Health } from '../../src/explain/health.ts'
+import type { ObjectKey } from '../../src/model/names.ts'
 import { nodeHeight, nodeWidth } from './size.ts'
+
+type NodeType = 'gateway' | 'listener' | 'route' | 'rule' | 'backend' | 'endpoints'
+
+export interface TopologyNode {
+  readonly id: string
+  readonly type: NodeType
+  /** The object that the node is, or is a part of. */
+  readonly object: ObjectKey
+  readonly label: string
+  readonly detail: string
+  readonly health: Health | undefined
+  /** Policies that attach here, as keys of their objects. */
+  readonly policies: readonly ObjectKey[]
+}
+
+export interface TopologyEdge {
+  readonly from: string
+  readonly to: string
+  readonly label: string
+}
 
 export interface PlacedNode extends TopologyNode {
   /** The left upper corner. */
@@ -9,7 +29,7 @@ export interface PlacedNode extends TopologyNode {
   readonly y: number
 }
 
-export interface PlacedEdge extends TopologyEdge {
+interface PlacedEdge extends TopologyEdge {
   readonly points: readonly { readonly x: number; readonly y: number }[]
 }
 

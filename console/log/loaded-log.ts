@@ -14,7 +14,7 @@ type Proxies = ReturnType<Fold['proxies']>
 type FoldChange = ReturnType<Fold['takeChange']>
 
 /** The version of an object that is in force, and the one that was refused. */
-export interface ObjectVersion {
+interface ObjectVersion {
   /** Generation in force; 0 if every version was refused. */
   readonly generation: number
   /** Index of the event with the version in force; undefined if there is none. */

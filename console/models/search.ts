@@ -1,6 +1,6 @@
 /** What a text in the search field may mean: a position, a time, or objects. */
-import { compareText } from '../../../src/model/names.ts'
-import type { Moment } from '../../worker/loaded-log.ts'
+import { compareText } from '../../src/model/names.ts'
+import type { Moment } from '../log/loaded-log.ts'
 
 const maxFound = 12
 

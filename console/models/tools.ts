@@ -1,4 +1,4 @@
-import type { RecordedDecision } from '../../../src/decisions/record.ts'
+import type { RecordedDecision } from '../../src/decisions/record.ts'
 
 /** Counts recorded calls by tool, target, status and what decided. */
 export function toolCalls(

@@ -7,7 +7,7 @@
  */
 import { computed, signal } from '@preact/signals'
 
-export interface Place {
+interface Place {
   readonly view: string
   /** The segments after the view. */
   readonly rest: readonly string[]
@@ -16,7 +16,7 @@ export interface Place {
   readonly params: Readonly<Record<string, string>>
 }
 
-export function parsePlace(hash: string): Place {
+function parsePlace(hash: string): Place {
   const [, path = '', at, query = ''] = /^#?\/?([^?@]*)(?:@(\d+))?(?:\?(.*))?$/s.exec(hash) ?? []
   const [view = '', ...rest] = path.split('/').map(decode)
   const position = at === undefined ? undefined : Number(at)
@@ -32,7 +32,7 @@ function decode(text: string): string {
   }
 }
 
-export function formatPlace({ view, rest, position, params }: Place): string {
+function formatPlace({ view, rest, position, params }: Place): string {
   const path = [view, ...rest].map((part) => encodeURIComponent(part)).join('/')
   const given = Object.entries(params).filter(([, value]) => value !== '')
   const query = given.length === 0 ? '' : `?${new URLSearchParams(given)}`

@@ -28,7 +28,7 @@ export async function connect(key: string): Promise<void> {
   }
 }
 
-export type Load<Value> = (server: ConsoleServer, signal: AbortSignal) => Promise<Value>
+type Load<Value> = (server: ConsoleServer, signal: AbortSignal) => Promise<Value>
 
 /**
  * What the process answers. It is loaded again if `key` changes and, if `everyMs` is given, from time to time

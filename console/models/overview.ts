@@ -1,8 +1,8 @@
 /** What the overview shows: problems first, then Gateways and proxies. */
 
-import { checkStatus, type Health, healthOf, worstOf } from '../../../src/explain/health.ts'
-import { compareText, type ObjectKey } from '../../../src/model/names.ts'
-import type { LoadedLog, Moment } from '../../worker/loaded-log.ts'
+import { checkStatus, type Health, healthOf, worstOf } from '../../src/explain/health.ts'
+import { compareText, type ObjectKey } from '../../src/model/names.ts'
+import type { LoadedLog, Moment } from '../log/loaded-log.ts'
 
 /** A condition, a refused version or a proxy that is not as it should be. */
 export interface Problem {

@@ -1,39 +1,13 @@
 /** The way of requests as a graph: Gateway, listeners, routes, rules, backends, endpoints. */
 
-import { policiesByTarget } from '../../../src/explain/effective-policies.ts'
-import type { Health } from '../../../src/explain/health.ts'
-import { targetObject } from '../../../src/model/destinations.ts'
-import {
-  type ObjectKey,
-  type ObjectRef,
-  objectKey,
-  parseObjectKey,
-} from '../../../src/model/names.ts'
-import type { BackendTarget, Resource } from '../../../src/model/resources.ts'
-import { targetKey } from '../../../src/policies/merge.ts'
-import type { Moment } from '../../worker/loaded-log.ts'
-import { healthOfObject } from '../objects/model.ts'
-import { layOut } from './layout.ts'
-
-export type NodeType = 'gateway' | 'listener' | 'route' | 'rule' | 'backend' | 'endpoints'
-
-export interface TopologyNode {
-  readonly id: string
-  readonly type: NodeType
-  /** The object that the node is, or is a part of. */
-  readonly object: ObjectKey
-  readonly label: string
-  readonly detail: string
-  readonly health: Health | undefined
-  /** Policies that attach here, as keys of their objects. */
-  readonly policies: readonly ObjectKey[]
-}
-
-export interface TopologyEdge {
-  readonly from: string
-  readonly to: string
-  readonly label: string
-}
+import { policiesByTarget } from '../../src/explain/effective-policies.ts'
+import { targetObject } from '../../src/model/destinations.ts'
+import { type ObjectKey, type ObjectRef, objectKey, parseObjectKey } from '../../src/model/names.ts'
+import type { BackendTarget, Resource } from '../../src/model/resources.ts'
+import { targetKey } from '../../src/policies/merge.ts'
+import type { Moment } from '../log/loaded-log.ts'
+import { layOut, type TopologyEdge, type TopologyNode } from './layout.ts'
+import { healthOfObject } from './objects.ts'
 
 interface TopologyParams {
   /** Key of an object: only nodes that requests through it pass are shown. */

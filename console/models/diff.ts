@@ -1,8 +1,8 @@
 /** What differs between two moments: statuses line by line, resources for proxies, and the events between. */
-import { compareStates, type StateContent, statusLines } from '../../../src/explain/differences.ts'
-import { parseObjectKey } from '../../../src/model/names.ts'
-import type { Moment } from '../../worker/loaded-log.ts'
-import type { Values } from '../../worker/versions.ts'
+import { compareStates, type StateContent, statusLines } from '../../src/explain/differences.ts'
+import { parseObjectKey } from '../../src/model/names.ts'
+import type { Moment } from '../log/loaded-log.ts'
+import type { Values } from '../log/versions.ts'
 
 /** Maximum number of events between the two moments that are listed. */
 const maxEvents = 200

@@ -1,8 +1,8 @@
-import { type Sample, sumBy } from '../../source/prometheus.ts'
+import { type Sample, sumBy } from '../source/prometheus.ts'
 
 type Rows = readonly (readonly (string | number)[])[]
 
-export interface ModelUsage {
+interface ModelUsage {
   readonly usage: Rows
   readonly ejected: Rows
   readonly guards: Rows

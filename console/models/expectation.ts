@@ -1,8 +1,8 @@
 /** When a condition began or ceased to have its value: the answer of `sluice bisect`. */
-import { causeText } from '../../../src/explain/event-text.ts'
-import { findFlips } from '../../../src/explain/expectation.ts'
-import { type ObjectKey, parseObjectKey } from '../../../src/model/names.ts'
-import type { Moment } from '../../worker/loaded-log.ts'
+import { causeText } from '../../src/explain/event-text.ts'
+import { findFlips } from '../../src/explain/expectation.ts'
+import { type ObjectKey, parseObjectKey } from '../../src/model/names.ts'
+import type { Moment } from '../log/loaded-log.ts'
 
 interface ExpectationParams {
   readonly object: ObjectKey

@@ -1,7 +1,7 @@
 /** Events: which of them match a filter, where in the log they are, and what lists show of them. */
 
-import type { EventRow } from '../../worker/event-table.ts'
-import type { Moment } from '../../worker/loaded-log.ts'
+import type { EventRow } from '../log/event-table.ts'
+import type { Moment } from '../log/loaded-log.ts'
 
 interface TimelineParams {
   readonly type?: string

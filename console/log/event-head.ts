@@ -4,7 +4,7 @@ import { readExportLine } from '../../src/log/export-lines.ts'
 import { type ObjectKey, objectKey } from '../../src/model/names.ts'
 import type { RecordedEvent } from '../../src/replay/index.ts'
 
-export interface EventHead {
+interface EventHead {
   readonly position: number
   readonly type: string
   readonly time: string

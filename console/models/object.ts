@@ -1,13 +1,13 @@
 /** What the page of an object shows. */
 import { stringify } from 'yaml'
-import { placedConditions } from '../../../src/explain/conditions.ts'
-import { causeText } from '../../../src/explain/event-text.ts'
-import { type Health, healthOf } from '../../../src/explain/health.ts'
-import { explanationOf } from '../../../src/explain/object.ts'
-import { type ObjectKey, objectKey, parseObjectKey } from '../../../src/model/names.ts'
-import type { Resource } from '../../../src/model/resources.ts'
-import type { Moment } from '../../worker/loaded-log.ts'
-import { healthOfObject } from '../objects/model.ts'
+import { placedConditions } from '../../src/explain/conditions.ts'
+import { causeText } from '../../src/explain/event-text.ts'
+import { type Health, healthOf } from '../../src/explain/health.ts'
+import { explanationOf } from '../../src/explain/object.ts'
+import { type ObjectKey, objectKey, parseObjectKey } from '../../src/model/names.ts'
+import type { Resource } from '../../src/model/resources.ts'
+import type { Moment } from '../log/loaded-log.ts'
+import { healthOfObject } from './objects.ts'
 import { policyGroups } from './policies.ts'
 
 interface ObjectParams {
