@@ -40,11 +40,7 @@ const faults: Readonly<Record<string, readonly [weight: number, fault: Fault]>> 
     2,
     (cluster, random) => {
       const replica = random.pick(cluster.replicas)
-      if (!replica.machine.isUp) return
-      replica.stop()
-      later(cluster, random.between(3_000, 20_000), () => {
-        if (!replica.machine.isUp) replica.start()
-      })
+      if (replica.machine.isUp) replica.restart(random.between(50, 20_000))
     },
   ],
   'suspend a replica': [

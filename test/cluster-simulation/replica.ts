@@ -17,6 +17,8 @@ import { tapped } from './tapped-log.ts'
 import { Machine } from './world.ts'
 
 const leaseDurationMs = 15_000
+/** How long Kubernetes waits for a process to stop before it kills it. */
+const gracePeriodMs = 30_000
 
 /** Texts of errors that no fault can cause. */
 const bugs = /TypeError|ReferenceError|RangeError|is not a function|Cannot (read|assign|add|delete)/
@@ -56,16 +58,25 @@ export class Replica {
     this.#cluster.network.disconnect(this.machine, 'connection reset')
   }
 
-  /** Ends the process as a rollout does: it gives the lease up first. */
-  stop(): void {
+  /**
+   * Ends the process as a rollout does, and starts it again after a while. It gives the lease up first, but is
+   * killed if that takes too long.
+   */
+  restart(downMs: number): void {
     const { world } = this.#cluster
     const session = this.#session
     const { run } = this.machine
-    world.schedule(this.machine, 0, () => {
-      void session?.stop().then(() => {
-        if (this.machine.run === run) world.schedule(world.outside, 0, () => this.crash())
+    const end = () => {
+      if (this.machine.run !== run) return
+      this.crash()
+      world.schedule(world.outside, downMs, () => {
+        if (!this.machine.isUp) this.start()
       })
+    }
+    world.schedule(this.machine, 0, () => {
+      void session?.stop().then(() => world.schedule(world.outside, 0, end))
     })
+    world.schedule(world.outside, gracePeriodMs, end)
   }
 
   /** Runs sessions, one after the other, as `controller.ts` does. */
