@@ -7,6 +7,7 @@
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import timersPromises from 'node:timers/promises'
+import vm from 'node:vm'
 import zlib from 'node:zlib'
 import { type Cancel, World } from './world.ts'
 
@@ -145,6 +146,8 @@ Object.assign(zlib, {
   zstdCompress: inThisThread(zlib.zstdCompressSync),
   zstdDecompress: inThisThread(zlib.zstdDecompressSync),
 })
+// Replicas collect their garbage when they are idle, and hours of idleness pass in a second.
+Object.assign(vm, { runInNewContext: () => undefined })
 syncBuiltinESMExports()
 // Most errors of a simulation are expected, and their stacks take a large part of its time.
 Error.stackTraceLimit = 0
