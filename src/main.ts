@@ -163,7 +163,8 @@ offline(program.command('log').description('print the events of the log in order
 offline(
   program
     .command('replay')
-    .description('replay a recorded log; exit with 1 if a published state differs'),
+    .description('replay a recorded log; exit with 1 if a published state differs')
+    .option('--all-snapshots', 'compare every snapshot of the log, instead of a few'),
 ).action(async (options: Offline) => {
   const { replayLog } = await import('./cli/replay.ts')
   await print(replayLog(options, report), options.output)

@@ -24,21 +24,38 @@ const leastEvents = 20_000
 /** Limits the memory of a thread that folds events, most of which is garbage. */
 const threadLimits = { maxYoungGenerationSizeMb: 16 }
 
+/** To compare a snapshot takes as long as 1,500 events. A few show which part of a log is damaged. */
+const comparedSnapshots = 16
+
+export interface ReplayOptions extends RecordingOptions {
+  /** Compares all snapshots, instead of a few that are spread over the log. */
+  readonly allSnapshots?: boolean
+}
+
+/** What was found in the whole log. */
+export interface VerifiedLog extends SegmentResult {
+  readonly snapshots: { readonly stored: number; readonly compared: number }
+}
+
 /** Replays a log that has snapshots. Without any, there is one segment, which this thread folds. */
 export async function replayParallel(
   { source, extent, derivation }: OpenRecording & Required<Pick<OpenRecording, 'source'>>,
-  options: RecordingOptions,
-): Promise<SegmentResult> {
+  options: ReplayOptions,
+): Promise<VerifiedLog> {
   const { log, to } = source
   const base = extent.isSameFoldVersion ? extent.base?.position : undefined
   const begin = base ?? 0
   const own = (await log.snapshots())
     .filter((one) => one.foldVersion === foldVersion && one.position > begin && one.position <= to)
     .map(({ position }) => position)
-  const tasks = cut({ begin, base, to, own })
+  const tasks = cut({ begin, base, to, own }, options.allSnapshots ? own.length : comparedSnapshots)
   const [only] = tasks
-  if (tasks.length === 1 && only !== undefined) return replaySegment(log, only, derivation)
-  return merge(await Promise.all(tasks.map((task) => runThread(task, options))))
+  const results =
+    tasks.length === 1 && only !== undefined
+      ? [await replaySegment(log, only, derivation)]
+      : await Promise.all(tasks.map((task) => runThread(task, options)))
+  const compared = tasks.reduce((sum, { snapshots }) => sum + snapshots.length, 0)
+  return { ...merge(results), snapshots: { stored: own.length, compared } }
 }
 
 interface Range {
@@ -49,8 +66,8 @@ interface Range {
   readonly own: readonly number[]
 }
 
-/** Cuts a log at snapshots into segments of about the same length. */
-function cut({ begin, base, to, own }: Range): SegmentTask[] {
+/** Cuts a log at snapshots into segments of about the same length, which compare some of the others. */
+function cut({ begin, base, to, own }: Range, count: number): SegmentTask[] {
   const threads = Math.min(
     availableParallelism(),
     maxThreads,
@@ -62,13 +79,18 @@ function cut({ begin, base, to, own }: Range): SegmentTask[] {
     const nearest = own.findLast((position) => position <= ideal)
     if (nearest !== undefined) starts.add(nearest)
   }
+  const stride = Math.ceil(own.length / count)
+  // The newest one is always compared, since commands begin there.
+  const compared = own.filter(
+    (position, index) => starts.has(position) || (own.length - 1 - index) % stride === 0,
+  )
   return [begin, ...starts].map((from, index, all) => {
     const end = all[index + 1] ?? to
     return {
       ...(index > 0 ? { from } : base !== undefined && { from: base }),
       isContinued: index > 0,
       to: end,
-      snapshots: own.filter((position) => position > from && position <= end),
+      snapshots: compared.filter((position) => position > from && position <= end),
     }
   })
 }

@@ -2,14 +2,9 @@
 import { type Comparison, replay } from '../replay/index.ts'
 import { formatProblem } from '../watch/source-problem.ts'
 import { type Answer, exitCode, type Output } from './output.ts'
-import {
-  logNotices,
-  type OpenRecording,
-  type RecordingOptions,
-  withRecording,
-} from './recording.ts'
-import { replayParallel } from './replay-parallel.ts'
-import { resultOf, type SegmentResult } from './replay-segment.ts'
+import { logNotices, type OpenRecording, withRecording } from './recording.ts'
+import { type ReplayOptions, replayParallel, type VerifiedLog } from './replay-parallel.ts'
+import { resultOf } from './replay-segment.ts'
 
 function differenceText({ version, recorded, replayed }: Comparison): string {
   const now = replayed === undefined ? 'nothing' : `${replayed.desired} ${replayed.status}`
@@ -19,19 +14,20 @@ function differenceText({ version, recorded, replayed }: Comparison): string {
 const snapshotText = (position: number) =>
   `snapshot ${position}: differs from the events before it; states after it may be wrong`
 
+const snapshotCount = ({ snapshots: { stored, compared } }: VerifiedLog) =>
+  stored === 0 ? [] : [`snapshots  ${stored}, of which ${compared} were compared`]
+
 /** Folds all events: those of a log from snapshot to snapshot, on all cores. */
-async function verify(recording: OpenRecording, options: RecordingOptions): Promise<SegmentResult> {
+async function verify(recording: OpenRecording, options: ReplayOptions): Promise<VerifiedLog> {
   const { source, events, derivation, extent } = recording
   if (source !== undefined) return replayParallel({ ...recording, source }, options)
   const { fold, ...result } = await replay(events, derivation, extent.base)
-  return resultOf(fold, { ...result, wrongSnapshots: [] })
+  const snapshots = { stored: 0, compared: 0 }
+  return { ...resultOf(fold, { ...result, wrongSnapshots: [] }), snapshots }
 }
 
 /** The exit code is 1 if a published state or a snapshot differs, or if events are missing. */
-export async function replayLog(
-  options: RecordingOptions,
-  report: Output['report'],
-): Promise<Answer> {
+export async function replayLog(options: ReplayOptions, report: Output['report']): Promise<Answer> {
   return withRecording(options, async (recording) => {
     const { extent, gaps } = recording
     const result = await verify(recording, options)
@@ -50,6 +46,7 @@ export async function replayLog(
       published: result.published,
       different,
       incomparable,
+      snapshots: result.snapshots,
       ...(wrongSnapshots.length > 0 && { wrongSnapshots }),
     }
     const notes = [...logNotices(recording)]
@@ -67,6 +64,7 @@ export async function replayLog(
         `status     ${summary.digests.status} (${summary.statuses} objects)`,
         `published  ${summary.published}, of which ${different.length} differ`,
         ...different.map(differenceText),
+        ...snapshotCount(result),
         ...wrongSnapshots.map(snapshotText),
         ...notes,
       ],

@@ -26,7 +26,9 @@ class Output {
 
 export class OutputStore {
   readonly #outputs = new Map<ResourceKey, Output>()
-  readonly #digest = new SumDigest<{ readonly version: string }>(({ version }) => version)
+  readonly #digest = new SumDigest<{ readonly version: string }>(
+    (key, { version }) => `${key}\0${version}`,
+  )
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
   #changed = new Map<ResourceKey, Output | undefined>()

@@ -3,7 +3,7 @@
  * then it gets the time of the event that caused the change (Gateway API, Condition). Within a
  * list entry of a status, conditions are identified by their type.
  */
-import { canonicalJson } from '../base/canonical.ts'
+import { canonicalBytes, canonicalJson } from '../base/canonical.ts'
 import { hasSameContent } from '../base/same-content.ts'
 import type { ObjectKey } from '../model/names.ts'
 import { SumDigest } from './sum-digest.ts'
@@ -108,7 +108,7 @@ function stamp(value: Json, before: Json, time: string): Json {
 
 export class StatusStore {
   readonly #statuses = new Map<ObjectKey, Status>()
-  readonly #digest = new SumDigest<Status>(canonicalJson)
+  readonly #digest = new SumDigest<Status>((key, status) => canonicalBytes(status, `${key}\0`))
 
   get digest(): string {
     return this.#digest.toString()

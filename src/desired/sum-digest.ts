@@ -5,8 +5,8 @@ import { hexDigest } from '../base/digest.ts'
  * that changed are hashed when the digest is read, so content that is replaced before costs nothing.
  */
 export class SumDigest<Content> {
-  /** Returns a text that is the same only for equal content. */
-  readonly #textOf: (content: Content) => string
+  /** Returns what is hashed of an entry: the same only for equal keys and content. */
+  readonly #entryOf: (key: string, content: Content) => string | Uint8Array
   readonly #parts = new Map<string, bigint>()
   /** Content that changed since the digest was read; undefined for removed keys. */
   readonly #changed = new Map<string, Content | undefined>()
@@ -14,8 +14,8 @@ export class SumDigest<Content> {
   #text: string | undefined
   #changes = 0
 
-  constructor(textOf: (content: Content) => string) {
-    this.#textOf = textOf
+  constructor(entryOf: (key: string, content: Content) => string | Uint8Array) {
+    this.#entryOf = entryOf
   }
 
   /** How often content was set or removed. */
@@ -43,11 +43,12 @@ export class SumDigest<Content> {
 
   #add(key: string, content: Content | undefined): void {
     const before = this.#parts.get(key) ?? 0n
-    const part = content === undefined ? 0n : partOf(`${key}\0${this.#textOf(content)}`)
+    const part = content === undefined ? 0n : partOf(this.#entryOf(key, content))
     if (content === undefined) this.#parts.delete(key)
     else this.#parts.set(key, part)
     this.#sum = BigInt.asUintN(64, this.#sum + part - before)
   }
 }
 
-const partOf = (entry: string) => BigInt(`0x${hexDigest('sha256', entry).slice(0, 16)}`)
+const partOf = (entry: string | Uint8Array) =>
+  BigInt(`0x${hexDigest('sha256', entry).slice(0, 16)}`)

@@ -2,10 +2,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
+import { replayParallel } from '../../src/cli/replay-parallel.ts'
 import { replaySegment } from '../../src/cli/replay-segment.ts'
 import { regexProblem } from '../../src/control-plane/api-binding.ts'
-import { loadState } from '../../src/control-plane/stored-state.ts'
-import type { EventLog } from '../../src/log/index.ts'
+import { captureState, loadState, restoreState } from '../../src/control-plane/stored-state.ts'
+import { type EventLog, MemoryLog, type Position } from '../../src/log/index.ts'
 import { foldVersion, replay } from '../../src/replay/index.ts'
 import { randomLog } from '../support/random-log.ts'
 import { record } from '../support/recorded-run.ts'
@@ -31,6 +32,34 @@ async function replayInSegments(log: EventLog, skip: readonly boolean[]) {
     )
   })
   return Promise.all(results)
+}
+
+/** Changes the snapshot at a position, so that it lacks an object. */
+async function damage(log: EventLog, position: Position) {
+  const state = await loadState(
+    log,
+    (await log.snapshots()).filter((one) => one.position === position),
+  )
+  const fold = { ...state?.fold, actors: state?.fold.actors.slice(1) }
+  const chunks = [Buffer.from(JSON.stringify({ ...state, fold }))]
+  await log.saveSnapshot({ position, foldVersion, chunks })
+}
+
+/** The longest of some random logs. */
+async function longLog() {
+  const samples = fc.sample(randomLog, { numRuns: 20, seed: 5 })
+  const [events = []] = samples.sort((a, b) => b.length - a.length)
+  return record(distinct(events), [2])
+}
+
+/** Stores a snapshot after each event of a log. */
+async function storeSnapshots(log: EventLog) {
+  const { fold, index } = await restoreState(new MemoryLog(), '/sluice/files')
+  for await (const recorded of log.read()) {
+    fold.apply(recorded)
+    index.apply(recorded.event)
+    await log.saveSnapshot(await captureState(fold, index))
+  }
 }
 
 const someSizes = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 5 })
@@ -65,17 +94,34 @@ describe('a log that is replayed in segments', () => {
   })
 
   it('names a snapshot that was changed', async () => {
-    const samples = fc.sample(randomLog, { numRuns: 20, seed: 5 })
-    const [events = []] = samples.sort((a, b) => b.length - a.length)
-    const log = await record(distinct(events), [2])
+    const log = await longLog()
     const stored = await log.snapshots()
-    const changed = stored[Math.floor(stored.length / 2)]
-    if (changed === undefined) throw new Error('no snapshot')
-    const state = await loadState(log, [changed])
-    const fold = { ...state?.fold, actors: state?.fold.actors.slice(1) }
-    const chunks = [Buffer.from(JSON.stringify({ ...state, fold }))]
-    await log.saveSnapshot({ position: changed.position, foldVersion, chunks })
+    const changed = stored[Math.floor(stored.length / 2)]?.position as Position
+    await damage(log, changed)
     const results = await replayInSegments(log, [true])
-    expect(results.flatMap(({ wrongSnapshots }) => wrongSnapshots)).toEqual([changed.position])
+    expect(results.flatMap(({ wrongSnapshots }) => wrongSnapshots)).toEqual([changed])
+  })
+})
+
+describe('replay of a log with many snapshots', () => {
+  it('compares a few of them, among them the newest, or all', async () => {
+    const log = await longLog()
+    await storeSnapshots(log)
+    const positions = (await log.snapshots()).map(({ position }) => position)
+    const to = positions.at(-1) as Position
+    for (const position of positions) await damage(log, position)
+    const recording = {
+      source: { log, to },
+      extent: { isSameFoldVersion: true },
+      derivation,
+    } as unknown as Parameters<typeof replayParallel>[0]
+    const few = await replayParallel(recording, {})
+    expect(few.wrongSnapshots.length).toBe(few.snapshots.compared)
+    expect(few.wrongSnapshots).toContain(to)
+    expect(few.snapshots.stored).toBe(positions.length)
+    expect(few.snapshots.compared).toBeGreaterThan(8)
+    expect(few.snapshots.compared).toBeLessThan(positions.length)
+    const all = await replayParallel(recording, { allSnapshots: true })
+    expect(all.wrongSnapshots).toEqual(positions)
   })
 })
