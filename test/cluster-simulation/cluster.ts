@@ -78,7 +78,7 @@ export class Cluster {
     nats.isFull = false
     for (const machine of [apiServer.machine, nats.machine]) machine.isUp = true
     for (const one of machines) {
-      one.pausedUntil = Math.min(one.pausedUntil, this.world.now)
+      this.world.resume(one)
       for (const other of machines) network.heal(one, other)
     }
     for (const one of [...this.replicas, ...this.proxies]) if (!one.machine.isUp) one.start()

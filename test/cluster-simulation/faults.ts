@@ -46,8 +46,7 @@ const faults: Readonly<Record<string, readonly [weight: number, fault: Fault]>> 
   'suspend a replica': [
     3,
     (cluster, random) => {
-      random.pick(cluster.replicas).machine.pausedUntil =
-        cluster.world.now + random.between(500, 40_000)
+      cluster.world.suspend(random.pick(cluster.replicas).machine, random.between(500, 40_000))
     },
   ],
   'cut a replica off from NATS': [
@@ -84,8 +83,7 @@ const faults: Readonly<Record<string, readonly [weight: number, fault: Fault]>> 
   'suspend a proxy': [
     1,
     (cluster, random) => {
-      random.pick(cluster.proxies).machine.pausedUntil =
-        cluster.world.now + random.between(500, 50_000)
+      cluster.world.suspend(random.pick(cluster.proxies).machine, random.between(500, 50_000))
     },
   ],
   'slow a proxy down': [

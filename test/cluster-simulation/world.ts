@@ -14,6 +14,8 @@ interface Step {
   readonly run: number
   readonly work: () => void
   isCancelled: boolean
+  /** Whether it waits for the end of a suspension. */
+  isPostponed: boolean
 }
 
 export type Cancel = () => void
@@ -81,10 +83,27 @@ export class World {
       run: machine.run,
       work,
       isCancelled: false,
+      isPostponed: false,
     }
     this.#push(step)
     return () => {
       step.isCancelled = true
+    }
+  }
+
+  /** Suspends a machine for a time, or until `resume`. */
+  suspend(machine: Machine, forMs: number): void {
+    machine.pausedUntil = Math.max(machine.pausedUntil, this.now + forMs)
+  }
+
+  /** Lets a suspended machine continue with the steps that it has missed, in their order. */
+  resume(machine: Machine): void {
+    if (machine.pausedUntil <= this.now) return
+    machine.pausedUntil = this.now
+    const steps = this.#heap.splice(0)
+    for (const step of steps) {
+      if (step.machine === machine && step.isPostponed) step.at = this.now
+      this.#push(step)
     }
   }
 
@@ -135,6 +154,7 @@ export class World {
       if (isCancelled || run !== machine.run || !machine.isUp) continue
       if (machine.pausedUntil <= first.at) return first
       first.at = machine.pausedUntil
+      first.isPostponed = true
       first.order = ++this.#order
       this.#push(first)
     }
