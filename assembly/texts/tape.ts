@@ -377,7 +377,10 @@ export let textLength: i32 = 0
 
 /** Makes the text of a string available at `textStart`, until the next call. */
 export function readText(index: i32): void {
-  readSpan(node(index).start, node(index).end)
+  const entry = node(index)
+  if (entry.flags & NODE_ESCAPES) return readSpan(entry.start, entry.end)
+  textStart = doc + entry.start + 1
+  textLength = entry.end - entry.start - 2
 }
 
 /** Makes the text of the name of a member available. */
