@@ -17,7 +17,8 @@ function loadedBy(entry: string): { packages: string[]; sources: string[] } {
     const text = readFileSync(join(dist, file), 'utf8')
     const map = JSON.parse(readFileSync(join(dist, `${file}.map`), 'utf8')) as { sources: string[] }
     for (const source of map.sources) sources.add(source.replace(/^(\.\.\/)+/, ''))
-    for (const [, from] of text.matchAll(/^(?:import|export)[^'"()]*["']([^"']+)["'];?$/gm)) {
+    const imports = /(?:^|[;}])(?:import|export)\s*(?:[\w$*{},\s]+\bfrom)?\s*["']([^"']+)["']/gm
+    for (const [, from] of text.matchAll(imports)) {
       if (from === undefined || from.startsWith('node:')) continue
       if (from.startsWith('./')) visit(from.slice(2))
       else packages.add(from.match(/^(@[^/]+\/)?[^/]+/)?.[0] ?? from)
@@ -37,6 +38,10 @@ describe('the bundle of a proxy worker', () => {
     })
     expect(packages).toEqual(['@assemblyscript/loader', 'sonic-boom'])
     expect([...new Set(contained)]).toEqual(['@bufbuild/protobuf'])
+  })
+
+  it('is ASCII, so that V8 keeps its source text at one byte a character', () => {
+    expect(readFileSync(join(dist, 'proxy-worker.js'), 'latin1')).not.toMatch(/[\u0080-\u00ff]/)
   })
 
   it('contains no code of the control plane', () => {

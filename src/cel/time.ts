@@ -87,7 +87,7 @@ const unitNanoseconds: Readonly<Record<string, bigint>> = {
   h: 3600n * second,
 }
 
-const durationPart = /(\d{1,20})(?:\.(\d{0,20}))?(ns|us|µs|ms|s|m|h)/y
+const durationPart = /(\d{1,20})(?:\.(\d{0,20}))?(ns|us|\u00b5s|ms|s|m|h)/y
 
 /** Parses a sequence of numbers with units, such as `-1h30m` or `1.5s`; `0` needs no unit. */
 export function parseDuration(text: string): CelDuration | CelError {

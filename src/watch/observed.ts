@@ -96,7 +96,7 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
     name,
     origin: { file, line: written.place.line },
     column: written.place.column,
-    content,
+    content: keptAsText(content),
   }
   options.onPlaced?.(claim, written.placeOf)
   const isRefused = content.state === 'refused'
@@ -110,6 +110,22 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
     ...problem,
   }))
   return { claim, problems }
+}
+
+/**
+ * Keeps the object as text, which takes a quarter of the memory and does not keep the text of the whole file.
+ * Only an object that has changed is read again, for its event.
+ */
+function keptAsText(content: ObservedContent): ObservedContent {
+  if (content.state === 'refused') return content
+  const { object, ...others } = content
+  const text = JSON.stringify(object)
+  return {
+    ...others,
+    get object() {
+      return JSON.parse(text) as JsonObject
+    },
+  }
 }
 
 const isShort = (value: unknown): value is string => isName(value) && value.length <= longestName
