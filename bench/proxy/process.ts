@@ -17,6 +17,8 @@ export interface MeasuredProxy {
   /** The same of each thread, by its number. */
   threadTimes(): ReadonlyMap<string, number>
   residentBytes(): number
+  /** The last characters that it wrote to standard error. */
+  stderr(): string
   stop(): Promise<void>
 }
 
@@ -83,6 +85,7 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
     cpuTime: () => cpuTime(child),
     threadTimes: () => threadTimesOf(child),
     residentBytes: () => residentBytesOf(child),
+    stderr: () => complaints,
     stop,
   }
 }

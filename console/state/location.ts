@@ -79,11 +79,13 @@ export function go(change: Partial<Place>, isStep = false): void {
 export const setParams = (change: Readonly<Record<string, string>>): void =>
   go({ params: { ...place.value.params, ...change } }, true)
 
+/** Shows the place that the URL names. */
+export function readPlace(): void {
+  place.value = parsePlace(location.hash)
+}
+
 /** Follows links and the history of the browser. */
 export function followHistory(): void {
-  const read = () => {
-    place.value = parsePlace(location.hash)
-  }
-  addEventListener('popstate', read)
-  addEventListener('hashchange', read)
+  addEventListener('popstate', readPlace)
+  addEventListener('hashchange', readPlace)
 }

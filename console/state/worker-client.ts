@@ -91,8 +91,8 @@ function useModelAt<Name extends ModelName>(
   params: Params<Name>,
   at: number | undefined,
 ): Shown<Answer<Name>> {
-  const [shown, setShown] = useState<Shown<Answer<Name>>>(nothingShown)
-  const [job] = useState(() => new LatestJob<Answer<Name>>(setShown))
+  const [given, setGiven] = useState<Given<Answer<Name>>>(nothingGiven)
+  const [job] = useState(() => new LatestJob<Answer<Name>>(setGiven))
   const { count, folded, foldedTo, identity, state } = log.value
   // The newest moment changes with every event; in a long log it is shown now and then, until all are folded.
   const newest = state === 'folding' ? `${state} ${Math.clz32(folded)}` : folded
@@ -103,20 +103,28 @@ function useModelAt<Name extends ModelName>(
     if (isComputed) job.want(wanted, () => ask(name, params, at))
   })
   useEffect(() => () => job.close(), [job])
-  return isComputed ? shown : { ...shown, isBusy: true }
+  const { value, error, key } = given
+  return { value, error, isBusy: key !== wanted }
 }
 
 export const nothingShown = { value: undefined, error: undefined, isBusy: true }
 
+/** The last answer, and the key of the request. */
+interface Given<Value> extends Pick<Shown<Value>, 'value' | 'error'> {
+  readonly key: string
+}
+
+const nothingGiven = { value: undefined, error: undefined, key: '' }
+
 /** Runs one request at a time, and afterwards the newest of those that came meanwhile. */
 class LatestJob<Value> {
-  readonly #show: (shown: (before: Shown<Value>) => Shown<Value>) => void
+  readonly #show: (given: (before: Given<Value>) => Given<Value>) => void
   #run: () => Promise<Value> = () => new Promise(() => undefined)
   #wanted = ''
   #isRunning = false
   #isClosed = false
 
-  constructor(show: (shown: (before: Shown<Value>) => Shown<Value>) => void) {
+  constructor(show: (given: (before: Given<Value>) => Given<Value>) => void) {
     this.#show = show
   }
 
@@ -136,16 +144,14 @@ class LatestJob<Value> {
   async #work(): Promise<void> {
     this.#isRunning = true
     for (let done = ''; done !== this.#wanted && !this.#isClosed; ) {
-      done = this.#wanted
-      const shown = await this.#run().then(
-        (value) => () => ({ value, error: undefined, isBusy: done !== this.#wanted }),
-        (error: Error) => (before: Shown<Value>) => ({
-          value: before.value,
-          error: error.message,
-          isBusy: false,
-        }),
+      const key = this.#wanted
+      done = key
+      const given = await this.#run().then(
+        (value) => () => ({ value, error: undefined, key }),
+        ({ message }: Error) =>
+          ({ value }: Given<Value>) => ({ value, error: message, key }),
       )
-      if (!this.#isClosed) this.#show(shown)
+      if (!this.#isClosed) this.#show(given)
     }
     this.#isRunning = false
   }

@@ -24,6 +24,13 @@ describeWithParts(['chromium'], 'the console of a running gateway', () => {
     await running?.dispose()
   })
 
+  it('begins with the overview, and nothing else, at the URL that was printed', async () => {
+    const { page } = console
+    await eventually(() => page.locator('main').textContent()).toContain('Gateway default/edge')
+    expect(await page.locator('#console').textContent()).not.toMatch(/Loading the console|k=/)
+    expect(new URL(page.url()).hash).toBe('')
+  })
+
   it('shows the present, and a change as soon as it happens', async () => {
     const { page, show } = console
     await page.locator('.time-bar .source', { hasText: 'live' }).waitFor()
