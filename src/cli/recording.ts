@@ -1,17 +1,17 @@
 /** Reads a state without a running gateway: from manifests, or from a recorded log. */
 import {
   closeSync,
+  createWriteStream,
   existsSync,
   mkdtempSync,
   openSync,
-  readFileSync,
   readSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { ResourceApplied, ResourceEvent, SluiceEvent } from '../../events/index.ts'
 import { apiBinding, builtInObjects, regexProblem } from '../control-plane/api-binding.ts'
 import { isExport, readExport } from '../log/export.ts'
@@ -333,7 +333,7 @@ export async function readManifests(
   const input = join(folder, 'input.yaml')
   try {
     // Manifests may contain Secrets, so only the owner may read the copy.
-    writeFileSync(input, readFileSync(0), { mode: 0o600 })
+    await pipeline(process.stdin, createWriteStream(input, { mode: 0o600 }))
     const files = paths.map((path) => (path === '-' ? input : path))
     const nameOf = (file: string) => (file === input ? '(standard input)' : file)
     return await listFiles(files, { digestKey, places, nameOf })

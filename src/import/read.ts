@@ -1,5 +1,5 @@
 /** Reads the files of a source configuration. */
-import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseManifest } from '../watch/manifest.ts'
 import { formatProblem } from '../watch/source-problem.ts'
@@ -17,12 +17,12 @@ const fileName = /\.(ya?ml|json)$/i
  * Reads a file, all YAML and JSON files of a folder and its subfolders, or standard input (`-`).
  * @throws SourceError
  */
-export function readSourceFiles(paths: readonly string[]): SourceDocument[] {
+export async function readSourceFiles(paths: readonly string[]): Promise<SourceDocument[]> {
   const files = paths.flatMap((path) => (path === '-' ? ['-'] : filesBelow(path)))
   let left = maxBytes
   const documents: SourceDocument[] = []
   for (const file of files) {
-    const bytes = readBytes(file, left)
+    const bytes = await readBytes(file, left)
     left -= bytes.length
     const name = file === '-' ? '<stdin>' : file
     const outcome = parseManifest(bytes, name)
@@ -71,31 +71,19 @@ function filesBelow(path: string): string[] {
 }
 
 /** Reads at most `limit` bytes. */
-function readBytes(file: string, limit: number): Uint8Array {
+async function readBytes(file: string, limit: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = []
+  let total = 0
   try {
-    const descriptor = file === '-' ? 0 : openSync(file, 'r')
-    try {
-      const size = file === '-' ? 64 * 1024 : fstatSync(descriptor).size + 1
-      return readUpTo(descriptor, size, limit)
-    } finally {
-      if (file !== '-') closeSync(descriptor)
+    for await (const piece of file === '-' ? process.stdin : createReadStream(file)) {
+      total += piece.length
+      if (total > limit) throw new SourceError(`the input has more than ${maxBytes} bytes`)
+      pieces.push(piece)
     }
   } catch (error) {
     throw toSourceError(file, error)
   }
-}
-
-function readUpTo(descriptor: number, size: number, limit: number): Uint8Array {
-  const pieces: Uint8Array[] = []
-  let total = 0
-  for (;;) {
-    const piece = Buffer.alloc(Math.min(Math.max(size, 64 * 1024), limit + 1))
-    const count = readSync(descriptor, piece)
-    if (count === 0) return Buffer.concat(pieces)
-    total += count
-    if (total > limit) throw new SourceError(`the input has more than ${maxBytes} bytes`)
-    pieces.push(piece.subarray(0, count))
-  }
+  return Buffer.concat(pieces)
 }
 
 function toSourceError(path: string, error: unknown): SourceError {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { launcher } from '../support/gateway.ts'
 import { chartPath, templateText } from '../support/helm.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
 
@@ -34,4 +35,14 @@ describeWithParts(['helm'], 'the manifests that the charts render', () => {
     ])
     expect(stdout).not.toMatch(/WARNING|ERROR/)
   })
+
+  it.each(['sluice', 'sluice-crds'])(
+    'can be piped into sluice validate, which names the kinds that it does not read (%s)',
+    async (chart) => {
+      const pipeline = `"${partPath('helm')}" template "${chartPath(chart)}" | "${launcher}" validate -f -`
+      const { stdout } = await promisify(execFile)('sh', ['-ec', pipeline])
+      const kinds = stdout.match(/warning: kind: \S+ \S+ is not read and has no effect$/gm)
+      expect(kinds).toHaveLength(stdout.trim().split('\n').length)
+    },
+  )
 })

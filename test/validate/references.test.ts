@@ -1,8 +1,9 @@
 /** What `sluice validate` and `sluice status` report about references to objects that no file defines. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, it } from 'vitest'
 import { exitCode, UsageError } from '../../src/cli/output.ts'
 import { status } from '../../src/cli/status.ts'
@@ -110,6 +111,17 @@ describe('sluice validate', () => {
     const lines = stdout.trim().split('\n')
     expect(lines).toHaveLength(errors.length + warnings.length)
     for (const line of lines) expect(line).toMatch(/^\(standard input\):\d+:\d+: /)
+  })
+
+  it('reads standard input that arrives in pieces', async () => {
+    const child = spawn(launcher, ['validate', '-f', '-'], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const { stdin } = child
+    const write = (piece: string) => new Promise((resolve) => stdin.write(piece, resolve))
+    // An empty pipe was once taken for an error, so each piece is written after the one before was read.
+    for (const line of readFileSync(file, 'utf8').split(/(?<=\n)/)) await write(line)
+    stdin.end()
+    const lines = (await text(child.stdout)).trim().split('\n')
+    expect(lines).toHaveLength(errors.length + warnings.length)
   })
 })
 

@@ -35,7 +35,7 @@ export async function importConfiguration(
   options: ImportOptions,
   { print, report }: Output,
 ): Promise<number> {
-  const documents = readDocuments(options.file)
+  const documents = await readDocuments(options.file)
   const source = chooseSource(options.from, documents)
   const { namespace } = options
   const port = parsePort(options.port) ?? source.port
@@ -54,9 +54,9 @@ export async function importConfiguration(
   return invalid
 }
 
-function readDocuments(file: readonly string[]): SourceDocument[] {
+async function readDocuments(file: readonly string[]): Promise<SourceDocument[]> {
   try {
-    const documents = readSourceFiles(file)
+    const documents = await readSourceFiles(file)
     if (documents.length === 0) throw new UsageError(`${file.join(', ')}: no document was found`)
     return documents
   } catch (error) {
