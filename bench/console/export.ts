@@ -94,9 +94,10 @@ async function browse(page: Page, hash: string, text: string): Promise<void> {
   await moveTo(page, hash)
   await page.evaluate(`new Promise((resolve) => {
     const list = document.querySelector('.virtual-list')
+    const height = list.scrollHeight
     let step = 0
     const scroll = () => {
-      list.scrollTop = (list.scrollHeight * ++step) / 60
+      list.scrollTop = (height * ++step) / 60
       if (step < 60) requestAnimationFrame(scroll)
       else resolve()
     }

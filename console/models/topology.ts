@@ -36,7 +36,8 @@ class TopologyBuilder {
   readonly #all: readonly Resource[]
   readonly #policies: ReturnType<typeof policiesByTarget>
   readonly #nodes = new Map<string, TopologyNode>()
-  readonly #edges = new Map<string, TopologyEdge>()
+  /** By their first and then by their second node: joined names would cost more than the rest of the graph. */
+  readonly #edges = new Map<string, Map<string, TopologyEdge>>()
 
   constructor(moment: Moment) {
     this.#moment = moment
@@ -55,7 +56,10 @@ class TopologyBuilder {
     }
     for (const ref of this.#decided) if (/Route$/.test(ref.kind)) this.#route(ref)
     this.#endpoints()
-    return { nodes: [...this.#nodes.values()], edges: [...this.#edges.values()] }
+    return {
+      nodes: [...this.#nodes.values()],
+      edges: [...this.#edges.values()].flatMap((edges) => [...edges.values()]),
+    }
   }
 
   /** Adds the health of its object to a node that has none of its own. Only drawn nodes need it. */
@@ -79,7 +83,8 @@ class TopologyBuilder {
   }
 
   #link(from: string, to: string, label = ''): void {
-    this.#edges.set(`${from}>${to}`, { from, to, label })
+    const edges = this.#edges.get(from) ?? new Map<string, TopologyEdge>()
+    this.#edges.set(from, edges.set(to, { from, to, label }))
   }
 
   #gateway(ref: ObjectRef): string {

@@ -8,7 +8,7 @@ import {
 import type { ComponentChildren } from 'preact'
 import { useEffect, useReducer, useRef } from 'preact/hooks'
 
-const overscan = 20
+const overscan = 10
 
 interface VirtualListProps {
   readonly label: string
