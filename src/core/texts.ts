@@ -178,6 +178,13 @@ export class TextRewriter {
     return this.#take(bytes, true)
   }
 
+  /** Adds the last bytes, for what is known of the message. */
+  check(bytes: Uint8Array): void {
+    const host = this.#host
+    const address = host.textSpace(bytes.length)
+    this.#push(address, host.put(bytes, address), true)
+  }
+
   /**
    * Adds bytes [start, cutStart) and [cutEnd, end) of the message. Returns what is ready, which is valid until
    * the next call of any rewriter. Creates no objects.

@@ -82,7 +82,7 @@ useGateway(() => {
 
 it('[design.wasm] heads are read and headers matched, patterns masked, tokens counted and limits taken in the WebAssembly module', async () => {
   const rate = ['rate_take', 'rate_take_at']
-  for (const name of ['head_request', 'texts_push', 'tokens_count', ...rate]) {
+  for (const name of ['head_request', 'stream_push', 'tokens_count', ...rate]) {
     expect(called()).not.toContain(name)
   }
 
@@ -90,14 +90,14 @@ it('[design.wasm] heads are read and headers matched, patterns masked, tokens co
   expect((await fetch(`http://127.0.0.1:${port}/`, { headers })).status).toBe(204)
   expect(called()).toContain('head_request')
   expect([...called()].some((name) => /^match_(route|request)$/.test(name))).toBe(true)
-  expect(called()).not.toContain('texts_push')
+  expect(called()).not.toContain('stream_push')
 
   vendor.next.push(completes('Done'))
   expect((await post('/v1/chat/completions', { model: 'gpt-4o', messages })).status).toBe(200)
   expect(vendor.calls.at(-1)?.body.messages).toEqual([
     { role: 'user', content: 'Write to <EMAIL_ADDRESS>' },
   ])
-  expect(called()).toContain('texts_push')
+  expect(called()).toContain('stream_push')
   expect(called()).not.toContain('tokens_count')
 
   const counted = await post('/v1/messages/count_tokens', { model: 'gpt-4o', messages })

@@ -1,7 +1,7 @@
 /**
- * Regex guards in order, compiled for the kernel that rewrites messages as bytes. Used if all guards of a
- * request or of an answer are regex guards. Other chains, and messages that the kernel refuses, are guarded
- * as parsed JSON.
+ * Regex guards in order, compiled for the kernel that reads and rewrites messages as bytes. Used if all guards
+ * of a request or of an answer are regex guards: requests in which they find nothing pass as they are, and
+ * streams are masked as bytes. Everything else is guarded as parsed JSON.
  */
 import {
   CoreError,
@@ -17,15 +17,6 @@ import type { RegexGuard } from './regex-guard.ts'
 
 /** Maximum number of guards that the kernel takes. */
 const maxGuards = 64
-
-/** A message as the guards leave it. */
-interface RewrittenMessage {
-  readonly bytes: Uint8Array
-  /** Index of the first guard that rejects the message. */
-  readonly rejectedBy: number | undefined
-  /** What each guard has found; undefined if it found nothing. */
-  readonly findings: readonly (GuardFinding | undefined)[]
-}
 
 export interface GuardFinding {
   /** Undefined if the guard matched only texts that an answer repeats. */
@@ -47,19 +38,18 @@ export class RegexChain {
     return this.#compiled.rewriter(options)
   }
 
-  /** Guards a whole message; returns undefined if the kernel refuses it. */
-  rewrite(
-    bytes: Uint8Array,
-    message: 'request' | 'answer',
-    format: TextsFormat,
-  ): RewrittenMessage | undefined {
-    const rewriter = this.rewriter({ format, message, limit: Math.max(bytes.length, 1) })
+  /**
+   * Returns true if no guard finds anything in a request, and no parser can read other texts in its bytes than
+   * the guards do. A request that the kernel refuses may be harmless, too.
+   */
+  isHarmless(bytes: Uint8Array, format: TextsFormat): boolean {
+    const limit = Math.max(bytes.length, 1)
+    const rewriter = this.rewriter({ format, message: 'request', limit })
     try {
-      const rewritten = rewriter.end(bytes)
-      const { rejectedBy } = rewriter.details
-      return { bytes: rewritten, rejectedBy, findings: this.findings(rewriter) }
+      rewriter.check(bytes)
+      return this.#guards.every((_, at) => rewriter.matchesOf(at).length === 0)
     } catch (error) {
-      if (error instanceof CoreError) return undefined
+      if (error instanceof CoreError) return false
       throw error
     } finally {
       rewriter.dispose()

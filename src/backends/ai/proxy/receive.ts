@@ -16,13 +16,7 @@ import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { llmRefusal } from './own-answers.ts'
 import { newId } from './prepare.ts'
-import {
-  guardAnswer,
-  guardBytes,
-  guardHeld,
-  holdsAnswer,
-  streamGuardOf,
-} from './response-guards.ts'
+import { guardAnswer, guardHeld, holdsAnswer, streamGuardOf } from './response-guards.ts'
 
 type Result = RespondVerdict | undefined
 
@@ -143,8 +137,6 @@ async function replaceStream(
   return undefined
 }
 
-const parseGuarded = (bytes: Uint8Array): JsonObject => JSON.parse(utf8Text(bytes)) as JsonObject
-
 /** Headers that describe the bytes that were replaced. */
 const contentHeaders = ['etag', 'content-md5', 'digest', 'content-digest', 'content-range']
 
@@ -176,18 +168,7 @@ function replaceWhole(
     call.output = new WholeOutput(body, format)
     return put(answer.isChanged || body !== answer.body ? body : undefined)
   }
-  /** `guarded` is what the guards leave of `written`. */
-  const finishBytes = (guarded: Uint8Array, written: Uint8Array, body: JsonObject): undefined => {
-    const isSame = Buffer.compare(guarded, written) === 0
-    call.output = new WholeOutput(isSame ? body : parseGuarded(guarded), format)
-    if (isSame && !answer.isChanged) return put(undefined)
-    replaceBody(received, guarded)
-    headers.set('content-type', 'application/json')
-  }
   if ((call.policy?.responseGuards.length ?? 0) === 0) return finish(answer.body)
-  const written = answer.isChanged ? Buffer.from(JSON.stringify(answer.body)) : bytes
-  const guarded = guardBytes(call, written, format)
-  if (guarded !== undefined) return finishBytes(guarded, written, answer.body)
   return guardAnswer(call, answer.body, format).then(({ body, refusal }) =>
     call.context.over || refusal !== undefined ? refusal : finish(body),
   )

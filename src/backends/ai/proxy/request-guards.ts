@@ -11,7 +11,7 @@ import { textsFormatOf } from '../guards/regex-chain.ts'
 import { requestTexts, withRequestTexts } from '../guards/slots.ts'
 import { mapRequestTexts } from '../guards/texts.ts'
 import type { WebhookGuard } from '../guards/webhook.ts'
-import { type JsonObject, utf8Text } from '../json.ts'
+import type { JsonObject } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { Guard } from '../policy/apply.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
@@ -34,8 +34,7 @@ export async function guardRequest(
   }
   needPlainKeys(settled.body, route)
   if (route === 'Embeddings') needTexts(settled.body.input)
-  const rewritten = guardBytes(call, route, settled)
-  if (rewritten !== undefined) return rewritten
+  if (passesAsBytes(call, route, settled)) return settled
   let body = settled.body
   for (const [at, guard] of guards.entries()) {
     const placed = { phase: 'Request', guard, at } as const
@@ -54,29 +53,17 @@ export async function guardRequest(
   return withGuarded(settled, call.guarded)
 }
 
-/** Guards the request as bytes; returns undefined if its guards must read it as parsed JSON. */
-function guardBytes(
-  call: ModelCall,
-  route: ReadRouteType,
-  settled: SettledBody,
-): SettledBody | RespondVerdict | undefined {
+/** Lets a request pass with the client's bytes if no guard finds anything in them. */
+function passesAsBytes(call: ModelCall, route: ReadRouteType, settled: SettledBody): boolean {
   const { policy, clientBytes } = call
-  const chain = policy?.requestChain
-  if (chain === undefined || clientBytes === undefined) return undefined
-  const bytes = settled.isChanged ? Buffer.from(JSON.stringify(settled.body)) : clientBytes
-  const rewritten = chain.rewrite(bytes, 'request', textsFormatOf(route))
-  if (rewritten === undefined) return undefined
-  const { rejectedBy, findings } = rewritten
-  for (const [at, guard] of policy?.requestGuards.entries() ?? []) {
-    const finding = findings[at]
-    const action = at === rejectedBy ? 'Reject' : finding === undefined ? 'Allow' : 'Mask'
-    const detail = recordCheck(call, { phase: 'Request', guard, at }, action, finding?.text)
-    if (action === 'Reject') return { ...guardRefusal(guard.refusal), ...(detail && { detail }) }
+  const chain = settled.isChanged ? undefined : policy?.requestChain
+  if (policy === undefined || chain === undefined || clientBytes === undefined) return false
+  if (!chain.isHarmless(clientBytes, textsFormatOf(route))) return false
+  for (const [at, guard] of policy.requestGuards.entries()) {
+    recordCheck(call, { phase: 'Request', guard, at }, 'Allow')
   }
-  const isMasked = findings.some((finding) => finding !== undefined)
-  const body = isMasked ? (JSON.parse(utf8Text(rewritten.bytes)) as JsonObject) : undefined
-  call.guarded = { policy, route, body, isUnambiguous: true }
-  return withGuarded(settled, call.guarded)
+  call.guarded = { policy, route, body: undefined, isUnambiguous: true }
+  return true
 }
 
 /** Rejects token numbers, which guards cannot read. @throws LlmError 400 */

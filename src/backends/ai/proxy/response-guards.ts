@@ -1,6 +1,6 @@
 /**
- * Runs the guards of an answer. If all of them are masks, they apply to the bytes of the answer, while it
- * is streamed. If a guard calls a service, the answer is held until all guards have checked all of it.
+ * Runs the guards of an answer. If all of them are masks, they apply to the bytes of a stream. If a guard
+ * calls a service, the stream is held until all guards have checked all of it.
  */
 import type { Mask } from '../../../core/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
@@ -39,23 +39,6 @@ export function streamGuardOf(
     policy?.responseChain &&
     new StreamGuard(policy.responseChain, { format, eventLimit, heldLimit })
   )
-}
-
-/** The guarded bytes of a whole answer; undefined if its guards must read it as parsed JSON. */
-export function guardBytes(
-  call: ModelCall,
-  bytes: Uint8Array,
-  format: ChatFormat,
-): Uint8Array | undefined {
-  const { policy } = call
-  const rewritten = policy?.responseChain?.rewrite(bytes, 'answer', format)
-  if (policy === undefined || rewritten === undefined) return undefined
-  for (const [at, guard] of policy.responseGuards.entries()) {
-    const finding = rewritten.findings[at]
-    const action = finding === undefined ? 'Allow' : 'Mask'
-    recordCheck(call, { phase: 'Response', guard, at }, action, finding?.text)
-  }
-  return rewritten.bytes
 }
 
 /** The texts of an answer, which guards read and change. */
