@@ -29,11 +29,14 @@ function findCollector(): Collect | undefined {
 }
 
 /**
- * Keeps V8 from shrinking the young generation of new threads when they are idle, so that requests stay
- * fast.
+ * Sets how V8 collects garbage in threads that are created later. Idle threads keep the size of their young
+ * generation, so that requests stay fast. Collections of the young generation do not wait for helper threads,
+ * which lengthen the pauses on busy processors (ADR 21).
  */
-export function keepYoungRoom(): void {
+export function tuneCollections(): void {
   setFlagsFromString('--no-memory-reducer')
+  setFlagsFromString('--no-parallel-scavenge')
+  setFlagsFromString('--no-concurrent-array-buffer-sweeping')
 }
 
 /** Returns the memory of the thread, including garbage. */

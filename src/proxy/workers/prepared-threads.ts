@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { keepYoungRoom } from '../../base/idle-trim.ts'
+import { tuneCollections } from '../../base/idle-trim.ts'
 import type { WorkerSettings } from './worker-settings.ts'
 
 /**
@@ -26,7 +26,7 @@ export function workerCount(asked: number | 'auto' | undefined): number {
 const prepared: Worker[] = []
 
 function newThread(): Worker {
-  keepYoungRoom()
+  tuneCollections()
   return new Worker(entry)
 }
 
