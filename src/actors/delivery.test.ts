@@ -1,106 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import {
-  configAcked,
-  configRejected,
-  createEvent,
-  proxyConnected,
-  proxyDisconnected,
-  timerFired,
-} from '../../events/index.ts'
-import { FoldStory, type StoryObject } from '../../test/support/fold-story.ts'
-import { allConditions } from '../../test/support/gateway.ts'
+import { createEvent, timerFired } from '../../events/index.ts'
+import { DeliveryStory, edgeGateway as gateway } from '../../test/support/delivery-story.ts'
+import type { StoryObject } from '../../test/support/fold-story.ts'
 import { createGraph } from '../desired/derivations.ts'
 import { Fold, type FoldSnapshot } from './fold.ts'
 
 const gatewayApi = 'gateway.networking.k8s.io/v1'
-
-const gateway = (port = 80): StoryObject => ({
-  apiVersion: gatewayApi,
-  kind: 'Gateway',
-  metadata: { name: 'edge' },
-  spec: {
-    gatewayClassName: 'agentgateway',
-    listeners: [{ name: 'http', port, protocol: 'HTTP' }],
-    allowedListeners: { namespaces: { from: 'All' } },
-  },
-})
 
 const listenerSet: StoryObject = {
   apiVersion: gatewayApi,
   kind: 'ListenerSet',
   metadata: { name: 'more' },
   spec: { parentRef: { name: 'edge' }, listeners: [{ name: 'x', port: 81, protocol: 'HTTP' }] },
-}
-
-/** A story in which proxies take part. */
-class DeliveryStory extends FoldStory {
-  connect(proxy: string, gatewayName?: string, stream?: string): this {
-    const data = {
-      proxy,
-      ...(stream && { stream }),
-      address: `192.0.2.${proxy.length}`,
-      ...(gatewayName && { gateway: gatewayName }),
-    }
-    return this.record((context) =>
-      createEvent(proxyConnected, context, { ...this.#content(), data }),
-    )
-  }
-
-  disconnect(proxy: string, stream?: string): this {
-    const data = { proxy, ...(stream && { stream }), reason: 'test' }
-    return this.record((context) =>
-      createEvent(proxyDisconnected, context, { ...this.#content(), data }),
-    )
-  }
-
-  /** Everything up to now is in force, but for what is refused. */
-  ack(proxy: string, refused: readonly string[] = [], sequence = this.fold.position): this {
-    const data = { proxy, sequence, ...(refused.length > 0 && { refused }) }
-    return this.record((context) => createEvent(configAcked, context, { ...this.#content(), data }))
-  }
-
-  reject(proxy: string, key: string, message: string): this {
-    const data = { proxy, sequence: this.fold.position, key, code: 'port_in_use', message }
-    return this.record((context) =>
-      createEvent(configRejected, context, { ...this.#content(), data }),
-    )
-  }
-
-  /** First sight of an object whose status in the cluster calls a generation programmed. */
-  remembered(object: StoryObject, generation: number): this {
-    const programmed = { generation, addresses: ['192.0.2.9'] }
-    const { fold, events } = new FoldStory().apply(object)
-    const seen = events[0]?.event
-    if (seen?.type !== 'dev.sluice.resource.applied.v1') throw new Error(`at ${fold.position}`)
-    return this.record(({ time }) => ({ ...seen, time, data: { ...seen.data, programmed } }))
-  }
-
-  /** Everything comes to pass that the fold waits for now. */
-  elapse(): this {
-    for (const data of this.fold.timers()) {
-      this.record((context) => createEvent(timerFired, context, { ...this.#content(), data }))
-    }
-    return this
-  }
-
-  /** Message of the Programmed condition of the Gateway itself. */
-  message(): string | undefined {
-    const conditions = this.status('Gateway', 'edge')?.conditions as
-      | { readonly type: string; readonly message: string }[]
-      | undefined
-    return conditions?.find(({ type }) => type === 'Programmed')?.message
-  }
-
-  /** `status/reason` of each Programmed condition: of the object, then of its listeners. */
-  programmed(kind = 'Gateway', name = 'edge'): string[] {
-    return allConditions(this.status(kind, name))
-      .filter(({ type }) => type === 'Programmed')
-      .map(({ status, reason }) => `${status}/${reason}`)
-  }
-
-  #content() {
-    return { id: `d${this.events.length}`, subject: 'proxy' }
-  }
 }
 
 const http = 'listener/Gateway/default/edge/http'
@@ -133,7 +44,28 @@ describe('a snapshot of the fold', () => {
   })
 })
 
+describe('a fold that was restored without a Gateway', () => {
+  it('names its silent proxies as before when the Gateway is created again', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').elapse()
+    const restored = new Fold(createGraph({ checkRegex: () => undefined }))
+    story.delete('Gateway', 'edge')
+    restored.restore(JSON.parse(JSON.stringify(story.fold.snapshot())) as FoldSnapshot)
+    story.apply(gateway())
+    const [created] = story.events.slice(-1)
+    if (created !== undefined) restored.apply(created)
+    expect(restored.statuses()).toEqual(story.fold.statuses())
+    expect(story.message()).toContain('do not answer: p')
+  })
+})
+
 describe('a Gateway', () => {
+  it('waits for a proxy that has reconnected and may serve an older generation', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p').connect('q').ack('q')
+    story.disconnect('q').connect('q').apply(gateway(81)).ack('p')
+    expect(story.programmed()).toEqual(waiting)
+    expect(story.ack('q').programmed()).toEqual(yes)
+  })
+
   it('is Programmed once a proxy has its generation in force, and shows the address', () => {
     const story = new DeliveryStory().apply(gateway()).connect('p')
     expect(story.programmed()).toEqual(waiting)

@@ -95,7 +95,10 @@ export class Delivery {
     this.#areTimersStale = true
     this.#owners.set(key, after)
     this.#latch(key, before?.uid === after?.uid ? this.#latched.get(key) : undefined)
-    if (ref.kind === 'Gateway') this.#setAddresses(`${ref.namespace}/${ref.name}`)
+    if (ref.kind !== 'Gateway') return
+    const gateway = `${ref.namespace}/${ref.name}`
+    this.#setAddresses(gateway)
+    this.#setPresence(gateway)
   }
 
   /**
@@ -250,13 +253,15 @@ export class Delivery {
     this.#graph.setInput(`programmed:${key}`, generation)
   }
 
-  /** The position that every ready proxy of a Gateway has reached; -1 if there is none that answers. */
+  /**
+   * The position that every proxy of a Gateway has reached, except for those that do not answer; -1 if one has
+   * connected and not answered yet, because it may still serve an older configuration, or if there is none.
+   */
   #watermark(gateway: string): number {
     let lowest = Number.POSITIVE_INFINITY
-    for (const snapshot of this.#proxies.values()) {
-      if (snapshot.value !== 'ready' || !serves(snapshot.context, gateway)) continue
-      if (this.#silent.has(snapshot.context.proxy)) continue
-      lowest = Math.min(lowest, snapshot.context.watermark)
+    for (const { value, context } of this.#proxies.values()) {
+      if (!serves(context, gateway) || this.#silent.has(context.proxy)) continue
+      lowest = Math.min(lowest, value === 'ready' ? context.watermark : -1)
     }
     return lowest === Number.POSITIVE_INFINITY ? -1 : lowest
   }
@@ -280,16 +285,22 @@ export class Delivery {
   }
 
   #joinPresence(): void {
-    for (const name of this.#owners.gateways()) {
-      if (this.#absent.has(name) && this.#isAttended(name)) this.#absent.delete(name)
-      this.#graph.setInput(`absent:${name}`, this.#absent.has(name) || undefined)
-      const silent = [...this.#silent].filter((proxy) => {
-        const context = this.#proxies.get(proxy)?.context
-        return context !== undefined && serves(context, name)
-      })
-      this.#graph.setInput(`silent:${name}`, silent.sort().join(', ') || undefined)
-      this.#graph.setInput(`older:${name}`, this.#olderProxies(name) || undefined)
-    }
+    for (const name of this.#owners.gateways()) this.#setPresence(name)
+  }
+
+  /** Sets the inputs about the proxies of a Gateway, and removes them if it is gone. */
+  #setPresence(name: string): void {
+    const isKnown = this.#owners.hasGateway(name)
+    if (this.#absent.has(name) && this.#isAttended(name)) this.#absent.delete(name)
+    const silent = [...this.#silent].filter((proxy) => {
+      const context = this.#proxies.get(proxy)?.context
+      return context !== undefined && serves(context, name)
+    })
+    const set = (input: string, value: unknown) =>
+      this.#graph.setInput(`${input}:${name}`, (isKnown && value) || undefined)
+    set('absent', this.#absent.has(name))
+    set('silent', silent.sort().join(', '))
+    set('older', this.#olderProxies(name))
   }
 
   /** Proxies that know only a part of their configuration, with an example for each. */
