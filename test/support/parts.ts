@@ -25,6 +25,7 @@ const sources = {
   wazero: { variable: 'SLUICE_WAZERO' },
   python3: { program: 'python3' },
   'python-mcp': { variable: 'SLUICE_PYTHON_MCP' },
+  'python-tools': { variable: 'SLUICE_PYTHON_TOOLS' },
   'python-wasmtime': { variable: 'SLUICE_PYTHON_WASMTIME' },
   cargo: { program: 'cargo' },
   'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },

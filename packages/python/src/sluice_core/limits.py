@@ -1,0 +1,77 @@
+"""Rate limits by requests or tokens."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+
+from .kernel import Compiled, Core, CoreError, abi, core_kernel
+
+
+@dataclass(frozen=True)
+class RateLimit:
+    """What a limiter decided. Times are in seconds."""
+
+    allowed: bool
+    #: When the request can be repeated; infinite if the bucket can never hold the amount.
+    wait: float
+    #: Units that are left.
+    remaining: float
+    #: When the bucket is full again.
+    reset: float
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+class RateLimiter(Compiled):
+    """Buckets of ``rate + burst`` units, one for each key, which refill evenly by ``rate`` in ``per`` seconds.
+
+    Holds about ``keys`` buckets. A key may have up to 256 bytes in UTF-8.
+    """
+
+    def __init__(self, rate: float, *, per: float = 1, burst: float = 0, keys: int = 10_000) -> None:
+        if not (rate > 0 and per > 0 and burst >= 0 and keys > 0):
+            raise ValueError("rate, per and keys must be positive, and burst must not be negative")
+        self._period = float(per * 1000 / rate)
+        self._capacity = float(rate + burst)
+        # 32 buckets in a group; half of them stay free, so that groups of unequal size have room.
+        groups = min(65_536, 1 << max(0, (keys * 2 - 1) // 32).bit_length())
+
+        def create(core: Core) -> int:
+            table = core.block(core.checked("creating a limiter", "rate_size", groups, 256))
+            with core.scratch():
+                secret = core.put(secrets.token_bytes(16))
+                core.checked("creating a limiter", "rate_format", table, groups, 256, secret)
+            return table
+
+        super().__init__(core_kernel, "block_free", create)
+
+    def take(self, key: str = "", amount: float = 1) -> RateLimit:
+        """Takes units if the bucket has them. A full table allows nothing new."""
+        return self._call("rate_take", key, amount)
+
+    def peek(self, key: str = "", amount: float = 1) -> RateLimit:
+        """What ``take`` would answer."""
+        return self._call("rate_peek", key, amount)
+
+    def charge(self, amount: float, key: str = "") -> RateLimit:
+        """Takes units after the fact; the balance may become negative. A negative amount gives units back."""
+        return self._call("rate_charge", key, amount)
+
+    def _call(self, function: str, key: str, amount: float) -> RateLimit:
+        data = key.encode()
+        now = time.monotonic() * 1000
+        with self._kernel.lock:
+            core, table = self._ready()
+            with core.scratch():
+                address, out = core.put(data), core.alloc(abi["RATE_SIZE"])
+                demand = (self._period, self._capacity, float(amount), now)
+                answer = core.call(function, table, 1, address, len(data), *demand, out)
+                if answer == abi["RATE_FULL"]:
+                    return RateLimit(False, self._period / 1000, 0, 0)
+                if answer < 0:
+                    raise CoreError(answer, "limiting")
+                wait, remaining, reset = core.unpack("3d", out)
+        return RateLimit(answer == 1, wait / 1000, remaining, reset / 1000)

@@ -1,0 +1,205 @@
+"""Regular expressions in linear time, and masks of whole and streamed texts."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from .kernel import Compiled, Core, CoreError, Kernel, abi, core_kernel, free_later
+
+
+class PatternError(ValueError):
+    """A pattern cannot be compiled. ``offset`` is the position in the pattern in bytes."""
+
+    def __init__(self, pattern: str, code: int, offset: int) -> None:
+        self.pattern = pattern
+        self.offset = offset
+        self.name = CoreError(code, "").name
+        super().__init__(f"{pattern!r} at {offset}: {self.name}")
+
+
+def compile_pattern(core: Core, pattern: str, flags: int = 0) -> int:
+    source = pattern.encode()
+    with core.scratch():
+        handle = core.call("regex_compile", core.put(source), len(source), flags)
+        if handle < 0:
+            raise PatternError(pattern, handle, core.call("last_error_offset"))
+        return handle
+
+
+class Pattern(Compiled):
+    """A regular expression in RE2 syntax. Searching takes time linear in the text."""
+
+    def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
+        self.pattern = pattern
+        flags = abi["REGEX_CASE_INSENSITIVE"] if ignore_case else 0
+        super().__init__(
+            core_kernel, "regex_free", lambda core: compile_pattern(core, pattern, flags)
+        )
+
+    def is_match(self, text: str | bytes) -> bool:
+        """Whether the pattern matches anywhere in the text."""
+        return self._matches("regex_is_match", text)
+
+    def full_match(self, text: str | bytes) -> bool:
+        """Whether the pattern matches the whole text."""
+        return self._matches("regex_full_match", text)
+
+    def find_all(self, text: str) -> list[tuple[int, int]]:
+        """The matches from left to right, as positions of characters."""
+        spans = self.find_all_bytes(text.encode())
+        if text.isascii():
+            return spans
+        positions = _character_positions(text)
+        return [(positions[start], positions[end]) for start, end in spans]
+
+    def find_all_bytes(self, text: bytes) -> list[tuple[int, int]]:
+        """The matches from left to right, as positions of bytes."""
+        # An empty text may have one empty match, and each byte may begin one.
+        limit = len(text) + 1
+        with self._kernel.lock:
+            core, handle = self._ready()
+            with core.scratch():
+                out = core.alloc(limit * 8)
+                address = core.put(text)
+                count = core.checked(
+                    "searching", "regex_find_all", handle, address, len(text), 0, out, limit
+                )
+                words = core.unpack(f"{count * 2}I", out)
+        return list(zip(words[::2], words[1::2], strict=True))
+
+    def _matches(self, function: str, text: str | bytes) -> bool:
+        data = text.encode() if isinstance(text, str) else text
+        with self._kernel.lock:
+            core, handle = self._ready()
+            with core.scratch():
+                return core.checked("matching", function, handle, core.put(data), len(data)) == 1
+
+
+def _character_positions(text: str) -> dict[int, int]:
+    """Positions of characters by those of their first bytes, the end included."""
+    positions: dict[int, int] = {}
+    byte = 0
+    for index, character in enumerate(text):
+        positions[byte] = index
+        byte += len(character.encode())
+    positions[byte] = len(text)
+    return positions
+
+
+class Builtin(Enum):
+    """Detectors of the core, with the replacements that the gateway uses."""
+
+    EMAIL = ("DETECT_EMAIL", "<EMAIL_ADDRESS>")
+    CREDIT_CARD = ("DETECT_CARD", "<CREDIT_CARD>")
+    PHONE_NUMBER = ("DETECT_PHONE", "<PHONE_NUMBER>")
+    SSN = ("DETECT_SSN", "<SSN>")
+    CA_SIN = ("DETECT_SIN", "<CA_SIN>")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Replaces the matches of a pattern, or of a builtin, with a text."""
+
+    matches: str | Builtin
+    replacement: str | None = None
+    ignore_case: bool = False
+
+    @property
+    def text(self) -> str:
+        if self.replacement is not None:
+            return self.replacement
+        return self.matches.value[1] if isinstance(self.matches, Builtin) else "<masked>"
+
+
+#: A rule, or what it matches.
+RuleLike = Rule | Builtin | str
+
+
+def compile_rules(core: Core, rules: Sequence[RuleLike]) -> int:
+    """Compiles rules to a mask set."""
+    mask = core.checked("creating a mask", "mask_new")
+    try:
+        for each in rules:
+            _add_rule(core, mask, each if isinstance(each, Rule) else Rule(each))
+    except BaseException:
+        core.call("mask_free", mask)
+        raise
+    return mask
+
+
+def _add_rule(core: Core, mask: int, rule: Rule) -> None:
+    text = rule.text.encode()
+    with core.scratch():
+        address = core.put(text)
+        if isinstance(rule.matches, Builtin):
+            builtin = abi[rule.matches.value[0]]
+            core.checked("adding a rule", "mask_add_builtin", mask, builtin, address, len(text))
+            return
+        flags = abi["REGEX_CASE_INSENSITIVE"] if rule.ignore_case else 0
+        regex = compile_pattern(core, rule.matches, flags)
+        try:
+            core.checked("adding a rule", "mask_add", mask, regex, address, len(text))
+        finally:
+            # The mask has its own reference to the pattern.
+            core.call("regex_free", regex)
+
+
+class Mask(Compiled):
+    """Rules that are applied together. Of overlapping matches, the replacement of the first is used."""
+
+    def __init__(self, rules: Sequence[RuleLike], *, kernel: Kernel = core_kernel) -> None:
+        self.rules = tuple(rules)
+        super().__init__(kernel, "mask_free", lambda core: compile_rules(core, self.rules))
+
+    def __call__(self, text: str) -> str:
+        """Masks a whole text."""
+        return self.mask_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+
+    def mask_bytes(self, text: bytes) -> bytes:
+        """Masks a whole text in UTF-8."""
+        stream = MaskStream(self)
+        return stream.push_bytes(text, is_end=True)
+
+    @property
+    def hold_bytes(self) -> int | None:
+        """How many bytes a stream holds back at most; None if a match can be of any length."""
+        with self._kernel.lock:
+            core, handle = self._ready()
+            hold = core.call("mask_hold", handle)
+        return None if hold < 0 else hold
+
+
+class MaskStream:
+    """Masks a text that arrives in pieces. The result does not depend on where it was cut."""
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._kernel = mask._kernel
+        with self._kernel.lock:
+            self._core, handle = mask._ready()
+            self._handle = self._core.checked("creating a stream", "stream_new", handle)
+            free_later(self, self._kernel, self._core, "stream_free", self._handle)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def push(self, piece: str) -> str:
+        """Adds a piece. Returns what is ready."""
+        return self._decoder.decode(self.push_bytes(piece.encode("utf-8", "surrogatepass")))
+
+    def end(self, piece: str = "") -> str:
+        """Adds the last piece. Returns everything that remains."""
+        rest = self.push_bytes(piece.encode("utf-8", "surrogatepass"), is_end=True)
+        return self._decoder.decode(rest, True)
+
+    def push_bytes(self, piece: bytes, *, is_end: bool = False) -> bytes:
+        """Adds a piece in UTF-8, which may end inside a character. Returns what is ready."""
+        core = self._core
+        with self._kernel.lock:
+            with core.scratch():
+                address = core.put(piece)
+                size = core.checked(
+                    "masking", "stream_push", self._handle, address, len(piece), int(is_end)
+                )
+            return core.read(core.call("stream_output", self._handle) & 0xFFFFFFFF, size)

@@ -1,0 +1,142 @@
+"""Runs the case files that all hosts share, in the folder that CASES names."""
+
+import json
+import os
+import struct
+import unittest
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sluice_core import Builtin, Mask, MaskStream, Pattern, PatternError, Route, Router, Rule
+from sluice_core.tokens import vocabulary
+
+folder = Path(os.environ["CASES"])
+builtins = {"DETECT_" + name: each for name, each in [
+    ("SSN", Builtin.SSN),
+    ("CARD", Builtin.CREDIT_CARD),
+    ("PHONE", Builtin.PHONE_NUMBER),
+    ("EMAIL", Builtin.EMAIL),
+    ("SIN", Builtin.CA_SIN),
+]}
+
+
+def cases(name: str) -> Iterator[dict[str, Any]]:
+    for file in sorted((folder / name).glob("*.json")):
+        document = json.loads(file.read_text("utf-8"))
+        yield from document if isinstance(document, list) else document["cases"]
+
+
+def bytes_of(case: dict[str, Any]) -> bytes:
+    """`text`, `hex` (bytes that are not UTF-8), or `units` of UTF-16."""
+    if "hex" in case:
+        data = bytes.fromhex(case["hex"])
+    elif "units" in case:
+        units = case["units"]
+        text = struct.pack(f"<{len(units)}H", *units).decode("utf-16-le", "surrogatepass")
+        data = "".join("\ufffd" if 0xD800 <= ord(each) < 0xE000 else each for each in text).encode()
+    else:
+        data = case["text"].encode()
+    return data * int(case.get("repeat", 1))
+
+
+def rule_of(rule: dict[str, Any]) -> Rule:
+    return Rule(rule["pattern"] if "pattern" in rule else builtins[rule["builtin"]], rule["replacement"])
+
+
+class CaseFiles(unittest.TestCase):
+    ran = 0
+
+    def run_cases(self, name: str, check: Callable[[dict[str, Any]], None]) -> None:
+        before = CaseFiles.ran
+        for case in cases(name):
+            CaseFiles.ran += 1
+            with self.subTest(name=name, case=case.get("title") or case.get("name")):
+                check(case)
+        self.assertGreater(CaseFiles.ran, before)
+
+    def test_patterns(self) -> None:
+        self.run_cases("regex/cases", self.check_pattern)
+
+    def check_pattern(self, case: dict[str, Any]) -> None:
+        if "code" in case:
+            with self.assertRaises(PatternError) as raised:
+                Pattern(case["pattern"])
+            error = raised.exception
+            self.assertEqual((error.name, error.offset), (case["code"], case["offset"]))
+            return
+        pattern, text = Pattern(case["pattern"]), bytes_of(case)
+        self.assertEqual([list(span) for span in pattern.find_all_bytes(text)], case["spans"])
+        self.assertEqual(pattern.is_match(text), bool(case["spans"]))
+        if "full" in case:
+            self.assertEqual(pattern.full_match(text), case["full"])
+
+    def test_masks_cut_anywhere(self) -> None:
+        self.run_cases("regex/masks", self.check_mask)
+
+    def check_mask(self, case: dict[str, Any]) -> None:
+        rules = [rule_of(rule) for rule in case["rules"]] if "rules" in case else builtins.values()
+        mask, text = Mask([*rules]), bytes_of(case)
+        out = {"hex": case["maskedHex"]} if "maskedHex" in case else {"text": case["masked"]}
+        wanted = bytes_of(out | {"repeat": case.get("repeat", 1)})
+        self.assertEqual(mask.mask_bytes(text), wanted)
+        for cut in range(1, len(text), max(1, len(text) // 200)):
+            stream = MaskStream(mask)
+            first = stream.push_bytes(text[:cut])
+            self.assertEqual(first + stream.push_bytes(text[cut:], is_end=True), wanted)
+        if "hold" in case:
+            self.assertEqual(-1 if mask.hold_bytes is None else mask.hold_bytes, case["hold"])
+
+    def test_routes(self) -> None:
+        self.run_cases("routes", self.check_routes)
+
+    def check_routes(self, case: dict[str, Any]) -> None:
+        listeners = dict(case.get("listeners", [["", 0]]))
+        router = Router([route_of(one) for one in case["routes"]], listeners=listeners)
+        for request in case["requests"]:
+            query = f"?{request['query']}" if "query" in request else ""
+            found = router.match(
+                request.get("path", "/") + query,
+                method=request.get("method", "GET"),
+                host=request.get("authority", "a"),
+                headers=[(name, value) for name, value in request.get("headers", [])],
+            )
+            expected = request["expect"] if isinstance(request["expect"], int) else None
+            self.assertEqual(found, expected, request)
+
+    def test_tokens(self) -> None:
+        self.run_cases("tokens/cases", self.check_tokens)
+
+    def check_tokens(self, case: dict[str, Any]) -> None:
+        text, known = bytes_of(case), vocabulary(case["encoding"])
+        self.assertEqual(known.count(text), case["count"])
+        if "ids" in case:
+            self.assertEqual(known.encode(text, len(case["ids"])), case["ids"])
+
+
+def route_of(route: dict[str, Any]) -> Route:
+    path = route.get("path", {"type": "prefix", "value": "/"})
+    headers, query = route.get("headers", []), route.get("query", [])
+    return Route(
+        route["id"],
+        path["value"],
+        path["type"],
+        route.get("hostname", ""),
+        route.get("method", ""),
+        {each["name"]: each["value"] for each in headers},
+        {each["name"]: each["value"] for each in query},
+        frozenset(each["name"] for each in [*headers, *query] if each["type"] == "regex"),
+        route.get("createdAt", 0),
+        route.get("name", f"n/{route['id']}"),
+        route.get("ruleIndex", 0),
+        route.get("matchIndex", 0),
+        route.get("scope", 0),
+    )
+
+
+def tearDownModule() -> None:
+    print(f"cases: {CaseFiles.ran}")
+
+
+if __name__ == "__main__":
+    unittest.main()

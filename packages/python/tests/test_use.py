@@ -1,0 +1,176 @@
+"""What applications use: limits, logs, transports and threads."""
+
+import asyncio
+import io
+import json
+import logging
+import threading
+import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+from sluice_core import Builtin, Guard, Guards, GuardsError, Mask, MaskFilter, MaskStream, RateLimiter, TokenCounter
+from sluice_core.transport import AsyncGuardTransport, GuardTransport
+
+guards = [Guard([Builtin.EMAIL])]
+rejecting = [Guard(["forbidden"], rejects=True)]
+
+
+class Vendor(BaseHTTPRequestHandler):
+    """Answers with what it was asked: whole, or one character an event."""
+
+    received: list[dict[str, Any]] = []
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        Vendor.received.append(body)
+        text = body["messages"][-1]["content"].removeprefix("say ")
+        if text == "garbage":
+            self.answer("application/json", b'{"choices": [')
+        elif body.get("stream"):
+            pieces = [{"choices": [{"index": 0, "delta": {"content": each}}]} for each in text.replace("_AT_", "@")]
+            events = "".join(f"data: {json.dumps(each)}\n\n" for each in pieces) + "data: [DONE]\n\n"
+            self.answer("text/event-stream", events.encode())
+        else:
+            message = {"role": "assistant", "content": text.replace("_AT_", "@")}
+            self.answer("application/json", json.dumps({"choices": [{"index": 0, "message": message}]}).encode())
+
+    def answer(self, media: str, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("content-type", media)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def chat(text: str, **more: Any) -> dict[str, Any]:
+    return {"model": "m", "messages": [{"role": "user", "content": text}], **more}
+
+
+def streamed(body: str) -> str:
+    events = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith("data: {")]
+    choices = [json.loads(event).get("choices", []) for event in events]
+    deltas = [choice["delta"] for each in choices for choice in each]
+    return "".join(delta.get("content", "") for delta in deltas)
+
+
+class Transports(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = ThreadingHTTPServer(("127.0.0.1", 0), Vendor)
+        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+        cls.url = f"http://127.0.0.1:{cls.server.server_port}/v1/chat/completions"
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.server.shutdown()
+
+    def test_masks_requests_and_answers(self) -> None:
+        with httpx.Client(transport=GuardTransport(request=guards, response=guards)) as client:
+            answer = client.post(self.url, json=chat("say ada@example.com bob_AT_example.com")).json()
+        self.assertIn("<EMAIL_ADDRESS>", Vendor.received[-1]["messages"][0]["content"])
+        self.assertEqual(answer["choices"][0]["message"]["content"], "<EMAIL_ADDRESS> <EMAIL_ADDRESS>")
+
+    def test_masks_streams(self) -> None:
+        with httpx.Client(transport=GuardTransport(response=guards)) as client:
+            body = client.post(self.url, json=chat("say to bob_AT_example.com now", stream=True)).text
+        self.assertEqual(streamed(body), "to <EMAIL_ADDRESS> now")
+        self.assertTrue(body.rstrip().endswith("data: [DONE]"))
+
+    def test_masks_streams_of_async_clients(self) -> None:
+        async def run() -> str:
+            transport = AsyncGuardTransport(request=guards, response=guards)
+            async with httpx.AsyncClient(transport=transport) as client:
+                return (await client.post(self.url, json=chat("say bob_AT_example.com", stream=True))).text
+
+        self.assertEqual(streamed(asyncio.run(run())), "<EMAIL_ADDRESS>")
+
+    def test_rejects(self) -> None:
+        with httpx.Client(transport=GuardTransport(request=rejecting, response=rejecting)) as client:
+            before = len(Vendor.received)
+            self.assertEqual(client.post(self.url, json=chat("forbidden")).status_code, 403)
+            self.assertEqual(len(Vendor.received), before)
+        with httpx.Client(transport=GuardTransport(response=rejecting)) as client:
+            body = client.post(self.url, json=chat("say forbidden", stream=True)).text
+            self.assertNotIn("forbidden", streamed(body))
+            self.assertIn("rejected", body)
+            self.assertNotIn("forbidden", client.post(self.url, json=chat("say forbidden")).text)
+
+    def test_fails_closed(self) -> None:
+        with httpx.Client(transport=GuardTransport(request=guards, response=guards)) as client:
+            self.assertIn("error", client.post(self.url, json=chat("say garbage")).text)
+            with self.assertRaises(GuardsError):
+                client.post(self.url, content=b"{", headers={"content-type": "application/json"})
+            with self.assertRaises(GuardsError):
+                client.post(self.url.replace("chat/completions", "images"), json={})
+
+
+class Library(unittest.TestCase):
+    def test_rewrites_whole_messages(self) -> None:
+        body = json.dumps(chat("ada\\u0040example.com ada@example.com")).encode()
+        masked = Guards(guards).rewrite("Completions", "request", body)
+        self.assertIn(b"<EMAIL_ADDRESS>", masked)
+        self.assertEqual(json.loads(masked)["model"], "m")
+
+    def test_streams_of_text(self) -> None:
+        text = "é ada@example.com 日本"
+        for cut in range(len(text)):
+            stream = MaskStream(Mask([Builtin.EMAIL]))
+            self.assertEqual(stream.push(text[:cut]) + stream.end(text[cut:]), "é <EMAIL_ADDRESS> 日本")
+
+    def test_limits(self) -> None:
+        limiter = RateLimiter(rate=1, per=3600, burst=1)
+        self.assertTrue(limiter.take("a"))
+        self.assertTrue(limiter.take("a"))
+        refused = limiter.take("a")
+        self.assertFalse(refused)
+        self.assertGreater(refused.wait, 3000)
+        self.assertTrue(limiter.take("b"))
+        limiter.charge(5, "b")
+        self.assertLess(limiter.peek("b").remaining, 0)
+
+    def test_masks_log_records(self) -> None:
+        out = io.StringIO()
+        handler = logging.StreamHandler(out)
+        handler.addFilter(MaskFilter([Builtin.EMAIL]))
+        logger = logging.getLogger("masked")
+        logger.addHandler(handler)
+        logger.propagate = False
+        try:
+            raise ValueError("of bob@example.com")
+        except ValueError:
+            logger.exception("login of %s failed", "ada@example.com")
+        self.assertIn("login of <EMAIL_ADDRESS> failed", out.getvalue())
+        self.assertIn("ValueError: of <EMAIL_ADDRESS>", out.getvalue())
+        self.assertNotIn("@", out.getvalue())
+
+    def test_counts_messages(self) -> None:
+        class Message:
+            type = "human"
+            content = ["hello", {"type": "text", "text": " world"}]
+
+        self.assertEqual(TokenCounter()([Message()]), TokenCounter()([{"role": "human", "content": ["hello", " world"]}]))
+
+    def test_threads(self) -> None:
+        mask, wrong = Mask([Builtin.EMAIL]), []
+
+        def work(number: int) -> None:
+            for _ in range(200):
+                if mask(f"{number} a{number}@example.com") != f"{number} <EMAIL_ADDRESS>":
+                    wrong.append(number)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
