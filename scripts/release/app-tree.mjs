@@ -1,7 +1,9 @@
 // What an installed Sluice consists of: the built files, and the packages that these import.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
+import { buildSync } from 'esbuild'
 import { bundledPackages } from '../bundled-packages.mjs'
 import { entriesOf } from './tar.mjs'
 
@@ -21,19 +23,33 @@ export function builtFiles({ withTypes }) {
 
 const readLock = () => JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages
 
+let imported
+
 /** The packages that the built files import when they run, by name. */
 export function importedPackages() {
-  const names = new Set()
-  for (const file of readdirSync(join(root, 'dist')).filter((name) => name.endsWith('.js'))) {
-    const text = readFileSync(join(root, 'dist', file), 'utf8')
-    for (const [, from] of text.matchAll(/^(?:import|export|\})[^'"\n]*"([^"\n]+)";?$/gm))
-      names.add(from)
-    for (const [, from] of text.matchAll(/\bimport\("([^"\n]+)"\)/g)) names.add(from)
-  }
+  imported ??= findImported()
+  return imported
+}
+
+function findImported() {
+  const dist = join(root, 'dist')
+  const files = readdirSync(dist).filter((name) => name.endsWith('.js'))
+  const { metafile } = buildSync({
+    absWorkingDir: dist,
+    entryPoints: files,
+    outdir: 'unwritten',
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'error',
+    metafile: true,
+    write: false,
+  })
+  const imports = Object.values(metafile.inputs).flatMap((input) => input.imports)
+  const names = imports.filter(({ external, path }) => external && !path.startsWith('node:'))
   return new Set(
-    [...names]
-      .filter((name) => !/^(\.|node:)/.test(name))
-      .map((name) => name.match(/^(@[^/]+\/)?[^/]+/)[0]),
+    names.flatMap(({ path }) => (isBuiltin(path) ? [] : path.match(/^(@[^/]+\/)?[^/]+/)[0])),
   )
 }
 
