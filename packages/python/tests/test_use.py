@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
-from sluice_core import Builtin, Guard, Guards, GuardsError, Mask, MaskFilter, MaskStream, RateLimiter, TokenCounter
+from sluice_core import Builtin, Guard, Guards, GuardsError, Mask, MaskFilter, MaskStream, Pattern, RateLimiter, TokenCounter
 from sluice_core.transport import AsyncGuardTransport, GuardTransport
 
 guards = [Guard([Builtin.EMAIL])]
@@ -23,12 +23,18 @@ class Vendor(BaseHTTPRequestHandler):
     received: list[dict[str, Any]] = []
     protocol_version = "HTTP/1.1"
 
+    def do_GET(self) -> None:
+        self.answer("application/json", b'{"data": []}')
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         Vendor.received.append(body)
         text = body["messages"][-1]["content"].removeprefix("say ")
         if text == "garbage":
             self.answer("application/json", b'{"choices": [')
+        elif text.startswith("fail "):
+            message = text.removeprefix("fail ").replace("_AT_", "@")
+            self.answer("application/json", json.dumps({"error": {"message": message}}).encode(), 400)
         elif body.get("stream"):
             pieces = [{"choices": [{"index": 0, "delta": {"content": each}}]} for each in text.replace("_AT_", "@")]
             events = "".join(f"data: {json.dumps(each)}\n\n" for each in pieces) + "data: [DONE]\n\n"
@@ -37,8 +43,8 @@ class Vendor(BaseHTTPRequestHandler):
             message = {"role": "assistant", "content": text.replace("_AT_", "@")}
             self.answer("application/json", json.dumps({"choices": [{"index": 0, "message": message}]}).encode())
 
-    def answer(self, media: str, body: bytes) -> None:
-        self.send_response(200)
+    def answer(self, media: str, body: bytes, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("content-type", media)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -99,7 +105,36 @@ class Transports(unittest.TestCase):
             body = client.post(self.url, json=chat("say forbidden", stream=True)).text
             self.assertNotIn("forbidden", streamed(body))
             self.assertIn("rejected", body)
-            self.assertNotIn("forbidden", client.post(self.url, json=chat("say forbidden")).text)
+            refused = client.post(self.url, json=chat("say forbidden"))
+            self.assertEqual(refused.status_code, 403)
+            self.assertNotIn("forbidden", refused.text)
+
+    def test_masks_errors_of_the_vendor(self) -> None:
+        with httpx.Client(transport=GuardTransport(response=[*guards, *rejecting])) as client:
+            failed = client.post(self.url, json=chat("fail unknown user bob_AT_example.com"))
+            self.assertEqual((failed.status_code, failed.json()["error"]["message"]), (400, "unknown user <EMAIL_ADDRESS>"))
+            self.assertNotIn("forbidden", client.post(self.url, json=chat("fail forbidden")).text)
+
+    def test_passes_only_known_paths(self) -> None:
+        base = self.url.removesuffix("/chat/completions")
+        transport = GuardTransport(request=guards, response=guards, unguarded_paths=["/v1/models"])
+        with httpx.Client(transport=transport) as client:
+            self.assertEqual(client.get(f"{base}/models").json(), {"data": []})
+            for method, path in [
+                ("GET", "responses/1"),
+                ("GET", "chat/completions"),
+                ("DELETE", "chat/completions"),
+                ("POST", "threads/1/messages"),
+                ("POST", "models/1"),
+            ]:
+                with self.subTest(method=method, path=path), self.assertRaises(GuardsError):
+                    client.request(method, f"{base}/{path}", json={"content": "ada@example.com"})
+
+    def test_reads_requests_from_iterators(self) -> None:
+        body = json.dumps(chat("say ada@example.com")).encode()
+        with httpx.Client(transport=GuardTransport(request=guards)) as client:
+            client.post(self.url, content=iter([body[:20], body[20:]]))
+        self.assertEqual(Vendor.received[-1]["messages"][0]["content"], "say <EMAIL_ADDRESS>")
 
     def test_fails_closed(self) -> None:
         with httpx.Client(transport=GuardTransport(request=guards, response=guards)) as client:
@@ -122,6 +157,13 @@ class Library(unittest.TestCase):
         for cut in range(len(text)):
             stream = MaskStream(Mask([Builtin.EMAIL]))
             self.assertEqual(stream.push(text[:cut]) + stream.end(text[cut:]), "é <EMAIL_ADDRESS> 日本")
+
+    def test_surrogates(self) -> None:
+        mask = Mask([Builtin.EMAIL])
+        self.assertEqual(mask("a\ud800b \ud83d\ude00"), "a\ufffdb 😀")
+        self.assertTrue(Pattern("a.b").is_match("a\ud800b"))
+        stream = MaskStream(mask)
+        self.assertEqual(stream.push("x\ud83d") + stream.push("\ude00 \ud800") + stream.end(), "x😀 \ufffd")
 
     def test_limits(self) -> None:
         limiter = RateLimiter(rate=1, per=3600, burst=1)
@@ -149,12 +191,26 @@ class Library(unittest.TestCase):
         self.assertIn("ValueError: of <EMAIL_ADDRESS>", out.getvalue())
         self.assertNotIn("@", out.getvalue())
 
+    def test_masks_records_with_wrong_arguments_and_extra_values(self) -> None:
+        out = io.StringIO()
+        handler = logging.StreamHandler(out)
+        handler.setFormatter(logging.Formatter("%(message)s %(user)s"))
+        handler.addFilter(MaskFilter([Builtin.EMAIL]))
+        record = logging.makeLogRecord({"msg": "login of %s %s", "args": ("ada@example.com",), "user": "bob@example.com"})
+        handler.handle(record)
+        self.assertIn("<EMAIL_ADDRESS>", out.getvalue())
+        self.assertNotIn("@", out.getvalue())
+
     def test_counts_messages(self) -> None:
         class Message:
             type = "human"
             content = ["hello", {"type": "text", "text": " world"}]
 
         self.assertEqual(TokenCounter()([Message()]), TokenCounter()([{"role": "human", "content": ["hello", " world"]}]))
+
+        self.assertEqual(TokenCounter()("hello"), TokenCounter()(["hello"]))
+        call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"arguments": "word " * 50}}]}
+        self.assertGreater(TokenCounter()([call]), 50)
 
     def test_threads(self) -> None:
         mask, wrong = Mask([Builtin.EMAIL]), []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .kernel import Compiled, Core, CoreError, abi, free_later, texts_kernel
+from .kernel import Compiled, Core, CoreError, abi, free_later, texts_kernel, utf8
 from .masks import RuleLike, compile_rules
 
 Format = Literal["Completions", "Messages", "Responses", "Embeddings"]
@@ -102,7 +102,7 @@ class Rewriter:
 
     def fail(self, status: int, message: str) -> bytes:
         """Ends the message with an error in its format, after the events that were ready before."""
-        data = message.encode()
+        data = utf8(message)
         core = self._core
         with self._kernel.lock:
             with core.scratch():

@@ -35,6 +35,14 @@ def data_file(name: str) -> bytes:
     return (_data / name).read_bytes()
 
 
+def utf8(text: str) -> bytes:
+    """The text in UTF-8. Surrogate pairs are joined; each lone surrogate becomes U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
 class Core:
     """One instance. Its methods must be called with the lock of its kernel."""
 

@@ -6,7 +6,7 @@ import secrets
 import time
 from dataclasses import dataclass
 
-from .kernel import Compiled, Core, CoreError, abi, core_kernel
+from .kernel import Compiled, Core, CoreError, abi, core_kernel, utf8
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class RateLimiter(Compiled):
         return self._call("rate_charge", key, amount)
 
     def _call(self, function: str, key: str, amount: float) -> RateLimit:
-        data = key.encode()
+        data = utf8(key)
         now = time.monotonic() * 1000
         with self._kernel.lock:
             core, table = self._ready()

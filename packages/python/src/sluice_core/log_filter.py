@@ -7,11 +7,15 @@ from collections.abc import Sequence
 
 from .masks import Mask, RuleLike
 
+#: Attributes that every record has. Others are the `extra` values of a call.
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
 
 class MaskFilter(logging.Filter):
-    """Masks the message of each record, its arguments included, and the text of its exception.
+    """Masks the message of each record, its arguments included, the text of its exception, and texts in ``extra``.
 
-    Add it to a handler: filters of a logger do not see the records of loggers below it.
+    Values in ``extra`` that are not strings stay as they are. Add the filter to a handler: filters of a logger do
+    not see the records of loggers below it.
     """
 
     def __init__(self, mask: Mask | Sequence[RuleLike]) -> None:
@@ -20,7 +24,7 @@ class MaskFilter(logging.Filter):
         self._formatter = logging.Formatter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg = self._mask(record.getMessage())
+        record.msg = self._mask(_message_of(record))
         record.args = None
         if record.exc_info and not record.exc_text:
             record.exc_text = self._formatter.formatException(record.exc_info)
@@ -29,4 +33,15 @@ class MaskFilter(logging.Filter):
             record.exc_text = self._mask(record.exc_text)
         if record.stack_info:
             record.stack_info = self._mask(record.stack_info)
+        for name, value in record.__dict__.items():
+            if name not in _STANDARD and isinstance(value, str):
+                record.__dict__[name] = self._mask(value)
         return True
+
+
+def _message_of(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except Exception:
+        # The arguments do not fit the message. A logging call must not raise because of that.
+        return f"{record.msg} {record.args}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from .kernel import Compiled, Core, CoreError, Kernel, abi, core_kernel, free_later
+from .kernel import Compiled, Core, CoreError, Kernel, abi, core_kernel, free_later, utf8
 
 
 class PatternError(ValueError):
@@ -21,7 +21,7 @@ class PatternError(ValueError):
 
 
 def compile_pattern(core: Core, pattern: str, flags: int = 0) -> int:
-    source = pattern.encode()
+    source = utf8(pattern)
     with core.scratch():
         handle = core.call("regex_compile", core.put(source), len(source), flags)
         if handle < 0:
@@ -49,7 +49,7 @@ class Pattern(Compiled):
 
     def find_all(self, text: str) -> list[tuple[int, int]]:
         """The matches from left to right, as positions of characters."""
-        spans = self.find_all_bytes(text.encode())
+        spans = self.find_all_bytes(utf8(text))
         if text.isascii():
             return spans
         positions = _character_positions(text)
@@ -71,7 +71,7 @@ class Pattern(Compiled):
         return list(zip(words[::2], words[1::2], strict=True))
 
     def _matches(self, function: str, text: str | bytes) -> bool:
-        data = text.encode() if isinstance(text, str) else text
+        data = utf8(text) if isinstance(text, str) else text
         with self._kernel.lock:
             core, handle = self._ready()
             with core.scratch():
@@ -84,7 +84,7 @@ def _character_positions(text: str) -> dict[int, int]:
     byte = 0
     for index, character in enumerate(text):
         positions[byte] = index
-        byte += len(character.encode())
+        byte += len(utf8(character))
     positions[byte] = len(text)
     return positions
 
@@ -131,7 +131,7 @@ def compile_rules(core: Core, rules: Sequence[RuleLike]) -> int:
 
 
 def _add_rule(core: Core, mask: int, rule: Rule) -> None:
-    text = rule.text.encode()
+    text = utf8(rule.text)
     with core.scratch():
         address = core.put(text)
         if isinstance(rule.matches, Builtin):
@@ -156,7 +156,7 @@ class Mask(Compiled):
 
     def __call__(self, text: str) -> str:
         """Masks a whole text."""
-        return self.mask_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+        return self.mask_bytes(utf8(text)).decode("utf-8", "replace")
 
     def mask_bytes(self, text: bytes) -> bytes:
         """Masks a whole text in UTF-8."""
@@ -183,15 +183,19 @@ class MaskStream:
             self._handle = self._core.checked("creating a stream", "stream_new", handle)
             free_later(self, self._kernel, self._core, "stream_free", self._handle)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        # The first half of a surrogate pair whose second half has not arrived.
+        self._half = ""
 
     def push(self, piece: str) -> str:
         """Adds a piece. Returns what is ready."""
-        return self._decoder.decode(self.push_bytes(piece.encode("utf-8", "surrogatepass")))
+        text = self._half + piece
+        has_half = "\ud800" <= text[-1:] <= "\udbff"
+        self._half = text[-1:] if has_half else ""
+        return self._decoder.decode(self.push_bytes(utf8(text[:-1] if has_half else text)))
 
     def end(self, piece: str = "") -> str:
         """Adds the last piece. Returns everything that remains."""
-        rest = self.push_bytes(piece.encode("utf-8", "surrogatepass"), is_end=True)
-        return self._decoder.decode(rest, True)
+        return self._decoder.decode(self.push_bytes(utf8(self._half + piece), is_end=True), True)
 
     def push_bytes(self, piece: bytes, *, is_end: bool = False) -> bytes:
         """Adds a piece in UTF-8, which may end inside a character. Returns what is ready."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from .kernel import Compiled, Core, core_kernel, data_file
+from .kernel import Compiled, Core, core_kernel, data_file, utf8
 
 _O200K, _CL100K = "o200k_base", "cl100k_base"
 
@@ -92,7 +93,7 @@ def vocabulary(encoding: str) -> Vocabulary:
 def count_tokens(text: str, model: str = "gpt-4o") -> int:
     """The number of tokens of a text; an estimate if the model's vocabulary is not published."""
     encoding, factor = encoding_of(model)
-    return math.ceil(vocabulary(encoding).count(text.encode("utf-8", "replace")) * factor)
+    return math.ceil(vocabulary(encoding).count(utf8(text)) * factor)
 
 
 class TokenCounter:
@@ -104,7 +105,9 @@ class TokenCounter:
     def __init__(self, model: str = "gpt-4o") -> None:
         self.model = model
 
-    def __call__(self, messages: Iterable[Any]) -> int:
+    def __call__(self, messages: str | Iterable[Any]) -> int:
+        if isinstance(messages, str):
+            messages = [messages]
         # Chat formats add about three tokens to each message, and three to begin the answer.
         return 3 + sum(3 + self._count(each) for each in messages)
 
@@ -113,8 +116,12 @@ class TokenCounter:
             return count_tokens(message, self.model)
         if isinstance(message, Mapping):
             content, role = message.get("content"), message.get("role", "")
+            calls = message.get("tool_calls")
         else:
             content, role = getattr(message, "content", None), getattr(message, "type", "")
+            calls = getattr(message, "tool_calls", None)
         parts = [content] if isinstance(content, str) else content or []
         texts = [part if isinstance(part, str) else part.get("text", "") for part in parts]
+        if calls:
+            texts.append(json.dumps(calls, default=str))
         return sum(count_tokens(text, self.model) for text in (role, *texts))
