@@ -30,13 +30,14 @@ describeWithParts(['python3', 'python-tools'], 'the Python package [design.embed
       SOURCE_DATE_EPOCH: '1577836800',
     })
     const [wheel = ''] = readdirSync(join(folder, 'wheels'))
-    run(partPath('python3'), ['-m', 'venv', 'environment'])
+    // Not every Python can install pip into an environment, so the one outside does what pip would do there.
+    run(partPath('python3'), ['-m', 'venv', '--without-pip', 'environment'])
     python = join(folder, 'environment', 'bin', 'python')
-    const install = ['-m', 'pip', 'install', '-q', '--no-index', '--no-deps']
-    run(python, [...install, join(folder, 'wheels', wheel)])
-    // The dependencies were downloaded before.
     const [version = ''] = readdirSync(join(folder, 'environment', 'lib'))
     const packages = join(folder, 'environment', 'lib', version, 'site-packages')
+    const install = ['-m', 'pip', 'install', '-q', '--no-index', '--no-deps', '--target', packages]
+    run(partPath('python3'), [...install, join(folder, 'wheels', wheel)])
+    // The dependencies were downloaded before.
     writeFileSync(join(packages, 'dependencies.pth'), `${tools}\n`)
   }, testTime)
   afterAll(() => rmSync(folder, { recursive: true }))
