@@ -6,7 +6,7 @@ import { nearest } from '../schema/suggest.ts'
 import type { ApiKind } from './kind.ts'
 import { apiVersionOf } from './kind.ts'
 import { type ApiObject, findKind, kinds, splitApiVersion } from './kinds.ts'
-import { gatewayGroup, ownGroup } from './names.ts'
+import { gatewayGroup, inferenceGroup, ownGroup } from './names.ts'
 
 export type { FieldProblem } from '../schema/check.ts'
 export { formatPath, type PathStep } from '../schema/path.ts'
@@ -21,7 +21,7 @@ const fail = (path: string, message: string): Outcome<never, FieldProblem> =>
  * Is the object of a kind that this gateway does not read, such as a Deployment in the same manifest?
  * Such objects are ignored. Unknown kinds of our own group and of the Gateway API are errors instead.
  */
-export function isForeign(input: unknown): boolean {
+export function isForeign(input: unknown): input is { apiVersion: string; kind: string } {
   if (!isObject(input)) return false
   const { apiVersion, kind } = input
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') return false
@@ -30,6 +30,22 @@ export function isForeign(input: unknown): boolean {
   if (group === ownGroup || group === gatewayGroup) return false
   return findKind(apiVersion, kind) === undefined
 }
+
+/**
+ * Does a foreign object concern gateways anyway? Its group extends the Gateway API, or another version of
+ * its kind is read. Users may expect such an object to have an effect.
+ */
+export function isRelated({ apiVersion, kind }: { apiVersion: string; kind: string }): boolean {
+  const { group } = splitApiVersion(apiVersion)
+  if (relatedGroups.has(group)) return true
+  return kinds.some((row) => row.kind === kind && row.group === group)
+}
+
+const relatedGroups = new Set([
+  inferenceGroup,
+  'gateway.networking.x-k8s.io',
+  'inference.networking.x-k8s.io',
+])
 
 /**
  * Validates an object of any kind in the table. The result is a copy with the first apiVersion of its

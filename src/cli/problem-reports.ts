@@ -33,7 +33,7 @@ const rules: Readonly<Partial<Record<SourceProblem['reason'], string>>> = {
   faulty: 'A part of an object that has no effect.',
   unresolved: 'A reference to an object that the files do not define.',
   duplicate: 'An object that another file defines.',
-  ignored: 'An object of a kind that Sluice does not read.',
+  ignored: 'An object of a kind or version that Sluice does not read.',
 }
 
 const objectName = ({ kind, namespace, name }: Partial<CheckedObject>): string =>

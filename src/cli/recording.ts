@@ -32,6 +32,7 @@ import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source
 import type { FieldPlaces } from './field-places.ts'
 import { extentOf, extentOfLog, type LogExtent, type Start } from './log-extent.ts'
 import { type Output, UsageError } from './output.ts'
+import { withoutForeign } from './skipped-objects.ts'
 
 export interface RecordingOptions {
   /** Manifest files and folders. */
@@ -54,6 +55,8 @@ export interface Recording {
   readonly extent: LogExtent
   /** Problems of the manifests; empty for a log. */
   readonly problems: readonly SourceProblem[]
+  /** Counts the objects of manifests that do not concern gateways, if there are any. */
+  readonly skipped?: string | undefined
   /** Ranges of events that an export lacks between other events; filled while the events are read. */
   readonly gaps: readonly Gap[]
   /** Options for folding the events. */
@@ -121,11 +124,12 @@ export async function readRecording(
 
 /** Reports problems of manifests, and what a log lacks. */
 export function reportProblems(
-  recording: Pick<Recording, 'problems' | 'extent' | 'gaps'>,
+  recording: Pick<Recording, 'problems' | 'skipped' | 'extent' | 'gaps'>,
   report: Output['report'],
   name = '',
 ): void {
   for (const problem of recording.problems) report(formatProblem(problem))
+  if (recording.skipped !== undefined) report(recording.skipped)
   for (const notice of logNotices(recording)) report(`${name}${notice}`)
 }
 
@@ -371,12 +375,12 @@ async function listFiles(
     onProblem: () => undefined,
   })
   await source.lead(new ResourceIndex('/sluice/files'))
-  const problems = source.problems().map((one) => ({ ...one, file: nameOf(one.file) }))
+  const found = source.problems().map((one) => ({ ...one, file: nameOf(one.file) }))
   await source.close()
   const events = await Array.fromAsync(log.read())
   await log.close()
   const derivation = { checkRegex: regexProblem, keySetsArePending: true }
-  return { events, problems, gaps: [], extent: extentOf(1), derivation, secrets }
+  return { events, ...withoutForeign(found), gaps: [], extent: extentOf(1), derivation, secrets }
 }
 
 function withOriginFile(event: ResourceEvent, nameOf: (file: string) => string): ResourceEvent {

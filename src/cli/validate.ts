@@ -148,6 +148,7 @@ export async function validate(
     const hasObjects = recording.events.some(({ event }) => isFromManifest(event))
     report(hasObjects ? 'every object is valid' : 'no object was found')
   }
+  if (recording.skipped !== undefined) report(recording.skipped)
   const isRefused = errors.length > 0 || (strict && unresolved.length > 0)
   const code = isRefused ? exitCode.negative : exitCode.success
   return {

@@ -110,7 +110,7 @@ describe('the file source at its start', () => {
     write('a.yaml', 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n')
     const source = await run()
     expect(source.problems).toEqual([
-      'a.yaml:2:1: warning: kind: apps/v1 Deployment is not read and has no effect',
+      'a.yaml:2:1: warning: Deployment x: kind: apps/v1 Deployment is not read and has no effect',
     ])
   })
 })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FieldProblem, Origin, RefusedTarget, ResourceName } from '../../events/index.ts'
 import { findKind } from '../api/kinds.ts'
 import { gatewayGroup } from '../api/names.ts'
-import { defaultNamespace, isForeign } from '../api/validate.ts'
+import { defaultNamespace, isForeign, isRelated } from '../api/validate.ts'
 import { canonicalJson } from '../base/canonical.ts'
 import { isObject, type JsonObject } from '../base/json-object.ts'
 import type { Outcome } from '../base/outcome.ts'
@@ -84,10 +84,8 @@ export function observe(written: ManifestObject, file: string, options: ObserveO
   if (!identity.ok) {
     const [problem] = identity.problems as [IdentityProblem]
     const place = written.placeOf(problem.path)
-    const isIgnored = problem.reason === 'ignored'
-    const named = isIgnored ? {} : namesOf(written.value)
-    const severity = isIgnored ? 'warning' : 'error'
-    return { problems: [{ severity, file, ...place, ...named, ...problem }] }
+    const severity = problem.reason === 'invalid' ? 'error' : 'warning'
+    return { problems: [{ severity, file, ...place, ...namesOf(written.value), ...problem }] }
   }
   const { name, object } = identity.value
   const content = contentOf(object, options, written.problems)
@@ -146,7 +144,7 @@ function namesOf(value: unknown): Partial<ResourceName> {
 }
 
 interface IdentityProblem extends FieldProblem {
-  readonly reason: 'invalid' | 'ignored'
+  readonly reason: 'invalid' | 'ignored' | 'foreign'
 }
 
 /** Longest name in Kubernetes. */
@@ -165,8 +163,9 @@ function identify(
   const { apiVersion, kind } = value
   const row = isName(apiVersion) && isName(kind) ? findKind(apiVersion, kind) : undefined
   if (isForeign(value)) {
-    const message = `${apiVersion} ${kind} is not read and has no effect`
-    return { ok: false, problems: [{ reason: 'ignored', path: 'kind', message }] }
+    const message = `${value.apiVersion} ${value.kind} is not read and has no effect`
+    const reason = isRelated(value) ? 'ignored' : 'foreign'
+    return { ok: false, problems: [{ reason, path: 'kind', message }] }
   }
   if (row === undefined) {
     const checked = validate(value)

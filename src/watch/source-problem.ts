@@ -28,8 +28,10 @@ type SourceProblemReason =
   | 'unresolved'
   /** An object that is refused because another file defines it. */
   | 'duplicate'
-  /** An object of a kind that Sluice does not read. */
+  /** An object of a kind or version that Sluice does not read, although it concerns gateways. */
   | 'ignored'
+  /** An object that does not concern gateways, such as a Deployment. */
+  | 'foreign'
   /** A folder that cannot be watched and is read at intervals. */
   | 'unwatched'
   /** Changes that could not be appended to the log yet. */

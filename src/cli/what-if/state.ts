@@ -6,7 +6,7 @@ import type { Fold } from '../../replay/index.ts'
 import { DigestKey, randomDigestKey, readKeyFile } from '../../watch/digest-key.ts'
 import { formatProblem, isUnreadable } from '../../watch/source-problem.ts'
 import { type Output, UsageError } from '../output.ts'
-import { readManifests, readState } from '../recording.ts'
+import { readManifests, readState, reportProblems } from '../recording.ts'
 import { type Candidate, foldCandidate } from './candidate.ts'
 
 export interface StateOptions {
@@ -46,7 +46,7 @@ export async function readStates(options: StateOptions, report: Output['report']
   const manifests = await readManifests(file, { digestKey })
   const unreadable = manifests.problems.filter(isUnreadable)
   if (unreadable.length > 0) throw new UsageError(unreadable.map(formatProblem).join('\n'))
-  for (const problem of manifests.problems) report(formatProblem(problem))
+  reportProblems(manifests, report)
   const candidate = { isOverlay: overlay, hasDigests: known !== undefined, derivation }
   const folded = foldCandidate(present, manifests, candidate)
   if (folded.assumed.length > 0) report(assumedText(folded.assumed))
