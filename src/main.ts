@@ -155,9 +155,11 @@ offline(program.command('status').description('show the conditions of every obje
 
 offline(program.command('log').description('print the events of the log in order'))
   .option('--subject <text>', 'only events whose subject contains this text')
+  .option('--snapshots', 'also print the stored snapshots (with -o json)')
   .action(async (options: Offline) => {
-    const { printLog } = await import('./cli/log.ts')
-    await print(printLog(options, report), options.output)
+    const { exportLog, printLog } = await import('./cli/log.ts')
+    if (options.output === 'json') process.exitCode = await exportLog(options, output)
+    else await print(printLog(options, report), options.output)
   })
 
 offline(

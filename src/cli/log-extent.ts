@@ -1,6 +1,7 @@
 /** How much of its history a log still has, and whether a stored state replaces the missing part. */
 import { loadState } from '../control-plane/stored-state.ts'
-import type { EventLog, SnapshotInfo } from '../log/index.ts'
+import { exportBeginning, joinSnapshot } from '../log/export.ts'
+import type { EventLog, Position, SnapshotInfo } from '../log/index.ts'
 import { type FoldSnapshot, foldVersion } from '../replay/index.ts'
 
 /**
@@ -60,19 +61,54 @@ export async function extentOfLog(log: EventLog, upTo: number, start: Start): Pr
   const begin = Number.isFinite(lost) ? `begins at position ${first}` : 'was emptied'
   const why = lost > 0 ? 'events were removed externally' : 'earlier events were purged'
   const snapshot = (await load(own)) ?? (await load(candidates))
-  if (snapshot === undefined) {
-    const newest = stored.at(-1)
-    const state =
-      newest === undefined
-        ? 'no state is stored'
-        : `the state stored at position ${newest.position} does not replace them`
-    notices.push(`the log ${begin}: ${why}, and ${state}; ${missing}`)
-    return { state: 'partial', first, isSameFoldVersion: true, notices }
-  }
+  if (snapshot !== undefined) return storedExtent(first, snapshot, `${begin}: ${why}`, notices)
+  const newest = stored.at(-1)
+  const state =
+    newest === undefined
+      ? 'no state is stored'
+      : `the state stored at position ${newest.position} does not replace them`
+  notices.push(`the log ${begin}: ${why}, and ${state}; ${missing}`)
+  return { state: 'partial', first, isSameFoldVersion: true, notices }
+}
+
+/** The extent of a log that begins with a stored state. `why` says what is missing before. */
+function storedExtent(
+  first: number,
+  snapshot: NonNullable<Awaited<ReturnType<typeof loadState>>>,
+  why: string,
+  notices: readonly string[],
+): LogExtent {
   const isSameFoldVersion = snapshot.foldVersion === foldVersion
   const by = isSameFoldVersion ? '' : ` by fold version ${snapshot.foldVersion}`
-  notices.push(
-    `the log ${begin}: ${why}; starting from the state stored at position ${snapshot.position}${by}`,
-  )
-  return { state: 'stored', first, base: snapshot.fold, isSameFoldVersion, notices }
+  const start = `the log ${why}; starting from the state stored at position ${snapshot.position}${by}`
+  return {
+    state: 'stored',
+    first,
+    base: snapshot.fold,
+    isSameFoldVersion,
+    notices: [...notices, start],
+  }
+}
+
+/**
+ * The extent of an export. One of a purged log may have the stored state that replaces earlier events; whether
+ * that state is from before a time is unknown.
+ */
+export async function extentOfExport(
+  path: string,
+  limit: { readonly position: number; readonly timeMs?: number },
+): Promise<LogExtent> {
+  const { first, parts } = await exportBeginning(path)
+  const [part] = parts
+  if (first === undefined || part === undefined) return extentOf(first)
+  if (part.position > limit.position || limit.timeMs !== undefined) return extentOf(first)
+  const notices: string[] = []
+  const source = { loadSnapshot: () => joinSnapshot(parts) }
+  const info = { position: part.position as Position, foldVersion: part.foldVersion, bytes: 0 }
+  const snapshot = await loadState(source, [info], (message) => notices.push(message))
+  if (snapshot === undefined || snapshot.position + 1 < first) {
+    return { ...extentOf(first), notices: [...notices, ...extentOf(first).notices] }
+  }
+  const why = `begins at position ${first}: earlier events were purged`
+  return storedExtent(first, snapshot, why, notices)
 }

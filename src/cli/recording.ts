@@ -30,7 +30,7 @@ import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import type { FieldPlaces } from './field-places.ts'
-import { extentOf, extentOfLog, type LogExtent, type Start } from './log-extent.ts'
+import { extentOf, extentOfExport, extentOfLog, type LogExtent, type Start } from './log-extent.ts'
 import { type Output, UsageError } from './output.ts'
 import { withoutForeign } from './skipped-objects.ts'
 
@@ -289,7 +289,7 @@ async function openLogFile(path: string, limit: Limit, start: Start): Promise<Op
   if (isDatabase(path)) return openLog(readEmbeddedLog(path), limit, start)
   const gaps: Gap[] = []
   const events = noteGaps(readExport(path), gaps)
-  return { ...logDefaults, events, gaps, extent: extentOf(await firstExported(path)) }
+  return { ...logDefaults, events, gaps, extent: await extentOfExport(path, limit) }
 }
 
 /** Returns true if the first bytes of a file are those of a log or of an export. */
@@ -320,11 +320,6 @@ async function* noteGaps(events: AsyncIterable<Recorded>, gaps: Gap[]): AsyncGen
     last = recorded.position
     yield recorded
   }
-}
-
-async function firstExported(path: string): Promise<number | undefined> {
-  for await (const { position } of readExport(path)) return position
-  return undefined
 }
 
 /** Reads manifests; the path `-` is standard input. @throws UsageError if a path does not exist */

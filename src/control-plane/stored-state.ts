@@ -61,7 +61,7 @@ interface LoadedState extends StoredState, Pick<Snapshot, 'position' | 'foldVers
  * that the events after it take.
  */
 export async function loadState(
-  log: EventLog,
+  log: Pick<EventLog, 'loadSnapshot'>,
   candidates: readonly SnapshotInfo[],
   onDamage: (message: string) => void = () => undefined,
 ): Promise<LoadedState | undefined> {

@@ -1,9 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
-import { isExport, readExport } from './export.ts'
+import { isExport, joinSnapshot, readExport, snapshotLines } from './export.ts'
+import type { SnapshotPart } from './export-lines.ts'
+import type { Position } from './log.ts'
 
 const recorded = join(import.meta.dirname, '../../examples/quickstart/recorded.jsonl')
 const lines = readFileSync(recorded, 'utf8').trim().split('\n')
@@ -92,5 +95,49 @@ describe('an exported log', () => {
   ])('with %s is refused with file and line', async (_, content, message) => {
     await expect(read(...content.map(String))).rejects.toThrow(message)
     await expect(read(...content.map(String))).rejects.toThrow(/log\.jsonl:\d/)
+  })
+})
+
+describe('a snapshot in an export', () => {
+  const state = (bytes: Uint8Array, position = 2) =>
+    snapshotLines({ position: position as Position, foldVersion: '7', chunks: [bytes] })
+  const readParts = async (...content: readonly string[]) => {
+    const parts: SnapshotPart[] = []
+    const events = await Array.fromAsync(readExport(file(...content), (part) => parts.push(part)))
+    return { events, parts }
+  }
+
+  it('follows the event of its position in several lines, and does not change the events', async () => {
+    const bytes = randomBytes(1_000_000)
+    const snapshot = await state(bytes)
+    expect(snapshot.length).toBeGreaterThan(1)
+    const content = [
+      ...lines.slice(0, 2),
+      ...snapshot.map((line) => line.trim()),
+      ...lines.slice(2),
+    ]
+    const { events, parts } = await readParts(...content)
+    expect(events).toEqual(await read(...lines))
+    const { position, foldVersion, chunks } = await joinSnapshot(parts)
+    expect({ position, foldVersion }).toEqual({ position: 2, foldVersion: '7' })
+    expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
+    expect(isExport(file(...snapshot))).toBe(true)
+  })
+
+  it('is refused if it is out of order, malformed, or not whole', async () => {
+    const [line = ''] = await state(Buffer.from('{}'))
+    await expect(readParts(...lines.slice(0, 3), line)).rejects.toThrow(
+      'log.jsonl:4 is not in its place: position 2 stands behind position 3',
+    )
+    await expect(readParts(line, ...lines.slice(0, 2))).rejects.toThrow('is not in its place')
+    for (const wrong of ['"position":0', '"parts":0', '"part":2', '"gzip":1']) {
+      const name = wrong.slice(0, wrong.indexOf(':'))
+      const changed = line.replace(new RegExp(`${name}:("[^"]*"|\\d+)`), wrong)
+      await expect(readParts(changed)).rejects.toThrow('log.jsonl:1 is not a part of a snapshot')
+    }
+    const { parts } = await readParts(line)
+    for (const damaged of [[], parts.map((part) => ({ ...part, gzip: 'AAAA' }))]) {
+      await expect(joinSnapshot(damaged)).rejects.toMatchObject({ code: 'corrupt' })
+    }
   })
 })

@@ -1,15 +1,24 @@
-/** Reads exports from files, which may be compressed with gzip. */
+/** Reads exports from files, which may be compressed with gzip, and writes snapshots into exports. */
 import { closeSync, createReadStream, openSync, readSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
-import { constants, createGunzip, gunzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { constants, createGunzip, gunzip, gunzipSync, gzip } from 'node:zlib'
 import { UnknownEventTypeError } from '../../events/index.ts'
-import { ExportLines, maxLineBytes } from './export-lines.ts'
-import { LogError, type Recorded } from './log.ts'
+import {
+  ExportLines,
+  maxLineBytes,
+  type SnapshotPart,
+  snapshotLine,
+  snapshotMark,
+} from './export-lines.ts'
+import { LogError, type Position, type Recorded, type Snapshot } from './log.ts'
 
 /** Whether the first line of a file is that of an export. */
 export function isExport(path: string): boolean {
   try {
-    return new ExportLines(path).read(firstLine(path)) !== undefined
+    const line = firstLine(path)
+    // The export of a purged log begins with the snapshot that replaces earlier events.
+    return line.startsWith(snapshotMark) || new ExportLines(path).read(line) !== undefined
   } catch (error) {
     // An event of a newer version is an event too.
     return error instanceof LogError && error.cause instanceof UnknownEventTypeError
@@ -44,9 +53,69 @@ function beginningOf(bytes: Buffer): Buffer {
   })
 }
 
-/** Reads an export. Throws like `ExportLines`, and if compressed data are damaged. */
-export async function* readExport(path: string): AsyncGenerator<Recorded> {
-  const lines = new ExportLines(path)
+/** Characters of a snapshot in one line; a multiple of 4, so that each part is Base64 by itself. */
+const partLength = 512 * 1024
+
+/** Maximum bytes of a snapshot after decompression. */
+const maxSnapshotBytes = 512 * 1024 * 1024
+
+/** The lines of a snapshot in an export. */
+export async function snapshotLines(snapshot: Snapshot): Promise<string[]> {
+  const { position, foldVersion, chunks } = snapshot
+  const packed = await promisify(gzip)(Buffer.concat(chunks), { level: constants.Z_BEST_SPEED })
+  const text = packed.toString('base64')
+  const parts = Math.ceil(text.length / partLength)
+  return Array.from({ length: parts }, (_, index) => {
+    const piece = text.slice(index * partLength, (index + 1) * partLength)
+    return snapshotLine({ position, foldVersion, part: index + 1, parts, gzip: piece })
+  })
+}
+
+interface ExportBeginning {
+  /** Position of the first event; undefined if there is none. */
+  readonly first: number | undefined
+  /** The first snapshot, if earlier events are missing; empty if the export has none. */
+  readonly parts: readonly SnapshotPart[]
+}
+
+/** Reads an export until it is known what it begins with. */
+export async function exportBeginning(path: string): Promise<ExportBeginning> {
+  const parts: SnapshotPart[] = []
+  let first: number | undefined
+  const note = (part: SnapshotPart) => {
+    if (part.position === (parts[0]?.position ?? part.position)) parts.push(part)
+  }
+  for await (const { position } of readExport(path, note)) {
+    first ??= position
+    if (first === 1 || parts.length > 0) break
+  }
+  return { first, parts: first === 1 ? [] : parts }
+}
+
+/** Joins the parts of one snapshot. @throws LogError `corrupt` if a part is missing or damaged */
+export async function joinSnapshot(parts: readonly SnapshotPart[]): Promise<Snapshot> {
+  const [first] = parts
+  const { position = 0, foldVersion = '' } = first ?? {}
+  const isWhole = first?.parts === parts.length && parts.every(({ part }, at) => part === at + 1)
+  try {
+    if (!isWhole) throw new TypeError('a part is missing')
+    const packed = Buffer.from(parts.map((part) => part.gzip).join(''), 'base64')
+    const chunk = await promisify(gunzip)(packed, { maxOutputLength: maxSnapshotBytes })
+    return { position: position as Position, foldVersion, chunks: [chunk] }
+  } catch (cause) {
+    throw new LogError('corrupt', `the snapshot at position ${position} is damaged`, { cause })
+  }
+}
+
+/**
+ * Reads the events of an export, and passes its snapshots to `onSnapshot`. Throws like `ExportLines`, and if
+ * compressed data are damaged.
+ */
+export async function* readExport(
+  path: string,
+  onSnapshot?: (part: SnapshotPart) => void,
+): AsyncGenerator<Recorded> {
+  const lines = new ExportLines(path, undefined, onSnapshot)
   for await (const text of linesOf(path)) {
     const recorded = lines.read(text)
     if (recorded !== undefined) yield recorded

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { jetstreamManager } from '@nats-io/jetstream'
@@ -53,6 +53,25 @@ describe('a log whose beginning was purged after a state was stored', () => {
       /begins at position 16: earlier events were purged; starting from the state stored at position 15/,
     )
     expect(other?.stderr).toBe('')
+  })
+
+  it('gives the same state from an export with snapshots, and only a part from one without', async () => {
+    const exportOf = async (...args: string[]) => {
+      const { stdout } = await sluice('log', '--log-file', purged, '-o', 'json', ...args)
+      const path = join(folder, `purged${args}.jsonl`)
+      writeFileSync(path, stdout)
+      return path
+    }
+    const stateOf = async (path: string, ...args: string[]) => {
+      const { stdout } = await sluice('status', '--log-file', path, '-o', 'json', ...args)
+      return JSON.parse(stdout)
+    }
+    const withSnapshots = await exportOf('--snapshots')
+    expect(await stateOf(withSnapshots)).toEqual(await stateOf(purged))
+    expect(await stateOf(withSnapshots, '--at', '20')).toEqual(await stateOf(purged, '--at', '20'))
+    expect((await sluice('diff', withSnapshots, whole)).code).toBe(0)
+    const { history } = await stateOf(await exportOf())
+    expect(history).toEqual({ state: 'partial', first: 16 })
   })
 
   it('has no difference to the whole log, and works with explain and bisect', async () => {
