@@ -1,5 +1,5 @@
 // What hosts of core.wasm need to know, from the AssemblyScript sources: assembly/core.abi.json for
-// hosts of any language, src/core/abi.ts for ours.
+// hosts of any language, src/core/abi.ts for ours, and the constants of the Go module.
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -68,6 +68,37 @@ function typescript(constants) {
   return `// Generated from assembly/ by npm run generate; do not edit.\n${lines.join('\n')}\n`
 }
 
+/** TEXTS_HAS_INPUT as TextsHasInput. */
+const camelCase = (name) =>
+  name.replace(/_?([A-Z0-9])([A-Z0-9]*)/g, (_, first, rest) => first + rest.toLowerCase())
+
+/** The constants of the Go module, as gofmt writes them. */
+function go(constants) {
+  const width = Math.max(...constants.map(({ name }) => camelCase(name).length))
+  const lines = constants.map(
+    ({ name, value }) => `\t${camelCase(name).padEnd(width)} = ${value}\n`,
+  )
+  const codes = constants.filter(({ value }) => value < 0)
+  const cases = codes.map(
+    ({ name }) => `\tcase ${camelCase(name)}:\n\t\treturn ${JSON.stringify(name)}\n`,
+  )
+  return `// Code generated from assembly/ by npm run generate; DO NOT EDIT.
+
+// Package abi has the constants of the WebAssembly modules.
+package abi
+
+const (
+${lines.join('')})
+
+// CodeName returns the name of an error code, or "".
+func CodeName(code int32) string {
+\tswitch code {
+${cases.join('')}\t}
+\treturn ""
+}
+`
+}
+
 /** @returns {Record<string, string>} */
 export function generate() {
   const constants = constantSources.flatMap(readConstants)
@@ -92,6 +123,7 @@ export function generate() {
   }
   return {
     'assembly/core.abi.json': `${JSON.stringify(abi, null, 2)}\n`,
+    'packages/go/internal/abi/abi.go': go(abi.constants),
     'src/core/abi.ts': typescript(constants),
     'src/core/abi-texts.ts': typescript(textsConstants),
   }

@@ -116,6 +116,7 @@ describeWithParts(['release-downloads', 'helm', 'kubectl'], 'a release', () => {
     const names = statement.subject.map(({ name }: { name: string }) => name)
     expect(names).toContain(`sluice-${version}.tgz`)
     expect(names).toContain(`images/controller-${version}.oci.tar`)
+    expect(names).toContain(`go/sluice.dev/sluice/@v/v${version}.zip`)
     const { resolvedDependencies } = statement.predicate.buildDefinition
     expect(resolvedDependencies[0].digest.gitCommit).toBe(commit.GITHUB_SHA)
   })
