@@ -36,7 +36,7 @@ func ExampleTransport() {
 
 	secrets := sluice.MustGuards(sluice.Guard{Rules: []sluice.Matcher{sluice.Email, sluice.CreditCard}})
 	guards := sluice.HTTPGuards{Request: secrets, Response: secrets, UnguardedPaths: []string{"/v1/models"}}
-	client := &http.Client{Transport: &sluice.Transport{HTTPGuards: guards}}
+	client := &http.Client{Transport: &sluice.Transport{Guards: guards}}
 	response, err := client.Post(url, "application/json", strings.NewReader(body))
 
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // MaskHandler is a [slog.Handler] that masks the message and the attributes of records.
 //
-// Numbers, times and booleans stay as they are. Errors and values with a String method are masked in that
+// Keys, numbers, times and booleans stay as they are. Errors and values with a String method are masked in that
 // form, other values in their JSON form. If something cannot be masked, a note takes its place.
 type MaskHandler struct {
 	next slog.Handler

@@ -16,7 +16,7 @@ import (
 // cannot be read becomes an error in its format with status 502. A request that cannot be judged is not
 // sent, and results in an error: [*UnguardedError] for a path in no known format.
 type Transport struct {
-	HTTPGuards
+	Guards HTTPGuards
 	// Base is [http.DefaultTransport] if it is nil.
 	Base http.RoundTripper
 }
@@ -27,7 +27,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	format, isGuarded, err := t.formatOf(request)
+	format, isGuarded, err := t.Guards.formatOf(request)
 	if err != nil {
 		if request.Body != nil {
 			_ = request.Body.Close()
@@ -37,7 +37,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !isGuarded {
 		return base.RoundTrip(request)
 	}
-	guarded, refused, err := t.guardRequest(request, format)
+	guarded, refused, err := t.Guards.guardRequest(request, format)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (t *Transport) guardResponse(response *http.Response, format Format) (*http
 	kind, err := answerKind(response.StatusCode, response.Header)
 	if err == nil && kind == StreamMessage {
 		var rewriter *Rewriter
-		if rewriter, err = t.newAnswerRewriter(format, StreamMessage); err == nil {
+		if rewriter, err = t.Guards.newAnswerRewriter(format, StreamMessage); err == nil {
 			response.Body = &guardedStream{body: response.Body, rewriter: rewriter}
 			response.ContentLength = -1
 			response.Header.Del("Content-Length")
@@ -86,9 +86,9 @@ func (t *Transport) guardResponse(response *http.Response, format Format) (*http
 		return nil, err
 	}
 	if kind == 0 {
-		return withBody(response, t.guardError(response.Header, body)), nil
+		return withBody(response, t.Guards.guardError(response.Header, body)), nil
 	}
-	masked, refused, err := t.guardAnswer(format, body)
+	masked, refused, err := t.Guards.guardAnswer(format, body)
 	if err != nil {
 		return nil, err
 	}
