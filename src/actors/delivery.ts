@@ -150,7 +150,7 @@ export class Delivery {
     this.#areTimersStale = false
     const timeMs = Date.parse(time)
     const isLatched = (name: string) =>
-      this.#owners.keysOf(name).some((key) => this.#latched.has(key))
+      [...this.#owners.keysOf(name)].some((key) => this.#latched.has(key))
     const lost = this.#owners
       .gateways()
       .filter((name) => !this.#isAttended(name) && isLatched(name))

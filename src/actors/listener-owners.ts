@@ -1,4 +1,5 @@
 /** Gateways and ListenerSets, which own listeners. */
+import { SetMap } from '../base/set-map.ts'
 import type { ObjectState } from '../desired/object-state.ts'
 import { gatewayOfSet, specOf } from '../desired/specs.ts'
 import { type ObjectKey, objectKey } from '../model/names.ts'
@@ -13,6 +14,9 @@ export function gatewayOf({ ref, object }: ObjectState): string | undefined {
 
 export class ListenerOwners {
   readonly #owners = new Map<ObjectKey, ObjectState>()
+  /** Gateway -> its key, if it is known, and those of its ListenerSets. */
+  readonly #keys = new SetMap<string, ObjectKey>()
+  readonly #gateways = new Map<ObjectKey, string>()
   /** Gateway -> position of the newest generation of its owners; undefined until it is read. */
   #newest: ReadonlyMap<string, number> | undefined
 
@@ -21,16 +25,23 @@ export class ListenerOwners {
   }
 
   set(key: ObjectKey, owner: ObjectState | undefined): void {
+    const before = this.#owners.get(key)
+    const known = before && gatewayOf(before)
+    const gateway = owner && gatewayOf(owner)
+    this.#newest = undefined
     if (owner === undefined) this.#owners.delete(key)
     else this.#owners.set(key, owner)
-    this.#newest = undefined
+    if (gateway === known) return
+    if (known !== undefined) this.#keys.delete(known, key)
+    if (gateway !== undefined) this.#keys.add(gateway, key)
+    const isGateway = (owner ?? before)?.ref.kind === 'Gateway'
+    if (isGateway && gateway === undefined) this.#gateways.delete(key)
+    if (isGateway && gateway !== undefined) this.#gateways.set(key, gateway)
   }
 
   /** The Gateways, as `namespace/name`. */
   gateways(): string[] {
-    return [...this.#owners.values()].flatMap((owner) =>
-      owner.ref.kind === 'Gateway' ? (gatewayOf(owner) ?? []) : [],
-    )
+    return [...this.#gateways.values()]
   }
 
   hasGateway(name: string): boolean {
@@ -39,8 +50,8 @@ export class ListenerOwners {
   }
 
   /** Keys of a Gateway and of its ListenerSets. */
-  keysOf(gateway: string): ObjectKey[] {
-    return [...this.#owners].flatMap(([key, owner]) => (gatewayOf(owner) === gateway ? [key] : []))
+  keysOf(gateway: string): ReadonlySet<ObjectKey> {
+    return this.#keys.get(gateway)
   }
 
   /**

@@ -5,7 +5,7 @@
 import { keySetsPendingInput } from '../model/key-sets.ts'
 import { backendStage } from './derive/backend.ts'
 import { backendTlsPolicyStage, backendTlsTargets } from './derive/backend-tls-policy.ts'
-import { gatewayStage } from './derive/gateway.ts'
+import { gatewayStage, listenerOwnerStage } from './derive/gateway.ts'
 import { gatewayServices } from './derive/gateway-addresses.ts'
 import { gatewayClassStage } from './derive/gateway-class.ts'
 import { gatewayDeploymentStage } from './derive/gateway-deployment.ts'
@@ -38,6 +38,7 @@ function stages({ checkRegex }: DerivationOptions): readonly Stage[] {
     gatewayClassStage,
     // Derives all listeners of a Gateway. Reads ListenerSets, so that one stage resolves all conflicts.
     gatewayStage,
+    listenerOwnerStage,
     // Reads the ports of the listeners.
     gatewayDeploymentStage,
     workloadStage,

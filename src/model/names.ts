@@ -21,10 +21,6 @@ export function objectText({ kind, namespace, name }: ObjectRef): string {
   return namespace === '' ? `${kind} ${name}` : `${kind} ${namespace}/${name}`
 }
 
-export function isSameRef(a: ObjectRef, b: ObjectRef): boolean {
-  return a.kind === b.kind && a.namespace === b.namespace && a.name === b.name
-}
-
 export function parseObjectKey(key: ObjectKey): ObjectRef {
   const [kind = '', namespace = '', name = ''] = key.split('/')
   return { kind, namespace, name }

@@ -17,6 +17,7 @@ import {
   type WasProgrammed,
 } from '../../events/index.ts'
 import { subjectOf } from '../log/index.ts'
+import { rankOf } from './kind-order.ts'
 import type { Claim, ContentVersion, ObservedContent } from './observed.ts'
 import { type IndexEntry, ResourceIndex, summarise } from './resource-index.ts'
 
@@ -39,7 +40,7 @@ export function differences(
 ): ResourceEvent[] {
   let incarnations = index.incarnations
   const events: ResourceEvent[] = []
-  for (const claim of claims) {
+  for (const claim of [...claims].sort((a, b) => rankOf(a.name.kind) - rankOf(b.name.kind))) {
     const before = index.get(claim.key)
     const { content } = claim
     if (content.state === 'retained' || isKnown(before, claim, content)) continue

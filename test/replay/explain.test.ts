@@ -30,7 +30,7 @@ describe('sluice explain', () => {
     expect(stdout).toMatch(/parent Gateway edge +ResolvedRefs +False +BackendNotFound/)
     expect(stdout).toMatch(/\d+ +\S+Z +resource\.applied +generation 1/)
     expect(stdout).toMatch(/http-route +object:Service\/default\/nowhere +does not exist/)
-    expect(stdout).toMatch(/route-claims +value:gateway:Gateway\/default\/edge/)
+    expect(stdout).toMatch(/route-claims +value:listener-owner:Gateway\/default\/edge/)
     expect(stdout).toMatch(/route\/HTTPRoute\/default\/app\/0 +[0-9a-f]{32}/)
   })
 

@@ -252,8 +252,8 @@ describe('sluice what-if after the log of a run', () => {
     const candidate = write(gateway(await port), main, app)
     const { report } = await whatIf('--log-file', running.logFile, '-f', candidate)
     expect(report.objects.removed.map(({ kind }: { kind: string }) => kind)).toEqual([
-      'GatewayPolicy',
       'Secret',
+      'GatewayPolicy',
     ])
     expect(report.resources.removed).toHaveLength(1)
   })

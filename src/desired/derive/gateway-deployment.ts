@@ -52,7 +52,8 @@ function withoutReserved(
   )
 }
 
-function portsOf({ listeners }: GatewayView): ProxyPort[] {
+function portsOf({ owners }: GatewayView): ProxyPort[] {
+  const listeners = Object.values(owners).flatMap((owned) => owned.listeners)
   const ports = new Map<string, ProxyPort>()
   for (const { port, protocol } of listeners.filter(isUsable)) {
     const transport = protocol === 'UDP' ? 'UDP' : 'TCP'

@@ -13,10 +13,16 @@ import {
 import type { Derived, Reader, Stage } from '../graph.ts'
 import { type ObjectState, problemsText } from '../object-state.ts'
 import { gatewayOfSet, specOf } from '../specs.ts'
-import { dependsOnNamespace, type GatewayView, gatewayStage } from './gateway.ts'
+import {
+  dependsOnNamespace,
+  type GatewayView,
+  gatewayStage,
+  type OwnedListeners,
+  readListenerOwner,
+} from './gateway.ts'
 import { gatewayAddresses } from './gateway-addresses.ts'
 import { type DeploymentView, gatewayDeploymentStage } from './gateway-deployment.ts'
-import { isUsable, type ListenerView } from './listeners.ts'
+import { isValid, type ListenerView } from './listeners.ts'
 import { refusedListenerSet } from './refused-child.ts'
 import { rejectedConditions } from './rejected.ts'
 
@@ -95,15 +101,6 @@ function listenerConditions(
   ]
 }
 
-/**
- * Is the listener valid for the Accepted condition of its owner? A listener without a certificate makes
- * a ListenerSet invalid (Gateway API conformance suite), but not a Gateway.
- */
-function isValid(listener: ListenerView): boolean {
-  const isWithout = listener.owner.kind === 'ListenerSet' && listener.lacksCertificate
-  return isUsable(listener) && !isWithout
-}
-
 interface ListenerStatuses {
   readonly listeners: readonly unknown[]
   readonly usable: number
@@ -112,8 +109,7 @@ interface ListenerStatuses {
 }
 
 function listenerStatuses(
-  listeners: readonly ListenerView[],
-  overlaps: GatewayView['overlaps'],
+  { listeners, overlaps }: OwnedListeners,
   progress: Progress,
   read: Reader,
 ): ListenerStatuses {
@@ -211,14 +207,16 @@ export const gatewayStatusStage: Stage = {
   kinds: ['Gateway'],
   derive(self: ObjectState, read: Reader): Derived {
     const view = read.value<GatewayView>(gatewayStage.name, self.ref)
-    if (view === undefined || self.object === undefined) return refusedGateway(self)
+    const owner = readListenerOwner(self.ref, read)
+    if (view === undefined || owner === undefined || self.object === undefined) {
+      return refusedGateway(self)
+    }
     const { generation } = self
     const name = `${self.ref.namespace}/${self.ref.name}`
     const isProgrammed = read.input<number>(`programmed:${objectKey(self.ref)}`) === generation
-    const own = view.listeners.filter(({ owner }) => owner.kind === 'Gateway')
     const pendingFailure = waitingFor(name, read)
     const progress = { generation, isProgrammed, pendingFailure, failure: view.failure }
-    const statuses = listenerStatuses(own, view.overlaps, progress, read)
+    const statuses = listenerStatuses(owner, progress, read)
     const deployment = read.value<DeploymentView>(gatewayDeploymentStage.name, self.ref)
     const failure = view.failure ?? deployment?.failure ?? null
     const notes = [...view.notes, ...(deployment?.notes ?? [])]
@@ -230,11 +228,6 @@ export const gatewayStatusStage: Stage = {
     const note = withNotes('', name, read)
     const reports = { refused, rejectedWhole, unreachable, note }
     const programmed = gatewayProgrammed(accepted, statuses, progress, reports)
-    const attachedSets = Object.keys(view.listenerSets).filter(
-      (set) =>
-        view.failure === null &&
-        view.listeners.some((listener) => isOfSet(listener, set) && isValid(listener)),
-    )
     return {
       status: {
         addresses,
@@ -245,7 +238,7 @@ export const gatewayStatusStage: Stage = {
           ...insecureMode(view, generation),
         ],
         listeners: statuses.listeners,
-        attachedListenerSets: attachedSets.length,
+        attachedListenerSets: view.attachedListenerSets,
       },
     }
   },
@@ -274,10 +267,6 @@ function refusedGateway(self: ObjectState): Derived {
   return { status: { conditions: [accepted] } }
 }
 
-function isOfSet({ owner }: ListenerView, set: string): boolean {
-  return owner.kind === 'ListenerSet' && `${owner.namespace}/${owner.name}` === set
-}
-
 const parentNotAccepted: Failure = {
   reason: 'ParentNotAccepted',
   message: 'the parent Gateway is not accepted',
@@ -291,18 +280,16 @@ export const listenerSetStatusStage: Stage = {
     if (self.object === undefined) return refusedListenerSet(self, read)
     const gateway = gatewayOfSet(self.ref.namespace, specOf<'ListenerSet'>(self.object))
     if (gateway === undefined) return {}
-    const view = read.value<GatewayView>(gatewayStage.name, gateway)
-    if (view === undefined) return {}
+    const owner = readListenerOwner(self.ref, read)
+    if (owner === undefined) return {}
     const { generation } = self
-    const set = `${self.ref.namespace}/${self.ref.name}`
-    if (view.listenerSets[set] !== true) return notAllowed(self, gateway, read)
+    if (!owner.isAdmitted) return notAllowed(self, gateway, read)
     const isProgrammed = read.input<number>(`programmed:${objectKey(self.ref)}`) === generation
     const isParentProgrammed = read.input<number>(`programmed:${objectKey(gateway)}`) !== undefined
-    const own = view.listeners.filter((listener) => isOfSet(listener, set))
-    const failure = view.failure && parentNotAccepted
-    const pendingFailure = waitingFor(`${gateway.namespace}/${gateway.name}`, read)
+    const failure = owner.failure && parentNotAccepted
+    const pendingFailure = waitingFor(owner.gateway, read)
     const progress = { generation, isProgrammed, pendingFailure, failure }
-    const statuses = listenerStatuses(own, view.overlaps, progress, read)
+    const statuses = listenerStatuses(owner, progress, read)
     const accepted = acceptedCondition(failure, statuses, generation, [])
     const programmed = listenerSetProgrammed(accepted, statuses, progress, isParentProgrammed)
     return { status: { conditions: [accepted, programmed], listeners: statuses.listeners } }

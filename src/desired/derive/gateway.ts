@@ -2,10 +2,11 @@
 import type { AllowedNamespaces, GatewaySpec } from '../../api/gateway-api/gateway.ts'
 import type { ListenerSpec } from '../../api/gateway-api/listeners.ts'
 import { matchesSelector } from '../../base/label-selector.ts'
+import { type ObjectKey, type ObjectRef, objectKey } from '../../model/names.ts'
 import type { Failure } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
-import { specOf } from '../specs.ts'
+import { gatewayOfSet, specOf } from '../specs.ts'
 import { admitsUnverified } from './client-validation.ts'
 import { type GatewayBackendTls, gatewayBackendTls } from './gateway-backend-tls.ts'
 import { isOurClass } from './gateway-class.ts'
@@ -13,6 +14,7 @@ import { type GatewayTls, resolveTls } from './listener-tls.ts'
 import {
   type Candidate,
   isUsable,
+  isValid,
   type ListenerView,
   listenerCandidate,
   listenerResource,
@@ -26,13 +28,21 @@ export interface GatewayView {
   readonly failure: Failure | null
   /** Messages about settings that have no effect yet. */
   readonly notes: readonly string[]
-  readonly listeners: readonly ListenerView[]
+  /** The listeners of the Gateway and of the ListenerSets that refer to it, by their owners. */
+  readonly owners: Readonly<Record<ObjectKey, OwnedListeners>>
+  /** Number of ListenerSets with a valid listener. */
+  readonly attachedListenerSets: number
   /** True if the Gateway allows clients without a valid certificate on any port. */
   readonly admitsUnverified: boolean
   /** Set if `spec.tls.backend` is set. */
   readonly backendTls?: GatewayBackendTls
-  /** ListenerSets that refer to the Gateway: `namespace/name` -> may it attach? */
-  readonly listenerSets: Readonly<Record<string, boolean>>
+}
+
+/** The listeners of a Gateway or a ListenerSet. */
+export interface OwnedListeners {
+  /** False for a ListenerSet that the Gateway does not admit, whose listeners are left out. */
+  readonly isAdmitted: boolean
+  readonly listeners: readonly ListenerView[]
   /** Listeners, by key, whose TLS configuration overlaps with that of another listener on the port. */
   readonly overlaps: Readonly<Record<string, Failure>>
 }
@@ -100,24 +110,48 @@ function candidatesOf(
   )
 }
 
+/** The ListenerSets that refer to a Gateway, whether it admits them, and the listeners of those. */
 function candidatesOfSets(
   gateway: GatewayTls,
   rule: AllowedNamespaces | undefined,
   read: Reader,
-): { candidates: Candidate[]; sets: Record<string, boolean> } {
+): { candidates: Candidate[]; sets: Map<ObjectKey, boolean> } {
   const { namespace, name } = gateway.ref
   const candidates: Candidate[] = []
-  const sets: Record<string, boolean> = {}
+  const sets = new Map<ObjectKey, boolean>()
   for (const set of read.index('listener-sets', `${namespace}/${name}`)) {
     if (set.object === undefined) continue
-    const allowed = admitsNamespace(rule, 'None', namespace, set.ref.namespace, read)
-    sets[`${set.ref.namespace}/${set.ref.name}`] = allowed
-    if (!allowed) continue
+    const isAdmitted = admitsNamespace(rule, 'None', namespace, set.ref.namespace, read)
+    sets.set(objectKey(set.ref), isAdmitted)
+    if (!isAdmitted) continue
     const { listeners } = specOf<'ListenerSet'>(set.object)
     candidates.push(...candidatesOf(set, listeners, gateway, read))
   }
   return { candidates, sets }
 }
+
+/** Groups listeners by their owners. Owners without listeners have an empty group. */
+function groupByOwner(
+  owners: ReadonlyMap<ObjectKey, boolean>,
+  views: readonly ListenerView[],
+  overlaps: ReadonlyMap<string, Failure>,
+): Record<ObjectKey, OwnedListeners> {
+  const groups = new Map(
+    [...owners].map(([key, isAdmitted]) => {
+      return [key, { isAdmitted, listeners: [] as ListenerView[], overlaps: {} }]
+    }),
+  )
+  for (const view of views) {
+    const group = groups.get(objectKey(view.owner))
+    group?.listeners.push(view)
+    const overlap = overlaps.get(view.key)
+    if (overlap !== undefined) Object.assign(group?.overlaps ?? {}, { [view.key]: overlap })
+  }
+  return Object.fromEntries(groups)
+}
+
+const isAttachedSet = ({ listeners }: OwnedListeners): boolean =>
+  listeners[0]?.owner.kind === 'ListenerSet' && listeners.some(isValid)
 
 export const gatewayStage: Stage = {
   name: 'gateway',
@@ -132,16 +166,22 @@ export const gatewayStage: Stage = {
     const all = [...own, ...candidates]
     const listeners = markConflicts(all)
     const backendTls = gatewayBackendTls(self, spec, read)
-    const view: GatewayView = {
-      failure: addressFailure(spec),
-      notes: gatewayNotes(spec),
+    const failure = addressFailure(spec)
+    const owners = groupByOwner(
+      sets.set(objectKey(self.ref), true),
       listeners,
+      overlappingTls(all, listeners),
+    )
+    const attached = failure === null ? Object.values(owners).filter(isAttachedSet) : []
+    const view: GatewayView = {
+      failure,
+      notes: gatewayNotes(spec),
+      owners,
+      attachedListenerSets: attached.length,
       admitsUnverified: admitsUnverified(spec.tls?.frontend),
       ...(backendTls !== undefined && { backendTls: backendTls.view }),
-      listenerSets: sets,
-      overlaps: overlappingTls(all, listeners),
     }
-    const usable = view.failure === null ? view.listeners.filter(isUsable) : []
+    const usable = failure === null ? listeners.filter(isUsable) : []
     const tlsOf = new Map(all.map(({ view: { key }, tls }) => [key, tls]))
     return {
       value: view,
@@ -152,3 +192,36 @@ export const gatewayStage: Stage = {
     }
   },
 }
+
+/** What routes, policies and statuses read about a Gateway or a ListenerSet. */
+interface ListenerOwnerView extends OwnedListeners {
+  /** The Gateway as `namespace/name`. */
+  readonly gateway: string
+  /** Why the whole Gateway is not accepted. */
+  readonly failure: Failure | null
+}
+
+/**
+ * Derives the part of a Gateway that concerns one owner of listeners. A change of a ListenerSet thus derives
+ * only its own routes again, and not those of all others.
+ */
+export const listenerOwnerStage: Stage = {
+  name: 'listener-owner',
+  kinds: ['Gateway', 'ListenerSet'],
+  derive({ ref, object }: ObjectState, read: Reader): Derived {
+    if (object === undefined) return {}
+    const isSet = ref.kind === 'ListenerSet'
+    const gateway = isSet ? gatewayOfSet(ref.namespace, specOf<'ListenerSet'>(object)) : ref
+    if (gateway === undefined) return {}
+    const view = read.value<GatewayView>(gatewayStage.name, gateway)
+    const owned = view?.owners[objectKey(ref)]
+    if (view === undefined || owned === undefined) return {}
+    const name = `${gateway.namespace}/${gateway.name}`
+    const value: ListenerOwnerView = { gateway: name, failure: view.failure, ...owned }
+    return { value }
+  },
+}
+
+/** The listeners of a Gateway or ListenerSet; undefined if it belongs to another controller. */
+export const readListenerOwner = (owner: ObjectRef, read: Reader): ListenerOwnerView | undefined =>
+  read.value<ListenerOwnerView>(listenerOwnerStage.name, owner)

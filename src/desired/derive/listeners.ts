@@ -42,6 +42,14 @@ export function isUsable(listener: ListenerView): boolean {
   return listener.accepted === null && listener.conflict === null
 }
 
+/**
+ * Is the listener valid for the Accepted condition of its owner? A listener without a certificate makes
+ * a ListenerSet invalid (Gateway API conformance suite), but not a Gateway.
+ */
+export function isValid(listener: ListenerView): boolean {
+  return isUsable(listener) && (isOfGateway(listener) || !listener.lacksCertificate)
+}
+
 const protocols: ReadonlySet<string> = new Set(routeKinds.flatMap(({ listeners }) => listeners))
 
 /** Kinds of routes that the protocol of the listener supports. */
@@ -129,13 +137,16 @@ function protocolGroup(protocol: string): string {
   return protocol === 'HTTPS' || protocol === 'TLS' ? 'tls' : protocol
 }
 
+/** Without hostnames, the port has one listener. */
+const isByPortAlone = ({ protocol }: ListenerView): boolean =>
+  protocol === 'TCP' || protocol === 'UDP'
+
 function conflictWith(a: ListenerView, b: ListenerView): Failure | null {
   if (protocolGroup(a.protocol) !== protocolGroup(b.protocol)) {
     const message = `port ${a.port} is also asked for with protocol ${b.protocol} by ${describe(b)}`
     return { reason: 'ProtocolConflict', message }
   }
-  const byPortAlone = a.protocol === 'TCP' || a.protocol === 'UDP'
-  if (!byPortAlone && a.hostname !== b.hostname) return null
+  if (!isByPortAlone(a) && a.hostname !== b.hostname) return null
   const message = `port ${a.port} with hostname "${a.hostname}" is also asked for by ${describe(b)}`
   return { reason: 'HostnameConflict', message }
 }
@@ -144,40 +155,80 @@ function describe({ owner, section }: ListenerView): string {
   return `listener ${section} of ${owner.kind} ${owner.namespace}/${owner.name}`
 }
 
+const isOfGateway = ({ owner }: ListenerView): boolean => owner.kind === 'Gateway'
+
+/**
+ * The listeners that have a port, or would have it without a conflict. Finds the first one that conflicts with
+ * another without comparing all of them.
+ */
+class PortUsers {
+  readonly #users: ListenerView[] = []
+  /** Positions of the first listener of each protocol group, and of each hostname in it. */
+  readonly #groups = new Map<string, number>()
+  readonly #hostnames = new Map<string, number>()
+
+  add(view: ListenerView): void {
+    const group = protocolGroup(view.protocol)
+    const at = this.#users.push(view) - 1
+    if (!this.#groups.has(group)) this.#groups.set(group, at)
+    const name = `${group} ${view.hostname}`
+    if (!this.#hostnames.has(name)) this.#hostnames.set(name, at)
+  }
+
+  firstRival(view: ListenerView): ListenerView | undefined {
+    const own = protocolGroup(view.protocol)
+    let first = this.#hostnames.get(`${own} ${view.hostname}`) ?? Number.POSITIVE_INFINITY
+    for (const [group, at] of this.#groups) {
+      if (at < first && (group !== own || isByPortAlone(view))) first = at
+    }
+    return this.#users[first]
+  }
+}
+
 /**
  * Detects conflicts. Of a Gateway's own listeners, all that conflict are rejected. Between a Gateway and
  * its ListenerSets the first keeps working: the Gateway's, then those of older sets (Gateway API,
  * ListenerSet precedence).
  */
 export function markConflicts(candidates: readonly Candidate[]): ListenerView[] {
-  const kept = new Map<string, ListenerView[]>()
   const conflicts = new Map<string, Failure>()
   /** Records a conflict, unless the listener already has one. */
   const recordConflict = (view: ListenerView, rival: ListenerView) => {
     const failure = conflictWith(view, rival)
     if (failure !== null && !conflicts.has(view.key)) conflicts.set(view.key, failure)
   }
-  for (const { view } of [...candidates].sort(byPrecedence)) {
-    const isOfGateway = view.owner.kind === 'Gateway'
-    const neighbours = kept.get(portSpace(view)) ?? []
-    kept.set(portSpace(view), neighbours)
-    const rivals = neighbours.filter((other) => conflictWith(view, other) !== null)
-    for (const rival of rivals) {
+  const ports = new Map<string, PortUsers>()
+  const usersOf = (view: ListenerView) => {
+    const space = portSpace(view)
+    const users = ports.get(space) ?? new PortUsers()
+    ports.set(space, users)
+    return users
+  }
+  const own = candidates.map(({ view }) => view).filter(isOfGateway)
+  for (const [at, view] of own.entries()) {
+    for (const rival of own.slice(0, at)) {
+      if (portSpace(rival) !== portSpace(view)) continue
       recordConflict(view, rival)
-      // Listeners of the Gateway are sorted first, so the rival also belongs to the Gateway.
-      if (isOfGateway) recordConflict(rival, view)
+      recordConflict(rival, view)
     }
-    if (rivals.length === 0 || isOfGateway) neighbours.push(view)
+    usersOf(view).add(view)
+  }
+  for (const view of ofSets(candidates)) {
+    const users = usersOf(view)
+    const rival = users.firstRival(view)
+    if (rival === undefined) users.add(view)
+    else recordConflict(view, rival)
   }
   return candidates.map(({ view }) => ({ ...view, conflict: conflicts.get(view.key) ?? null }))
 }
 
-function byPrecedence(a: Candidate, b: Candidate): number {
-  const rank = ({ view }: Candidate) => (view.owner.kind === 'Gateway' ? 0 : 1)
-  if (rank(a) !== rank(b)) return rank(a) - rank(b)
-  const ofA = { ...a.ownerAge, ...a.view.owner }
-  const ofB = { ...b.ownerAge, ...b.view.owner }
-  return compareAge(ofA, ofB)
+/** The listeners of ListenerSets, those of older sets first. */
+function ofSets(candidates: readonly Candidate[]): ListenerView[] {
+  return candidates
+    .filter(({ view }) => !isOfGateway(view))
+    .map(({ view, ownerAge }) => ({ view, set: { ...ownerAge, ...view.owner } }))
+    .sort((a, b) => compareAge(a.set, b.set))
+    .map(({ view }) => view)
 }
 
 /** A usable listener in the form for proxies. */

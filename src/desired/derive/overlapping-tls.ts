@@ -13,7 +13,7 @@ import { type Candidate, isUsable, type ListenerView } from './listeners.ts'
 export function overlappingTls(
   candidates: readonly Candidate[],
   views: readonly ListenerView[],
-): Readonly<Record<string, Failure>> {
+): ReadonlyMap<string, Failure> {
   const terminatingKeys = new Set(candidates.flatMap(({ view, tls }) => (tls ? [view.key] : [])))
   const served = views.filter((view) => terminatingKeys.has(view.key) && isUsable(view))
   const byName = new Map(served.map((view) => [nameOf(view.port, view.hostname), view]))
@@ -26,7 +26,7 @@ export function overlappingTls(
       recordOverlap(found, other, view)
     }
   }
-  return Object.fromEntries(found)
+  return found
 }
 
 const nameOf = (port: number, hostname: string) => `${port}/${hostname}`

@@ -14,9 +14,9 @@ import { backendKindOf } from '../backend-kind.ts'
 import { type Failure, notOwn } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
 import type { ObservedObject } from '../object-state.ts'
-import { gatewayOfSet, specOf } from '../specs.ts'
+import { specOf } from '../specs.ts'
 import { type BackendView, backendStage, partsOf } from './backend.ts'
-import { type GatewayView, gatewayStage } from './gateway.ts'
+import { readListenerOwner } from './gateway.ts'
 import { type RouteView, routeStageName } from './routes.ts'
 
 export interface ResolvedTarget {
@@ -44,22 +44,13 @@ interface TargetKind {
   readonly unattachedMessage: string
 }
 
-function viewOf(target: ObjectRef, read: Reader): GatewayView | undefined {
-  return read.value<GatewayView>(gatewayStage.name, target)
-}
-
-const nameOf = ({ namespace, name }: ObjectRef): string => `${namespace}/${name}`
-
 const listenerNames = (object: ObservedObject) =>
   specOf<'Gateway' | 'ListenerSet'>(object).listeners.map(({ name }) => name)
 
-function gatewaysOfSet(target: ObjectRef, read: Reader): readonly string[] {
-  const set = read.object('ListenerSet', target.namespace, target.name)?.object
-  if (set === undefined) return []
-  const gateway = gatewayOfSet(target.namespace, specOf<'ListenerSet'>(set))
-  if (gateway === undefined) return []
-  const view = viewOf(gateway, read)
-  return view?.listenerSets[nameOf(target)] === true ? [nameOf(gateway)] : []
+/** The Gateway of a Gateway or ListenerSet. */
+function gatewayOfOwner(target: ObjectRef, read: Reader): readonly string[] {
+  const view = readListenerOwner(target, read)
+  return view?.isAdmitted === true ? [view.gateway] : []
 }
 
 const routeView = (target: ObjectRef, read: Reader) =>
@@ -118,7 +109,7 @@ const targetKinds: ReadonlyMap<string, TargetKind> = new Map(
       sectionNoun: 'listener',
       unattachedMessage: 'is of a class of another controller, or has no valid version',
       sectionNames: listenerNames,
-      gateways: (target, read) => (viewOf(target, read) === undefined ? [] : [nameOf(target)]),
+      gateways: gatewayOfOwner,
     },
     ListenerSet: {
       group: gatewayGroup,
@@ -126,7 +117,7 @@ const targetKinds: ReadonlyMap<string, TargetKind> = new Map(
       sectionNoun: 'listener',
       unattachedMessage: 'is admitted by no Gateway of this controller',
       sectionNames: listenerNames,
-      gateways: gatewaysOfSet,
+      gateways: gatewayOfOwner,
     },
     ...Object.fromEntries(
       routeKinds

@@ -2,11 +2,10 @@
 import type { ParentRef } from '../../api/gateway-api/common.ts'
 import { controllerName, gatewayGroup } from '../../api/names.ts'
 import type { DecidedCondition } from '../../model/conditions.ts'
-import { isSameRef, type ObjectRef } from '../../model/names.ts'
+import type { ObjectRef } from '../../model/names.ts'
 import { type Failure, notOwn } from '../conditions.ts'
 import type { Reader } from '../graph.ts'
-import { gatewayOfSet, specOf } from '../specs.ts'
-import { admitsNamespace, dependsOnNamespace, type GatewayView, gatewayStage } from './gateway.ts'
+import { admitsNamespace, dependsOnNamespace, readListenerOwner } from './gateway.ts'
 import type { ListenerView } from './listeners.ts'
 
 export interface ParentAttachment {
@@ -61,21 +60,11 @@ function covers(wildcard: string, hostname: string): boolean {
   return name.endsWith(suffix) && name.length > suffix.length
 }
 
-interface Parent {
-  readonly gateway: ObjectRef
-  readonly owner: ObjectRef
-}
-
-function findParent(parentRef: ParentRef, namespace: string, read: Reader): Parent | undefined {
+/** The object that a reference names; undefined if its kind has no listeners. */
+function ownerOf(parentRef: ParentRef, namespace: string): ObjectRef | undefined {
   const { group = gatewayGroup, kind = 'Gateway', name } = parentRef
-  const owner = { kind, namespace: parentRef.namespace ?? namespace, name }
-  if (group !== gatewayGroup) return undefined
-  if (kind === 'Gateway') return { gateway: owner, owner }
-  if (kind !== 'ListenerSet') return undefined
-  const set = read.object(kind, owner.namespace, name)?.object
-  if (set === undefined) return undefined
-  const gateway = gatewayOfSet(owner.namespace, specOf<'ListenerSet'>(set))
-  return gateway && { gateway, owner }
+  if (group !== gatewayGroup || (kind !== 'Gateway' && kind !== 'ListenerSet')) return undefined
+  return { kind, namespace: parentRef.namespace ?? namespace, name }
 }
 
 /** An entry of `status.parents`. The reference gets the defaults that the API server would set. */
@@ -94,20 +83,17 @@ export function attachToParent(
   parentRef: ParentRef,
   read: Reader,
 ): ParentAttachment | undefined {
-  const parent = findParent(parentRef, route.namespace, read)
-  if (parent === undefined) return undefined
-  const view = read.value<GatewayView>(gatewayStage.name, parent.gateway)
+  const owner = ownerOf(parentRef, route.namespace)
+  if (owner === undefined) return undefined
+  const view = readListenerOwner(owner, read)
   if (view === undefined) return undefined
-  const gateway = `${parent.gateway.namespace}/${parent.gateway.name}`
-  const { owner } = parent
-  const own = view.listeners.filter((listener) => isSameRef(listener.owner, owner))
-  const isAdmitted = view.listenerSets[`${owner.namespace}/${owner.name}`] !== false
-  if (owner.kind === 'ListenerSet' && !isAdmitted) {
+  const { gateway, isAdmitted, listeners } = view
+  if (!isAdmitted) {
     const message = `Gateway ${gateway} does not admit ListenerSet ${owner.namespace}/${owner.name}`
     const failure = { reason: 'NoMatchingParent', message, ...notOwn }
     return { parentRef, gateway, failure, attached: [] }
   }
-  const found = chooseListeners(own, route, hostnames, parentRef, read)
+  const found = chooseListeners(listeners, route, hostnames, parentRef, read)
   if ('reason' in found) return { parentRef, gateway, failure: found, attached: [] }
   return { parentRef, gateway, failure: undefined, attached: found.attached }
 }

@@ -1,9 +1,9 @@
 /** Computes the events that record the observed changes of a cluster. */
 import type { EventContext, ResourceEvent } from '../../../events/index.ts'
 import { deletedEvent, parseVersion, upsertEvent } from '../difference.ts'
+import { rankOf } from '../kind-order.ts'
 import { type IndexEntry, keyOf, type ResourceIndex } from '../resource-index.ts'
 import type { Entry } from './collection.ts'
-import { rankOf } from './kinds.ts'
 import { type ClusterClaim, isNewer } from './observe.ts'
 
 interface ClusterChange {

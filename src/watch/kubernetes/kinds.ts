@@ -2,6 +2,7 @@
 import type { ApiKind } from '../../api/kind.ts'
 import { kinds } from '../../api/kinds.ts'
 import type { ApiPath } from '../../kube/index.ts'
+import { rankOf } from '../kind-order.ts'
 
 export interface WatchedKind {
   readonly kind: string
@@ -60,34 +61,6 @@ function watched(row: ApiKind): WatchedKind {
     ...(kind === 'Secret' && { fieldSelector: secretFields }),
     ...(kind === 'Pod' && { fieldSelector: podFields }),
   }
-}
-
-/**
- * Order of kinds in a batch: referenced kinds come first, so that a new route is never observed before
- * its Service.
- */
-const order = [
-  'Namespace',
-  'GatewayParameters',
-  'GatewayClass',
-  'ConfigMap',
-  'Secret',
-  'Service',
-  'EndpointSlice',
-  'ReferenceGrant',
-  'GatewayBackend',
-  'InferencePool',
-  'Pod',
-  'BackendTLSPolicy',
-  'GatewayPolicy',
-  'Gateway',
-  'ListenerSet',
-]
-
-/** Position of a kind in a batch. */
-export function rankOf(kind: string): number {
-  const at = order.indexOf(kind)
-  return at < 0 ? order.length : at
 }
 
 export const watchedKinds: readonly WatchedKind[] = kinds
