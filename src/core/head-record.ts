@@ -72,7 +72,7 @@ export class HeadRecord {
   readonly address: number
   readonly maxFields: number
   readonly #core: CoreInstance
-  readonly #words: Int32Array
+  #words: Int32Array
   readonly #base: number
   readonly #textSize: number
   #text = 0
@@ -227,6 +227,8 @@ export class HeadRecord {
   assign(request: AssignedRequest): boolean {
     if (this.#textSize === 0) throw new CoreError(-3, 'assigning to a record without text space')
     if (this.#text === 0) this.#text = this.#core.allocate(this.#textSize)
+    // The memory of an IoCore never grows; that of other instances may have grown since the last call.
+    this.#words = this.#core.words
     this.#words.fill(-1, this.#base, this.#base + (HEAD_SIZE >> 2))
     this.#set(HEAD_FIELD_LIMIT, this.maxFields)
     this.#set(HEAD_FIELD_COUNT, 0)

@@ -65,12 +65,14 @@ export {
 export { patternMemoryBytes } from './regex-host.ts'
 export {
   type Builtin,
+  builtinReplacements,
   compileMask,
   type Mask,
   type Masked,
   type MaskOutcome,
   type MaskRule,
   type MaskStream,
+  patternReplacement,
 } from './regex-mask.ts'
 export type { NamedMatch, RouteSpec, ValueMatch } from './route-spec.ts'
 export { RouteTable } from './route-table.ts'

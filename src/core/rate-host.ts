@@ -1,8 +1,7 @@
-import { ERROR_MEMORY, RATE_BUSY, RATE_SIZE } from './abi.ts'
+import { RATE_BUSY, RATE_SIZE } from './abi.ts'
 import { CoreError, CoreTrap } from './errors.ts'
 import type { RateExports } from './exports.ts'
 import { CoreInstance } from './instance.ts'
-import { instantiateSharedRate } from './load.ts'
 
 export interface RateTableOptions {
   /** Maximum number of buckets in use at once; the table has room for twice as many. Default 4096. */
@@ -21,6 +20,8 @@ export interface RateHost {
   readonly bytes: Buffer
   readonly floats: Float64Array
   readonly table: number
+  /** Number that identifies this thread in locks; 0 if no other thread uses the table. */
+  readonly owner: number
   /** Creates an empty table that is not smaller than `table`; `adopt` replaces `table` by it. */
   makeTable(keys: number): number
   adopt(table: number): void
@@ -28,16 +29,15 @@ export interface RateHost {
 
 const cellsInGroup = 32
 /** Index of the word of a table that contains its number of groups. */
-const groupsWord = 1
-const pageSize = 65536
+export const groupsWord = 1
 
 /** Number of groups, a power of two, so that the keys fill half of the cells; at least `present`. */
-function groupsFor(keys: number, present = 1): number {
+export function groupsFor(keys: number, present = 1): number {
   if (!(keys >= 1)) throw new RangeError(`keys must be at least 1, not ${keys}`)
   return 2 ** Math.ceil(Math.log2(Math.max(present, (2 * keys) / cellsInGroup)))
 }
 
-function keyBytesOf(options: RateTableOptions): number {
+export function keyBytesOf(options: RateTableOptions): number {
   const { keyBytes = 48 } = options
   if (!(keyBytes >= 33 && keyBytes <= 1024)) {
     throw new RangeError(`keyBytes must be 33 to 1024, not ${keyBytes}`)
@@ -45,16 +45,17 @@ function keyBytesOf(options: RateTableOptions): number {
   return keyBytes
 }
 
-function sizeOf(exports: RateExports, groups: number, keyBytes: number): number {
+export function tableSize(exports: RateExports, groups: number, keyBytes: number): number {
   const size = exports.rate_size(groups, keyBytes)
   if (size < 0) throw new CoreError(size, `a rate table of ${groups} groups`)
   return size
 }
 
-const randomSecret = () => crypto.getRandomValues(new Uint8Array(16))
+export const randomSecret = () => crypto.getRandomValues(new Uint8Array(16))
 
 /** Size of one block for the key with its slack, the record and the secret. */
-const scratchBytes = (keyBytes: number) => ((keyBytes + 31) & ~15) + ((RATE_SIZE + 15) & ~15) + 16
+export const scratchBytes = (keyBytes: number) =>
+  ((keyBytes + 31) & ~15) + ((RATE_SIZE + 15) & ~15) + 16
 
 /** Memory for the buckets of one thread, in an instance of core.wasm that can grow. */
 export class LocalRateHost implements RateHost {
@@ -63,6 +64,7 @@ export class LocalRateHost implements RateHost {
   readonly keyBytes: number
   readonly key: number
   readonly out: number
+  readonly owner = 0
   readonly #secret: number
   #table = 0
 
@@ -90,7 +92,7 @@ export class LocalRateHost implements RateHost {
   makeTable(keys: number): number {
     const present = this.#table === 0 ? 1 : this.#core.words[(this.#table >> 2) + groupsWord]
     const groups = groupsFor(keys, present)
-    const table = this.#core.allocate(sizeOf(this.exports, groups, this.keyBytes))
+    const table = this.#core.allocate(tableSize(this.exports, groups, this.keyBytes))
     const code = this.exports.rate_format(table, groups, this.keyBytes, this.#secret)
     if (code < 0) throw new CoreError(code, 'making a rate table')
     return table
@@ -99,114 +101,6 @@ export class LocalRateHost implements RateHost {
   adopt(table: number): void {
     this.#core.free(this.#table)
     this.#table = table
-  }
-}
-
-// Indices of words in the first page of shared memory. Their next-free and owner values only grow.
-const rootMagic = 0
-const rootTable = 1
-const rootNextFree = 2
-const rootOwner = 3
-const rootKeyBytes = 4
-const rootSecret = 32
-const firstFree = 64
-const magic = 0x534c5254
-
-/** Takes `size` bytes of shared memory that no thread uses. Throws CoreError if it cannot grow. */
-function take(memory: WebAssembly.Memory, size: number): number {
-  const root = new Int32Array(memory.buffer, 0, 16)
-  const rounded = (size + 15) & ~15
-  const address = Atomics.add(root, rootNextFree, rounded) >>> 0
-  const end = address + rounded
-  try {
-    const missing = end - memory.buffer.byteLength
-    // If another thread grows the memory at the same time, it becomes larger than necessary.
-    if (missing > 0) memory.grow(Math.ceil(missing / pageSize))
-  } catch {
-    throw new CoreError(ERROR_MEMORY, `taking ${size} bytes of shared memory`)
-  }
-  return address
-}
-
-/**
- * Creates memory for one limiter per thread; pass it with `new Worker(file, { workerData: { memory }
- * })`. It grows up to `maximumPages` of 64 KiB. Default 1024.
- */
-export function createRateMemory(
-  options: RateTableOptions & { readonly maximumPages?: number } = {},
-): WebAssembly.Memory {
-  const maximum = options.maximumPages ?? 1024
-  const memory = new WebAssembly.Memory({ initial: 1, maximum, shared: true })
-  const keyBytes = keyBytesOf(options)
-  const root = new Int32Array(memory.buffer, 0, 16)
-  root[rootNextFree] = firstFree
-  root[rootOwner] = 1
-  root[rootKeyBytes] = keyBytes
-  Buffer.from(memory.buffer).set(randomSecret(), rootSecret)
-  const exports = instantiateSharedRate(memory)
-  Atomics.store(
-    root,
-    rootTable,
-    makeSharedTable(memory, exports, groupsFor(options.keys ?? 4096), keyBytes),
-  )
-  Atomics.store(root, rootMagic, magic)
-  return memory
-}
-
-function makeSharedTable(
-  memory: WebAssembly.Memory,
-  exports: RateExports,
-  groups: number,
-  keyBytes: number,
-): number {
-  const table = take(memory, sizeOf(exports, groups, keyBytes))
-  const code = exports.rate_format(table, groups, keyBytes, rootSecret)
-  if (code < 0) throw new CoreError(code, 'making a rate table')
-  return table
-}
-
-/** One thread's access to buckets in shared memory. */
-export class SharedRateHost implements RateHost {
-  readonly exports: RateExports
-  readonly keyBytes: number
-  readonly key: number
-  readonly out: number
-  readonly bytes: Buffer
-  readonly floats: Float64Array
-  /** Number that identifies this thread in locks. */
-  readonly owner: number
-  readonly #memory: WebAssembly.Memory
-  readonly #root: Int32Array
-
-  constructor(memory: WebAssembly.Memory) {
-    this.#memory = memory
-    this.#root = new Int32Array(memory.buffer, 0, 16)
-    if (Atomics.load(this.#root, rootMagic) !== magic) {
-      throw new TypeError('the memory was not made by createRateMemory')
-    }
-    this.exports = instantiateSharedRate(memory)
-    this.owner = Atomics.add(this.#root, rootOwner, 1)
-    this.exports.rate_owner(this.owner)
-    this.keyBytes = this.#root[rootKeyBytes] ?? 0
-    this.key = take(memory, scratchBytes(this.keyBytes))
-    this.out = this.key + ((this.keyBytes + 31) & ~15)
-    this.bytes = Buffer.from(memory.buffer)
-    this.floats = new Float64Array(memory.buffer, 0, memory.buffer.byteLength >> 3)
-  }
-
-  get table(): number {
-    return Atomics.load(this.#root, rootTable) >>> 0
-  }
-
-  makeTable(keys: number): number {
-    const words = new Int32Array(this.#memory.buffer)
-    const groups = groupsFor(keys, Atomics.load(words, (this.table >> 2) + groupsWord))
-    return makeSharedTable(this.#memory, this.exports, groups, this.keyBytes)
-  }
-
-  /** Does not free the old table, because other threads may still read it. */
-  adopt(table: number): void {
-    Atomics.store(this.#root, rootTable, table)
   }
 }
 

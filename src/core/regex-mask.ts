@@ -16,6 +16,18 @@ const builtins = {
 /** Built-in detectors of the core; docs/regex.md says what each matches. */
 export type Builtin = keyof typeof builtins
 
+/** Replacements for matches of builtins unless a rule has another one. */
+export const builtinReplacements: Readonly<Record<Builtin, string>> = {
+  Ssn: '<SSN>',
+  CreditCard: '<CREDIT_CARD>',
+  PhoneNumber: '<PHONE_NUMBER>',
+  Email: '<EMAIL_ADDRESS>',
+  CaSin: '<CA_SIN>',
+}
+
+/** The replacement for matches of patterns unless a rule has another one. */
+export const patternReplacement = '<masked>'
+
 /** What to replace, and by what. Empty matches of a pattern are not replaced. */
 export type MaskRule =
   | { readonly pattern: string; readonly options?: RegexOptions; readonly replacement: string }

@@ -22,6 +22,7 @@ declare namespace WebAssembly {
   interface Instance {
     readonly exports: Record<string, unknown>
   }
+  const Instance: { new (module: Module): Instance }
   interface RuntimeError extends Error {
     readonly name: string
   }

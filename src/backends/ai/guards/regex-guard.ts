@@ -1,21 +1,18 @@
 /** The regex guard, which masks all patterns and builtins of a guard as one mask of the core. */
-import { compileMask, type Mask, type MaskRule } from '../../../core/index.ts'
+import {
+  builtinReplacements,
+  compileMask,
+  type Mask,
+  type MaskRule,
+  patternReplacement,
+} from '../../../core/index.ts'
 import type { Refusal, RegexConfig } from '../policy/config.ts'
-
-/** Replacements for matches of builtins; matches of patterns are replaced by `<masked>`. */
-const placeholders = {
-  Ssn: '<SSN>',
-  CreditCard: '<CREDIT_CARD>',
-  PhoneNumber: '<PHONE_NUMBER>',
-  Email: '<EMAIL_ADDRESS>',
-  CaSin: '<CA_SIN>',
-} as const
 
 type Searched = Pick<RegexConfig, 'matches' | 'builtins'>
 
 const rulesOf = ({ matches, builtins }: Searched): MaskRule[] => [
-  ...matches.map((pattern) => ({ pattern, replacement: '<masked>' })),
-  ...builtins.map((builtin) => ({ builtin, replacement: placeholders[builtin] })),
+  ...matches.map((pattern) => ({ pattern, replacement: patternReplacement })),
+  ...builtins.map((builtin) => ({ builtin, replacement: builtinReplacements[builtin] })),
 ]
 
 /** @throws Error if a pattern cannot be compiled; the control plane rejects such patterns. */
