@@ -7,7 +7,9 @@ const boundaries = JSON.parse(readFileSync(join(root, 'boundaries.json'), 'utf8'
   rules: Record<string, string[]>
   packages: Record<string, string[]>
 }
-const sources = globSync('{src,events,proto/gen,console}/**/*.{ts,tsx}', { cwd: root }).sort()
+const sources = globSync('{src,events,proto/gen,console,packages/*/src}/**/*.{ts,tsx}', {
+  cwd: root,
+}).sort()
 const production = sources.filter((file) => !/\.test\.tsx?$/.test(file))
 
 interface Import {

@@ -20,6 +20,15 @@ export const allSuites = [
   'rate',
 ] as const
 
+/** What packages run: they read no heads and no chunked bodies. */
+export const packageSuites = [
+  'regex/cases',
+  'regex/masks',
+  'routes',
+  'tokens/cases',
+  'rate',
+] as const satisfies readonly (typeof allSuites)[number][]
+
 /** The parsed files of a suite. */
 export function filesOf(suite: string): unknown[] {
   const folder = join(cases, suite)

@@ -26,6 +26,7 @@ const sources = {
   python3: { program: 'python3' },
   'python-mcp': { variable: 'SLUICE_PYTHON_MCP' },
   'python-tools': { variable: 'SLUICE_PYTHON_TOOLS' },
+  'javascript-hosts': { variable: 'SLUICE_JAVASCRIPT_HOSTS' },
   'python-wasmtime': { variable: 'SLUICE_PYTHON_WASMTIME' },
   cargo: { program: 'cargo' },
   'rust-wasmtime': { variable: 'SLUICE_RUST_WASMTIME' },

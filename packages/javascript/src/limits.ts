@@ -1,0 +1,78 @@
+import { RateLimiter as CoreLimiter, type RateBuckets } from '../../../src/core/rate-buckets.ts'
+import { LocalRateHost } from '../../../src/core/rate-host.ts'
+
+/** What a limiter decided. Times are in milliseconds. */
+export interface RateLimit {
+  readonly allowed: boolean
+  /** When the request can be repeated; infinite if the bucket can never hold the amount. */
+  readonly wait: number
+  /** Units that are left. */
+  readonly remaining: number
+  /** When the bucket is full again. */
+  readonly reset: number
+}
+
+export interface RateLimiterOptions {
+  /** Units that return in a period. */
+  readonly rate: number
+  /** The period in milliseconds; 1000 if omitted. */
+  readonly per?: number
+  /** Units that a full bucket has in addition to `rate`; 0 if omitted. */
+  readonly burst?: number
+  /** Maximum number of buckets in use at once; 10,000 if omitted. */
+  readonly keys?: number
+  /** Returns milliseconds of a clock that never goes back; `performance.now` if omitted. */
+  readonly clock?: () => number
+}
+
+/** Buckets of `rate + burst` units, one for each key, which refill evenly. A full table allows nothing new. */
+export class RateLimiter {
+  readonly #options: RateLimiterOptions
+  readonly #clock: () => number
+  #buckets: RateBuckets | undefined
+
+  constructor(options: RateLimiterOptions) {
+    const { rate, per = 1000, burst = 0, keys = 10_000 } = options
+    if (!(rate > 0 && per > 0 && burst >= 0 && keys > 0)) {
+      throw new RangeError('rate, per and keys must be positive, and burst must not be negative')
+    }
+    this.#options = options
+    this.#clock = options.clock ?? (() => performance.now())
+  }
+
+  /** Takes units if the bucket has them. */
+  take(key = '', amount = 1): RateLimit {
+    const buckets = this.#ready()
+    return resultOf(buckets, buckets.take(amount, this.#clock(), key))
+  }
+
+  /** What `take` would answer. */
+  peek(key = '', amount = 1): RateLimit {
+    const buckets = this.#ready()
+    return resultOf(buckets, buckets.peek(amount, this.#clock(), key))
+  }
+
+  /** Takes units after the fact; the balance may become negative. A negative amount gives units back. */
+  charge(amount: number, key = ''): RateLimit {
+    const buckets = this.#ready()
+    buckets.charge(amount, this.#clock(), key)
+    return resultOf(buckets, true)
+  }
+
+  /** The table is created when it is first used: workerd has no random numbers while a worker starts. */
+  #ready(): RateBuckets {
+    if (this.#buckets === undefined) {
+      const { rate, per = 1000, burst = 0, keys = 10_000 } = this.#options
+      const limiter = new CoreLimiter(() => new LocalRateHost({ keys, keyBytes: 256 }))
+      this.#buckets = limiter.limit(1, { rate, unit: per, burst })
+    }
+    return this.#buckets
+  }
+}
+
+const resultOf = ({ wait, remaining, reset }: RateBuckets, allowed: boolean): RateLimit => ({
+  allowed,
+  wait,
+  remaining,
+  reset,
+})

@@ -1,0 +1,127 @@
+/**
+ * Makes the npm package @sluice/core in a folder, from packages/javascript, src/core and the modules of dist/:
+ *
+ *     node scripts/packages/javascript.mjs FOLDER && npm pack FOLDER
+ */
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { brotliDecompressSync, gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+
+const root = join(import.meta.dirname, '..', '..')
+const source = join(root, 'packages', 'javascript')
+const dist = join(root, 'dist')
+const modules = ['core.wasm', 'core-texts.wasm']
+const encodings = ['o200k_base', 'cl100k_base']
+
+/** Sources of the core that the package replaces, because they use Node. */
+const replaced = {
+  'src/core/load.ts': 'packages/javascript/src/modules.ts',
+  'src/core/built-files.ts': 'packages/javascript/src/vocabularies.ts',
+  'src/base/digest.ts': 'src/base/digest-browser.ts',
+}
+
+/** `top` is the path from the built files to the folder of the package. */
+const packageSources = (top, changes) => ({
+  name: 'package-sources',
+  setup(builder) {
+    builder.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ path, resolveDir }) => {
+      const file = relative(root, join(resolveDir, path))
+      const other = { ...replaced, ...changes }[file]
+      return other === undefined ? undefined : { path: join(root, other) }
+    })
+    builder.onResolve({ filter: /^embedded:/ }, ({ path, kind }) => {
+      const name = path.slice('embedded:'.length)
+      if (kind === 'dynamic-import') return { path: `${top}/${name}.js`, external: true }
+      return { path: name, namespace: 'embedded' }
+    })
+    builder.onLoad({ filter: /.*/, namespace: 'embedded' }, ({ path }) => ({
+      contents: readFileSync(join(dist, path)).toString('base64'),
+      loader: 'text',
+    }))
+    builder.onResolve({ filter: /\.wasm$/ }, ({ path }) => ({
+      path: `${top}/${path.slice(2)}`,
+      external: true,
+    }))
+  },
+})
+
+/** Each part is a file, so that bundlers can leave out those that are not used. */
+const parts = ['index', 'guard-fetch', 'guards', 'limits', 'masks', 'patterns', 'routes', 'tokens']
+
+const bundle = (outdir, top, changes = {}) =>
+  build({
+    absWorkingDir: root,
+    entryPoints: parts.map((name) => join(source, 'src', `${name}.ts`)),
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'neutral',
+    target: 'es2022',
+    charset: 'utf8',
+    mainFields: ['module', 'main'],
+    conditions: ['browser'],
+    inject: [join(source, 'src', 'bytes.ts')],
+    plugins: [packageSources(top, changes)],
+    logLevel: 'warning',
+  })
+
+/** Declarations of the package, and those of the core that they import. */
+function writeTypes(folder) {
+  const made = mkdtempSync(join(tmpdir(), 'sluice-types-'))
+  try {
+    const tsc = join(root, 'node_modules', '.bin', 'tsc')
+    const run = spawnSync(tsc, ['-p', source, '--outDir', made], { encoding: 'utf8' })
+    if (run.status !== 0) throw new Error(`tsc: ${run.stdout}${run.stderr}`)
+    const wanted = ['packages/javascript/src/index.d.ts']
+    for (const name of wanted) {
+      const text = readFileSync(join(made, name), 'utf8')
+      mkdirSync(dirname(join(folder, 'types', name)), { recursive: true })
+      writeFileSync(join(folder, 'types', name), text)
+      for (const [, path] of text.matchAll(/from ['"](\.[^'"]+)\.[jt]s['"]/g)) {
+        const next = join(dirname(name), `${path}.d.ts`)
+        if (!wanted.includes(next)) wanted.push(next)
+      }
+    }
+  } finally {
+    rmSync(made, { recursive: true })
+  }
+}
+
+/** Writes the package to a folder, which is an absolute path. */
+export async function makeJavaScriptPackage(folder, version) {
+  mkdirSync(folder, { recursive: true })
+  await bundle(folder, '.')
+  await bundle(join(folder, 'workerd'), '..', {
+    'packages/javascript/src/embedded-modules.ts': 'packages/javascript/src/workerd-modules.ts',
+  })
+  for (const name of modules) copyFileSync(join(dist, name), join(folder, name))
+  for (const name of encodings) {
+    const file = brotliDecompressSync(readFileSync(join(dist, `${name}.tokens.br`)))
+    // Not every host can decompress Brotli.
+    const packed = gzipSync(file, { level: 9 }).toString('base64')
+    writeFileSync(join(folder, `${name}.js`), `export default '${packed}'\n`)
+  }
+  writeTypes(folder)
+  const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'))
+  const { name, ...rest } = manifest
+  writeFileSync(
+    join(folder, 'package.json'),
+    `${JSON.stringify({ name, version, ...rest }, null, 2)}\n`,
+  )
+  copyFileSync(join(source, 'README.md'), join(folder, 'README.md'))
+  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
+}
+
+if (import.meta.main) {
+  const [folder] = process.argv.slice(2)
+  if (folder === undefined) {
+    process.stderr.write('usage: node scripts/packages/javascript.mjs FOLDER\n')
+    process.exit(2)
+  }
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  await makeJavaScriptPackage(resolve(folder), version)
+}
