@@ -1,14 +1,15 @@
 /**
- * Makes the npm package @sluice/core in a folder, from packages/javascript, src/core and the modules of dist/:
+ * Makes the npm package @sluice/core, from packages/javascript, src/core and the modules of dist/:
  *
- *     node scripts/packages/javascript.mjs FOLDER && npm pack FOLDER
+ *     node scripts/packages/javascript.mjs FOLDER && npm install FOLDER/sluice-core-VERSION.tgz
  */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { brotliDecompressSync, gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
+import { packFolder } from '../release/npm-package.mjs'
 
 const root = join(import.meta.dirname, '..', '..')
 const source = join(root, 'packages', 'javascript')
@@ -91,9 +92,8 @@ function writeTypes(folder) {
   }
 }
 
-/** Writes the package to a folder, which is an absolute path. */
-export async function makeJavaScriptPackage(folder, version) {
-  mkdirSync(folder, { recursive: true })
+/** Writes the package to a folder. */
+async function writePackage(folder, version) {
   await bundle(folder, '.')
   await bundle(join(folder, 'workerd'), '..', {
     'packages/javascript/src/embedded-modules.ts': 'packages/javascript/src/workerd-modules.ts',
@@ -116,12 +116,28 @@ export async function makeJavaScriptPackage(folder, version) {
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
 }
 
-if (import.meta.main) {
+/**
+ * Packs the package.
+ * @param {{ version: string }} release
+ * @returns {Promise<{ name: string, bytes: Buffer }>}
+ */
+export async function packJavaScript({ version }) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-javascript-'))
+  try {
+    await writePackage(folder, version)
+    return packFolder(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
   const [folder] = process.argv.slice(2)
   if (folder === undefined) {
     process.stderr.write('usage: node scripts/packages/javascript.mjs FOLDER\n')
     process.exit(2)
   }
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  await makeJavaScriptPackage(resolve(folder), version)
+  const { name, bytes } = await packJavaScript({ version })
+  writeFileSync(join(folder, name), bytes)
 }

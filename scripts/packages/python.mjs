@@ -1,32 +1,83 @@
 /**
- * Puts the Python package with the modules of dist/ into a folder, from which a wheel can be built:
+ * Makes the wheel of the Python package with the modules of dist/:
  *
- *     node scripts/packages/python.mjs FOLDER && python -m hatchling build -d FOLDER   (in FOLDER)
+ *     node scripts/packages/python.mjs FOLDER && pip install FOLDER/sluice_core-VERSION-py3-none-any.whl
  */
-import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
+import { zipOf } from './zip.mjs'
 
 const root = join(import.meta.dirname, '..', '..')
-const [folder] = process.argv.slice(2)
-if (folder === undefined) {
-  process.stderr.write('usage: node scripts/packages/python.mjs FOLDER\n')
-  process.exit(2)
+const source = join(root, 'packages', 'python')
+
+/** A semantic version as Python writes it (PEP 440). */
+function pythonVersion(version) {
+  const [numbers, label] = version.split(/-(.*)/)
+  if (label === undefined) return numbers
+  const [, stage, count] = /^(alpha|beta|rc)\.?(\d+)$/.exec(label) ?? []
+  if (stage === undefined) return `${numbers}.dev0+${label.replaceAll('-', '.')}`
+  return `${numbers}${{ alpha: 'a', beta: 'b', rc: 'rc' }[stage]}${count}`
 }
 
-const source = join(root, 'packages', 'python')
-const isSource = (path) => !/__pycache__|\/data(\/|$)|\/dist(\/|$)/.test(path.slice(source.length))
-cpSync(source, folder, { recursive: true, filter: isSource })
-const data = join(folder, 'src', 'sluice_core', 'data')
-mkdirSync(data, { recursive: true })
-for (const module of ['core.wasm', 'core-texts.wasm']) {
-  copyFileSync(join(root, 'dist', module), join(data, module))
+/** What is imported as `sluice_core`. */
+function* moduleFiles() {
+  const folder = join(source, 'src', 'sluice_core')
+  for (const name of readdirSync(folder).filter((name) => /\.py$|^py\.typed$/.test(name))) {
+    yield { name, bytes: readFileSync(join(folder, name)) }
+  }
+  for (const module of ['core.wasm', 'core-texts.wasm']) {
+    yield { name: `data/${module}`, bytes: readFileSync(join(root, 'dist', module)) }
+  }
+  const abi = readFileSync(join(root, 'assembly', 'core.abi.json'))
+  yield { name: 'data/core.abi.json', bytes: abi }
+  for (const encoding of ['o200k_base', 'cl100k_base']) {
+    // Wheels are compressed anyway, and Python has no Brotli.
+    const packed = readFileSync(join(root, 'dist', `${encoding}.tokens.br`))
+    yield { name: `data/${encoding}.tokens`, bytes: brotliDecompressSync(packed) }
+  }
 }
-copyFileSync(join(root, 'assembly', 'core.abi.json'), join(data, 'core.abi.json'))
-for (const encoding of ['o200k_base', 'cl100k_base']) {
-  // Wheels are compressed anyway, and Python has no Brotli.
-  const packed = readFileSync(join(root, 'dist', `${encoding}.tokens.br`))
-  writeFileSync(join(data, `${encoding}.tokens`), brotliDecompressSync(packed))
+
+function metadataOf(version) {
+  const fields = readFileSync(join(source, 'METADATA'), 'utf8')
+  const page = readFileSync(join(source, 'README.md'), 'utf8')
+  return fields.replace(/^Name: .*$/m, `$&\nVersion: ${version}`) + `\n${page}`
 }
-const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-writeFileSync(join(data, 'VERSION'), `${version}\n`)
+
+const wheelFile =
+  'Wheel-Version: 1.0\nGenerator: sluice\nRoot-Is-Purelib: true\nTag: py3-none-any\n'
+
+/**
+ * Packs the wheel, in the folder `python`.
+ * @param {{ version: string }} release
+ * @returns {{ name: string, bytes: Buffer }}
+ */
+export function packPython(release) {
+  const version = pythonVersion(release.version)
+  const about = `sluice_core-${version}.dist-info`
+  const files = [
+    ...[...moduleFiles()].map(({ name, bytes }) => ({ name: `sluice_core/${name}`, bytes })),
+    { name: `${about}/METADATA`, bytes: Buffer.from(metadataOf(version)) },
+    { name: `${about}/WHEEL`, bytes: Buffer.from(wheelFile) },
+    { name: `${about}/licenses/LICENSE`, bytes: readFileSync(join(root, 'LICENSE')) },
+  ]
+  const rows = files.map(({ name, bytes }) => {
+    const digest = createHash('sha256').update(bytes).digest('base64url')
+    return `${name},sha256=${digest},${bytes.length}\n`
+  })
+  const record = `${about}/RECORD`
+  const list = { name: record, bytes: Buffer.from(`${rows.join('')}${record},,\n`) }
+  return { name: `python/sluice_core-${version}-py3-none-any.whl`, bytes: zipOf([...files, list]) }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [folder] = process.argv.slice(2)
+  if (folder === undefined) {
+    process.stderr.write('usage: node scripts/packages/python.mjs FOLDER\n')
+    process.exit(2)
+  }
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { name, bytes } = packPython({ version })
+  writeFileSync(join(folder, basename(name)), bytes)
+}

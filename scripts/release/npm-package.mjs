@@ -57,12 +57,20 @@ export function packNpm(version) {
       mkdirSync(dirname(join(folder, name)), { recursive: true })
       writeFileSync(join(folder, name), body, { mode })
     }
-    const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder]
-    const { status, stderr } = spawnSync('npm', args, { cwd: folder, encoding: 'utf8' })
-    if (status !== 0) throw new Error(`npm pack: ${stderr}`)
-    const name = `${manifest.name}-${version}.tgz`
-    return { name, bytes: readFileSync(join(folder, name)) }
+    return packFolder(folder)
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+/**
+ * Packs a folder with a package.json, which gets the tarball, too.
+ * @returns {{ name: string, bytes: Buffer }}
+ */
+export function packFolder(folder) {
+  const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder]
+  const { status, stdout, stderr } = spawnSync('npm', args, { cwd: folder, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`npm pack: ${stderr}`)
+  const name = stdout.trim()
+  return { name, bytes: readFileSync(join(folder, name)) }
 }

@@ -43,9 +43,8 @@ function command(program: string, args: readonly string[], cwd = folder): string
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-javascript-'))
-  command(process.execPath, [join(root, 'scripts', 'packages', 'javascript.mjs'), 'package'])
-  command('npm', ['pack', '--silent', './package'])
-  const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'))
+  command(process.execPath, [join(root, 'scripts', 'packages', 'javascript.mjs'), '.'])
+  const [tarball = ''] = readdirSync(folder)
   const app = join(folder, 'app')
   mkdirSync(app)
   writeFileSync(join(app, 'package.json'), '{ "private": true, "type": "module" }')
@@ -60,6 +59,8 @@ afterAll(async () => {
   await vendor?.close()
   rmSync(folder, { recursive: true })
 })
+
+const installed = () => join(folder, 'app', 'node_modules', '@sluice', 'core')
 
 function expectAll(result: string): void {
   const { cases, use } = JSON.parse(result)
@@ -175,11 +176,11 @@ describe('the npm package for those who build with it', () => {
   })
 
   it('names nothing that only Node has', () => {
-    const files = readdirSync(join(folder, 'package'), { recursive: true, encoding: 'utf8' })
+    const files = readdirSync(installed(), { recursive: true, encoding: 'utf8' })
     const code = files.filter((name) => name.endsWith('.js'))
     expect(code.length).toBeGreaterThan(10)
     for (const name of code) {
-      const text = readFileSync(join(folder, 'package', name), 'utf8')
+      const text = readFileSync(join(installed(), name), 'utf8')
       expect(text, name).not.toMatch(
         /node:|\bprocess\.|\brequire\(|setImmediate|globalThis\.Buffer/,
       )
@@ -189,7 +190,7 @@ describe('the npm package for those who build with it', () => {
   it('does what each example of its page says', { timeout: testTime }, () => {
     const app = join(folder, 'app')
     symlinkSync(join(root, 'node_modules', 'openai'), join(app, 'node_modules', 'openai'))
-    const page = readFileSync(join(folder, 'package', 'README.md'), 'utf8')
+    const page = readFileSync(join(installed(), 'README.md'), 'utf8')
     const examples = [...page.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, code = '']) => code)
     expect(examples.length).toBeGreaterThan(7)
     for (const example of examples) {

@@ -1,6 +1,7 @@
 """Runs the case files that all hosts share, in the folder that CASES names."""
 
 import json
+import math
 import os
 import struct
 import unittest
@@ -8,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sluice_core import Builtin, Mask, MaskStream, Pattern, PatternError, Route, Router, Rule
+from sluice_core import Builtin, Mask, MaskStream, Pattern, PatternError, RateLimiter, Route, Router, Rule
 from sluice_core.tokens import vocabulary
 
 folder = Path(os.environ["CASES"])
@@ -45,15 +46,14 @@ def rule_of(rule: dict[str, Any]) -> Rule:
 
 
 class CaseFiles(unittest.TestCase):
-    ran = 0
+    ran: dict[str, int] = {}
 
     def run_cases(self, name: str, check: Callable[[dict[str, Any]], None]) -> None:
-        before = CaseFiles.ran
         for case in cases(name):
-            CaseFiles.ran += 1
+            CaseFiles.ran[name] = CaseFiles.ran.get(name, 0) + 1
             with self.subTest(name=name, case=case.get("title") or case.get("name")):
                 check(case)
-        self.assertGreater(CaseFiles.ran, before)
+        self.assertIn(name, CaseFiles.ran)
 
     def test_patterns(self) -> None:
         self.run_cases("regex/cases", self.check_pattern)
@@ -113,6 +113,28 @@ class CaseFiles(unittest.TestCase):
         if "ids" in case:
             self.assertEqual(known.encode(text, len(case["ids"])), case["ids"])
 
+    def test_rates(self) -> None:
+        self.run_cases("rate", self.check_rate)
+
+    def check_rate(self, case: dict[str, Any]) -> None:
+        now = 0.0
+        limiter = RateLimiter(case["rate"], per=case["unit"] / 1000, burst=case["burst"], clock=lambda: now)
+        for key in ("", "a", "b" * 256):
+            for step in case["steps"]:
+                now = step["at"] / 1000
+                if step["do"] == "charge":
+                    limit = limiter.charge(step["amount"], key)
+                else:
+                    limit = getattr(limiter, step["do"])(key, step["amount"])
+                    self.assertEqual(limit.allowed, step["is"], step)
+                self.assertEqual(limit.remaining, step.get("remaining", limit.remaining), step)
+                if step.get("wait") == "never":
+                    self.assertEqual(limit.wait, math.inf)
+                elif "wait" in step:
+                    self.assertAlmostEqual(limit.wait * 1000, step["wait"], 4)
+                if "reset" in step:
+                    self.assertAlmostEqual(limit.reset * 1000, step["reset"], 4)
+
 
 def route_of(route: dict[str, Any]) -> Route:
     path = route.get("path", {"type": "prefix", "value": "/"})
@@ -135,7 +157,7 @@ def route_of(route: dict[str, Any]) -> Route:
 
 
 def tearDownModule() -> None:
-    print(f"cases: {CaseFiles.ran}")
+    print(json.dumps(CaseFiles.ran))
 
 
 if __name__ == "__main__":

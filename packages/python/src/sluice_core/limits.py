@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .kernel import Compiled, Core, CoreError, abi, core_kernel, utf8
@@ -28,14 +29,24 @@ class RateLimit:
 class RateLimiter(Compiled):
     """Buckets of ``rate + burst`` units, one for each key, which refill evenly by ``rate`` in ``per`` seconds.
 
-    Holds about ``keys`` buckets. A key may have up to 256 bytes in UTF-8.
+    Holds about ``keys`` buckets. A key may have up to 256 bytes in UTF-8. ``clock`` returns seconds, and must never
+    go back.
     """
 
-    def __init__(self, rate: float, *, per: float = 1, burst: float = 0, keys: int = 10_000) -> None:
+    def __init__(
+        self,
+        rate: float,
+        *,
+        per: float = 1,
+        burst: float = 0,
+        keys: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         if not (rate > 0 and per > 0 and burst >= 0 and keys > 0):
             raise ValueError("rate, per and keys must be positive, and burst must not be negative")
         self._period = float(per * 1000 / rate)
         self._capacity = float(rate + burst)
+        self._clock = clock
         # 32 buckets in a group; half of them stay free, so that groups of unequal size have room.
         groups = min(65_536, 1 << max(0, (keys * 2 - 1) // 32).bit_length())
 
@@ -62,7 +73,7 @@ class RateLimiter(Compiled):
 
     def _call(self, function: str, key: str, amount: float) -> RateLimit:
         data = utf8(key)
-        now = time.monotonic() * 1000
+        now = self._clock() * 1000
         with self._kernel.lock:
             core, table = self._ready()
             with core.scratch():
