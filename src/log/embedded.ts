@@ -223,18 +223,19 @@ class EmbeddedLog implements EventLog {
       })
       if (conflict !== undefined) return fail(conflict)
     }
-    let last = this.#last()
+    const first = this.#last() + 1
     const added = new Map<string, Position>()
-    return succeed(
-      events.map((event, index) => {
-        const before = known[index] ?? added.get(event.id)
-        if (before !== undefined) return before
-        last = (last + 1) as Position
-        this.#events.add(last, event)
-        added.set(event.id, last)
-        return last
-      }),
-    )
+    const fresh: EncodedEvent[] = []
+    const positions = events.map((event, index) => {
+      const before = known[index] ?? added.get(event.id)
+      if (before !== undefined) return before
+      const position = (first + fresh.length) as Position
+      fresh.push(event)
+      added.set(event.id, position)
+      return position
+    })
+    this.#events.add(first, fresh)
+    return succeed(positions)
   }
 
   #page(from: number, to: number, subject?: string): Recorded[] {

@@ -1,6 +1,7 @@
 /**
  * The tables that hold the events of a log file. New events are rows of `events`, so that an append writes
- * little. The oldest rows are packed into compressed blocks as soon as there are enough of them.
+ * little. The oldest rows are packed into compressed blocks as soon as there are enough of them, and most
+ * events of a large append at once.
  *
  * ```
  *   1 ................ purged ....... packed ............... last
@@ -113,9 +114,26 @@ export class EventTables {
     return Number(row ?? beginning) as Position
   }
 
-  /** Adds an event whose id the log does not have. */
-  add(position: Position, { id, subject, body }: EncodedEvent): void {
-    this.#statements.insert.run(position, id, subject, body)
+  /**
+   * Adds consecutive events whose ids the log does not have. Of a large number, only the newest become rows.
+   * The others are packed at once, so that a first listing does not write every event twice.
+   */
+  add(first: number, events: readonly EncodedEvent[]): void {
+    const { newestRows, blockEvents } = this.#limits
+    let added = 0
+    if (events.length >= newestRows + blockEvents) {
+      while (this.#hasRows()) this.#packOldest()
+      for (const packed = events.length - newestRows; added < packed; ) {
+        added += this.#pack(
+          first + added,
+          events.slice(added, Math.min(packed, added + blockEvents)),
+        )
+      }
+    }
+    for (; added < events.length; added++) {
+      const { id, subject, body } = events[added] as EncodedEvent
+      this.#statements.insert.run(first + added, id, subject, body)
+    }
   }
 
   /** Reads events in order: the rest of a block, or up to `limit` rows. Missing events are left out. */
@@ -189,26 +207,45 @@ export class EventTables {
     return this.#unpacked
   }
 
+  #hasRows(): boolean {
+    return typeof this.#statements.last.get()?.position === 'number'
+  }
+
   #packOldest(): void {
-    const { oldestRows, addBlock, addId, addPosition, setSubject, purge } = this.#statements
+    const first = Math.max(this.#packedUpTo(), this.purgedUpTo()) + 1
+    const count = this.#pack(first, this.#oldestRows(first))
+    this.#statements.purge.run(first + count - 1)
+  }
+
+  *#oldestRows(first: number): Generator<EncodedEvent> {
+    let expected = first
+    const rows = this.#statements.oldestRows.iterate(this.#limits.blockEvents)
+    for (const { position, id, subject, body } of rows) {
+      if (position !== expected) {
+        throw new DamageError(`the event at position ${expected} is missing`)
+      }
+      yield { id: String(id), subject: String(subject), body: String(body) }
+      expected++
+    }
+  }
+
+  /** Packs the first of these events into a block, as many as fit. Returns their number. */
+  #pack(first: number, events: Iterable<EncodedEvent>): number {
+    const { addBlock, addId, addPosition, setSubject } = this.#statements
     const texts: string[] = []
     let bytes = 0
-    const first = Math.max(this.#packedUpTo(), this.purgedUpTo()) + 1
-    for (const { position, id, subject, body } of oldestRows.iterate(this.#limits.blockEvents)) {
-      const text = String(body)
-      bytes += Buffer.byteLength(text) + 1
+    for (const { id, subject, body } of events) {
+      bytes += Buffer.byteLength(body) + 1
       if (texts.length > 0 && bytes > maxBlockBytes) break
-      if (position !== first + texts.length) {
-        throw new DamageError(`the event at position ${first + texts.length} is missing`)
-      }
-      addId.run(hashOf(String(id)), position)
-      setSubject.run(String(subject), position)
-      addPosition.run(hashOf(String(subject)), position)
-      texts.push(text)
+      const position = first + texts.length
+      addId.run(hashOf(id), position)
+      setSubject.run(subject, position)
+      addPosition.run(hashOf(subject), position)
+      texts.push(body)
     }
     const block = packBlock(first, texts)
     addBlock.run(block.last, block.first, block.body)
-    purge.run(block.last)
+    return texts.length
   }
 
   /** A damaged block is removed too. Its entries of `ids` and `subjects` stay and count as absent. */

@@ -57,6 +57,22 @@ describe('packing', () => {
     expect((used - rows * 2_000) / (5000 - rows)).toBeLessThan(200)
   })
 
+  it('packs a large append at once, after the rows before it', async () => {
+    const { log } = openEmbeddedLog(file)
+    const events = routes(1500)
+    await log.append(events.slice(0, 100))
+    await log.append(events.slice(100))
+    expect(count('events')).toBe(256)
+    const ids: string[] = []
+    for await (const { position, event } of log.read()) {
+      expect(position).toBe(ids.push(event.id))
+    }
+    expect(ids).toEqual(events.map(({ id }) => id))
+    const repeated = await log.append(events)
+    expect(repeated.ok && repeated.value).toEqual(events.map((_, index) => index + 1))
+    await log.close()
+  })
+
   it('changes no byte of an export', async () => {
     const { log } = openEmbeddedLog(file)
     await log.append(routes(1000))
