@@ -24,11 +24,13 @@ export class EpochGate {
       if (isNewer) this.#epoch = data.epoch
       return isNewer
     }
-    return epoch >= this.#epoch || !isWrittenByHolder(type)
+    if (epoch >= this.#epoch) return true
+    // An earlier holder may also have recorded that the proxies of another replica are gone.
+    return epoch === 0 && !isWrittenByHolder(type)
   }
 }
 
-/** Only the lease holder writes these types. All replicas write the others, without an epoch. */
+/** Only the lease holder writes these types. Replicas write others without an epoch, which is then 0. */
 function isWrittenByHolder(type: SluiceEvent['type']): boolean {
   return (
     type.startsWith('dev.sluice.resource.') ||

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createEvent, timerFired } from '../../events/index.ts'
+import { createEvent, leaseAcquired, proxyDisconnected, timerFired } from '../../events/index.ts'
 import { DeliveryStory, edgeGateway as gateway } from '../../test/support/delivery-story.ts'
 import type { StoryObject } from '../../test/support/fold-story.ts'
 import { createGraph } from '../desired/derivations.ts'
@@ -97,6 +97,21 @@ describe('a Gateway', () => {
     const story = new DeliveryStory().connect('p').connect('q').ack('p').ack('q').apply(gateway())
     story.ack('p').disconnect('q')
     expect(story.programmed()).toEqual(yes)
+  })
+
+  it('keeps a proxy that an earlier leader takes for gone', () => {
+    const story = new DeliveryStory().apply(gateway()).connect('p').ack('p')
+    const from = (epoch: number) => (context: { source: string; time: string }) => {
+      const data = { proxy: 'p', reason: 'its replica is gone' }
+      const about = { id: `gone-${epoch}`, subject: 'proxy', data }
+      return createEvent(proxyDisconnected, { ...context, epoch }, about)
+    }
+    const data = { holder: 'replica-1', epoch: 2 }
+    story.record((context) =>
+      createEvent(leaseAcquired, { ...context, epoch: 2 }, { id: 'lease', subject: 'lease', data }),
+    )
+    expect(story.record(from(1)).fold.proxies()).toHaveLength(1)
+    expect(story.record(from(2)).fold.proxies()).toHaveLength(0)
   })
 
   it('is no longer Programmed after a time without proxies, and reports it', () => {

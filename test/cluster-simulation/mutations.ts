@@ -13,7 +13,7 @@ interface Mutation {
 export const mutations: Readonly<Record<string, Mutation>> = {
   'old leaders are not ignored': {
     file: 'events/epoch.ts',
-    from: 'return epoch >= this.#epoch || !isWrittenByHolder(type)',
+    from: 'return epoch === 0 && !isWrittenByHolder(type)',
     to: 'return true',
   },
   'events are acknowledged before they are stored': {
