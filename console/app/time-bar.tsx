@@ -6,8 +6,9 @@ import type { LogState } from '../worker/protocol.ts'
 
 /** Chooses the moment that all views show: after an event of the log, or always the newest. */
 export function TimeBar() {
-  const { first, last, state, progress, name, count, foldedTo } = log.value
+  const { first, last, state, progress, name, count, foldedTo, hasStates } = log.value
   const { position } = place.value
+  const isUnknown = state === 'folding' && !hasStates && (position ?? 0) > foldedTo
   const at = Math.min(position ?? last, Math.max(last, 1))
   const timeMs = useTimeOf(at)
   const isPast = position !== undefined && position < last
@@ -47,7 +48,7 @@ export function TimeBar() {
       </button>
       <output class="moment">
         <strong>{isPast ? `event ${at}` : 'newest event'}</strong> of {count}
-        {state === 'folding' && at > foldedTo && ` · states are known up to event ${foldedTo}`}
+        {isUnknown && ` · states are known up to event ${foldedTo}`}
         {timeMs !== undefined && ` · ${timeText(timeMs)}`}
         {isPast && timeMs !== undefined && ` · ${agoText(timeMs, log.value.lastMs)} before the end`}
       </output>
@@ -89,9 +90,9 @@ function useTimeOf(position: number): number | undefined {
   useEffect(() => {
     if (position === last || position === first) return
     let isGone = false
-    ask('rows', { positions: [position] }).then(
-      ([row]) => {
-        if (!isGone && row !== undefined) setFound({ position, timeMs: Date.parse(row.time) })
+    ask('time', { position }).then(
+      (timeMs) => {
+        if (!isGone && timeMs !== undefined) setFound({ position, timeMs })
       },
       () => undefined,
     )

@@ -1,10 +1,11 @@
 /** What lists and filters need of an event. It is read from the beginning of a line, in a fraction of the time. */
 import { vocabulary } from '../../events/index.ts'
 import { readExportLine } from '../../src/log/export-lines.ts'
+import { parseSubject } from '../../src/log/subjects.ts'
 import { type ObjectKey, objectKey } from '../../src/model/names.ts'
 import type { RecordedEvent } from '../../src/replay/index.ts'
 
-interface EventHead {
+export interface EventHead {
   readonly position: number
   readonly type: string
   readonly time: string
@@ -63,4 +64,25 @@ function objectOf({ event }: RecordedEvent): ObjectKey {
     readonly name?: string
   }
   return kind === undefined || name === undefined ? '' : objectKey({ kind, namespace, name })
+}
+
+/** Types of events whose subject is the object that they are about. */
+const aboutObjects: ReadonlySet<string> = new Set(
+  vocabulary.filter(({ fields }) => 'kind' in fields).map(({ type }) => type),
+)
+
+/** Reads a head as a server lists it: position, time, type and subject. @throws TypeError if it is none */
+export function readListedHead(text: string): EventHead {
+  const listed = JSON.parse(text) as [position: number, ...texts: string[]]
+  const [position, time, type, subject] = listed
+  if (
+    !Number.isSafeInteger(position) ||
+    [time, type, subject].some((one) => typeof one !== 'string')
+  ) {
+    throw new TypeError('The server listed something else than an event.')
+  }
+  const { kind = '', namespace = '', name = '' } = parseSubject(subject ?? '') ?? {}
+  const isAbout = aboutObjects.has(type ?? '') && kind !== ''
+  const object = isAbout ? objectKey({ kind, namespace, name }) : ''
+  return { position, time: time ?? '', type: type ?? '', object }
 }

@@ -22,20 +22,29 @@ export class Folds {
   readonly #read: (index: number) => RecordedEvent
   /** The state after the last event. */
   readonly newest: Fold
-  #count = 0
+  #count: number
   #spacing = firstSpacing
+  readonly #base: Kept | undefined
   #kept: readonly Kept[] = []
   /** The fold that was last asked for an earlier event; it can only go forward. */
   #earlier: { readonly fold: Fold; count: number } | undefined
 
-  /** `read` returns an event that was added, by its index from 0. */
-  constructor(options: DerivationOptions, read: (index: number) => RecordedEvent) {
+  /** `read` returns an event that was added, by its index from 0. `base` is the state after `count` events. */
+  constructor(
+    options: DerivationOptions,
+    read: (index: number) => RecordedEvent,
+    count = 0,
+    base?: FoldSnapshot,
+  ) {
     this.#options = options
     this.#read = read
-    this.newest = createFold(options)
+    this.#count = count
+    this.#base = base && { count, snapshot: base }
+    this.newest = createFold(options, base)
+    this.newest.dropChange()
   }
 
-  /** Number of events that are folded. */
+  /** Number of events that are folded, with those of the state that was given. */
   get count(): number {
     return this.#count
   }
@@ -62,7 +71,7 @@ export class Folds {
   /** The state after the first `count` events. It is valid until the next call. */
   after(count: number): Fold {
     if (count >= this.#count) return this.newest
-    const nearest = this.#kept.findLast((kept) => kept.count <= count)
+    const nearest = this.#kept.findLast((kept) => kept.count <= count) ?? this.#base
     const present = this.#earlier
     const isNear = present !== undefined && present.count <= count
     const cursor =

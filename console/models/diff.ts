@@ -7,13 +7,15 @@ import type { Values } from '../log/versions.ts'
 /** Maximum number of events between the two moments that are listed. */
 const maxEvents = 200
 
-export function diffModel(end: Moment, { from }: { readonly from: number }) {
+export async function diffModel(end: Moment, { from }: { readonly from: number }) {
   const { log } = end
+  await log.reach(log.events.indexAt(from))
   const start = log.at(from)
   const { statuses, resources } = compareStates(...changedContent(start, end), false)
   const between = { first: start.index + 1, last: end.index }
   const count = Math.max(0, between.last - between.first + 1)
-  const listed = Math.min(count, maxEvents)
+  const listed = Array.from({ length: Math.min(count, maxEvents) }, (_, at) => between.last - at)
+  await log.events.load(listed)
   return {
     from: start.position,
     to: end.position,
@@ -27,7 +29,7 @@ export function diffModel(end: Moment, { from }: { readonly from: number }) {
     }),
     resources,
     eventCount: count,
-    events: Array.from({ length: listed }, (_, at) => log.events.row(between.last - at)),
+    events: listed.map((index) => log.events.row(index)),
   }
 }
 

@@ -11,15 +11,22 @@ interface ExpectationParams {
   readonly value: string
 }
 
-export function expectationModel({ log }: Moment, { object, type, value }: ExpectationParams) {
+export async function expectationModel(moment: Moment, params: ExpectationParams) {
+  const { object, type, value } = params
+  const { events } = moment.log
   const ref = parseObjectKey(object)
   const expectation = { object: ref, type, value }
-  const { heldInitially, flips } = findFlips(log.conditionsOf(object), expectation)
+  const history = (await moment.histories([object])).get(object)
+  const { heldInitially, flips } = findFlips(history ?? { initial: [], steps: [] }, expectation)
+  await events.load(flips.flatMap(({ cause }) => cause.index ?? []))
   return {
     holds: flips.at(-1)?.holds ?? heldInitially,
     flips: flips.map(({ holds, cause }) => {
-      const { position, event } = log.events.read(cause)
-      return { holds, position, time: event.time, cause: causeText(event) }
+      if (cause.index === undefined) return { holds, cause: undefined }
+      const { position, event } = events.read(cause.index)
+      return { holds, cause: { position, time: event.time, text: causeText(event) } }
     }),
+    /** Position of the first event from which on nothing is missing; 0 if the history is whole. */
+    knownFrom: events.positions[moment.knownFrom - 1] ?? 0,
   }
 }

@@ -7,6 +7,7 @@ import { explanationOf } from '../../src/explain/object.ts'
 import { type ObjectKey, objectKey, parseObjectKey } from '../../src/model/names.ts'
 import type { Resource } from '../../src/model/resources.ts'
 import type { Moment } from '../log/loaded-log.ts'
+import type { ObjectVersion } from '../log/segment.ts'
 import { healthOfObject } from './objects.ts'
 import { policyGroups } from './policies.ts'
 
@@ -33,35 +34,42 @@ interface Cause {
   readonly text: string
 }
 
-export function objectModel(moment: Moment, { object, derivations }: ObjectParams) {
+/** Maximum number of events about the object that are shown. */
+const maxEvents = 500
+
+export async function objectModel(moment: Moment, { object, derivations }: ObjectParams) {
   const { log, index } = moment
   const version = moment.objects.get(object)
-  const eventIndexes = log.events.about(object)
-  const shown = eventIndexes.filter((at) => at <= index)
+  const about = log.events.about(object)
+  const upToNow = about.filter((at) => at <= index)
+  const shown = upToNow.slice(-maxEvents)
+  await log.events.load(shown)
   return {
     object,
     exists: version !== undefined,
     generation: version?.applied === undefined ? undefined : version.generation,
-    refused: version?.refused === undefined ? undefined : refusalAt(moment, version.refused),
+    refused: version?.refused === undefined ? undefined : refusalOf(moment, version),
     ...healthOfObject(moment, object),
-    manifest:
-      version?.applied === undefined ? undefined : manifestOf(log.manifest(version.applied)),
-    conditions: conditionRows(moment, object),
+    manifest: version?.applied === undefined ? undefined : manifestOf(log.manifest(version)),
+    conditions: await conditionRows(moment, object),
+    /** Position before which the causes of conditions may not be known; 0 if they are. */
+    knownFrom: log.events.positions[moment.knownFrom - 1] ?? 0,
     policies: policyGroups(moment, parseObjectKey(object)),
     reads: derivations === 'reads' ? readsOf(moment, object) : [],
     readers: derivations === 'readers' ? readersOf(moment, object) : [],
     events: shown.map((at) => log.events.row(at)),
-    laterEvents: eventIndexes.length - shown.length,
+    earlierEvents: upToNow.length - shown.length,
+    laterEvents: about.length - upToNow.length,
     resources: [...moment.resources.entries()]
       .map(([, one]) => one)
       .filter(({ resource }) => ownerOf(resource) === object),
   }
 }
 
-const refusalAt = ({ log }: Moment, index: number) => ({
-  generation: log.refusedGeneration(index),
-  problems: log.problems(index),
-})
+function refusalOf({ log }: Moment, version: ObjectVersion) {
+  const { generation, problems } = log.refusal(version)
+  return { generation, problems }
+}
 
 const missing = 'does not exist'
 
@@ -69,15 +77,16 @@ function manifestOf({ apiVersion, kind, metadata, ...fields }: Readonly<Record<s
   return stringify({ apiVersion, kind, metadata, ...fields }, { lineWidth: 0 })
 }
 
-function conditionRows({ statuses, log, index }: Moment, object: ObjectKey): ConditionRow[] {
-  const { steps } = log.conditionsOf(object)
-  const known = steps.filter(({ cause }) => cause <= index)
-  return placedConditions(statuses.get(object)).map(({ place, condition }) => {
+async function conditionRows(moment: Moment, object: ObjectKey): Promise<ConditionRow[]> {
+  const { events } = moment.log
+  const history = (await moment.histories([object])).get(object)
+  const placed = placedConditions(moment.statuses.get(object))
+  const causes = placed.map(({ place, condition }) => history?.causeOf(place, condition.type))
+  await events.load(causes.filter((cause) => cause !== undefined))
+  return placed.map(({ place, condition }, at) => {
     const { type, status, reason, message, lastTransitionTime } = condition
-    const step = known.findLast(({ changes }) =>
-      changes.some((change) => change.place === place && change.type === type),
-    )
-    const cause = step && log.events.read(step.cause)
+    const index = causes[at]
+    const cause = index === undefined ? undefined : events.read(index)
     return {
       place,
       type,
@@ -95,8 +104,8 @@ function conditionRows({ statuses, log, index }: Moment, object: ObjectKey): Con
 const objectRead = (read: string): ObjectKey | undefined =>
   /^(?:object|value:[^:]*):(.*)$/s.exec(read)?.[1]
 
-function readsOf({ log, index }: Moment, object: ObjectKey) {
-  const { reads } = explanationOf(parseObjectKey(object), log.foldAt(index), [])
+function readsOf(moment: Moment, object: ObjectKey) {
+  const { reads } = explanationOf(parseObjectKey(object), moment.fold(), [])
   return reads
     .map((read) => ({ ...read, object: objectRead(read.key) }))
     .sort((a, b) => Number(b.state === missing) - Number(a.state === missing))
@@ -130,8 +139,8 @@ const ownerKinds = {
 } as const
 
 /** The objects whose derivations have read this one. */
-function readersOf({ log, index }: Moment, object: ObjectKey) {
-  const fold = log.foldAt(index)
+function readersOf(moment: Moment, object: ObjectKey) {
+  const fold = moment.fold()
   return [...fold.graph.objects()]
     .flatMap(({ ref }) => {
       const key = objectKey(ref)

@@ -45,14 +45,13 @@ export function healthOfObject(
   { objects, statuses, log }: Moment,
   object: ObjectKey,
 ): Pick<ObjectRow, 'health' | 'summary'> {
-  const refused = objects.get(object)?.refused
+  const version = objects.get(object)
   const { placed, bad } = checkStatus(statuses.get(object))
   const texts = bad.map(({ condition: { type, status, reason } }) => `${type}=${status} ${reason}`)
-  if (refused !== undefined) {
-    texts.unshift(`generation ${log.refusedGeneration(refused)} refused`)
-  }
+  const isRefused = version?.refused !== undefined
+  if (isRefused) texts.unshift(`generation ${log.refusal(version).generation} refused`)
   const summary = [...new Set(texts)].join(', ')
-  if (refused !== undefined) return { health: 'problem', summary }
+  if (isRefused) return { health: 'problem', summary }
   if (placed.length === 0) return { health: undefined, summary }
   return { health: worstOf(bad.map(({ condition }) => healthOf(condition))), summary }
 }

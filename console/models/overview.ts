@@ -45,9 +45,9 @@ interface ProxySummary {
   readonly rejections: readonly string[]
 }
 
-export function overviewModel(moment: Moment) {
+export async function overviewModel(moment: Moment) {
   const problems = [
-    ...conditionProblems(moment),
+    ...(await conditionProblems(moment)),
     ...refusedVersions(moment),
     ...proxyProblems(moment),
   ].sort((a, b) => rank(a.health) - rank(b.health) || (b.position ?? 0) - (a.position ?? 0))
@@ -61,18 +61,23 @@ export function overviewModel(moment: Moment) {
 
 const rank = (health: Health) => ['problem', 'warning', 'ok'].indexOf(health)
 
-function conditionProblems({ statuses, log, index }: Moment): Problem[] {
-  return [...statuses.entries()].flatMap(([object, status]) => {
-    const { bad } = checkStatus(status)
-    if (bad.length === 0) return []
-    const { steps } = log.conditionsOf(object)
+/** Number of changes of an object in which the last one of a condition is looked for. */
+const searchedChanges = 4
+
+async function conditionProblems({ statuses, log, histories }: Moment): Promise<Problem[]> {
+  const checked = [...statuses.entries()].map(
+    ([object, status]) => [object, checkStatus(status).bad] as const,
+  )
+  const all = checked.filter(([, bad]) => bad.length > 0)
+  const found = await histories(
+    all.map(([object]) => object),
+    searchedChanges,
+  )
+  return all.flatMap(([object, bad]) => {
+    const history = found.get(object)
     return bad.map(({ place, condition }) => {
       const { type, status: value, reason, message } = condition
-      const cause = steps.findLast(
-        (step) =>
-          step.cause <= index &&
-          step.changes.some((change) => change.place === place && change.type === type),
-      )?.cause
+      const cause = history?.causeOf(place, type)
       return {
         health: healthOf(condition),
         object,
@@ -88,16 +93,18 @@ function conditionProblems({ statuses, log, index }: Moment): Problem[] {
 }
 
 function refusedVersions({ objects, log }: Moment): Problem[] {
-  return [...objects.entries()].flatMap(([object, { applied, refused }]) => {
+  return [...objects.entries()].flatMap(([object, version]) => {
+    const { applied, refused } = version
     if (refused === undefined) return []
-    const problems = log.problems(refused).map(({ path, message }) => `${path}: ${message}`)
+    const refusal = log.refusal(version)
+    const problems = refusal.problems.map(({ path, message }) => `${path}: ${message}`)
     const inForce =
       applied === undefined ? 'No version is in force.' : 'The last valid version stays in force.'
     return [
       {
         health: 'problem' as const,
         object,
-        title: `Generation ${log.refusedGeneration(refused)} was refused`,
+        title: `Generation ${refusal.generation} was refused`,
         place: '',
         message: `${problems.join('; ')}. ${inForce}`,
         since: timeOf(log, refused),
@@ -108,8 +115,10 @@ function refusedVersions({ objects, log }: Moment): Problem[] {
   })
 }
 
-const timeOf = (log: LoadedLog, index: number) =>
-  new Date(log.events.timesMs[index] ?? 0).toISOString()
+function timeOf({ events }: LoadedLog, index: number): string | undefined {
+  const timeMs = events.timesMs[index] ?? Number.NaN
+  return Number.isNaN(timeMs) ? undefined : new Date(timeMs).toISOString()
+}
 
 function proxyProblems(moment: Moment): Problem[] {
   return proxySummaries(moment).flatMap(({ name, state, rejections }) => {
@@ -172,8 +181,8 @@ function gatewaySummaries({ statuses, objects, log }: Moment): GatewaySummary[] 
   return [...statuses.entries()]
     .filter(([object]) => object.startsWith('Gateway/'))
     .map(([object, decided]) => {
-      const applied = objects.get(object)?.applied
-      const spec = (applied === undefined ? {} : log.manifest(applied).spec) as GatewaySpec
+      const version = objects.get(object)
+      const spec = (version === undefined ? {} : (log.manifest(version).spec ?? {})) as GatewaySpec
       const status = decided as GatewayStatus
       return {
         object,

@@ -4,11 +4,15 @@ import type { Moment } from '../log/loaded-log.ts'
 
 const maxFound = 12
 
-export function searchModel({ objects: known, log }: Moment, { text }: { readonly text: string }) {
+export async function searchModel(
+  { objects: known, log }: Moment,
+  { text }: { readonly text: string },
+) {
   const { events } = log
   const number = /^\d+$/.test(text) ? events.indexAt(Number(text)) : -1
   const timeMs = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text.replace(' ', 'T')) : Number.NaN
   const index = Number.isNaN(timeMs) ? number : events.indexAtTime(timeMs)
+  await events.load([index])
   const words = text.toLowerCase().split(/\s+/)
   const objects =
     text === ''

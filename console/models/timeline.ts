@@ -30,7 +30,8 @@ export function timelineModel({ log }: Moment, params: TimelineParams) {
   for (let at = 0; at < count; at++) {
     const index = candidates?.[at] ?? at
     if (type !== '' && events.typeOf[index] !== typeNumber) continue
-    if (changes && events.statuses[index] === 0 && events.resources[index] === 0) continue
+    if (!events.isListed(index)) continue
+    if (changes && !events.hasChanged(index)) continue
     const isMatch =
       wanted === '' ||
       typeMatches[events.typeOf[index] ?? 0] ||
@@ -41,7 +42,9 @@ export function timelineModel({ log }: Moment, params: TimelineParams) {
   return {
     positions: Uint32Array.from(indexes, (index) => events.positions[index] ?? 0),
     total: events.length,
-    types: [...events.types.texts].sort(),
+    /** Number of events that are not listed yet. */
+    unlisted: events.unlisted,
+    types: events.types.texts.filter((name) => name !== '').sort(),
     density: densityOf(log.events, indexes),
   }
 }
@@ -56,26 +59,39 @@ function densityOf(events: Moment['log']['events'], indexes: Uint32Array) {
   for (const index of indexes) {
     const column = Math.floor((((events.positions[index] ?? 0) - first) * columns) / span)
     counts[column] = (counts[column] ?? 0) + 1
-    changed[column] = (changed[column] ?? 0) + (events.statuses[index] ?? 0)
+    changed[column] = (changed[column] ?? 0) + Math.max(0, events.statuses[index] ?? 0)
   }
   return { counts, changed }
 }
 
 /** The rows of a list, by position. */
-export function rowsModel(
+export async function rowsModel(
   { log: { events } }: Moment,
   { positions }: { readonly positions: readonly number[] },
-): EventRow[] {
-  return positions.map((position) => events.row(events.indexAt(position)))
+): Promise<EventRow[]> {
+  const indexes = positions.map((position) => events.indexAt(position))
+  await events.load(indexes)
+  return indexes.map((index) => events.row(index))
+}
+
+/** The time of the event at or before a position. */
+export async function timeModel(
+  { log: { events } }: Moment,
+  { position }: { readonly position: number },
+): Promise<number | undefined> {
+  const index = events.indexAt(position)
+  if (!events.isListed(index)) await events.load([index])
+  return events.timesMs[index]
 }
 
 /** One event, and what it changed in statuses and resources is in the difference to the one before. */
-export function eventModel(
+export async function eventModel(
   { log: { events } }: Moment,
   { position }: { readonly position: number },
 ) {
   const index = events.indexAt(position)
   if (index < 0 || events.positions[index] !== position) return undefined
+  await events.load([index])
   return {
     row: events.row(index),
     previous: events.positions[index - 1] ?? 0,

@@ -1,5 +1,6 @@
 /** The data of a console server. Every request carries the key of this page. */
 import { chunksOf, linesOf } from '../log/lines.ts'
+import type { StoredState } from '../log/stored-states.ts'
 import { readMetrics, type Sample } from './prometheus.ts'
 
 /** What the server shows, and what it offers. */
@@ -17,6 +18,12 @@ export interface About {
     readonly commands: boolean
   }
 }
+
+/** A state that the log has stored. */
+type StateInfo = Pick<StoredState, 'position' | 'foldVersion'>
+
+/** Number of positions in one request. */
+const positionsAtOnce = 200
 
 /** What a command printed. */
 interface CommandAnswer {
@@ -69,6 +76,33 @@ export class ConsoleServer {
 
   async about(): Promise<About> {
     return (await (await this.get('about')).json()) as About
+  }
+
+  /** The states that the log has stored, in order. @throws ServerError */
+  async states(): Promise<StateInfo[]> {
+    return (await (await this.get('snapshots')).json()) as StateInfo[]
+  }
+
+  /** A stored state. @throws ServerError if it is gone */
+  async state({ position, foldVersion }: StateInfo): ReturnType<StoredState['load']> {
+    const query = `at=${position}&foldVersion=${encodeURIComponent(foldVersion)}`
+    const { fold } = await (await this.get(`snapshot?${query}`)).json()
+    return fold
+  }
+
+  /** The lines of events at ascending positions. @throws ServerError */
+  async *eventsAt(positions: readonly number[]): AsyncGenerator<Uint8Array[]> {
+    const [first = 0] = positions
+    const last = positions.at(-1) ?? first
+    const isRange = last - first + 1 === positions.length
+    const size = isRange ? positions.length : positionsAtOnce
+    for (let at = 0; at < positions.length; at += size) {
+      const query = isRange
+        ? `from=${first}&to=${last}`
+        : `at=${positions.slice(at, at + size).join(',')}`
+      const { body } = await this.get(`events?${query}`)
+      if (body !== null) yield* linesOf(chunksOf(body))
+    }
   }
 
   /** The metrics of the process. @throws ServerError */

@@ -93,12 +93,14 @@ function useModelAt<Name extends ModelName>(
 ): Shown<Answer<Name>> {
   const [given, setGiven] = useState<Given<Answer<Name>>>(nothingGiven)
   const [job] = useState(() => new LatestJob<Answer<Name>>(setGiven))
-  const { count, folded, foldedTo, identity, state } = log.value
+  const { count, folded, foldedTo, identity, state, unlisted, hasStates, last } = log.value
   // The newest moment changes with every event; in a long log it is shown now and then, until all are folded.
   const newest = state === 'folding' ? `${state} ${Math.clz32(folded)}` : folded
-  const isPast = at !== undefined && at <= foldedTo
+  const isPast = at !== undefined && (at <= foldedTo || (hasStates && at < last))
   const isComputed = isPast || at === undefined || folded === count
-  const wanted = JSON.stringify([name, params, at, isPast ? 0 : newest, identity])
+  // Causes of earlier changes may become known later.
+  const version = isPast ? (at <= foldedTo ? 0 : -1) : newest
+  const wanted = JSON.stringify([name, params, at, version, unlisted, identity])
   useEffect(() => {
     if (isComputed) job.want(wanted, () => ask(name, params, at))
   })

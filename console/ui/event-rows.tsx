@@ -30,7 +30,7 @@ export const EventTableRows = ({ events }: { events: readonly EventRow[] }) => (
             <td>{object !== '' && <ObjectLink object={object} at={position} />}</td>
             <td>{detail}</td>
             <td class="nowrap">
-              {statuses + resources > 0 ? (
+              {statuses + resources !== 0 ? (
                 <ChangeLink position={position} />
               ) : (
                 <span class="quiet">nothing</span>

@@ -8,12 +8,13 @@ import { LoadedLog, type Moment } from '../log/loaded-log.ts'
 import { ConsoleServer, noAnswer, ServerError } from '../source/server.ts'
 import { models } from './models.ts'
 import { type FromWorker, type LogState, noLog, type Opening, type ToWorker } from './protocol.ts'
+import { listEarlier, openServed } from './served-log.ts'
+import { Slice } from './slice.ts'
 
-/** Milliseconds of work after which waiting messages are handled. */
-const sliceMs = 24
-const stepsPerLook = 16
 /** Number of events from which on folding is worth a state of its own. */
 const longFold = 1_000
+/** Number of events whose lines are fetched at a time, if they are not there. */
+const fetchedEvents = 5_000
 /** Milliseconds between two reports of the progress. */
 const reportMs = 100
 /** Milliseconds until the first and until every further attempt to reach the server again. */
@@ -30,18 +31,47 @@ class Engine {
   #reportedAt = 0
   /** Changes with each opening; the reading of an earlier one ends. */
   #opened = 0
+  /** Resolves when states of the log begin to be computed. */
+  #begun = Promise.withResolvers<void>()
+  #isBegun = false
 
   async open(opening: Opening): Promise<void> {
     const opened = ++this.#opened
+    const server = opening.from === 'server' ? new ConsoleServer(opening.key) : undefined
     const name = opening.from === 'file' ? opening.name : 'this gateway'
-    this.log = new LoadedLog(name)
-    this.#report({ ...noLog, name, state: 'reading' })
+    this.#begin(name, server)
     try {
       if (opening.from === 'file') await this.#readFile(opening.file, opened)
-      else await this.#follow(new ConsoleServer(opening.key), opened)
+      else if (server !== undefined) await this.#follow(server, opened)
     } catch (error) {
       if (opened === this.#opened) this.#report({ state: 'failed', problem: messageOf(error) })
+    } finally {
+      // Views of a log that has no states show that it is empty.
+      if (opened === this.#opened) this.#begun.resolve()
     }
+  }
+
+  #begin(name: string, server: ConsoleServer | undefined): void {
+    const slice = new Slice()
+    const fetch = server && ((positions: readonly number[]) => server.eventsAt(positions))
+    const pause = () => (slice.isOver() ? slice.next() : undefined)
+    this.log = new LoadedLog(name, { fetch, pause })
+    this.#begun.resolve()
+    this.#begun = Promise.withResolvers()
+    this.#isBegun = false
+    this.#report({ ...noLog, name, state: 'reading' })
+  }
+
+  /** The state after an event; without a position, the newest that is known or can be computed soon. */
+  async momentAt(position: number | undefined): Promise<Moment> {
+    await this.#begun.promise
+    const { log } = this
+    const { events } = log
+    const last = events.positions.at(-1) ?? 0
+    if (position === undefined && !log.isSoonKnown(events.length - 1)) return log.at()
+    const wanted = position ?? last
+    await log.reach(events.indexAt(wanted))
+    return log.at(wanted)
   }
 
   async #readFile(file: Blob, opened: number): Promise<void> {
@@ -60,13 +90,14 @@ class Engine {
     let wait = retryMs.first
     while (opened === this.#opened) {
       try {
-        const { isExport, log } = await server.about()
-        if (isExport) {
+        const about = await server.about()
+        if (about.isExport) {
           const bytes = await (await server.get('export')).blob()
           return await this.#readFile(bytes, opened)
         }
+        await this.#openServed(server, about.log, opened)
         // Earlier events may have been removed since.
-        const next = Math.max(this.#next, log?.first ?? 1)
+        const next = Math.max(this.#next, about.log?.first ?? 1)
         await this.#readBody(await server.get(`events?from=${next}`), opened)
         this.#report({ state: 'following', problem: undefined })
         wait = retryMs.first
@@ -80,6 +111,31 @@ class Engine {
       await new Promise((resolve) => setTimeout(resolve, wait))
       wait = Math.min(wait * 2, retryMs.most)
     }
+  }
+
+  /** Begins a long log at its newest stored state, and lists earlier events meanwhile. */
+  async #openServed(
+    server: ConsoleServer,
+    extent: { readonly first: number } | undefined,
+    opened: number,
+  ): Promise<void> {
+    const { log } = this
+    if (this.#isBegun || log.events.length > 0 || extent === undefined) return
+    const newest = await openServed(log, server, extent.first)
+    if (newest === undefined || opened !== this.#opened) return
+    await this.#beginStates(() => log.begin(newest))
+    this.#report({})
+    const isOpen = () => opened === this.#opened
+    listEarlier(log, server, { isOpen, onListed: () => this.#report({}) }).catch((error) => {
+      if (isOpen()) this.#report({ problem: messageOf(error) })
+    })
+  }
+
+  async #beginStates(begin: () => Promise<void>): Promise<void> {
+    if (this.#isBegun) return
+    this.#isBegun = true
+    await begin()
+    this.#begun.resolve()
   }
 
   /** Position after the last event that was read. */
@@ -117,15 +173,25 @@ class Engine {
 
   async #fold(opened: number): Promise<void> {
     const { log } = this
+    if (opened !== this.#opened || log.events.length === 0) return
+    await this.#beginStates(() => log.begin())
     const isLong = log.events.length - log.folded > longFold
     if (isLong && this.#state.state === 'reading') this.#report({ state: 'folding', progress: 0 })
     const slice = new Slice()
+    let fetchedTo = log.folded
     while (opened === this.#opened && log.folded < log.events.length) {
+      if (log.folded >= fetchedTo) {
+        fetchedTo = log.folded + fetchedEvents
+        await log.events.loadRange(log.folded, fetchedTo - 1)
+      }
       log.foldNext()
       if (!slice.isOver()) continue
       this.#progress(log.folded / log.events.length)
       await slice.next()
+      // A moment that a view waits for comes first.
+      await log.idle()
     }
+    if (log.damage !== undefined) throw log.damage
     this.#report({})
   }
 
@@ -136,34 +202,47 @@ class Engine {
 
   #report(change: Partial<LogState>): void {
     this.#reportedAt = performance.now()
-    const { events } = this.log
+    const { events, folded } = this.log
+    const identity = change.identity ?? this.#state.identity
     this.#state = {
       ...this.#state,
       count: events.length,
-      folded: this.log.folded,
-      foldedTo: events.positions[this.log.folded - 1] ?? 0,
+      folded,
+      foldedTo: events.positions[folded - 1] ?? 0,
+      unlisted: events.unlisted,
+      hasStates: this.log.isSoonKnown(events.length - 1),
       first: events.positions[0] ?? 0,
       last: events.positions.at(-1) ?? 0,
-      firstMs: events.timesMs[0] ?? 0,
-      lastMs: events.timesMs.at(-1) ?? 0,
-      identity: events.length === 0 ? '' : hexDigest('sha256', events.text(0)).slice(0, 8),
+      firstMs: events.timesMs[0] || 0,
+      lastMs: events.timesMs.at(-1) || 0,
       notices: this.#notices(),
       ...change,
+      identity: identity || this.#identity(),
     }
     scope.postMessage({ type: 'log', log: this.#state })
   }
 
+  #identity(): string {
+    const { events } = this.log
+    return events.has(0) ? hexDigest('sha256', events.text(0)).slice(0, 8) : ''
+  }
+
   #notices(): string[] {
-    const { positions } = this.log.events
+    const { events, foldVersions, notices, states } = this.log
+    const { positions } = events
     const first = positions[0] ?? 1
-    const last = positions.at(-1) ?? 0
-    const missing = last - first + 1 - positions.length
-    const others = [...this.log.foldVersions].filter((version) => version !== foldVersion)
+    const missing = (positions.at(-1) ?? 0) - first + 1 - positions.length
+    const others = [...foldVersions].filter((version) => version !== foldVersion)
+    const writers = [...new Set(states.others.map((state) => state.foldVersion))]
+    const isUsed = states.nearest(Number.POSITIVE_INFINITY) !== undefined
     return [
-      ...(first > 1
-        ? [`The log begins at position ${first}: objects that have not changed since are missing.`]
-        : []),
+      ...notices,
       ...(missing > 0 ? [`The log lacks ${missing} events between others.`] : []),
+      ...(writers.length > 0 && !isUsed && first === 1
+        ? [
+            `The stored states are of fold version ${writers.join(', ')}; this page has ${foldVersion} and computes all states from the first event.`,
+          ]
+        : []),
       ...(others.length > 0
         ? [
             `The log was written with fold version ${others.join(', ')}; this page has ${foldVersion}, so that states may differ from what was in force.`,
@@ -187,33 +266,6 @@ function connectionProblem(error: unknown): { readonly text: string; readonly is
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
-const turns = new MessageChannel()
-let resume: () => void = () => undefined
-turns.port1.onmessage = () => resume()
-
-/** Resolves after the messages that wait; a timer would wait for 4 ms. */
-const nextTask = () =>
-  new Promise<void>((resolve) => {
-    resume = resolve
-    turns.port2.postMessage(undefined)
-  })
-
-/** A part of long work, after which waiting messages are handled. */
-class Slice {
-  #steps = 0
-  #begun = performance.now()
-
-  /** The clock is not read at each step. */
-  isOver(): boolean {
-    return ++this.#steps % stepsPerLook === 0 && performance.now() - this.#begun > sliceMs
-  }
-
-  async next(): Promise<void> {
-    await nextTask()
-    this.#begun = performance.now()
-  }
-}
-
 const engine = new Engine()
 
 scope.onmessage = async ({ data }) => {
@@ -225,7 +277,7 @@ scope.onmessage = async ({ data }) => {
   const { id, name, position, params } = data
   try {
     const model = models[name] as (moment: Moment, params: unknown) => unknown
-    const value = await model(engine.log.at(position), params)
+    const value = await model(await engine.momentAt(position), params)
     scope.postMessage({ type: 'answer', id, value })
   } catch (error) {
     scope.postMessage({ type: 'failure', id, message: messageOf(error) })

@@ -5,7 +5,7 @@ import { objectModel } from '../models/object.ts'
 import { objectsModel } from '../models/objects.ts'
 import { overviewModel } from '../models/overview.ts'
 import { searchModel } from '../models/search.ts'
-import { eventModel, rowsModel, timelineModel } from '../models/timeline.ts'
+import { eventModel, rowsModel, timelineModel, timeModel } from '../models/timeline.ts'
 import { topologyModel } from '../models/topology.ts'
 
 export const models = {
@@ -17,6 +17,7 @@ export const models = {
   topology: topologyModel,
   timeline: timelineModel,
   rows: rowsModel,
+  time: timeModel,
   event: eventModel,
   diff: diffModel,
 }

@@ -18,6 +18,10 @@ export interface LogState {
   /** Number of events whose states are computed, and the position of the last one. */
   readonly folded: number
   readonly foldedTo: number
+  /** Number of events whose type, time and object are not known yet. */
+  readonly unlisted: number
+  /** Whether the log has stored states, so that every moment can be shown soon. */
+  readonly hasStates: boolean
   /** Positions and times of the first and the last event; 0 if there is none. */
   readonly first: number
   readonly last: number
@@ -39,6 +43,8 @@ export const noLog: LogState = {
   count: 0,
   folded: 0,
   foldedTo: 0,
+  unlisted: 0,
+  hasStates: false,
   first: 0,
   last: 0,
   firstMs: 0,

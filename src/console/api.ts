@@ -2,7 +2,7 @@
  * The data of the console, for a page that has the key:
  *
  *   GET  /api/about               what the console shows, and what it offers
- *   GET  /api/events?from=&to=    events as lines of an export
+ *   GET  /api/events?from=&to=    events as lines of an export; `at` has a list of positions instead
  *   GET  /api/heads?from=&to=     position, time, type and subject of the same events, one array per line
  *   GET  /api/tail?from=          events as in `events`, and those to come; never ends
  *   GET  /api/snapshots           position and fold version of each stored state
@@ -128,11 +128,17 @@ export class Api {
     lineOf: (recorded: Recorded) => string = exportLine,
   ) {
     const log = this.#openLog()
+    const positions = positionsOf(query)
     const from = positionOf(query, 'from') ?? (await log.firstPosition())
     const to = positionOf(query, 'to')
+    const ranges = positions?.map((at) => ({ from: at, to: at })) ?? [
+      { from, ...(to !== undefined && { to }) },
+    ]
     const lines = this.#lines(request, response)
-    for await (const recorded of log.read({ from, ...(to !== undefined && { to }) })) {
-      if (!(await lines.write(lineOf(recorded)))) return
+    for (const range of ranges) {
+      for await (const recorded of log.read(range)) {
+        if (!(await lines.write(lineOf(recorded)))) return
+      }
     }
     await lines.end()
   }
@@ -261,6 +267,22 @@ const headLine = ({ position, event }: Recorded): string =>
 
 const positionOf = (query: URLSearchParams, name: string): Position | undefined =>
   numberOf(query, name) as Position | undefined
+
+/** Maximum number of positions in a list. */
+const maxPositions = 500
+
+/** The positions of the list `at`; undefined if there is none. */
+function positionsOf(query: URLSearchParams): Position[] | undefined {
+  const list = query.get('at')?.split(',')
+  if (list === undefined) return undefined
+  if (list.length > maxPositions || !list.every((text) => /^[1-9]\d{0,14}$/.test(text))) {
+    throw new RequestError(
+      400,
+      `at: expected at most ${maxPositions} positions, separated by commas`,
+    )
+  }
+  return list.map((text) => Number(text) as Position)
+}
 
 const filters = ['id', 'status', 'route', 'since'] as const
 

@@ -65,5 +65,7 @@ export const exampleLog = (name: string): string =>
   readFileSync(join(root, 'examples', name, 'recorded.jsonl'), 'utf8')
 
 /** A log in which the deletion of a ReferenceGrant breaks a route. */
+export const incidentEvents = () => flowEvents(join(import.meta.dirname, 'incident'))
+
 export const incidentLog = async (): Promise<string> =>
-  (await flowEvents(join(import.meta.dirname, 'incident'))).map(exportLine).join('')
+  (await incidentEvents()).map(exportLine).join('')

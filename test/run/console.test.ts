@@ -1,5 +1,4 @@
 /** Who may read what the console serves, and what it serves. */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { createServer } from 'node:net'
@@ -8,8 +7,9 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { regexProblem } from '../../src/control-plane/api-binding.ts'
 import { createFold } from '../../src/replay/index.ts'
+import { ConsoleProcess, urlIn } from '../support/console-process.ts'
 import { useFixture, useFolder, useGateway, useUpstream } from '../support/fixture.ts'
-import { freePort, launcher, sluice } from '../support/gateway.ts'
+import { freePort, sluice } from '../support/gateway.ts'
 import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
 
@@ -39,40 +39,6 @@ function ask(
     request.on('error', reject)
     request.end()
   })
-}
-
-/** A `sluice console` process. */
-class ConsoleProcess {
-  stdout = ''
-  stderr = ''
-  readonly #child: ChildProcess
-
-  constructor(...args: string[]) {
-    const all = ['console', '--no-open', '--console-address', '127.0.0.1:0', ...args]
-    this.#child = spawn(launcher, all, { stdio: ['ignore', 'pipe', 'pipe'] })
-    this.#child.stdout?.on('data', (piece) => {
-      this.stdout += piece
-    })
-    this.#child.stderr?.on('data', (piece) => {
-      this.stderr += piece
-    })
-  }
-
-  url(): Promise<URL> {
-    return waitFor('the URL', () => urlIn(this.stdout))
-  }
-
-  async dispose(): Promise<void> {
-    const ended = new Promise((resolve) => this.#child.once('close', resolve))
-    this.#child.kill('SIGTERM')
-    await ended
-  }
-}
-
-/** The newest URL that a process has printed. */
-function urlIn(text: string): URL | undefined {
-  const url = [...text.matchAll(/^console: (http:\S+)$/gm)].at(-1)?.[1]
-  return url === undefined ? undefined : new URL(url)
 }
 
 /** Exchanges a token as a browser does. */

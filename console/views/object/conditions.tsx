@@ -5,10 +5,11 @@ import { ChangeLink, EventLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/times.tsx'
+import type { Answer } from '../../worker/protocol.ts'
 import type { ObjectAnswer } from './answer.ts'
 
 /** Every condition: since when, and which event caused it. A click on one shows when it was how. */
-export function Conditions({ object, conditions, exists }: ObjectAnswer) {
+export function Conditions({ object, conditions, exists, knownFrom }: ObjectAnswer) {
   const { expect = '' } = place.value.params
   if (conditions.length === 0) {
     return exists ? (
@@ -40,7 +41,9 @@ export function Conditions({ object, conditions, exists }: ObjectAnswer) {
                     class="link"
                     aria-expanded={expect === one.type}
                     title="Show when this condition had its value"
-                    onClick={() => setParams({ expect: expect === one.type ? '' : one.type })}
+                    onClick={() =>
+                      setParams({ expect: expect === one.type ? '' : one.type, value: '' })
+                    }
                   >
                     {one.type}={one.status}
                   </button>
@@ -52,7 +55,9 @@ export function Conditions({ object, conditions, exists }: ObjectAnswer) {
                 </td>
                 <td>
                   {one.cause === undefined ? (
-                    <span class="quiet">before the log begins</span>
+                    <span class="quiet">
+                      {knownFrom === 0 ? 'before the log begins' : 'its event is not known'}
+                    </span>
                   ) : (
                     <>
                       <EventLink position={one.cause.position} />
@@ -67,35 +72,89 @@ export function Conditions({ object, conditions, exists }: ObjectAnswer) {
           </tbody>
         </table>
       </Scroll>
-      {expect !== '' && <Bisect object={object} type={expect} />}
+      {expect !== '' && (
+        <Bisect
+          object={object}
+          type={expect}
+          values={valuesOf(conditions.filter(({ type }) => type === expect))}
+        />
+      )}
     </>
   )
 }
 
-/** When the condition began or ceased to be True, over the whole log. */
-function Bisect({ object, type }: { object: string; type: string }) {
-  const shown = useLogModel('expectation', { object, type, value: 'True' })
+/** What a condition may be expected to be: the usual status, and its statuses and reasons at the moment. */
+const valuesOf = (conditions: ObjectAnswer['conditions']): string[] => [
+  ...new Set(['True', 'False', ...conditions.flatMap(({ status, reason }) => [status, reason])]),
+]
+
+interface BisectProps {
+  readonly object: string
+  readonly type: string
+  readonly values: readonly string[]
+}
+
+/** When the condition began or ceased to have a status or reason, over the whole log. */
+function Bisect({ object, type, values }: BisectProps) {
+  const value = place.value.params.value || 'True'
+  const shown = useLogModel('expectation', { object, type, value })
   return (
     <section class="card" aria-labelledby="bisect">
-      <h2 id="bisect">When was {type}=True?</h2>
+      <h2 id="bisect">
+        When was {type}={value}?
+      </h2>
+      <fieldset class="tabs" aria-label="Expected status or reason">
+        {values.map((one) => (
+          <button
+            key={one}
+            type="button"
+            aria-pressed={one === value}
+            onClick={() => setParams({ value: one })}
+          >
+            {one}
+          </button>
+        ))}
+      </fieldset>
       <Content shown={shown} what="the history of the condition">
-        {({ flips }) =>
-          flips.length === 0 ? (
-            <Empty>The condition was never True in the whole log.</Empty>
-          ) : (
+        {({ flips, holds, knownFrom }) => (
+          <>
+            {flips.length === 0 && (
+              <Empty>
+                The condition {holds ? `always was ${value}` : `was never ${value}`} in the whole
+                log.
+              </Empty>
+            )}
             <ol class="flips">
-              {[...flips].reverse().map(({ holds, position, time, cause }) => (
-                <li key={position}>
-                  <HealthMark health={holds ? 'ok' : 'problem'} isShort />{' '}
-                  <strong>{holds ? 'holds since' : 'broken by'}</strong>{' '}
-                  <EventLink position={position} /> <Time time={time} /> {cause}{' '}
-                  <ChangeLink position={position} />
-                </li>
+              {[...flips].reverse().map((flip, at) => (
+                <Flip key={flip.cause?.position ?? -at} {...flip} />
               ))}
             </ol>
-          )
-        }
+            {knownFrom > 0 && (
+              <p class="quiet">
+                Up to event {knownFrom}, this is read from the decisions in the log, which may not
+                have every change. sluice bisect folds all events.
+              </p>
+            )}
+          </>
+        )}
       </Content>
     </section>
+  )
+}
+
+function Flip({ holds, cause }: Answer<'expectation'>['flips'][number]) {
+  return (
+    <li>
+      <HealthMark health={holds ? 'ok' : 'problem'} isShort />{' '}
+      <strong>{holds ? 'holds since' : 'broken by'}</strong>{' '}
+      {cause === undefined ? (
+        'an event that is not known'
+      ) : (
+        <>
+          <EventLink position={cause.position} /> <Time time={cause.time} /> {cause.text}{' '}
+          <ChangeLink position={cause.position} />
+        </>
+      )}
+    </li>
   )
 }

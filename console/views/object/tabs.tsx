@@ -77,7 +77,7 @@ export function Readers({ readers }: ObjectAnswer) {
   )
 }
 
-export function Changes({ events, laterEvents }: ObjectAnswer) {
+export function Changes({ events, earlierEvents, laterEvents }: ObjectAnswer) {
   return (
     <div class="card">
       {events.length === 0 ? (
@@ -85,6 +85,7 @@ export function Changes({ events, laterEvents }: ObjectAnswer) {
       ) : (
         <EventTableRows events={[...events].reverse()} />
       )}
+      {earlierEvents > 0 && <p class="quiet">{earlierEvents} earlier events are not listed.</p>}
       {laterEvents > 0 && (
         <p class="quiet">
           {laterEvents} later event{laterEvents === 1 ? '' : 's'} after this moment.

@@ -39,6 +39,11 @@ export function Timeline() {
               </button>
             )}
           </Filters>
+          {answer.unlisted > 0 && (
+            <p class="quiet" role="status">
+              {answer.unlisted} earlier events are being listed.
+            </p>
+          )}
           <Density density={answer.density} />
           {answer.positions.length === 0 ? (
             <Empty>
@@ -108,8 +113,10 @@ function Row({ position, row }: { position: number; row: EventRow | undefined })
         {row?.detail}
       </span>
       <span role="cell" class="cell-changed">
-        {row !== undefined && row.statuses + row.resources > 0 && (
-          <a href={linkTo('diff', [], { from: from || `${position - 1}` }, position)}>changed</a>
+        {row !== undefined && row.statuses + row.resources !== 0 && (
+          <a href={linkTo('diff', [], { from: from || `${position - 1}` }, position)}>
+            {row.statuses < 0 ? 'compare' : 'changed'}
+          </a>
         )}
       </span>
     </>

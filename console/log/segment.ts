@@ -1,0 +1,170 @@
+/** The states after consecutive events of a log, folded from its beginning or from a stored state. */
+import type { SluiceEvent } from '../../events/index.ts'
+import { regexProblem } from '../../src/control-plane/api-binding.ts'
+import { type ObjectKey, type ObjectRef, objectKey } from '../../src/model/names.ts'
+import type { VersionedResource } from '../../src/model/resources.ts'
+import type { Fold, FoldSnapshot } from '../../src/replay/index.ts'
+import type { EventTable } from './event-table.ts'
+import { Folds } from './folds.ts'
+import { type Values, Versions } from './versions.ts'
+
+type Status = Readonly<Record<string, unknown>>
+type Proxies = ReturnType<Fold['proxies']>
+type FoldChange = ReturnType<Fold['takeChange']>
+type ObjectState = NonNullable<ReturnType<Fold['graph']['object']>>
+
+/** The version of an object that is in force, and the one that was refused. */
+export interface ObjectVersion {
+  /** Generation in force; 0 if every version was refused. */
+  readonly generation: number
+  /** Index of the event with the version in force; undefined if there is none, -1 if the log lacks it. */
+  readonly applied: number | undefined
+  /** Index of the event that refused a later version; undefined if none is, -1 if the log lacks it. */
+  readonly refused: number | undefined
+  /** The content of the versions, if it is that of a stored state. */
+  readonly stored?: Partial<Pick<ObjectState, 'object' | 'refused'>>
+}
+
+/** The values after one event. They stay as they are when others are looked at. */
+export interface SegmentMoment {
+  readonly statuses: Values<Status>
+  readonly resources: Values<VersionedResource>
+  readonly objects: Values<ObjectVersion>
+  readonly proxies: Proxies
+}
+
+export class Segment {
+  /** Number of events before the first one of the segment. */
+  readonly begin: number
+  /** Versions of the fold that published states. */
+  readonly foldVersions = new Set<string>()
+  readonly #events: EventTable
+  readonly #folds: Folds
+  readonly #statuses = new Versions<Status>()
+  readonly #resources = new Versions<VersionedResource>()
+  readonly #objects = new Versions<ObjectVersion>()
+  readonly #proxies = new Versions<Proxies>()
+
+  /** `base` is the state after the first `begin` events. */
+  constructor(events: EventTable, begin = 0, base?: FoldSnapshot) {
+    this.begin = begin
+    this.#events = events
+    const read = (index: number) => events.read(index)
+    this.#folds = new Folds({ checkRegex: regexProblem }, read, begin, base)
+    if (base !== undefined) this.#noteState()
+  }
+
+  /** Number of events whose states are known, from the first of the log on. */
+  get end(): number {
+    return this.#folds.count
+  }
+
+  /** Whether the state after a number of events is known. */
+  covers(count: number): boolean {
+    return this.begin <= count && count <= this.end
+  }
+
+  /** Folds the next event. @throws LogError `foreign` if its line is damaged */
+  foldNext(): void {
+    const index = this.end
+    const recorded = this.#events.read(index)
+    const { event } = recorded
+    const change = this.#folds.add(recorded)
+    this.#noteChange(change, index)
+    this.#noteObject(event, index)
+    if (/\.(proxy|config|timer)\./.test(event.type)) this.#noteProxies(index)
+    if (event.type === 'dev.sluice.desired.published.v1') {
+      this.foldVersions.add(event.data.foldVersion)
+    }
+  }
+
+  /** The state after an event of the segment, or after that before its first. */
+  at(index: number): SegmentMoment {
+    return {
+      statuses: this.#statuses.at(index),
+      resources: this.#resources.at(index),
+      objects: this.#objects.at(index),
+      proxies: this.#proxies.at(index).get('') ?? [],
+    }
+  }
+
+  /** A fold of the events up to an index, for what only derivations know. It is slow for earlier moments. */
+  foldAt(index: number): Fold {
+    return this.#folds.after(index + 1)
+  }
+
+  /** The statuses of an object, each with the index of its event; that of a stored state has none. */
+  statusesOf(object: ObjectKey) {
+    return this.#statuses
+      .historyOf(object)
+      .map(({ cause, status }) => ({ cause: cause < this.begin ? undefined : cause, status }))
+  }
+
+  /** Notes everything of a stored state, as if the last event before the segment had brought it. */
+  #noteState(): void {
+    const { newest } = this.#folds
+    const index = this.begin - 1
+    for (const [ref, status] of newest.statuses()) {
+      this.#statuses.set(objectKey(ref), index, status)
+    }
+    for (const one of newest.resources()) this.#resources.set(one.resource.key, index, one)
+    for (const state of newest.graph.objects()) {
+      this.#objects.set(objectKey(state.ref), index, this.#storedVersion(state))
+    }
+    this.#noteProxies(index)
+  }
+
+  #storedVersion({ generation, generationSequence, object, refused }: ObjectState): ObjectVersion {
+    const { positions } = this.#events
+    const applied = this.#events.indexAt(generationSequence)
+    const isListed = positions[applied] === generationSequence
+    return {
+      generation,
+      applied: object === undefined ? undefined : isListed ? applied : -1,
+      refused: refused === undefined ? undefined : -1,
+      stored: { object, refused },
+    }
+  }
+
+  #noteChange(change: FoldChange | undefined, index: number): void {
+    this.#events.setChanged(index, { statuses: 0, resources: 0 })
+    if (change === undefined) return
+    const { delta, statuses, dropped } = change
+    for (const { ref, status } of statuses) this.#statuses.set(objectKey(ref), index, status)
+    for (const ref of dropped) this.#statuses.set(objectKey(ref), index, undefined)
+    for (const one of delta.upserted) this.#resources.set(one.resource.key, index, one)
+    for (const key of delta.removed) this.#resources.set(key, index, undefined)
+    this.#events.setChanged(index, {
+      statuses: statuses.length + dropped.length,
+      resources: delta.upserted.length + delta.removed.length,
+    })
+  }
+
+  #noteProxies(index: number): void {
+    this.#proxies.set('', index, this.#folds.newest.proxies())
+  }
+
+  /** Notes which events have the versions of an object; the fold has decided which of them count. */
+  #noteObject({ type, data }: SluiceEvent, index: number): void {
+    if (!type.startsWith('dev.sluice.resource.')) return
+    const key = objectKey(data as ObjectRef)
+    const state = this.#folds.newest.graph.object(key)
+    if (state === undefined) {
+      this.#objects.set(key, index, undefined)
+      return
+    }
+    // The fold ignores versions that it has passed, and those of a writer that lost its lease.
+    if (state.resourceVersion !== (data as { resourceVersion?: string }).resourceVersion) return
+    const before = this.#objects.newest(key)
+    const isApplied = type === 'dev.sluice.resource.applied.v1'
+    const applied = isApplied ? index : before?.applied
+    const refused = isApplied ? undefined : index
+    const stored = isApplied ? undefined : before?.stored?.object
+    this.#objects.set(key, index, {
+      generation: state.generation,
+      applied: state.object === undefined ? undefined : applied,
+      refused: state.refused === undefined ? undefined : refused,
+      ...(stored !== undefined && { stored: { object: stored } }),
+    })
+  }
+}
