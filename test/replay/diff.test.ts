@@ -76,7 +76,7 @@ describe('sluice diff', () => {
 
   it('compares two positions of one log, and ignores proxy statuses if only one side has them', async () => {
     const log = join(import.meta.dirname, '../../examples/weighted-split/recorded.jsonl')
-    const { code, stdout } = await sluice('diff', `${log}@8`, log)
+    const { code, stdout } = await sluice('diff', `${log}@24`, log)
     expect([code, stdout]).toEqual([1, expect.stringContaining('~ route/HTTPRoute/default/shop/')])
     expect(stdout).toContain('Programmed=True')
     const against = await sluice('diff', log, dirname(log))
