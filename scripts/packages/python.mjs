@@ -42,7 +42,7 @@ function* moduleFiles() {
 function metadataOf(version) {
   const fields = readFileSync(join(source, 'METADATA'), 'utf8')
   const page = readFileSync(join(source, 'README.md'), 'utf8')
-  return fields.replace(/^Name: .*$/m, `$&\nVersion: ${version}`) + `\n${page}`
+  return `${fields.replace(/^Name: .*$/m, `$&\nVersion: ${version}`)}\n${page}`
 }
 
 const wheelFile =

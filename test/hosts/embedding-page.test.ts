@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeWithParts, partPath } from '../support/parts.ts'
 import { root } from './files-server.ts'
-import { abi, build, wasm } from './suites.ts'
+import { abi, build, tableOfHosts, wasm } from './suites.ts'
 
 const page = readFileSync(join(root, 'docs', 'embedding.md'), 'utf8')
 
@@ -39,6 +39,10 @@ describe('the page on embedding', () => {
     const rows = [...page.matchAll(/^\|[^|]*\|((?: `[a-z_]+`)+) \|/gm)].map(([, calls]) => calls)
     const named = rows.flatMap((calls) => [...(calls ?? '').matchAll(/`([a-z_]+)`/g)])
     expect(named.map(([, name]) => name).sort()).toEqual(names.sort())
+  })
+
+  it('has the number of cases that the tests of each host run', () => {
+    expect(page).toContain(tableOfHosts())
   })
 
   it('mentions only constants that exist', () => {

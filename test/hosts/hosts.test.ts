@@ -7,7 +7,7 @@ import { describeWithParts, partPath } from '../support/parts.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { type Page, startChromium } from './chromium.ts'
 import { type FilesServer, root, serveFiles } from './files-server.ts'
-import { allSuites, build, countsOf, expectAllPass, filesOf } from './suites.ts'
+import { build, expectAllPass, expectAllRun, filesOf, hostSuites } from './suites.ts'
 
 const example = (host: string) => join(root, 'examples', 'embedding', host)
 const buildTime = 180_000
@@ -20,16 +20,21 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('the core in plain Node, without the host code of the package [design.embed]', () => {
   it('passes all shared case files', () => {
-    expectAllPass(process.execPath, [join(example('node'), 'main.mjs')], allSuites)
+    expectAllPass('the module in Node', process.execPath, [join(example('node'), 'main.mjs')])
   })
 })
 
 describeWithParts(['python3', 'python-wasmtime'], 'the core in Python [design.embed]', () => {
   it('passes all shared case files', () => {
-    expectAllPass(partPath('python3'), [join(example('python'), 'main.py')], allSuites, {
-      PYTHONPATH: partPath('python-wasmtime'),
-      PYTHONDONTWRITEBYTECODE: '1',
-    })
+    expectAllPass(
+      'the module in Python',
+      partPath('python3'),
+      [join(example('python'), 'main.py')],
+      {
+        PYTHONPATH: partPath('python-wasmtime'),
+        PYTHONDONTWRITEBYTECODE: '1',
+      },
+    )
   })
 })
 
@@ -38,7 +43,7 @@ describeWithParts(['go', 'wazero'], 'the core in Go [design.embed]', () => {
     const program = join(folder, 'go-host')
     const offline = { GOFLAGS: '-mod=readonly', GOPROXY: 'off', CGO_ENABLED: '0' }
     build(partPath('go'), ['build', '-o', program, '.'], example('go'), offline)
-    expectAllPass(program, [], allSuites)
+    expectAllPass('the module in Go', program, [])
   })
 })
 
@@ -49,7 +54,7 @@ describeWithParts(['cargo', 'rust-wasmtime'], 'the core in Rust [design.embed]',
     const cargo = partPath('cargo')
     const PATH = `${dirname(cargo)}:${process.env.PATH}`
     build(cargo, args, example('rust'), { CARGO_TARGET_DIR: target, PATH })
-    expectAllPass(join(target, 'release', 'sluice-embedding'), [], allSuites)
+    expectAllPass('the module in Rust', join(target, 'release', 'sluice-embedding'), [])
   })
 })
 
@@ -57,7 +62,8 @@ describeWithParts(['chromium'], 'the core in a worker of a browser page [design.
   let page: Page
   let server: FilesServer
   beforeAll(async () => {
-    const files = Object.fromEntries(allSuites.map((suite) => [suite, filesOf(suite)]))
+    const suites = hostSuites['the module in Chromium']
+    const files = Object.fromEntries(suites.map((suite) => [suite, filesOf(suite)]))
     server = await serveFiles(root, { '/cases.json': JSON.stringify(files) })
     page = await startChromium()
   })
@@ -74,7 +80,7 @@ describeWithParts(['chromium'], 'the core in a worker of a browser page [design.
       return answer[0] ? answer : undefined
     })
     expect(state, text).toBe('done')
-    expect(JSON.parse(text)).toEqual({ run: countsOf(allSuites), failures: [] })
+    expectAllRun('the module in Chromium', JSON.parse(text))
     expect(server.missing).toEqual([])
   })
 })

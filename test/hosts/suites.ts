@@ -10,7 +10,7 @@ export const wasm = join(root, 'dist', 'core.wasm')
 export const abi = join(root, 'assembly', 'core.abi.json')
 
 /** What every host runs. */
-export const allSuites = [
+const allSuites = [
   'heads',
   'chunks',
   'regex/cases',
@@ -21,13 +21,57 @@ export const allSuites = [
 ] as const
 
 /** What packages run: they read no heads and no chunked bodies. */
-export const packageSuites = [
+const packageSuites = [
   'regex/cases',
   'regex/masks',
   'routes',
   'tokens/cases',
   'rate',
-] as const satisfies readonly (typeof allSuites)[number][]
+  'texts/cases',
+] as const
+
+/** What the tests of each host run: the rows of the table of cases on docs/embedding.md. */
+export const hostSuites = {
+  '`@sluice/core` in Node': packageSuites,
+  '`@sluice/core` in Chromium': packageSuites,
+  '`@sluice/core` in workerd': packageSuites,
+  '`@sluice/core` in Deno': packageSuites,
+  '`@sluice/core` in Bun': packageSuites,
+  '`sluice-core` in Python': packageSuites,
+  '`sluice.dev/sluice` in Go': ['regex/cases', 'regex/masks', 'routes', 'tokens/cases', 'rate'],
+  'the module in Node': allSuites,
+  'the module in Chromium': allSuites,
+  'the module in Python': allSuites,
+  'the module in Go': allSuites,
+  'the module in Rust': allSuites,
+} as const satisfies Record<string, readonly string[]>
+
+export type HostName = keyof typeof hostSuites
+
+/** The heading of the table for each suite. */
+const columns = {
+  heads: 'heads',
+  chunks: 'chunked bodies',
+  'regex/cases': 'patterns',
+  'regex/masks': 'masks',
+  routes: 'routes',
+  'tokens/cases': 'tokens',
+  rate: 'rates',
+  'texts/cases': 'texts of models',
+}
+
+/** The table of docs/embedding.md: the cases that each host passes. */
+export function tableOfHosts(): string {
+  const suites = Object.keys(columns)
+  const counts = countsOf(suites)
+  const rows = Object.entries<readonly string[]>(hostSuites).map(([host, run]) => [
+    host,
+    ...suites.map((suite) => (run.includes(suite) ? `${counts[suite]}` : '–')),
+  ])
+  const head = ['host', ...Object.values(columns)]
+  const rule = head.map((_, at) => (at === 0 ? '---' : '---:'))
+  return [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |\n`).join('')
+}
 
 /** The parsed files of a suite. */
 export function filesOf(suite: string): unknown[] {
@@ -50,11 +94,16 @@ export function countsOf(suites: readonly string[]): Record<string, number> {
   )
 }
 
-/** Runs a host's program: it must have run every case of the suites, and none may have failed. */
+/** Checks the result of a host: it must have run every case of its suites, and none may have failed. */
+export function expectAllRun(host: HostName, result: unknown): void {
+  expect(result).toEqual({ run: countsOf(hostSuites[host]), failures: [] })
+}
+
+/** Runs a host's program, which prints its result. */
 export function expectAllPass(
+  host: HostName,
   command: string,
   args: readonly string[],
-  suites: readonly string[],
   environment: NodeJS.ProcessEnv = {},
 ): void {
   const { stdout, stderr, error } = spawnSync(command, [...args, wasm, abi, cases], {
@@ -64,7 +113,7 @@ export function expectAllPass(
   if (error !== undefined) throw error
   const last = stdout.trim().split('\n').at(-1) ?? ''
   if (!last.startsWith('{')) throw new Error(`no result: ${stdout}${stderr}`)
-  expect(JSON.parse(last)).toEqual({ run: countsOf(suites), failures: [] })
+  expectAllRun(host, JSON.parse(last))
 }
 
 /** Builds a host's program. Throws with what the compiler said. */

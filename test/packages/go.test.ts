@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { encodingForModel } from '../../src/core/tokens-models.ts'
-import { countsOf } from '../hosts/suites.ts'
+import { countsOf, hostSuites } from '../hosts/suites.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const source = join(root, 'packages', 'go')
 const testTime = 240_000
-const suites = ['regex/cases', 'regex/masks', 'routes', 'tokens/cases', 'rate']
+const suites = hostSuites['`sluice.dev/sluice` in Go']
 const models = [
   ...['gpt-4o', 'openai/GPT-4o-2024-08-06', 'gpt-4', 'gpt-4.1-mini', 'gpt-4.5', 'gpt-5-nano', 'o1'],
   ...['o3-mini', 'o4', 'o100', 'gpt-3.5-turbo', 'gpt-35-turbo', 'gpt-oss-20b', 'chatgpt-4o-latest'],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { root } from '../hosts/files-server.ts'
-import { countsOf, packageSuites } from '../hosts/suites.ts'
+import { countsOf, hostSuites } from '../hosts/suites.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
 
 const source = join(root, 'packages', 'python')
@@ -49,7 +49,7 @@ describeWithParts(['python3', 'python-tools'], 'the Python package [design.embed
       CASES: join(root, 'test', 'core'),
     })
     const ran = /^\{.*\}$/m.exec(printed)?.[0] ?? ''
-    expect(JSON.parse(ran)).toEqual(countsOf(packageSuites))
+    expect(JSON.parse(ran)).toEqual(countsOf(hostSuites['`sluice-core` in Python']))
   })
 
   it('guards clients of models, logs and limits', { timeout: testTime }, () => {

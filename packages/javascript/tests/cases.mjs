@@ -1,5 +1,14 @@
 // Runs the case files that all hosts share with the package. Each suite has what is wrong about a case.
-import { Mask, MaskStream, Pattern, RateLimiter, Router, TokenCounter } from '@sluice/core'
+import {
+  Guards,
+  GuardsError,
+  Mask,
+  MaskStream,
+  Pattern,
+  RateLimiter,
+  Router,
+  TokenCounter,
+} from '@sluice/core'
 
 const encoder = new TextEncoder()
 const isSame = (left, right) => JSON.stringify(left) === JSON.stringify(right)
@@ -50,14 +59,11 @@ const builtins = {
 }
 const allBuiltins = Object.values(builtins).map((builtin) => ({ builtin }))
 
+const ruleOf = ({ pattern, builtin, replacement }) =>
+  pattern === undefined ? { builtin: builtins[builtin], replacement } : { pattern, replacement }
+
 function maskProblem({ rules, masked, maskedHex, repeat, hold, ...example }) {
-  const mask = new Mask(
-    rules?.map(({ pattern, builtin, replacement }) =>
-      pattern === undefined
-        ? { builtin: builtins[builtin], replacement }
-        : { pattern, replacement },
-    ) ?? allBuiltins,
-  )
+  const mask = new Mask(rules?.map(ruleOf) ?? allBuiltins)
   const text = bytesOf({ ...example, repeat })
   const wanted = bytesOf({ text: masked, hex: maskedHex, repeat })
   if (!hasBytes(wanted, mask.applyBytes(text))) return 'applyBytes'
@@ -118,12 +124,42 @@ function rateProblem({ rate, unit, burst, steps }) {
   }
 }
 
+/** What passes, or why nothing does. */
+function rewrite(guards, { format, message }, pieces) {
+  const rewriter = guards.rewriter(format, message)
+  try {
+    const out = pieces.map((piece, at) =>
+      at + 1 < pieces.length ? rewriter.push(piece) : rewriter.end(piece),
+    )
+    const { rejectedBy } = rewriter.details
+    return rejectedBy === undefined ? out : rejectedBy
+  } catch (error) {
+    return error instanceof GuardsError ? error.message.split(' ').at(-1) : String(error)
+  }
+}
+
+function textsProblem({ input, output, code, rejectedBy, ...example }) {
+  const guards = new Guards(
+    example.guards.map((guard) => ({ ...guard, rules: guard.rules.map(ruleOf) })),
+  )
+  const bytes = encoder.encode(input)
+  const wanted = output === undefined ? (code ?? rejectedBy) : encoder.encode(output)
+  const isWanted = (seen) =>
+    output === undefined ? seen === wanted : Array.isArray(seen) && hasBytes(wanted, ...seen)
+  const step = Math.max(1, Math.floor(bytes.length / 50))
+  for (let cut = 0; cut <= bytes.length; cut += step) {
+    const seen = rewrite(guards, example, [bytes.subarray(0, cut), bytes.subarray(cut)])
+    if (!isWanted(seen)) return `cut at ${cut}: ${seen}`
+  }
+}
+
 const suites = {
   'regex/cases': patternProblem,
   'regex/masks': maskProblem,
   routes: routeProblem,
   'tokens/cases': tokensProblem,
   rate: rateProblem,
+  'texts/cases': textsProblem,
 }
 
 /** `files` has the parsed files of each suite. Returns how many cases ran, and what failed. */

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sluice_core import Builtin, Mask, MaskStream, Pattern, PatternError, RateLimiter, Route, Router, Rule
+from sluice_core import Builtin, Guard, Guards, GuardsError, Mask, MaskStream, Pattern, PatternError, RateLimiter, Route, Router, Rule
 from sluice_core.tokens import vocabulary
 
 folder = Path(os.environ["CASES"])
@@ -134,6 +134,26 @@ class CaseFiles(unittest.TestCase):
                     self.assertAlmostEqual(limit.wait * 1000, step["wait"], 4)
                 if "reset" in step:
                     self.assertAlmostEqual(limit.reset * 1000, step["reset"], 4)
+
+    def test_texts(self) -> None:
+        self.run_cases("texts/cases", self.check_texts)
+
+    def check_texts(self, case: dict[str, Any]) -> None:
+        guards = Guards(
+            [Guard([rule_of(rule) for rule in guard["rules"]], guard.get("rejects", False)) for guard in case["guards"]]
+        )
+        data = case["input"].encode()
+        for cut in range(0, len(data) + 1, max(1, len(data) // 20)):
+            rewriter = guards.rewriter(case["format"], case["message"])
+            try:
+                out = rewriter.push(data[:cut]) + rewriter.end(data[cut:])
+            except GuardsError as error:
+                self.assertEqual(str(error).split(" ")[-1], case["code"])
+                continue
+            rejected = rewriter.details.rejected_by
+            self.assertEqual(rejected, case.get("rejectedBy"))
+            if rejected is None:
+                self.assertEqual(out.decode(), case["output"])
 
 
 def route_of(route: dict[str, Any]) -> Route:
