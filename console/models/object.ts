@@ -1,10 +1,10 @@
 /** What the page of an object shows. */
 import { stringify } from 'yaml'
-import { placedConditions } from '../../src/explain/conditions.ts'
 import { causeText } from '../../src/explain/event-text.ts'
 import { type Health, healthOf } from '../../src/explain/health.ts'
 import { explanationOf } from '../../src/explain/object.ts'
 import { type ObjectKey, objectKey, parseObjectKey } from '../../src/model/names.ts'
+import { placedConditions } from '../../src/model/placed-conditions.ts'
 import type { Resource } from '../../src/model/resources.ts'
 import type { Moment } from '../log/loaded-log.ts'
 import type { ObjectVersion } from '../log/segment.ts'

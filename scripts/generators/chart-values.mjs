@@ -149,6 +149,11 @@ const controller = {
       'Serve the web console. It listens on the loopback address of the pod only: reach it with `kubectl port-forward`.',
     ),
   },
+  kubernetesEvents: {
+    enabled: flag(
+      'Write Kubernetes Events when conditions of objects change and when proxies reject configuration. `kubectl describe` shows them.',
+    ),
+  },
   xds: {
     tls: {
       enabled: flag(

@@ -1,8 +1,8 @@
 /** `sluice explain` calls the module for its first argument, or explains the state of an object itself. */
-import { placedConditions } from '../explain/conditions.ts'
 import { explanationOf, isAbout } from '../explain/object.ts'
 import type { Recorded } from '../log/index.ts'
 import { type ObjectRef, objectText } from '../model/names.ts'
+import { placedConditions } from '../model/placed-conditions.ts'
 import { type Fold, foldEvents } from '../replay/index.ts'
 import { explainCondition } from './explain-condition.ts'
 import { explainProviders, type ProviderOptions } from './explain-providers.ts'

@@ -1,8 +1,8 @@
 /** Finds the fields that the message of a condition is about. */
 
 import type { Reference } from '../api/references.ts'
-import { type PlacedCondition, parentText } from '../explain/conditions.ts'
 import { objectText } from '../model/names.ts'
+import { type PlacedCondition, parentText } from '../model/placed-conditions.ts'
 
 /** A path at the beginning of a message. */
 const leadingPath = /^spec(?:\.[\w$-]+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])+/

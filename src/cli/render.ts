@@ -8,8 +8,8 @@ import {
   type DeploymentView,
   gatewayDeploymentStage,
 } from '../desired/derive/gateway-deployment.ts'
-import { placedConditions } from '../explain/conditions.ts'
 import { type ObjectRef, parseObjectKey } from '../model/names.ts'
+import { placedConditions } from '../model/placed-conditions.ts'
 import type { Fold } from '../replay/index.ts'
 import { type ControllerSettings, readControllerSettings } from '../settings/controller.ts'
 import { formatProblem, isUnreadable } from '../watch/source-problem.ts'

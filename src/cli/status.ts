@@ -1,7 +1,7 @@
 /** `sluice status` prints the conditions of every object and the state of every proxy. */
 
-import { placedConditions } from '../explain/conditions.ts'
 import { objectText } from '../model/names.ts'
+import { placedConditions } from '../model/placed-conditions.ts'
 import { type Fold, foldVersion } from '../replay/index.ts'
 import { formatProblem, type SourceProblem } from '../watch/source-problem.ts'
 import { FieldPlaces } from './field-places.ts'

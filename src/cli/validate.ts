@@ -1,8 +1,8 @@
 /** `sluice validate` prints the problems that a cluster and the control plane would report for manifests. */
 import type { ResourceApplied } from '../../events/index.ts'
-import { placedConditions } from '../explain/conditions.ts'
 import { isRefusal } from '../explain/health.ts'
 import { objectKey } from '../model/names.ts'
+import { placedConditions } from '../model/placed-conditions.ts'
 import type { Fold } from '../replay/index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import { FieldPlaces } from './field-places.ts'

@@ -21,7 +21,6 @@ import type { OpenedLog } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease, Plane } from './parts.ts'
 
 export interface SessionOptions extends ClusterOptions, Pick<ControlPlaneOptions, 'every'> {
-  readonly replica: string
   readonly isInCluster: boolean
   readonly health: Health
   /** How proxies connect. If omitted, over gRPC. */

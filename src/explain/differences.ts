@@ -2,8 +2,8 @@
 import { hasSameContent } from '../base/same-content.ts'
 import type { Condition } from '../model/conditions.ts'
 import { compareText, type ObjectKey, objectKey } from '../model/names.ts'
+import { placedConditions } from '../model/placed-conditions.ts'
 import type { Fold } from '../replay/index.ts'
-import { placedConditions } from './conditions.ts'
 
 /** Status fields that differ from run to run. */
 const volatileFields = new Set(['lastTransitionTime', 'observedGeneration'])

@@ -1,6 +1,7 @@
 /** Expectations about a condition of an object, and when they began or ceased to hold. */
 import type { ObjectRef } from '../model/names.ts'
-import type { ConditionHistory, PlacedCondition } from './conditions.ts'
+import type { PlacedCondition } from '../model/placed-conditions.ts'
+import type { ConditionHistory } from './conditions.ts'
 
 export interface Expectation {
   readonly object: ObjectRef

@@ -1,6 +1,6 @@
 /** Whether a condition is as it should be. */
 import type { Condition } from '../model/conditions.ts'
-import { type PlacedCondition, placedConditions } from './conditions.ts'
+import { type PlacedCondition, placedConditions } from '../model/placed-conditions.ts'
 
 /** `problem`: a part of the object has no effect. `warning`: a person should look at it. */
 export type Health = 'ok' | 'warning' | 'problem'

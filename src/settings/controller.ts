@@ -135,6 +135,11 @@ export const controllerSettings = {
     default: false,
     doc: 'Whether the controller reads InferencePools and their Pods and routes to them. If disabled, requests for a pool fail with 500 and the route status gives the reason.',
   }),
+  kubernetesEvents: row(boolean, {
+    env: 'SLUICE_KUBERNETES_EVENTS',
+    default: true,
+    doc: 'Whether the leader writes Kubernetes Events when conditions of objects change and when proxies reject configuration. `kubectl describe` shows them.',
+  }),
   logLevel: row(oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), {
     env: 'SLUICE_LOG_LEVEL',
     default: 'info',

@@ -55,6 +55,12 @@ export function statusPatch(
   return Object.keys(patch).length === 0 ? undefined : patch
 }
 
+/** The status without the entries of other controllers in shared lists. */
+export function ownPart(status: Status | undefined): Status {
+  const ours = sharedLists.map((field) => [field, listOf<Shared>(status?.[field]).filter(isOurs)])
+  return { ...status, ...Object.fromEntries(ours) }
+}
+
 function withoutOurs(live: Status | undefined): Status {
   const shared = sharedLists.filter((field) => listOf<Shared>(live?.[field]).some(isOurs))
   return Object.fromEntries(shared.map((field) => [field, []]))

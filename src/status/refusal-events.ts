@@ -1,21 +1,17 @@
 /**
- * Writes warning events about Gateways whose proxies reject configuration. `kubectl describe` shows them.
+ * Records warning events about Gateways whose proxies reject configuration.
  * Events report what has happened; conditions report the current state.
  */
-import { createHash } from 'node:crypto'
 import type { ConfigRejectedData } from '../../events/index.ts'
-import { controllerName, gatewayGroup } from '../api/names.ts'
-import { systemClock } from '../base/clock.ts'
-import { onlyChanges } from '../base/notices.ts'
-import { type KubeClient, KubeError } from '../kube/index.ts'
+import { gatewayGroup } from '../api/names.ts'
+import type { EventRecorder } from './event-recorder.ts'
 
 interface RefusalEventsOptions {
-  readonly client: Pick<KubeClient, 'apply'>
+  readonly recorder: Pick<EventRecorder, 'record'>
   /** Objects in the log. */
   readonly index: { get(key: string): { readonly uid: string } | undefined }
   /** Whether this replica may write now. If not, another replica reports the rejections. */
   readonly isWriting: () => boolean
-  readonly onNotice: (text: string) => void
 }
 
 /** How long rejections are gathered before events are written. */
@@ -24,11 +20,6 @@ const gatherMs = 500
 const maxProxies = 8
 /** Maximum number of rejections that the event about one proxy lists. */
 const maxListed = 4
-/** Longest message that Kubernetes accepts. */
-const maxMessageLength = 1024
-/** Maximum number of events whose count is remembered. */
-const maxRemembered = 1000
-
 /** Code of resources that are in force, except for parts that the proxy does not know; not reported here. */
 const partlyKnown = 'resource_partly_known'
 
@@ -36,15 +27,10 @@ export class RefusalEvents {
   readonly #options: RefusalEventsOptions
   /** Rejections that are not reported yet: Gateway, `namespace/name` -> proxy -> texts. */
   #waiting = new Map<string, Map<string, Set<string>>>()
-  readonly #written = new Map<string, { readonly first: string; readonly count: number }>()
   #timer: NodeJS.Timeout | undefined
-  #writing: Promise<void> = Promise.resolve()
-  /** Reports a problem with writing events, and only once, since nothing depends on events. */
-  readonly #report: (problem: string) => void
 
   constructor(options: RefusalEventsOptions) {
     this.#options = options
-    this.#report = onlyChanges(options.onNotice)
   }
 
   add({ gateway, proxy, key, code, message }: ConfigRejectedData): void {
@@ -53,69 +39,37 @@ export class RefusalEvents {
     const texts = proxies.get(proxy) ?? new Set<string>()
     this.#waiting.set(gateway, proxies.set(proxy, texts))
     texts.add(`${key}: ${message}`)
-    this.#timer ??= setTimeout(() => {
-      this.#writing = this.#writing.then(() => this.#writeAll())
-    }, gatherMs).unref()
+    this.#timer ??= setTimeout(() => this.#recordAll(), gatherMs).unref()
   }
 
   /** Drops rejections that are not reported yet. */
-  async close(): Promise<void> {
+  close(): void {
     clearTimeout(this.#timer)
     this.#waiting.clear()
-    await this.#writing
   }
 
-  async #writeAll(): Promise<void> {
+  #recordAll(): void {
     this.#timer = undefined
     const waiting = this.#waiting
     this.#waiting = new Map()
     for (const [gateway, proxies] of waiting) {
       for (const [proxy, texts] of [...proxies].slice(0, maxProxies)) {
-        await this.#write(gateway, `proxy ${proxy} refuses ${listed([...texts])}`)
+        this.#record(gateway, `proxy ${proxy} refuses ${listed([...texts])}`)
       }
     }
   }
 
-  async #write(gateway: string, text: string): Promise<void> {
+  #record(gateway: string, note: string): void {
     const [namespace = '', name = ''] = gateway.split('/')
     const uid = this.#options.index.get(`Gateway/${gateway}`)?.uid
     if (uid === undefined) return
-    const message = text.slice(0, maxMessageLength)
-    const hash = createHash('sha256').update(`${uid}\0${message}`).digest('hex').slice(0, 16)
-    const event = `${name.slice(0, 236)}.${hash}`
-    try {
-      await this.#options.client.apply(`/api/v1/namespaces/${namespace}/events/${event}`, {
-        apiVersion: 'v1',
-        kind: 'Event',
-        metadata: { name: event, namespace },
-        involvedObject: {
-          apiVersion: `${gatewayGroup}/v1`,
-          kind: 'Gateway',
-          ...{ namespace, name, uid },
-        },
-        type: 'Warning',
-        reason: 'GatewayNack',
-        message,
-        source: { component: controllerName },
-        reportingComponent: controllerName,
-        ...this.#times(`${namespace}/${event}`),
-      })
-      this.#report('')
-    } catch (error) {
-      const problem = error instanceof KubeError ? error.message : String(error)
-      this.#report(`events about refused configuration cannot be written: ${problem}`)
-    }
-  }
-
-  /** Returns the count of an event, and when it happened first and last. */
-  #times(key: string) {
-    const now = new Date(systemClock.now()).toISOString().replace(/\.\d+/, '')
-    const { first, count } = this.#written.get(key) ?? { first: now, count: 0 }
-    this.#written.delete(key)
-    this.#written.set(key, { first, count: count + 1 })
-    const [oldest] = this.#written.keys()
-    if (this.#written.size > maxRemembered && oldest !== undefined) this.#written.delete(oldest)
-    return { count: count + 1, firstTimestamp: first, lastTimestamp: now }
+    this.#options.recorder.record({
+      regarding: { apiVersion: `${gatewayGroup}/v1`, kind: 'Gateway', namespace, name, uid },
+      type: 'Warning',
+      action: 'Configure',
+      reason: 'GatewayNack',
+      note,
+    })
   }
 }
 

@@ -26,6 +26,8 @@ interface StatusWriterOptions {
   note(key: ObjectKey, object: Awaited<ReturnType<KubeClient['patchStatus']>>): void
   /** Whether this replica may write now; called before every write. */
   isLeading(): boolean
+  /** Called after a successful write with the object as it was before, and its new status. */
+  onWritten(before: LiveObject, status: Status | undefined): void
   /** Called after every write, successful or not. */
   onOutcome(kind: string, outcome: WriteOutcome, message?: string): void
 }
@@ -140,11 +142,12 @@ export class StatusWriter {
 
   async #write(
     key: ObjectKey,
-    { kind, path, namespace, name, resourceVersion, uid }: LiveObject,
+    before: LiveObject,
     patch: Status,
     decided: Status | undefined,
   ): Promise<void> {
-    const { client, note, onOutcome } = this.#options
+    const { client, note, onOutcome, onWritten } = this.#options
+    const { kind, path, namespace, name, resourceVersion, uid } = before
     const place = objectPath(path, namespace, name)
     try {
       const object = await client.patchStatus(place, resourceVersion, patch)
@@ -154,6 +157,7 @@ export class StatusWriter {
         this.#written.set(key, { wanted: decided, result: JSON.stringify(object.status) })
       }
       onOutcome(kind, 'written')
+      onWritten(before, object.status as Status | undefined)
     } catch (thrown) {
       const error = thrown instanceof KubeError ? thrown : new KubeError(0, '', String(thrown))
       if (error.isConflict) await this.#refresh(key, place, uid)

@@ -285,6 +285,20 @@ describeWithParts(['helm'], 'the values of the chart', () => {
     })
   })
 
+  it('[values.controller.kubernetesEvents.enabled] permits and writes Kubernetes Events unless they are disabled', async () => {
+    const rulesOf = (objects: readonly Rendered[]) =>
+      only(objects, 'ClusterRole').rules.filter(({ resources }: { resources: string[] }) =>
+        resources.includes('events'),
+      )
+    expect(rulesOf(plain)).toEqual([
+      { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    ])
+    expect(variable(plain, 'SLUICE_KUBERNETES_EVENTS')).toBeUndefined()
+    const objects = await render({ controller: { kubernetesEvents: { enabled: false } } })
+    expect(rulesOf(objects)).toEqual([])
+    expect(textOf(objects, 'SLUICE_KUBERNETES_EVENTS')).toBe('false')
+  })
+
   describe('the event log', () => {
     it('is stored in the pod, on a volume, on an existing NATS server or on an installed one', async () => {
       expect(textOf(plain, 'SLUICE_LOG_FILE')).toBe('/var/lib/sluice/events.db')

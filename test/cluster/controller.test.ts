@@ -286,20 +286,19 @@ describeWithParts([...apiServerParts, 'gateway-api-crds'], 'a controller in a cl
     const { nonce } = await client.next()
     const key = 'listener/Gateway/default/edge/http'
     const rejections = [{ key, code: 'port_in_use', message: 'taken' }]
-    const warnings = async (count: number) => {
-      const { body } = await cluster.server.request('GET', '/api/v1/namespaces/default/events')
-      const { items } = body as { items: { reason: string; count: number }[] }
-      return items.find((event) => event.reason === 'GatewayNack' && event.count === count)
-    }
-    const refuse = async (count: number) => {
-      client.say({ nonce, rejected: { rejections, omitted: 0, message: 'taken' } })
-      return waitFor('a warning', () => warnings(count))
-    }
     const { metadata } = await cluster.get('Gateway', 'edge')
+    const refuse = (count: number) => {
+      client.say({ nonce, rejected: { rejections, omitted: 0, message: 'taken' } })
+      return waitFor('a warning', async () =>
+        (await cluster.events(metadata.uid)).find(
+          ({ reason, series }) => reason === 'GatewayNack' && (series?.count ?? 1) === count,
+        ),
+      )
+    }
     expect(await refuse(1)).toMatchObject({
       type: 'Warning',
-      message: `proxy edge-1 refuses ${key}: taken`,
-      involvedObject: { kind: 'Gateway', name: 'edge', uid: metadata.uid },
+      note: `proxy edge-1 refuses ${key}: taken`,
+      regarding: { kind: 'Gateway', name: 'edge' },
     })
     client.say({ nonce })
     await refuse(2)

@@ -20,6 +20,19 @@ export interface TestObject {
   readonly [field: string]: unknown
 }
 
+/** An Event of events.k8s.io/v1. */
+export interface KubernetesEvent {
+  readonly type: string
+  readonly action: string
+  readonly reason: string
+  readonly note: string
+  readonly eventTime: string
+  readonly series?: { readonly count: number; readonly lastObservedTime: string }
+  readonly regarding: { readonly kind: string; readonly name: string; readonly uid: string }
+  readonly reportingController: string
+  readonly reportingInstance: string
+}
+
 /** The definitions of the Gateway API (standard channel) and our own. */
 export function gatewayCrds(): readonly Crd[] {
   return [
@@ -83,6 +96,14 @@ export class TestCluster {
 
   async status(kind: string, name: string, namespace = 'default'): Promise<Status | undefined> {
     return (await this.get(kind, name, namespace))?.status
+  }
+
+  /** The Kubernetes Events about an object, oldest first. */
+  async events(uid: string, namespace = 'default'): Promise<KubernetesEvent[]> {
+    const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`
+    const { body } = await this.server.request('GET', path)
+    const items = (body.items as KubernetesEvent[]).filter(({ regarding }) => regarding.uid === uid)
+    return items.sort((a, b) => (a.eventTime < b.eventTime ? -1 : 1))
   }
 
   /** Gives a service account rules in the whole cluster; returns a kubeconfig file that is it. */

@@ -148,6 +148,7 @@ the release writes into files/image-digests.yaml.
   "SLUICE_PROXY_IMAGE_TAG" (include "sluice.imageTag" (list . "sluice-proxy"))
 -}}
 {{- if .Values.controller.xds.tls.enabled }}{{ $_ := set $fixed "SLUICE_XDS_TLS_ENABLED" true }}{{ end -}}
+{{- if not .Values.controller.kubernetesEvents.enabled }}{{ $_ := set $fixed "SLUICE_KUBERNETES_EVENTS" false }}{{ end -}}
 {{- if .Values.inferenceExtension.enabled }}{{ $_ := set $fixed "SLUICE_INFERENCE_EXTENSION_ENABLED" true }}{{ end -}}
 {{- with .Values.discoveryNamespaceSelectors }}{{ $_ := set $fixed "SLUICE_DISCOVERY_NAMESPACE_SELECTORS" (toJson .) }}{{ end -}}
 {{- with .Values.gatewayClassParametersRefs }}{{ $_ := set $fixed "SLUICE_GATEWAY_CLASS_PARAMETERS_REFS" (toJson .) }}{{ end -}}

@@ -1,13 +1,13 @@
 /** What a candidate changes in the control plane: objects, conditions, resources and overridden policies. */
 
+import { compareStates, contentOf, type StateDifferences } from '../../explain/differences.ts'
+import type { Condition } from '../../model/conditions.ts'
+import { type ObjectRef, parseObjectKey } from '../../model/names.ts'
 import {
   type ConditionDifference,
   conditionDifferences,
   placedConditions,
-} from '../../explain/conditions.ts'
-import { compareStates, contentOf, type StateDifferences } from '../../explain/differences.ts'
-import type { Condition } from '../../model/conditions.ts'
-import { type ObjectRef, parseObjectKey } from '../../model/names.ts'
+} from '../../model/placed-conditions.ts'
 import type { ObjectChange } from './candidate.ts'
 import { newlyOverridden, type OverriddenPolicy } from './overridden.ts'
 import type { States } from './state.ts'

@@ -1,6 +1,6 @@
 /**
  * A cluster as the source of the control plane and as its sink: statuses, deployments, the default
- * GatewayClass, and events about configuration that proxies reject.
+ * GatewayClass, and Kubernetes Events.
  */
 import { randomUUID } from 'node:crypto'
 import { definitionsObserved, type SluiceEvent } from '../../../events/index.ts'
@@ -9,6 +9,8 @@ import { defaultClassName, gatewayGroup } from '../../api/names.ts'
 import type { InstallOwners } from '../../kube/index.ts'
 import { newEvent } from '../../log/index.ts'
 import { objectKey, parseObjectKey } from '../../model/names.ts'
+import { conditionEvents } from '../../status/condition-events.ts'
+import { EventRecorder } from '../../status/event-recorder.ts'
 import { RefusalEvents } from '../../status/refusal-events.ts'
 import { StatusWriter } from '../../status/writer.ts'
 import type { KindState } from '../../watch/kubernetes/kind-watch.ts'
@@ -21,6 +23,8 @@ import { GatewayClassReconciler } from './gateway-class.ts'
 export interface ClusterOptions extends Omit<DeploymentsOptions, 'plane' | 'live' | 'isWriting'> {
   /** Owners of the objects that the controller creates for itself. */
   readonly owners: InstallOwners
+  /** Name of this replica. */
+  readonly replica: string
 }
 
 const classKey = `GatewayClass//${defaultClassName}`
@@ -33,10 +37,11 @@ export class Cluster implements Sinks {
   readonly #class: GatewayClassReconciler
   readonly #deployments: Deployments
   readonly #definitions: DefinitionsRecord
-  readonly #refusals: RefusalEvents
+  /** Not set if the controller writes no Kubernetes Events. */
+  readonly #events: EventRecorder | undefined
+  readonly #refusals: RefusalEvents | undefined
 
   constructor(options: ClusterOptions, plane: Plane) {
-    const { client, notify } = options
     this.#options = options
     this.#plane = plane
     this.source = this.#createSource()
@@ -55,12 +60,14 @@ export class Cluster implements Sinks {
       isWriting: () => isWriting() && this.#class.isInForce,
     })
     this.#definitions = new DefinitionsRecord(plane)
-    this.#refusals = new RefusalEvents({
-      client,
+    if (!options.settings.kubernetesEvents) return
+    const recorder = new EventRecorder({
+      ...options,
       isWriting,
-      index: plane.index,
-      onNotice: (text) => notify('warn', text),
+      onNotice: (text) => options.notify('warn', text),
     })
+    this.#events = recorder
+    this.#refusals = new RefusalEvents({ recorder, isWriting, index: plane.index })
   }
 
   /** Begins to watch deployed objects and to set gauges at each scrape. The returned function stops them. */
@@ -70,7 +77,7 @@ export class Cluster implements Sinks {
   }
 
   folded(event: SluiceEvent): void {
-    if (event.type === 'dev.sluice.config.rejected.v1') this.#refusals.add(event.data)
+    if (event.type === 'dev.sluice.config.rejected.v1') this.#refusals?.add(event.data)
     this.#class.folded()
   }
 
@@ -95,7 +102,8 @@ export class Cluster implements Sinks {
     this.#statuses.close()
     await this.#class.close()
     await this.#deployments.close()
-    await this.#refusals.close()
+    this.#refusals?.close()
+    await this.#events?.close()
   }
 
   #createSource(): KubernetesSource {
@@ -132,6 +140,9 @@ export class Cluster implements Sinks {
       live: (key) => this.source.live(key),
       note: (key, object) => this.source.noteWrite(key, object),
       isLeading: () => this.#plane.isWriting(),
+      onWritten: (before, status) => {
+        for (const event of conditionEvents(before, status)) this.#events?.record(event)
+      },
       onOutcome: (kind, outcome, message) => {
         metrics.add('status_writes_total', 1, kind, outcome)
         if (message !== undefined) notify('warn', message)

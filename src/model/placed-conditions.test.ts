@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { placedConditions } from './conditions.ts'
+import { placedConditions } from './placed-conditions.ts'
 
 describe('the place of a condition', () => {
   it('distinguishes parents that differ only in namespace, section or port', () => {
