@@ -104,7 +104,10 @@ function sinceMs(since: string): number {
 interface Selection {
   /** Number of records that were selected. */
   readonly selected: number
-  /** False if no part could be read. Always true if an id is given, because blocks without it are skipped. */
+  /**
+   * False if no part could be read. If an id is given, false if no readable part has it and a part is
+   * damaged, because that part may have it.
+   */
   readonly isReadable: boolean
 }
 
@@ -141,5 +144,7 @@ export async function eachDecision(
     if ((await use(result.decision)) === false) break
   }
   if (problems > maxReported) report(`${problems - maxReported} more parts cannot be read`)
-  return { selected, isReadable: filter.id !== undefined || read > 0 || problems === 0 }
+  // Blocks without the id are skipped, so that no record is read from a folder without damage either.
+  const found = filter.id === undefined ? read : selected
+  return { selected, isReadable: found > 0 || problems === 0 }
 }

@@ -86,6 +86,14 @@ describe('sluice decisions', () => {
     expect(reported).toEqual([`${file}: offset 0: the block is cut off`])
   })
 
+  it('exits with 2 if only a damaged part may have the id, and with 0 if another part has it', async () => {
+    await writeDecisionFiles(folder, [[{ id: 'a' }], [{ id: 'b' }]])
+    truncateSync(file, readFileSync(file).length - 1)
+    const reported = [`${file}: offset 0: the block is cut off`]
+    expect(await run({ id: 'a' })).toEqual({ code: 2, lines: [], reported })
+    expect(await run({ id: 'b' })).toMatchObject({ code: 0, reported })
+  })
+
   it('names a block of another version', async () => {
     await writeDecisionFiles(folder, [[{ id: 'a' }]])
     const bytes = readFileSync(file)

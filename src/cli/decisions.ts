@@ -10,7 +10,7 @@ export interface DecisionsOptions extends DecisionSource, DecisionFilter {
 
 /**
  * Prints each record as it is read, because there may be many. Returns the exit code: 1 if no record was
- * selected, 2 if nothing could be read.
+ * selected, 2 if nothing could be read or a damaged part may have the record with the id.
  * @throws UsageError
  */
 export async function decisions(options: DecisionsOptions, out: Output): Promise<number> {

@@ -20,7 +20,7 @@ interface DecisionOptions extends RecordingOptions, DecisionSource {
 }
 
 /**
- * The exit code is 1 if no record has the id.
+ * The exit code is 1 if no record has the id, and 2 if a damaged part may have it.
  * @throws UsageError
  */
 export async function explainDecision(
@@ -37,13 +37,18 @@ export async function explainDecision(
     throw new UsageError('explain request --id needs --record-dir, --log-file or --nats')
   }
   const found: RecordedDecision[] = []
-  const { selected } = await eachDecision({ recordDir, nats }, { id }, report, (decision) => {
-    found[0] = decision
-  })
+  const { selected, isReadable } = await eachDecision(
+    { recordDir, nats },
+    { id },
+    report,
+    (decision) => {
+      found[0] = decision
+    },
+  )
   const [decision] = found
   if (decision === undefined) {
-    report(`no record has the id ${id}`)
-    return { text: () => [], exitCode: exitCode.negative }
+    report(isReadable ? `no record has the id ${id}` : `no readable record has the id ${id}`)
+    return { text: () => [], exitCode: isReadable ? exitCode.negative : exitCode.usage }
   }
   if (selected > 1) report(`${selected} records have the id ${id}; this is the last one`)
   const explanation = explain(decision, await readConfiguration(options, decision, report))
