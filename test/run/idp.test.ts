@@ -265,8 +265,8 @@ describe('sluice idp prepare', () => {
 describe('sluice idp prepare, refused', () => {
   const noRun = 'http://127.0.0.1:1'
 
-  it('reports wrong options before any request', async () => {
-    await server()
+  it('reports wrong options before any request, and a wrong client file before it changes the realm', async () => {
+    await server({ isRestricted: true })
     writeFileSync(at('bad.yaml'), JSON.stringify([{ ...users[0], passwrod: 'pw-of-ann' }]))
     writeFileSync(at('torn.yaml'), '- password: "pw-of-ann\n  : [')
     writeFileSync(at('empty'), '\n')
@@ -291,13 +291,14 @@ describe('sluice idp prepare, refused', () => {
       cases.map(async ([more, message]) => expect(await refused(2, more)).toContain(message)),
     )
     expect(realm.received).toEqual([])
-    expect(await refused(2, { '--client-file': at('other.json') })).toContain(
+    expect(await refused(2, { '--client-file': at('other.json') }, '--testing')).toContain(
       `other.json: 'url' is not '${realm.url}'`,
     )
-    expect(await refused(2, { '--client-file': at('no/client.json') })).toContain(
+    expect(await refused(2, { '--client-file': at('no/client.json') }, '--testing')).toContain(
       'its folder does not exist',
     )
     expect(realm.clients.size).toBe(0)
+    expect(realm.components).toHaveLength(4)
   })
 
   it('reports an unreachable server, a missing realm and a wrong password', async () => {

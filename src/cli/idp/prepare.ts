@@ -79,8 +79,9 @@ async function perform(options: PrepareOptions, report: Output['report']): Promi
   if (discovery.isOtherHost) {
     report('the realm names its key set at another host; the policy fetches it from that of --url')
   }
+  const known = setup.knownClient(options.clientId, options.clientFile)
   if (options.testing) await setup.openRegistration(options.registrationPolicyType)
-  const client = await setup.registerClient(options.clientId, options.clientFile)
+  const client = known ?? (await setup.registerClient(options.clientId, options.clientFile))
   await setup.configureClient(client, {
     serviceAccountsEnabled: options.serviceAccounts ?? false,
     directAccessGrantsEnabled: options.directAccessGrants ?? false,

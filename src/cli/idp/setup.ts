@@ -74,15 +74,20 @@ export class Setup {
     }
   }
 
-  /** Registers the client and stores it in `file`, or returns the client that an earlier run stored there. */
+  /**
+   * Returns the client that an earlier run stored in `file`, or undefined if the file does not exist.
+   * @throws UsageError if the file is not valid, is for another client, or could not be written
+   */
+  knownClient(clientId: string, file: string): RegisteredClient | undefined {
+    const known = readClient(file, { url: this.#server.url, realm: this.#realm, clientId })
+    if (known === undefined) return undefined
+    if (known.secret !== undefined) this.#server.credentials.add(known.secret)
+    this.#report(`client ${clientId} is registered already, according to ${file}`)
+    return known
+  }
+
+  /** Registers the client and stores it in `file`. */
   async registerClient(clientId: string, file: string): Promise<RegisteredClient> {
-    const wanted = { url: this.#server.url, realm: this.#realm, clientId }
-    const known = readClient(file, wanted)
-    if (known !== undefined) {
-      if (known.secret !== undefined) this.#server.credentials.add(known.secret)
-      this.#report(`client ${clientId} is registered already, according to ${file}`)
-      return known
-    }
     const call: Call = {
       method: 'POST',
       path: `/realms/${this.#encodedRealm}/clients-registrations/default`,
@@ -95,7 +100,7 @@ export class Setup {
     }
     const id = answer.textField('id')
     const secret = this.#server.credentials.add(answer.textField('secret'))
-    const client = { ...wanted, id, secret }
+    const client = { url: this.#server.url, realm: this.#realm, clientId, id, secret }
     writeClient(file, client)
     this.#report(`registered client ${clientId}; its id and secret are in ${file}`)
     return client
