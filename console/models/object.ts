@@ -2,7 +2,7 @@
 import { stringify } from 'yaml'
 import { causeText } from '../../src/explain/event-text.ts'
 import { type Health, healthOf } from '../../src/explain/health.ts'
-import { explanationOf } from '../../src/explain/object.ts'
+import { explanationOf, objectRead } from '../../src/explain/object.ts'
 import { type ObjectKey, objectKey, parseObjectKey } from '../../src/model/names.ts'
 import { placedConditions } from '../../src/model/placed-conditions.ts'
 import type { Resource } from '../../src/model/resources.ts'
@@ -99,10 +99,6 @@ async function conditionRows(moment: Moment, object: ObjectKey): Promise<Conditi
     }
   })
 }
-
-/** The object that a derivation has read, itself (`object:KEY`) or as derived (`value:STAGE:KEY`). */
-const objectRead = (read: string): ObjectKey | undefined =>
-  /^(?:object|value:[^:]*):(.*)$/s.exec(read)?.[1]
 
 function readsOf(moment: Moment, object: ObjectKey) {
   const { reads } = explanationOf(parseObjectKey(object), moment.fold(), [])

@@ -1,7 +1,7 @@
 /** `sluice explain` calls the module for its first argument, or explains the state of an object itself. */
-import { explanationOf, isAbout } from '../explain/object.ts'
+import { explanationOf, isAbout, objectRead } from '../explain/object.ts'
 import type { Recorded } from '../log/index.ts'
-import { type ObjectRef, objectText } from '../model/names.ts'
+import { type ObjectRef, objectText, parseObjectKey } from '../model/names.ts'
 import { placedConditions } from '../model/placed-conditions.ts'
 import { type Fold, foldEvents } from '../replay/index.ts'
 import { explainCondition } from './explain-condition.ts'
@@ -125,15 +125,21 @@ function explanationText(explanation: ReturnType<typeof explanationOf>): string[
       'Events',
       events.map(({ position, time, type, detail }) => [String(position), time, type, detail]),
     ),
-    section(
-      'Read by its derivations',
-      reads.map(({ stage, key, state }) => [stage, key, state]),
-    ),
+    section('Read by its derivations', readRows(reads)),
     section(
       'Resources for the proxy',
       resources.map(({ resource, version: hash }) => [resource.key, hash]),
     ),
   ]
+}
+
+/** An object is one row of a stage, even if the stage reads both the object and what was derived from it. */
+function readRows(reads: ReturnType<typeof explanationOf>['reads']): string[][] {
+  const rows = reads.map(({ stage, key, state }) => {
+    const object = objectRead(key)
+    return [stage, object === undefined ? key : objectText(parseObjectKey(object)), state]
+  })
+  return [...new Map(rows.map((row) => [row.join(' '), row])).values()]
 }
 
 function section(title: string, rows: readonly (readonly string[])[]): string {

@@ -1,6 +1,6 @@
 /** Everything that a log and a fold know about an object. */
 import type { SluiceEvent } from '../../events/index.ts'
-import { type ObjectRef, objectKey } from '../model/names.ts'
+import { type ObjectKey, type ObjectRef, objectKey } from '../model/names.ts'
 import type { Fold, RecordedEvent } from '../replay/index.ts'
 import { eventDetail, shortType } from './event-text.ts'
 
@@ -15,9 +15,13 @@ export function isAbout(ref: ObjectRef, { type, data }: SluiceEvent): boolean {
   return kind === ref.kind && namespace === ref.namespace && name === ref.name
 }
 
-/** Describes the object that a derivation has read; empty if the key is not that of an object. */
+/** The object that a derivation has read, itself (`object:KEY`) or as derived (`value:STAGE:KEY`). */
+export const objectRead = (read: string): ObjectKey | undefined =>
+  /^(?:object|value:[^:]*):(.*)$/s.exec(read)?.[1]
+
+/** Describes the object that a derivation has read; empty if it has read something else. */
 function readState(key: string, fold: Fold): string {
-  const [, object] = /^object:(.*)$/s.exec(key) ?? []
+  const object = objectRead(key)
   if (object === undefined) return ''
   const state = fold.graph.object(object)
   if (state === undefined) return 'does not exist'

@@ -29,8 +29,8 @@ describe('sluice explain', () => {
     expect(stdout).toContain('HTTPRoute default/app: generation 1 in force')
     expect(stdout).toMatch(/parent Gateway edge +ResolvedRefs +False +BackendNotFound/)
     expect(stdout).toMatch(/\d+ +\S+Z +resource\.applied +generation 1/)
-    expect(stdout).toMatch(/http-route +object:Service\/default\/nowhere +does not exist/)
-    expect(stdout).toMatch(/route-claims +value:listener-owner:Gateway\/default\/edge/)
+    expect(stdout).toMatch(/http-route +Service default\/nowhere +does not exist/)
+    expect(stdout).toMatch(/route-claims +Gateway default\/edge +generation 1/)
     expect(stdout).toMatch(/route\/HTTPRoute\/default\/app\/0 +[0-9a-f]{32}/)
   })
 
