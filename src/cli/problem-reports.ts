@@ -32,6 +32,7 @@ const rules: Readonly<Partial<Record<SourceProblem['reason'], string>>> = {
   invalid: 'An object that is refused.',
   faulty: 'A part of an object that has no effect.',
   unresolved: 'A reference to an object that the files do not define.',
+  replaced: 'A setting that replaces guards of a less specific one.',
   duplicate: 'An object that another file defines.',
   ignored: 'An object of a kind or version that Sluice does not read.',
 }

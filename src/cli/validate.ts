@@ -10,6 +10,7 @@ import { type Answer, exitCode, type Output, type OutputFormat, UsageError } fro
 import { formatReport, type ReportFormat } from './problem-reports.ts'
 import { foldRecording, isFromManifest, type Recording, readManifests } from './recording.ts'
 import { fieldsOfMessage } from './refusal-places.ts'
+import { replacedGuards } from './replaced-guards.ts'
 import { unresolvedReferences, writtenReferences } from './unresolved-references.ts'
 import { packageVersion } from './version.ts'
 
@@ -67,7 +68,7 @@ interface ValidatedObject {
   readonly name: string
   readonly status: unknown
   readonly errors: ValidationError[]
-  /** References to objects that the files do not define. */
+  /** References to objects that the files do not define, and guards that have no effect. */
   readonly warnings: ValidationError[]
 }
 
@@ -141,7 +142,8 @@ export async function validate(
   const fold = await foldRecording(recording)
   const unresolved = unresolvedReferences(recording, fold, places)
   const refused = conditionProblems(recording, fold, places)
-  const problems = [...recording.problems, ...refused, ...unresolved]
+  const warnings = [...replacedGuards(recording, fold, places), ...unresolved]
+  const problems = [...recording.problems, ...refused, ...warnings]
   const errors = problems.filter(isError)
   if (errors.length === 0 && output === 'text' && format === undefined) {
     // If no object was found, the folder name may be mistyped.
@@ -156,7 +158,7 @@ export async function validate(
       format === undefined
         ? problems.map(formatProblem)
         : [reportOf(recording.events, problems, format)],
-    json: { objects: objectsOf(recording.events, [...errors, ...unresolved], fold) },
+    json: { objects: objectsOf(recording.events, [...errors, ...warnings], fold) },
     exitCode: errors.some(isUnreadable) ? exitCode.usage : code,
   }
 }

@@ -26,6 +26,8 @@ type SourceProblemReason =
   | 'faulty'
   /** A reference to an object that the files do not define. */
   | 'unresolved'
+  /** A setting that replaces guards of a less specific one. */
+  | 'replaced'
   /** An object that is refused because another file defines it. */
   | 'duplicate'
   /** An object of a kind or version that Sluice does not read, although it concerns gateways. */

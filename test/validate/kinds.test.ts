@@ -295,3 +295,46 @@ describe('sluice validate', () => {
     expect(stdout).not.toContain('"own"')
   })
 })
+
+describe('sluice validate of a backend with several providers', () => {
+  const guard = { regex: { action: 'Reject', matches: ['secret'] } }
+  const provider = (name: string, ai?: Fields) => ({
+    name,
+    vendorA: { model: 'm' },
+    ...(ai && { policies: { ai } }),
+  })
+  const validated = async (...providers: Fields[]) => {
+    const promptGuard = { request: [guard], response: [guard] }
+    const backend = {
+      apiVersion: 'sluice.dev/v1alpha1',
+      kind: 'GatewayBackend',
+      metadata: { name: 'models' },
+      spec: { ai: { groups: [{ providers }] }, policies: { ai: { promptGuard } } },
+    }
+    writeFileSync(file, manifest(backend))
+    const { exitCode, text } = await validate({ file: [file], output: 'text' }, () => undefined)
+    return { exitCode, lines: text().map((line) => line.replace(folder, '')) }
+  }
+
+  it('warns of a provider whose settings leave out the guards of the backend', async () => {
+    const aliases = { modelAliases: { small: 'm' } }
+    const own = { promptGuard: { request: [guard] } }
+    const found = await validated(provider('a', aliases), provider('b', own), provider('c'))
+    const place = /^\/all\.yaml:\d+:\d+: warning: GatewayBackend default\/models: /
+    expect(found).toEqual({
+      exitCode: 0,
+      lines: [expect.stringMatching(place), expect.stringMatching(place)],
+    })
+    const what = 'replaces spec.policies.ai for this provider, including its'
+    const path = (at: number) => `spec.ai.groups[0].providers[${at}].policies.ai`
+    expect(found.lines[0]).toContain(
+      `${path(0)}: ${what} promptGuard.request and promptGuard.response; repeat the guards here`,
+    )
+    expect(found.lines[1]).toContain(`${path(1)}: ${what} promptGuard.response;`)
+  })
+
+  it('does not warn if the provider has guards of its own on both sides', async () => {
+    const promptGuard = { request: [guard], response: [guard] }
+    expect((await validated(provider('a', { promptGuard }))).lines).toEqual([])
+  })
+})
