@@ -49,6 +49,9 @@ beforeAll(async () => {
   mkdirSync(app)
   writeFileSync(join(app, 'package.json'), '{ "private": true, "type": "module" }')
   command('npm', ['install', '--silent', '--offline', join(folder, tarball)], app)
+  for (const name of ['@types', 'openai']) {
+    symlinkSync(join(root, 'node_modules', name), join(app, 'node_modules', name))
+  }
   cpSync(join(source, 'tests'), join(app, 'tests'), { recursive: true })
   vendor = await startVendor()
   const suites = hostSuites['`@sluice/core` in Node']
@@ -135,7 +138,6 @@ describe('the npm package for those who build with it', () => {
       // @ts-expect-error: there is no such builtin
       export const wrong = new Mask([{ builtin: 'Name' }])
     `
-    symlinkSync(join(root, 'node_modules', '@types'), join(folder, 'app', 'node_modules', '@types'))
     checkTypes(program, 'esnext,dom,dom.iterable', '')
     checkTypes(program, 'esnext', 'node')
   })
@@ -180,6 +182,32 @@ describe('the npm package for those who build with it', () => {
     expect(printed).toBe('compiling is forbidden <EMAIL_ADDRESS> {"input":"<EMAIL_ADDRESS>"}\n')
   })
 
+  it('guards the official client of OpenAI', { timeout: testTime }, async () => {
+    const program = `
+      import { Builtin, guardFetch } from '@sluice/core'
+      import OpenAI from 'openai'
+      const guards = [{ rules: [Builtin.Email] }]
+      const fetch = guardFetch({ request: guards, response: guards })
+      const client = new OpenAI({ apiKey: 'key', baseURL: '${vendor.url}/v1', fetch })
+      const ask = (content, more) =>
+        client.chat.completions.create({ model: 'm', messages: [{ role: 'user', content }], ...more })
+      const whole = await ask('say ada@example.com bob_AT_example.com')
+      console.log(whole.received, whole.choices[0].message.content)
+      let text = ''
+      for await (const { choices } of await ask('say bob_AT_example.com.', { stream: true })) {
+        text += choices[0].delta.content
+      }
+      console.log(text)
+      await ask('fail for bob_AT_example.com').catch(({ status, message }) => console.log(status, message))
+    `
+    const args = ['--input-type=module', '-e', program]
+    const { stdout } = await run(process.execPath, args, { cwd: join(folder, 'app') })
+    const address = '<EMAIL_ADDRESS>'
+    expect(stdout).toBe(
+      `say ${address} bob_AT_example.com ${address} ${address}\n${address}.\n400 400 for ${address}\n`,
+    )
+  })
+
   it('names nothing that only Node has', () => {
     const files = readdirSync(installed(), { recursive: true, encoding: 'utf8' })
     const code = files.filter((name) => name.endsWith('.js'))
@@ -194,7 +222,6 @@ describe('the npm package for those who build with it', () => {
 
   it('does what each example of its page says', { timeout: testTime }, () => {
     const app = join(folder, 'app')
-    symlinkSync(join(root, 'node_modules', 'openai'), join(app, 'node_modules', 'openai'))
     const page = readFileSync(join(installed(), 'README.md'), 'utf8')
     const examples = [...page.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, code = '']) => code)
     expect(examples.length).toBeGreaterThan(7)

@@ -140,7 +140,9 @@ class Guarding {
       transform: (piece, controller) => {
         const { out, status } = step(rewriter, piece, false)
         if (out.length > 0) controller.enqueue(out)
-        if (status !== 0) controller.terminate()
+        if (status === 0) return
+        rewriter[Symbol.dispose]()
+        controller.terminate()
       },
       flush: (controller) => {
         const { out } = step(rewriter, new Uint8Array(), true)
