@@ -1,6 +1,7 @@
 /** The way of requests as a graph: Gateway, listeners, routes, rules, backends, endpoints. */
 
 import { policiesByTarget } from '../../src/explain/effective-policies.ts'
+import type { Health } from '../../src/explain/health.ts'
 import { targetObject } from '../../src/model/destinations.ts'
 import { type ObjectKey, type ObjectRef, objectKey, parseObjectKey } from '../../src/model/names.ts'
 import type { BackendTarget, Resource } from '../../src/model/resources.ts'
@@ -14,166 +15,186 @@ interface TopologyParams {
   readonly focus?: ObjectKey
 }
 
-const noPolicies: readonly never[] = []
-
 /** Maximum number of nodes that are drawn. */
 const maxNodes = 200
 
 export async function topologyModel(moment: Moment, { focus = '' }: TopologyParams) {
   const builder = new TopologyBuilder(moment)
   const { nodes, edges } = builder.build()
-  const focused = focus === '' ? nodes : connectedTo(focus, nodes, edges)
+  const focused = focus === '' ? nodes : connectedTo(focus, builder, nodes, edges)
   const shown = focused.slice(0, maxNodes).map((node) => builder.describe(node))
   const ids = new Set(shown.map(({ id }) => id))
   const drawn = edges.filter(({ from, to }) => ids.has(from) && ids.has(to))
-  return { ...(await layOut(shown, drawn)), total: focused.length, all: nodes.length }
+  const once = new Map(drawn.map((edge) => [`${edge.from}\0${edge.to}`, edge])).values()
+  // The layout is calmer if the edges of a node come one after the other.
+  const ordered = [...Map.groupBy(once, ({ from }) => from).values()].flat()
+  return {
+    ...(await layOut(shown, ordered)),
+    total: focused.length,
+    all: nodes.length,
+  }
 }
+
+/** A node before it is drawn. Most are only counted, so that their texts are made when they are needed. */
+interface GraphNode extends Pick<TopologyNode, 'id' | 'type' | 'object'> {
+  readonly texts: () => Pick<TopologyNode, 'label' | 'detail'>
+  /** What policies may be attached to. */
+  readonly targets: () => readonly string[]
+  /** If omitted, that of the object. */
+  readonly health?: Health
+}
+
+const noTargets = () => []
 
 class TopologyBuilder {
   readonly #moment: Moment
-  /** Gateways and routes of this controller. */
-  readonly #decided: readonly ObjectRef[]
+  /** Keys of the Gateways and routes of this controller. */
+  readonly #decided: readonly ObjectKey[]
   readonly #all: readonly Resource[]
   readonly #policies: ReturnType<typeof policiesByTarget>
-  readonly #nodes = new Map<string, TopologyNode>()
-  /** By their first and then by their second node: joined names would cost more than the rest of the graph. */
-  readonly #edges = new Map<string, Map<string, TopologyEdge>>()
+  readonly #nodes = new Map<string, GraphNode>()
+  readonly #backends: GraphNode[] = []
+  /** An edge may be in the list more than once. */
+  readonly #edges: TopologyEdge[] = []
 
   constructor(moment: Moment) {
     this.#moment = moment
-    this.#decided = [...moment.statuses.entries()].map(([key]) => parseObjectKey(key))
+    this.#decided = [...moment.statuses.entries()].map(([key]) => key)
     const resources = [...moment.resources.entries()].map(([, one]) => one)
     this.#all = resources.map(({ resource }) => resource)
     this.#policies = policiesByTarget(resources)
   }
 
-  build() {
-    for (const ref of this.#decided) if (ref.kind === 'Gateway') this.#gateway(ref)
+  build(): { readonly nodes: readonly GraphNode[]; readonly edges: readonly TopologyEdge[] } {
+    for (const key of this.#decided) if (key.startsWith('Gateway/')) this.#gateway(key)
     for (const resource of this.#all) {
       if (resource.type === 'listener') this.#listener(resource)
       if (resource.type === 'route') this.#rule(resource)
       if (resource.type === 'stream') this.#stream(resource)
     }
-    for (const ref of this.#decided) if (/Route$/.test(ref.kind)) this.#route(ref)
+    for (const key of this.#decided) if (/^\w+Route\//.test(key)) this.#route(key)
     this.#endpoints()
-    return {
-      nodes: [...this.#nodes.values()],
-      edges: [...this.#edges.values()].flatMap((edges) => [...edges.values()]),
-    }
+    return { nodes: [...this.#nodes.values()], edges: this.#edges }
   }
 
-  /** Adds the health of its object to a node that has none of its own. Only drawn nodes need it. */
-  describe(node: TopologyNode): TopologyNode {
-    if (node.health !== undefined) return node
-    return { ...node, health: healthOfObject(this.#moment, node.object).health }
+  /** The node as it is drawn. */
+  describe(node: GraphNode): TopologyNode {
+    const { id, type, object, texts } = node
+    const health = node.health ?? healthOfObject(this.#moment, object).health
+    return { id, type, object, ...texts(), health, policies: this.policiesOf(node) }
   }
 
-  #add(node: Omit<TopologyNode, 'health' | 'policies'>, targets: readonly string[]): string {
+  /** Keys of the policies that are attached to a node. */
+  policiesOf({ targets }: GraphNode): readonly ObjectKey[] {
+    if (this.#policies.size === 0) return []
+    const found = targets().flatMap((target) => this.#policies.get(target) ?? [])
+    const names = found.map(({ policy, target }) =>
+      target.inline === true ? objectKey(target) : objectKey({ kind: 'GatewayPolicy', ...policy }),
+    )
+    return [...new Set(names)].sort()
+  }
+
+  #add(node: GraphNode): string {
     if (!this.#nodes.has(node.id)) {
-      const found = targets.flatMap((target) => this.#policies.get(target) ?? [])
-      const names = found.map(({ policy, target }) =>
-        target.inline === true
-          ? objectKey(target)
-          : objectKey({ kind: 'GatewayPolicy', ...policy }),
-      )
-      const policies = names.length === 0 ? noPolicies : [...new Set(names)].sort()
-      this.#nodes.set(node.id, { ...node, health: undefined, policies })
+      this.#nodes.set(node.id, node)
+      if (node.type === 'backend') this.#backends.push(node)
     }
     return node.id
   }
 
   #link(from: string, to: string, label = ''): void {
-    const edges = this.#edges.get(from) ?? new Map<string, TopologyEdge>()
-    this.#edges.set(from, edges.set(to, { from, to, label }))
+    this.#edges.push({ from, to, label })
   }
 
-  #gateway(ref: ObjectRef): string {
-    const object = objectKey(ref)
-    return this.#add(
-      { id: object, type: 'gateway', object, label: ref.name, detail: `Gateway ${ref.namespace}` },
-      [targetKey(ref)],
-    )
+  #gateway(object: ObjectKey): string {
+    return this.#object('gateway', object, ({ namespace }) => `Gateway ${namespace}`)
   }
 
-  #listener({
-    key,
-    gateway,
-    owner,
-    section,
-    port,
-    protocol,
-    hostname,
-  }: Resource & { type: 'listener' }) {
+  #route(object: ObjectKey): string {
+    return this.#object('route', object, ({ kind, namespace }) => `${kind} ${namespace}`)
+  }
+
+  /** A node that is a whole object. */
+  #object(
+    type: 'gateway' | 'route',
+    object: ObjectKey,
+    detail: (ref: ObjectRef) => string,
+  ): string {
+    if (this.#nodes.has(object)) return object
+    const ref = () => parseObjectKey(object)
+    return this.#add({
+      id: object,
+      type,
+      object,
+      texts: () => ({ label: ref().name, detail: detail(ref()) }),
+      targets: () => [targetKey(ref())],
+    })
+  }
+
+  #listener(listener: Resource & { type: 'listener' }): void {
+    const { key, gateway, owner, section, port, protocol, hostname } = listener
     const detail = `${protocol} ${port}${hostname === '' ? '' : ` ${hostname}`}`
-    const object = objectKey(owner)
-    const node = { id: key, type: 'listener' as const, object, label: section, detail }
-    this.#add(node, [targetKey({ ...owner, section })])
-    this.#link(this.#gateway({ kind: 'Gateway', ...gateway }), key)
-  }
-
-  #route(ref: ObjectRef): string {
-    const object = objectKey(ref)
-    return this.#add(
-      {
-        id: object,
-        type: 'route',
-        object,
-        label: ref.name,
-        detail: `${ref.kind} ${ref.namespace}`,
-      },
-      [targetKey(ref)],
-    )
+    this.#add({
+      id: key,
+      type: 'listener',
+      object: objectKey(owner),
+      texts: () => ({ label: section, detail }),
+      targets: () => [targetKey({ ...owner, section })],
+    })
+    this.#link(this.#gateway(objectKey({ kind: 'Gateway', ...gateway })), key)
   }
 
   #rule(rule: Resource & { type: 'route' }): void {
-    const { key, route, ruleIndex, ruleName, matches, unusable } = rule
-    const id = this.#route(route)
+    const { key, route } = rule
+    const object = objectKey(route)
+    const id = this.#route(object)
     for (const { listener } of rule.attachments) this.#link(listener, id)
-    const paths = matches.map(({ path, method = '' }) => `${method} ${path.value}`.trim())
-    const label = ruleName ?? `rule ${ruleIndex}`
-    const detail = unusable === undefined ? paths.join(', ') : 'answers 500'
-    const targets = [
-      ...(ruleName === undefined ? [] : [targetKey({ ...route, section: ruleName })]),
-      targetKey({ ...route, section: `${ruleIndex}`, inline: true }),
-    ]
-    this.#add({ id: key, type: 'rule', object: objectKey(route), label, detail }, targets)
+    this.#add({
+      id: key,
+      type: 'rule',
+      object,
+      texts: () => ruleTexts(rule),
+      targets: () => ruleTargets(rule),
+    })
     this.#link(id, key)
-    for (const { target, weight } of rule.backends) {
-      this.#backend(key, target, rule.backends.length > 1 ? `weight ${weight}` : '')
-    }
+    this.#targets(key, object, rule.backends)
   }
 
   #stream({ route, attachments, backends }: Resource & { type: 'stream' }): void {
-    const id = this.#route(route)
+    const object = objectKey(route)
+    const id = this.#route(object)
     for (const { listener } of attachments) this.#link(listener, id)
+    this.#targets(id, object, backends)
+  }
+
+  #targets(from: string, object: ObjectKey, backends: readonly Backend[]): void {
     for (const { target, weight } of backends) {
-      this.#backend(id, target, backends.length > 1 ? `weight ${weight}` : '')
+      const id =
+        target.type === 'invalid' ? this.#invalid(from, object, target) : this.#backend(target)
+      this.#link(from, id, backends.length > 1 ? `weight ${weight}` : '')
     }
   }
 
-  #backend(from: string, target: BackendTarget, label: string): void {
-    if (target.type === 'invalid') {
-      const id = `${from}>invalid ${target.message}`
-      const object = this.#nodes.get(from)?.object ?? ''
-      this.#nodes.set(id, {
-        id,
-        type: 'backend',
-        object,
-        label: target.reason,
-        detail: target.message,
-        health: 'problem',
-        policies: [],
-      })
-      this.#link(from, id, label)
-      return
-    }
+  #invalid(from: string, object: ObjectKey, target: BackendTarget & { type: 'invalid' }): string {
+    const { reason, message } = target
+    const texts = () => ({ label: reason, detail: message })
+    const id = `${from}>invalid ${message}`
+    return this.#add({ id, type: 'backend', object, texts, targets: noTargets, health: 'problem' })
+  }
+
+  #backend(target: Exclude<BackendTarget, { type: 'invalid' }>): string {
     const ref = targetObject(target)
     const object = objectKey(ref)
     const port = target.type === 'service' ? `:${target.port}` : ''
     const id = `${object}${port}`
-    const node = { id, type: 'backend' as const, object, label: `${ref.name}${port}` }
-    this.#add({ ...node, detail: `${ref.kind} ${ref.namespace}` }, [targetKey(ref)])
-    this.#link(from, id, label)
+    if (this.#nodes.has(id)) return id
+    return this.#add({
+      id,
+      type: 'backend',
+      object,
+      texts: () => ({ label: `${ref.name}${port}`, detail: `${ref.kind} ${ref.namespace}` }),
+      targets: () => [targetKey(ref)],
+    })
   }
 
   /** One node for the endpoints of a Service, because there may be thousands. */
@@ -183,32 +204,50 @@ class TopologyBuilder {
       workloads,
       ({ namespace, service }) => `Service/${namespace}/${service}`,
     )
-    for (const node of [...this.#nodes.values()]) {
-      if (node.type !== 'backend' || !node.object.startsWith('Service/')) continue
-      const endpoints = (byService.get(node.object) ?? []).flatMap((one) => one.endpoints)
+    for (const { id: backend, object, health } of this.#backends) {
+      if (health !== undefined || !object.startsWith('Service/')) continue
+      const endpoints = (byService.get(object) ?? []).flatMap((one) => one.endpoints)
       const ready = endpoints.filter((endpoint) => endpoint.ready).length
-      const id = `${node.object} endpoints`
-      this.#nodes.set(id, {
-        id,
+      const id = this.#add({
+        id: `${object} endpoints`,
         type: 'endpoints',
-        object: node.object,
-        label: `${endpoints.length} endpoint${endpoints.length === 1 ? '' : 's'}`,
-        detail: endpoints.length === 0 ? 'none' : `${ready} ready`,
+        object,
+        texts: () => ({
+          label: `${endpoints.length} endpoint${endpoints.length === 1 ? '' : 's'}`,
+          detail: endpoints.length === 0 ? 'none' : `${ready} ready`,
+        }),
+        targets: noTargets,
         health: ready === 0 ? 'problem' : ready < endpoints.length ? 'warning' : 'ok',
-        policies: [],
       })
-      this.#link(node.id, id)
+      this.#link(backend, id)
     }
   }
 }
 
+type RouteRule = Resource & { type: 'route' }
+type Backend = Pick<RouteRule['backends'][number], 'target' | 'weight'>
+
+function ruleTexts({ matches, ruleIndex, ruleName, unusable }: RouteRule) {
+  const paths = matches.map(({ path, method = '' }) => `${method} ${path.value}`.trim())
+  const label = ruleName ?? `rule ${ruleIndex}`
+  return { label, detail: unusable === undefined ? paths.join(', ') : 'answers 500' }
+}
+
+const ruleTargets = ({ route, ruleIndex, ruleName }: RouteRule) => [
+  ...(ruleName === undefined ? [] : [targetKey({ ...route, section: ruleName })]),
+  targetKey({ ...route, section: `${ruleIndex}`, inline: true }),
+]
+
 /** The nodes of an object, everything before them and everything behind them. */
 function connectedTo(
   focus: ObjectKey,
-  nodes: readonly TopologyNode[],
+  builder: TopologyBuilder,
+  nodes: readonly GraphNode[],
   edges: readonly TopologyEdge[],
-): TopologyNode[] {
-  const own = nodes.filter(({ object, policies }) => object === focus || policies.includes(focus))
+): GraphNode[] {
+  const own = nodes.filter(
+    (node) => node.object === focus || builder.policiesOf(node).includes(focus),
+  )
   const reach = (from: 'from' | 'to', to: 'from' | 'to') => {
     const next = Map.groupBy(edges, (edge) => edge[from])
     const found = new Set(own.map(({ id }) => id))

@@ -1,5 +1,10 @@
 /** What the page says when a process or a file fails it, what it keeps, and how it goes on. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { regexProblem } from '../../src/control-plane/api-binding.ts'
+import { snapshotLines } from '../../src/log/export.ts'
+import { ExportLines } from '../../src/log/export-lines.ts'
+import type { Position } from '../../src/log/index.ts'
+import { foldEvents, foldVersion } from '../../src/replay/index.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { gateway as edge, httpRoute, manifest } from '../support/manifests.ts'
 import { describeWithParts } from '../support/parts.ts'
@@ -98,6 +103,42 @@ describeWithParts(['chromium'], 'the console of a faulty export', () => {
     await eventually(notices).toContain('The log was written with fold version 4; this page has')
     expect(await moment()).toContain(`of ${lines.length}`)
   })
+
+  it('begins at a stored state if earlier events are gone, and says so', async () => {
+    await console.openLog('purged.jsonl', (await exportFrom(11)).join('\n'))
+    await eventually(notices).toBe(
+      'The log begins at position 11: states begin with the one that was stored at 10.',
+    )
+    await console.show('#/')
+    const gateway = console.page.locator('.gateway', { hasText: 'Gateway default/quickstart' })
+    await gateway.waitFor()
+    await console.openLog('older-state.jsonl', (await exportFrom(11, '4')).join('\n'))
+    await eventually(notices).toContain(
+      'The state at 10 was stored by fold version 4; this page has',
+    )
+  })
+
+  it('does not use stored states of another fold version, or damaged ones, and says so', async () => {
+    await console.openLog('other.jsonl', (await exportFrom(1, '4')).join('\n'))
+    await eventually(notices).toContain(
+      `The stored states are of fold version 4; this page has ${foldVersion} and computes all states from the first event.`,
+    )
+    const damaged = (await exportFrom(11)).join('\n').replace(/"gzip":"....../, '"gzip":"AAAAAA')
+    await console.openLog('damaged-state.jsonl', damaged)
+    await eventually(notices).toContain('The stored state at position 10 cannot be used')
+    expect(await notices()).toContain('objects that have not changed since are missing')
+  })
+
+  /** The events from a position on, with the state after event 10. */
+  async function exportFrom(first: number, writer = foldVersion): Promise<string[]> {
+    const log = new ExportLines('quickstart')
+    const events = lines.flatMap((line) => log.read(line) ?? [])
+    const fold = await foldEvents(events.slice(0, 10), { checkRegex: regexProblem })
+    const chunk = Buffer.from(JSON.stringify({ fold: fold.snapshot() }))
+    const position = 10 as Position
+    const state = await snapshotLines({ position, foldVersion: writer, chunks: [chunk] })
+    return [...lines.slice(first - 1, 10), ...state.map((line) => line.trim()), ...lines.slice(10)]
+  }
 
   it('says nothing any more once a whole log is opened', async () => {
     await console.openLog('quickstart.jsonl', lines.join('\n'))

@@ -42,6 +42,11 @@ describeWithParts(['chromium'], 'the console shows an incident', () => {
     const flips = page.locator('.flips li')
     await eventually(() => flips.count()).toBe(2)
     expect(await flips.first().textContent()).toContain('broken by')
+    await page.getByRole('button', { name: 'RefNotPermitted', exact: true }).click()
+    await eventually(() => flips.count()).toBe(1)
+    expect(await flips.first().textContent()).toContain('holds since')
+    await page.getByRole('button', { name: 'True', exact: true }).click()
+    await eventually(() => flips.count()).toBe(2)
     await flips
       .last()
       .getByRole('link', { name: /^event/ })

@@ -34,6 +34,7 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
       server.registerTool('echo', { inputSchema: { text: z.string() } }, ({ text }) => ({
         content: [{ type: 'text', text }],
       }))
+      server.registerTool('delete', {}, () => ({ content: [] }))
     },
   })
   const denied = policy('closed', 'HTTPRoute/admin', {
@@ -59,6 +60,16 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     }),
     mcpBackend('tools', [{ name: 'items', static: { host: '127.0.0.1', port: tools.port } }]),
     routeByPath('tools'),
+    policy('tools', 'GatewayBackend/tools', {
+      backend: {
+        mcp: {
+          authorization: {
+            action: 'Deny',
+            policy: { matchExpressions: ['mcp.tool.name == "delete"'] },
+          },
+        },
+      },
+    }),
   ]
   const gw = useGateway(() => ({
     manifests: { 'all.yaml': manifest(...objects()) },
@@ -154,15 +165,20 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     expect(await seriousFaults(console)).toEqual([])
   })
 
-  it('counts messages of MCP servers and calls of tools', async () => {
+  it('counts messages of MCP servers and calls of tools, with those that a rule refused', async () => {
     const client = await connectClient(port, '/tools')
     await client.callTool({ name: 'echo', arguments: { text: 'hi' } })
+    await client.callTool({ name: 'delete', arguments: {} }).catch(() => undefined)
     await client.close()
     await console.show('#/tools')
     await eventually(() => main().textContent()).toContain('tools/call')
     await eventually(() =>
       console.page.getByRole('region', { name: 'Calls of tools' }).textContent(),
     ).toContain('echo')
+    const calls = console.page.getByRole('region', { name: 'Calls of tools' })
+    const row = (tool: string) => calls.locator('tr', { hasText: tool }).textContent()
+    expect(await row('echo')).toContain('not refused')
+    expect(await row('delete')).toMatch(/items200refusedDeny rule 0 matched: mcp\.tool\.name/)
     expect(await seriousFaults(console)).toEqual([])
   })
 })

@@ -68,7 +68,7 @@ function Calls() {
       {(rows) => (
         <CountTable
           title="Calls of tools"
-          columns={['Tool', 'Target', 'Status', 'Why', 'Recorded']}
+          columns={['Tool', 'Target', 'Status', 'Authorization', 'Why', 'Recorded']}
           rows={rows}
           none={`The last ${counted} recorded requests call no tool.`}
         />
