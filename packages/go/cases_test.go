@@ -19,24 +19,33 @@ import (
 type testCase struct {
 	Title, Name string
 	caseText
-	Pattern, Code string
-	Offset        int
-	Spans         [][2]int
-	Full          *bool
-	Rules         []struct{ Pattern, Builtin, Replacement string }
-	Masked        *string
-	MaskedHex     *string
-	Hold          *int
-	Routes        []caseRoute
-	Listeners     [][2]any
-	Requests      []caseRequest
-	Encoding      string
-	Count         int
-	IDs           []uint32
-	Rate, Unit    float64
-	Burst         float64
-	Steps         []caseStep
+	Pattern, Code   string
+	Offset          int
+	Spans           [][2]int
+	Full            *bool
+	Rules           []caseRule
+	Masked          *string
+	MaskedHex       *string
+	Hold            *int
+	Routes          []caseRoute
+	Listeners       [][2]any
+	Requests        []caseRequest
+	Encoding        string
+	Count           int
+	IDs             []uint32
+	Rate, Unit      float64
+	Burst           float64
+	Steps           []caseStep
+	Format, Message string
+	Input, Output   string
+	RejectedBy      *int
+	Guards          []struct {
+		Rules   []caseRule
+		Rejects bool
+	}
 }
+
+type caseRule struct{ Pattern, Builtin, Replacement string }
 
 // caseText is `text`, `hex` (bytes that are not UTF-8) or `units` of UTF-16, `repeat` times.
 type caseText struct {
@@ -161,13 +170,17 @@ var caseBuiltins = map[string]Builtin{
 	"DETECT_SIN": CanadaSIN,
 }
 
+func rulesOf(list []caseRule) (rules []Matcher) {
+	for _, rule := range list {
+		rules = append(rules, Rule{rule.Pattern, caseBuiltins[rule.Builtin], rule.Replacement, rule.Replacement == ""})
+	}
+	return rules
+}
+
 func caseMask(t *testing.T, each testCase) *Mask {
 	rules := []Matcher{SSN, CreditCard, PhoneNumber, Email, CanadaSIN}
 	if each.Rules != nil {
-		rules = nil
-	}
-	for _, rule := range each.Rules {
-		rules = append(rules, Rule{rule.Pattern, caseBuiltins[rule.Builtin], rule.Replacement, rule.Replacement == ""})
+		rules = rulesOf(each.Rules)
 	}
 	mask, err := NewMask(rules...)
 	if err != nil {
@@ -307,6 +320,57 @@ func TestRates(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTexts(t *testing.T) {
+	formats := map[string]Format{
+		"Completions": Completions, "Messages": Messages, "Responses": Responses, "Embeddings": Embeddings,
+	}
+	kinds := map[string]Kind{"request": RequestMessage, "answer": AnswerMessage, "stream": StreamMessage}
+	runCases(t, "texts/cases", func(t *testing.T, each testCase) {
+		var list []Guard
+		for _, guard := range each.Guards {
+			list = append(list, Guard{rulesOf(guard.Rules), guard.Rejects})
+		}
+		guards, err := NewGuards(list...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		message := []byte(each.Input)
+		for cut := 0; cut <= len(message); cut += max(1, len(message)/20) {
+			rewriter, err := guards.NewRewriter(formats[each.Format], kinds[each.Message])
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := rewriter.Push(message[:cut])
+			if err == nil {
+				var rest []byte
+				rest, err = rewriter.End(message[cut:])
+				out = append(out, rest...)
+			}
+			rewriter.Close()
+			checkTexts(t, each, out, err)
+		}
+	})
+}
+
+func checkTexts(t *testing.T, each testCase, out []byte, err error) {
+	switch failed := err.(type) {
+	case nil:
+		if each.Code != "" || each.RejectedBy != nil || string(out) != each.Output {
+			t.Errorf("%q instead of %q", out, each.Output)
+		}
+	case *UnreadableError:
+		if failed.Name != each.Code {
+			t.Errorf("%v instead of %q", err, each.Code)
+		}
+	case *RejectedError:
+		if failed.Guard != *or(each.RejectedBy, -1) {
+			t.Errorf("%v instead of %d", err, *or(each.RejectedBy, -1))
+		}
+	default:
+		t.Error(err)
+	}
 }
 
 func isNear(milliseconds float64, duration time.Duration) bool {

@@ -38,7 +38,7 @@ export const hostSuites = {
   '`@sluice/core` in Deno': packageSuites,
   '`@sluice/core` in Bun': packageSuites,
   '`sluice-core` in Python': packageSuites,
-  '`sluice.dev/sluice` in Go': ['regex/cases', 'regex/masks', 'routes', 'tokens/cases', 'rate'],
+  '`sluice.dev/sluice` in Go': packageSuites,
   'the module in Node': allSuites,
   'the module in Chromium': allSuites,
   'the module in Python': allSuites,

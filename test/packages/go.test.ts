@@ -4,34 +4,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { encodingForModel } from '../../src/core/tokens-models.ts'
 import { countsOf, hostSuites } from '../hosts/suites.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
+import { encodings } from './models.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const source = join(root, 'packages', 'go')
 const testTime = 240_000
 const suites = hostSuites['`sluice.dev/sluice` in Go']
-const models = [
-  ...['gpt-4o', 'openai/GPT-4o-2024-08-06', 'gpt-4', 'gpt-4.1-mini', 'gpt-4.5', 'gpt-5-nano', 'o1'],
-  ...['o3-mini', 'o4', 'o100', 'gpt-3.5-turbo', 'gpt-35-turbo', 'gpt-oss-20b', 'chatgpt-4o-latest'],
-  ...[
-    'text-embedding-3-small',
-    'text-embedding-ada-002',
-    'davinci-002',
-    'babbage-002',
-    'codex-mini',
-  ],
-  ...[
-    'claude-opus-4',
-    'us.anthropic.claude-3',
-    'anthropic.claude',
-    'eu.gpt-4',
-    'gemini-2.5',
-    'gemma3',
-  ],
-  ...['ft:gpt-4o-mini:org::id', 'ft:gpt-3.5-turbo:org::id', 'llama-3', '', 'gpt-4omni', 'gemma-3'],
-]
 
 describeWithParts(['go', 'wazero'], 'the Go module [design.embed]', () => {
   let folder: string
@@ -78,9 +58,7 @@ describeWithParts(['go', 'wazero'], 'the Go module [design.embed]', () => {
   it('passes the case files that all hosts share', { timeout: testTime }, () => {
     const printed = go(['test', '-v', 'sluice.dev/sluice'], {
       CASES: join(root, 'test', 'core'),
-      MODELS: JSON.stringify(
-        Object.fromEntries(models.map((model) => [model, encodingForModel(model)])),
-      ),
+      MODELS: encodings,
     })
     const expected = Object.values(countsOf(suites)).reduce((sum, count) => sum + count, 0)
     expect(Number(/^cases: (\d+)$/m.exec(printed)?.[1])).toBe(expected)
