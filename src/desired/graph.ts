@@ -233,7 +233,7 @@ export class Graph {
   }
 
   #addNode(stage: number, key: ObjectKey): Node {
-    const id = `${this.#stages[stage]?.name}:${key}`
+    const id = [this.#stages[stage]?.name, key].join(':')
     const node: Node = { stage, key, id, reads: [], parts: [], derived: {} }
     this.#nodes[stage]?.set(key, node)
     this.#nodesById.set(id, node)

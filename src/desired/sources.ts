@@ -22,11 +22,12 @@ export interface SourceReader {
   reads: readonly Source<unknown>[]
 }
 
+/** Names are flat strings, see `objectKey`. */
 const joinName: Readonly<Record<SourceType, (...parts: Source<unknown>['parts']) => string>> = {
-  object: (kind, namespace, name) => `${kind}/${namespace}/${name}`,
-  value: (stage, kind, namespace, name) => `${stage}:${kind}/${namespace}/${name}`,
-  index: (index, key) => `${index}\0${key}`,
-  relation: (relation, key) => `${relation}\0${key}`,
+  object: (kind, namespace, name) => [kind, namespace, name].join('/'),
+  value: (stage, kind, namespace, name) => [`${stage}:${kind}`, namespace, name].join('/'),
+  index: (index, key) => [index, key].join('\0'),
+  relation: (relation, key) => [relation, key].join('\0'),
   fact: (name) => name,
 }
 

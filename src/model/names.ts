@@ -12,8 +12,12 @@ export interface ObjectRef extends ObjectName {
 /** `Kind/namespace/name`: the identity of an object in maps, logs and messages. */
 export type ObjectKey = string
 
-export function objectKey(ref: ObjectRef): ObjectKey {
-  return `${ref.kind}/${ref.namespace}/${ref.name}`
+/**
+ * Keys are stored in large numbers. `join` makes one string, while V8 keeps the result of a template as a tree
+ * of its parts, which takes another 32 bytes even after the text was read.
+ */
+export function objectKey({ kind, namespace, name }: ObjectRef): ObjectKey {
+  return [kind, namespace, name].join('/')
 }
 
 /** Writes `Kind namespace/name`, or `Kind name` for an object of the whole cluster. */

@@ -32,7 +32,7 @@ export interface IndexState {
 
 /** `Kind/namespace/name`. */
 export function keyOf({ kind, namespace, name }: ResourceName): string {
-  return `${kind}/${namespace}/${name}`
+  return [kind, namespace, name].join('/')
 }
 
 /**

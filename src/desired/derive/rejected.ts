@@ -13,7 +13,7 @@ export function rejectedConditions(
   generation: number,
   read: Reader,
 ): DecidedCondition[] {
-  const message = read.input<string>(`refused:${objectKey(ref)}`)
+  const message = read.input<string>(['refused', objectKey(ref)].join(':'))
   if (message === undefined) return []
   return [conditionFalse('Programmed', 'Rejected', generation, message, notOwn.own)]
 }

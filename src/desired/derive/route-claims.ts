@@ -56,7 +56,8 @@ function readPlaces(hostname: string): string[] {
   return [`<${first}`, ...rest.map((suffix) => `*${suffix}`)]
 }
 
-const placeKey = (kind: string, listener: string, place: string) => `${kind} ${listener} ${place}`
+const placeKey = (...parts: readonly [kind: string, listener: string, place: string]) =>
+  parts.join(' ')
 
 function claimOf(route: ObjectRef, age: Age, hostnames: readonly string[]): Claim {
   const { kind, namespace, name } = route
