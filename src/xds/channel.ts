@@ -1,17 +1,12 @@
 /**
  * The in-process channel sends configuration to the workers of the same process, as a stream does to remote
- * proxies. It keeps the encoded resources of the current state by key, so that each version is encoded once.
- * All workers read a change set or the full state from the same shared memory.
+ * proxies. All workers read a change set or the full state from the same shared memory. The full state is only
+ * encoded for a worker that starts, and is not kept: the resources are in memory anyway.
  */
 import type { DesiredDelta, ResourceKey, VersionedResource } from '../model/resources.ts'
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../wire/channel.ts'
 import { assembleDelta, type EncodedResource, encodeResource } from '../wire/encode.ts'
 import type { ChannelAnswers } from './delivery-recorder.ts'
-
-interface Entry {
-  readonly version: string
-  readonly bytes: EncodedResource
-}
 
 /** Stands for the proxy in rejections of resources that cannot be encoded. */
 const publisher = 'publisher'
@@ -24,7 +19,7 @@ function share(sequence: number, bytes: Uint8Array): ConfigUpdate {
 
 export class InProcessChannel implements ConfigChannel {
   readonly #answers: ChannelAnswers
-  readonly #entries = new Map<ResourceKey, Entry>()
+  readonly #resources = new Map<ResourceKey, VersionedResource>()
   readonly #subscribers = new Set<(update: ConfigUpdate) => void>()
   #sequence: number | undefined
   #full: ConfigUpdate | undefined
@@ -40,9 +35,11 @@ export class InProcessChannel implements ConfigChannel {
     const pieces: EncodedResource[] = []
     for (const versioned of delta.upserted) {
       const bytes = this.#encode(delta.sequence, versioned)
-      if (bytes !== undefined) pieces.push(bytes)
+      if (bytes === undefined) continue
+      this.#resources.set(versioned.resource.key, versioned)
+      pieces.push(bytes)
     }
-    for (const key of delta.removed) this.#entries.delete(key)
+    for (const key of delta.removed) this.#resources.delete(key)
     if (this.#subscribers.size === 0) return
     const update = share(delta.sequence, assembleDelta(delta.sequence, pieces, delta.removed))
     for (const receive of [...this.#subscribers]) receive(update)
@@ -50,14 +47,10 @@ export class InProcessChannel implements ConfigChannel {
 
   /** Encodes a resource. If this fails, it is a bug that must not prevent the others from being served. */
   #encode(sequence: number, versioned: VersionedResource): EncodedResource | undefined {
-    const { key } = versioned.resource
-    const known = this.#entries.get(key)
-    if (known?.version === versioned.version) return known.bytes
     try {
-      const bytes = encodeResource(versioned)
-      this.#entries.set(key, { version: versioned.version, bytes })
-      return bytes
+      return encodeResource(versioned)
     } catch (error) {
+      const { key } = versioned.resource
       this.#answers.onReject(publisher, sequence, key, 'bug', `cannot be encoded: ${error}`)
       return undefined
     }
@@ -71,7 +64,7 @@ export class InProcessChannel implements ConfigChannel {
   }
 
   *#pieces(): Iterable<EncodedResource> {
-    for (const { bytes } of this.#entries.values()) yield bytes
+    for (const versioned of this.#resources.values()) yield encodeResource(versioned)
   }
 
   subscribe(receive: (update: ConfigUpdate) => void): () => void {
