@@ -10,6 +10,7 @@
  * requests alone is not collected: the next requests need the memory again, and the collection would also
  * discard compiled code.
  */
+import { flushCompileCache } from 'node:module'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -69,6 +70,8 @@ export function trimWhenIdle({ taken, carried = () => 0 }: Activity): () => void
     last = now
     if (quietChecks !== idleChecks || configuration === trimmedAt) return
     if (heldBytes() - leftBytes < minGainBytes) return
+    // Node keeps the compiled code of all modules for its cache on disk (2 MB) until the cache is written.
+    flushCompileCache()
     collect ??= findCollector()
     collect?.({ type: 'major', flavor: 'last-resort' })
     trimmedAt = configuration
