@@ -7,6 +7,7 @@ import { countTokens as countByGptTokenizer } from 'gpt-tokenizer/encoding/o200k
 import { get_encoding } from 'tiktoken'
 import { countTokens, loadEncoding } from '../../src/core/tokens.ts'
 import { type BenchContext, cpuNanoseconds, interleave, median, type Row } from '../harness.ts'
+import { overSlices, warmUp } from './token-speed.ts'
 import { sliceTexts } from './token-texts.ts'
 
 const tiktoken = get_encoding('o200k_base')
@@ -17,28 +18,6 @@ const counters = {
 }
 const bounds = { english: 15, code: 8, chinese: 5, emoji: 5 } as const
 const kinds = Object.keys(bounds) as (keyof typeof bounds)[]
-
-/**
- * UTF-8 MB a second of this process's time, over a slice that is another one at every call. The first
- * slice is counted before, unmeasured: peers that ran meanwhile have emptied the processor's caches.
- * Their garbage is collected before too, or its collection would be part of this process's time.
- */
-function overSlices(texts: readonly string[], count: (text: string) => number): () => number {
-  let turn = 0
-  return () => {
-    const text = texts[turn++ % texts.length] ?? ''
-    const size = Buffer.byteLength(text)
-    globalThis.gc?.()
-    for (let i = 0; i < 3; i++) count(texts[0] ?? '')
-    return (size * 1000) / cpuNanoseconds(() => count(text))
-  }
-}
-
-/** Counts one text again and again, so that no round pays for compilation. */
-function warmUp(text: string, count: (text: string) => number): void {
-  const end = performance.now() + 300
-  while (performance.now() < end) count(text)
-}
 
 /** Milliseconds for so many times the letter a, and some more at each call: peers remember words. */
 const overLetters = (length: number, count: (text: string) => number) => {

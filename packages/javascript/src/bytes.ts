@@ -2,10 +2,14 @@
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
+/** Shorter texts are written faster by a loop than by an encoder, which needs a view. */
+const shortText = 128
+
 class Bytes extends Uint8Array {
   /** Writes a text to an offset. Returns the number of bytes. Lone surrogates become U+FFFD. */
   write(text: string, offset: number, encoding: 'utf8' | 'latin1' = 'utf8'): number {
     if (encoding === 'utf8') {
+      if (text.length <= shortText && this.#writeAscii(text, offset)) return text.length
       const rest = new Uint8Array(this.buffer, this.byteOffset + offset, this.length - offset)
       return encoder.encodeInto(text, rest).written
     }
@@ -14,7 +18,7 @@ class Bytes extends Uint8Array {
   }
 
   override toString(encoding: 'utf8' | 'latin1' = 'utf8', start = 0, end = this.length): string {
-    const part = this.subarray(start, end)
+    const part = end - start === this.length ? this : this.subarray(start, end)
     if (encoding === 'utf8') return decoder.decode(part)
     return Array.from(part, (byte) => String.fromCharCode(byte)).join('')
   }
@@ -33,6 +37,16 @@ class Bytes extends Uint8Array {
   writeDoubleLE(value: number, offset: number): number {
     this.#view().setFloat64(offset, value, true)
     return offset + 8
+  }
+
+  /** Returns false if the text is not ASCII. */
+  #writeAscii(text: string, offset: number): boolean {
+    for (let at = 0; at < text.length; at++) {
+      const unit = text.charCodeAt(at)
+      if (unit > 0x7f) return false
+      this[offset + at] = unit
+    }
+    return true
   }
 
   #view(): DataView {

@@ -1,4 +1,4 @@
-import { countTokens as countOf, encodeTokens } from '../../../src/core/tokens.ts'
+import { countTokens as countOf, encodeTokens, loadEncoding } from '../../../src/core/tokens.ts'
 import { encodingForModel, type ModelEncoding } from '../../../src/core/tokens-models.ts'
 import { loadVocabulary } from './vocabularies.ts'
 
@@ -25,6 +25,7 @@ export class TokenCounter {
   static async load(model = 'gpt-4o'): Promise<TokenCounter> {
     const encoding = encodingForModel(model)
     await loadVocabulary(encoding.encoding)
+    loadEncoding(encoding.encoding)
     return new TokenCounter(model, encoding)
   }
 

@@ -13,10 +13,25 @@ const loaded = new Map<string, Uint8Array>()
 export async function loadVocabulary(encoding: EncodingName): Promise<void> {
   if (loaded.has(encoding)) return
   const { default: packed } = await files[encoding]()
-  const unpacked = new Blob([fromBase64(packed)])
-    .stream()
-    .pipeThrough(new DecompressionStream('gzip'))
-  loaded.set(encoding, new Uint8Array(await new Response(unpacked).arrayBuffer()))
+  loaded.set(encoding, await gunzip(fromBase64(packed)))
+}
+
+/** Decompresses a file. Node would load its whole `fetch` for a Response that does the same. */
+async function gunzip(file: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  const { readable, writable } = new DecompressionStream('gzip')
+  const writer = writable.getWriter()
+  // Errors of writing reject the reads, too.
+  Promise.all([writer.write(file), writer.close()]).catch(() => undefined)
+  // A gzip file ends with its decompressed size.
+  const size = new DataView(file.buffer).getUint32(file.length - 4, true)
+  const content = new Uint8Array(size)
+  const reader = readable.getReader()
+  let at = 0
+  for (let next = await reader.read(); next.value !== undefined; next = await reader.read()) {
+    content.set(next.value, at)
+    at += next.value.length
+  }
+  return content
 }
 
 /** Returns a vocabulary that was loaded before. */

@@ -1,0 +1,3 @@
+export function packJavaScript(release: {
+  version: string
+}): Promise<{ name: string; bytes: Buffer }>
