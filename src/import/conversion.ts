@@ -9,7 +9,7 @@ import { Field, type SourceDocument } from './field.ts'
  * has no counterpart. `changed`: the setting is converted with a difference. `secret`: a Secret has a value
  * of the source, or waits for one.
  */
-type FindingKind = 'protection' | 'lost' | 'changed' | 'secret'
+export type FindingKind = 'protection' | 'lost' | 'changed' | 'secret'
 
 /** One line of the report. It never has a value of the source that could be secret. */
 export interface Finding {
@@ -127,6 +127,18 @@ export class Conversion {
     this.#names.set(key, name)
     this.#taken.add(`${kind}\n${name}`)
     return name
+  }
+
+  /**
+   * Turns a text into the name of a new object. The text may be that of another object: routes may have no
+   * name of their own, or share one.
+   */
+  newName(kind: string, text: string, { path }: Field): string {
+    let label = text
+    for (let n = 1; this.#names.has(`${kind}\n${label}`); n++) {
+      label = n === 1 ? `${text} ${path}` : `${text} ${path} ${n}`
+    }
+    return this.nameOf(kind, label)
   }
 
   /** Adds an object; one with the same kind and name is replaced. */

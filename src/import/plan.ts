@@ -22,6 +22,8 @@ export class RoutePlan {
   /** Fields of `traffic` that are set as a whole. */
   readonly traffic: Record<string, unknown> = {}
   readonly limits: Fields[] = []
+  /** A limit that a rate limit server counts. */
+  globalLimit: Fields | undefined
   readonly requestHeaders = emptyHeaders()
   readonly responseHeaders = emptyHeaders()
   /** Headers whose values are expressions. */
@@ -63,9 +65,10 @@ export class RoutePlan {
       request: this.computedRequest.length > 0 ? { set: this.computedRequest } : undefined,
       response: this.computedResponse.length > 0 ? { set: this.computedResponse } : undefined,
     }
+    const local = this.limits.length > 0 ? this.limits : undefined
     const traffic = compact({
       ...this.traffic,
-      rateLimit: this.limits.length > 0 ? { local: this.limits } : undefined,
+      rateLimit: local || this.globalLimit ? { local, global: this.globalLimit } : undefined,
       headerModifiers: request || response ? { request, response } : undefined,
       transformation: computed.request || computed.response ? computed : undefined,
     })

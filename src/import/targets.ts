@@ -38,7 +38,7 @@ export function addRoute(
 ): string[] {
   const count = Math.ceil(rules.length / maxRules)
   return Array.from({ length: count }, (_, part) => {
-    const partName = part === 0 ? name : result.nameOf('HTTPRoute', `${name}-${part + 1}`)
+    const partName = part === 0 ? name : result.newName('HTTPRoute', `${name}-${part + 1}`, origin)
     const own = rules.slice(part * maxRules, (part + 1) * maxRules)
     const content = { parentRefs: [{ name: gatewayName }], ...spec, rules: own }
     result.create(gatewayVersion, 'HTTPRoute', partName, { spec: compact(content) }, origin)

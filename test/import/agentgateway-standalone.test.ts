@@ -135,7 +135,7 @@ describe('what the standalone agentgateway has and Sluice has not', () => {
   - protocol: TCP
   - routes:
     - policies:
-        extAuthz: { host: "127.0.0.1:9000" }
+        extAuthz: { service: { name: { namespace: a, hostname: b }, port: 9000 } }
         a2a: {}
       backends:
       - mcp: { targets: [{ name: run, stdio: { cmd: npx } }] }

@@ -3,7 +3,7 @@ import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { keyAuth, providerOf } from '../models.ts'
 import { addBackend, addStatic, parseAddress } from '../targets.ts'
-import { hostOf, type RouteScene } from './standalone-policies.ts'
+import { hostOf, type RouteScene } from './standalone-scene.ts'
 
 /** References to the backends of a route, with their weights. */
 export function backendRefs(route: Field, scene: RouteScene): Fields[] {

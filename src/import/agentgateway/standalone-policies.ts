@@ -2,23 +2,10 @@
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { limitOf } from '../limits.ts'
-import type { RoutePlan } from '../plan.ts'
 import { addSecret, addStatic, parseAddress, toRoute } from '../targets.ts'
 import { builtins } from './builtins.ts'
-
-export type Filters = Fields[]
-
-/** What the policies of a route are added to. */
-export interface RouteScene {
-  readonly plan: RoutePlan
-  readonly name: string
-  readonly result: Conversion
-  readonly filters: Filters
-  /** Policies of the addresses of the route's backends. */
-  readonly backend: Record<string, unknown>
-  /** Fields of the rule. */
-  readonly rule: Record<string, unknown>
-}
+import { hostOf, type RouteScene } from './standalone-scene.ts'
+import { extAuthz, extProc, remoteRateLimit } from './standalone-services.ts'
 
 type PolicyReader = (field: Field, scene: RouteScene) => void
 
@@ -80,18 +67,6 @@ function rewrite(field: Field, { filters, result }: RouteScene): void {
   if (port !== undefined) result.report('changed', field.get('authority'), 'the port is left out')
   const urlRewrite = compact({ hostname, path: pathChange(field.get('path')) })
   filters.push({ type: 'URLRewrite', urlRewrite })
-}
-
-/** Reports and returns undefined for a host that is no `host:port`. */
-export function hostOf(
-  field: Field,
-  result: Conversion,
-): { host: string; port: number } | undefined {
-  const text = field.text()
-  const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(text ?? '') ?? []
-  if (host !== undefined) return { host, port: Number(port) }
-  result.report('lost', field, 'is not host:port')
-  return undefined
 }
 
 function mirror(field: Field, { filters, result }: RouteScene): void {
@@ -288,9 +263,12 @@ const readers: Readonly<Record<string, PolicyReader>> = {
   backendTLS: backendTls,
   cors,
   directResponse,
+  extAuthz,
+  extProc,
   jwtAuth,
   localRateLimit: localLimits,
   mcpAuthorization: addRules((authorization) => ({ backend: { mcp: { authorization } } }), 'tools'),
+  remoteRateLimit,
   requestHeaderModifier: (field, { filters }) =>
     filters.push({ type: 'RequestHeaderModifier', requestHeaderModifier: headerChanges(field) }),
   responseHeaderModifier: (field, { filters }) =>

@@ -5,7 +5,8 @@ import { RoutePlan } from '../plan.ts'
 import { hasField } from '../source.ts'
 import { addGateway, addRoute, gatewayName } from '../targets.ts'
 import { backendRefs } from './standalone-backends.ts'
-import { applyPolicies, type Filters } from './standalone-policies.ts'
+import { applyPolicies } from './standalone-policies.ts'
+import type { Filters } from './standalone-scene.ts'
 
 export const isStandalone = (document: SourceDocument): boolean => hasField(document, 'binds')
 
@@ -68,7 +69,8 @@ function certificateOf(tls: Field, listener: string, result: Conversion): Fields
 
 function convertRoute(route: Field, listener: string, result: Conversion): void {
   route.ignore('namespace', 'ruleName')
-  const name = result.nameOf('HTTPRoute', route.get('name').text() ?? `route-${listener}`)
+  const label = route.get('name').text() ?? `route-${listener}`
+  const name = result.newName('HTTPRoute', label, route)
   const plan = new RoutePlan()
   const scene = { plan, name, result, filters: [] as Filters, backend: {}, rule: {} }
   applyPolicies(route.get('policies'), scene)

@@ -101,7 +101,9 @@ class Plugins {
   }
 
   #add(target: string, plugin: Field): void {
-    this.#byTarget.set(target, [...(this.#byTarget.get(target) ?? []), plugin])
+    const known = this.#byTarget.get(target)
+    if (known === undefined) this.#byTarget.set(target, [plugin])
+    else known.push(plugin)
   }
 
   #of(kind: string, owner: Field | undefined): Field[] {
@@ -140,7 +142,7 @@ function convertRoute(
 ): void {
   route.ignore(...administrative, 'request_buffering', 'response_buffering', 'path_handling')
   const label = route.get('name').text() ?? service?.get('name').text() ?? 'route'
-  const name = result.nameOf('HTTPRoute', label)
+  const name = result.newName('HTTPRoute', label, route)
   const plan = new RoutePlan()
   for (const plugin of plugins.effective(route, service)) {
     applyPlugin(plugin, { plan, consumers, result, name })

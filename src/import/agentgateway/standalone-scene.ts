@@ -1,0 +1,31 @@
+/** What the readers of the standalone agentgateway share. */
+import type { Conversion, Fields, FindingKind } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import type { RoutePlan } from '../plan.ts'
+
+export type Filters = Fields[]
+
+/** What the policies of a route are added to. */
+export interface RouteScene {
+  readonly plan: RoutePlan
+  readonly name: string
+  readonly result: Conversion
+  readonly filters: Filters
+  /** Policies of the addresses of the route's backends. */
+  readonly backend: Record<string, unknown>
+  /** Fields of the rule. */
+  readonly rule: Record<string, unknown>
+}
+
+/** Reports and returns undefined for a host that is no `host:port`. */
+export function hostOf(
+  field: Field,
+  result: Conversion,
+  kind: FindingKind = 'lost',
+): { host: string; port: number } | undefined {
+  const text = field.text()
+  const [, host, port] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(text ?? '') ?? []
+  if (host !== undefined) return { host, port: Number(port) }
+  result.report(kind, field, 'is not host:port')
+  return undefined
+}

@@ -1,0 +1,114 @@
+/** Converts policies of the standalone agentgateway that call a service: authorization, processing, limits. */
+import { compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { addStatic } from '../targets.ts'
+import { hostOf, type RouteScene } from './standalone-scene.ts'
+
+/** A policy with one of these names a service that is not converted, or differs by request. */
+const otherTargets = ['service', 'backend', 'conditional'] as const
+
+/**
+ * Returns a reference to the service of a policy. If it cannot be converted, the whole policy is reported as
+ * a lost protection, and undefined is returned.
+ */
+function serviceOf(field: Field, { result }: RouteScene) {
+  const other = otherTargets.find((name) => field.get(name).isSet)
+  const address = other === undefined ? hostOf(field.get('host'), result, 'protection') : undefined
+  if (other !== undefined) {
+    result.report('protection', field, `only a host is converted, not ${other}`)
+    field.take()
+  }
+  if (address === undefined) return undefined
+  const tls = field.at('policies', 'backendTLS')
+  const isUnverified = tls.get('insecure').flag() === true
+  const policies = isUnverified ? { tls: { insecureSkipVerify: 'All' } } : {}
+  return addStatic(result, { ...address, isTls: tls.isSet }, field, policies)
+}
+
+/** Sluice refuses requests if the service fails. */
+function failureOf(field: Field, { result }: RouteScene): void {
+  const mode = field.get('failureMode')
+  if (!mode.isSet || mode.value === 'deny' || mode.value === 'failClosed') return
+  result.report('changed', mode, 'requests are refused if the service fails')
+  mode.take()
+}
+
+const textsOf = (field: Field): Fields | undefined =>
+  field.isSet
+    ? Object.fromEntries(field.entries().map(([name, value]) => [name, value.text() ?? '']))
+    : undefined
+
+const listOf = (field: Field): string[] | undefined => (field.isSet ? field.texts() : undefined)
+
+function bodyOf(field: Field, { result }: RouteScene): Fields | undefined {
+  if (!field.isSet) return undefined
+  field.ignore('packAsBytes')
+  const partial = field.get('allowPartialMessage')
+  if (partial.flag() === true)
+    result.report('changed', partial, 'a larger body is refused with 413 instead of cut off')
+  return { maxSize: field.get('maxRequestBytes').number() ?? 8192 }
+}
+
+export function extAuthz(field: Field, scene: RouteScene): void {
+  const backendRef = serviceOf(field, scene)
+  if (backendRef === undefined) return
+  failureOf(field, scene)
+  const forwardBody = bodyOf(field.get('includeRequestBody'), scene)
+  const headers = field.get('includeRequestHeaders')
+  const protocol = field.get('protocol')
+  const http = protocol.get('http')
+  if (http.isSet) {
+    scene.plan.traffic.extAuth = compact({
+      backendRef,
+      forwardBody,
+      http: {
+        path: http.get('path').text(),
+        redirect: http.get('redirect').text(),
+        allowedRequestHeaders: listOf(headers),
+        addRequestHeaders: textsOf(http.get('addRequestHeaders')),
+        allowedResponseHeaders: listOf(http.get('includeResponseHeaders')),
+        responseMetadata: textsOf(http.get('metadata')),
+      },
+    })
+    return
+  }
+  if (headers.isSet) {
+    scene.result.report('changed', headers, 'a service over gRPC gets all headers of the request')
+    headers.take()
+  }
+  // Earlier versions have `context` beside the host.
+  const grpc = protocol.get('grpc')
+  const context = grpc.get('context').isSet ? grpc.get('context') : field.get('context')
+  scene.plan.traffic.extAuth = compact({
+    backendRef,
+    forwardBody,
+    grpc: { contextExtensions: textsOf(context), requestMetadata: textsOf(grpc.get('metadata')) },
+  })
+}
+
+export function extProc(field: Field, scene: RouteScene): void {
+  const backendRef = serviceOf(field, scene)
+  if (backendRef === undefined) return
+  failureOf(field, scene)
+  scene.plan.traffic.extProc = { backendRef }
+}
+
+export function remoteRateLimit(field: Field, scene: RouteScene): void {
+  const backendRef = serviceOf(field, scene)
+  if (backendRef === undefined) return
+  failureOf(field, scene)
+  const descriptors = field
+    .get('descriptors')
+    .items()
+    .map((descriptor) => ({
+      unit: descriptor.get('type').text() === 'tokens' ? 'Tokens' : 'Requests',
+      entries: descriptor
+        .get('entries')
+        .items()
+        .map((entry) => ({
+          name: entry.get('key').text() ?? '',
+          expression: entry.get('value').text() ?? '',
+        })),
+    }))
+  scene.plan.globalLimit = { backendRef, domain: field.get('domain').text() ?? '', descriptors }
+}
