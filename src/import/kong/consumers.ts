@@ -10,9 +10,20 @@ interface Consumer {
   readonly field: Field
 }
 
+interface Credential {
+  readonly consumer: Consumer
+  readonly field: Field
+}
+
 /** The consumers of a configuration. Their Secrets are created when a plugin needs them. */
 export class Consumers {
   readonly #consumers: readonly Consumer[]
+  readonly #byName: ReadonlyMap<string, Consumer>
+  /** The credentials of each kind, which every route with a plugin for them needs. */
+  readonly #credentialsOf = new Map<string, readonly Credential[]>()
+  #providers: Fields[] | undefined
+  /** The user names of each group. */
+  #usersOf: ReadonlyMap<string, readonly string[]> | undefined
   readonly #root: Field
   readonly #result: Conversion
   readonly #made = new Map<string, { name: string }>()
@@ -36,9 +47,16 @@ export class Consumers {
         }
         return { name, groups, field }
       })
+    this.#byName = new Map(this.#consumers.map((consumer) => [consumer.name, consumer]))
   }
 
-  #credentials(kind: string): { consumer: Consumer; field: Field }[] {
+  #credentials(kind: string): readonly Credential[] {
+    const known = this.#credentialsOf.get(kind) ?? this.#readCredentials(kind)
+    this.#credentialsOf.set(kind, known)
+    return known
+  }
+
+  #readCredentials(kind: string): Credential[] {
     const nested = this.#consumers.flatMap((consumer) =>
       consumer.field
         .get(kind)
@@ -50,7 +68,7 @@ export class Consumers {
       .items()
       .flatMap((field) => {
         const owner = field.get('consumer').text()
-        const consumer = this.#consumers.find(({ name }) => name === owner)
+        const consumer = owner === undefined ? undefined : this.#byName.get(owner)
         return consumer === undefined ? [] : [{ consumer, field }]
       })
     return [...nested, ...others]
@@ -110,6 +128,11 @@ export class Consumers {
 
   /** Providers for the tokens of consumers that have a public key. */
   tokenProviders(): Fields[] {
+    this.#providers ??= this.#readProviders()
+    return this.#providers
+  }
+
+  #readProviders(): Fields[] {
     return this.#credentials('jwt_secrets').flatMap(({ field }) => {
       field.ignore('id', 'tags', 'created_at')
       const issuer = field.get('key').text()
@@ -142,8 +165,17 @@ export class Consumers {
 
   /** The user names whose consumer belongs to one of the groups, or has one of the names. */
   usersIn(groups: readonly string[]): string[] {
-    return this.#credentials('basicauth_credentials')
-      .filter(({ consumer }) => consumer.groups.some((group) => groups.includes(group)))
-      .flatMap(({ field }) => field.get('username').text() ?? [])
+    this.#usersOf ??= this.#usersByGroup()
+    const users = groups.flatMap((group) => this.#usersOf?.get(group) ?? [])
+    return [...new Set(users)]
+  }
+
+  #usersByGroup(): ReadonlyMap<string, readonly string[]> {
+    const pairs = this.#credentials('basicauth_credentials').flatMap(({ consumer, field }) => {
+      const user = field.get('username').text()
+      return user === undefined ? [] : consumer.groups.map((group) => ({ group, user }))
+    })
+    const byGroup = Map.groupBy(pairs, ({ group }) => group)
+    return new Map([...byGroup].map(([group, list]) => [group, list.map(({ user }) => user)]))
   }
 }
