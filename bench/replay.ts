@@ -32,7 +32,7 @@ export async function record(
     append: (events: readonly SluiceEvent[]) => log.append(events),
     observe: () => undefined,
     publish: () => undefined,
-    capture: async () => ({ position: fold.position as Position, foldVersion, chunks: [] }),
+    capture: () => ({ position: fold.position as Position, foldVersion, chunks: [] }),
     snapshotEvery: Number.POSITIVE_INFINITY,
     onFault: (error: unknown) => {
       throw error

@@ -9,10 +9,10 @@ import { maxCauses } from '../actors/status-causes.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
 import {
   type EventLog,
+  type NewSnapshot,
   newEvent,
   type Position,
   type Recorded,
-  type Snapshot,
 } from '../log/index.ts'
 import { objectKey } from '../model/names.ts'
 import type { DesiredDelta } from '../model/resources.ts'
@@ -27,7 +27,7 @@ interface ReconcilerOptions {
   readonly observe: (event: SluiceEvent) => void
   readonly publish: (delta: DesiredDelta) => void
   /** Captures the state at the fold's position, and encodes it without blocking. */
-  readonly capture: () => Promise<Snapshot>
+  readonly capture: () => NewSnapshot
   /** Number of folded events between two snapshots. */
   readonly snapshotEvery?: number
   /**
@@ -69,6 +69,7 @@ export class Reconciler {
   #isOpen = false
   /** Position of the last snapshot. */
   #snapshotAt = 0
+  #snapshotsUnderWay = 0
   #isMendingDue = false
   #hasPublished = false
   #publishedUpTo = 0
@@ -195,12 +196,18 @@ export class Reconciler {
     if (writing === undefined) return
     const isMending = this.#isMendingDue
     this.#isMendingDue = false
-    const capturing = this.#dueSnapshot(isMending)
-    const [snapshot] = await Promise.all([capturing, this.#append(writing)])
-    // Stored after the append, so that a fold restored from it never makes the same decisions again.
-    if (snapshot === undefined) return
-    if (isMending) await log.mend(() => snapshot)
-    else await log.saveSnapshot(snapshot)
+    const snapshot = this.#dueSnapshot(isMending)
+    const appended = this.#append(writing)
+    if (snapshot === undefined) return appended
+    this.#snapshotsUnderWay++
+    try {
+      // Stored after the append, so that a fold restored from it never makes the same decisions again.
+      await appended
+      if (isMending) await log.mend(() => snapshot)
+      else await log.saveSnapshot(snapshot)
+    } finally {
+      this.#snapshotsUnderWay--
+    }
     onSnapshot?.(snapshot.position)
   }
 
@@ -230,9 +237,11 @@ export class Reconciler {
     }
   }
 
-  #dueSnapshot(isWanted: boolean): Promise<Snapshot> | undefined {
+  /** A snapshot of a large state takes seconds, in which the next one may become due; it then waits. */
+  #dueSnapshot(isWanted: boolean): NewSnapshot | undefined {
     const { fold, capture, snapshotEvery = defaultSnapshotEvery } = this.#options
-    if (!isWanted && fold.position - this.#snapshotAt < snapshotEvery) return undefined
+    const isDue = fold.position - this.#snapshotAt >= snapshotEvery
+    if (!isWanted && (!isDue || this.#snapshotsUnderWay > 0)) return undefined
     this.#snapshotAt = fold.position
     return capture()
   }

@@ -6,6 +6,7 @@ import {
   beginning,
   type EventLog,
   LogError,
+  type NewSnapshot,
   type Position,
   type Snapshot,
   type SnapshotInfo,
@@ -111,22 +112,24 @@ const entriesAtOnce = 250
 
 /**
  * Captures the current state; both parts must have applied the same events. Only references are copied before
- * this returns, and the state is encoded later, in slices between other work. Entries never change, so that
- * events may be folded meanwhile.
+ * this returns, and the state is encoded while it is stored, in slices between other work. Entries never change,
+ * so that events may be folded meanwhile.
  */
-export async function captureState(fold: Fold, index: ResourceIndex): Promise<Snapshot> {
+export function captureState(fold: Fold, index: ResourceIndex): NewSnapshot {
   const stored: StoredState = { fold: fold.snapshot(), index: index.toState() }
-  const chunks: Uint8Array[] = []
+  return { position: stored.fold.position as Position, foldVersion, chunks: encode(stored) }
+}
+
+async function* encode(stored: StoredState): AsyncGenerator<Uint8Array> {
   for (const text of textsOf(stored)) {
-    chunks.push(Buffer.from(text))
+    yield Buffer.from(text)
     await setImmediate()
   }
-  return { position: stored.fold.position as Position, foldVersion, chunks }
 }
 
 /** Captures the current state and stores it in the log. */
 export async function saveState(log: EventLog, fold: Fold, index: ResourceIndex): Promise<void> {
-  await log.saveSnapshot(await captureState(fold, index))
+  await log.saveSnapshot(captureState(fold, index))
 }
 
 /** Whether a snapshot has exactly the text that would be stored of a fold in this state. */

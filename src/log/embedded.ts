@@ -19,6 +19,7 @@ import {
   type EventLog,
   type ExpectedVersion,
   LogError,
+  type NewSnapshot,
   type Position,
   type ReadRange,
   type Recorded,
@@ -150,11 +151,11 @@ class EmbeddedLog implements EventLog {
     return 0
   }
 
-  async mend(stateAt: (last: Position) => Snapshot): Promise<void> {
+  async mend(stateAt: (last: Position) => NewSnapshot): Promise<void> {
     await this.saveSnapshot(stateAt(this.#last()))
   }
 
-  async saveSnapshot(snapshot: Snapshot): Promise<void> {
+  async saveSnapshot(snapshot: NewSnapshot): Promise<void> {
     this.#assertOpen()
     const chunks = await packChunks(snapshot.chunks)
     this.#assertOpen()

@@ -6,6 +6,7 @@ export {
   type EventLog,
   LogError,
   type LogErrorCode,
+  type NewSnapshot,
   type Position,
   type Recorded,
   type Snapshot,

@@ -47,6 +47,11 @@ export interface Snapshot {
   readonly chunks: readonly Uint8Array[]
 }
 
+/** A snapshot to store. Its chunks are asked for one after the other, and can be made meanwhile. */
+export interface NewSnapshot extends Omit<Snapshot, 'chunks'> {
+  readonly chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+}
+
 /** A stored snapshot without its chunks. */
 export interface SnapshotInfo {
   readonly position: Position
@@ -111,14 +116,14 @@ export interface EventLog {
    * Continues after events were removed externally: stores the state that replaces them, and informs every
    * reader. `stateAt` receives the position of the last event.
    */
-  mend(stateAt: (last: Position) => Snapshot): Promise<void>
+  mend(stateAt: (last: Position) => NewSnapshot): Promise<void>
 
   /**
    * Stores one more snapshot, all of it or nothing; one of the same position is replaced. The log must have
    * reached the position. Older snapshots are removed if all of them together become too large: the older
    * they are, the greater the distance between those that stay.
    */
-  saveSnapshot(snapshot: Snapshot): Promise<void>
+  saveSnapshot(snapshot: NewSnapshot): Promise<void>
 
   /** Loads the newest snapshot that meets the query. Rejects with `corrupt` if that one is damaged. */
   loadSnapshot(query?: SnapshotQuery): Promise<Snapshot | undefined>

@@ -2,6 +2,7 @@ import type { ObjectInfo, ObjectStore } from '@nats-io/obj'
 import { within } from '../base/within.ts'
 import {
   LogError,
+  type NewSnapshot,
   type Position,
   type Snapshot,
   type SnapshotInfo,
@@ -50,7 +51,10 @@ export class SnapshotStore {
     this.#link = link
   }
 
-  async save(snapshot: Snapshot, log: { purgedUpTo: number; lastPosition: number }): Promise<void> {
+  async save(
+    snapshot: NewSnapshot,
+    log: { purgedUpTo: number; lastPosition: number },
+  ): Promise<void> {
     const { position, foldVersion } = snapshot
     const chunks = await packChunks(snapshot.chunks)
     const head: Head = { position, foldVersion, chunks: chunks.map(({ length }) => length) }

@@ -4,10 +4,10 @@ import {
   type EventLog,
   type ExpectedVersion,
   LogError,
+  type NewSnapshot,
   type Position,
   type ReadRange,
   type Recorded,
-  type Snapshot,
   type SnapshotInfo,
   type SnapshotQuery,
 } from './log.ts'
@@ -155,7 +155,7 @@ class NatsLog implements EventLog {
     return isAdrift && sequence > 0 ? Number.POSITIVE_INFINITY : lostUpTo
   }
 
-  async mend(stateAt: (last: Position) => Snapshot): Promise<void> {
+  async mend(stateAt: (last: Position) => NewSnapshot): Promise<void> {
     this.#assertOpen()
     await this.#enqueue(async () => {
       const deadline = this.#deadline()
@@ -167,7 +167,7 @@ class NatsLog implements EventLog {
     })
   }
 
-  async saveSnapshot(snapshot: Snapshot): Promise<void> {
+  async saveSnapshot(snapshot: NewSnapshot): Promise<void> {
     const { position } = snapshot
     if (position > (await this.lastPosition())) {
       throw new LogError('no-snapshot', `position ${position} has not been reached`)
@@ -179,7 +179,7 @@ class NatsLog implements EventLog {
     this.#stored.save(this.#index)
   }
 
-  async loadSnapshot(query?: SnapshotQuery): Promise<Snapshot | undefined> {
+  async loadSnapshot(query?: SnapshotQuery) {
     this.#assertOpen()
     return this.#snapshots.load(query)
   }

@@ -1,7 +1,7 @@
 /** How snapshots are stored: each chunk compressed on its own, with a checksum. */
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
-import { LogError } from './log.ts'
+import { LogError, type NewSnapshot } from './log.ts'
 
 const compress = promisify(zstdCompress)
 const decompress = promisify(zstdDecompress)
@@ -18,9 +18,14 @@ const maxChunkBytes = 512 * 1024 * 1024
 /** The first bytes of compressed data. Chunks of logs of schema version 1 are JSON, and not compressed. */
 const magic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
-/** Compresses chunks outside of the main thread. */
-export function packChunks(chunks: readonly Uint8Array[]): Promise<Uint8Array[]> {
-  return Promise.all(chunks.map((chunk) => compress(chunk, { params })))
+/**
+ * Compresses chunks outside of the main thread, one at a time. Each compressor has a megabyte of memory that V8
+ * counts: several hundred at once would make it collect its whole heap again and again.
+ */
+export async function packChunks(chunks: NewSnapshot['chunks']): Promise<Uint8Array[]> {
+  const packed: Uint8Array[] = []
+  for await (const chunk of chunks) packed.push(await compress(chunk, { params }))
+  return packed
 }
 
 /** @throws LogError `corrupt` if a chunk is damaged. */
