@@ -75,7 +75,7 @@ const margin = 8
 const step = { x: nodeWidth + 36, y: nodeHeight + 14 }
 
 /** A column for each type. The longest one has its nodes in order; others are beside those they are linked to. */
-export function layOutInColumns(nodes: readonly TopologyNode[], edges: readonly TopologyEdge[]) {
+function layOutInColumns(nodes: readonly TopologyNode[], edges: readonly TopologyEdge[]) {
   const filled = columns
     .map((type) => nodes.filter((node) => node.type === type))
     .filter((column) => column.length > 0)

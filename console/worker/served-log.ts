@@ -62,14 +62,17 @@ export async function listEarlier(
   }
 }
 
-async function listRange({ events }: LoadedLog, { body }: Response): Promise<void> {
+async function listRange(log: LoadedLog, { body }: Response): Promise<void> {
   if (body === null) return
   const slice = new Slice()
   const decoder = new TextDecoder()
   for await (const lines of linesOf(chunksOf(body))) {
     for (const line of lines) {
-      if (line.length > 0) events.list(readListedHead(decoder.decode(line)))
-      if (slice.isOver()) await slice.next()
+      if (line.length > 0) log.events.list(readListedHead(decoder.decode(line)))
+      if (!slice.isOver()) continue
+      await slice.next()
+      // A moment that a view waits for comes first.
+      await log.idle()
     }
   }
 }
