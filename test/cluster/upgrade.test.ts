@@ -16,6 +16,7 @@ import { readCrds } from '../support/crds.ts'
 import { containerOf, Deployed } from '../support/deployed.ts'
 import { freePort } from '../support/free-port.ts'
 import { sluice } from '../support/gateway.ts'
+import { runClusterCommands } from '../support/guide-commands.ts'
 import { chartPath, helm } from '../support/helm.ts'
 import { type NatsServer, startNatsServer } from '../support/nats-server.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
@@ -28,7 +29,7 @@ import { waitFor } from '../support/wait-for.ts'
 const namespace = 'sluice-system'
 const serviceName = `sluice.${namespace}.svc.cluster.local`
 const before = '0.0.9'
-const parts = [...apiServerParts, 'gateway-api-crds', 'helm', 'nats-server'] as const
+const parts = [...apiServerParts, 'gateway-api-crds', 'helm', 'kubectl', 'nats-server'] as const
 
 /** A chart of this repository as it could have been a version ago, in a folder of its own. */
 function earlier(folder: string, chart: string): string {
@@ -280,8 +281,7 @@ describeWithParts(parts, 'an installation', () => {
       ])
     const was = await kept()
     const key = await sessionKey()
-    await chart('upgrade', 'sluice-crds', chartPath('sluice-crds'))
-    await chart('upgrade', 'sluice', chartPath('sluice'))
+    await runClusterCommands('docs/guides/upgrade.md', cluster.server.kubeconfig, /^helm upgrade /)
     expect(await kept()).toEqual(was)
     // One pod has the volume at a time: the old one stops first, so there is a gap without a pod.
     expect(await old?.stop()).toBe(0)
@@ -319,6 +319,7 @@ describeWithParts(parts, 'an installation', () => {
     await third.start()
     await inService(third, '127.0.0.3')
     for (const one of pods.filter((pod) => pod !== third)) expect(await one.terminate()).toBe(0)
+    await runClusterCommands('docs/guides/upgrade.md', cluster.server.kubeconfig, /^kubectl wait /)
     await noFailures()
   })
 
