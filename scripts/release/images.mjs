@@ -11,7 +11,13 @@ const shared = {
   WorkingDir: '/app',
   Entrypoint: ['node', '/app/dist/main.js'],
 }
-const env = ['PATH=/nodejs/bin', 'NODE_ENV=production', 'NODE_NO_WARNINGS=1']
+const env = [
+  'PATH=/nodejs/bin',
+  'NODE_ENV=production',
+  'NODE_NO_WARNINGS=1',
+  // What V8's compilers take goes back to the system at once: see bin/sluice.
+  'MALLOC_MMAP_THRESHOLD_=32000',
+]
 
 /** The images by their repository. */
 export const images = {
@@ -23,8 +29,7 @@ export const images = {
     title: 'Sluice proxy',
     config: {
       ...shared,
-      // What V8's compilers take goes back to the system at once: see bin/sluice.
-      Env: [...env, 'MALLOC_MMAP_THRESHOLD_=32000'],
+      Env: env,
       Cmd: ['proxy'],
       ExposedPorts: portsOf(15020, 15021),
     },
