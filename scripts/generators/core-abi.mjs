@@ -1,5 +1,5 @@
 // What hosts of core.wasm need to know, from the AssemblyScript sources: assembly/core.abi.json for
-// hosts of any language, src/core/abi.ts for ours, and the constants of the Go module.
+// hosts of any language, src/core/abi.ts for ours, and the constants of the Go module and of the Rust crate.
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -99,6 +99,26 @@ ${cases.join('')}\t}
 `
 }
 
+/** The constants of the Rust crate, as rustfmt writes them. */
+function rust(constants) {
+  const lines = constants.map(({ name, value }) => `pub const ${name}: i32 = ${value};\n`)
+  const codes = constants.filter(({ value }) => value < 0)
+  const arms = codes.map(({ name }) => `        ${name} => "${name}",\n`)
+  return `// Generated from assembly/ by npm run generate; do not edit.
+
+//! Constants of the WebAssembly modules.
+#![allow(dead_code)]
+
+${lines.join('')}
+/// The name of an error code.
+pub fn code_name(code: i32) -> &'static str {
+    match code {
+${arms.join('')}        _ => "unknown code",
+    }
+}
+`
+}
+
 /** @returns {Record<string, string>} */
 export function generate() {
   const constants = constantSources.flatMap(readConstants)
@@ -124,6 +144,7 @@ export function generate() {
   return {
     'assembly/core.abi.json': `${JSON.stringify(abi, null, 2)}\n`,
     'packages/go/internal/abi/abi.go': go(abi.constants),
+    'packages/rust/src/abi.rs': rust(abi.constants),
     'src/core/abi.ts': typescript(constants),
     'src/core/abi-texts.ts': typescript(textsConstants),
   }

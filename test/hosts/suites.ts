@@ -39,6 +39,7 @@ export const hostSuites = {
   '`@sluice/core` in Bun': packageSuites,
   '`sluice-core` in Python': packageSuites,
   '`sluice.dev/sluice` in Go': packageSuites,
+  '`sluice-core` in Rust': packageSuites,
   'the module in Node': allSuites,
   'the module in Chromium': allSuites,
   'the module in Python': allSuites,
