@@ -13,6 +13,7 @@ const run = promisify(execFile)
 const testTime = 120_000
 
 let app: string
+const installed = () => join(app, 'node_modules', '@sluice', 'core')
 let vendor: Vendor
 
 beforeAll(async () => {
@@ -210,28 +211,29 @@ describe('the npm package for those who build with it', () => {
   })
 
   it('names nothing that only Node has', () => {
-    const files = readdirSync(join(app, 'node_modules', '@sluice', 'core'), {
+    const files = readdirSync(installed(), {
       recursive: true,
       encoding: 'utf8',
     })
     const code = files.filter((name) => name.endsWith('.js'))
     expect(code.length).toBeGreaterThan(10)
     for (const name of code) {
-      const text = readFileSync(join(join(app, 'node_modules', '@sluice', 'core'), name), 'utf8')
+      const text = readFileSync(join(installed(), name), 'utf8')
       expect(text, name).not.toMatch(
         /node:|\bprocess\.|\brequire\(|setImmediate|globalThis\.Buffer/,
       )
     }
   })
 
-  it('does what each example of its page says', { timeout: testTime }, () => {
-    const page = readFileSync(
-      join(join(app, 'node_modules', '@sluice', 'core'), 'README.md'),
-      'utf8',
+  it('does what each example of its pages says', { timeout: testTime }, () => {
+    const pages = [join(installed(), 'README.md'), join(root, 'docs', 'embedding.md')].map((page) =>
+      readFileSync(page, 'utf8'),
     )
-    const examples = [...page.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, code = '']) => code)
-    expect(examples.length).toBeGreaterThan(7)
-    for (const example of examples) {
+    const examples = pages.map((page) =>
+      [...page.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, code = '']) => code),
+    )
+    expect(examples.map(({ length }) => length)).toEqual([9, 1])
+    for (const example of examples.flat()) {
       const printed = command(process.execPath, ['--input-type=module', '-e', example], app)
       const said = [...example.matchAll(/\/\/ (.*)$/gm)].map(([, text]) => `${text}\n`)
       expect(printed, example).toBe(said.join(''))
