@@ -15,6 +15,8 @@ import { Slice } from './slice.ts'
 const longFold = 1_000
 /** Number of events whose lines are fetched at a time, if they are not there. */
 const fetchedEvents = 5_000
+/** Milliseconds without a question about a moment until states are computed in order again. */
+const quietMs = 120
 /** Milliseconds between two reports of the progress. */
 const reportMs = 100
 /** Milliseconds until the first and until every further attempt to reach the server again. */
@@ -34,6 +36,7 @@ class Engine {
   /** Resolves when states of the log begin to be computed. */
   #begun = Promise.withResolvers<void>()
   #isBegun = false
+  #askedAt = Number.NEGATIVE_INFINITY
 
   async open(opening: Opening): Promise<void> {
     const opened = ++this.#opened
@@ -65,6 +68,7 @@ class Engine {
   /** The state after an event; without a position, the newest that is known or can be computed soon. */
   async momentAt(position: number | undefined): Promise<Moment> {
     await this.#begun.promise
+    if (position !== undefined) this.#askedAt = performance.now()
     const { log } = this
     const { events } = log
     const last = events.positions.at(-1) ?? 0
@@ -188,11 +192,19 @@ class Engine {
       if (!slice.isOver()) continue
       this.#progress(log.folded / log.events.length)
       await slice.next()
-      // A moment that a view waits for comes first.
+      // A moment that a view waits for comes first, and a reader who moves the slider is not delayed.
       await log.idle()
+      if (this.#state.state === 'folding') await this.#quiet()
     }
     if (log.damage !== undefined) throw log.damage
     this.#report({})
+  }
+
+  async #quiet(): Promise<void> {
+    const left = () => this.#askedAt + quietMs - performance.now()
+    for (let wait = left(); wait > 0; wait = left()) {
+      await new Promise((resolve) => setTimeout(resolve, wait))
+    }
   }
 
   #progress(progress: number | undefined): void {
