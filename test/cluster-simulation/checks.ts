@@ -183,16 +183,23 @@ export class Checks {
     this.#fail(`${name} acknowledged position ${sequence} and never had ${fingerprint} in force`)
   }
 
-  /** Every proxy that is ready has a configuration with the generation that is called programmed. */
+  /**
+   * Every proxy that is ready has a configuration with the generation, at the time when the generation begins to
+   * count as programmed. Its condition may show that only later, once a rejection has ended.
+   */
   #checkProgrammed(position: number): void {
     const { fold } = this.reference
     for (const name of ['a', 'b']) {
       const ref = { kind: 'Gateway', namespace: 'apps', name }
       const key = objectKey(ref)
       const state = fold.graph.object(key)
+      const latched = fold.graph.inputs.get(`programmed:${key}`) as number | undefined
       const { conditions = [] } = (fold.statusOf(ref) ?? {}) as { conditions?: Condition[] }
       const condition = conditions.find(({ type }) => type === 'Programmed')
-      const generation = condition?.status === 'True' ? condition.observedGeneration : undefined
+      if (condition?.status === 'True' && condition.observedGeneration !== latched) {
+        this.#fail(`${key} is called programmed at position ${position}, before any proxy has it`)
+      }
+      const generation = latched === state?.generation ? latched : undefined
       if (generation === this.#programmed.get(key)) continue
       if (generation === undefined) this.#programmed.delete(key)
       else this.#programmed.set(key, generation)
