@@ -12,7 +12,7 @@ import { routeObject, surroundings } from './scenes.ts'
 
 const routesPerFile = 50
 
-/** Answers by itself: the header tells which edit is in force. */
+/** A direct response whose header has the number of the edit that is in force. */
 function edited(revision: number): string {
   const set = [{ name: 'x-revision', value: `${revision}` }]
   const filters = [

@@ -17,7 +17,7 @@ const launcher = join(import.meta.dirname, '..', 'bin', 'sluice')
 
 interface Finished {
   readonly ms: number
-  /** Largest resident memory in MB; NaN if the system does not tell it. */
+  /** Largest resident memory in MB; NaN if the system does not report it. */
   readonly memory: number
 }
 

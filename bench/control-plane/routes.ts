@@ -190,10 +190,10 @@ async function memory(scene: Scene, size: number, note: (text: string) => void):
   return [row('controller', scene.controller.pid, 400), row('proxy', scene.proxy.pid, 150)]
 }
 
-/** As told in SLUICE_BENCH_ROUTES (`1000,5000`); each size includes the one before. */
+/** The sizes in SLUICE_BENCH_ROUTES (`1000,5000`); each size includes the one before. */
 function sizesOf({ quick }: BenchContext): number[] {
-  const told = process.env.SLUICE_BENCH_ROUTES
-  if (told !== undefined) return told.split(',').map(Number)
+  const given = process.env.SLUICE_BENCH_ROUTES
+  if (given !== undefined) return given.split(',').map(Number)
   return quick ? [200] : [1_000, 5_000]
 }
 

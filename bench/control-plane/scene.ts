@@ -1,6 +1,6 @@
 /**
  * What the benches of the control plane measure: a real API server with etcd, `sluice controller` and
- * `sluice proxy` as processes of their own, an upstream, and a bare watch client that is told of the
+ * `sluice proxy` as processes of their own, an upstream, and a bare watch client that gets the
  * same changes at the same time.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

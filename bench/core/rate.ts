@@ -31,13 +31,13 @@ class AtomicsBucket {
     for (;;) {
       const old = Atomics.load(this.#instant, 0)
       const used = (old > at ? old : at) + cost - at
-      if (used > tolerance) return this.#tell(used - cost, Number(used - tolerance) / 1e6, false)
+      if (used > tolerance) return this.#result(used - cost, Number(used - tolerance) / 1e6, false)
       const seen = Atomics.compareExchange(this.#instant, 0, old, at + used)
-      if (seen === old) return this.#tell(used, 0, true)
+      if (seen === old) return this.#result(used, 0, true)
     }
   }
 
-  #tell(used: bigint, wait: number, isAdmitted: boolean): boolean {
+  #result(used: bigint, wait: number, isAdmitted: boolean): boolean {
     this.wait = wait
     this.remaining = Number((tolerance - used) / interval)
     this.reset = Number(used) / 1e6

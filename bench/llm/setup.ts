@@ -105,7 +105,7 @@ export function chat(path: string, options: ChatOptions = {}): Scenario {
   return { name: path, request, response: stream ? undefined : Buffer.alloc(0) }
 }
 
-/** What tells the peer where its vendor is. */
+/** The configuration that names the peer's vendor. */
 export const portkeyHeaders = (upstream: number): string[] => [
   'x-portkey-provider: openai',
   `x-portkey-custom-host: http://127.0.0.1:${upstream}/v1`,

@@ -1,4 +1,4 @@
-/** TLS handshakes as a load: each client shakes hands, closes, and comes again. */
+/** TLS handshakes as a load: each client shakes hands, closes, and connects again. */
 import { once } from 'node:events'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { cpuPer } from './cost.ts'

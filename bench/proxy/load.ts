@@ -65,7 +65,7 @@ export const scenarios = {
 export type ScenarioName = keyof typeof scenarios
 
 const names = Object.keys(scenarios) as ScenarioName[]
-/** `GET /api/get ` and so on: what tells the scenarios apart at the upstream. */
+/** The request line, such as `GET /api/get `, by which the upstream distinguishes the scenarios. */
 const marks = new Map(names.map((name) => [`${routing.path}${name}`, name]))
 
 export function startBenchUpstream(): Promise<BenchUpstream> {

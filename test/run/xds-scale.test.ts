@@ -91,7 +91,7 @@ describe('ten thousand routes', () => {
     await proxy.start()
     const before = acked.length
     await waitFor('the answer', () => acked.length > before || acked.at(-1) === 2)
-    await proxy.tells(/connected to the controller/)
+    await proxy.printed(/connected to the controller/)
     for (const n of [0, 4_999, 9_999]) expect(await statusOf(n)).toBe(n === 4_999 ? 301 : 302)
     expect(figure('xds_resources_total')).toBe(10_002)
   })

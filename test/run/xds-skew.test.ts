@@ -117,7 +117,7 @@ describe('a proxy that is older than its controller', () => {
       { key: listenerKey, code: 'resource_partly_known', message: expect.stringMatching(/field/) },
     ])
     expect(await statusOf()).toBe(200)
-    await proxy.tells(/the rest of it is in force/)
+    await proxy.printed(/the rest of it is in force/)
     expect(refusalsOf(await controller.send([encoded(listener(port), '2')]))).toEqual([])
   })
 

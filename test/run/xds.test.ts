@@ -124,7 +124,7 @@ describe('a proxy of a controller', () => {
     const { port, plane, proxy } = await startAll()
     const stop = keepSending(port)
     await plane.kill()
-    await proxy.tells(/lost the controller/)
+    await proxy.printed(/lost the controller/)
     rig.write('route.yaml', routeTo('b'))
     await plane.start()
     await served(port, 'b')
@@ -145,7 +145,7 @@ describe('a proxy of a controller', () => {
     await proxy.start()
     expect(await upstreamOf(port)).toBe('a')
     await plane.start()
-    await proxy.tells(/connected to the controller/)
+    await proxy.printed(/connected to the controller/)
     await waitFor('an answer', async () => (await plane.metric('xds_acks_total')) > 0)
     expect(await plane.metric('xds_resources_total')).toBe(0)
   })
@@ -158,7 +158,7 @@ describe('a proxy of a controller', () => {
     bytes[bytes.length - 3] = (bytes[bytes.length - 3] ?? 0) ^ 1
     writeFileSync(proxy.lastGood, bytes)
     await proxy.start()
-    await proxy.tells(/digest does not fit.*last-good\.aside-1/)
+    await proxy.printed(/digest does not fit.*last-good\.aside-1/)
     expect(await upstreamOf(port)).toBe('a')
     expect(await plane.metric('xds_rejects_total')).toBe(0)
   })
@@ -255,7 +255,7 @@ describe('the condition Programmed of a Gateway', () => {
     ]
     rig.write('base.yaml', manifest(...more.map(dated)))
     rig.write('route.yaml', routeTo('b'))
-    await plane.tells(/notice: proxy edge-2 was dropped: it has not answered/)
+    await plane.printed(/notice: proxy edge-2 was dropped: it has not answered/)
     await plane.condition('Gateway', 'edge', 'Programmed', 'True')
     await served(port, 'b')
     still.signal('SIGCONT')
@@ -283,7 +283,7 @@ describe('sluice proxy', () => {
     rig = new ClusterRig({})
     const addresses = [`127.0.0.1:${await stablePort()}`]
     const proxy = rig.proxy({ name: 'edge-1', addresses }).launch()
-    await proxy.tells(/cannot be used: UNAVAILABLE/)
+    await proxy.printed(/cannot be used: UNAVAILABLE/)
     const where = ['--xds-address', addresses[0] ?? '', '--gateway', 'default/edge']
     const second = await sluice('proxy', ...where, '--state-dir', proxy.stateDir)
     expect(second).toMatchObject({ code: 2, stderr: expect.stringMatching(/in use by another/) })

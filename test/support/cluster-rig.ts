@@ -50,7 +50,7 @@ class Child {
   }
 
   /** Waits for a matching line of output; returns the first group of the match. */
-  tells(pattern: RegExp): Promise<string> {
+  printed(pattern: RegExp): Promise<string> {
     return waitFor(`${pattern} from ${this.#command}`, () => {
       const found = pattern.exec(this.output)
       if (found === null && this.hasEnded) throw new Error(`it ended:\n${this.output}`)
@@ -139,8 +139,8 @@ export class ControlPlane extends Child {
   async start(): Promise<this> {
     const options = { ...this.#options, logFile: this.logFile }
     this.spawn(['--no-warnings', controlPlane, JSON.stringify(options)])
-    this.address = await this.tells(/^xds: (.+)$/m)
-    this.#metrics = await this.tells(/^metrics: (.+)$/m)
+    this.address = await this.printed(/^xds: (.+)$/m)
+    this.#metrics = await this.printed(/^metrics: (.+)$/m)
     return this
   }
 
@@ -208,12 +208,12 @@ export class ProxyProcess extends Child {
   /** Starts and resolves once it is ready to serve. */
   async start(): Promise<this> {
     this.launch()
-    await this.tells(/^ready$/m)
+    await this.printed(/^ready$/m)
     return this
   }
 
   async metric(name: string): Promise<number> {
-    const url = await this.tells(/^metrics: (.+)$/m)
+    const url = await this.printed(/^metrics: (.+)$/m)
     return scrape(url, `sluice_${name}`)
   }
 

@@ -32,7 +32,7 @@ export class ControllerProcess {
     this.logFile = options.logFile ?? join(this.folder, 'events.db')
   }
 
-  /** Starts the process; resolves once it tells where its health is. */
+  /** Starts the process; resolves once it has printed its addresses. */
   async launch(): Promise<this> {
     const { kubeconfig, nats, name = 'replica', env = {}, args = [] } = this.#options
     const log = nats === undefined ? ['--log-file', this.logFile] : ['--nats', nats]

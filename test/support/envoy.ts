@@ -65,7 +65,7 @@ export async function envoyFilterFor(
   return parse(answer.text().join('\n')) as WasmFilter
 }
 
-/** Without `holdHeaders`, Envoy must not be told to stop at headers. */
+/** Without `holdHeaders`, the filter must not ask Envoy to stop at headers. */
 function passHeaders(filter: WasmFilter): WasmFilter {
   const { config } = filter.typed_config
   const { holdHeaders: _held, ...rest } = JSON.parse(config.configuration.value)

@@ -51,7 +51,7 @@ export async function run(
   for await (const { event } of log.read()) index.apply(event)
   const batches: (readonly ResourceEvent[])[] = []
   const problems: string[] = []
-  let told = 0
+  let taken = 0
   const source = new FileSource({
     paths,
     digestKey,
@@ -67,8 +67,8 @@ export async function run(
     ...more,
   })
   const news = () => {
-    const fresh = batches.flat().slice(told)
-    told += fresh.length
+    const fresh = batches.flat().slice(taken)
+    taken += fresh.length
     return fresh.map(describeEvent)
   }
   const started = { source, news, batches, problems }

@@ -150,7 +150,7 @@ function readable(resource: object): object {
     : resource
 }
 
-/** What has only plain values stands on one line. */
+/** Writes an object with only plain values on one line. */
 function flowSmall(node: Node): void {
   if (!isMap(node) && !isSeq(node)) return
   const values: unknown[] = isMap(node) ? node.items.map(({ value }) => value) : node.items

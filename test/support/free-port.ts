@@ -1,4 +1,4 @@
-/** Ports for programs that cannot bind port 0 and tell what they got. */
+/** Ports for programs that cannot bind port 0 and report the port that they got. */
 import { createServer } from 'node:net'
 
 // Below what systems hand out to outgoing connections (32768 and up on Linux, 49152 elsewhere): a

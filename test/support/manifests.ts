@@ -39,7 +39,7 @@ export function httpRoute(name: string, spec: Fields, metadata: Fields = {}): Fi
   }
 }
 
-/** `NAME.example.com`: the host by which most tests tell their routes apart. */
+/** `NAME.example.com`: the host by which most tests distinguish their routes. */
 export const hostOf = (name: string) => `${name}.example.com`
 
 /** An HTTPRoute with one rule for the host `NAME.example.com`. */

@@ -1,7 +1,7 @@
 /**
  * Real parts that tests start or install: programs and CRDs that no npm package brings.
  * `test/assets/setup` makes them; a machine with Node alone has none of them, and then their tests
- * are skipped by name and the reason stands on the last lines of the run. Where
+ * are skipped by name, and the last lines of the run give the reason. If
  * SLUICE_REQUIRE_PARTS=1 says that setup has succeeded, an absent part is a failure instead.
  */
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'

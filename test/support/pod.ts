@@ -87,7 +87,7 @@ export class PodProcess {
     return this.prepared.env
   }
 
-  /** Starts the process; resolves once it tells where its readiness is. */
+  /** Starts the process; resolves once it has printed its readiness address. */
   async start(): Promise<this> {
     await this.launch()
     await this.said(/readiness: http/)

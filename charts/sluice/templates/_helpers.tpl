@@ -3,7 +3,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* The name that every object of this release has, or begins with. */}}
+{{/* The name of the objects of this release, or the beginning of their names. */}}
 {{- define "sluice.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
@@ -17,13 +17,13 @@
 {{- end -}}
 {{- end -}}
 
-{{/* A name with a suffix that must survive the limit of 63 characters. */}}
+{{/* A name with a suffix, cut to 63 characters before the suffix. */}}
 {{- define "sluice.suffixed" -}}
 {{- $fullname := include "sluice.fullname" .context -}}
 {{- printf "%s-%s" ($fullname | trunc (int (sub 62 (len .suffix))) | trimSuffix "-") .suffix -}}
 {{- end -}}
 
-{{/* What selects the controller's pods; a Deployment's selector can never change, so add nothing. */}}
+{{/* Labels that select the controller's pods. Add none: the selector of a Deployment cannot change. */}}
 {{- define "sluice.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "sluice.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -73,12 +73,12 @@ the release writes into files/image-digests.yaml.
 {{- printf "%s-%s" (include "sluice.fullname" .) .Release.Namespace -}}
 {{- end -}}
 
-{{/* Does this release keep the event log on NATS? The text "true", or nothing. */}}
+{{/* The text "true" if this release stores the event log on NATS, otherwise nothing. */}}
 {{- define "sluice.usesNats" -}}
 {{- if or .Values.nats.enabled .Values.controller.nats.url .Values.controller.nats.urlSecretRef -}}true{{- end -}}
 {{- end -}}
 
-{{/* Exactly one way to NATS, and one place for the log: anything else is a mistake to point out. */}}
+{{/* Fails unless the values name at most one NATS server and one place for the event log. */}}
 {{- define "sluice.checkLog" -}}
 {{- $ways := 0 -}}
 {{- range $way := list .Values.nats.enabled .Values.controller.nats.url .Values.controller.nats.urlSecretRef -}}
@@ -95,7 +95,7 @@ the release writes into files/image-digests.yaml.
 {{- end -}}
 {{- end -}}
 
-{{/* A Service cannot have two ports of one number, nor can a pod listen on one twice. */}}
+{{/* Fails if two ports are equal: a Service cannot have a port twice, and a pod cannot listen on it twice. */}}
 {{- define "sluice.checkPorts" -}}
 {{- $ports := .Values.controller.service.ports -}}
 {{- $numbers := list (int $ports.agwGrpc) (int $ports.health) (int $ports.metrics) -}}
@@ -104,7 +104,7 @@ the release writes into files/image-digests.yaml.
 {{- end -}}
 {{- end -}}
 
-{{/* A scalar as text; whole numbers never in the form 1e+06. */}}
+{{/* A scalar as text. Whole numbers do not get the form 1e+06. */}}
 {{- define "sluice.scalar" -}}
 {{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ int64 . }}{{ else }}{{ . }}{{ end -}}
 {{- end -}}
@@ -129,7 +129,7 @@ the release writes into files/image-digests.yaml.
 {{- end }}
 {{- end -}}
 
-{{/* The variables of the container that this chart sets; those in extraEnv take their place. */}}
+{{/* The environment variables that this chart sets. Those in extraEnv replace them. */}}
 {{- define "sluice.env" -}}
 {{- $extra := .Values.controller.extraEnv -}}
 {{- $fullname := include "sluice.fullname" . -}}
@@ -169,7 +169,7 @@ the release writes into files/image-digests.yaml.
 {{- end }}
 {{- end -}}
 
-{{/* The configuration of the NATS server that is installed along. */}}
+{{/* The configuration of the NATS server that this chart installs. */}}
 {{- define "sluice.natsConfig" -}}
 server_name: $POD_NAME
 listen: 0.0.0.0:4222

@@ -91,7 +91,7 @@ export function frame(type: string, payload: object, kind = 'event'): Uint8Array
       ':content-type': text('application/json'),
       ':message-type': text(kind),
     },
-    // Frames are padded so that their length tells nothing of the text.
+    // Frames are padded, so that their length does not reveal the length of the text.
     body: Buffer.from(JSON.stringify({ ...payload, p: 'abcdefghij' })),
   })
 }
