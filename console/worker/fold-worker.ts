@@ -19,6 +19,8 @@ const fetchedEvents = 5_000
 const quietMs = 120
 /** Milliseconds between two reports of the progress. */
 const reportMs = 100
+/** Milliseconds after which a request that has no answer is called slow. */
+const slowMs = 3_000
 /** Milliseconds until the first and until every further attempt to reach the server again. */
 const retryMs = { first: 500, most: 15_000 }
 
@@ -94,7 +96,7 @@ class Engine {
     let wait = retryMs.first
     while (opened === this.#opened) {
       try {
-        const about = await server.about()
+        const about = await this.#awaitAnswer(server.about(), opened)
         if (about.isExport) {
           const bytes = await (await server.get('export')).blob()
           return await this.#readFile(bytes, opened)
@@ -102,10 +104,12 @@ class Engine {
         await this.#openServed(server, about.log, opened)
         // Earlier events may have been removed since.
         const next = Math.max(this.#next, about.log?.first ?? 1)
-        await this.#readBody(await server.get(`events?from=${next}`), opened)
+        const events = server.get(`events?from=${next}`)
+        await this.#readBody(await this.#awaitAnswer(events, opened), opened)
         this.#report({ state: 'following', problem: undefined })
         wait = retryMs.first
-        await this.#readBody(await server.get(`tail?from=${this.#next}`), opened)
+        const tail = server.get(`tail?from=${this.#next}`)
+        await this.#readBody(await this.#awaitAnswer(tail, opened), opened)
       } catch (error) {
         if (opened !== this.#opened) return
         const { text, isFinal } = connectionProblem(error)
@@ -114,6 +118,21 @@ class Engine {
       }
       await new Promise((resolve) => setTimeout(resolve, wait))
       wait = Math.min(wait * 2, retryMs.most)
+    }
+  }
+
+  /** Says so while an answer takes long. */
+  async #awaitAnswer<Answer>(answer: Promise<Answer>, opened: number): Promise<Answer> {
+    const before = this.#state.problem
+    const slow = setTimeout(() => {
+      if (opened === this.#opened) this.#report({ problem: slowAnswer })
+    }, slowMs)
+    try {
+      return await answer
+    } finally {
+      clearTimeout(slow)
+      const isSlow = opened === this.#opened && this.#state.problem === slowAnswer
+      if (isSlow) this.#report({ problem: before })
     }
   }
 
@@ -263,6 +282,8 @@ class Engine {
     ]
   }
 }
+
+const slowAnswer = 'The process that serves this page answers slowly. Waiting for it…'
 
 /** Why a server cannot be followed, and whether it is of no use to try again. */
 function connectionProblem(error: unknown): { readonly text: string; readonly isFinal: boolean } {

@@ -50,6 +50,17 @@ describeWithParts(['chromium'], 'the console of a process that goes away', () =>
     expect(await notices()).toBe('')
   })
 
+  it('says that the process answers slowly, keeps what it has, and goes on with the answer', async () => {
+    await relay.goAway()
+    const passOn = await relay.comeBackSlowly()
+    await eventually(notices).toContain('The process that serves this page answers slowly.')
+    expect(await list()).toContain('default/second')
+    running.write('slow.yaml', manifest(httpRoute('slow', {})))
+    passOn()
+    await eventually(list).toContain('default/slow')
+    await eventually(notices).toBe('')
+  })
+
   it('asks for the new URL after a restart, and follows as soon as any tab has opened it', async () => {
     await relay.goAway()
     await running.stop()

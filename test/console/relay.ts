@@ -7,21 +7,26 @@ export interface Relay {
   /** Breaks all connections, and refuses new ones. */
   goAway(): Promise<void>
   comeBack(): Promise<void>
+  /** Comes back, but passes nothing on until the returned function is called. */
+  comeBackSlowly(): Promise<() => void>
   close(): Promise<void>
 }
 
 export async function startRelay(target: number, ownPort = 0): Promise<Relay> {
   const sockets = new Set<Socket>()
   let server: Server | undefined
+  let isPassing: Promise<void> | undefined
   const keep = (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
   }
   const listen = async (port: number) => {
-    server = createServer((client) => {
-      const upstream = connect(target, '127.0.0.1')
+    server = createServer(async (client) => {
       keep(client)
+      await isPassing
+      if (client.destroyed) return
+      const upstream = connect(target, '127.0.0.1')
       keep(upstream)
       client.pipe(upstream).pipe(client)
       client.on('close', () => upstream.destroy())
@@ -40,5 +45,17 @@ export async function startRelay(target: number, ownPort = 0): Promise<Relay> {
     server = undefined
   }
   const port = await listen(ownPort)
-  return { port, goAway, comeBack: () => listen(port).then(() => undefined), close: goAway }
+  const comeBackSlowly = async () => {
+    const passing = Promise.withResolvers<void>()
+    isPassing = passing.promise
+    await listen(port)
+    return passing.resolve
+  }
+  return {
+    port,
+    goAway,
+    comeBackSlowly,
+    comeBack: () => listen(port).then(() => undefined),
+    close: goAway,
+  }
 }
