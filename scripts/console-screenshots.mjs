@@ -31,6 +31,7 @@ for (const [name, hash] of pictures) {
     await page.locator('.finding a.event').first().click()
     await page.locator('.status-diff').waitFor()
   }
+  if (name === 'object') await page.locator('.flips li').first().waitFor()
   if (name === 'manifest') await page.locator('.cm-content').waitFor()
   if (name === 'playground') await page.locator('#masked mark').first().waitFor()
   await page.screenshot({ path: join(folder, `console-${name}.png`) })

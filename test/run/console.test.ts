@@ -227,6 +227,14 @@ describe('the console of a running gateway', async () => {
       expect({ query, status }).toEqual({ query, status: 400 })
       expect(body).toMatch(/^(from|to): expected a positive number/)
     }
+    for (const query of ['at=', 'at=0', 'at=1,x', `at=${'1,'.repeat(500)}1`]) {
+      const { status, body } = await ask(`${origin}/api/events?${query}`, key)
+      expect({ query, status }).toEqual({ query, status: 400 })
+      expect(body).toBe('at: expected at most 500 positions, separated by commas\n')
+    }
+    const { body } = await ask(`${origin}/api/events?at=3,1`, key)
+    const lines = body.trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).position)).toEqual([3, 1])
   })
 
   it('serves decision records that match, and those of later requests', async () => {
