@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { ResourceApplied, ResourceEvent, SluiceEvent } from '../../events/index.ts'
+import type { ResourceEvent } from '../../events/index.ts'
 import { apiBinding, builtInObjects, regexProblem } from '../control-plane/api-binding.ts'
 import { isExport, readExport } from '../log/export.ts'
 import {
@@ -24,7 +24,6 @@ import {
 } from '../log/index.ts'
 import { secretResource, type VersionedResource } from '../model/resources.ts'
 import { type DerivationOptions, type Fold, foldEvents } from '../replay/index.ts'
-import { builtInFile } from '../watch/claim-book.ts'
 import { type DigestKey, randomDigestKey } from '../watch/digest-key.ts'
 import { FileSource } from '../watch/files.ts'
 import { ResourceIndex } from '../watch/resource-index.ts'
@@ -383,11 +382,4 @@ function withOriginFile(event: ResourceEvent, nameOf: (file: string) => string):
   const { origin } = event.data
   if (origin?.file === undefined) return event
   return { ...event, data: { ...event.data, origin: { ...origin, file: nameOf(origin.file) } } }
-}
-
-/** Returns true if an event is about an object from a manifest rather than a built-in one. */
-export function isFromManifest(event: SluiceEvent): event is ResourceApplied {
-  if (event.type !== 'dev.sluice.resource.applied.v1') return false
-  const { origin } = event.data
-  return origin?.line !== undefined && origin.file !== builtInFile
 }

@@ -5,7 +5,8 @@ import { objectKey } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
 import type { SourceProblem } from '../watch/source-problem.ts'
 import type { FieldPlaces } from './field-places.ts'
-import { isFromManifest, type Recording } from './recording.ts'
+import type { Recording } from './recording.ts'
+import { writtenObjects } from './written-objects.ts'
 
 const sides = ['request', 'response'] as const
 
@@ -19,17 +20,17 @@ const guardsOf = (policies: GatewayBackendSpec['policies']): Guards =>
  * has. The most specific `ai` applies as a whole, so that requests of the provider pass unguarded.
  */
 export function replacedGuards(
-  { events }: Pick<Recording, 'events'>,
+  recording: Pick<Recording, 'events'>,
   fold: Fold,
   places: FieldPlaces,
 ): SourceProblem[] {
-  return events.flatMap(({ event }) => {
-    if (!isFromManifest(event) || event.data.kind !== 'GatewayBackend') return []
-    const { kind, namespace, name } = event.data
+  return writtenObjects(recording).flatMap((written) => {
+    const { kind, namespace, name } = written
+    if (kind !== 'GatewayBackend') return []
     const found = fold.graph.object(objectKey({ kind, namespace, name }))?.object
     if (found === undefined) return []
     return warningsOf(found.spec as GatewayBackendSpec).map((warning): SourceProblem => {
-      const place = places.find(event.data, warning.path)
+      const place = places.find(written, warning.path)
       return {
         severity: 'warning',
         reason: 'replaced',

@@ -9,7 +9,8 @@ import { type ObjectRef, objectKey, objectText } from '../model/names.ts'
 import type { Fold } from '../replay/index.ts'
 import { isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import type { FieldPlaces } from './field-places.ts'
-import { isFromManifest, type Recording } from './recording.ts'
+import type { Recording } from './recording.ts'
+import { writtenObjects } from './written-objects.ts'
 
 /** A field of a reference, and why the reference leads nowhere. */
 interface Finding {
@@ -22,15 +23,13 @@ interface Finding {
  * files. Returns none if a file is unreadable, since it may define the objects.
  */
 export function unresolvedReferences(
-  { events, problems }: Pick<Recording, 'events' | 'problems'>,
+  recording: Pick<Recording, 'events' | 'problems'>,
   fold: Fold,
   places: FieldPlaces,
 ): SourceProblem[] {
-  if (problems.some(isUnreadable)) return []
+  if (recording.problems.some(isUnreadable)) return []
   const objects = new KnownObjects(fold)
-  return events.flatMap(({ event }) =>
-    isFromManifest(event) ? warningsOf(event.data, fold, objects, places) : [],
-  )
+  return writtenObjects(recording).flatMap((written) => warningsOf(written, fold, objects, places))
 }
 
 function warningsOf(

@@ -8,11 +8,12 @@ import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source
 import { FieldPlaces } from './field-places.ts'
 import { type Answer, exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import { formatReport, type ReportFormat } from './problem-reports.ts'
-import { foldRecording, isFromManifest, type Recording, readManifests } from './recording.ts'
+import { foldRecording, type Recording, readManifests } from './recording.ts'
 import { fieldsOfMessage } from './refusal-places.ts'
 import { replacedGuards } from './replaced-guards.ts'
 import { unresolvedReferences, writtenReferences } from './unresolved-references.ts'
 import { packageVersion } from './version.ts'
+import { writtenObjects } from './written-objects.ts'
 
 const isError = ({ severity }: SourceProblem) => severity === 'error'
 
@@ -20,16 +21,11 @@ const isError = ({ severity }: SourceProblem) => severity === 'error'
  * Problems that only conditions report, without duplicates. It is not an error that an object is missing
  * from the files or that no cluster runs.
  */
-function conditionProblems(
-  { events, problems }: Recording,
-  fold: Fold,
-  places: FieldPlaces,
-): SourceProblem[] {
-  const known = Map.groupBy(problems.filter(isError), keyOf)
-  return events.flatMap(({ event }) => {
-    if (!isFromManifest(event)) return []
-    const reported = known.get(objectKey(event.data)) ?? []
-    return refusalsOf(event, fold, places).filter(({ message }) =>
+function conditionProblems(recording: Recording, fold: Fold, places: FieldPlaces): SourceProblem[] {
+  const known = Map.groupBy(recording.problems.filter(isError), keyOf)
+  return writtenObjects(recording).flatMap((written) => {
+    const reported = known.get(objectKey(written)) ?? []
+    return refusalsOf(written, fold, places).filter(({ message }) =>
       reported.every((problem) => !message.includes(problem.message)),
     )
   })
@@ -39,8 +35,12 @@ const keyOf = ({ kind = '', namespace = '', name = '' }: SourceProblem) =>
   objectKey({ kind, namespace, name })
 
 /** The mistakes in an object that its conditions report. */
-function refusalsOf({ data }: ResourceApplied, fold: Fold, places: FieldPlaces): SourceProblem[] {
-  const { kind, namespace, name } = data
+function refusalsOf(
+  written: ResourceApplied['data'],
+  fold: Fold,
+  places: FieldPlaces,
+): SourceProblem[] {
+  const { kind, namespace, name } = written
   const derivations = fold.graph.derivationsOf({ kind, namespace, name })
   const status = derivations.findLast((derivation) => derivation.status !== undefined)?.status
   const references = writtenReferences({ kind, namespace, name }, fold)
@@ -52,7 +52,7 @@ function refusalsOf({ data }: ResourceApplied, fold: Fold, places: FieldPlaces):
     for (const mistake of own.filter((text) => !found.has(text))) {
       const problem = { ...common, path: `${placed.path}.${type}`, message: mistake }
       const fields = fieldsOfMessage(mistake, placed, references)
-      const at = places.findAll(data, fields)
+      const at = places.findAll(written, fields)
       found.set(
         mistake,
         at.map((place) => ({ ...problem, ...place })),
@@ -78,7 +78,7 @@ type ValidationError = Required<Pick<SourceProblem, 'path' | 'message' | 'file'>
 
 /** Groups problems by object. Those without an object belong to an entry with an empty kind and name. */
 function objectsOf(
-  events: Recording['events'],
+  recording: Recording,
   problems: readonly SourceProblem[],
   fold: Fold,
 ): ValidatedObject[] {
@@ -99,7 +99,7 @@ function objectsOf(
     objects.set(key, fresh)
     return fresh
   }
-  for (const { event } of events) if (isFromManifest(event)) find(event.data)
+  for (const written of writtenObjects(recording)) find(written)
   for (const problem of problems) {
     const { path = '', file, line, column } = problem
     const message = problem.kind ? problem.message : formatProblem(problem)
@@ -120,13 +120,14 @@ export interface ValidateOptions {
 }
 
 function reportOf(
-  events: Recording['events'],
+  recording: Recording,
   problems: readonly SourceProblem[],
   format: ReportFormat,
 ): string {
-  const objects = events.flatMap(({ event }) =>
-    isFromManifest(event) ? [{ ...event.data, file: event.data.origin?.file ?? '' }] : [],
-  )
+  const objects = writtenObjects(recording).map((written) => ({
+    ...written,
+    file: written.origin?.file ?? '',
+  }))
   return formatReport({ version: packageVersion(), problems, objects }, format)
 }
 
@@ -147,7 +148,7 @@ export async function validate(
   const errors = problems.filter(isError)
   if (errors.length === 0 && output === 'text' && format === undefined) {
     // If no object was found, the folder name may be mistyped.
-    const hasObjects = recording.events.some(({ event }) => isFromManifest(event))
+    const hasObjects = writtenObjects(recording).length > 0
     report(hasObjects ? 'every object is valid' : 'no object was found')
   }
   if (recording.skipped !== undefined) report(recording.skipped)
@@ -155,10 +156,8 @@ export async function validate(
   const code = isRefused ? exitCode.negative : exitCode.success
   return {
     text: () =>
-      format === undefined
-        ? problems.map(formatProblem)
-        : [reportOf(recording.events, problems, format)],
-    json: { objects: objectsOf(recording.events, [...errors, ...warnings], fold) },
+      format === undefined ? problems.map(formatProblem) : [reportOf(recording, problems, format)],
+    json: { objects: objectsOf(recording, [...errors, ...warnings], fold) },
     exitCode: errors.some(isUnreadable) ? exitCode.usage : code,
   }
 }

@@ -71,8 +71,12 @@ export class ClaimBook {
 /** File name in the claims of built-in objects; `inOrder` sorts it after every real file. */
 export const builtInFile = '(built in)'
 
+interface Placed {
+  readonly origin: { readonly file: string; readonly line: number }
+}
+
 /** Compares claims for sorting: by path, then by line. */
-export function inOrder(a: Claim, b: Claim): number {
+export function inOrder(a: Placed, b: Placed): number {
   const [fileA, fileB] = [a.origin.file, b.origin.file]
   if (fileA === fileB) return a.origin.line - b.origin.line
   if (fileA === builtInFile || fileB === builtInFile) return fileA === builtInFile ? 1 : -1

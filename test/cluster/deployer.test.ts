@@ -365,7 +365,7 @@ describeWithParts(deployerParts, 'deployed proxies', () => {
       expect(await deployed.versions('tuned')).toEqual(before)
       const { logFile } = controller
       const { stdout } = await sluice('explain', 'gateway', 'default/tuned', '--log-file', logFile)
-      expect(stdout).toContain('object:GatewayParameters/default/tuned')
+      expect(stdout).toContain('GatewayParameters default/tuned')
       const { code } = await sluice('replay', '--log-file', logFile)
       expect(code).toBe(0)
       await cluster.apply(parameters('tuned', plain))
