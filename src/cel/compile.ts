@@ -21,7 +21,7 @@ import {
   subtract,
 } from './operators.ts'
 import type { BinaryOperator, Expression } from './syntax.ts'
-import { type CelKey, CelType, type CelValue, isList, isMap, toKey, typeName } from './value.ts'
+import { CelMap, CelType, type CelValue, isList, isMap, toKey, typeName } from './value.ts'
 import { variableStep } from './variables.ts'
 
 export function compileStep(
@@ -211,7 +211,7 @@ const duplicateKey = new CelError('value', 'a map has the same key twice')
 
 function mapLiteralStep(entries: readonly (readonly [Step, Step])[]): Step {
   return (frame) => {
-    const map = new Map<CelKey, CelValue>()
+    const map = new CelMap()
     for (const [keyStep, valueStep] of entries) {
       const at = keyStep(frame)
       if (isCelError(at)) return at
@@ -220,7 +220,7 @@ function mapLiteralStep(entries: readonly (readonly [Step, Step])[]): Step {
       if (map.has(key)) return duplicateKey
       const value = valueStep(frame)
       if (isCelError(value)) return value
-      map.set(key, value)
+      map.put(at, key, value)
     }
     return map
   }

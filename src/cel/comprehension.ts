@@ -4,6 +4,7 @@ import { type Frame, type Step, spend } from './frame.ts'
 import { moreSevere } from './logic.ts'
 import {
   type CelKey,
+  CelMap,
   type CelMapValue,
   type CelResult,
   type CelValue,
@@ -27,8 +28,15 @@ export interface Loop {
 function itemsOf(value: CelResult, macro: string): readonly CelValue[] | CelError {
   if (isCelError(value)) return value
   if (isList(value)) return value
-  return isMap(value) ? mapKeys(value) : noOverload(macro, typeName(value))
+  return isMap(value) ? keysOf(value) : noOverload(macro, typeName(value))
 }
+
+/** A key of a map as a value. */
+const keyOf = (map: CelMapValue, key: CelKey): CelValue =>
+  map instanceof CelMap ? map.keyValue(key) : key
+
+const keysOf = (map: CelMapValue): readonly CelValue[] =>
+  map instanceof CelMap ? mapKeys(map).map((key) => map.keyValue(key)) : mapKeys(map)
 
 function iterate({ slot, body, steps }: Loop, item: CelValue, frame: Frame): CelResult {
   const cost = spend(frame, steps)
@@ -119,11 +127,12 @@ function mapOfStep(macro: string, range: Step, select: SelectValue): Step {
     const map = range(frame)
     if (isCelError(map)) return map
     if (!isMap(map)) return noOverload(macro, typeName(map))
-    const selected = new Map<CelKey, CelValue>()
+    const selected = new CelMap()
     for (const key of mapKeys(map)) {
       const value = select(map, key, frame)
       if (isCelError(value)) return value
-      if (value !== undefined) selected.set(key, value)
+      if (value === undefined) continue
+      selected.put(keyOf(map, key), key, value)
     }
     return selected
   }
@@ -140,7 +149,7 @@ export function mapValuesStep(loop: Loop): Step {
 /** `map.filterKeys(key, condition)` keeps the entries for whose keys the condition is true. */
 export function filterKeysStep(loop: Loop): Step {
   return mapOfStep('filterKeys', loop.range, (map, key, frame) => {
-    const isKept = decide(loop, key, frame, 'filterKeys')
+    const isKept = decide(loop, keyOf(map, key), frame, 'filterKeys')
     if (isCelError(isKept)) return isKept
     return isKept ? mapGet(map, key) : undefined
   })

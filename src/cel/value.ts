@@ -172,6 +172,23 @@ export function mapKeys(map: CelMapValue): readonly CelKey[] {
   return Object.keys(map).filter((key) => (map as CelRecord)[key] !== undefined)
 }
 
+/** A map of an expression. An int and a uint of the same value are the same key, but macros see which it was. */
+export class CelMap extends Map<CelKey, CelValue> {
+  /** The keys that are uints. */
+  readonly uints = new Set<CelKey>()
+
+  /** Sets the value of a key that was written as `from`. */
+  put(from: CelValue, key: CelKey, value: CelValue): void {
+    this.set(key, value)
+    if (from instanceof CelUint) this.uints.add(key)
+  }
+
+  /** Returns a key as the value that a macro gets. */
+  keyValue(key: CelKey): CelValue {
+    return this.uints.has(key) ? new CelUint(key as bigint) : key
+  }
+}
+
 export function mapSize(map: CelMapValue): number {
   return map instanceof Map ? map.size : mapKeys(map).length
 }
