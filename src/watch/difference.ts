@@ -39,18 +39,19 @@ export function differences(
   context: EventContext,
 ): ResourceEvent[] {
   let incarnations = index.incarnations
-  const events: ResourceEvent[] = []
-  for (const claim of [...claims].sort((a, b) => rankOf(a.name.kind) - rankOf(b.name.kind))) {
+  const upserts: { readonly rank: number; readonly event: ResourceEvent }[] = []
+  for (const claim of claims) {
     const before = index.get(claim.key)
     const { content } = claim
     if (content.state === 'retained' || isKnown(before, claim, content)) continue
     const uid = before?.uid ?? uidOf(claim.name, ++incarnations)
-    events.push(
-      upsertEvent({ ...nextVersion(before, content.version), uid }, { ...claim, content }, context),
-    )
+    const version = { ...nextVersion(before, content.version), uid }
+    const event = upsertEvent(version, { ...claim, content }, context)
+    upserts.push({ rank: rankOf(claim.name.kind), event })
   }
-  for (const entry of gone) events.push(deletedEvent(entry, cause, context))
-  return events
+  // Uids follow the order of the files, and events that of the kinds.
+  const ordered = upserts.sort((a, b) => a.rank - b.rank).map(({ event }) => event)
+  return [...ordered, ...gone.map((entry) => deletedEvent(entry, cause, context))]
 }
 
 /** The source of a complete listing, with the data of its RelistStarted event. */
