@@ -45,17 +45,34 @@ export function keyBytesOf(options: RateTableOptions): number {
   return keyBytes
 }
 
-export function tableSize(exports: RateExports, groups: number, keyBytes: number): number {
+interface TableLayout {
+  readonly groups: number
+  readonly keyBytes: number
+  /** Address of the secret for hashes. */
+  readonly secret: number
+}
+
+/** Makes an empty table in memory that `allocate` returns. Throws CoreError. */
+export function newTable(
+  exports: RateExports,
+  { groups, keyBytes, secret }: TableLayout,
+  allocate: (size: number) => number,
+): number {
   const size = exports.rate_size(groups, keyBytes)
   if (size < 0) throw new CoreError(size, `a rate table of ${groups} groups`)
-  return size
+  const table = allocate(size)
+  const code = exports.rate_format(table, groups, keyBytes, secret)
+  if (code < 0) throw new CoreError(code, 'making a rate table')
+  return table
 }
 
 export const randomSecret = () => crypto.getRandomValues(new Uint8Array(16))
 
+/** Size of the key with its slack, after which the record is. */
+export const keySlot = (keyBytes: number) => (keyBytes + 31) & ~15
+
 /** Size of one block for the key with its slack, the record and the secret. */
-export const scratchBytes = (keyBytes: number) =>
-  ((keyBytes + 31) & ~15) + ((RATE_SIZE + 15) & ~15) + 16
+export const scratchBytes = (keyBytes: number) => keySlot(keyBytes) + ((RATE_SIZE + 15) & ~15) + 16
 
 /** Memory for the buckets of one thread, in an instance of core.wasm that can grow. */
 export class LocalRateHost implements RateHost {
@@ -71,7 +88,7 @@ export class LocalRateHost implements RateHost {
   constructor(options: RateTableOptions) {
     this.keyBytes = keyBytesOf(options)
     this.key = this.#core.allocate(scratchBytes(this.keyBytes))
-    this.out = this.key + ((this.keyBytes + 31) & ~15)
+    this.out = this.key + keySlot(this.keyBytes)
     this.#secret = this.out + 32
     this.#core.bytes.set(randomSecret(), this.#secret)
     this.#table = this.makeTable(options.keys ?? 4096)
@@ -92,10 +109,8 @@ export class LocalRateHost implements RateHost {
   makeTable(keys: number): number {
     const present = this.#table === 0 ? 1 : this.#core.words[(this.#table >> 2) + groupsWord]
     const groups = groupsFor(keys, present)
-    const table = this.#core.allocate(tableSize(this.exports, groups, this.keyBytes))
-    const code = this.exports.rate_format(table, groups, this.keyBytes, this.#secret)
-    if (code < 0) throw new CoreError(code, 'making a rate table')
-    return table
+    const layout = { groups, keyBytes: this.keyBytes, secret: this.#secret }
+    return newTable(this.exports, layout, (size) => this.#core.allocate(size))
   }
 
   adopt(table: number): void {

@@ -7,11 +7,12 @@ import {
   groupsFor,
   groupsWord,
   keyBytesOf,
+  keySlot,
+  newTable,
   type RateHost,
   type RateTableOptions,
   randomSecret,
   scratchBytes,
-  tableSize,
 } from './rate-host.ts'
 
 const pageSize = 65536
@@ -73,10 +74,8 @@ function makeSharedTable(
   groups: number,
   keyBytes: number,
 ): number {
-  const table = take(memory, tableSize(exports, groups, keyBytes))
-  const code = exports.rate_format(table, groups, keyBytes, rootSecret)
-  if (code < 0) throw new CoreError(code, 'making a rate table')
-  return table
+  const layout = { groups, keyBytes, secret: rootSecret }
+  return newTable(exports, layout, (size) => take(memory, size))
 }
 
 /** One thread's access to buckets in shared memory. */
@@ -102,7 +101,7 @@ export class SharedRateHost implements RateHost {
     this.exports.rate_owner(this.owner)
     this.keyBytes = this.#root[rootKeyBytes] ?? 0
     this.key = take(memory, scratchBytes(this.keyBytes))
-    this.out = this.key + ((this.keyBytes + 31) & ~15)
+    this.out = this.key + keySlot(this.keyBytes)
     this.bytes = Buffer.from(memory.buffer)
     this.floats = new Float64Array(memory.buffer, 0, memory.buffer.byteLength >> 3)
   }
