@@ -3,12 +3,12 @@
  *
  *     node scripts/packages/go.mjs FOLDER && GOPROXY=file://FOLDER go get sluice.dev/sluice
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
-import { brotliDecompressSync, gzipSync } from 'node:zlib'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { encodings, modules, readVocabulary, root, runScript, writeFiles } from './common.mjs'
 import { zipOf } from './zip.mjs'
 
-const root = join(import.meta.dirname, '..', '..')
 const source = join(root, 'packages', 'go')
 const modulePath = 'sluice.dev/sluice'
 
@@ -21,12 +21,11 @@ function* moduleFiles() {
     yield { name, bytes: readFileSync(path) }
   }
   yield { name: 'LICENSE', bytes: readFileSync(join(root, 'LICENSE')) }
-  for (const module of ['core.wasm', 'core-texts.wasm']) {
+  for (const module of modules) {
     yield { name: `data/${module}`, bytes: readFileSync(join(root, 'dist', module)) }
   }
-  for (const encoding of ['o200k_base', 'cl100k_base']) {
-    const packed = readFileSync(join(root, 'dist', `${encoding}.tokens.br`))
-    const bytes = gzipSync(brotliDecompressSync(packed), { level: 9 })
+  for (const encoding of encodings) {
+    const bytes = gzipSync(readVocabulary(encoding), { level: 9 })
     yield { name: `data/${encoding}.tokens.gz`, bytes }
   }
 }
@@ -53,16 +52,10 @@ export function packGo({ version, created }) {
   ]
 }
 
-if (process.argv[1] === import.meta.filename) {
-  const [target] = process.argv.slice(2)
-  if (target === undefined) {
-    process.stderr.write('usage: node scripts/packages/go.mjs FOLDER\n')
-    process.exit(2)
-  }
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  for (const { name, bytes } of packGo({ version, created: '1980-01-01T00:00:00Z' })) {
-    const path = join(target, name.replace('go/', ''))
-    mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, bytes)
-  }
-}
+await runScript(import.meta.filename, (folder, version) => {
+  const files = packGo({ version, created: '1980-01-01T00:00:00Z' })
+  writeFiles(
+    folder,
+    files.map(({ name, bytes }) => ({ name: name.replace('go/', ''), bytes })),
+  )
+})

@@ -7,15 +7,13 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { brotliDecompressSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { packFolder } from '../release/npm-package.mjs'
+import { encodings, modules, readVocabulary, root, runScript, writeFiles } from './common.mjs'
 
-const root = join(import.meta.dirname, '..', '..')
 const source = join(root, 'packages', 'javascript')
 const dist = join(root, 'dist')
-const modules = ['core.wasm', 'core-texts.wasm']
-const encodings = ['o200k_base', 'cl100k_base']
 
 /** Sources of the core that the package replaces, because they use Node. */
 const replaced = {
@@ -100,9 +98,8 @@ async function writePackage(folder, version) {
   })
   for (const name of modules) copyFileSync(join(dist, name), join(folder, name))
   for (const name of encodings) {
-    const file = brotliDecompressSync(readFileSync(join(dist, `${name}.tokens.br`)))
     // Not every host can decompress Brotli.
-    const packed = gzipSync(file, { level: 9 }).toString('base64')
+    const packed = gzipSync(readVocabulary(name), { level: 9 }).toString('base64')
     writeFileSync(join(folder, `${name}.js`), `export default '${packed}'\n`)
   }
   writeTypes(folder)
@@ -131,13 +128,6 @@ export async function packJavaScript({ version }) {
   }
 }
 
-if (process.argv[1] === import.meta.filename) {
-  const [folder] = process.argv.slice(2)
-  if (folder === undefined) {
-    process.stderr.write('usage: node scripts/packages/javascript.mjs FOLDER\n')
-    process.exit(2)
-  }
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const { name, bytes } = await packJavaScript({ version })
-  writeFileSync(join(folder, name), bytes)
-}
+await runScript(import.meta.filename, async (folder, version) =>
+  writeFiles(folder, [await packJavaScript({ version })]),
+)

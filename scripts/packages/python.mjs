@@ -4,12 +4,11 @@
  *     node scripts/packages/python.mjs FOLDER && pip install FOLDER/sluice_core-VERSION-py3-none-any.whl
  */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { brotliDecompressSync } from 'node:zlib'
+import { encodings, modules, readVocabulary, root, runScript, writeFiles } from './common.mjs'
 import { zipOf } from './zip.mjs'
 
-const root = join(import.meta.dirname, '..', '..')
 const source = join(root, 'packages', 'python')
 
 /** A semantic version as Python writes it (PEP 440). */
@@ -27,15 +26,14 @@ function* moduleFiles() {
   for (const name of readdirSync(folder).filter((name) => /\.py$|^py\.typed$/.test(name))) {
     yield { name, bytes: readFileSync(join(folder, name)) }
   }
-  for (const module of ['core.wasm', 'core-texts.wasm']) {
+  for (const module of modules) {
     yield { name: `data/${module}`, bytes: readFileSync(join(root, 'dist', module)) }
   }
   const abi = readFileSync(join(root, 'assembly', 'core.abi.json'))
   yield { name: 'data/core.abi.json', bytes: abi }
-  for (const encoding of ['o200k_base', 'cl100k_base']) {
+  for (const encoding of encodings) {
     // Wheels are compressed anyway, and Python has no Brotli.
-    const packed = readFileSync(join(root, 'dist', `${encoding}.tokens.br`))
-    yield { name: `data/${encoding}.tokens`, bytes: brotliDecompressSync(packed) }
+    yield { name: `data/${encoding}.tokens`, bytes: readVocabulary(encoding) }
   }
 }
 
@@ -71,13 +69,7 @@ export function packPython(release) {
   return { name: `python/sluice_core-${version}-py3-none-any.whl`, bytes: zipOf([...files, list]) }
 }
 
-if (process.argv[1] === import.meta.filename) {
-  const [folder] = process.argv.slice(2)
-  if (folder === undefined) {
-    process.stderr.write('usage: node scripts/packages/python.mjs FOLDER\n')
-    process.exit(2)
-  }
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+await runScript(import.meta.filename, (folder, version) => {
   const { name, bytes } = packPython({ version })
-  writeFileSync(join(folder, basename(name)), bytes)
-}
+  writeFiles(folder, [{ name: basename(name), bytes }])
+})
