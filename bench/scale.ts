@@ -4,7 +4,7 @@
  * more than with fewer routes.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,12 +12,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../test/support/gateway.ts'
 import { gateway, httpRoute, manifest } from '../test/support/manifests.ts'
 import type { BenchContext, Row } from './harness.ts'
+import { cpuTime, memoryOf } from './proxy/process.ts'
 import type { SceneObject } from './scenes.ts'
 
 const launcher = join(import.meta.dirname, '..', 'bin', 'sluice')
 const routesPerSet = 20
-/** Ticks of the clock in which Linux counts CPU time. */
-const ticksPerSecond = 100
 
 const group = 'gateway.networking.k8s.io'
 
@@ -97,20 +96,18 @@ class Running {
 
   /** CPU time of the process in seconds. */
   cpu(): number {
-    const fields = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8').split(' ')
-    return (Number(fields[13]) + Number(fields[14])) / ticksPerSecond
+    return cpuTime(this.#child) / 1e9
   }
 
-  /** Resident memory in MB, after the process has been idle for a while. */
+  /** Resident memory in MB after 20 s of rest, in which threads return memory that they no longer need. */
   async restingMemory(): Promise<number> {
     for (let before = Number.NaN; ; ) {
       const now = this.cpu()
       if (now - before < 0.3) break
       before = now
-      await delay(10_000)
+      await delay(20_000)
     }
-    const status = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8')
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
+    return memoryOf(this.#child.pid) / 1024 ** 2
   }
 
   /** Milliseconds from renaming the manifest of a set into place to the first response by its new routes. */

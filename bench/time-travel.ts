@@ -3,7 +3,7 @@
  * runs in a cold process. The log is written once, which takes about four minutes of CPU time.
  */
 import { spawn } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { regexProblem } from '../src/control-plane/api-binding.ts'
@@ -12,6 +12,7 @@ import { openEmbeddedLog, type Position, readEmbeddedLog } from '../src/log/inde
 import { foldVersion, Timeline } from '../src/replay/index.ts'
 import { changeLog } from './change-log.ts'
 import { type BenchContext, milliseconds, quantile, type Row } from './harness.ts'
+import { memoryOf } from './proxy/process.ts'
 
 const launcher = join(import.meta.dirname, '..', 'bin', 'sluice')
 
@@ -41,9 +42,7 @@ function run(args: readonly string[]): Promise<Finished> {
 
 function highWater(pid: number | undefined): number | undefined {
   try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-    const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]
-    return kilobytes === undefined ? undefined : Number(kilobytes) / 1024
+    return memoryOf(pid, 'VmHWM') / 1024 ** 2 || undefined
   } catch {
     return undefined
   }

@@ -4,7 +4,7 @@
  * simulated twice, and once with one that concerns a single route.
  */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { freePort, launcher, startGateway } from '../test/support/gateway.ts'
 import { type Manifest, manifest, policy } from '../test/support/manifests.ts'
 import { type BenchContext, interleave, pinned, type Row } from './harness.ts'
-import { cpuTime } from './proxy/process.ts'
+import { cpuTime, memoryOf } from './proxy/process.ts'
 import { routeObject, surroundings } from './scenes.ts'
 
 const routes = 100
@@ -103,20 +103,19 @@ async function whatIf(logFile: string, records: string, candidate: string): Prom
   const [program = '', ...rest] = pinned(0, [launcher, 'what-if', ...args, '--requests', records])
   const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
-  let kilobytes = 0
+  let largest = 0
   let ms = 0
   child.stdout.on('data', (chunk) => {
     text += chunk
   })
   const timer = setInterval(() => {
-    const status = readFileSync(`/proc/${child.pid}/status`, 'latin1')
-    kilobytes = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? kilobytes)
+    largest = memoryOf(child.pid, 'VmHWM') || largest
     if (child.exitCode === null) ms = cpuTime(child) / 1e6
   }, 20)
   await new Promise((resolve) =>
     child.once('exit', resolve).once('exit', () => clearInterval(timer)),
   )
-  return { ms, megabytes: kilobytes / 1024, requests: JSON.parse(text).requests }
+  return { ms, megabytes: largest / 1024 ** 2, requests: JSON.parse(text).requests }
 }
 
 export default async function bench({ rounds, quick, note }: BenchContext): Promise<Row[]> {

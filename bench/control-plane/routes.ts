@@ -8,7 +8,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type BenchContext, quantile, type Row } from '../harness.ts'
-import { residentMB, Scene } from './scene.ts'
+import { memoryOf } from '../proxy/process.ts'
+import { Scene } from './scene.ts'
 
 const perSecond = 100
 const churnPerSecond = 20
@@ -183,7 +184,7 @@ async function memory(scene: Scene, size: number, note: (text: string) => void):
   const row = (name: string, pid: number, atMost: number): Row => ({
     id: `control-plane.resident.${name}.${size}`,
     unit: 'MB',
-    own: [residentMB(pid)],
+    own: [memoryOf(pid) / 1024 ** 2],
     bound: { atMost },
     note: `after ${restMs / 1_000} s of rest`,
   })

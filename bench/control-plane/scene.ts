@@ -3,7 +3,7 @@
  * `sluice proxy` as processes of their own, an upstream, and a bare watch client that gets the
  * same changes at the same time.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, createServer, get, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -289,10 +289,4 @@ export class Scene {
     await this.#server.stop()
     rmSync(this.#folder, { recursive: true, force: true })
   }
-}
-
-/** Resident memory of a process, in MB. */
-export function residentMB(pid: number): number {
-  const [, kB] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Number(kB) / 1024
 }

@@ -11,7 +11,15 @@ import { join } from 'node:path'
 import { compileMask, type Mask, type MaskRule } from '../../src/core/regex-mask.ts'
 import { findPart } from '../../test/support/parts.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
-import { keyPattern, maskTexts, rules, sentence, through, throughRegExp } from './mask-peers.ts'
+import {
+  keyPattern,
+  maskTexts,
+  rateOf,
+  rules,
+  sentence,
+  through,
+  throughRegExp,
+} from './mask-peers.ts'
 
 const names = ['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin'] as const
 
@@ -34,14 +42,6 @@ function native(): { mask: (text: string) => string; key: (text: string) => stri
     mask: through(rules.map(([pattern, replacement]) => [new RE2(pattern), replacement])),
     key: (text) => text.replace(key, '<masked>'),
   }
-}
-
-/** MB of text a second of this process's time. */
-function rateOf(work: (text: string) => unknown, text: string, times: number): number {
-  const spent = cpuNanoseconds(() => {
-    for (let i = 0; i < times; i++) work(text)
-  })
-  return (text.length * times * 1000) / spent
 }
 
 const delta = sentence.slice(0, 64)

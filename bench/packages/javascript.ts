@@ -8,14 +8,11 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { countTokens as countByGptTokenizer } from 'gpt-tokenizer/encoding/o200k_base'
-import { get_encoding } from 'tiktoken'
 import type * as SluiceCore from '../../packages/javascript/src/index.ts'
 import { packJavaScript } from '../../scripts/packages/javascript.mjs'
 import { compileMask } from '../../src/core/index.ts'
-import { maskTexts, sentence, throughRegExp } from '../core/mask-peers.ts'
-import { overSlices, warmUp } from '../core/token-speed.ts'
-import { sliceTexts } from '../core/token-texts.ts'
+import { maskTexts, rateOf, sentence, throughRegExp } from '../core/mask-peers.ts'
+import { tokenRows } from '../core/token-speed.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
 
 const builtins = ['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin'] as const
@@ -29,46 +26,15 @@ async function install(folder: string): Promise<string> {
   return join(folder, 'package', 'index.js')
 }
 
-/** MB of text a second of this process's time. */
-function rateOf(text: string, times: number, work: (text: string) => unknown): () => number {
-  return () => {
-    const spent = cpuNanoseconds(() => {
-      for (let i = 0; i < times; i++) work(text)
-    })
-    return (text.length * times * 1000) / spent
-  }
-}
-
 async function tokens({ TokenCounter }: typeof SluiceCore, rounds: number, size: number) {
-  const texts = sliceTexts(rounds + 1, size)
   const counter = await TokenCounter.load('gpt-4o')
-  const tiktoken = get_encoding('o200k_base')
-  const bounds = { english: 8, code: 5, chinese: 5, emoji: 4 } as const
-  const rows: Row[] = []
-  const counters = {
-    own: (text: string) => counter.count(text),
-    tiktoken: (text: string) => tiktoken.encode_ordinary(text).length,
-    'gpt-tokenizer': (text: string) => countByGptTokenizer(text),
-  }
-  for (const kind of ['english', 'code', 'chinese', 'emoji'] as const) {
-    for (const count of Object.values(counters)) warmUp(texts[kind][0] ?? '', count)
-    const samples = await interleave(rounds, {
-      own: overSlices(texts[kind], counters.own),
-      tiktoken: overSlices(texts[kind], counters.tiktoken),
-      'gpt-tokenizer': overSlices(texts[kind], counters['gpt-tokenizer']),
-    })
-    for (const peer of ['tiktoken', 'gpt-tokenizer'] as const) {
-      rows.push({
-        id: `packages.javascript.tokens.${kind}.${peer}`,
-        unit: 'MB/s',
-        own: samples.own,
-        peer: { name: peer, samples: samples[peer] },
-        as: 'speedup',
-        ...(peer === 'tiktoken' && { bound: { atLeast: bounds[kind] } }),
-      })
-    }
-  }
-  return rows
+  return tokenRows({
+    id: 'packages.javascript.tokens',
+    own: (text) => counter.count(text),
+    rounds,
+    size,
+    bounds: { english: 8, code: 5, chinese: 5, emoji: 4 },
+  })
 }
 
 async function masks({ Mask, MaskStream }: typeof SluiceCore, rounds: number, quick: boolean) {
@@ -77,8 +43,8 @@ async function masks({ Mask, MaskStream }: typeof SluiceCore, rounds: number, qu
   const rows: Row[] = []
   for (const kind of ['prose', 'matches', 'digits', 'ats'] as const) {
     const samples = await interleave(rounds, {
-      own: rateOf(maskTexts[kind], times, (text) => mask.apply(text)),
-      RegExp: rateOf(maskTexts[kind], times / 10, throughRegExp),
+      own: () => rateOf((text) => mask.apply(text), maskTexts[kind], times),
+      RegExp: () => rateOf(throughRegExp, maskTexts[kind], times / 10),
     })
     rows.push({
       id: `packages.javascript.mask.${kind}`,

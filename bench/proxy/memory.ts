@@ -4,14 +4,14 @@
  * `proxy.resident.node` shows: a process with one empty worker thread.
  */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type BenchContext, pinSelf, type Row } from '../harness.ts'
 import { check, connections } from './cost.ts'
 import { scenarios, startBenchUpstream, startLoad } from './load.ts'
-import { loadCore } from './process.ts'
+import { loadCore, memoryOf } from './process.ts'
 import { startSluice } from './sluice.ts'
 
 const megabyte = 1024 * 1024
@@ -29,9 +29,9 @@ async function residentOfNode(): Promise<number> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   await new Promise((resolve) => child.stdout.once('data', resolve))
-  const status = readFileSync(`/proc/${child.pid}/status`, 'latin1')
+  const resident = memoryOf(child.pid)
   child.kill('SIGKILL')
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
+  return resident / megabyte
 }
 
 type Samples = Record<'node' | 'start' | 'rest' | 'load' | 'routes', number[]>

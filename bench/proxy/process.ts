@@ -84,7 +84,7 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
     port,
     cpuTime: () => cpuTime(child),
     threadTimes: () => threadTimesOf(child),
-    residentBytes: () => residentBytesOf(child),
+    residentBytes: () => memoryOf(child.pid),
     stderr: () => complaints,
     stop,
   }
@@ -105,7 +105,11 @@ function threadTimesOf({ pid }: ChildProcess): ReadonlyMap<string, number> {
   return times
 }
 
-function residentBytesOf({ pid }: ChildProcess): number {
+/**
+ * Resident memory of a process in bytes, now (`VmRSS`) or at its largest (`VmHWM`); NaN if it has ended and waits
+ * for its parent. Throws if it is gone.
+ */
+export function memoryOf(pid: number | undefined, field: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1')
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) * 1024
+  return Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1] ?? Number.NaN) * 1024
 }
