@@ -79,12 +79,10 @@ export class LoadedLog {
    */
   async begin(stored?: StoredState): Promise<void> {
     const first = this.events.positions[0] ?? 1
-    const next = () =>
-      stored === undefined
-        ? first > 1
-          ? this.states.covering(first)
-          : undefined
-        : this.states.nearest(stored.position)
+    const next = () => {
+      if (stored !== undefined) return this.states.nearest(stored.position)
+      return first > 1 ? this.states.covering(first) : undefined
+    }
     for (let at = next(); at !== undefined; at = next()) {
       this.#leading = await this.#restore(at)
       if (this.#leading !== undefined) return this.#noteBeginning(at, first)

@@ -2,7 +2,7 @@
 import { SetMap } from '../base/set-map.ts'
 import type { ObjectState } from '../desired/object-state.ts'
 import { gatewayOfSet, specOf } from '../desired/specs.ts'
-import { type ObjectKey, objectKey } from '../model/names.ts'
+import type { ObjectKey } from '../model/names.ts'
 
 /** `namespace/name` of the Gateway whose proxies serve the listeners. */
 export function gatewayOf({ ref, object }: ObjectState): string | undefined {
@@ -16,7 +16,8 @@ export class ListenerOwners {
   readonly #owners = new Map<ObjectKey, ObjectState>()
   /** Gateway -> its key, if it is known, and those of its ListenerSets. */
   readonly #keys = new SetMap<string, ObjectKey>()
-  readonly #gateways = new Map<ObjectKey, string>()
+  /** The Gateways that are known. */
+  readonly #gateways = new Set<string>()
   /** Gateway -> position of the newest generation of its owners; undefined until it is read. */
   #newest: ReadonlyMap<string, number> | undefined
 
@@ -34,19 +35,18 @@ export class ListenerOwners {
     if (gateway === known) return
     if (known !== undefined) this.#keys.delete(known, key)
     if (gateway !== undefined) this.#keys.add(gateway, key)
-    const isGateway = (owner ?? before)?.ref.kind === 'Gateway'
-    if (isGateway && gateway === undefined) this.#gateways.delete(key)
-    if (isGateway && gateway !== undefined) this.#gateways.set(key, gateway)
+    if ((owner ?? before)?.ref.kind !== 'Gateway') return
+    if (known !== undefined) this.#gateways.delete(known)
+    if (gateway !== undefined) this.#gateways.add(gateway)
   }
 
   /** The Gateways, as `namespace/name`. */
   gateways(): string[] {
-    return [...this.#gateways.values()]
+    return [...this.#gateways]
   }
 
   hasGateway(name: string): boolean {
-    const [namespace = '', only = ''] = name.split('/')
-    return this.#owners.has(objectKey({ kind: 'Gateway', namespace, name: only }))
+    return this.#gateways.has(name)
   }
 
   /** Keys of a Gateway and of its ListenerSets. */

@@ -107,7 +107,8 @@ export async function extentOfExport(
   const info = { position: part.position as Position, foldVersion: part.foldVersion, bytes: 0 }
   const snapshot = await loadState(source, [info], (message) => notices.push(message))
   if (snapshot === undefined || snapshot.position + 1 < first) {
-    return { ...extentOf(first), notices: [...notices, ...extentOf(first).notices] }
+    const extent = extentOf(first)
+    return { ...extent, notices: [...notices, ...extent.notices] }
   }
   const why = `begins at position ${first}: earlier events were purged`
   return storedExtent(first, snapshot, why, notices)

@@ -126,7 +126,7 @@ function reportOf(
 ): string {
   const objects = writtenObjects(recording).map((written) => ({
     ...written,
-    file: written.origin?.file ?? '',
+    file: written.origin.file,
   }))
   return formatReport({ version: packageVersion(), problems, objects }, format)
 }

@@ -26,7 +26,7 @@ interface ReconcilerOptions {
   /** Called with every event before it is folded. */
   readonly observe: (event: SluiceEvent) => void
   readonly publish: (delta: DesiredDelta) => void
-  /** Captures the state at the fold's position, and encodes it without blocking. */
+  /** Captures the state at the fold's position, which is encoded while it is stored. */
   readonly capture: () => NewSnapshot
   /** Number of folded events between two snapshots. */
   readonly snapshotEvery?: number

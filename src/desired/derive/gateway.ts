@@ -136,18 +136,17 @@ function groupByOwner(
   views: readonly ListenerView[],
   overlaps: ReadonlyMap<string, Failure>,
 ): Record<ObjectKey, OwnedListeners> {
-  const groups = new Map(
+  const byOwner = Map.groupBy(views, ({ owner }) => objectKey(owner))
+  return Object.fromEntries(
     [...owners].map(([key, isAdmitted]) => {
-      return [key, { isAdmitted, listeners: [] as ListenerView[], overlaps: {} }]
+      const listeners = byOwner.get(key) ?? []
+      const own = listeners.flatMap((view) => {
+        const overlap = overlaps.get(view.key)
+        return overlap === undefined ? [] : [[view.key, overlap] as const]
+      })
+      return [key, { isAdmitted, listeners, overlaps: Object.fromEntries(own) }]
     }),
   )
-  for (const view of views) {
-    const group = groups.get(objectKey(view.owner))
-    group?.listeners.push(view)
-    const overlap = overlaps.get(view.key)
-    if (overlap !== undefined) Object.assign(group?.overlaps ?? {}, { [view.key]: overlap })
-  }
-  return Object.fromEntries(groups)
 }
 
 const isAttachedSet = ({ listeners }: OwnedListeners): boolean =>
