@@ -69,7 +69,8 @@ describe('a snapshot of a running gateway', () => {
     await runOn(log, 20)
     const snapshot = await log.loadSnapshot()
     expect(snapshot?.position).toBeGreaterThan(20)
-    expect(snapshot?.position).toBeLessThanOrEqual(await log.lastPosition())
+    const [first] = await log.snapshots()
+    expect(first?.position).toBeLessThan(await log.lastPosition())
     const published: number[] = []
     for await (const { event } of log.read()) {
       if (event.type === 'dev.sluice.desired.published.v1') published.push(event.data.version)
