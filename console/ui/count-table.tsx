@@ -3,6 +3,8 @@ import { Empty } from './states.tsx'
 interface CountTableProps {
   readonly title: string
   readonly columns: readonly string[]
+  /** Number of columns with names, which are the first ones. The others are aligned like numbers. */
+  readonly names: number
   readonly rows: readonly (readonly (string | number)[])[]
   /** Shown if there are no rows. */
   readonly none: string
@@ -11,7 +13,8 @@ interface CountTableProps {
 const number = new Intl.NumberFormat('en')
 
 /** A card with a table of names and numbers. */
-export function CountTable({ title, columns, rows, none }: CountTableProps) {
+export function CountTable({ title, columns, names, rows, none }: CountTableProps) {
+  const classOf = (at: number) => (at < names ? '' : 'number')
   const id = title.toLowerCase().replaceAll(' ', '-')
   return (
     <section class="card" aria-labelledby={id}>
@@ -22,8 +25,10 @@ export function CountTable({ title, columns, rows, none }: CountTableProps) {
         <table>
           <thead>
             <tr>
-              {columns.map((column) => (
-                <th key={column}>{column}</th>
+              {columns.map((column, at) => (
+                <th key={column} class={classOf(at)}>
+                  {column}
+                </th>
               ))}
             </tr>
           </thead>
@@ -31,7 +36,7 @@ export function CountTable({ title, columns, rows, none }: CountTableProps) {
             {rows.map((row) => (
               <tr key={row.join('\n')}>
                 {row.map((cell, at) => (
-                  <td key={columns[at]} class={typeof cell === 'number' ? 'number' : ''}>
+                  <td key={columns[at]} class={classOf(at)}>
                     {typeof cell === 'number' ? number.format(cell) : cell || '–'}
                   </td>
                 ))}

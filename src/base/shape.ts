@@ -37,6 +37,11 @@ export const text: Shape<string> = whenever('a string', (value) => typeof value 
 export const flag: Shape<boolean> = whenever('a boolean', (value) => typeof value === 'boolean')
 export const anything: Shape<unknown> = whenever('a value', (value) => value !== undefined)
 
+export const amount: Shape<number> = whenever(
+  'a number that is not negative',
+  (value) => Number.isFinite(value) && Number(value) >= 0,
+)
+
 export function integer(min: number, max: number): Shape<number> {
   const is = (value: unknown) =>
     Number.isInteger(value) && Number(value) >= min && Number(value) <= max

@@ -8,7 +8,7 @@ import { LogError } from '../log/index.ts'
 import { consoleSettings } from '../settings/console.ts'
 import { type ControllerSettingName, readControllerSettings } from '../settings/controller.ts'
 import { readTable } from '../settings/table.ts'
-import { commandsOf, openConsole, recordsOf } from './console/open.ts'
+import { commandsOf, openConsole, pricesOf, recordsOf } from './console/open.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
 import { valuesOf } from './settings.ts'
@@ -24,7 +24,8 @@ export async function controller(
   output: Output,
 ): Promise<number> {
   const settings = valuesOf(readControllerSettings(flags, process.env))
-  const { consoleAddress } = valuesOf(readTable(consoleSettings, flags, process.env))
+  const { consoleAddress, priceFile } = valuesOf(readTable(consoleSettings, flags, process.env))
+  const prices = await pricesOf(priceFile)
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const log = new OperationalLog(output, settings.logLevel)
   handleSignals(end, log)
@@ -43,6 +44,7 @@ export async function controller(
     isOwnLog: true,
     isLive: true,
     metrics: async () => running.metrics(),
+    ...prices,
     ...recordsOf(settings),
     ...commandsOf(() =>
       settings.nats === undefined ? { logFile: running.log?.path } : { nats: settings.nats },

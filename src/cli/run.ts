@@ -10,7 +10,7 @@ import { controllerSettings } from '../settings/controller.ts'
 import type { SettingName } from '../settings/index.ts'
 import { readTable } from '../settings/table.ts'
 import { formatProblem } from '../watch/source-problem.ts'
-import { commandsOf, openConsole, recordsOf } from './console/open.ts'
+import { commandsOf, openConsole, pricesOf, recordsOf } from './console/open.ts'
 import { recordFolderOf } from './decision-source.ts'
 import { OperationalLog } from './operational-log.ts'
 import { exitCode, type Output, UsageError } from './output.ts'
@@ -40,7 +40,8 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     records: { share: 0, folder: recordFolder(options), nats: options.nats },
     onQuit: end,
   })
-  const { consoleAddress } = valuesOf(readTable(consoleSettings, options, process.env))
+  const { consoleAddress, priceFile } = valuesOf(readTable(consoleSettings, options, process.env))
+  const prices = await pricesOf(priceFile)
   handleSignals(end, log)
   prepareThreads(proxy.workers)
   const gateway = await start(options, proxy, log)
@@ -57,6 +58,7 @@ export async function run(options: RunOptions, output: Output): Promise<number> 
     isOwnLog: true,
     isLive: true,
     metrics: () => gateway.proxy.metrics(),
+    ...prices,
     ...recordsOf(place),
     ...(gateway.logPath !== undefined && commandsOf(() => place)),
   })

@@ -1,6 +1,8 @@
 /** What a console shows. The page folds the events by itself, so that the server only passes data on. */
+import type { Outcome } from '../base/outcome.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import type { EventLog } from '../log/index.ts'
+import type { PriceList } from '../prices/price-list.ts'
 
 interface DecisionQuery {
   readonly id?: string
@@ -60,6 +62,8 @@ export interface ConsoleSource {
   readonly decisions?: DecisionSource
   /** Returns the metrics of this process in the Prometheus text format. */
   readonly metrics?: () => Promise<string>
+  /** Returns the prices of models, or what is wrong with the list of the user. */
+  readonly prices?: () => Outcome<PriceList, string>
   readonly runCommand?: RunCommand
   readonly version: string
   readonly foldVersion: string

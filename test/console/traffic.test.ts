@@ -1,8 +1,9 @@
 /** The console of a running gateway with traffic. */
-
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
-import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
+import { useFixture, useFolder, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {
   aiBackend,
@@ -71,9 +72,16 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
       },
     }),
   ]
+  const priceFile = join(useFolder('sluice-prices-'), 'prices.yaml')
+  const writePrices = (model: string) =>
+    writeFileSync(
+      priceFile,
+      `currency: USD\nmodels:\n- model: ${model}\n  input: 1000000\n  output: 0\n`,
+    )
+  writePrices('m-*')
   const gw = useGateway(() => ({
     manifests: { 'all.yaml': manifest(...objects()) },
-    args: ['--console-address', '127.0.0.1:0', '--record', 'all'],
+    args: ['--console-address', '127.0.0.1:0', '--record', 'all', '--price-file', priceFile],
   }))
   let console: ConsolePage
   beforeAll(async () => {
@@ -162,6 +170,30 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     await eventually(() =>
       console.page.getByRole('region', { name: 'Guards' }).textContent(),
     ).toContain('Reject')
+    expect(await seriousFaults(console)).toEqual([])
+  })
+
+  it('shows costs by the price list of the user, and follows its edits', async () => {
+    const { page } = console
+    const usage = page.getByRole('region', { name: 'Usage' })
+    const traffic = page.getByRole('region', { name: 'Traffic now' })
+    await eventually(() => usage.locator('tr', { hasText: 'm-1' }).textContent()).toContain(
+      '$11.00',
+    )
+    await console.show('#/requests?route=default%2Fchat&status=200')
+    await page.locator('.row').getByRole('link').first().click()
+    await eventually(() => main().textContent()).toContain('cost$11.00')
+    await console.show('#/')
+    await eventually(() => traffic.textContent()).toContain('cost/h$')
+    writePrices('other')
+    await eventually(() => traffic.textContent()).toContain('Some models have no price')
+    await console.show('#/models')
+    await eventually(() => usage.textContent()).toContain('no price')
+    writeFileSync(priceFile, 'currency: USD\nmodels: many\n')
+    await eventually(() => main().getByRole('alert').textContent()).toContain(
+      `${priceFile}:2: models: expected a list`,
+    )
+    expect(await usage.textContent()).toContain('m-1')
     expect(await seriousFaults(console)).toEqual([])
   })
 

@@ -302,6 +302,30 @@ describe('the console of a running gateway', async () => {
   })
 })
 
+describe('a console whose price list is wrong', () => {
+  const folder = useFolder('sluice-prices-')
+
+  it('does not start', async () => {
+    const file = join(folder, 'prices.yaml')
+    writeFileSync(file, 'currency: USD\nmodels:\n- model: a\n')
+    for (const start of [
+      ['console', recorded],
+      ['run', '-f', folder],
+    ]) {
+      const { code, stderr } = await sluice(...start, '--price-file', file)
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: `sluice: ${file}:3: models[0].input: expected a number that is not negative\n`,
+      })
+    }
+    const { code, stderr } = await sluice('console', recorded, '--price-file', `${file}.json`)
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(`${file}.json cannot be read: ENOENT`),
+    })
+  })
+})
+
 describe('a gateway whose console address', () => {
   it('is not a loopback address does not start', async () => {
     const { code, stderr } = await sluice('console', recorded, '--console-address', '0.0.0.0:0')

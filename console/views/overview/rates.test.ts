@@ -12,6 +12,7 @@ const metrics = (ok: number, failed: number, fast: number) =>
       `sluice_request_duration_seconds_bucket{le="0.1"} ${ok + failed}`,
       `sluice_request_duration_seconds_bucket{le="+Inf"} ${ok + failed}`,
       'sluice_gen_ai_client_token_usage_sum{gen_ai_token_type="input"} 40',
+      'sluice_gen_ai_client_token_usage_sum{gen_ai_token_type="input_cache_read"} 30',
     ].join('\n'),
   )
 

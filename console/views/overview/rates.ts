@@ -1,4 +1,6 @@
 /** Rates of a proxy, from its counters at two times. */
+import type { PriceList } from '../../../src/prices/price-list.ts'
+import { totalCost } from '../../models/models.ts'
 import { type Sample, sumBy } from '../../source/prometheus.ts'
 
 export interface Counters {
@@ -6,6 +8,10 @@ export interface Counters {
   readonly requests: number
   readonly errors: number
   readonly tokens: number
+  /** Undefined without prices. */
+  readonly cost: number | undefined
+  /** Whether tokens of some models have no price. */
+  readonly isPartial: boolean
   /** Requests that took at most so many seconds, by increasing seconds. */
   readonly buckets: readonly (readonly [seconds: number, count: number])[]
 }
@@ -14,19 +20,30 @@ export interface Rates {
   readonly requests: number
   readonly errors: number
   readonly tokens: number
+  /** Per hour; undefined without prices. */
+  readonly cost: number | undefined
   /** Undefined if no request ended. */
   readonly p50Ms: number | undefined
   readonly p99Ms: number | undefined
 }
 
-export function countersOf(samples: readonly Sample[], timeMs: number): Counters {
+const noCost = { cost: undefined, isPartial: false }
+
+/** Tokens of caches are not counted again: those of the input include them. */
+export function countersOf(
+  samples: readonly Sample[],
+  timeMs: number,
+  prices?: PriceList,
+): Counters {
   const byStatus = sumBy(samples, 'sluice_requests_total', ['status'])
   const total = (sums: typeof byStatus) => sums.reduce((sum, { value }) => sum + value, 0)
+  const byType = sumBy(samples, 'sluice_gen_ai_client_token_usage_sum', ['gen_ai_token_type'])
   return {
     timeMs,
     requests: total(byStatus),
     errors: total(byStatus.filter(({ labels }) => labels[0]?.startsWith('5'))),
-    tokens: total(sumBy(samples, 'sluice_gen_ai_client_token_usage_sum', [])),
+    tokens: total(byType.filter(({ labels: [type] }) => type === 'input' || type === 'output')),
+    ...(prices === undefined ? noCost : totalCost(samples, prices)),
     buckets: sumBy(samples, 'sluice_request_duration_seconds_bucket', ['le'])
       .map(({ labels: [le], value }) => [le === '+Inf' ? Infinity : Number(le), value] as const)
       .sort(([a], [b]) => a - b),
@@ -43,6 +60,10 @@ export function ratesBetween(before: Counters, after: Counters): Rates | undefin
     requests: (after.requests - before.requests) / seconds,
     errors: (after.errors - before.errors) / seconds,
     tokens: (after.tokens - before.tokens) / seconds,
+    cost:
+      before.cost === undefined || after.cost === undefined
+        ? undefined
+        : ((after.cost - before.cost) * 3600) / seconds,
     p50Ms: quantileMs(buckets, 0.5),
     p99Ms: quantileMs(buckets, 0.99),
   }

@@ -1,4 +1,6 @@
+import { costOf, type PriceList, usageOf } from '../../../src/prices/price-list.ts'
 import { linkTo, place } from '../../state/location.ts'
+import { loadPrices, moneyFormat } from '../../state/prices.ts'
 import { useServed } from '../../state/served.ts'
 import { EventLink } from '../../ui/links.tsx'
 import { Offered } from '../../ui/offered.tsx'
@@ -62,16 +64,23 @@ function ExplainedRequest({ id }: { id: string }) {
   const shown = useServed(id, async (server, signal) => {
     const { exitCode, output, reports } = await server.run('explain-request', { id }, signal)
     if (exitCode > 1 || output === '') throw new Error(reports.join(' ') || 'It has no record.')
-    return JSON.parse(output) as Explained
+    const { list } = await loadPrices(server, signal)
+    return { explained: JSON.parse(output) as Explained, prices: list }
   })
   return (
     <Content shown={shown} what={`request ${id}`}>
-      {(explained) => <Explanation id={id} explained={explained} />}
+      {(loaded) => <Explanation id={id} {...loaded} />}
     </Content>
   )
 }
 
-function Explanation({ id, explained }: { id: string; explained: Explained }) {
+interface ExplanationProps {
+  readonly id: string
+  readonly explained: Explained
+  readonly prices: PriceList | undefined
+}
+
+function Explanation({ id, explained, prices }: ExplanationProps) {
   const { request, response, position, problem, listener, route, steps, change } = explained
   const address = `${request.scheme}://${request.host}${request.path}`
   return (
@@ -142,6 +151,7 @@ function Explanation({ id, explained }: { id: string; explained: Explained }) {
               .map(({ endpoint, failure }) => `${endpoint}: ${failure}`)
               .join(', '),
             ...explained.details,
+            cost: costText(explained, prices),
           }}
         />
       </section>
@@ -155,6 +165,13 @@ function Explanation({ id, explained }: { id: string; explained: Explained }) {
       </section>
     </article>
   )
+}
+
+function costText({ details }: Explained, prices: PriceList | undefined): string | undefined {
+  const use = usageOf(details)
+  if (use === undefined || prices === undefined) return undefined
+  const cost = costOf(prices, use)
+  return cost === undefined ? 'no price' : moneyFormat(prices.currency)(cost)
 }
 
 const headerText = (name: string, value: string | undefined) =>

@@ -43,6 +43,7 @@ function Messages() {
         <CountTable
           title="Messages"
           columns={['Backend', 'Target', 'Method', 'Result', 'Count']}
+          names={4}
           rows={sums.map(({ labels: names, value }) => [...names, value])}
           none="No MCP message has been answered yet."
         />
@@ -69,6 +70,7 @@ function Calls() {
         <CountTable
           title="Calls of tools"
           columns={['Tool', 'Target', 'Status', 'Authorization', 'Why', 'Recorded']}
+          names={5}
           rows={rows}
           none={`The last ${counted} recorded requests call no tool.`}
         />

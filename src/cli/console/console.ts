@@ -10,7 +10,7 @@ import { isDatabase, isLogFile } from '../recording.ts'
 import { valuesOf } from '../settings.ts'
 import { handleSignals } from '../signals.ts'
 import type { CommandPlace } from './commands.ts'
-import { commandsOf, type OwnSource, recordsOf, serveConsole } from './open.ts'
+import { commandsOf, type OwnSource, pricesOf, recordsOf, serveConsole } from './open.ts'
 
 export interface ConsoleOptions extends Partial<Record<keyof typeof consoleSettings, string>> {
   readonly logFile?: string
@@ -28,9 +28,12 @@ export async function serveConsoleOf(
   options: ConsoleOptions,
   output: Output,
 ): Promise<number> {
-  const { consoleAddress } = valuesOf(readTable(consoleSettings, { ...options }, process.env))
+  const { consoleAddress, priceFile } = valuesOf(
+    readTable(consoleSettings, { ...options }, process.env),
+  )
   if (consoleAddress === 'off') throw new UsageError('--console-address off: nothing to serve')
-  const source = await openSource(exportFile, options)
+  const prices = await pricesOf(priceFile)
+  const source = { ...(await openSource(exportFile, options)), ...prices }
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   handleSignals(end, new OperationalLog(output))
   let isFirst = true
