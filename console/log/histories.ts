@@ -9,22 +9,30 @@ interface Cause {
   readonly index: number | undefined
   /** Rises from status to status. */
   readonly order: number
+  /** Indexes of the events of which one is the cause, if they are known. */
+  readonly candidates: readonly number[]
 }
 
 export interface ObjectHistory extends ConditionHistory<Cause> {
-  /** Index of the event that last changed a condition; undefined if it is not known. */
-  causeOf(place: string, type: string): number | undefined
+  /**
+   * Indexes of the events of which one last changed a condition: mostly one event; none if it is not known.
+   */
+  causesOf(place: string, type: string): readonly number[]
 }
 
 /** The status of an object after an event. */
 interface StatusAfter {
   /** Index of the event; undefined if it is not known. */
   readonly cause: number | undefined
+  /** Indexes of the events that the status contains, if there are several and all are known. */
+  readonly candidates?: readonly number[]
   readonly status: unknown
   /** Whether several events changed the status, so that a condition may have changed and changed back. */
   readonly isJoined?: boolean
 }
 
+/** Maximum number of events of which one is a cause; more of them are of no use to a reader. */
+const maxCandidates = 8
 /** Maximum number of decisions about an object that are read. */
 const maxDecisions = 500
 
@@ -54,20 +62,25 @@ export async function readHistories(
 }
 
 function objectHistory(first: unknown, statuses: readonly StatusAfter[]): ObjectHistory {
-  const causes = statuses.map(({ cause, status }, order) => ({
-    cause: { index: cause, order },
+  const causes = statuses.map(({ cause, candidates, status }, order) => ({
+    cause: { index: cause, order, candidates: candidates ?? (cause === undefined ? [] : [cause]) },
     status,
   }))
   const history = historyOf(first, causes)
-  const lastJoined = statuses.findLastIndex(({ isJoined }) => isJoined === true)
   return {
     ...history,
-    causeOf: (place, type) => {
+    causesOf: (place, type) => {
       const { cause } =
         history.steps.findLast(({ changes }) =>
           changes.some((change) => change.place === place && change.type === type),
         ) ?? {}
-      return cause === undefined || cause.order <= lastJoined ? undefined : cause.index
+      if (cause === undefined) return []
+      // Later statuses of several events may contain changes that undo each other.
+      const joined = statuses.slice(cause.order + 1).filter(({ isJoined }) => isJoined === true)
+      const later = joined.map(({ candidates = [] }) => candidates)
+      if (later.some(({ length }) => length === 0)) return []
+      const all = [...new Set([...cause.candidates, ...later.flat()])]
+      return cause.candidates.length === 0 || all.length > maxCandidates ? [] : all
     },
   }
 }
@@ -102,9 +115,9 @@ function statusOf(events: EventTable, index: number, base: number): StatusAfter[
   if (event.type !== 'dev.sluice.conditions.decided.v1') return []
   const { causes = [], moreCauses = false, status } = event.data
   if (causes.some((position) => position > base)) return []
-  const [position = 0] = causes
-  const isJoined = causes.length !== 1 || moreCauses
-  const cause = events.indexAt(position)
-  const isKnown = !isJoined && events.positions[cause] === position
-  return [{ cause: isKnown ? cause : undefined, status, isJoined }]
+  const indexes = causes.map((position) => events.indexAt(position))
+  const areKnown = !moreCauses && causes.every((at, n) => events.positions[indexes[n] ?? -1] === at)
+  const [cause, ...others] = areKnown ? indexes : []
+  if (others.length === 0) return [{ cause, status, isJoined: cause === undefined }]
+  return [{ cause: undefined, candidates: indexes, status, isJoined: true }]
 }

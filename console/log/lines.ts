@@ -41,6 +41,17 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
   return whole
 }
 
+async function within<Value>(promise: Promise<Value>, ms: number | undefined): Promise<Value> {
+  if (ms === undefined) return promise
+  const { promise: silence, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new SilenceError()), ms)
+  try {
+    return await Promise.race([promise, silence])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 const gzipMark = [0x1f, 0x8b]
 
 /** The bytes of a file; those of a gzip file are decompressed. `onRead` gets the number of bytes read. */
@@ -63,12 +74,21 @@ export async function* bytesOf(
   yield* chunksOf(stream)
 }
 
-/** Iterates over a stream; browsers without asynchronous iteration of streams have its reader. */
-export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Nothing arrived for too long. */
+export class SilenceError extends Error {}
+
+/**
+ * Iterates over a stream; browsers without asynchronous iteration of streams have its reader.
+ * @throws SilenceError if nothing arrives for `silentMs`
+ */
+export async function* chunksOf(
+  stream: ReadableStream<Uint8Array>,
+  silentMs?: number,
+): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader()
   try {
     for (;;) {
-      const { done, value } = await reader.read()
+      const { done, value } = await within(reader.read(), silentMs)
       if (done) return
       yield value
     }

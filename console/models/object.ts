@@ -26,7 +26,8 @@ interface ConditionRow {
   readonly health: Health
   readonly since: string
   /** The event that last changed the condition; undefined if the log does not have it. */
-  readonly cause: Cause | undefined
+  /** The events of which one is the cause; mostly one, none if it is not known. */
+  readonly causes: readonly Cause[]
 }
 
 interface Cause {
@@ -81,12 +82,12 @@ async function conditionRows(moment: Moment, object: ObjectKey): Promise<Conditi
   const { events } = moment.log
   const history = (await moment.histories([object])).get(object)
   const placed = placedConditions(moment.statuses.get(object))
-  const causes = placed.map(({ place, condition }) => history?.causeOf(place, condition.type))
-  await events.load(causes.filter((cause) => cause !== undefined))
+  const causes = placed.map(
+    ({ place, condition: { type } }) => history?.causesOf(place, type) ?? [],
+  )
+  await events.load(causes.flat())
   return placed.map(({ place, condition }, at) => {
     const { type, status, reason, message, lastTransitionTime } = condition
-    const index = causes[at]
-    const cause = index === undefined ? undefined : events.read(index)
     return {
       place,
       type,
@@ -95,7 +96,10 @@ async function conditionRows(moment: Moment, object: ObjectKey): Promise<Conditi
       message,
       health: healthOf(condition),
       since: lastTransitionTime,
-      cause: cause && { position: cause.position, text: causeText(cause.event) },
+      causes: (causes[at] ?? []).map((index) => {
+        const { position, event } = events.read(index)
+        return { position, text: causeText(event) }
+      }),
     }
   })
 }

@@ -15,8 +15,8 @@ export interface Problem {
   readonly message: string
   /** RFC 3339; undefined if the log does not have the event that caused it. */
   readonly since: string | undefined
-  /** Position of the event that caused it. */
-  readonly position: number | undefined
+  /** Positions of the events of which one caused it; mostly one, none if it is not known. */
+  readonly positions: readonly number[]
   /** Type of the condition, if the problem is one. */
   readonly condition: string | undefined
 }
@@ -50,7 +50,7 @@ export async function overviewModel(moment: Moment) {
     ...(await conditionProblems(moment)),
     ...refusedVersions(moment),
     ...proxyProblems(moment),
-  ].sort((a, b) => rank(a.health) - rank(b.health) || (b.position ?? 0) - (a.position ?? 0))
+  ].sort((a, b) => rank(a.health) - rank(b.health) || lastOf(b) - lastOf(a))
   return {
     problems,
     gateways: gatewaySummaries(moment),
@@ -59,6 +59,7 @@ export async function overviewModel(moment: Moment) {
   }
 }
 
+const lastOf = ({ positions }: Problem) => positions.at(-1) ?? 0
 const rank = (health: Health) => ['problem', 'warning', 'ok'].indexOf(health)
 
 /** Number of changes of an object in which the last one of a condition is looked for. */
@@ -77,7 +78,7 @@ async function conditionProblems({ statuses, log, histories }: Moment): Promise<
     const history = found.get(object)
     return bad.map(({ place, condition }) => {
       const { type, status: value, reason, message } = condition
-      const cause = history?.causeOf(place, type)
+      const causes = history?.causesOf(place, type) ?? []
       return {
         health: healthOf(condition),
         object,
@@ -85,7 +86,7 @@ async function conditionProblems({ statuses, log, histories }: Moment): Promise<
         place,
         message,
         since: condition.lastTransitionTime,
-        position: cause === undefined ? undefined : log.events.positions[cause],
+        positions: causes.map((index) => log.events.positions[index] ?? 0),
         condition: type,
       }
     })
@@ -108,7 +109,7 @@ function refusedVersions({ objects, log }: Moment): Problem[] {
         place: '',
         message: `${problems.join('; ')}. ${inForce}`,
         since: timeOf(log, refused),
-        position: log.events.positions[refused],
+        positions: [log.events.positions[refused] ?? 0],
         condition: undefined,
       },
     ]
@@ -126,7 +127,7 @@ function proxyProblems(moment: Moment): Problem[] {
       object: '',
       place: '',
       since: undefined,
-      position: undefined,
+      positions: [],
       condition: undefined,
     }
     const silent =

@@ -3,7 +3,7 @@
 import { hexDigest } from '../../src/base/digest.ts'
 import { provideBuilt } from '../../src/core/built-files-browser.ts'
 import { foldVersion } from '../../src/replay/index.ts'
-import { bytesOf, chunksOf, linesOf } from '../log/lines.ts'
+import { bytesOf, chunksOf, linesOf, SilenceError } from '../log/lines.ts'
 import { LoadedLog, type Moment } from '../log/loaded-log.ts'
 import { ConsoleServer, noAnswer, ServerError } from '../source/server.ts'
 import { models } from './models.ts'
@@ -22,6 +22,8 @@ const reportMs = 100
 /** Milliseconds after which a request that has no answer is called slow. */
 const slowMs = 3_000
 /** Milliseconds until the first and until every further attempt to reach the server again. */
+/** How long a stream of the process may be silent; it sends an empty line every 5 seconds. */
+const silentMs = 10_000
 const retryMs = { first: 500, most: 15_000 }
 
 const scope = globalThis as unknown as {
@@ -167,7 +169,7 @@ class Engine {
   }
 
   async #readBody({ body }: Response, opened: number): Promise<void> {
-    if (body !== null) await this.#readAll(chunksOf(body), opened)
+    if (body !== null) await this.#readAll(chunksOf(body, silentMs), opened)
   }
 
   /** Lists all events first, so that the slider is ready, and then folds them. */
@@ -293,7 +295,8 @@ function connectionProblem(error: unknown): { readonly text: string; readonly is
     return { text, isFinal: true }
   }
   // A connection that breaks while a response is read is a TypeError in every browser.
-  const text = error instanceof TypeError ? noAnswer : messageOf(error)
+  const isGone = error instanceof TypeError || error instanceof SilenceError
+  const text = isGone ? noAnswer : messageOf(error)
   return { text: `${text} Trying again…`, isFinal: false }
 }
 

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** How often a quiet stream sends an empty line, so that both sides notice if the other one is gone. */
-const quietMs = 15_000
+/**
+ * How often a quiet stream sends an empty line, so that both sides notice if the other one is gone. The page
+ * waits twice as long.
+ */
+const quietMs = 5_000
 
 /** An answer of JSON lines that is written only as fast as the client reads it. */
 export class LineStream {

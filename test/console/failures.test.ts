@@ -61,6 +61,20 @@ describeWithParts(['chromium'], 'the console of a process that goes away', () =>
     await eventually(notices).toBe('')
   })
 
+  it('notices that the process is suspended while nothing happens, and follows when it goes on', async () => {
+    const pid = running.pid ?? 0
+    process.kill(pid, 'SIGSTOP')
+    try {
+      await eventually(notices).toContain('The process that serves this page does not answer.')
+      expect(await list()).toContain('default/slow')
+      running.write('suspended.yaml', manifest(httpRoute('suspended', {})))
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+    await eventually(list).toContain('default/suspended')
+    await eventually(notices).toBe('')
+  })
+
   it('asks for the new URL after a restart, and follows as soon as any tab has opened it', async () => {
     await relay.goAway()
     await running.stop()

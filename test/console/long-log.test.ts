@@ -90,7 +90,7 @@ describeWithParts(['chromium'], 'the console of a long log', () => {
   })
 
   it('names the events that caused conditions, from the decisions in the log', async () => {
-    const causes: string[] = []
+    let named = 0
     for (const name of ['route-1', 'route-2', 'route-100', 'route-400']) {
       const args = ['explain', 'condition', `HTTPRoute/default/${name}`, '--log-file', file]
       const { changes } = JSON.parse((await sluice(...args, '-o', 'json')).stdout)
@@ -99,11 +99,11 @@ describeWithParts(['chromium'], 'the console of a long log', () => {
       const row = console.page.locator('table.conditions tr', { hasText: 'ResolvedRefs' })
       await console.page.getByRole('heading', { name: `HTTPRoute default/${name}` }).waitFor()
       await console.page.locator('main .content[aria-busy=false]').first().waitFor()
-      const shown = (await row.locator('a.event').allTextContents())[0] ?? ''
-      expect([`event ${last.position}`, '']).toContain(shown)
-      causes.push(shown)
+      const shown = await row.locator('a.event').allTextContents()
+      if (shown.length > 0) expect(shown).toContain(`event ${last.position}`)
+      named += shown.length
     }
-    expect(causes.filter((cause) => cause !== '').length).toBeGreaterThan(0)
+    expect(named).toBeGreaterThan(0)
   })
 
   it('lists all events, and fetches the rows that are looked at', async () => {

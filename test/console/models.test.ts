@@ -195,7 +195,7 @@ describe('the view-models of an incident', () => {
       title: 'ResolvedRefs is False (RefNotPermitted)',
       health: 'problem',
     })
-    const cause = problem?.position ?? 0
+    const [cause = 0] = problem?.positions ?? []
     expect((await overviewModel(log.at(cause - 1))).problems).toEqual([])
     const { statuses, events } = await diffModel(log.at(cause), { from: cause - 1 })
     expect(events.map(({ type, object }) => [type, object])).toEqual([

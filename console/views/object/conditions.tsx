@@ -1,7 +1,7 @@
 import { place, setParams } from '../../state/location.ts'
 import { log, useLogModel } from '../../state/worker-client.ts'
 import { HealthMark } from '../../ui/health.tsx'
-import { ChangeLink, EventLink } from '../../ui/links.tsx'
+import { CauseLinks, ChangeLink, EventLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/times.tsx'
@@ -54,15 +54,16 @@ export function Conditions({ object, conditions, exists, knownFrom }: ObjectAnsw
                   <Time time={one.since} now={log.value.lastMs} />
                 </td>
                 <td>
-                  {one.cause === undefined ? (
+                  {one.causes.length === 0 ? (
                     <span class="quiet">
                       {knownFrom === 0 ? 'before the log begins' : 'its event is not known'}
                     </span>
                   ) : (
                     <>
-                      <EventLink position={one.cause.position} />
-                      <div>{one.cause.text}</div>
-                      <ChangeLink position={one.cause.position} />
+                      <CauseLinks positions={one.causes.map(({ position }) => position)} />
+                      {one.causes.map(({ position, text }) => (
+                        <div key={position}>{text}</div>
+                      ))}
                     </>
                   )}
                 </td>

@@ -2,7 +2,7 @@ import type { Problem } from '../../models/overview.ts'
 import { linkTo, objectLink } from '../../state/location.ts'
 import { log, useModel } from '../../state/worker-client.ts'
 import { HealthMark } from '../../ui/health.tsx'
-import { ChangeLink, EventLink, ObjectLink } from '../../ui/links.tsx'
+import { CauseLinks, EventLink, ObjectLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Content, Empty } from '../../ui/states.tsx'
 import { Time } from '../../ui/times.tsx'
@@ -74,7 +74,7 @@ function ProblemItem({
   place,
   message,
   since,
-  position,
+  positions,
   condition,
 }: Problem) {
   return (
@@ -92,12 +92,7 @@ function ProblemItem({
             since <Time time={since} now={log.value.lastMs} />
           </span>
         )}
-        {position !== undefined && (
-          <>
-            <EventLink position={position} />
-            <ChangeLink position={position} />
-          </>
-        )}
+        <CauseLinks positions={positions} />
         {condition !== undefined && <a href={objectLink(object, { expect: condition })}>bisect</a>}
       </p>
     </li>
