@@ -61,7 +61,7 @@ func newPool(module module, limit int) *pool {
 
 // run calls work with an instance that nothing else uses until work returns.
 func (p *pool) run(work func(*instance)) error {
-	chosen, err := p.acquire()
+	chosen, err := p.acquire(p.lockFree)
 	if err != nil {
 		return err
 	}
@@ -69,10 +69,10 @@ func (p *pool) run(work func(*instance)) error {
 	return chosen.runLocked(work)
 }
 
-// acquire returns a locked instance.
-func (p *pool) acquire() (*instance, error) {
+// acquire returns an instance that lock has chosen and locked. One that has trapped since is replaced.
+func (p *pool) acquire(lock func() (*instance, error)) (*instance, error) {
 	for {
-		chosen, err := p.lockOne()
+		chosen, err := lock()
 		if err != nil || !chosen.trapped.Load() {
 			return chosen, err
 		}
@@ -81,7 +81,7 @@ func (p *pool) acquire() (*instance, error) {
 	}
 }
 
-func (p *pool) lockOne() (*instance, error) {
+func (p *pool) lockFree() (*instance, error) {
 	p.mutex.Lock()
 	for _, each := range p.instances {
 		if each.mutex.TryLock() {
@@ -97,11 +97,15 @@ func (p *pool) lockOne() (*instance, error) {
 	return chosen, err
 }
 
-// pin returns an instance for a stream. Streams are spread over the instances.
-func (p *pool) pin() (*instance, error) {
+// lockNext locks an instance for a stream. Streams are spread over the instances.
+func (p *pool) lockNext() (*instance, error) {
 	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.next()
+	chosen, err := p.next()
+	p.mutex.Unlock()
+	if err == nil {
+		chosen.mutex.Lock()
+	}
+	return chosen, err
 }
 
 // next returns a new instance until there are enough, and then each in turn.
@@ -197,12 +201,13 @@ type session struct {
 }
 
 func (p *pool) open(free string, build func(*instance) int32) (*session, error) {
-	on, err := p.pin()
+	on, err := p.acquire(p.lockNext)
 	if err != nil {
 		return nil, err
 	}
+	defer p.replaceTrapped(on)
 	opened := &session{on: on, pool: p, free: free}
-	if err := opened.locked(func() { opened.handle = build(on) }); err != nil {
+	if err := on.runLocked(func(*instance) { opened.handle = build(on) }); err != nil {
 		return nil, err
 	}
 	handle := opened.handle

@@ -46,6 +46,24 @@ func TestReplacesAnInstanceThatTraps(t *testing.T) {
 	}
 }
 
+func TestOpensNoStreamOnAnInstanceThatHasJustTrapped(t *testing.T) {
+	pool := newPool(corePool.module, 1)
+	defer pool.close()
+	on, err := pool.acquire(pool.lockFree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The call that trapped has not replaced the instance yet.
+	if err := on.runLocked(func(on *instance) { on.call("block_free", i32(-64)) }); !errors.Is(err, errTrapped) {
+		t.Fatal(err)
+	}
+	opened, err := pool.open("mask_free", func(on *instance) int32 { return on.call("mask_new") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened.close()
+}
+
 func TestFreesWhatIsNotReachable(t *testing.T) {
 	use := func() {
 		for i := range 50 {

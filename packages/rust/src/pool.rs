@@ -64,8 +64,18 @@ impl Pool {
 
     /// Calls `work` with an instance that nothing else uses meanwhile.
     pub fn run<T>(&self, work: impl FnOnce(&mut Core) -> Result<T>) -> Result<T> {
+        let (_, result) = self.run_on(Pool::free_slot, work)?;
+        Ok(result)
+    }
+
+    /// Calls `work` with an instance that `choose` returns. One that has trapped since is replaced.
+    fn run_on<T>(
+        &self,
+        choose: impl Fn(&Pool) -> Result<Arc<Slot>>,
+        work: impl FnOnce(&mut Core) -> Result<T>,
+    ) -> Result<(Arc<Slot>, T)> {
         loop {
-            let slot = self.free_slot()?;
+            let slot = choose(self)?;
             let mut core = slot.lock();
             if core.trapped {
                 drop(core);
@@ -78,7 +88,7 @@ impl Pool {
             if trapped {
                 self.discard(&slot);
             }
-            return result;
+            return result.map(|value| (slot, value));
         }
     }
 
@@ -119,15 +129,13 @@ impl Pool {
         free: &'static str,
         build: impl FnOnce(&mut Core) -> Result<i32>,
     ) -> Result<Session> {
-        let slot = self.next(&mut self.lock())?;
-        let mut session = Session {
+        let (slot, handle) = self.run_on(|pool| pool.next(&mut pool.lock()), build)?;
+        Ok(Session {
             pool: self.clone(),
             slot,
             free,
-            handle: 0,
-        };
-        session.handle = session.run(|core, _| build(core))?;
-        Ok(session)
+            handle,
+        })
     }
 
     /// The number of compiled objects in all instances.

@@ -25,6 +25,16 @@ fn an_instance_that_traps_is_replaced() {
 }
 
 #[test]
+fn no_stream_opens_on_an_instance_that_has_just_trapped() {
+    let pool = Pool::of_core(1);
+    let slot = pool.free_slot().unwrap();
+    // The call that trapped has not replaced the instance yet.
+    slot.run(&mut slot.lock(), trap).unwrap_err();
+    let session = pool.open("mask_free", |core| core.call("mask_new", &[]));
+    session.unwrap().run(|_, _| Ok(())).unwrap();
+}
+
+#[test]
 fn handles_are_freed_with_their_objects() {
     let pool: &Arc<Pool> = &CORE;
     let mask = Mask::new([Builtin::Email]).unwrap();
