@@ -1,6 +1,6 @@
 // `npm run release -- --dry-run VERSION [--output FOLDER]`: makes every artifact of a release from the
-// present commit: the npm packages, the Go module, the Python wheel, images as OCI layouts, charts, completions,
-// the manual page, checksums, SBOM, provenance and notes. It publishes nothing and needs no account; the workflow
+// present commit: the npm packages, the Go module, the Python wheel, the Rust crate, images as OCI layouts, charts,
+// completions, the manual page, checksums, SBOM, provenance and notes. It publishes nothing and needs no account; the workflow
 // .github/workflows/release.yml publishes the same files. The same commit always gives the same bytes.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { packGo } from './packages/go.mjs'
 import { packJavaScript } from './packages/javascript.mjs'
 import { packPython } from './packages/python.mjs'
+import { packRust } from './packages/rust.mjs'
 import { appTree, root } from './release/app-tree.mjs'
 import { architectures, fetchBase } from './release/base-image.mjs'
 import { packChart } from './release/charts.mjs'
@@ -82,6 +83,7 @@ async function makeArtifacts(release) {
     ...packGo(release),
     await packJavaScript(release),
     packPython(release),
+    await packRust(release),
     ...shellDocuments(version),
     { name: 'sbom.cdx.json', bytes: toJson(sbomOf(tree.sbom, release, [], 'sluice')) },
     { name: 'release-notes.md', bytes: releaseNotes(version) },

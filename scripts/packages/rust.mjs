@@ -1,27 +1,41 @@
 /**
- * Puts the Rust crate with the WebAssembly modules of dist/ into a folder, from which it can be packed:
+ * Makes the Rust crate with the WebAssembly modules of dist/, as the file that a registry serves:
  *
- *     node scripts/packages/rust.mjs FOLDER && cargo package --no-verify --allow-dirty   (in FOLDER)
+ *     node scripts/packages/rust.mjs FOLDER && tar -xzf FOLDER/sluice-core-*.crate
  */
-import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { encodings, modules, root, runScript, vocabularyFile } from './common.mjs'
+import { entriesOf, gzip, tarOf } from '../release/tar.mjs'
+import { encodings, modules, root, runScript, vocabularyFile, writeFiles } from './common.mjs'
 
 const source = join(root, 'packages', 'rust')
-const isSource = (path) => !/^\/(data|target|\.gitignore)(\/|$)/.test(path.slice(source.length))
+const own = /(name = "sluice-core"\n(?:#.*\n)?version = )"0\.0\.0"/
 
-await runScript(import.meta.filename, (folder, version) => {
-  cpSync(source, folder, { recursive: true, filter: isSource })
-  copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
-  const data = join(folder, 'data')
-  mkdirSync(data, { recursive: true })
-  const files = modules.map((name) => join(root, 'dist', name))
-  for (const file of [...files, ...encodings.map(vocabularyFile)]) {
-    copyFileSync(file, join(data, basename(file)))
-  }
-  for (const file of ['Cargo.toml', 'Cargo.lock']) {
-    const text = readFileSync(join(folder, file), 'utf8')
-    const own = /(name = "sluice-core"\n(?:#.*\n)?version = )"0\.0\.0"/
-    writeFileSync(join(folder, file), text.replace(own, `$1"${version}"`))
-  }
+/** @param {{ version: string }} release */
+export async function packRust({ version }) {
+  const folder = `sluice-core-${version}`
+  const fileOf = (name, body) => ({ name: `${folder}/${name}`, type: 'file', mode: 0o644, body })
+  const sources = entriesOf(source, folder).filter(
+    ({ name }) => !/^(data|target|\.gitignore)(\/|$)/.test(name.slice(folder.length + 1)),
+  )
+  const versioned = ['Cargo.toml', 'Cargo.lock'].map((name) => {
+    const text = readFileSync(join(source, name), 'utf8')
+    return fileOf(name, Buffer.from(text.replace(own, `$1"${version}"`)))
+  })
+  const data = [
+    ...modules.map((name) => join(root, 'dist', name)),
+    ...encodings.map(vocabularyFile),
+  ]
+  const entries = [
+    ...sources,
+    ...versioned,
+    fileOf('LICENSE', readFileSync(join(root, 'LICENSE'))),
+    ...data.map((file) => fileOf(`data/${basename(file)}`, readFileSync(file))),
+  ]
+  return { name: `rust/${folder}.crate`, bytes: gzip(await tarOf(entries)) }
+}
+
+await runScript(import.meta.filename, async (folder, version) => {
+  const { name, bytes } = await packRust({ version })
+  writeFiles(folder, [{ name: basename(name), bytes }])
 })

@@ -35,15 +35,9 @@ describeWithParts(['cargo', 'rust-wasmtime'], 'the Rust crate [design.embed]', (
 
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'sluice-rust-'))
-    const sources = join(folder, 'sources')
-    run(process.execPath, [join(root, 'scripts', 'packages', 'rust.mjs'), sources], root)
-    const packages = join(folder, 'packages')
-    const options = ['--no-verify', '--allow-dirty', '--target-dir', packages]
-    run(partPath('cargo'), ['package', '-q', ...options], sources)
-    const [name = ''] = readdirSync(join(packages, 'package')).filter((file) =>
-      file.endsWith('.crate'),
-    )
-    run('tar', ['-xzf', join(packages, 'package', name)], folder)
+    run(process.execPath, [join(root, 'scripts', 'packages', 'rust.mjs'), folder], root)
+    const [name = ''] = readdirSync(folder)
+    run('tar', ['-xzf', name], folder)
     crate = join(folder, name.replace(/\.crate$/, ''))
   }, testTime)
   afterAll(() => rmSync(folder, { recursive: true }))
