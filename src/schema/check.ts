@@ -123,20 +123,19 @@ class Checker {
 
   #checkObject(node: ObjectNode, input: unknown): unknown {
     if (!isObject(input)) return this.#reject(wrongType('an object', input))
-    const copy: [string, unknown][] = []
-    for (const [name, { schema, required, fill }] of Object.entries(node.fields)) {
+    const copy: Record<string, unknown> = {}
+    for (const [name, { schema, required, fill }] of fieldsOf(node)) {
       const isUnset = input[name] === null && node.open === true && !required && fill === undefined
       const value = isUnset ? undefined : input[name]
-      if (value !== undefined || required)
-        copy.push([name, this.#checkPart(schema.node, value, name)])
-      else if (fill !== undefined) copy.push([name, structuredClone(fill)])
+      if (value !== undefined || required) copy[name] = this.#checkPart(schema.node, value, name)
+      else if (fill !== undefined) copy[name] = copyOf(fill)
     }
     for (const name of Object.keys(input)) {
       if (Object.hasOwn(node.fields, name)) continue
-      if (node.open === true) copy.push([name, input[name]])
+      if (node.open === true) addField(copy, name, input[name])
       else this.invalid.push(this.#problem(unknownField(name, node), name))
     }
-    return Object.fromEntries(copy)
+    return copy
   }
 
   /** Reports that the value itself is not valid. */
@@ -149,6 +148,32 @@ class Checker {
   #problem(message: string, below?: PathStep): FieldProblem {
     return { path: formatPath(below === undefined ? this.#path : [...this.#path, below]), message }
   }
+}
+
+type Fields = readonly (readonly [string, ObjectNode['fields'][string]])[]
+
+/** Kept for each node, because thousands of objects are checked by it. */
+const fieldLists = new WeakMap<ObjectNode, Fields>()
+
+function fieldsOf(node: ObjectNode): Fields {
+  let fields = fieldLists.get(node)
+  if (fields === undefined) {
+    fields = Object.entries(node.fields)
+    fieldLists.set(node, fields)
+  }
+  return fields
+}
+
+const copyOf = (value: unknown) => (typeof value === 'object' ? structuredClone(value) : value)
+
+/** Adds a field with any name; an assignment to `__proto__` would not. */
+function addField(object: object, name: string, value: unknown): void {
+  Object.defineProperty(object, name, {
+    value,
+    configurable: true,
+    enumerable: true,
+    writable: true,
+  })
 }
 
 /** Returns true if a rule applies: the value is valid, or the rule only looks at which fields are set. */
