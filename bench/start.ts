@@ -63,7 +63,7 @@ function writeRoutes(folder: string, port: number, count: number): void {
 
 /** What operators and tests wait for, in milliseconds. */
 const boundsMs: Readonly<Record<string, number>> = {
-  'start.quickstart': 400,
+  'start.quickstart': 350,
   'start.1000-routes.no-log': 600,
 }
 

@@ -18,10 +18,10 @@ import { startSluice } from './sluice.ts'
 
 /** At most so many times nginx. */
 const againstNginx: Record<ScenarioName, Bound> = {
-  get: { atMost: 1.25 },
-  post: { atMost: 1.25 },
-  large: { atMost: 1.3 },
-  sse: { atMost: 1.5 },
+  get: { atMost: 1.05 },
+  post: { atMost: 1.05 },
+  large: { atMost: 1.05 },
+  sse: { atMost: 1.15 },
 }
 
 function rowsOf(

@@ -1,5 +1,5 @@
 /**
- * Claim: a GET through HTTP/2 costs at most 1.5 times the CPU of nginx. Prior knowledge in plaintext,
+ * Claim: a GET through HTTP/2 costs at most 0.75 times the CPU of nginx. Prior knowledge in plaintext,
  * 8 connections with 4 requests under way on each, and HTTP/1.1 to the upstream for both; otherwise
  * as in http1.ts.
  */
@@ -79,7 +79,7 @@ export default async function http2({ rounds, quick, note }: BenchContext): Prom
         unit: 'µs',
         own: samples.sluice ?? [],
         peer: { name: 'nginx', samples: samples.nginx ?? [] },
-        bound: { atMost: 1.5 },
+        bound: { atMost: 0.75 },
         ...(absent && { note: `nginx is absent: ${absent}` }),
       },
     ]

@@ -91,12 +91,12 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
 }
 
 /** User and system time of a process with all its threads so far, in nanoseconds. */
-export function cpuTime(child: ChildProcess): number {
+export function cpuTime(child: Pick<ChildProcess, 'pid'>): number {
   return [...threadTimesOf(child).values()].reduce((sum, time) => sum + time, 0)
 }
 
 /** From the scheduler's own accounts, which are exact where clock ticks (10 ms) are coarse. */
-function threadTimesOf({ pid }: ChildProcess): ReadonlyMap<string, number> {
+function threadTimesOf({ pid }: Pick<ChildProcess, 'pid'>): ReadonlyMap<string, number> {
   const times = new Map<string, number>()
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
     const account = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1')
