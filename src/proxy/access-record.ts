@@ -7,42 +7,70 @@ import type { BackendKinds } from './request/backend-kind.ts'
 import { originalOf, type RequestContext } from './request/request-context.ts'
 import type { AccessRecord } from './telemetry/types.ts'
 
-/** Describes a finished exchange for the access log and metrics. */
+/** The record of the last exchange. All members are listed, so that the object keeps its shape. */
+const record: { -readonly [Name in keyof AccessRecord]: AccessRecord[Name] } = {
+  gateway: undefined,
+  listener: undefined,
+  route: undefined,
+  rule: undefined,
+  endpoint: undefined,
+  backend: undefined,
+  reason: 'Upstream',
+  error: undefined,
+  bug: undefined,
+  status: 0,
+  durationMs: 0.5,
+  retries: 0,
+  grpcStatus: undefined,
+  identity: undefined,
+  subject: undefined,
+  traceId: undefined,
+  spanId: undefined,
+  record: undefined,
+  accessLog: undefined,
+  protocol: 'http',
+  method: '',
+  host: '',
+  path: '',
+}
+
+/**
+ * Describes a finished exchange for the access log and metrics. The record is used again for the next
+ * exchange, so nothing may keep it.
+ */
 export function accessRecordOf(context: RequestContext, kinds: BackendKinds): AccessRecord {
   const { exchange, placement, listener, backend, address, call } = context
   const place = placement?.place ?? listener?.place
   const error = exchange.error ?? context.error
-  // Properties are listed one by one, because spreading makes a slower object.
   const { method, host, path } = context.original ?? originalOf(exchange)
   const subject = exchange.learned.jwt?.sub
   const grpc = context.isGrpc ? grpcStatus(exchange) : undefined
   const certificate = exchange.tls === undefined ? undefined : exchange.peerCertificate
-  return {
-    gateway: place?.gateway,
-    listener: place?.listener,
-    route: place?.route,
-    rule: place?.rule,
-    endpoint: address?.label ?? address?.pool,
-    backend: backend?.label,
-    reason: context.reason ?? error?.row.reason ?? 'Upstream',
-    error: error === undefined ? context.refusal : textOf(error),
-    bug: error?.code === 'bug' || error?.code === 'core_trapped' ? error : undefined,
-    // If the client left early, the status of the error is logged although it was never sent.
-    status: exchange.sentStatus || (error?.row.status ?? 0),
-    durationMs: exchange.endedAt - exchange.startedAt,
-    retries: context.retries,
-    grpcStatus: grpc === undefined ? undefined : Number(grpc),
-    identity: certificate?.spiffeId ?? certificate?.subjectCn,
-    subject: typeof subject === 'string' ? subject : undefined,
-    traceId: context.trace?.traceId,
-    spanId: context.trace?.spanId,
-    record: call?.record,
-    accessLog: context.observers.accessLog,
-    protocol: exchange.tls === undefined ? 'http' : 'https',
-    method,
-    host,
-    path: withoutCredentials(path, context, kinds),
-  }
+  record.gateway = place?.gateway
+  record.listener = place?.listener
+  record.route = place?.route
+  record.rule = place?.rule
+  record.endpoint = address?.label ?? address?.pool
+  record.backend = backend?.label
+  record.reason = context.reason ?? error?.row.reason ?? 'Upstream'
+  record.error = error === undefined ? context.refusal : textOf(error)
+  record.bug = error?.code === 'bug' || error?.code === 'core_trapped' ? error : undefined
+  // If the client left early, the status of the error is logged although it was never sent.
+  record.status = exchange.sentStatus || (error?.row.status ?? 0)
+  record.durationMs = exchange.endedAt - exchange.startedAt
+  record.retries = context.retries
+  record.grpcStatus = grpc === undefined ? undefined : Number(grpc)
+  record.identity = certificate?.spiffeId ?? certificate?.subjectCn
+  record.subject = typeof subject === 'string' ? subject : undefined
+  record.traceId = context.trace?.traceId
+  record.spanId = context.trace?.spanId
+  record.record = call?.record
+  record.accessLog = context.observers.accessLog
+  record.protocol = exchange.tls === undefined ? 'http' : 'https'
+  record.method = method
+  record.host = host
+  record.path = withoutCredentials(path, context, kinds)
+  return record
 }
 
 /** Carries the id of a session of the older MCP transport, in lower case. */

@@ -1,7 +1,4 @@
-/**
- * Visits the fields of an access log line one by one, for spans and for lines that a policy changes. Other
- * lines are written in one go by `access-line.ts`. A test checks that both give the same text.
- */
+/** The fields of an access log line and of a span, and how their texts are written. */
 import type { ServerExchange } from '../../engine/contracts/requests.ts'
 import type { ServerStream } from '../../engine/contracts/streams.ts'
 import { SocketPeer } from '../../engine/sockets/connection-ends.ts'
@@ -24,7 +21,7 @@ function visitPlace(record: StreamRecord, source: Address, visit: VisitField): v
 function visitOutcome(record: StreamRecord, visit: VisitField): void {
   visit('error', record.error, true)
   visit('reason', record.reason === 'Upstream' ? undefined : record.reason, false)
-  visit('duration', `${Math.trunc(record.durationMs)}ms`, false)
+  visit('duration', durationText(record.durationMs), false)
 }
 
 /**
@@ -37,7 +34,7 @@ export function eachField(access: AccessRecord, exchange: ServerExchange, visit:
   visit('http.method', access.method, false)
   visit('http.host', access.host, false)
   visit('http.path', access.path, false)
-  visit('http.version', `HTTP/${exchange.request.version}`, false)
+  visit('http.version', versionText(exchange.request.version), false)
   visit('http.status', statusOf(exchange, access) || undefined, false)
   visit('grpc.status', access.grpcStatus, false)
   visit('trace.id', access.traceId, false)
@@ -75,14 +72,34 @@ export function addressText(of: Address): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
 }
 
+const durations: string[] = []
+
+/** Writes milliseconds. The texts of short durations are kept, since most requests have one. */
+function durationText(ms: number): string {
+  const whole = Math.trunc(ms)
+  if (whole >= 1_000) return `${whole}ms`
+  durations[whole] ??= `${whole}ms`
+  return durations[whole]
+}
+
+const versions = new Map<string, string>()
+
+function versionText(version: string): string {
+  const known = versions.get(version)
+  if (known !== undefined) return known
+  const text = `HTTP/${version}`
+  versions.set(version, text)
+  return text
+}
+
 /** Returns the status for log and metrics: the status that was sent or, if none was, that of the error. */
 export function statusOf(exchange: ServerExchange, access: AccessRecord): number {
   return access.status || exchange.error?.row.status || 0
 }
 
-// Matches characters that could be mistaken for the end of a value or of a line.
+/** Matches characters that could be mistaken for the end of a value or of a line. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters must be quoted
-const unsafe = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029]/
+export const unsafe = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029]/
 
 /** Matches control characters that JSON.stringify does not escape. */
 const unsafeInJson = /[\u007f-\u009f\u2028\u2029]/g
@@ -92,9 +109,3 @@ export const quote = (value: string): string =>
     unsafeInJson,
     (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
-
-/** Writes ` name=value`, quoted if necessary. Returns an empty text if there is no value. */
-export const word = (name: string, value: string | undefined): string => {
-  if (value === undefined || value === '') return ''
-  return unsafe.test(value) ? ` ${name}=${quote(value)}` : ` ${name}=${value}`
-}

@@ -6,6 +6,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { eventually } from '../../../test/support/wait-for.ts'
 import { AccessLog } from './access-log.ts'
 
+const write = (log: AccessLog, line: string) => {
+  log.begin().text(line)
+  log.end()
+}
+
 describe('AccessLog', () => {
   let folder = ''
   let fd = -1
@@ -22,7 +27,7 @@ describe('AccessLog', () => {
 
   it('writes a single line after a short time without a flush', async () => {
     const log = new AccessLog({ fd, isShared: false })
-    log.write('one\n')
+    write(log, 'one\n')
     await eventually(() => expect(read()).toBe('one\n'))
     await log.close()
   })
@@ -30,15 +35,27 @@ describe('AccessLog', () => {
   it('keeps the order and loses no line over many batches', async () => {
     const log = new AccessLog({ fd, isShared: false })
     const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at} ${'x'.repeat(at % 300)}\n`)
-    for (const line of lines) log.write(line)
+    for (const line of lines) write(log, line)
     await log.close()
     expect(read()).toBe(lines.join(''))
     expect(log.droppedLines).toBe(0)
   })
 
+  it('writes lines of all sizes, larger than a batch too, and drops a line that was not ended', async () => {
+    const log = new AccessLog({ fd, isShared: false })
+    const lines = [1, 70_000, 20_000, 60_000, 1, 300_000, 5].map((size) => `${'é'.repeat(size)}\n`)
+    for (const line of lines) {
+      log.begin().text('not ended')
+      write(log, line)
+    }
+    log.begin().text('not ended')
+    await log.close()
+    expect(read()).toBe(lines.join(''))
+  })
+
   it('writes remaining lines synchronously on flushSync', async () => {
     const log = new AccessLog({ fd, isShared: false })
-    log.write('last\n')
+    write(log, 'last\n')
     log.flushSync()
     expect(read()).toBe('last\n')
     await log.close()
@@ -57,7 +74,7 @@ describe('AccessLog', () => {
     const line = (name: number, at: number) => `${name} ${at} ${'y'.repeat((at * 7) % 500)}.\n`
     for (let at = 0; at < 2_000; at++) {
       logs.forEach((log, name) => {
-        log.write(line(name, at))
+        write(log, line(name, at))
       })
     }
     await Promise.all(logs.map((log) => log.close()))
@@ -75,10 +92,10 @@ describe('AccessLog', () => {
     const reader = spawn('head', ['-c', '1', fifo], { stdio: 'ignore' })
     const writer = openSync(fifo, 'w')
     const log = new AccessLog({ fd: writer, isShared: false })
-    log.write('seen\n')
+    write(log, 'seen\n')
     await new Promise((resolve) => reader.once('exit', resolve))
     await eventually(() => {
-      log.write('lost\n')
+      write(log, 'lost\n')
       expect(log.droppedLines).toBeGreaterThan(0)
     })
     await log.close()

@@ -5,19 +5,13 @@
 import { fstatSync } from 'node:fs'
 // The package is CommonJS, so Node finds no named exports.
 import sonicBoom from 'sonic-boom'
+import { LineBytes } from './line-bytes.ts'
 
 const { SonicBoom } = sonicBoom
 
 /** PIPE_BUF: maximum size that is written atomically to a pipe that threads share. */
 const atomicBytes = 4_096
 const batchBytes = 64 * 1_024
-/**
- * Maximum size of a batch that is copied, so that its buffer can be reused. Larger batches are passed as
- * they are.
- */
-const copiedBytes = 16 * 1_024
-/** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
-const maxBytesPerUnit = 3
 const lineFeed = 0x0a
 const flushEveryMs = 100
 /** Maximum size of lines that wait for a slow reader. Further lines are dropped and counted. */
@@ -35,16 +29,19 @@ export class AccessLog {
   readonly #fd: number
   readonly #sink: InstanceType<typeof SonicBoom>
   readonly #timer: NodeJS.Timeout
-  /** Lines of the next batch. They are stored as bytes, because appending to long strings is slow. */
-  #pending: Buffer
-  #pendingBytes = 0
+  readonly #maxBatchBytes: number
+  /** The lines of the next batch. */
+  readonly #lines: LineBytes
   #pendingLines = 0
+  /** Number of bytes of those lines that are complete. */
+  #completeBytes = 0
   #isOpen = true
 
   constructor({ fd, isShared }: AccessLogOptions) {
     this.#fd = fd
     const maxWrite = isShared && fstatSync(fd).isFIFO() ? atomicBytes : batchBytes
-    this.#pending = Buffer.allocUnsafeSlow(Math.min(batchBytes, maxWrite))
+    this.#maxBatchBytes = maxWrite
+    this.#lines = new LineBytes(maxWrite)
     this.#sink = new SonicBoom({ fd, maxWrite, maxLength: maxPendingBytes, contentMode: 'buffer' })
     this.#sink.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE' || error.code === 'EBADF') this.#isOpen = false
@@ -56,25 +53,25 @@ export class AccessLog {
     this.#timer.unref()
   }
 
-  /** Writes one line, which includes its line feed. */
-  write(line: string): void {
-    const maxBytes = line.length * maxBytesPerUnit
-    if (this.#pending.length - this.#pendingBytes < maxBytes) this.#handOver()
-    this.#pendingLines++
-    if (maxBytes <= this.#pending.length) {
-      this.#pendingBytes += this.#pending.write(line, this.#pendingBytes)
-    } else this.#send(Buffer.from(line))
+  /** Begins a line, and drops one that was not ended. Returns where to write it. */
+  begin(): LineBytes {
+    this.#lines.length = this.#completeBytes
+    return this.#lines
   }
 
+  /** Ends the line, which includes its line feed. */
+  end(): void {
+    if (this.#lines.length > this.#maxBatchBytes) this.#handOver()
+    this.#pendingLines++
+    this.#completeBytes = this.#lines.length
+    if (this.#completeBytes > this.#maxBatchBytes) this.#handOver()
+  }
+
+  /** Passes the complete lines on. */
   #handOver(): void {
     if (this.#pendingLines === 0) return
-    const batch = this.#pending.subarray(0, this.#pendingBytes)
-    this.#pendingBytes = 0
-    if (batch.length < copiedBytes) this.#send(Buffer.from(batch))
-    else {
-      this.#send(batch)
-      this.#pending = Buffer.allocUnsafeSlow(this.#pending.length)
-    }
+    this.#send(this.#lines.take(this.#completeBytes))
+    this.#completeBytes = 0
   }
 
   #send(batch: Buffer): void {
@@ -95,8 +92,8 @@ export class AccessLog {
   /** Writes all waiting lines synchronously. Called before the process or thread ends. */
   flushSync(): void {
     if (!this.#isOpen) return
-    const rest = this.#pending.subarray(0, this.#pendingBytes)
-    this.#pendingBytes = 0
+    const rest = this.#lines.take(this.#completeBytes)
+    this.#completeBytes = 0
     this.#pendingLines = 0
     try {
       this.#sink.flushSync()

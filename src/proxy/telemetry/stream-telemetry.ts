@@ -4,11 +4,9 @@ import type {
   StreamCounters,
   StreamProtocol,
 } from '../../engine/contracts/streams.ts'
-import { type AccessLogFormat, lineFormats } from './access-line.ts'
-import type { AccessLog } from './access-log.ts'
+import type { AccessLines } from './access-line.ts'
 import type { MetricName, MetricsSnapshot, Series } from './metric-definitions.ts'
 import { timedCounters } from './timed-counters.ts'
-import type { Timestamps } from './timestamp.ts'
 import type { StreamRecord } from './types.ts'
 
 const protocols = ['tcp', 'tls', 'udp'] as const
@@ -16,21 +14,17 @@ const protocols = ['tcp', 'tls', 'udp'] as const
 type Numbers = Readonly<Record<StreamProtocol, number>>
 
 export class StreamTelemetry {
-  readonly #log: AccessLog
-  readonly #format: AccessLogFormat
-  readonly #timestamps: Timestamps
+  readonly #lines: AccessLines
   readonly #ended = timedCounters('stream_duration_seconds', (labels) =>
     labels.map((label) => String(label) || 'unknown'),
   )
 
-  constructor(log: AccessLog, format: AccessLogFormat, timestamps: Timestamps) {
-    this.#log = log
-    this.#format = format
-    this.#timestamps = timestamps
+  constructor(lines: AccessLines) {
+    this.#lines = lines
   }
 
   onStreamDone(stream: ServerStream, access: StreamRecord): void {
-    this.#log.write(lineFormats[this.#format].stream(this.#timestamps.now(), stream, access))
+    this.#lines.stream(stream, access)
     const { backend = '', gateway = '', listener = '', route = '', rule = '', reason } = access
     const bind = gateway === '' ? stream.port : `${stream.port}/${gateway}`
     const labels = [backend, stream.protocol, reason, bind, gateway, listener, route, rule]

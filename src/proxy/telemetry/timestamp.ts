@@ -1,8 +1,6 @@
 // The global `performance` is a getter, which is slower.
 import { performance } from 'node:perf_hooks'
-
-/** All numbers below 1,000 with three digits, because a lookup is faster than formatting. */
-const threeDigits = Array.from({ length: 1_000 }, (_, number) => `${number}`.padStart(3, '0'))
+import type { LineBytes } from './line-bytes.ts'
 
 /**
  * Writes RFC 3339 timestamps in UTC with microseconds. The part up to the second is cached until the second
@@ -21,12 +19,8 @@ export class Timestamps {
     this.#offsetMs = wallMs() - monotonicMs()
   }
 
-  now(): string {
-    return this.at(this.#monotonicMs())
-  }
-
-  /** Returns the timestamp for a recent time of the monotonic clock. */
-  at(monotonicMs: number): string {
+  /** Writes the timestamp of a recent time of the monotonic clock, or of now. */
+  write(line: LineBytes, monotonicMs = this.#monotonicMs()): void {
     let micros = Math.floor((this.#offsetMs + monotonicMs) * 1_000)
     let second = Math.floor(micros / 1_000_000)
     if (second !== this.#second) {
@@ -36,8 +30,8 @@ export class Timestamps {
       this.#second = second
       this.#prefix = new Date(second * 1_000).toISOString().slice(0, 20)
     }
-    const fraction = micros - second * 1_000_000
-    const millis = Math.floor(fraction / 1_000)
-    return `${this.#prefix}${threeDigits[millis]}${threeDigits[fraction - millis * 1_000]}Z`
+    line.ascii(this.#prefix)
+    line.digits(micros - second * 1_000_000, 6)
+    line.ascii('Z')
   }
 }

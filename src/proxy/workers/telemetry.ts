@@ -9,7 +9,7 @@ import { floodKindNames } from '../../engine/limits/http2-floods.ts'
 import type { GatewayError } from '../../errors/index.ts'
 import type { Peer, RoutePlace } from '../../exchange/exchange.ts'
 import { statusOf } from '../telemetry/access-fields.ts'
-import { type AccessLogFormat, lineFormats, requestLine } from '../telemetry/access-line.ts'
+import { AccessLines, type AccessLogFormat } from '../telemetry/access-line.ts'
 import type { AccessLog } from '../telemetry/access-log.ts'
 import {
   type MetricsSnapshot,
@@ -120,10 +120,9 @@ function fillLabels(labels: Label[], exchange: ServerExchange, access: AccessRec
 
 export class WorkerTelemetry implements Telemetry {
   readonly #log: AccessLog
-  readonly #lines: (typeof lineFormats)[AccessLogFormat]
+  readonly #lines: AccessLines
   readonly #onBug: (text: string) => void
   readonly #reportedBugs = new Set<string>()
-  readonly #timestamps = new Timestamps()
   readonly #streams: StreamTelemetry
   readonly #requests = timedCounters('request_duration_seconds', labelTexts)
   /** Records retries in place of bytes. */
@@ -141,14 +140,13 @@ export class WorkerTelemetry implements Telemetry {
 
   constructor({ log, format, onBug }: TelemetryOptions) {
     this.#log = log
-    this.#lines = lineFormats[format]
+    this.#lines = new AccessLines(log, format, new Timestamps())
     this.#onBug = onBug
-    this.#streams = new StreamTelemetry(log, format, this.#timestamps)
+    this.#streams = new StreamTelemetry(this.#lines)
   }
 
   onDone(exchange: ServerExchange, access: AccessRecord): void {
-    const line = requestLine(this.#lines, this.#timestamps, exchange, access)
-    if (line !== undefined) this.#log.write(line)
+    this.#lines.request(exchange, access)
     if (access.bug !== undefined) this.#reportBug(access.bug)
     const labels = this.#labels
     fillLabels(labels, exchange, access)
@@ -192,7 +190,7 @@ export class WorkerTelemetry implements Telemetry {
   }
 
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void {
-    this.#log.write(this.#lines.badHead(this.#timestamps.now(), peer, error, scheme))
+    this.#lines.badHead(peer, error, scheme)
     const { status, reason } = error.row
     this.#requests.record(['', scheme, '', status, reason, port, '', '', '', ''], 0, 0)
   }
