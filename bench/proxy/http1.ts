@@ -11,39 +11,23 @@ import { type BenchContext, type Bound, pinSelf, type Row } from '../harness.ts'
 import { check, costOf } from './cost.ts'
 import type { BenchUpstream } from './event-upstream.ts'
 import { type ScenarioName, scenarios, startBenchUpstream } from './load.ts'
-import { findPeers } from './peers.ts'
-import { loadCore, type MeasuredProxy, type ProxyCommand, startProxyProcess } from './process.ts'
+import { findPeers, rowsAgainst, startPeers } from './peers.ts'
+import { loadCore, type MeasuredProxy } from './process.ts'
 import { slicedCosts } from './slices.ts'
 import { startSluice } from './sluice.ts'
 
 /** At most so many times nginx. */
-const againstNginx: Record<ScenarioName, Bound> = {
+export const againstNginx: Record<ScenarioName, Bound> = {
   get: { atMost: 1.05 },
   post: { atMost: 1.05 },
   large: { atMost: 1.05 },
   sse: { atMost: 1.15 },
 }
 
-function rowsOf(
-  scenario: ScenarioName,
-  samples: Readonly<Record<string, number[]>>,
-  absent: ReadonlyMap<string, string>,
-): Row[] {
-  const peers = [...Object.keys(samples).filter((name) => name !== 'sluice'), ...absent.keys()]
-  return peers.map((name): Row => {
-    const isFarBehind = name === 'http-proxy' && (scenario === 'get' || scenario === 'post')
-    const bound: Bound | undefined =
-      name === 'nginx' ? againstNginx[scenario] : isFarBehind ? { atLeast: 7 } : undefined
-    const reason = absent.get(name)
-    return {
-      id: `proxy.http1.${scenario}.${name}`,
-      unit: 'µs',
-      own: samples.sluice ?? [],
-      peer: { name, samples: samples[name] ?? [] },
-      ...(bound && { bound }),
-      ...(reason && { note: `${name} is absent: ${reason}` }),
-    }
-  })
+const boundsOf = (scenario: ScenarioName) => (peer: string) => {
+  if (peer === 'nginx') return againstNginx[scenario]
+  const isFarBehind = peer === 'http-proxy' && (scenario === 'get' || scenario === 'post')
+  return isFarBehind ? ({ atLeast: 7 } as const) : undefined
 }
 
 /** How long the streams of the upstream last: a turn is not much longer. */
@@ -79,20 +63,10 @@ export default async function http1({ rounds, quick, note }: BenchContext): Prom
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const upstream = await startBenchUpstream()
   const running: MeasuredProxy[] = []
-  const absent = new Map<string, string>()
-  const startPeer = async (command: ProxyCommand) => {
-    try {
-      running.push(await startProxyProcess(command))
-    } catch (error) {
-      absent.set(command.name, (error as Error).message)
-    }
-  }
   try {
     running.push(await startSluice(folder, upstream.port, 10))
-    for (const peer of await findPeers(folder, upstream.port)) {
-      if ('absent' in peer) absent.set(peer.name, peer.absent)
-      else await startPeer(peer.command)
-    }
+    const peers = await startPeers(await findPeers(folder, upstream.port))
+    running.push(...peers.running)
     for (const proxy of running) await check(proxy)
     note(running.map(({ name, version }) => `${name} ${version}`).join(', '))
     const rows: Row[] = []
@@ -108,7 +82,8 @@ export default async function http1({ rounds, quick, note }: BenchContext): Prom
               warmUpSeconds: quick ? 2 : 5,
             })
       const named = running.map(({ name }, index) => [name, samples[index] ?? []] as const)
-      rows.push(...rowsOf(scenario, Object.fromEntries(named), absent))
+      const byName = Object.fromEntries(named)
+      rows.push(...rowsAgainst(peers, `proxy.http1.${scenario}`, byName, boundsOf(scenario)))
     }
     return rows
   } finally {

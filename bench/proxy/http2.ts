@@ -11,11 +11,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
 import { cpuPerResponse } from './cost.ts'
+import { envoy } from './envoy-peer.ts'
 import type { BenchUpstream } from './event-upstream.ts'
 import { routing, scenarios, startBenchUpstream } from './load.ts'
 import { startHttp2Load } from './load-http2.ts'
-import { nginx } from './peers.ts'
-import { loadCore, type MeasuredProxy, startProxyProcess } from './process.ts'
+import { haproxy, nginx, rowsAgainst, startPeers } from './peers.ts'
+import { loadCore, type MeasuredProxy } from './process.ts'
 import { startSluice } from './sluice.ts'
 
 const connections = 8
@@ -56,14 +57,16 @@ export default async function http2({ rounds, quick, note }: BenchContext): Prom
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const upstream = await startBenchUpstream()
   const running: MeasuredProxy[] = []
-  let absent: string | undefined
   try {
     running.push(
       await startSluice(folder, upstream.port, 10, { policies: { http: { version: 'HTTP1' } } }),
     )
-    const peer = await nginx(folder, upstream.port, 'http2')
-    if ('absent' in peer) absent = peer.absent
-    else running.push(await startProxyProcess(peer.command))
+    const peers = await startPeers([
+      await nginx(folder, upstream.port, 'http2'),
+      await haproxy(folder, upstream.port, 'http2'),
+      await envoy(folder, upstream.port),
+    ])
+    running.push(...peers.running)
     for (const proxy of running) await check(proxy)
     note(running.map(({ name, version }) => `${name} ${version}`).join(', '))
     for (const proxy of running) await costOf(proxy, upstream, quick ? 1 : 4)
@@ -73,16 +76,9 @@ export default async function http2({ rounds, quick, note }: BenchContext): Prom
         running.map((proxy) => [proxy.name, () => costOf(proxy, upstream, quick ? 0.5 : 1.5)]),
       ),
     )
-    return [
-      {
-        id: 'proxy.http2.get.nginx',
-        unit: 'µs',
-        own: samples.sluice ?? [],
-        peer: { name: 'nginx', samples: samples.nginx ?? [] },
-        bound: { atMost: 0.75 },
-        ...(absent && { note: `nginx is absent: ${absent}` }),
-      },
-    ]
+    return rowsAgainst(peers, 'proxy.http2.get', samples, (peer) =>
+      peer === 'nginx' ? { atMost: 0.75 } : undefined,
+    )
   } finally {
     for (const proxy of running) await proxy.stop()
     upstream.close()

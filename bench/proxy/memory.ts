@@ -10,8 +10,10 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type BenchContext, pinSelf, type Row } from '../harness.ts'
 import { check, connections } from './cost.ts'
+import { envoy } from './envoy-peer.ts'
 import { scenarios, startBenchUpstream, startLoad } from './load.ts'
-import { loadCore, memoryOf } from './process.ts'
+import { haproxy, nginx, startPeers } from './peers.ts'
+import { loadCore, type MeasuredProxy, memoryOf } from './process.ts'
 import { startSluice } from './sluice.ts'
 
 const megabyte = 1024 * 1024
@@ -36,6 +38,38 @@ async function residentOfNode(): Promise<number> {
 
 type Samples = Record<'node' | 'start' | 'rest' | 'load' | 'routes', number[]>
 
+async function putLoadOn(proxy: MeasuredProxy): Promise<void> {
+  const load = startLoad(proxy.port, scenarios.get, connections)
+  while (load.responses() < loadedRequests) await delay(100)
+  await load.stop()
+}
+
+/** What each peer takes before and after the same load. */
+async function peerRows(upstream: number): Promise<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+  const { running, absent } = await startPeers([
+    await nginx(folder, upstream),
+    await haproxy(folder, upstream),
+    await envoy(folder, upstream),
+  ])
+  const rows: Row[] = []
+  const row = (when: string, name: string, own: number[], note: string) =>
+    rows.push({ id: `proxy.resident.${when}.${name}`, unit: 'MB', own, note })
+  try {
+    for (const [name, reason] of absent) row('rest', name, [], `${name} is absent: ${reason}`)
+    for (const proxy of running) {
+      await check(proxy)
+      row('rest', proxy.name, [proxy.residentBytes() / megabyte], 'the peer itself')
+      await putLoadOn(proxy)
+      row('load', proxy.name, [proxy.residentBytes() / megabyte], 'the peer itself')
+    }
+    return rows
+  } finally {
+    for (const proxy of running) await proxy.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
 async function measure(samples: Samples, upstream: number, manyRoutes: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   samples.node.push(await residentOfNode())
@@ -45,9 +79,7 @@ async function measure(samples: Samples, upstream: number, manyRoutes: number): 
     samples.start.push(small.residentBytes() / megabyte)
     await delay(restMs)
     samples.rest.push(small.residentBytes() / megabyte)
-    const load = startLoad(small.port, scenarios.get, connections)
-    while (load.responses() < loadedRequests) await delay(100)
-    await load.stop()
+    await putLoadOn(small)
     samples.load.push(small.residentBytes() / megabyte)
   } finally {
     await small.stop()
@@ -71,6 +103,7 @@ export default async function memory({ quick, note }: BenchContext): Promise<Row
   for (let round = 0; round < (quick ? 1 : 3); round++) {
     await measure(samples, upstream.port, manyRoutes)
   }
+  const peers = await peerRows(upstream.port)
   upstream.close()
   const unit = 'MB'
   return [
@@ -89,5 +122,6 @@ export default async function memory({ quick, note }: BenchContext): Promise<Row
       own: samples.routes,
       ...(!quick && { bound: { atMost: 200 } }),
     },
+    ...peers,
   ]
 }

@@ -1,20 +1,24 @@
 /**
- * An open loop: requests are due at a fixed rate, whether earlier ones have been answered or not. Latency
- * counts from the moment when a request was due, so that a proxy that stalls cannot hide the wait of the
- * requests that it kept from being sent.
+ * Latencies of requests. In an open loop, requests are due at a fixed rate, whether earlier ones have been
+ * answered or not. Latency counts from the moment when a request was due, so that a proxy that stalls cannot
+ * hide the wait of the requests that it kept from being sent. In a closed loop, every connection sends its next
+ * request when the last one is answered.
  */
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { Dial } from './load.ts'
 
-export interface OpenLoop {
+export interface Loop {
   readonly port: number
   readonly request: Buffer
-  readonly perSecond: number
   readonly seconds: number
   readonly dial: Dial
   /** Is the response a stream? Then its latency is that of the first event. */
   readonly isStream: boolean
+}
+
+export interface OpenLoop extends Loop {
+  readonly perSecond: number
 }
 
 const headEnd = '\r\n\r\n'
@@ -27,21 +31,9 @@ const connections = 64
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Returns the latency of every request in milliseconds. Rejects if a connection or a response fails. */
-export async function openLoop(loop: OpenLoop): Promise<number[]> {
-  const { perSecond, seconds, request, dial, port, isStream } = loop
-  const latencies: number[] = []
-  const idle: Client[] = []
-  const clients = Array.from({ length: connections }, () => {
-    const client = new Client(dial(port), isStream, latencies, () => idle.push(client))
-    return client
-  })
-  const check = () => {
-    const failure = clients.find(({ failed }) => failed !== undefined)?.failed
-    if (failure !== undefined) throw failure
-  }
-  try {
-    await Promise.all(clients.map(({ opened }) => opened))
-    const count = perSecond * seconds
+export function openLoop({ perSecond, ...loop }: OpenLoop): Promise<number[]> {
+  return withClients(loop, connections, async (idle, latencies, check) => {
+    const count = perSecond * loop.seconds
     const begun = performance.now()
     const dueAt = (n: number) => begun + (n * 1_000) / perSecond
     const latest = dueAt(count) + lastResponsesMs
@@ -53,9 +45,42 @@ export async function openLoop(loop: OpenLoop): Promise<number[]> {
       while (sent < count && dueAt(sent) <= now) {
         const client = idle.pop()
         if (client === undefined) break
-        client.send(request, dueAt(sent++))
+        client.send(loop.request, dueAt(sent++))
       }
     }
+  })
+}
+
+/** The same for a full load. */
+export function closedLoop(loop: Loop, connections: number): Promise<number[]> {
+  return withClients(loop, connections, async (idle, _latencies, check) => {
+    const until = performance.now() + loop.seconds * 1_000
+    for (; performance.now() < until; await turn()) {
+      check()
+      for (const client of idle.splice(0)) client.send(loop.request, performance.now())
+    }
+  })
+}
+
+/** Opens connections, and closes them when all is sent. Connections without a request are in `idle`. */
+async function withClients(
+  { port, dial, isStream }: Loop,
+  count: number,
+  send: (idle: Client[], latencies: readonly number[], check: () => void) => Promise<void>,
+): Promise<number[]> {
+  const latencies: number[] = []
+  const idle: Client[] = []
+  const clients = Array.from({ length: count }, () => {
+    const client = new Client(dial(port), isStream, latencies, () => idle.push(client))
+    return client
+  })
+  const check = () => {
+    const failure = clients.find(({ failed }) => failed !== undefined)?.failed
+    if (failure !== undefined) throw failure
+  }
+  try {
+    await Promise.all(clients.map(({ opened }) => opened))
+    await send(idle, latencies, check)
     return latencies
   } finally {
     for (const client of clients) client.close()

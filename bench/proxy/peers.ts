@@ -9,8 +9,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Certificate } from '../../test/support/certificates.ts'
 import { freePort } from '../../test/support/gateway.ts'
+import type { Bound, Row } from '../harness.ts'
+import { envoy } from './envoy-peer.ts'
 import { routing } from './load.ts'
-import type { ProxyCommand } from './process.ts'
+import { type MeasuredProxy, type ProxyCommand, startProxyProcess } from './process.ts'
 
 /** Pinned, so that figures of two days can be compared. */
 const packages = { 'http-proxy': '1.18.1', '@fastify/http-proxy': '11.6.3', fastify: '5.12.8' }
@@ -84,7 +86,11 @@ function nginxTls(folder: string, { certificate, key }: Certificate): string {
   ssl_protocols TLSv1.2 TLSv1.3; ssl_session_tickets on;`
 }
 
-export async function haproxy(folder: string, upstream: number): Promise<Peer> {
+export async function haproxy(
+  folder: string,
+  upstream: number,
+  protocol: 'http1' | 'http2' | Certificate = 'http1',
+): Promise<Peer> {
   const name = 'haproxy'
   const found = spawnSync('haproxy', ['-v'], { encoding: 'utf8' })
   if (found.error !== undefined) return { name, absent: 'not on PATH (apt-get install haproxy)' }
@@ -106,7 +112,7 @@ defaults
   timeout client 300s
   timeout server 300s
 frontend http
-  bind 127.0.0.1:${port}
+  bind 127.0.0.1:${port}${haproxyProtocol(folder, protocol)}
   acl host hdr(host) -i ${routing.host}
   acl path path_beg ${routing.path}
   acl team hdr(${routing.header}) ${routing.value}
@@ -119,6 +125,14 @@ backend shop
   )
   const command = ['haproxy', '-db', '-f', config]
   return { name, command: { name, version: versionIn(found.stdout), port, command } }
+}
+
+/** What follows the address that haproxy binds. */
+function haproxyProtocol(folder: string, protocol: 'http1' | 'http2' | Certificate): string {
+  if (typeof protocol === 'string') return protocol === 'http2' ? ' proto h2' : ''
+  const pem = join(folder, 'haproxy.pem')
+  writeFileSync(pem, `${protocol.certificate}\n${protocol.key}`)
+  return ` ssl crt ${pem}`
 }
 
 /** Installs npm peers once, into the user's cache. Rejects if the registry cannot be reached. */
@@ -162,6 +176,51 @@ export async function findPeers(folder: string, upstream: number): Promise<Peer[
   return [
     await nginx(folder, upstream),
     await haproxy(folder, upstream),
+    await envoy(folder, upstream),
     ...(await nodePeers(upstream)),
   ]
+}
+
+export interface StartedPeers {
+  readonly running: readonly MeasuredProxy[]
+  /** Why each of the others does not run, by name. */
+  readonly absent: ReadonlyMap<string, string>
+}
+
+export async function startPeers(peers: readonly Peer[]): Promise<StartedPeers> {
+  const running: MeasuredProxy[] = []
+  const absent = new Map<string, string>()
+  for (const peer of peers) {
+    if ('absent' in peer) absent.set(peer.name, peer.absent)
+    else {
+      try {
+        running.push(await startProxyProcess(peer.command))
+      } catch (error) {
+        absent.set(peer.name, (error as Error).message)
+      }
+    }
+  }
+  return { running, absent }
+}
+
+/** A row for each peer, with what Sluice took once a round. An absent peer has a row that says why. */
+export function rowsAgainst(
+  { running, absent }: StartedPeers,
+  id: string,
+  samples: Readonly<Record<string, readonly number[]>>,
+  boundOf: (peer: string) => Bound | undefined,
+): Row[] {
+  const names = [...running.map(({ name }) => name), ...absent.keys()]
+  return names.map((name): Row => {
+    const bound = boundOf(name)
+    const reason = absent.get(name)
+    return {
+      id: `${id}.${name}`,
+      unit: 'µs',
+      own: samples.sluice ?? [],
+      peer: { name, samples: samples[name] ?? [] },
+      ...(bound && { bound }),
+      ...(reason && { note: `${name} is absent: ${reason}` }),
+    }
+  })
 }

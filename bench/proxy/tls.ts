@@ -10,10 +10,11 @@ import { join } from 'node:path'
 import { Authority } from '../../test/support/certificates.ts'
 import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
 import { check } from './cost.ts'
+import { envoy } from './envoy-peer.ts'
 import { type HandshakeKind, handshakeCost } from './handshakes.ts'
 import { dialTls, routing, scenarios, startBenchUpstream } from './load.ts'
-import { nginx } from './peers.ts'
-import { loadCore, type MeasuredProxy, startProxyProcess } from './process.ts'
+import { haproxy, nginx, rowsAgainst, startPeers } from './peers.ts'
+import { loadCore, type MeasuredProxy } from './process.ts'
 import { slicedCosts } from './slices.ts'
 import { startSluice } from './sluice.ts'
 
@@ -24,39 +25,36 @@ export default async function tls({ rounds, quick, ...context }: BenchContext): 
   const authority = new Authority()
   const upstream = await startBenchUpstream()
   const running: MeasuredProxy[] = []
-  let absent: string | undefined
   try {
     const certificate = authority.issue([routing.host])
     running.push(await startSluice(folder, upstream.port, 10, { certificate }))
-    const peer = await nginx(folder, upstream.port, certificate)
-    if ('absent' in peer) absent = peer.absent
-    else running.push(await startProxyProcess(peer.command))
+    const peers = await startPeers([
+      await nginx(folder, upstream.port, certificate),
+      await haproxy(folder, upstream.port, certificate),
+      await envoy(folder, upstream.port, certificate),
+    ])
+    running.push(...peers.running)
     for (const proxy of running) await check(proxy, dialTls)
-    const [own = [], peers = []] = await slicedCosts(running, {
+    const samples = await slicedCosts(running, {
       scenario: scenarios.get,
       rounds,
       seconds: quick ? 0.6 : 1.5,
       warmUpSeconds: quick ? 2 : 5,
       dial: dialTls,
     })
-    const note = absent && { note: `nginx is absent: ${absent}` }
+    const byName = Object.fromEntries(
+      running.map(({ name }, index) => [name, samples[index] ?? []] as const),
+    )
     const shaken = await handshakes(running, rounds, quick ? 0.5 : 1.5)
+    const handshakeRows = (['full', 'resumed'] as const).flatMap((kind) => {
+      const costs = running.map(({ name }) => [name, shaken[`${name} ${kind}`] ?? []] as const)
+      return rowsAgainst(peers, `proxy.tls.${kind}`, Object.fromEntries(costs), () => undefined)
+    })
     return [
-      {
-        id: 'proxy.tls.get.nginx',
-        unit: 'µs',
-        own,
-        peer: { name: 'nginx', samples: peers },
-        bound: { atMost: 1.15 },
-        ...note,
-      },
-      ...(['full', 'resumed'] as const).map((kind) => ({
-        id: `proxy.tls.${kind}.nginx`,
-        unit: 'µs',
-        own: shaken[`sluice ${kind}`] ?? [],
-        peer: { name: 'nginx', samples: shaken[`nginx ${kind}`] ?? [] },
-        ...note,
-      })),
+      ...rowsAgainst(peers, 'proxy.tls.get', byName, (peer) =>
+        peer === 'nginx' ? { atMost: 1.15 } : undefined,
+      ),
+      ...handshakeRows,
       {
         id: 'proxy.tls.hybrid.full',
         unit: 'µs',
