@@ -4,17 +4,14 @@
  * and system time of the proxy's process per request (per event for streams), the proxy pinned to
  * one core, client and upstream on another, all proxies in turn in every round.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type BenchContext, type Bound, pinSelf, type Row } from '../harness.ts'
+import type { BenchContext, Bound, Row } from '../harness.ts'
 import { check, costOf } from './cost.ts'
 import type { BenchUpstream } from './event-upstream.ts'
 import { type ScenarioName, scenarios, startBenchUpstream } from './load.ts'
-import { findPeers, rowsAgainst, startPeers } from './peers.ts'
-import { loadCore, type MeasuredProxy } from './process.ts'
+import { byName, findPeers, rowsAgainst } from './peers.ts'
+import type { MeasuredProxy } from './process.ts'
+import { withRig } from './rig.ts'
 import { slicedCosts } from './slices.ts'
-import { startSluice } from './sluice.ts'
 
 /** At most so many times nginx. */
 export const againstNginx: Record<ScenarioName, Bound> = {
@@ -58,15 +55,13 @@ async function streamCosts(
   return samples
 }
 
-export default async function http1({ rounds, quick, note }: BenchContext): Promise<Row[]> {
-  if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-  const upstream = await startBenchUpstream()
-  const running: MeasuredProxy[] = []
-  try {
-    running.push(await startSluice(folder, upstream.port, 10))
-    const peers = await startPeers(await findPeers(folder, upstream.port))
-    running.push(...peers.running)
+export default function http1(context: BenchContext): Promise<Row[]> {
+  const { rounds, quick, note } = context
+  return withRig(context, async (rig) => {
+    const upstream = rig.use(await startBenchUpstream())
+    const own = await rig.sluice(upstream.port)
+    const peers = await rig.peers(await findPeers(rig.folder(), upstream.port))
+    const running = [own, ...peers.running]
     for (const proxy of running) await check(proxy)
     note(running.map(({ name, version }) => `${name} ${version}`).join(', '))
     const rows: Row[] = []
@@ -81,14 +76,9 @@ export default async function http1({ rounds, quick, note }: BenchContext): Prom
               seconds: quick ? 0.6 : 1.5,
               warmUpSeconds: quick ? 2 : 5,
             })
-      const named = running.map(({ name }, index) => [name, samples[index] ?? []] as const)
-      const byName = Object.fromEntries(named)
-      rows.push(...rowsAgainst(peers, `proxy.http1.${scenario}`, byName, boundsOf(scenario)))
+      const named = byName(running, samples)
+      rows.push(...rowsAgainst(peers, `proxy.http1.${scenario}`, named, boundsOf(scenario)))
     }
     return rows
-  } finally {
-    for (const proxy of running) await proxy.stop()
-    upstream.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }

@@ -5,19 +5,16 @@
  */
 
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, type IncomingHttpHeaders } from 'node:http2'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
+import { type BenchContext, interleave, type Row } from '../harness.ts'
 import { cpuPerResponse } from './cost.ts'
 import { envoy } from './envoy-peer.ts'
 import type { BenchUpstream } from './event-upstream.ts'
 import { routing, scenarios, startBenchUpstream } from './load.ts'
 import { startHttp2Load } from './load-http2.ts'
-import { haproxy, nginx, rowsAgainst, startPeers } from './peers.ts'
-import { loadCore, type MeasuredProxy } from './process.ts'
-import { startSluice } from './sluice.ts'
+import { haproxy, nginx, rowsAgainst } from './peers.ts'
+import type { MeasuredProxy } from './process.ts'
+import { withRig } from './rig.ts'
 
 const connections = 8
 const streamsEach = 4
@@ -52,36 +49,26 @@ function costOf(proxy: MeasuredProxy, upstream: BenchUpstream, seconds: number):
   return cpuPerResponse(proxy, load, upstream, seconds)
 }
 
-export default async function http2({ rounds, quick, note }: BenchContext): Promise<Row[]> {
-  if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-  const upstream = await startBenchUpstream()
-  const running: MeasuredProxy[] = []
-  try {
-    running.push(
-      await startSluice(folder, upstream.port, 10, { policies: { http: { version: 'HTTP1' } } }),
-    )
-    const peers = await startPeers([
-      await nginx(folder, upstream.port, 'http2'),
-      await haproxy(folder, upstream.port, 'http2'),
-      await envoy(folder, upstream.port),
+export default function http2(context: BenchContext): Promise<Row[]> {
+  const { rounds, quick, note } = context
+  return withRig(context, async (rig) => {
+    const upstream = rig.use(await startBenchUpstream())
+    const own = await rig.sluice(upstream.port, 10, { policies: { http: { version: 'HTTP1' } } })
+    const peers = await rig.peers([
+      await nginx(rig.folder(), upstream.port, 'http2'),
+      await haproxy(rig.folder(), upstream.port, 'http2'),
+      await envoy(rig.folder(), upstream.port),
     ])
-    running.push(...peers.running)
+    const running = [own, ...peers.running]
     for (const proxy of running) await check(proxy)
     note(running.map(({ name, version }) => `${name} ${version}`).join(', '))
     for (const proxy of running) await costOf(proxy, upstream, quick ? 1 : 4)
-    const samples = await interleave(
-      rounds,
-      Object.fromEntries(
-        running.map((proxy) => [proxy.name, () => costOf(proxy, upstream, quick ? 0.5 : 1.5)]),
-      ),
+    const candidates = running.map(
+      (proxy) => [proxy.name, () => costOf(proxy, upstream, quick ? 0.5 : 1.5)] as const,
     )
+    const samples = await interleave(rounds, Object.fromEntries(candidates))
     return rowsAgainst(peers, 'proxy.http2.get', samples, (peer) =>
       peer === 'nginx' ? { atMost: 0.75 } : undefined,
     )
-  } finally {
-    for (const proxy of running) await proxy.stop()
-    upstream.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }

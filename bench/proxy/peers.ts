@@ -203,6 +203,13 @@ export async function startPeers(peers: readonly Peer[]): Promise<StartedPeers> 
   return { running, absent }
 }
 
+/** Samples in the order of the proxies, by their names. */
+export const byName = (
+  proxies: readonly MeasuredProxy[],
+  samples: readonly (readonly number[])[],
+): Record<string, readonly number[]> =>
+  Object.fromEntries(proxies.map(({ name }, index) => [name, samples[index] ?? []]))
+
 /** A row for each peer, with what Sluice took once a round. An absent peer has a row that says why. */
 export function rowsAgainst(
   { running, absent }: StartedPeers,

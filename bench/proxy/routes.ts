@@ -1,23 +1,16 @@
 /** Claim: a request costs with 10,000 routes at most 1.1 times what it costs with 10. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type BenchContext, pinSelf, type Row } from '../harness.ts'
+import type { BenchContext, Row } from '../harness.ts'
 import { check } from './cost.ts'
 import { scenarios, startBenchUpstream } from './load.ts'
-import { loadCore, type MeasuredProxy } from './process.ts'
+import { withRig } from './rig.ts'
 import { slicedCosts } from './slices.ts'
-import { startSluice } from './sluice.ts'
 
-export default async function routes({ rounds, quick, note }: BenchContext): Promise<Row[]> {
-  if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-  const upstream = await startBenchUpstream()
-  const running: MeasuredProxy[] = []
+export default function routes(context: BenchContext): Promise<Row[]> {
+  const { rounds, quick } = context
   const many = 10_000
-  try {
-    running.push(await startSluice(folder, upstream.port, 10))
-    running.push(await startSluice(folder, upstream.port, many))
+  return withRig(context, async (rig) => {
+    const { port } = rig.use(await startBenchUpstream())
+    const running = [await rig.sluice(port, 10), await rig.sluice(port, many)]
     for (const proxy of running) await check(proxy)
     const [withFew = [], withMany = []] = await slicedCosts(running, {
       scenario: scenarios.get,
@@ -34,9 +27,5 @@ export default async function routes({ rounds, quick, note }: BenchContext): Pro
         bound: { atMost: 1.1 },
       },
     ]
-  } finally {
-    for (const proxy of running) await proxy.stop()
-    upstream.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }

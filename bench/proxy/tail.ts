@@ -4,11 +4,8 @@
  * chats, of calls of MCP tools, and of the first events of streams. Peers and the upstream itself are measured
  * in turn. Under full load, the p99 of the gateway is compared with its median.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { Authority } from '../../test/support/certificates.ts'
-import { type BenchContext, interleave, pinSelf, quantile, type Row } from '../harness.ts'
+import { Authority, type Certificate } from '../../test/support/certificates.ts'
+import { type BenchContext, interleave, quantile, type Row } from '../harness.ts'
 import { chat, paths, startSluice as startModels } from '../llm/setup.ts'
 import { startVendorUpstream } from '../llm/upstream.ts'
 import { McpBenchClient } from '../mcp/client.ts'
@@ -27,9 +24,8 @@ import {
   startBenchUpstream,
 } from './load.ts'
 import { closedLoop, openLoop } from './open-loop.ts'
-import { haproxy, nginx, type Peer, startPeers } from './peers.ts'
-import { loadCore, type MeasuredProxy } from './process.ts'
-import { startSluice } from './sluice.ts'
+import { haproxy, nginx } from './peers.ts'
+import { type Rig, withRig } from './rig.ts'
 
 interface Target {
   /** The name of the proxy; `direct` for the upstream itself. */
@@ -60,115 +56,56 @@ const quantiles = [
   ['max', 1],
 ] as const
 
-/** Starts what is measured, and stops and removes all of it at the end. */
-class Setup {
-  readonly #context: BenchContext
-  readonly #running: MeasuredProxy[] = []
-  readonly #folders: string[] = []
-  readonly #upstreams: { close(): unknown }[] = []
-  readonly #authority = new Authority()
-
-  constructor(context: BenchContext) {
-    this.#context = context
-  }
-
-  folder(): string {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-    this.#folders.push(folder)
-    return folder
-  }
-
-  async #own(starting: Promise<MeasuredProxy>): Promise<Target> {
-    const proxy = await starting
-    this.#running.push(proxy)
-    return { name: 'sluice', port: proxy.port }
-  }
-
-  async #peers(peers: readonly Peer[]): Promise<readonly Target[]> {
-    const { running, absent } = await startPeers(peers)
-    this.#running.push(...running)
-    for (const [name, reason] of absent) this.#context.note(`${name} is absent: ${reason}`)
+async function plainLoads(rig: Rig, note: (text: string) => void): Promise<Load[]> {
+  const upstream = rig.use(await startBenchUpstream())
+  const authority = new Authority()
+  rig.use({ close: () => authority.dispose() })
+  const certificate = authority.issue([routing.host])
+  const peersWith = async (certificate?: Certificate) => {
+    const { running, absent } = await rig.peers([
+      await nginx(rig.folder(), upstream.port, certificate),
+      await haproxy(rig.folder(), upstream.port, certificate),
+      await envoy(rig.folder(), upstream.port, certificate),
+    ])
+    for (const [name, reason] of absent) note(`${name} is absent: ${reason}`)
     return running
   }
+  const own = (options?: Parameters<Rig['sluice']>[2]) => rig.sluice(upstream.port, 10, options)
+  const direct = { name: 'direct', port: upstream.port }
+  const load = { perSecond: 2_000, dial: dialPlain, scenario: scenarios.get }
+  const overTls = [await own({ certificate }), ...(await peersWith(certificate))]
+  const guardedTargets = [await own({ objects: guarded }), direct]
+  return [
+    { ...load, id: 'get', targets: [await own(), ...(await peersWith()), direct] },
+    { ...load, id: 'tls', dial: dialTls, targets: overTls },
+    { ...load, id: 'policies', scenario: withToken(), targets: guardedTargets },
+  ]
+}
 
-  /** Calls of tools; the session of a target serves all of its connections. */
-  async #mcp(): Promise<Load> {
-    const upstream = await startMcpBenchUpstream({ tools: 50 })
-    this.#upstreams.push(upstream)
-    const own = await this.#own(startMcpSluice(this.folder(), [upstream.port]))
-    const targets: Target[] = []
-    for (const target of [own, { name: 'direct', port: upstream.port }]) {
-      const client = await McpBenchClient.open(target.port, '/mcp')
-      await client.initialize()
-      targets.push({ ...target, request: client.call })
-      client.close()
-    }
-    const scenario = { name: 'tools/call', request: Buffer.alloc(0), response: Buffer.alloc(0) }
-    return { id: 'mcp', scenario, perSecond: 300, dial: dialPlain, targets, addedAtMost: 1 }
-  }
+async function modelLoads(rig: Rig): Promise<Load[]> {
+  const vendor = rig.use(await startVendorUpstream())
+  const models = await rig.proxy(startModels(rig.folder(), vendor.port))
+  const load = { dial: dialPlain, targets: [models, { name: 'direct', port: vendor.port }] }
+  const stream = chat(paths.ai, { stream: true })
+  return [
+    { ...load, id: 'chat', perSecond: 1_000, scenario: chat(paths.ai), addedAtMost: 1 },
+    { ...load, id: 'stream', perSecond: 50, scenario: stream },
+  ]
+}
 
-  async loads(): Promise<Load[]> {
-    const upstream = await startBenchUpstream()
-    const vendor = await startVendorUpstream()
-    this.#upstreams.push(upstream, vendor)
-    const certificate = this.#authority.issue([routing.host])
-    const own = (options?: Parameters<typeof startSluice>[3]) =>
-      this.#own(startSluice(this.folder(), upstream.port, 10, options))
-    const peers = await this.#peers([
-      await nginx(this.folder(), upstream.port),
-      await haproxy(this.folder(), upstream.port),
-      await envoy(this.folder(), upstream.port),
-    ])
-    const tlsPeers = await this.#peers([
-      await nginx(this.folder(), upstream.port, certificate),
-      await haproxy(this.folder(), upstream.port, certificate),
-      await envoy(this.folder(), upstream.port, certificate),
-    ])
-    const models = await this.#own(startModels(this.folder(), vendor.port))
-    const direct = { name: 'direct', port: upstream.port }
-    const directVendor = { name: 'direct', port: vendor.port }
-    const { get } = scenarios
-    const plain = { perSecond: 2_000, dial: dialPlain }
-    return [
-      { ...plain, id: 'get', scenario: get, targets: [await own(), ...peers, direct] },
-      {
-        ...plain,
-        id: 'tls',
-        scenario: get,
-        dial: dialTls,
-        targets: [await own({ certificate }), ...tlsPeers],
-      },
-      {
-        ...plain,
-        id: 'policies',
-        scenario: withToken(),
-        targets: [await own({ objects: guarded }), direct],
-      },
-      {
-        ...plain,
-        id: 'chat',
-        perSecond: 1_000,
-        scenario: chat(paths.ai),
-        targets: [models, directVendor],
-        addedAtMost: 1,
-      },
-      {
-        ...plain,
-        id: 'stream',
-        perSecond: 50,
-        scenario: chat(paths.ai, { stream: true }),
-        targets: [models, directVendor],
-      },
-      await this.#mcp(),
-    ]
+/** Calls of tools; the session of a target serves all of its connections. */
+async function mcpLoad(rig: Rig): Promise<Load> {
+  const upstream = rig.use(await startMcpBenchUpstream({ tools: 50 }))
+  const own = await rig.proxy(startMcpSluice(rig.folder(), [upstream.port]))
+  const targets: Target[] = []
+  for (const { name, port } of [own, { name: 'direct', port: upstream.port }]) {
+    const client = await McpBenchClient.open(port, '/mcp')
+    await client.initialize()
+    targets.push({ name, port, request: client.call })
+    client.close()
   }
-
-  async stop(): Promise<void> {
-    for (const proxy of this.#running) await proxy.stop()
-    for (const upstream of this.#upstreams) await upstream.close()
-    for (const folder of this.#folders) rmSync(folder, { recursive: true, force: true })
-    this.#authority.dispose()
-  }
+  const scenario = { name: 'tools/call', request: Buffer.alloc(0), response: Buffer.alloc(0) }
+  return { id: 'mcp', scenario, perSecond: 300, dial: dialPlain, targets, addedAtMost: 1 }
 }
 
 const fullLoad = 'full load'
@@ -231,20 +168,17 @@ function fullLoadRow({ id }: Load, { [fullLoad]: rounds = [] }: Rounds): Row {
   }
 }
 
-export default async function tail(context: BenchContext): Promise<Row[]> {
+export default function tail(context: BenchContext): Promise<Row[]> {
   const { rounds, quick, note } = context
-  if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
-  const setup = new Setup(context)
-  try {
+  return withRig(context, async (rig) => {
+    const loads = [...(await plainLoads(rig, note)), ...(await modelLoads(rig)), await mcpLoad(rig)]
     const rows: Row[] = []
-    for (const load of await setup.loads()) {
+    for (const load of loads) {
       const measured = await measure(load, rounds, quick ? 1 : 5)
       rows.push(...rowsOf(load, measured))
       if (load.addedAtMost !== undefined) rows.push(addedRow(load, measured, load.addedAtMost))
       if (fullLoads.has(load.id)) rows.push(fullLoadRow(load, measured))
     }
     return rows
-  } finally {
-    await setup.stop()
-  }
+  })
 }

@@ -5,16 +5,13 @@
  * that all do the same: each round opens new ones.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type BenchContext, interleave, pinSelf, type Row } from '../harness.ts'
+import { type BenchContext, interleave, type Row } from '../harness.ts'
 import { check } from './cost.ts'
 import type { BenchUpstream } from './event-upstream.ts'
 import { scenarios, startBenchUpstream, startLoad } from './load.ts'
-import { loadCore, type MeasuredProxy } from './process.ts'
+import type { MeasuredProxy } from './process.ts'
+import { withRig } from './rig.ts'
 import { slicedCosts } from './slices.ts'
-import { startSluice } from './sluice.ts'
 
 const spreadConnections = 256
 
@@ -34,18 +31,14 @@ async function busierShare(
   return (100 * most) / (most + next)
 }
 
-export default async function workers({ rounds, quick, note }: BenchContext): Promise<Row[]> {
-  if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-  const upstream = await startBenchUpstream()
-  const running: MeasuredProxy[] = []
-  const seconds = quick ? 0.5 : 1.5
-  try {
-    running.push(await startSluice(folder, upstream.port, 10))
-    const two = await startSluice(folder, upstream.port, 10, { workers: 2 })
-    running.push(two)
-    for (const proxy of running) await check(proxy)
-    const [withOne = [], withTwo = []] = await slicedCosts(running, {
+export default function workers(context: BenchContext): Promise<Row[]> {
+  const { rounds, quick } = context
+  return withRig(context, async (rig) => {
+    const upstream = rig.use(await startBenchUpstream())
+    const one = await rig.sluice(upstream.port)
+    const two = await rig.sluice(upstream.port, 10, { workers: 2 })
+    for (const proxy of [one, two]) await check(proxy)
+    const [withOne = [], withTwo = []] = await slicedCosts([one, two], {
       scenario: scenarios.get,
       rounds,
       seconds: quick ? 0.6 : 1.5,
@@ -53,7 +46,7 @@ export default async function workers({ rounds, quick, note }: BenchContext): Pr
       warmUpSeconds: quick ? 3 : 6,
     })
     const { spread } = await interleave(rounds, {
-      spread: () => busierShare(two, upstream, seconds),
+      spread: () => busierShare(two, upstream, quick ? 0.5 : 1.5),
     })
     return [
       {
@@ -71,9 +64,5 @@ export default async function workers({ rounds, quick, note }: BenchContext): Pr
         note: '50 is even',
       },
     ]
-  } finally {
-    for (const proxy of running) await proxy.stop()
-    upstream.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }

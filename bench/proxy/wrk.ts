@@ -3,18 +3,17 @@
  * connections, which sends each next request as soon as it can, in rounds of two seconds.
  */
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type BenchContext, interleave, pinned, pinSelf, type Row } from '../harness.ts'
+import { type BenchContext, interleave, pinned, type Row } from '../harness.ts'
 import { check } from './cost.ts'
 import { envoy } from './envoy-peer.ts'
 import { againstNginx } from './http1.ts'
 import { routing, scenarios, startBenchUpstream } from './load.ts'
-import { haproxy, nginx, rowsAgainst, startPeers } from './peers.ts'
+import { haproxy, nginx, rowsAgainst } from './peers.ts'
 import { loadCore, type MeasuredProxy } from './process.ts'
-import { startSluice } from './sluice.ts'
+import { withRig } from './rig.ts'
 
 const measured = ['get', 'post', 'large'] as const
 
@@ -53,41 +52,34 @@ async function costOf(proxy: MeasuredProxy, script: string, seconds: number): Pr
   return spent / 1000 / Number(count)
 }
 
-export default async function wrk({ rounds, quick, note }: BenchContext): Promise<Row[]> {
+export default async function wrk(context: BenchContext): Promise<Row[]> {
+  const { rounds, quick, note } = context
   if (spawnSync('wrk', ['-v']).error !== undefined) {
     note('wrk is absent: not on PATH (apt-get install wrk)')
     return []
   }
-  if (!pinSelf(loadCore)) note('nothing is pinned: taskset is missing, or there is one core only')
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-  const upstream = await startBenchUpstream()
-  const running: MeasuredProxy[] = []
-  try {
-    running.push(await startSluice(folder, upstream.port, 10))
-    const peers = await startPeers([
-      await nginx(folder, upstream.port),
-      await haproxy(folder, upstream.port),
-      await envoy(folder, upstream.port),
+  return withRig(context, async (rig) => {
+    const upstream = rig.use(await startBenchUpstream())
+    const own = await rig.sluice(upstream.port)
+    const peers = await rig.peers([
+      await nginx(rig.folder(), upstream.port),
+      await haproxy(rig.folder(), upstream.port),
+      await envoy(rig.folder(), upstream.port),
     ])
-    running.push(...peers.running)
+    const running = [own, ...peers.running]
     for (const proxy of running) await check(proxy)
     const rows: Row[] = []
     for (const name of measured) {
-      const script = writeScript(folder, name)
-      const seconds = quick ? 1 : 2
-      const candidates = running.map(
-        (proxy) => [proxy.name, () => costOf(proxy, script, seconds)] as const,
-      )
+      const script = writeScript(rig.folder(), name)
       // Compilers need some ten thousand requests.
       for (const proxy of running) await costOf(proxy, script, quick ? 2 : 6)
+      const candidates = running.map(
+        (proxy) => [proxy.name, () => costOf(proxy, script, quick ? 1 : 2)] as const,
+      )
       const samples = await interleave(rounds, Object.fromEntries(candidates))
       const boundOf = (peer: string) => (peer === 'nginx' ? againstNginx[name] : undefined)
       rows.push(...rowsAgainst(peers, `proxy.wrk.${name}`, samples, boundOf))
     }
     return rows
-  } finally {
-    for (const proxy of running) await proxy.stop()
-    upstream.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }
