@@ -20,8 +20,9 @@ interface Kept {
 export class Folds {
   readonly #options: DerivationOptions
   readonly #read: (index: number) => RecordedEvent
-  /** The state after the last event. */
-  readonly newest: Fold
+  readonly #borrow: () => Fold | undefined
+  /** The state after the last event; undefined if it was given away. */
+  #newest: Fold | undefined
   #count: number
   #spacing = firstSpacing
   readonly #base: Kept | undefined
@@ -29,19 +30,41 @@ export class Folds {
   /** The fold that was last asked for an earlier event; it can only go forward. */
   #earlier: { readonly fold: Fold; count: number } | undefined
 
-  /** `read` returns an event that was added, by its index from 0. `base` is the state after `count` events. */
+  /**
+   * `read` returns an event that was added, by its index from 0. `base` is the state after `count` events, and
+   * `borrow` takes a fold of the same log from others that can do without it.
+   */
   constructor(
     options: DerivationOptions,
     read: (index: number) => RecordedEvent,
+    borrow: () => Fold | undefined,
     count = 0,
     base?: FoldSnapshot,
   ) {
     this.#options = options
     this.#read = read
     this.#count = count
-    this.#base = base && { count, snapshot: base }
-    this.newest = createFold(options, base)
-    this.newest.dropChange()
+    this.#borrow = borrow
+    this.#newest = createFold(options, base, base && borrow())
+    this.#newest.dropChange()
+    this.#base = base && { count, snapshot: this.#newest.snapshot() }
+  }
+
+  /** The state after the last event. */
+  get newest(): Fold {
+    if (this.#newest === undefined) {
+      this.#newest = this.#foldTo(this.#count)
+      this.#earlier = undefined
+    }
+    return this.#newest
+  }
+
+  /** Gives away a fold to be reused; states are then computed with another one when they are asked for. */
+  release(): Fold | undefined {
+    const fold = this.#newest ?? this.#earlier?.fold
+    this.#newest = undefined
+    this.#earlier = undefined
+    return fold
   }
 
   /** Number of events that are folded, with those of the state that was given. */
@@ -70,14 +93,18 @@ export class Folds {
 
   /** The state after the first `count` events. It is valid until the next call. */
   after(count: number): Fold {
-    if (count >= this.#count) return this.newest
+    return count >= this.#count ? this.newest : this.#foldTo(count)
+  }
+
+  #foldTo(count: number): Fold {
     const nearest = this.#kept.findLast((kept) => kept.count <= count) ?? this.#base
-    const present = this.#earlier
-    const isNear = present !== undefined && present.count <= count
-    const cursor =
-      isNear && present.count >= (nearest?.count ?? 0)
-        ? present
-        : { fold: createFold(this.#options, nearest?.snapshot), count: nearest?.count ?? 0 }
+    let cursor = this.#earlier
+    if (cursor === undefined || cursor.count > count || cursor.count < (nearest?.count ?? 0)) {
+      const reused = nearest && (cursor?.fold ?? this.#borrow())
+      this.#earlier = undefined
+      const fold = createFold(this.#options, nearest?.snapshot, reused)
+      cursor = { fold, count: nearest?.count ?? 0 }
+    }
     this.#earlier = cursor
     while (cursor.count < count) {
       cursor.fold.apply(this.#read(cursor.count))

@@ -92,7 +92,7 @@ export class LoadedLog {
         `The log begins at position ${first}: objects that have not changed since are missing.`,
       )
     }
-    this.#leading = new Segment(this.events)
+    this.#leading = new Segment(this.events, this.#borrow)
   }
 
   #noteBeginning({ position, foldVersion: writer }: StoredState, first: number): void {
@@ -112,7 +112,7 @@ export class LoadedLog {
    * @throws LogError `foreign`
    */
   foldNext(): void {
-    this.#leading ??= new Segment(this.events)
+    this.#leading ??= new Segment(this.events, this.#borrow)
     this.#advance(this.#leading)
   }
 
@@ -180,7 +180,7 @@ export class LoadedLog {
       if (segment !== undefined) return this.#keep(segment)
     }
     if (nearest !== undefined) return nearest
-    if (this.events.positions[0] === 1) return this.#keep(new Segment(this.events))
+    if (this.events.positions[0] === 1) return this.#keep(new Segment(this.events, this.#borrow))
     throw new RangeError(`The state after event ${position} is not known: earlier events are gone.`)
   }
 
@@ -190,7 +190,9 @@ export class LoadedLog {
     try {
       const base = await stored.load()
       if (base.position !== position) throw new TypeError(`it is that of ${base.position}`)
-      return new Segment(this.events, this.events.indexAt(position) + 1, base)
+      const isOwn = stored.foldVersion === foldVersion
+      const borrow = isOwn ? this.#borrow : undefined
+      return new Segment(this.events, borrow, this.events.indexAt(position) + 1, base)
     } catch (error) {
       this.states.remove(stored)
       const why = error instanceof Error ? error.message : String(error)
@@ -199,6 +201,18 @@ export class LoadedLog {
       )
       return undefined
     }
+  }
+
+  /**
+   * Takes the fold of a segment that was begun at a stored state: to move it costs what differs between two states,
+   * while a new one derives everything.
+   */
+  readonly #borrow = (): Fold | undefined => {
+    for (const segment of this.#others) {
+      const fold = segment.release()
+      if (fold !== undefined) return fold
+    }
+    return undefined
   }
 
   #keep(segment: Segment): Segment {

@@ -45,12 +45,17 @@ export class Segment {
   readonly #objects = new Versions<ObjectVersion>()
   readonly #proxies = new Versions<Proxies>()
 
-  /** `base` is the state after the first `begin` events. */
-  constructor(events: EventTable, begin = 0, base?: FoldSnapshot) {
+  /** `base` is the state after the first `begin` events; `borrow` takes a fold from another segment. */
+  constructor(
+    events: EventTable,
+    borrow: () => Fold | undefined = () => undefined,
+    begin = 0,
+    base?: FoldSnapshot,
+  ) {
     this.begin = begin
     this.#events = events
     const read = (index: number) => events.read(index)
-    this.#folds = new Folds({ checkRegex: regexProblem }, read, begin, base)
+    this.#folds = new Folds({ checkRegex: regexProblem }, read, borrow, begin, base)
     if (base !== undefined) this.#noteState()
   }
 
@@ -91,6 +96,11 @@ export class Segment {
   /** A fold of the events up to an index, for what only derivations know. It is slow for earlier moments. */
   foldAt(index: number): Fold {
     return this.#folds.after(index + 1)
+  }
+
+  /** Gives away the fold; what was noted of the events stays. */
+  release(): Fold | undefined {
+    return this.#folds.release()
   }
 
   /** The statuses of an object, each with the index of its event; that of a stored state has none. */

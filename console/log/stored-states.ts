@@ -66,7 +66,8 @@ async function unpack(parts: readonly SnapshotPart[]): Promise<FoldSnapshot> {
     throw new TypeError('a part of the state is missing')
   }
   const text = atob(parts.map(({ gzip }) => gzip).join(''))
-  const packed = Uint8Array.from(text, (character) => character.charCodeAt(0))
+  const packed = new Uint8Array(text.length)
+  for (let at = 0; at < text.length; at++) packed[at] = text.charCodeAt(at)
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))
   const decoder = new TextDecoder()
   let bytes = 0

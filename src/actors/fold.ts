@@ -8,7 +8,7 @@ import type { Deployment } from '../desired/deployment/plan.ts'
 import { gatewayApiVersions } from '../desired/derive/gateway-class.ts'
 import { unreadKindsInput } from '../desired/derive/inference-pool.ts'
 import type { Graph } from '../desired/graph.ts'
-import type { ObjectState, ObservedObject } from '../desired/object-state.ts'
+import { generationOf, isSameVersion } from '../desired/object-state.ts'
 import { type Status, StatusStore } from '../desired/status-store.ts'
 import { type FetchedKeys, keySetInput } from '../model/key-sets.ts'
 import {
@@ -25,8 +25,8 @@ import { DeploymentReports } from './deployment-reports.ts'
 import {
   absentResource,
   nextResource,
-  type ResourceInput,
   type ResourceSnapshot,
+  toResourceInput,
 } from './resource.machine.ts'
 import { StatusCauses } from './status-causes.ts'
 
@@ -81,9 +81,9 @@ export interface FoldSnapshot {
 export class Fold {
   readonly graph: Graph
   readonly #actors = new Map<ObjectKey, ResourceSnapshot>()
-  readonly #delivery: Delivery
-  readonly #deployments: DeploymentReports
-  readonly #statusStore = new StatusStore()
+  #delivery: Delivery
+  #deployments: DeploymentReports
+  #statusStore = new StatusStore()
   /** URI -> last fetched key set, kept until another one is fetched. */
   readonly #keySets = new Map<string, FetchedKeys>()
   #unread: readonly string[] | undefined
@@ -212,13 +212,17 @@ export class Fold {
   }
 
   /**
-   * Continues from a snapshot. Only for a new fold. Afterwards every resource counts as changed, and no
-   * status does.
+   * Continues from a snapshot. A fold that has a state of the same log and fold version derives only what
+   * differs. Afterwards every resource that differs counts as changed, and no status does.
    */
   restore(snapshot: FoldSnapshot): void {
+    this.#forget()
     this.#statusStore.restore(snapshot.statuses)
     for (const [key, persisted] of snapshot.actors) {
       this.#setActor(key, persisted as ResourceSnapshot)
+    }
+    for (const { ref } of this.graph.objects()) {
+      if (!this.#actors.has(objectKey(ref))) this.graph.removeObject(ref)
     }
     this.#delivery.restore(snapshot.delivery)
     for (const [uri, keys] of snapshot.keySets) this.#setKeys(uri, keys)
@@ -234,6 +238,16 @@ export class Fold {
     this.#causes.clear()
     this.#dropped.clear()
     this.#observed = true
+  }
+
+  /** Forgets everything but the objects of the graph, and what was derived from them. */
+  #forget(): void {
+    for (const name of [...this.graph.inputs.keys()]) this.graph.setInput(name, undefined)
+    this.#actors.clear()
+    this.#keySets.clear()
+    this.#statusStore = new StatusStore()
+    this.#delivery = new Delivery(this.graph)
+    this.#deployments = new DeploymentReports(this.graph)
   }
 
   /** The deployments by Gateway. */
@@ -338,7 +352,7 @@ export class Fold {
       this.graph.removeObject(parseObjectKey(key))
     } else {
       this.#actors.set(key, snapshot)
-      this.graph.setObject(state)
+      if (!isSameVersion(before, state)) this.graph.setObject(state)
     }
     this.#delivery.noteObject(key, before, state)
     this.#deployments.noteObject(key, state)
@@ -366,30 +380,5 @@ export class Fold {
       this.#causes.note(key, this.#position)
       this.#statuses.set(key, { ref: state.ref, generation: generationOf(state), status })
     }
-  }
-}
-
-/** The generation of conditions: that of the refused version if there is no valid one. */
-function generationOf(state: ObjectState): number {
-  return state.object === undefined ? (state.refused?.generation ?? 0) : state.generation
-}
-
-function toResourceInput(event: SluiceEvent, sequence: number): ResourceInput | undefined {
-  const seen = { sequence, time: event.time }
-  switch (event.type) {
-    case 'dev.sluice.resource.applied.v1': {
-      const { uid, resourceVersion, generation, object } = event.data
-      const observed = object as ObservedObject
-      return { type: 'APPLIED', uid, resourceVersion, generation, object: observed, seen }
-    }
-    case 'dev.sluice.resource.refused.v1': {
-      const { uid, resourceVersion, generation, problems, targets, appliesTo } = event.data
-      const refusal = { generation, problems, targets: targets ?? [], appliesTo: appliesTo ?? [] }
-      return { type: 'REFUSED', uid, resourceVersion, refusal, seen }
-    }
-    case 'dev.sluice.resource.deleted.v1':
-      return { type: 'DELETED', uid: event.data.uid }
-    default:
-      return undefined
   }
 }

@@ -13,6 +13,7 @@
  * ```
  */
 import { assign, setup } from 'xstate'
+import type { SluiceEvent } from '../../events/index.ts'
 import type { ObjectState, ObservedObject, Refusal } from '../desired/object-state.ts'
 import type { Age, ObjectRef } from '../model/names.ts'
 import { createStep, type Snapshot } from './step.ts'
@@ -184,3 +185,24 @@ export const absentResource = (ref: ObjectRef): ResourceSnapshot => ({
 export const nextResource = createStep<ResourceSnapshot['value'], Context, ResourceInput>(
   resourceMachine,
 )
+
+/** The input that an event is for the actor of its resource; undefined if it is about something else. */
+export function toResourceInput(event: SluiceEvent, sequence: number): ResourceInput | undefined {
+  const seen = { sequence, time: event.time }
+  switch (event.type) {
+    case 'dev.sluice.resource.applied.v1': {
+      const { uid, resourceVersion, generation, object } = event.data
+      const observed = object as ObservedObject
+      return { type: 'APPLIED', uid, resourceVersion, generation, object: observed, seen }
+    }
+    case 'dev.sluice.resource.refused.v1': {
+      const { uid, resourceVersion, generation, problems, targets, appliesTo } = event.data
+      const refusal = { generation, problems, targets: targets ?? [], appliesTo: appliesTo ?? [] }
+      return { type: 'REFUSED', uid, resourceVersion, refusal, seen }
+    }
+    case 'dev.sluice.resource.deleted.v1':
+      return { type: 'DELETED', uid: event.data.uid }
+    default:
+      return undefined
+  }
+}

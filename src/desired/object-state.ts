@@ -1,3 +1,4 @@
+import { hasSameContent } from '../base/same-content.ts'
 import type { Age, ObjectRef } from '../model/names.ts'
 
 /** Why a version of an object was refused, and the objects that it refers to. */
@@ -47,6 +48,21 @@ export interface ObjectState {
   readonly object: ObservedObject | undefined
   /** Set if a later version is invalid; the last valid version stays in use. */
   readonly refused: Refusal | undefined
+}
+
+/** Whether two states of an object in one log are the same. */
+export function isSameVersion(a: ObjectState | undefined, b: ObjectState): boolean {
+  return (
+    a?.uid === b.uid &&
+    a.resourceVersion === b.resourceVersion &&
+    a.generationSequence === b.generationSequence &&
+    hasSameContent(a.age, b.age)
+  )
+}
+
+/** The generation of conditions: that of the refused version if there is no valid one. */
+export function generationOf(state: ObjectState): number {
+  return state.object === undefined ? (state.refused?.generation ?? 0) : state.generation
 }
 
 /** The problems of a refused version in one line. */

@@ -55,9 +55,12 @@ export interface Replay {
   readonly foldVersion: string
 }
 
-/** Creates a fold that is empty or has the stored state `base`; events are then applied one by one. */
-export function createFold(options: DerivationOptions, base?: FoldSnapshot): Fold {
-  const fold = new Fold(createGraph(options))
+/**
+ * Creates a fold that is empty or has the stored state `base`; events are then applied one by one. `reused` is a
+ * fold of the same log that is not needed any more, and gets the stored state: only what differs is derived.
+ */
+export function createFold(options: DerivationOptions, base?: FoldSnapshot, reused?: Fold): Fold {
+  const fold = reused ?? new Fold(createGraph(options))
   if (base !== undefined) fold.restore(base)
   return fold
 }
