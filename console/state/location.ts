@@ -17,7 +17,10 @@ interface Place {
 }
 
 function parsePlace(hash: string): Place {
-  const [, path = '', at, query = ''] = /^#?\/?([^?@]*)(?:@(\d+))?(?:\?(.*))?$/s.exec(hash) ?? []
+  const parts = /^#?\/?([^?@]*)(?:@(\d+))?(?:\?(.*))?$/s.exec(hash)
+  // The page says that there is no such view.
+  if (parts === null) return { view: hash, rest: [], position: undefined, params: {} }
+  const [, path = '', at, query = ''] = parts
   const [view = '', ...rest] = path.split('/').map(decode)
   const position = at === undefined ? undefined : Number(at)
   return { view, rest, position, params: Object.fromEntries(new URLSearchParams(query)) }

@@ -110,6 +110,16 @@ describeWithParts(['chromium'], 'the views of the console', () => {
     await page.getByRole('heading', { name: 'HTTPRoute default/echo' }).waitFor()
   })
 
+  it('says which view a link names if there is no such view', async () => {
+    const { page } = console
+    for (const hash of ['#/diff@3..9', '#/nothing']) {
+      await page.goto(`${console.url}${hash}`)
+      await contains('main', `There is no view “${hash.replace('#/nothing', 'nothing')}”.`)
+    }
+    await page.getByRole('link', { name: 'Go to the overview' }).click()
+    await page.getByRole('heading', { name: 'Gateways' }).waitFor()
+  })
+
   it('opens gzip files, and says what is wrong with files that are no log', async () => {
     const { page, openLog, show } = console
     await openLog('incident.jsonl.gz', gzipSync(await incidentLog()))
