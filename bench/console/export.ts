@@ -1,7 +1,6 @@
 /**
  * The page with a long export: 200,000 events of 5,000 routes (207 MB) and the stored states. Claims: the slider
- * is ready within 5 s, a late moment shows long before all states are computed, each further moment shows
- * within 100 ms, and no task of the page takes longer than 100 ms while a list of
+ * is ready within 5 s, each further moment shows within 100 ms, also before all states are computed, and no task of the page takes longer than 100 ms while a list of
  * 5,000 routes is scrolled and filtered. These are times of a clock, so that they hold only on a quiet machine.
  */
 import { once } from 'node:events'
@@ -138,7 +137,12 @@ export default async function longExport({ quick, rounds, note }: BenchContext):
       bound: { atMost: 5_000 },
       note: `${size} events, ${routes} routes`,
     },
-    { id: 'console.export.late-moment', unit: 'ms', own: opened.map(({ late }) => late) },
+    {
+      id: 'console.export.late-moment',
+      unit: 'ms',
+      own: opened.map(({ late }) => late),
+      bound: { atMost: 100 },
+    },
     { id: 'console.export.all-moments', unit: 'ms', own: opened.map(({ folded }) => folded) },
     { id: 'console.export.worker', unit: 'ms', own: opened.map(({ workerMs }) => workerMs) },
     { id: 'console.export.moment', unit: 'ms', own: moments, bound: { atMost: 100 } },

@@ -31,6 +31,6 @@ export default async function servedLog({ quick, rounds, note }: BenchContext): 
   return [
     { id: 'console.served.newest', unit: 'ms', own: newest, note: `${size} events` },
     { id: 'console.served.worker', unit: 'ms', own: worker },
-    { id: 'console.served.moment', unit: 'ms', own: moments },
+    { id: 'console.served.moment', unit: 'ms', own: moments, bound: { atMost: 100 } },
   ]
 }
