@@ -5,7 +5,7 @@ import { SocketPeer } from '../../engine/sockets/connection-ends.ts'
 import type { AccessRecord, StreamRecord, VisitField } from './types.ts'
 
 /** Returns the protocol that the gateway reads: that of the backend's kind, or else `http` or `https`. */
-export function protocolOf({ protocol, record }: AccessRecord): string {
+function protocolOf({ protocol, record }: AccessRecord): string {
   return record?.protocol ?? protocol
 }
 
