@@ -12,7 +12,7 @@ import { expandList, type FieldProblem, type PathStep } from '../api/validate.ts
 import { fail, failAll, type Outcome, succeed } from '../base/outcome.ts'
 import { nodeProblem, startOf, tagProblems } from './manifest-nodes.ts'
 import { decodeManifest, jsonTexts } from './manifest-text.ts'
-import { type PlainDocument, readPlainYaml } from './plain-yaml.ts'
+import { type PlainDocument, type PlainOffsets, readPlainYaml } from './plain-yaml.ts'
 import type { SourceProblem } from './source-problem.ts'
 
 /** A position in a file; lines and columns begin at 1. */
@@ -85,18 +85,64 @@ export function parseManifest(
 /** Whether a document is a list of objects, which the complete parser splits into its items. */
 const isList = (value: PlainDocument['value']) => expandList(value)[0]?.input !== value
 
-/** The objects of a text in plain YAML. Only a question about fields makes the complete parser read it. */
+/** The objects of a text in plain YAML. Only a question about fields makes a reader look for them again. */
 function plainObjects(text: string, plain: readonly PlainDocument[]): ManifestObject[] {
   const lines = new LineStarts(text)
+  let again: PlacedTexts | undefined
   let parsed: ReadonlyMap<number, ManifestObject> | undefined
   return plain.map(({ value, start }) => ({
     value,
     place: lines.placeAt(start),
     placeOf: (path) => {
+      again ??= placedTexts(text)
+      const offset = plainOffset(again, start, parsePath(path))
+      if (offset !== undefined) return again.placeAt(offset)
       parsed ??= objectsByStart(text)
       return parsed.get(start)?.placeOf(path) ?? lines.placeAt(start)
     },
   }))
+}
+
+interface PlacedTexts {
+  readonly offsets: PlainOffsets
+  /** The documents by the offsets at which they start. */
+  readonly byStart: ReadonlyMap<number, unknown>
+  readonly placeAt: LocationAt
+}
+
+function placedTexts(text: string): PlacedTexts {
+  const offsets: PlainOffsets = new Map()
+  const documents = readPlainYaml(text, offsets) ?? []
+  const lineCounter = new LineCounter()
+  lineCounter.addNewLine(0)
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) {
+    lineCounter.addNewLine(at + 1)
+  }
+  return {
+    offsets,
+    byStart: new Map(documents.map(({ value, start }) => [start, value])),
+    placeAt: locationsOf(lineCounter),
+  }
+}
+
+/**
+ * Offset of the deepest existing field on the path; undefined if only the complete parser knows where it is.
+ */
+function plainOffset(
+  { offsets, byStart }: PlacedTexts,
+  start: number,
+  steps: readonly PathStep[],
+): number | undefined {
+  let value = byStart.get(start)
+  let offset = start
+  for (const step of steps) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) break
+    const next = offsets.get(value)?.get(step)
+    if (next === undefined) return undefined
+    offset = next
+    value = (value as Readonly<Record<PathStep, unknown>>)[step]
+  }
+  return offset
 }
 
 /** The objects of a valid text by the offsets at which they start. */
@@ -146,10 +192,7 @@ export const parseOptions = {
 function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: LocationAt } {
   const lineCounter = new LineCounter()
   const whole = [...parseAllDocuments(text, { ...parseOptions, lineCounter })]
-  const placeAt: LocationAt = (offset) => {
-    const { line, col } = lineCounter.linePos(offset)
-    return { line: Math.max(line, 1), column: Math.max(col, 1) }
-  }
+  const placeAt = locationsOf(lineCounter)
   const isWhole = whole.every(({ errors }) => errors.length === 0)
   const pieces = isWhole || !/^\s*\{/.test(text) ? [] : jsonTexts(text)
   if (pieces.length < 2) {
@@ -162,6 +205,13 @@ function parseDocuments(text: string): { documents: PlacedDocument[]; placeAt: L
     })),
   )
   return { documents, placeAt }
+}
+
+function locationsOf(lineCounter: LineCounter): LocationAt {
+  return (offset) => {
+    const { line, col } = lineCounter.linePos(offset)
+    return { line: Math.max(line, 1), column: Math.max(col, 1) }
+  }
 }
 
 function messageOf({ message }: YAMLError): string {

@@ -14,7 +14,6 @@ export interface PlainDocument {
 
 /** Deeper texts are left to the complete parser. */
 const maxDepth = 64
-
 /** Tabs, other control characters, and spaces and line ends that only some rules of YAML know. */
 const unusualCharacters = /[^\n\x20-\x7e\xa1-\u2027\u202a-\ufefe\uff00-\ufffd]/
 /** YAML allows 1,024 characters. */
@@ -42,11 +41,17 @@ function refuse(): never {
   throw notPlain
 }
 
-/** Returns the documents that are maps, without empty documents; undefined if the text is not plain. */
-export function readPlainYaml(text: string): readonly PlainDocument[] | undefined {
+/** The offsets of the fields of each map, and of the items of each list that begin on the line of their dash. */
+export type PlainOffsets = Map<unknown, Map<string | number, number>>
+
+/**
+ * Returns the documents that are maps, without empty documents; undefined if the text is not plain. Fills
+ * `offsets`, if it is given.
+ */
+export function readPlainYaml(text: string, offsets?: PlainOffsets): PlainDocument[] | undefined {
   if (unusualCharacters.test(text)) return undefined
   try {
-    return new PlainYamlReader(text).documents()
+    return new PlainYamlReader(text, offsets).documents()
   } catch (error) {
     if (error === notPlain) return undefined
     throw error
@@ -61,9 +66,18 @@ class PlainYamlReader {
   #line = 0
   #indent = 0
   #depth = 0
+  readonly #offsets: PlainOffsets | undefined
 
-  constructor(text: string) {
+  constructor(text: string, offsets: PlainOffsets | undefined) {
     this.#text = text
+    this.#offsets = offsets
+  }
+
+  /** Remembers where a field or an item of a collection begins. */
+  #note(collection: object, step: string | number, offset: number): void {
+    if (this.#offsets === undefined) return
+    const known = this.#offsets.get(collection) ?? new Map<string | number, number>()
+    this.#offsets.set(collection, known.set(step, offset))
   }
 
   documents(): PlainDocument[] {
@@ -75,8 +89,7 @@ class PlainYamlReader {
         this.#endLine()
         continue
       }
-      const start = this.#at
-      found.push({ value: this.#root(), start })
+      found.push({ start: this.#at, value: this.#root() })
       if (this.#indent >= 0) refuse()
     }
     return found
@@ -156,9 +169,7 @@ class PlainYamlReader {
     if (++this.#depth > maxDepth) refuse()
     const map: Record<string, unknown> = {}
     do {
-      const key = this.#key()
-      if (key === '__proto__' || Object.hasOwn(map, key)) refuse()
-      this.#at++
+      const key = this.#newKey(map)
       map[key] = this.#value(column, true)
     } while (this.#indent === column)
     if (this.#indent > column) refuse()
@@ -166,8 +177,18 @@ class PlainYamlReader {
     return map
   }
 
+  /** Reads the key of a field that the map does not have yet, and its colon. */
+  #newKey(map: object, isFlow = false): string {
+    const start = this.#at
+    const key = this.#key(isFlow)
+    if (key === '__proto__' || Object.hasOwn(map, key)) refuse()
+    this.#note(map, key, start)
+    this.#at++
+    return key
+  }
+
   /** Reads the key of a field. Quoted keys in flow collections need no space after the colon. */
-  #key(isFlow = false): string {
+  #key(isFlow: boolean): string {
     const plain = this.#match(plainKey)?.[0]
     const key = plain ?? this.#quoted() ?? refuse()
     if (key.length > maxKeyLength) refuse()
@@ -181,17 +202,18 @@ class PlainYamlReader {
     const list: unknown[] = []
     do {
       this.#at++
-      list.push(this.#item(column))
+      list.push(this.#item(column, list))
     } while (this.#indent === column && this.#isListItem())
     if (this.#indent > column) refuse()
     this.#depth--
     return list
   }
 
-  #item(column: number): unknown {
+  #item(column: number, list: readonly unknown[]): unknown {
     if (this.#isLineEnd()) return this.#value(column, false)
     this.#skipSpaces()
     const start = this.#at
+    this.#note(list, list.length, start)
     if (this.#isListItem()) return this.#list(start - this.#line)
     const isMap = this.#match(plainKey) !== undefined || this.#isQuotedKey()
     this.#at = start
@@ -207,7 +229,8 @@ class PlainYamlReader {
     if (this.#isLineEnd()) {
       this.#endLine()
       const isDeeper = this.#indent > column
-      if (isDeeper && !this.#isCollection()) return this.#block(this.#indent)
+      if (isDeeper && this.#code() !== 0x7b && this.#code() !== 0x5b)
+        return this.#block(this.#indent)
       const isList = mayBeListHere && this.#indent === column && this.#isListItem()
       if (!isDeeper) return isList ? this.#list(column) : null
     } else {
@@ -219,10 +242,6 @@ class PlainYamlReader {
     // A deeper line would continue the scalar.
     if (this.#indent > column) refuse()
     return value
-  }
-
-  #isCollection(): boolean {
-    return this.#code() === 0x7b || this.#code() === 0x5b
   }
 
   /** Reads a scalar, or a flow collection whose lines are deeper than the column. */
@@ -298,16 +317,17 @@ class PlainYamlReader {
 
   #flowList(column: number): unknown[] {
     const list: unknown[] = []
-    this.#flowItems(0x5d, column, () => list.push(this.#inline(column, true)))
+    this.#flowItems(0x5d, column, () => {
+      this.#note(list, list.length, this.#at)
+      list.push(this.#inline(column, true))
+    })
     return list
   }
 
   #flowMap(column: number): Record<string, unknown> {
     const map: Record<string, unknown> = {}
     this.#flowItems(0x7d, column, () => {
-      const key = this.#key(true)
-      if (key === '__proto__' || Object.hasOwn(map, key)) refuse()
-      this.#at++
+      const key = this.#newKey(map, true)
       this.#skipFlow(column)
       map[key] = this.#inline(column, true)
     })

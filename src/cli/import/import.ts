@@ -2,11 +2,9 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { stringify } from 'yaml'
 import {
   Conversion,
   detectSources,
-  type Manifest,
   readSourceFiles,
   type Source,
   type SourceDocument,
@@ -16,6 +14,7 @@ import {
 import { exitCode, type Output, UsageError } from '../output.ts'
 import { validate } from '../validate.ts'
 import { formatReport, summarize } from './report.ts'
+import { writeYaml } from './write-yaml.ts'
 
 export interface ImportOptions {
   readonly from?: string
@@ -48,9 +47,10 @@ export async function importConfiguration(
     report('No manifest was written, because protections would be lost. --allow-loss writes them.')
     return exitCode.negative
   }
-  const invalid = await checkManifests(manifests, report)
-  if (options.output === '-') print(toYaml(manifests).trimEnd())
-  else writeManifests(options.output, manifests)
+  const written = manifests.map((object) => ({ kind: object.kind, text: writeYaml(object) }))
+  const invalid = await checkManifests(written, report)
+  if (options.output === '-') print(joined(written).trimEnd())
+  else writeManifests(options.output, written)
   return invalid
 }
 
@@ -110,10 +110,14 @@ function write(path: string, text: string, mode?: number): void {
   }
 }
 
-const toYaml = (manifests: readonly Manifest[]): string =>
-  manifests
-    .map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }))
-    .join('---\n')
+/** A manifest as YAML. */
+interface WrittenManifest {
+  readonly kind: string
+  readonly text: string
+}
+
+const joined = (documents: readonly WrittenManifest[]): string =>
+  documents.map(({ text }) => text).join('---\n')
 
 /** Where each kind is written; other kinds are written to `others.yaml`. */
 const files: Readonly<Record<string, string>> = {
@@ -127,8 +131,8 @@ const files: Readonly<Record<string, string>> = {
 }
 
 /** Writes one file for each group of kinds. Never overwrites a file; Secrets are readable by the user only. */
-function writeManifests(folder: string, manifests: readonly Manifest[]): void {
-  const groups = Map.groupBy(manifests, ({ kind }) => files[kind] ?? 'others.yaml')
+function writeManifests(folder: string, documents: readonly WrittenManifest[]): void {
+  const groups = Map.groupBy(documents, ({ kind }) => files[kind] ?? 'others.yaml')
   for (const name of groups.keys()) {
     const path = join(folder, name)
     if (existsSync(path)) throw new UsageError(`${path} exists; choose an empty folder with -o`)
@@ -138,21 +142,21 @@ function writeManifests(folder: string, manifests: readonly Manifest[]): void {
   } catch (error) {
     throw new UsageError(`${folder}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be made'}`)
   }
-  for (const [name, objects] of groups) {
-    write(join(folder, name), toYaml(objects), name === 'secrets.yaml' ? 0o600 : undefined)
+  for (const [name, group] of groups) {
+    write(join(folder, name), joined(group), name === 'secrets.yaml' ? 0o600 : undefined)
   }
 }
 
 /** Reports what `sluice validate` would report. */
 async function checkManifests(
-  manifests: readonly Manifest[],
+  documents: readonly WrittenManifest[],
   report: Output['report'],
 ): Promise<number> {
-  if (manifests.length === 0) return exitCode.success
+  if (documents.length === 0) return exitCode.success
   const folder = mkdtempSync(join(tmpdir(), 'sluice-import-'))
   try {
     const file = join(folder, 'manifests.yaml')
-    write(file, toYaml(manifests), 0o600)
+    write(file, joined(documents), 0o600)
     const answer = await validate({ file: [file], output: 'json' }, () => {})
     const { objects } = answer.json as { objects: readonly ValidatedObject[] }
     for (const { kind, name, errors } of objects) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { parseAllDocuments } from 'yaml'
+import { isMap, isNode, isScalar, isSeq, parseAllDocuments } from 'yaml'
 import { parseOptions } from '../../../src/watch/manifest.ts'
 import { nodeProblem, startOf } from '../../../src/watch/manifest-nodes.ts'
-import { readPlainYaml } from '../../../src/watch/plain-yaml.ts'
+import { type PlainOffsets, readPlainYaml } from '../../../src/watch/plain-yaml.ts'
 import { manifests } from '../support/control-plane.ts'
 import { defineTarget } from '../support/target.ts'
 
@@ -47,6 +47,25 @@ const json = `{
 ---
 {"g":true}
 `
+
+/** Compares the offsets of all fields and items; those of items that the plain reader omits are not compared. */
+function compareOffsets(value: unknown, node: unknown, offsets: PlainOffsets): void {
+  const known = offsets.get(value)
+  if (isMap(node)) {
+    for (const { key, value: field } of node.items) {
+      assert(isScalar(key))
+      const name = String(key.value)
+      assert.equal(known?.get(name), key.range?.[0])
+      compareOffsets((value as Record<string, unknown>)[name], field, offsets)
+    }
+  } else if (isSeq(node)) {
+    for (const [index, item] of node.items.entries()) {
+      assert(isNode(item))
+      if (known?.has(index)) assert.equal(known.get(index), item.range?.[0])
+      compareOffsets((value as readonly unknown[])[index], item, offsets)
+    }
+  }
+}
 
 export default defineTarget({
   about: 'the reader of plain YAML agrees with the complete parser on all that it reads',
@@ -132,8 +151,10 @@ export default defineTarget({
   start: () => ({
     check(input) {
       const text = input.toString('utf8')
-      const plain = readPlainYaml(text)
+      const offsets: PlainOffsets = new Map()
+      const plain = readPlainYaml(text, offsets)
       if (plain === undefined) return
+      assert.deepEqual(readPlainYaml(text), plain)
       const documents = [...parseAllDocuments(text, parseOptions)]
       for (const document of documents) {
         assert.deepEqual(document.errors, [])
@@ -144,6 +165,8 @@ export default defineTarget({
         return value === null ? [] : [{ value, start: startOf(document) }]
       })
       assert.deepEqual(plain, complete)
+      const nodes = documents.map(({ contents }) => contents).filter((node) => isMap(node))
+      for (const [index, { value }] of plain.entries()) compareOffsets(value, nodes[index], offsets)
     },
   }),
 })
