@@ -1,19 +1,47 @@
-// `npm run docs`: builds the documentation site in dist/site. It needs no server besides one for
-// static files, and loads nothing from elsewhere. SITE_BASE sets the path under which it is served,
-// such as /0.1/ for the documentation of one version beside others.
+// `npm run docs -- [--version vVERSION] [--output FOLDER]`: builds the documentation site in dist/site. It
+// needs no server besides one for static files, and loads nothing from elsewhere. With --version, the pages
+// are built into the folder of that version, and those of other versions stay. SITE_BASE sets the path under
+// which the whole site is served, such as /sluice/.
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { isVersion, placePages } from './site/versions.mjs'
 
 const root = join(import.meta.dirname, '..')
+const { version, output } = readOptions()
 const site = join(root, 'site')
 const docs = join(root, 'docs')
 const pages = join(site, 'pages')
 const repository = 'https://github.com/sluice-dev/sluice'
 
-function run(command, args) {
-  const { status } = spawnSync(command, args, { cwd: site, stdio: 'inherit' })
-  if (status !== 0) process.exit(status ?? 1)
+function readOptions() {
+  const options = {
+    version: { type: 'string' },
+    output: { type: 'string', default: join(root, 'dist', 'site') },
+  }
+  try {
+    const { values } = parseArgs({ options })
+    if (values.version === undefined || isVersion(values.version)) return values
+    throw new Error(`not a version such as v0.1.0: ${values.version}`)
+  } catch (error) {
+    console.error(`docs: ${error.message}`)
+    process.exit(2)
+  }
+}
+
+function run(command, args, env = process.env) {
+  const { status } = spawnSync(command, args, { cwd: site, stdio: 'inherit', env })
+  if (status !== 0) throw new Error(`${command} ${args.at(-1)} failed`)
 }
 
 /** A link out of docs/ leads to the repository. */
@@ -25,7 +53,7 @@ function linkTarget(file, target) {
   if (linked.startsWith(`${docs}/`) && !isFolder && /\.(md|png|svg)$/.test(linked)) return target
   const kind = isFolder ? 'tree' : 'blob'
   const suffix = anchor === undefined ? '' : `#${anchor}`
-  return `${repository}/${kind}/main/${relative(root, linked)}${suffix}`
+  return `${repository}/${kind}/${version ?? 'main'}/${relative(root, linked)}${suffix}`
 }
 
 function copyPage(from, to) {
@@ -47,4 +75,15 @@ cpSync(docs, pages, {
     return !from.endsWith('.md') && !from.includes(`${docs}/schema/`)
   },
 })
-run(process.execPath, [join(site, 'node_modules', 'vitepress', 'bin', 'vitepress.js'), 'build'])
+// VitePress empties its output folder, which may have the pages of other versions.
+const outDir = mkdtempSync(join(tmpdir(), 'sluice-site-'))
+try {
+  const siteRoot = process.env.SITE_BASE ?? '/'
+  run(process.execPath, [join(site, 'node_modules', 'vitepress', 'bin', 'vitepress.js'), 'build'], {
+    ...process.env,
+    SITE_BUILD: JSON.stringify({ siteRoot, version, outDir }),
+  })
+  placePages(outDir, resolve(output), version)
+} finally {
+  rmSync(outDir, { recursive: true, force: true })
+}

@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitepress'
 
 const pages = join(import.meta.dirname, '..', 'pages')
-const { version } = JSON.parse(
-  readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8'),
-)
+/** Where the whole site is served, and the version whose pages are built; set by scripts/docs.mjs. */
+const { siteRoot, version, outDir } = JSON.parse(process.env.SITE_BUILD)
 
 const read = (page) => readFileSync(join(pages, `${page}.md`), 'utf8')
 const titleOf = (page) => /^# (.*)$/m.exec(read(page))[1].replaceAll('`', '')
@@ -41,8 +40,8 @@ export default defineConfig({
   title: 'Sluice',
   description: 'A gateway for AI, MCP and HTTP traffic that can explain every decision it made',
   srcDir: 'pages',
-  outDir: '../dist/site',
-  base: process.env.SITE_BASE ?? '/',
+  outDir,
+  base: version === undefined ? siteRoot : `${siteRoot}${version}/`,
   lang: 'en',
   // The pages are plain Markdown: angle brackets are text.
   markdown: { html: false, theme: { light: 'github-light', dark: 'github-dark' } },
@@ -52,8 +51,10 @@ export default defineConfig({
     nav: [
       { text: 'Guides', link: '/guides/' },
       { text: 'Reference', link: '/reference/gateway-policy' },
-      { text: `Version ${version}`, link: '/status' },
+      { component: 'VersionMenu' },
     ],
     sidebar,
+    siteRoot,
+    version: version ?? 'Development',
   },
 })

@@ -13,7 +13,20 @@ const actions: Readonly<Record<string, string>> = {
   Accepted: 'Accept',
   Programmed: 'Program',
   ResolvedRefs: 'ResolveRefs',
+  Attached: 'Attach',
+  Conflicted: 'DetectConflicts',
+  OverlappingTLSConfig: 'DetectConflicts',
+  PartiallyInvalid: 'Accept',
+  InsecureFrontendValidationMode: 'ValidateClients',
 }
+
+/** Conditions that should not be True. */
+const negative = new Set([
+  'Conflicted',
+  'OverlappingTLSConfig',
+  'PartiallyInvalid',
+  'InsecureFrontendValidationMode',
+])
 
 /** Reasons of a condition that is True although a part of the object has no effect. */
 const partialReasons = new Set(['PartiallyValid', 'ListenersNotValid'])
@@ -45,7 +58,9 @@ export function conditionEvents(object: LiveObject, after: Status | undefined): 
 }
 
 /** A Gateway that waits for its first proxies is Pending, which is no problem; one that has lost them is. */
-function isForTheWorse({ from, to }: ConditionDifference): boolean {
+function isForTheWorse({ type, from, to }: ConditionDifference): boolean {
+  if (negative.has(type)) return to?.status === 'True'
+  if (type === 'Attached' && to?.status === 'False') return true
   if (to?.status === 'True') return partialReasons.has(to.reason)
   return to?.status === 'False' && (to.reason !== 'Pending' || from?.status === 'True')
 }

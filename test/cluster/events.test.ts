@@ -114,6 +114,29 @@ describeWithParts(parts, 'Kubernetes Events', () => {
     })
   })
 
+  it('warn of a policy that is not in force, and report when it is', async () => {
+    await cluster.apply({
+      apiVersion: 'sluice.dev/v1alpha1',
+      kind: 'GatewayPolicy',
+      metadata: { name: 'early' },
+      spec: {
+        targetRefs: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'guarded' }],
+        traffic: { timeouts: { request: '5s' } },
+      },
+    })
+    const attached = async () =>
+      (await eventsOf('GatewayPolicy', 'early'))
+        .filter(({ action }) => action === 'Attach')
+        .map(summaryOf)
+    await waitFor('a warning', async () => (await attached()).length === 1)
+    expect(await attached()).toEqual([
+      expect.stringMatching(/^Warning Pending x1: Attached is False/),
+    ])
+    await cluster.apply(route('guarded', 'edge', 'shop'))
+    await waitFor('a report', async () => (await attached()).length === 2)
+    expect((await attached())[1]).toMatch(/^Normal Attached x1: Attached is True/)
+  })
+
   it('are shown by kubectl describe', async () => {
     const { stdout } = await promisify(execFile)(partPath('kubectl'), [
       ...['--kubeconfig', cluster.server.kubeconfig, 'describe', 'httproute', 'flaps'],
