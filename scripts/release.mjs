@@ -1,9 +1,9 @@
-// `npm run release -- --dry-run VERSION [--output FOLDER]`: makes every artifact of a release from the
+// `npm run release -- --dry-run VERSION [--output FOLDER] [--sign-key FILE]`: makes every artifact of a release from the
 // present commit: the npm packages, the Go module, the Python wheel, the Rust crate, images as OCI layouts, charts,
 // completions, the manual page, checksums, SBOM, provenance and notes. It publishes nothing and needs no account; the workflow
 // .github/workflows/release.yml publishes the same files. The same commit always gives the same bytes.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { packGo } from './packages/go.mjs'
@@ -18,11 +18,12 @@ import { buildImages } from './release/images.mjs'
 import { packNpm, publishedManifest } from './release/npm-package.mjs'
 import { digestOf } from './release/oci-layout.mjs'
 import { registry } from './release/registry.mjs'
+import { signChecksums } from './release/sign.mjs'
 import { krewManifest, packStandalone } from './release/standalone.mjs'
 import { provenance, sbomOf } from './release/supply-chain.mjs'
 
 const source = 'https://github.com/sluice-dev/sluice'
-const usage = `usage: npm run release -- --dry-run VERSION [--output FOLDER]
+const usage = `usage: npm run release -- --dry-run VERSION [--output FOLDER] [--sign-key FILE]
        npm run release -- --fetch-only`
 
 function fail(message) {
@@ -41,6 +42,7 @@ function readArguments() {
     'dry-run': { type: 'boolean', default: false },
     'fetch-only': { type: 'boolean', default: false },
     output: { type: 'string' },
+    'sign-key': { type: 'string' },
   }
   try {
     return parseArgs({ options, allowPositionals: true })
@@ -116,6 +118,8 @@ function write(folder, artifacts) {
 }
 
 const { values, positionals } = readArguments()
+const signKey = values['sign-key']
+if (signKey !== undefined && !existsSync(signKey)) fail(`${signKey} does not exist`)
 if (values['fetch-only']) {
   for (const architecture of architectures) await fetchBase(architecture)
 } else {
@@ -135,6 +139,7 @@ if (values['fetch-only']) {
   const folder = values.output ?? join(root, 'dist', 'release', version)
   const artifacts = await makeArtifacts(describeRelease(version))
   write(folder, artifacts)
+  if (signKey !== undefined) signChecksums(folder, signKey)
   for (const { name, bytes } of artifacts) {
     console.log(`${(bytes.length / 1e6).toFixed(1).padStart(7)} MB  ${name}`)
   }

@@ -1,0 +1,1 @@
+export function signChecksums(folder: string, key: string): void
