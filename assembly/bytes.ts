@@ -12,7 +12,7 @@
 /** Bit of each high nibble. */
 const ROWS: usize = memory.data<u8>([1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0], 16)
 
-/** First address in [p, end) whose byte is outside the class `columns`; `end` when there is none. */
+/** First address in [p, end) whose byte is outside the class `columns`; `end` if there is none. */
 // @ts-ignore: decorator
 @inline
 function skipClass(from: usize, end: usize, table: usize): usize {

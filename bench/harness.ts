@@ -12,7 +12,7 @@ export interface BenchContext {
   readonly quick: boolean
   /** Interleaved rounds to take: 7, or 3 when quick. */
   readonly rounds: number
-  /** Tells what is going on, to standard error. */
+  /** Reports progress on standard error. */
   note(text: string): void
 }
 

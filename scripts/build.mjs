@@ -35,7 +35,7 @@ const entries = {
 /** A thread shares no code with others, and one file of its own loads faster than a hundred shared ones. */
 const threads = { 'proxy-worker': 'src/proxy/workers/worker.ts' }
 
-/** Entry points that carry their dependencies: `sluice/core` needs nothing installed beside it. */
+/** Entry points that carry their dependencies: `sluice/core` needs no other package. */
 const selfContained = { core: 'src/core/index.ts' }
 
 /** Each WebAssembly module by the configuration that asc makes it with. */

@@ -1,6 +1,6 @@
 /**
  * application/x-www-form-urlencoded queries (WHATWG URL 5.1), decoded while they are compared: `+`
- * is a space, %XX a byte, a `%` that begins no escape stands for itself. Of a repeated key the first
+ * is a space, %XX a byte, a `%` that begins no escape is a literal `%`. Of a repeated key the first
  * value counts (Gateway API HTTPQueryParamMatch).
  */
 import { arenaAlloc, arenaMark, arenaReset } from '../arena'

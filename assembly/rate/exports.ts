@@ -237,7 +237,7 @@ export function rate_charge(
 }
 
 /**
- * The address of the bucket of (id, no key) for rate_take_at, made when there is none; or a code, which
+ * The address of the bucket of (id, no key) for rate_take_at, created if it does not exist; or a code, which
  * is above -4096 as an i32 and never an address.
  */
 export function rate_cell(table: usize, id: i32, now: f64): i32 {

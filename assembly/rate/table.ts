@@ -226,7 +226,7 @@ export function findCell(table: usize, group: usize): usize {
 }
 
 /**
- * The cell of the identity, made when there is none: full at `now`. Under the group's lock. 0 when
+ * The cell of the identity, created if it does not exist, full at `now`. Under the group's lock. 0 when
  * every cell of the group is in use.
  */
 export function claimCell(table: usize, group: usize, now: i64): usize {

@@ -34,9 +34,9 @@ export function fail(code: i32, offset: i32): usize {
 }
 
 /**
- * Finding all matches reads a byte again for each match before which it was looked ahead at (`a.*b|a`
- * reads all the rest for every a). Beyond this many times the text, and READS_FREE bytes to begin with, the work
- * stops with REGEX_TOO_MUCH_WORK.
+ * Finding all matches may read a byte once for each match that looked ahead at it (`a.*b|a` reads the rest of
+ * the text for every a). The search stops with REGEX_TOO_MUCH_WORK after READS_FREE bytes and this many times
+ * the length of the text.
  */
 export const READS_LIMIT: i32 = 256
 export const READS_FREE: i32 = 1 << 22

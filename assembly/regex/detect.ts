@@ -1,5 +1,5 @@
 // The five builtins, written by hand: counted repetitions of digits make large automata, and check digits
-// no automaton at all. What each matches is said at its function; docs/regex.md says it for users.
+// no automaton at all. The comment of each function says what it matches; docs/regex.md describes them for users.
 //
 // All are word-bounded: no ASCII letter, digit or underscore stands directly before or behind. A detector
 // reads through `at`, which notes when it is asked for bytes that have not come yet: then its answer

@@ -171,7 +171,7 @@ export function regexFind(handle: i32, text: usize, length: i32, from: i32, out:
 /**
  * All matches from byte `from` on, not overlapping: (start, end) pairs of u32 at `out`, at most `limit` pairs;
  * answers how many, or a REGEX_* code. As in JavaScript an empty match directly behind another match
- * counts, and the search goes on one character after an empty match. O(length), or REGEX_TOO_MUCH_WORK.
+ * counts, and the search continues one character after an empty match. O(length), or REGEX_TOO_MUCH_WORK.
  */
 export function regexFindAll(handle: i32, text: usize, length: i32, from: i32, out: usize, limit: i32): i32 {
   let count = 0

@@ -118,7 +118,7 @@ function advancePattern(stream: usize, index: i32, regex: usize, isEnd: bool): v
 
 // --- builtins ----------------------------------------------------------------------------------
 
-/** The set's members by DETECT_*, -1 where it has none; and what they found at one place. */
+/** The set's members by DETECT_*, -1 if it has none; and what they found at one position. */
 const members = memory.data(4 * 8)
 const ends = memory.data(4 * 8)
 

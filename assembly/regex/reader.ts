@@ -28,7 +28,7 @@ export function peek(ahead: i32 = 0): u32 {
   return position + ahead < end ? <u32>load<u8>(text + position + ahead) : 0
 }
 
-/** Goes on past `byte` if it comes next. */
+/** Skips `byte` if it is the next one. */
 export function accept(byte: u32): bool {
   if (atEnd() || peek() != byte) return false
   position++

@@ -1,5 +1,5 @@
 // Runs of an automaton over text, forwards and backwards: by the DFA where the regex has a cache, by
-// simulation where it has none or where the cache would be refilled all the time. Both answer the same.
+// simulation if it has none or if its cache would be refilled all the time. Both give the same answer.
 import { addProgress, cacheFor, MODE_FULL, MODE_REVERSE, MODE_SEARCH, refresh, refreshedMeta, ROW_HEAD, startState, startThread, T_BITS, T_DEAD, T_FULL, T_IDLE, T_MATCH, T_UNKNOWN, threadsOf, transition } from './cache'
 import { nextFirst } from './prefilter'
 import { P_CLASS_OF, P_CLASSES } from './program'

@@ -1,5 +1,5 @@
 // A search that can stop at the end of the text at hand and go on when more has come: like runForward, but
-// its threads are kept between calls, and it knows since where no match has begun.
+// its threads are kept between calls, and it knows from which position on no match has begun.
 import { cacheFor, enterState, MODE_SEARCH, refresh, refreshedMeta, ROW_HEAD, startState, startThread, T_BITS, T_DEAD, T_FULL, T_IDLE, T_MATCH, T_UNKNOWN, threadsOf, transition } from './cache'
 import { P_CLASSES, P_SEARCH } from './program'
 import { nextFirst } from './prefilter'
@@ -24,9 +24,9 @@ export function beginScan(regex: usize, text: usize, from: i32, threads: usize):
 }
 
 /**
- * Goes on with the threads at `threads` (`meta`) from `position` to the text's end at `length`, which is
- * the end of all text if `isEnd`. Afterwards scanMeta is 0 if the match scanLast (-1: none) is decided,
- * else the threads are at `threads` again, to be gone on with.
+ * Continues with the threads at `threads` (`meta`) from `position` to the end of the text at `length`, which is
+ * the end of all text if `isEnd`. Afterwards scanMeta is 0 if the match scanLast (-1: none) is decided.
+ * Otherwise the threads are at `threads` again, for the next call.
  */
 export function scan(regex: usize, text: usize, length: i32, isEnd: bool, threads: usize, meta: u32, position: i32, last: i32, idle: i32): void {
   const program = <usize>load<u32>(regex, R_FORWARD)

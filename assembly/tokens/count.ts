@@ -111,7 +111,7 @@ function encodePieces(start: usize, end: usize): i32 {
   return <i32>outputTotal()
 }
 
-/** The same over valid UTF-8, with zeros after it for as long as it takes. */
+/** The same over valid UTF-8, with as many zeros after it as the reads need. */
 function run(start: usize, end: usize, encode: bool): i32 {
   coverTail(end)
   let count: i32

@@ -67,7 +67,7 @@ export class Vocabulary {
 const SLOTS: i32 = 8
 const slots: usize = memory.data(4 * 8)
 
-/** Handle of the selected vocabulary; 0 when it has none. */
+/** Handle of the selected vocabulary; 0 if there is none. */
 let selected: i32 = 0
 export let pattern: u32 = 0
 let longest: u32 = 0

@@ -2,7 +2,7 @@
  * Claim: a GET of a client over TLS costs at most 1.15 times the CPU of nginx. HTTP/1.1 on connections
  * that are kept, so that handshakes are not in it; otherwise as in http1.ts. Handshakes have rows of
  * their own: full ones with a P-256 certificate and X25519, the same with ML-KEM-768 in the exchange
- * (against ours without), and sessions that are taken up by tickets; TLS 1.3.
+ * (against ours without), and sessions that are resumed with tickets; TLS 1.3.
  */
 import { Authority } from '../../test/support/certificates.ts'
 import { type BenchContext, interleave, type Row } from '../harness.ts'

@@ -109,7 +109,7 @@ export class StepRunner {
     if (passesAlways(info, exchange)) return pass(info, exchange, 'computed')
     exchange.steps.push(stepOf(info, 'undecided', 'computed', reason))
     exchange.decide({ verdict: 'undecided', reason: `${info.name}: ${reason}` })
-    // The request ends here, so the runner of the phases waits for ever.
+    // The request ends here, so the promise never resolves and no further phase runs.
     return new Promise(() => undefined)
   }
 

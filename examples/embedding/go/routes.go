@@ -65,7 +65,7 @@ func (r *routes) addListener(hostname string, scope int32) (err error) {
 	return err
 }
 
-// regexOf compiles the pattern of a predicate; 0 when it has none.
+// regexOf compiles the pattern of a predicate; 0 if it has none.
 func (r *routes) regexOf(predicate Predicate) (handle int32, err error) {
 	if predicate.Type != "regex" {
 		return 0, nil

@@ -47,7 +47,7 @@ pub fn read_body(core: &mut Core, bytes: &[u8], cuts: &[usize], trailer_limit: i
     })
 }
 
-/// Adds what the record tells of one call; the address behind what was read.
+/// Adds the result of one call from the record; returns the address after what was read.
 fn note(core: &Core, record: u32, seen: &mut Body) -> u32 {
     let word = |offset: i32| core.word(record + offset as u32);
     let text = |offset: i32| from_latin1(core.read(word(offset) as u32, word(offset + 4) as u32));

@@ -133,7 +133,7 @@ impl Routes {
         Ok(())
     }
 
-    /// The compiled pattern of a path or predicate; 0 when it has none.
+    /// The compiled pattern of a path or predicate; 0 if it has none.
     fn regex_of(&mut self, core: &mut Core, described: &Value) -> Result<i32, Code> {
         if described["type"] != "regex" {
             return Ok(0);
