@@ -17,6 +17,7 @@ import { exitCode, type Output, UsageError } from './output.ts'
 import { valuesOf } from './settings.ts'
 import { endAfterLogTimeout, handleSignals } from './signals.ts'
 import { logAddresses, trafficOptions } from './traffic.ts'
+import { packageVersion } from './version.ts'
 
 /** Options of the command; settings are texts as given on the command line. */
 export interface RunOptions
@@ -85,6 +86,7 @@ async function start(
   const { startStandalone } = await import('../control-plane/standalone.ts')
   try {
     return await startStandalone({
+      version: packageVersion(),
       paths: file,
       logFile,
       nats,

@@ -28,6 +28,8 @@ interface StandaloneOptions extends LogOptions, Pick<ControlPlaneOptions, 'notif
   /** Duration of the lease, if the log is shared. Default 15 s. */
   readonly leaseDurationMs?: number
   readonly proxy: Omit<ProxyOptions, 'channel' | 'name'>
+  /** Version of the program, recorded as that of its proxy. */
+  readonly version: string
   onProblem(problem: SourceProblem): void
 }
 
@@ -64,7 +66,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
     moreMetrics: () => ({ ...(plane.isShared && digestChecks.snapshot()), ...end.metrics() }),
     without: end.missing,
   })
-  const listing = reading.then(() => list(plane, log, name, options.proxy.bindAddress))
+  const listing = reading.then(() => list(plane, log, name, options))
   const [proxy] = await Promise.all([starting, listing])
   const endTrimming = trimWhenIdle({ taken: () => plane.fold.position })
   const stop = async () => {
@@ -138,9 +140,9 @@ async function list(
   plane: Plane,
   log: OpenedLog,
   name: string,
-  bindAddress: string,
+  options: StandaloneOptions,
 ): Promise<void> {
-  connectProxy(plane, log, name, bindAddress)
+  connectProxy(plane, log, name, options)
   await plane.list()
   await plane.caughtUp()
   await fetchFirstKeySets(plane)
@@ -152,14 +154,14 @@ function connectProxy(
   { fold, recorder }: Plane,
   { shared }: OpenedLog,
   name: string,
-  bindAddress: string,
+  { proxy, version }: StandaloneOptions,
 ): void {
   for (const { proxy: known } of fold.proxies()) {
     // Proxies of other replicas may be running.
     if (shared === undefined || known === name)
       recorder.disconnected(known, 'the process has ended')
   }
-  const presence = { address: reachableAddress(bindAddress) }
+  const presence = { address: reachableAddress(proxy.bindAddress), version }
   // The stream id distinguishes this run from an earlier one in records that arrive late.
   recorder.connected(name, { ...presence, ...(shared && { stream: randomUUID() }) })
 }
