@@ -1,9 +1,10 @@
-// Takes the pictures of the console in docs/images: every view, from the log of an incident in which the
-// deletion of a ReferenceGrant breaks a route. Needs `npm run build` and Chromium on PATH.
+// Takes the pictures of the console in docs/images: the views of a log in which the deletion of a ReferenceGrant
+// breaks a route, and the views of a running gateway. Needs `npm run build` and Chromium on PATH.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { incidentLog, startPage } from '../test/console/browser.ts'
+import { startLiveGateway } from './console/live-gateway.mjs'
 
 const folder = join(import.meta.dirname, '..', 'docs', 'images')
 
@@ -21,19 +22,58 @@ const pictures = [
 ]
 
 const program = execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim()
-const { page, openLog, show, close } = await startPage(program)
-mkdirSync(folder, { recursive: true })
-await openLog('last-night.jsonl', await incidentLog())
-for (const [name, hash] of pictures) {
-  await show(hash)
-  // The event that broke the route, found as a reader finds it.
-  if (name === 'event') {
-    await page.locator('.finding a.event').first().click()
-    await page.locator('.status-diff').waitFor()
+
+async function takeOfLog() {
+  const { page, openLog, show, close } = await startPage(program)
+  await openLog('last-night.jsonl', await incidentLog())
+  for (const [name, hash] of pictures) {
+    await show(hash)
+    // The event that broke the route, found as a reader finds it.
+    if (name === 'event') {
+      await page.locator('.finding a.event').first().click()
+      await page.locator('.status-diff').waitFor()
+    }
+    if (name === 'object') await page.locator('.flips li').first().waitFor()
+    if (name === 'manifest') await page.locator('.cm-content').waitFor()
+    if (name === 'playground') await page.locator('#masked mark').first().waitFor()
+    await page.screenshot({ path: join(folder, `console-${name}.png`) })
   }
-  if (name === 'object') await page.locator('.flips li').first().waitFor()
-  if (name === 'manifest') await page.locator('.cm-content').waitFor()
-  if (name === 'playground') await page.locator('#masked mark').first().waitFor()
-  await page.screenshot({ path: join(folder, `console-${name}.png`) })
+  await close()
 }
-await close()
+
+async function takeOfGateway() {
+  const gateway = await startLiveGateway()
+  const { page, show, close } = await startPage(program, gateway.url)
+  await page.locator('.time-bar .source', { hasText: 'live' }).waitFor()
+  const take = (name) => page.screenshot({ path: join(folder, `console-${name}.png`) })
+  await show('#/requests')
+  const refused = page.locator('.row', { hasText: '/shop/admin/users' })
+  await refused.waitFor()
+  await take('requests')
+  await refused.getByRole('link').first().click()
+  await page.getByText('For another outcome').waitFor()
+  await take('request')
+  await show('#/try')
+  const curl = `curl http://127.0.0.1:${gateway.port}/shop/admin/users`
+  await page.getByLabel('Request, as a curl command').fill(curl)
+  await page.getByRole('button', { name: 'Show its way' }).click()
+  await page.getByRole('region', { name: 'Now', exact: true }).getByText('answer 403').waitFor()
+  await take('try')
+  await show('#/models')
+  await page.getByRole('region', { name: 'Usage' }).getByText('gpt-4o-mini').first().waitFor()
+  await take('models')
+  await show('#/tools')
+  await page.getByText('search_orders').first().waitFor()
+  await take('tools')
+  await show('#/')
+  const traffic = page.getByRole('region', { name: 'Traffic now' })
+  // Rates need two readings with requests between them.
+  while (!/requests\/s\d.*p99 ms\d/.test(await traffic.textContent())) await gateway.send('/shop')
+  await take('live')
+  await close()
+  await gateway.close()
+}
+
+mkdirSync(folder, { recursive: true })
+await takeOfLog()
+await takeOfGateway()

@@ -43,7 +43,7 @@ export function Search() {
       <input
         id="search"
         type="search"
-        placeholder="Search: object, position, time ( / )"
+        placeholder="Object, position, time ( / )"
         aria-label="Search objects and events"
         {...comboboxOf(results.length, chosen)}
         disabled={log.value.count === 0}

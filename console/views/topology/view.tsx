@@ -104,7 +104,7 @@ function GraphNode({ x, y, type, object, label, detail, health, policies }: Plac
         {shortened(label, 20)}
       </text>
       <text x={x + 22} y={y + 34} class="detail">
-        {shortened(`${detail}`, 24 - more.length)}
+        {shortened(detail, 22 - more.length)}
         {more}
       </text>
       <text x={x + 7} y={y + 18} class="mark">

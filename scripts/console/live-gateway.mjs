@@ -1,0 +1,90 @@
+// A gateway with a model, MCP tools, a policy and traffic, whose console the pictures of live views show.
+import { z } from 'zod'
+import { freePort, startGateway } from '../../test/support/gateway.ts'
+import {
+  aiBackend,
+  gateway,
+  httpRoute,
+  mcpBackend,
+  policy,
+  staticBackend,
+  toBackend,
+} from '../../test/support/manifests.ts'
+import { connectClient } from '../../test/support/mcp-client.ts'
+import { TestMcpServer } from '../../test/support/mcp-server.ts'
+import { startUpstream } from '../../test/support/upstream.ts'
+import { startVendorA } from '../../test/support/vendors/vendor-a.ts'
+import { waitFor } from '../../test/support/wait-for.ts'
+
+const route = (name, path) =>
+  httpRoute(name, {
+    rules: [
+      { matches: [{ path: { type: 'PathPrefix', value: path } }], backendRefs: [toBackend(name)] },
+    ],
+  })
+
+const deny = (...matchExpressions) => ({ action: 'Deny', policy: { matchExpressions } })
+
+function offerTools(server) {
+  const text = async () => ({ content: [{ type: 'text', text: 'done' }] })
+  server.registerTool('search_orders', { inputSchema: { query: z.string() } }, text)
+  server.registerTool('delete_order', { inputSchema: { id: z.string() } }, text)
+}
+
+/** What is sent once: answers, refusals, and a prompt that a guard rejects. */
+async function sendTraffic(running, port) {
+  const chat = (model, content) =>
+    running.send(port, {
+      method: 'POST',
+      path: '/v1/chat/completions',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
+    })
+  for (let n = 0; n < 12; n++) {
+    await running.send(port, { path: `/shop/items/${n}` })
+    await chat(n % 3 === 0 ? 'gpt-4o' : 'gpt-4o-mini', 'Which lamps are in stock?')
+  }
+  await running.send(port, { path: '/shop/admin/users' })
+  await chat('gpt-4o-mini', 'My key is sk-live-0123456789')
+  const client = await connectClient(port, '/tools')
+  const call = (name, args) => client.callTool({ name, arguments: args }).catch(() => undefined)
+  await client.listTools()
+  for (let n = 0; n < 3; n++) await call('search_orders', { query: 'lamp' })
+  await call('delete_order', { id: '1' })
+  await client.close()
+}
+
+/** The gateway with the URL of its console, after its first requests. */
+export async function startLiveGateway() {
+  const port = await freePort()
+  const upstream = await startUpstream()
+  const vendor = await startVendorA()
+  const tools = await new TestMcpServer({ offer: offerTools }).start()
+  const guards = [{ regex: { matches: ['sk-live-[0-9]+'], action: 'Reject' } }]
+  const provider = { vendorA: {}, host: '127.0.0.1', port: vendor.port }
+  const manifests = [
+    gateway(port),
+    staticBackend('shop', upstream.port),
+    route('shop', '/shop'),
+    policy('no-admin', 'HTTPRoute/shop', {
+      traffic: { authorization: deny('request.path.startsWith("/shop/admin")') },
+    }),
+    aiBackend('model', { provider }, { ai: { promptGuard: { request: guards } } }),
+    route('model', '/v1'),
+    mcpBackend('tools', [{ name: 'orders', static: { host: '127.0.0.1', port: tools.port } }]),
+    route('tools', '/tools'),
+    policy('read-only', 'GatewayBackend/tools', {
+      backend: { mcp: { authorization: deny('mcp.tool.name.startsWith("delete")') } },
+    }),
+  ]
+  const args = ['--console-address', '127.0.0.1:0', '--record', 'all']
+  const running = await startGateway({ manifests, args })
+  await sendTraffic(running, port)
+  const url = await waitFor('the URL', () => /^console: (http:\S+)$/m.exec(running.stderr)?.[1])
+  const close = async () => {
+    await running.dispose()
+    await Promise.all([upstream.close(), vendor.close(), tools.kill()])
+  }
+  const send = (path) => running.send(port, { path })
+  return { port, url, send, close }
+}
