@@ -1,11 +1,12 @@
 // `npm run release -- --dry-run VERSION [--output FOLDER] [--sign-key FILE]`: makes every artifact of a release from the
-// present commit: the npm packages, the Go module, the Python wheel, the Rust crate, images as OCI layouts, charts,
-// completions, the manual page, checksums, SBOM, provenance and notes. It publishes nothing and needs no account; the workflow
-// .github/workflows/release.yml publishes the same files. The same commit always gives the same bytes.
+// present commit: the npm packages, the Go module, the Python wheel, the Rust crate, the C library, images as OCI layouts,
+// charts, completions, the manual page, checksums, SBOM, provenance and notes. It publishes nothing and needs no account;
+// the workflow .github/workflows/release.yml publishes the same files. The same commit always gives the same bytes.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { packC } from './packages/c.mjs'
 import { packGo } from './packages/go.mjs'
 import { packJavaScript } from './packages/javascript.mjs'
 import { packPython } from './packages/python.mjs'
@@ -86,6 +87,7 @@ async function makeArtifacts(release) {
     await packJavaScript(release),
     packPython(release),
     await packRust(release),
+    await packC(release),
     ...shellDocuments(version),
     { name: 'sbom.cdx.json', bytes: toJson(sbomOf(tree.sbom, release, [], 'sluice')) },
     { name: 'release-notes.md', bytes: releaseNotes(version) },

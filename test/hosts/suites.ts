@@ -40,6 +40,7 @@ export const hostSuites = {
   '`sluice-core` in Python': packageSuites,
   '`sluice.dev/sluice` in Go': packageSuites,
   '`sluice-core` in Rust': packageSuites,
+  '`sluice.h` in C': [...allSuites, 'texts/cases'],
   'the module in Node': allSuites,
   'the module in Chromium': allSuites,
   'the module in Python': allSuites,

@@ -119,6 +119,7 @@ describeWithParts(['release-downloads', 'helm', 'kubectl'], 'a release', () => {
     expect(names).toContain(`sluice-core-${version}.tgz`)
     expect(names).toContain('python/sluice_core-1.2.3.dev0+test.1-py3-none-any.whl')
     expect(names).toContain(`rust/sluice-core-${version}.crate`)
+    expect(names).toContain(`c/sluice-c-${version}.tar.gz`)
     expect(names).toContain(`go/sluice.dev/sluice/@v/v${version}.zip`)
     const { resolvedDependencies } = statement.predicate.buildDefinition
     expect(resolvedDependencies[0].digest.gitCommit).toBe(commit.GITHUB_SHA)

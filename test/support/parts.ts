@@ -21,6 +21,7 @@ const sources = {
   chromium: { program: 'chromium' },
   h2spec: { program: 'h2spec' },
   actionlint: { program: 'actionlint' },
+  cc: { program: 'cc' },
   go: { program: 'go' },
   wazero: { variable: 'SLUICE_WAZERO' },
   python3: { program: 'python3' },
