@@ -94,6 +94,15 @@ describeWithParts(parts, 'the C library [design.embed]', () => {
     run(join(folder, 'use'), [])
   })
 
+  it.each([[], ...(process.arch === 'x64' ? [['-mssse3'], ['-U__SSE2__']] : [])])(
+    'has the vector instructions of WebAssembly when compiled with %s',
+    { timeout: testTime },
+    (...flags) => {
+      cc('-O2', ...flags, join(source, 'tests', 'vectors.c'), '-o', 'vectors')
+      run(join(folder, 'vectors'), [])
+    },
+  )
+
   it('does what each example of its page says', { timeout: testTime }, () => {
     const page = readFileSync(join(source, 'README.md'), 'utf8').replaceAll(
       'sluice-c-0.1.0',
