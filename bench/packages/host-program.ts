@@ -72,6 +72,19 @@ export async function startProgram(
   }
 }
 
+/** Programs that have some of the candidates each, as one. */
+export const joinPrograms = (programs: readonly HostProgram[]): HostProgram => ({
+  candidates: new Set(programs.flatMap(({ candidates }) => [...candidates])),
+  measure(candidate, task) {
+    const program = programs.find(({ candidates }) => candidates.has(candidate))
+    if (program === undefined) throw new Error(`${candidate} is absent`)
+    return program.measure(candidate, task)
+  },
+  close() {
+    for (const program of programs) program.close()
+  },
+})
+
 interface Comparison {
   /** Beginning of the ids of the rows. */
   readonly id: string

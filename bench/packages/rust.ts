@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { findPart } from '../../test/support/parts.ts'
 import type { BenchContext, Row } from '../harness.ts'
-import { compare, startProgram, writeTexts } from './host-program.ts'
+import { compare, joinPrograms, startProgram, writeTexts } from './host-program.ts'
 import { cacheFolder, command, pack } from './peers.ts'
 
-/** Builds the program; without the peer if it cannot be downloaded. */
-function build(folder: string, { note }: BenchContext): string {
+/** Builds the program with the crate, and that with its peers unless they cannot be downloaded. */
+function build(folder: string, { note }: BenchContext): string[] {
   const name = pack('rust.mjs', join(folder, 'crate'))
   command('tar', ['-xzf', join('crate', name)], folder)
   const main = join(folder, 'main')
@@ -20,24 +20,37 @@ function build(folder: string, { note }: BenchContext): string {
   renameSync(join(folder, basename(name, '.crate')), join(main, 'sluice-core'))
   // The versions of the engine that are built already.
   cpSync(join(main, 'sluice-core', 'Cargo.lock'), join(main, 'Cargo.lock'))
-  const part = findPart('rust-wasmtime')
-  const target = part.found ? part.path : join(cacheFolder(), 'rust-target')
-  const cargo = (...args: readonly string[]) =>
-    command('cargo', args, main, { CARGO_TARGET_DIR: target })
-  try {
-    cargo('build', '-q', '--release', '--features', 'tiktoken')
-  } catch (error) {
-    note(`tiktoken-rs: ${String(error).trim().split('\n').at(-1)}`)
-    cargo('build', '-q', '--release')
+  const own = join(cacheFolder(), 'rust-target')
+  const cargo = (feature: string, target: string, level: string) => {
+    command('cargo', ['build', '-q', '--release', '--features', feature], main, {
+      CARGO_TARGET_DIR: target,
+      CARGO_PROFILE_RELEASE_OPT_LEVEL: level,
+      CARGO_PROFILE_RELEASE_CODEGEN_UNITS: '16',
+    })
+    const program = join(folder, feature)
+    cpSync(join(target, 'release', 'bench'), program)
+    return program
   }
-  return join(target, 'release', 'bench')
+  const part = findPart('rust-wasmtime')
+  // As test/assets/setup builds the engine: what the engine makes of the core is the same at every level.
+  const programs = [part.found ? cargo('core', part.path, '1') : cargo('core', own, '3')]
+  try {
+    programs.push(cargo('peers', own, '3'))
+  } catch (error) {
+    note(`peers: ${String(error).trim().split('\n').at(-1)}`)
+  }
+  return programs
 }
 
 export default async function rust(context: BenchContext): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-rust-'))
   try {
     writeTexts(join(folder, 'texts'), context)
-    const program = await startProgram(build(folder, context), [join(folder, 'texts')])
+    const commands = build(folder, context)
+    const args = [join(folder, 'texts')]
+    const program = joinPrograms(
+      await Promise.all(commands.map((each) => startProgram(each, args))),
+    )
     try {
       const peers = { id: 'packages.rust', tokenPeer: 'tiktoken-rs', maskPeers: ['regex'] }
       return await compare(program, peers, context)

@@ -1,11 +1,14 @@
 //! Measures the candidates of bench/packages/rust.ts, in the texts of a folder.
 
+#[cfg(feature = "peers")]
 use regex::{Captures, NoExpand, Regex};
+#[cfg(feature = "core")]
 use sluice_core::{Builtin, Mask, count_tokens};
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
 use std::io::BufRead;
 
+#[cfg(feature = "peers")]
 fn has_luhn(text: &str) -> bool {
     let digits = text.bytes().rev().filter(u8::is_ascii_digit);
     let sum: u32 = digits
@@ -22,6 +25,7 @@ fn has_luhn(text: &str) -> bool {
 }
 
 /// Masks with the crate `regex`. Classes are those of ASCII, which is faster.
+#[cfg(feature = "peers")]
 fn through_regex(folder: &str) -> impl Fn(&str) -> String + use<> {
     let text = read_to_string(format!("{folder}/rules.json")).unwrap();
     let raw: Vec<(String, String, bool)> = serde_json::from_str(&text).unwrap();
@@ -77,29 +81,27 @@ type Work<T> = Box<dyn Fn(&str) -> T>;
 fn main() {
     let folder = std::env::args().nth(1).unwrap();
     let mut counters: BTreeMap<&str, Work<usize>> = BTreeMap::new();
-    counters.insert(
-        "sluice",
-        Box::new(|text| count_tokens(text, "gpt-4o").unwrap() as usize),
-    );
-    #[cfg(feature = "tiktoken")]
+    let mut masks: BTreeMap<&str, Work<String>> = BTreeMap::new();
+    #[cfg(feature = "core")]
+    {
+        let count = |text: &str| count_tokens(text, "gpt-4o").unwrap() as usize;
+        counters.insert("sluice", Box::new(count));
+        let numbers = [
+            Builtin::Ssn,
+            Builtin::CreditCard,
+            Builtin::PhoneNumber,
+            Builtin::CanadaSin,
+        ];
+        let mask = Mask::new([Builtin::Email].into_iter().chain(numbers)).unwrap();
+        masks.insert("sluice", Box::new(move |text| mask.mask(text).unwrap()));
+    }
+    #[cfg(feature = "peers")]
     {
         let encoding = tiktoken_rs::o200k_base().unwrap();
-        counters.insert(
-            "tiktoken-rs",
-            Box::new(move |text| encoding.encode_ordinary(text).len()),
-        );
+        let count = move |text: &str| encoding.encode_ordinary(text).len();
+        counters.insert("tiktoken-rs", Box::new(count));
+        masks.insert("regex", Box::new(through_regex(&folder)));
     }
-    let builtins = [
-        Builtin::Ssn,
-        Builtin::CreditCard,
-        Builtin::PhoneNumber,
-        Builtin::Email,
-        Builtin::CanadaSin,
-    ];
-    let mask = Mask::new(builtins).unwrap();
-    let mut masks: BTreeMap<&str, Work<String>> = BTreeMap::new();
-    masks.insert("sluice", Box::new(move |text| mask.mask(text).unwrap()));
-    masks.insert("regex", Box::new(through_regex(&folder)));
     let names: Vec<_> = counters.keys().chain(masks.keys()).copied().collect();
     println!("{}", names.join(" "));
     for line in std::io::stdin().lock().lines() {
