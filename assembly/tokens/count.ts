@@ -8,13 +8,14 @@ import { fail } from '../refusal'
 import { encodeLong, output, outputTotal, startOutput } from './long'
 import { addWork, mergeParts, PART_LIMIT, parts, SHORT_LIMIT, splitParts } from './merge'
 import { nextCl100k, nextO200k } from './split'
+import { BYTE_MASKS, characterAt, characterLength, isSeparate } from './borders'
 import {
   cache,
   CACHE_BITS,
   CACHE_ENTRY,
+  CACHED_LENGTH,
   findToken,
-  lowBytes,
-  mediumHash,
+  partHash,
   pattern,
   PATTERN_O200K,
 } from './tables'
@@ -40,29 +41,77 @@ function encodeMerged(p: usize, length: u32): i32 {
   return 0
 }
 
-/** Counts the tokens of a piece that is not one token, or returns a code; pieces of up to 16 bytes are cached. */
-function countMerged(p: usize, length: u32): i32 {
-  if (length > 16) {
-    const count = mergeShort(p, length)
-    if (count != 0) return <i32>count
-    const before = outputTotal()
-    const code = encodeLong(p, p + length)
-    return code < 0 ? code : <i32>(outputTotal() - before)
-  }
-  let low = load<u64>(p)
-  let high: u64 = 0
-  if (length <= 8) low = lowBytes(low, length)
-  else high = lowBytes(load<u64>(p, 8), length - 8)
-  const entry = cache + <usize>(mediumHash(low, high) >> (64 - CACHE_BITS)) * CACHE_ENTRY
-  const isKnown =
-    load<u64>(entry) == low && load<u64>(entry, 8) == high && load<u32>(entry, 20) == length
-  if (isKnown) return <i32>load<u32>(entry, 16)
+/** Counts the tokens of a part that is not in the cache, or returns a code. */
+function countUncached(p: usize, length: u32): i32 {
+  if (findToken(p, length) >= 0) return 1
   const count = mergeShort(p, length)
+  if (count != 0) return <i32>count
+  const before = outputTotal()
+  const code = encodeLong(p, p + length)
+  return code < 0 ? code : <i32>(outputTotal() - before)
+}
+
+/** Counts the tokens of a part of 1 to CACHED_LENGTH bytes. */
+// @ts-ignore: decorator
+@inline
+function countCached(p: usize, length: u32): i32 {
+  const mask = BYTE_MASKS + (<usize>length << 4)
+  const low = load<u64>(p) & load<u64>(mask)
+  const high = (load<u64>(p, 8) & load<u64>(mask, 8)) | (<u64>length << 56)
+  const place = <usize>(partHash(low, high) >> (64 - CACHE_BITS)) * CACHE_ENTRY
+  const entry = cache + place
+  const known = load<u64>(entry, 8) ^ high
+  if (load<u64>(entry) == low && known << 4 == 0) return <i32>(known >> 60)
+  return fillCache(place, p, length, low, high)
+}
+
+/**
+ * The count of a part that is not in its first place of the cache, where it is put. The part that was
+ * there moves to the second place, which is next to the first.
+ */
+function fillCache(place: usize, p: usize, length: u32, low: u64, high: u64): i32 {
+  const entry = cache + place
+  const second = cache + (place ^ CACHE_ENTRY)
+  const known = load<u64>(second, 8) ^ high
+  const isKnown = load<u64>(second) == low && known << 4 == 0
+  const count = isKnown ? <i32>(known >> 60) : countUncached(p, length)
+  v128.store(second, v128.load(entry))
   store<u64>(entry, low)
-  store<u64>(entry, high, 8)
-  store<u32>(entry, count, 16)
-  store<u32>(entry, length, 20)
-  return <i32>count
+  store<u64>(entry, high | (<u64>count << 60), 8)
+  return count
+}
+
+/** Counts the tokens of a part, or returns a code. */
+// @ts-ignore: decorator
+@inline
+function countPart(p: usize, length: u32): i32 {
+  return length <= CACHED_LENGTH ? countCached(p, length) : countUncached(p, length)
+}
+
+/**
+ * Counts the tokens of a piece with characters that are not ASCII, or returns a code. Where no token
+ * contains two neighbouring characters, nothing merges over their border, so the parts are counted alone.
+ */
+function countWide(start: usize, length: u32): i32 {
+  const end = start + length
+  let count: i32 = 0
+  let part = start
+  let p = start
+  let before: u32 = 0
+  while (p < end) {
+    const character = characterAt(p)
+    if (isSeparate(before, character)) {
+      const more = countPart(part, <u32>(p - part))
+      if (more < 0) return more
+      count += more
+      part = p
+    }
+    p += characterLength(character)
+    before = character
+  }
+  addWork(length)
+  const last = countPart(part, <u32>(end - part))
+  return last < 0 ? last : count + last
 }
 
 /** Tokens of the text, or a code. Inlined once for each pattern. */
@@ -74,10 +123,10 @@ function countPieces(start: usize, end: usize, kind: u32): i32 {
   while (p < end) {
     const next = kind == PATTERN_O200K ? nextO200k(p, end) : nextCl100k(p, end)
     const length = <u32>(next - p)
-    if (length == 1 || findToken(p, length) >= 0) {
-      count++
+    if (length <= CACHED_LENGTH && load<u8>(p) < 0x80) {
+      count += countCached(p, length)
     } else {
-      const more = countMerged(p, length)
+      const more = countWide(p, length)
       if (more < 0) return more
       count += more
     }

@@ -12,6 +12,7 @@
 import { ERROR_MEMORY, TOKENS_BAD_VOCABULARY } from '../abi'
 import { arenaAlloc, arenaMark, arenaReset, blockAlloc, blockFree } from '../arena'
 import { fail, refuse, setOrigin } from '../refusal'
+import { JOIN_BITS, markBorders, SEAM_BITS } from './borders'
 import { readyClasses } from './classes'
 import {
   addPair,
@@ -115,6 +116,8 @@ function layOut(it: Vocabulary, base: usize, count: usize): void {
   it.pairs = place(<usize>8 << pairBits)
   it.filter = place(<usize>1 << (FILTER_BITS - 3))
   it.bytes = place(1024)
+  it.joins = place(<usize>1 << (JOIN_BITS - 3))
+  it.seams = place(<usize>1 << (SEAM_BITS - 3))
   it.cache = place(CACHE_ENTRY << CACHE_BITS)
   it.bytePairs = place(65536 * 4)
   it.wholes = place(WHOLE_POINTS * 4)
@@ -145,6 +148,7 @@ function fill(it: Vocabulary, file: usize, count: usize): usize {
       const left = partOf(file + HEADER, later, id - 256, 0)
       const right = partOf(file + HEADER, later, id - 256, 3)
       length = join(it, string, left, right)
+      markBorders(it.joins, it.seams, string, length)
       store<u32>(it.splits + (id << 3), left)
       store<u32>(it.splits + (id << 3), right, 4)
       addPair(left, right, <u32>id)

@@ -17,7 +17,9 @@ export const ID_MASK: u32 = 0x3ffff
 
 export const FILTER_BITS: u32 = 21
 export const CACHE_BITS: u32 = 14
-export const CACHE_ENTRY: usize = 24
+export const CACHE_ENTRY: usize = 16
+/** Bytes of the longest part whose count is cached. */
+export const CACHED_LENGTH: u32 = 15
 /** Code points that the table of whole characters covers: both planes that text is written in. */
 export const WHOLE_POINTS: u32 = 0x20000
 /** Code points without their last byte, in UTF-8. */
@@ -60,7 +62,10 @@ export class Vocabulary {
   lengths: usize
   offsets: usize
   strings: usize
-  /** Counts of pieces that are no token: key 2 x u64, count u32, length u32. */
+  /** Tables of borders.ts. */
+  joins: usize
+  seams: usize
+  /** Counts of parts: 15 bytes, then the length in 4 bits and the count in 4. */
   cache: usize
 }
 
@@ -90,6 +95,8 @@ export let stems: usize = 0
 export let roots: usize = 0
 export let borders: usize = 0
 export let splits: usize = 0
+export let joins: usize = 0
+export let seams: usize = 0
 export let cache: usize = 0
 
 function recordOf(handle: i32): usize {
@@ -121,6 +128,8 @@ export function useTables(it: Vocabulary): void {
   roots = it.roots
   borders = it.borders
   splits = it.splits
+  joins = it.joins
+  seams = it.seams
   cache = it.cache
 }
 
@@ -151,7 +160,7 @@ const FACTOR_2: u64 = 0xc2b2ae3d27d4eb4f
 /** The low `length` (1 to 8) bytes of a word. */
 // @ts-ignore: decorator
 @inline
-export function lowBytes(word: u64, length: u32): u64 {
+function lowBytes(word: u64, length: u32): u64 {
   return word & (<u64>-1 >> <u64>(64 - (length << 3)))
 }
 
@@ -164,9 +173,17 @@ function shortHash(key: u64, length: u32): u64 {
 
 // @ts-ignore: decorator
 @inline
-export function mediumHash(low: u64, high: u64): u64 {
+function mediumHash(low: u64, high: u64): u64 {
   const hash = (low * FACTOR) ^ (rotl(high, 29) * FACTOR_2)
   return (hash ^ (hash >> 32)) * FACTOR
+}
+
+/** Hash of a part and its length, for the cache. */
+// @ts-ignore: decorator
+@inline
+export function partHash(low: u64, high: u64): u64 {
+  const hash = (low * FACTOR) ^ (rotl(high, 29) * FACTOR_2)
+  return hash ^ (hash << 29)
 }
 
 function longHash(start: usize, length: u32): u64 {
