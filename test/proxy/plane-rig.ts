@@ -58,7 +58,8 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
   let awaited: { count: number; resolve(): void } | undefined
   const telemetry = {
     onDone(_exchange: unknown, fact: AccessRecord) {
-      facts.push(fact)
+      // The plane uses the object again.
+      facts.push({ ...fact })
       if (awaited !== undefined && facts.length >= awaited.count) awaited.resolve()
     },
     onBadHead(_port: number, _error: GatewayError) {},
