@@ -1,12 +1,13 @@
 // Makes dist/*.tokens.br, the vocabularies that core.wasm loads: the ranks inside the pinned `tiktoken`
 // package, checked against the digest of the file that the encoding's author publishes, as pairs of
-// merged tokens (the format stands in assembly/tokens/load.ts), compressed with brotli. Skips what
-// is newer than its inputs.
+// merged tokens (the format stands in assembly/tokens/load.ts), compressed with brotli; and
+// dist/*.tokens.image, the tables that core.wasm makes of them (assembly/tokens/image.ts). Skips what is
+// newer than its inputs.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { brotliCompressSync, constants } from 'node:zlib'
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib'
 
 const root = join(import.meta.dirname, '..')
 const require = createRequire(import.meta.url)
@@ -87,23 +88,56 @@ function compress(file) {
   return brotliCompressSync(file, { params })
 }
 
-/** Makes those that are missing or older than their ranks or this script. */
+/** Is the file there, and newer than its inputs? */
+function isFresh(target, inputs) {
+  const newest = Math.max(...inputs.map((path) => statSync(path).mtimeMs))
+  return existsSync(target) && statSync(target).mtimeMs > newest
+}
+
+/** In one step: a process that starts meanwhile finds the old file or the new one, whole. */
+function replaceFile(target, content) {
+  writeFileSync(`${target}.new`, content)
+  renameSync(`${target}.new`, target)
+}
+
+/** The tables of a vocabulary as core.wasm has them in its memory. */
+function makeImage(module, file) {
+  const { exports: core } = new WebAssembly.Instance(new WebAssembly.Module(module), {})
+  const address = core.block_new(file.length + 16)
+  Buffer.from(core.memory.buffer).set(file, address)
+  const handle = core.tokens_load(address, file.length)
+  if (handle < 0) throw new Error(`core.wasm refuses a vocabulary with code ${handle}`)
+  const image = core.tokens_image(handle)
+  const [, , size] = new Uint32Array(core.memory.buffer, image, 3)
+  return new Uint8Array(core.memory.buffer, image, size)
+}
+
+/** Makes the images that are older than core.wasm or their vocabularies. */
+function buildImages() {
+  const module = join(root, 'dist', 'core.wasm')
+  for (const { name } of vocabularies) {
+    const target = join(root, 'dist', `${name}.tokens.image`)
+    const source = join(root, 'dist', `${name}.tokens.br`)
+    if (isFresh(target, [module, source, import.meta.filename])) continue
+    const file = brotliDecompressSync(readFileSync(source))
+    replaceFile(target, makeImage(readFileSync(module), file))
+  }
+}
+
+/** Makes those that are missing or older than their ranks or this script. Needs dist/core.wasm. */
 export function buildVocabularies() {
   for (const { name, pattern, digest } of vocabularies) {
     const target = join(root, 'dist', `${name}.tokens.br`)
-    const newest = Math.max(
-      ...[ranksOf(name), import.meta.filename].map((path) => statSync(path).mtimeMs),
-    )
-    if (existsSync(target) && statSync(target).mtimeMs > newest) continue
+    if (isFresh(target, [ranksOf(name), import.meta.filename])) continue
     const ranks = readRanks(name)
     const published = ranks.map((token, id) => `${token} ${id}\n`).join('')
     const found = createHash('sha256').update(published).digest('hex')
     if (found !== digest)
       throw new Error(`the ranks of ${name} have digest ${found}, not ${digest}`)
     mkdirSync(dirname(target), { recursive: true })
-    writeFileSync(`${target}.new`, compress(encode(pattern, ranks)))
-    renameSync(`${target}.new`, target)
+    replaceFile(target, compress(encode(pattern, ranks)))
   }
+  buildImages()
 }
 
 if (process.argv[1] === import.meta.filename) buildVocabularies()

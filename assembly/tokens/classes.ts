@@ -63,7 +63,12 @@ function unpackFlat(flat: usize): void {
 
 /** Do 256 class bytes all equal the first? */
 function isUniform(block: usize): bool {
-  return memory.compare(block, block + 1, 255) == 0
+  const first = i8x16.splat(load<u8>(block))
+  let others = i8x16.splat(0)
+  for (let p = block; p < block + 256; p += 16) {
+    others = v128.or(others, v128.xor(first, v128.load(p)))
+  }
+  return !v128.any_true(others)
 }
 
 function countMixed(flat: usize): usize {

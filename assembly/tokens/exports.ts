@@ -3,9 +3,10 @@ import { ERROR_ARGUMENT } from '../abi'
 import { isReadable } from '../arena'
 import { fail } from '../refusal'
 import { tokenize } from './count'
+import { adoptImage } from './image'
 import { loadVocabulary } from './load'
 import { work } from './merge'
-import { freeVocabulary, selectVocabulary } from './tables'
+import { freeVocabulary, recordOf, selectVocabulary } from './tables'
 
 /**
  * Loads a vocabulary from the bytes of its file: a handle, TOKENS_BAD_VOCABULARY with last_error_offset,
@@ -14,6 +15,24 @@ import { freeVocabulary, selectVocabulary } from './tables'
 export function tokens_load(file: usize, length: i32): i32 {
   if (length < 0 || !isReadable(file, length)) return fail(ERROR_ARGUMENT)
   return loadVocabulary(file, length)
+}
+
+/**
+ * The address of a loaded vocabulary's image, or 0. Its size in bytes is the third u32. The image is what
+ * `tokens_adopt` of the same build of this module loads without further work.
+ */
+export function tokens_image(handle: i32): usize {
+  return recordOf(handle)
+}
+
+/**
+ * Loads a vocabulary from an image that `tokens_image` of the same build gave: a handle, or a code. `block`
+ * is from `block_new` and holds the image; it belongs to the vocabulary then, unless there is a code. The
+ * tables of an image are trusted.
+ */
+export function tokens_adopt(block: usize, length: i32): i32 {
+  if (length < 0 || !isReadable(block, length)) return fail(ERROR_ARGUMENT)
+  return adoptImage(block, length)
 }
 
 /** Frees a vocabulary: 0, or ERROR_ARGUMENT. Its handle may be given out again. */

@@ -22,6 +22,7 @@ import {
   FILTER_BITS,
   findToken,
   ID_MASK,
+  IMAGE_MAGIC,
   keepVocabulary,
   NONE,
   PATTERN_O200K,
@@ -104,6 +105,8 @@ function layOut(it: Vocabulary, base: usize, count: usize): void {
   const mediumBits = bitsFor(mediumCount)
   const longBits = bitsFor(longCount)
   const pairBits = bitsFor(<u32>count)
+  it.magic = IMAGE_MAGIC
+  it.base = base
   it.count = <u32>count
   it.longest = longestFound
   it.shortShift = 64 - shortBits
@@ -128,6 +131,7 @@ function layOut(it: Vocabulary, base: usize, count: usize): void {
   it.lengths = place(count)
   it.offsets = place(count * 4)
   it.strings = place(stringBytes + 16)
+  it.size = <u32>(layoutEnd - base)
 }
 
 /** Fills the tables; the address of a token that is there twice, or 0. */

@@ -28,6 +28,11 @@ export const STEM_COUNT: u32 = 0x5000
 /** Addresses of the tables of one vocabulary. */
 @unmanaged
 export class Vocabulary {
+  /** IMAGE_MAGIC; only images are checked for it. */
+  magic: u32
+  /** The address of this record, and how many bytes the tables take with it. */
+  base: usize
+  size: u32
   pattern: u32
   count: u32
   longest: u32
@@ -69,6 +74,9 @@ export class Vocabulary {
   cache: usize
 }
 
+/** Raised whenever a table, a hash or the record changes: "SLT" and a number. */
+export const IMAGE_MAGIC: u32 = 0x01544c53
+
 const SLOTS: i32 = 8
 const slots: usize = memory.data(4 * 8)
 
@@ -99,7 +107,8 @@ export let joins: usize = 0
 export let seams: usize = 0
 export let cache: usize = 0
 
-function recordOf(handle: i32): usize {
+/** Address of a vocabulary's record, or 0. */
+export function recordOf(handle: i32): usize {
   if (handle < 1 || handle > SLOTS) return 0
   return <usize>load<u32>(slots + (<usize>(handle - 1) << 2))
 }

@@ -16,3 +16,6 @@ export function readBuilt(name: string): Uint8Array<ArrayBuffer> {
 }
 
 export const readVocabulary = readBuilt
+
+/** Pages fetch the small file of a vocabulary, and have no image of it. */
+export const readVocabularyImage = (): boolean => false

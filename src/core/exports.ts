@@ -125,6 +125,8 @@ export interface CoreExports extends RateExports {
   stream_count(stream: number): number
 
   tokens_load(file: number, length: number): number
+  tokens_image(handle: number): number
+  tokens_adopt(block: number, length: number): number
   tokens_free(handle: number): number
   tokens_count(handle: number, text: number, length: number): number
   tokens_encode(handle: number, text: number, length: number, out: number, max: number): number

@@ -1,4 +1,4 @@
-import { readVocabulary } from './built-files.ts'
+import { readVocabulary, readVocabularyImage } from './built-files.ts'
 import { CoreError } from './errors.ts'
 import { sizeOf, TextHost } from './text-host.ts'
 import { type EncodingName, encodingForModel } from './tokens-models.ts'
@@ -35,7 +35,28 @@ class TokenHost extends TextHost {
   readonly #handles = new Map<EncodingName, number>()
 
   handleOf(name: EncodingName): number {
-    return this.#handles.get(name) ?? this.#load(name)
+    const known = this.#handles.get(name)
+    if (known !== undefined) return known
+    const handle = this.#adopt(name) ?? this.#load(name)
+    this.#handles.set(name, handle)
+    return handle
+  }
+
+  /** Loads a vocabulary from its image. Returns undefined if there is none that fits the core. */
+  #adopt(name: EncodingName): number | undefined {
+    let address = 0
+    let size = 0
+    const isRead = readVocabularyImage(name, (needed) => {
+      size = needed
+      address = this.core.allocate(size)
+      return this.core.bytes.subarray(address, address + size)
+    })
+    const handle = isRead
+      ? this.core.run('tokens_adopt', (exports) => exports.tokens_adopt(address, size))
+      : 0
+    if (handle > 0) return handle
+    if (address !== 0) this.core.free(address)
+    return undefined
   }
 
   #load(name: EncodingName): number {
@@ -47,7 +68,6 @@ class TokenHost extends TextHost {
     )
     this.trim()
     if (handle < 0) throw new CoreError(handle, `loading ${name}`)
-    this.#handles.set(name, handle)
     return handle
   }
 }
@@ -87,8 +107,9 @@ function splitSpecials(text: string | Uint8Array, encoding: EncodingName): strin
 
 /**
  * Loads a vocabulary into this thread's token instance; later calls do nothing. The first count
- * does so too, but it takes a tenth of a second, so hosts call this in advance. Throws if the
- * vocabulary's file is missing, and CoreError without memory.
+ * does so too, but that takes some milliseconds, and a tenth of a second without the vocabulary's image,
+ * so hosts call this in advance. Throws if the vocabulary's file is missing, and CoreError without
+ * memory.
  */
 export function loadEncoding(encoding: EncodingName): void {
   currentHost().handleOf(encoding)

@@ -32,6 +32,43 @@ function place(core: CoreInstance, text: Uint8Array): number {
   return address
 }
 
+describe('tokens_adopt', () => {
+  const image = readFileSync(join(dist, 'cl100k_base.tokens.image'))
+
+  function adopt(core: CoreInstance, content: Uint8Array): number {
+    const block = core.allocate(content.length)
+    core.bytes.set(content, block)
+    return core.run('tokens_adopt', (exports) => exports.tokens_adopt(block, content.length))
+  }
+
+  it('loads the image of a vocabulary at any address', () => {
+    const core = new CoreInstance()
+    const text = Buffer.from('The 世界 of 👩‍💻 unbelievableness and more')
+    const address = place(core, text)
+    const handles = [adopt(core, image), load(core, vocabulary), adopt(core, image)]
+    const counts = handles.map((handle) => core.exports.tokens_count(handle, address, text.length))
+    expect(counts).toEqual(handles.map(() => countTokens(text, 'cl100k_base')))
+  })
+
+  it('gives an image that loads again', () => {
+    const core = new CoreInstance()
+    const at = core.exports.tokens_image(load(core, vocabulary))
+    const size = core.words[(at >> 2) + 2] ?? 0
+    expect(adopt(core, Buffer.from(core.bytes.subarray(at, at + size)))).toBe(2)
+    expect(core.exports.tokens_image(3)).toBe(0)
+  })
+
+  it('rejects an image of another layout, one that was cut, and what is no block', () => {
+    const core = new CoreInstance()
+    const other = Buffer.from(image)
+    other[3] = (other[3] ?? 0) + 1
+    expect(adopt(core, other)).toBe(TOKENS_BAD_VOCABULARY)
+    expect(adopt(core, image.subarray(0, image.length - 1))).toBe(TOKENS_BAD_VOCABULARY)
+    expect(adopt(core, image.subarray(0, 16))).toBe(ERROR_ARGUMENT)
+    expect(core.exports.tokens_adopt(0, image.length)).toBe(ERROR_ARGUMENT)
+  })
+})
+
 describe('countTokens', () => {
   it('counts no tokens in an empty text', () => {
     for (const encoding of encodings) {

@@ -40,3 +40,6 @@ export function readVocabulary(encoding: EncodingName): Uint8Array {
   if (file === undefined) throw new Error(`the vocabulary ${encoding} has not been loaded`)
   return file
 }
+
+/** The package contains the small file of a vocabulary, and no image of it. */
+export const readVocabularyImage = (): boolean => false
