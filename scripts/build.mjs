@@ -90,6 +90,10 @@ function buildModule(name, config) {
   }
   // In one step: a process that starts meanwhile finds the old module or the new one, whole.
   const made = join(root, 'dist', name)
+  // Images fit one module alone, and are made again after it.
+  if (name === 'core.wasm') {
+    for (const image of globSync('dist/*.tokens.image', { cwd: root })) rmSync(join(root, image))
+  }
   renameSync(fresh, made)
   // As old as what it was made from: a source that changed meanwhile is newer.
   utimesSync(made, begun, begun)

@@ -10,7 +10,8 @@ import { freeVocabulary, recordOf, selectVocabulary } from './tables'
 
 /**
  * Loads a vocabulary from the bytes of its file: a handle, TOKENS_BAD_VOCABULARY with last_error_offset,
- * or ERROR_MEMORY. The bytes are not kept. At most 8 at a time; o200k_base takes 17 MB.
+ * or ERROR_MEMORY. The bytes are not kept. At most 8 at a time; o200k_base takes 10 MB,
+ * and 6 MB of scratch while it is loaded.
  */
 export function tokens_load(file: usize, length: i32): i32 {
   if (length < 0 || !isReadable(file, length)) return fail(ERROR_ARGUMENT)

@@ -24,10 +24,13 @@ import {
   ID_MASK,
   IMAGE_MAGIC,
   keepVocabulary,
+  LONG_ENTRY,
+  MEDIUM_ENTRY,
   NONE,
   PATTERN_O200K,
+  SHORT_ENTRY,
+  startTables,
   STEM_COUNT,
-  useTables,
   Vocabulary,
   WHOLE_POINTS,
 } from './tables'
@@ -50,6 +53,7 @@ let shortCount: u32 = 0
 let mediumCount: u32 = 0
 let longCount: u32 = 0
 let stringBytes: usize = 0
+let longBytes: usize = 0
 let longestFound: u32 = 0
 
 /** Address of the first thing in the file that cannot be; 0 when it can be loaded. `sizes`: a byte a token. */
@@ -65,6 +69,7 @@ function inspect(file: usize, size: usize, sizes: usize): usize {
   mediumCount = 0
   longCount = 0
   stringBytes = 256
+  longBytes = 0
   longestFound = 1
   for (let i: usize = 0; i < later; i++) {
     const left = <usize>partOf(file + HEADER, later, i, 0)
@@ -77,17 +82,24 @@ function inspect(file: usize, size: usize, sizes: usize): usize {
     longestFound = max(longestFound, length)
     if (length <= 8) shortCount++
     else if (length <= 16) mediumCount++
-    else longCount++
+    else {
+      longCount++
+      longBytes += length
+    }
   }
   return 0
 }
 
-/** Bits of a hash table for so many entries, at most 5 in 8 of it used. */
+/** Bits of a hash table for so many entries, at most 4 in 5 of it used. */
 function bitsFor(count: u32): u32 {
   let bits: u32 = 6
-  while ((<u64>5 << bits) < <u64>count * 8) bits++
+  while ((<u64>4 << bits) < <u64>count * 5) bits++
   return bits
 }
+
+/** Scratch while tables are built: where the bytes of each token begin in `strings` (u32), and the bytes. */
+let offsets: usize = 0
+let strings: usize = 0
 
 /** Grows by each table that is laid out after the record. */
 let layoutEnd: usize = 0
@@ -113,9 +125,9 @@ function layOut(it: Vocabulary, base: usize, count: usize): void {
   it.mediumShift = 64 - mediumBits
   it.longShift = 64 - longBits
   it.pairShift = 64 - pairBits
-  it.short = place(<usize>16 << shortBits)
-  it.medium = place(<usize>24 << mediumBits)
-  it.long = place(<usize>8 << longBits)
+  it.short = place(SHORT_ENTRY << shortBits)
+  it.medium = place(MEDIUM_ENTRY << mediumBits)
+  it.long = place(LONG_ENTRY << longBits)
   it.pairs = place(<usize>8 << pairBits)
   it.filter = place(<usize>1 << (FILTER_BITS - 3))
   it.bytes = place(1024)
@@ -129,8 +141,7 @@ function layOut(it: Vocabulary, base: usize, count: usize): void {
   it.borders = place(64 * 64 * 4)
   it.splits = place(count * 8)
   it.lengths = place(count)
-  it.offsets = place(count * 4)
-  it.strings = place(stringBytes + 16)
+  it.longStrings = place(longBytes)
   it.size = <u32>(layoutEnd - base)
 }
 
@@ -141,9 +152,9 @@ function fill(it: Vocabulary, file: usize, count: usize): usize {
   const later = count - 256
   let end: usize = 0
   for (let id: usize = 0; id < count; id++) {
-    const string = it.strings + end
+    const string = strings + end
     let length: u32 = 1
-    store<u32>(it.offsets + (id << 2), <u32>end)
+    store<u32>(offsets + (id << 2), <u32>end)
     if (id < 256) {
       store<u8>(string, load<u8>(file + 16 + id))
       store<u32>(it.bytes + (<usize>load<u8>(string) << 2), <u32>id)
@@ -170,8 +181,8 @@ function fill(it: Vocabulary, file: usize, count: usize): usize {
 function join(it: Vocabulary, to: usize, left: u32, right: u32): u32 {
   const leftLength = <u32>load<u8>(it.lengths + <usize>left)
   const rightLength = <u32>load<u8>(it.lengths + <usize>right)
-  memory.copy(to, it.strings + load<u32>(it.offsets + (<usize>left << 2)), leftLength)
-  memory.copy(to + leftLength, it.strings + load<u32>(it.offsets + (<usize>right << 2)), rightLength)
+  memory.copy(to, strings + load<u32>(offsets + (<usize>left << 2)), leftLength)
+  memory.copy(to + leftLength, strings + load<u32>(offsets + (<usize>right << 2)), rightLength)
   return leftLength + rightLength
 }
 
@@ -197,7 +208,7 @@ function rankBorders(it: Vocabulary, count: usize): void {
   for (let id: usize = 256; id < count; id++) {
     const left = <usize>load<u32>(it.splits + (id << 3))
     const right = <usize>load<u32>(it.splits + (id << 3), 4)
-    const border = it.strings + load<u32>(it.offsets + (id << 2)) + load<u8>(it.lengths + left)
+    const border = strings + load<u32>(offsets + (id << 2)) + load<u8>(it.lengths + left)
     const last = <usize>load<u8>(border - 1)
     const first = <usize>load<u8>(border)
     if (last >= 0x80) lower(leftRanks, right, <u32>id)
@@ -209,7 +220,7 @@ function rankBorders(it: Vocabulary, count: usize): void {
 
 /** Is the token sure to form, when its suffixes of `shortest` bytes or more have `after` as their ranks? */
 function isSure(it: Vocabulary, id: usize, after: usize, shortest: u32): bool {
-  const string = it.strings + load<u32>(it.offsets + (id << 2))
+  const string = strings + load<u32>(offsets + (id << 2))
   const length = <u32>load<u8>(it.lengths + id)
   for (let i: u32 = 1; i < length; i++) {
     const head = findToken(string, i)
@@ -246,7 +257,7 @@ function markSure(it: Vocabulary, count: usize, scratch: usize): void {
   memory.fill(scratch, 0xff, count * 12)
   rankBorders(it, count)
   for (let id: usize = 256; id < count; id++) {
-    const string = it.strings + load<u32>(it.offsets + (id << 2))
+    const string = strings + load<u32>(offsets + (id << 2))
     const length = <u32>load<u8>(it.lengths + id)
     if (length > 4) continue
     const point = characterOf(string, length, 0)
@@ -272,14 +283,16 @@ let duplicate: usize = 0
 function build(file: usize, count: usize): usize {
   const probe = changetype<Vocabulary>(arenaAlloc(offsetof<Vocabulary>()))
   const scratch = arenaAlloc(count * 12)
-  if (changetype<usize>(probe) == 0 || scratch == 0) return 0
+  offsets = arenaAlloc(count * 4)
+  strings = arenaAlloc(stringBytes + 16)
+  if (changetype<usize>(probe) == 0 || scratch == 0 || offsets == 0 || strings == 0) return 0
   layOut(probe, 0, count)
   const record = blockAlloc(layoutEnd)
   if (record == 0) return 0
   const it = changetype<Vocabulary>(record)
   layOut(it, record, count)
   it.pattern = load<u32>(file, 8)
-  useTables(it)
+  startTables(it)
   duplicate = fill(it, file, count)
   if (duplicate == 0) markSure(it, count, scratch)
   return record

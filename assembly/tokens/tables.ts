@@ -15,6 +15,10 @@ export const NONE: u32 = 0xffffffff
 const ID_BITS: u32 = 18
 export const ID_MASK: u32 = 0x3ffff
 
+/** Bytes of an entry of the table of pieces of up to 8 bytes, of up to 16, and of longer ones. */
+export const SHORT_ENTRY: usize = 12
+export const MEDIUM_ENTRY: usize = 20
+export const LONG_ENTRY: usize = 12
 export const FILTER_BITS: u32 = 21
 export const CACHE_BITS: u32 = 14
 export const CACHE_ENTRY: usize = 16
@@ -40,11 +44,11 @@ export class Vocabulary {
   mediumShift: u32
   longShift: u32
   pairShift: u32
-  /** Pieces of 1 to 8 bytes: key u64, id | length << 24, unused. */
+  /** Pieces of 1 to 8 bytes: key u64, id | length << 24. */
   short: usize
-  /** Pieces of 9 to 16 bytes: key 2 x u64, id | length << 24, unused. */
+  /** Pieces of 9 to 16 bytes: key 2 x u64, id | length << 24. */
   medium: usize
-  /** Longer ones: hash u32, id + 1. */
+  /** Longer ones: hash u32, id + 1, where their bytes begin in `longStrings`. */
   long: usize
   /** left << 36 | right << 18 | id; 0 is free. */
   pairs: usize
@@ -65,8 +69,7 @@ export class Vocabulary {
   /** left u32, right u32 of each token. */
   splits: usize
   lengths: usize
-  offsets: usize
-  strings: usize
+  longStrings: usize
   /** Tables of borders.ts. */
   joins: usize
   seams: usize
@@ -93,8 +96,9 @@ let longShift: u64 = 0
 let pairTable: usize = 0
 let pairShift: u64 = 0
 let filter: usize = 0
-let strings: usize = 0
-let offsets: usize = 0
+let longStrings: usize = 0
+/** Bytes of `longStrings` that are used. */
+let longEnd: u32 = 0
 let lengths: usize = 0
 export let byteIds: usize = 0
 export let bytePairs: usize = 0
@@ -113,8 +117,13 @@ export function recordOf(handle: i32): usize {
   return <usize>load<u32>(slots + (<usize>(handle - 1) << 2))
 }
 
-/** Makes a vocabulary the selected one before it has a handle. */
-export function useTables(it: Vocabulary): void {
+/** Makes a vocabulary, to which tokens are added then, the selected one before it has a handle. */
+export function startTables(it: Vocabulary): void {
+  longEnd = 0
+  useTables(it)
+}
+
+function useTables(it: Vocabulary): void {
   selected = 0
   pattern = it.pattern
   longest = it.longest
@@ -127,8 +136,7 @@ export function useTables(it: Vocabulary): void {
   pairTable = it.pairs
   pairShift = it.pairShift
   filter = it.filter
-  strings = it.strings
-  offsets = it.offsets
+  longStrings = it.longStrings
   lengths = it.lengths
   byteIds = it.bytes
   bytePairs = it.bytePairs
@@ -210,7 +218,7 @@ function shortPlace(key: u64, length: u32): usize {
   const mask = <u32>((<u64>1 << (64 - shortShift)) - 1)
   let index = <u32>(shortHash(key, length) >> shortShift)
   while (true) {
-    const entry = shortTable + (<usize>index << 4)
+    const entry = shortTable + <usize>index * SHORT_ENTRY
     const value = load<u32>(entry, 8)
     if (value == 0 || (load<u64>(entry) == key && value >> 24 == length)) return entry
     index = (index + 1) & mask
@@ -221,7 +229,7 @@ function mediumPlace(low: u64, high: u64, length: u32): usize {
   const mask = <u32>((<u64>1 << (64 - mediumShift)) - 1)
   let index = <u32>(mediumHash(low, high) >> mediumShift)
   while (true) {
-    const entry = mediumTable + <usize>index * 24
+    const entry = mediumTable + <usize>index * MEDIUM_ENTRY
     const value = load<u32>(entry, 16)
     if (value == 0) return entry
     if (load<u64>(entry) == low && load<u64>(entry, 8) == high && value >> 24 == length) return entry
@@ -234,14 +242,14 @@ function longPlace(p: usize, length: u32): usize {
   const hash = longHash(p, length)
   let index = <u32>(hash >> longShift)
   while (true) {
-    const entry = longTable + (<usize>index << 3)
+    const entry = longTable + <usize>index * LONG_ENTRY
     const next = load<u32>(entry, 4)
     if (next == 0) return entry
     const id = <usize>(next - 1)
     const isSame =
       load<u32>(entry) == <u32>hash &&
       load<u8>(lengths + id) == <u8>length &&
-      memory.compare(strings + load<u32>(offsets + (id << 2)), p, length) == 0
+      memory.compare(longStrings + load<u32>(entry, 8), p, length) == 0
     if (isSame) return entry
     index = (index + 1) & mask
   }
@@ -289,6 +297,9 @@ export function addToken(p: usize, length: u32, id: u32): bool {
     if (load<u32>(entry, 4) != 0) return false
     store<u32>(entry, <u32>longHash(p, length))
     store<u32>(entry, id + 1, 4)
+    store<u32>(entry, longEnd, 8)
+    memory.copy(longStrings + longEnd, p, length)
+    longEnd += length
   }
   return true
 }
