@@ -3,7 +3,8 @@
  * selects one of that issuer's keys. Only the key decides which algorithms it may be used with, so
  * a header can choose between trusted keys and nothing else.
  *
- * The claims of a verified token are cached under its digest until it expires.
+ * The claims of a verified token are cached until it expires. The key of the cache is the token itself:
+ * V8 finds it by a hash with a random seed, so the time of a search tells nothing about other tokens.
  */
 import { constants, createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
 import type { Algorithm, VerificationKey } from './key-set.ts'
@@ -21,6 +22,8 @@ export interface JwtProvider {
 const leewayMs = 60_000
 /** Maximum number of verified tokens to cache; the oldest is dropped first. */
 const maxVerified = 4096
+/** Longer tokens are cached under their digest, so that the cache holds at most 4 MB of text. */
+const maxKeyLength = 1024
 
 interface ImportedKey {
   readonly kid: string | undefined
@@ -54,25 +57,27 @@ export class TokenVerifier {
 
   /** Returns the claims of a valid token, or why the token is not valid. */
   verify(text: string, nowMs: number): Claims | TokenProblem {
-    const digest = hash('sha256', text, 'base64')
-    const known = this.#verified.get(digest)
+    const key = text.length <= maxKeyLength ? text : hash('sha256', text, 'base64')
+    const known = this.#verified.get(key)
     if (known !== undefined) {
       if (nowMs < known.validUntilMs) return known.claims
-      this.#verified.delete(digest)
+      this.#verified.delete(key)
       return 'the token has expired'
     }
     const token = readToken(text)
     if (typeof token === 'string') return token
     const problem = timeProblem(token.claims, nowMs) ?? this.#findProblem(token)
     if (problem !== undefined) return problem
-    this.#remember(digest, token.claims)
+    this.#remember(key, token.claims)
     return token.claims
   }
 
-  #remember(digest: string, claims: Claims): void {
-    const [oldest] = this.#verified.keys()
-    if (this.#verified.size >= maxVerified && oldest !== undefined) this.#verified.delete(oldest)
-    this.#verified.set(digest, { claims, validUntilMs: expiryMs(claims) + leewayMs })
+  #remember(key: string, claims: Claims): void {
+    if (this.#verified.size >= maxVerified) {
+      const [oldest = ''] = this.#verified.keys()
+      this.#verified.delete(oldest)
+    }
+    this.#verified.set(key, { claims, validUntilMs: expiryMs(claims) + leewayMs })
   }
 
   /** Returns undefined if a provider for the token's issuer or for any issuer accepts the token. */
