@@ -41,21 +41,23 @@ export class BoundAttributes implements AttributeChanges {
 
   /** If there is no exchange, attributes that depend on one are left out. */
   added(exchange?: Exchange): readonly Attribute[] {
-    const found = new Map<string, AttributeValue>()
-    this.expressions.forEach((expression, at) => {
-      const result = expression.evaluate(exchange)
+    const found: Attribute[] = []
+    let mayRepeat = false
+    for (let at = 0; at < this.expressions.length; at++) {
       const name = this.#names[at] ?? ''
+      const result = this.expressions[at]?.evaluate(exchange)
       if (result instanceof FlattenedMap) {
+        mayRepeat = true
         for (const [path, value] of result.attributes(name)) put(found, path, value)
-      } else put(found, name, result)
-    })
-    return [...found]
+      } else if (result !== undefined) put(found, name, result)
+    }
+    return mayRepeat ? [...new Map(found)] : found
   }
 }
 
-function put(found: Map<string, AttributeValue>, name: string, result: CelResult): void {
+function put(found: Attribute[], name: string, result: CelResult): void {
   const value = toAttribute(result, 0)
-  if (value !== undefined) found.set(name, value)
+  if (value !== undefined) found.push([name, value])
 }
 
 /** Maximum nesting depth of lists and maps; deeper ones are left out. */

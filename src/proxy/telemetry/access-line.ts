@@ -96,7 +96,11 @@ export class AccessLines {
   readonly #format: Format
   readonly #timestamps: Timestamps
   readonly #visit: VisitField
+  /** Visits the fields that `#changes` and `#added` leave as they are. */
+  readonly #visitKept: VisitField
   #line: LineBytes
+  #changes: AttributeChanges | undefined
+  #added: readonly Attribute[] = []
 
   constructor(log: AccessLog, format: AccessLogFormat, timestamps: Timestamps) {
     this.#log = log
@@ -105,6 +109,10 @@ export class AccessLines {
     this.#line = log.begin()
     this.#visit = (name, value, isFree) => {
       if (value !== undefined && value !== '') this.#format.field(this.#line, name, value, isFree)
+    }
+    this.#visitKept = (name, value, isFree) => {
+      if (this.#changes?.removed.has(name) || isReplaced(this.#added, name)) return
+      this.#visit(name, value, isFree)
     }
   }
 
@@ -120,11 +128,10 @@ export class AccessLines {
 
   /** Writes the fields that the policy keeps, and those that it adds. */
   #shaped(exchange: ServerExchange, access: AccessRecord, changes: AttributeChanges): void {
-    const added = changes.added(exchange)
-    eachField(access, exchange, (name, value, isFree) => {
-      if (!changes.removed.has(name) && !isReplaced(added, name)) this.#visit(name, value, isFree)
-    })
-    for (const [name, value] of added) this.#line.text(this.#format.added(name, value))
+    this.#changes = changes
+    this.#added = changes.added(exchange)
+    eachField(access, exchange, this.#visitKept)
+    for (const [name, value] of this.#added) this.#line.text(this.#format.added(name, value))
   }
 
   /** Writes the line of a connection whose request head could not be read. */
