@@ -82,11 +82,13 @@ typedef uint64_t sluice_u64x2 __attribute__((vector_size(16)));
 
 #define simde_wasm_i8x16_const(...) ((v128){__VA_ARGS__})
 #define simde_wasm_i64x2_make(a, b) ((v128)(sluice_u64x2){a, b})
+#define simde_wasm_i8x16_splat(x) ((v128){0} + (uint8_t)(x))
 #define simde_wasm_i32x4_splat(x) ((v128)((sluice_u32x4){0} + (uint32_t)(x)))
 #define simde_wasm_i32x4_extract_lane(v, lane) (((sluice_u32x4)(v))[lane])
 #define simde_wasm_v128_and(a, b) ((a) & (b))
 #define simde_wasm_v128_andnot(a, b) ((a) & ~(b))
 #define simde_wasm_v128_or(a, b) ((a) | (b))
+#define simde_wasm_v128_xor(a, b) ((a) ^ (b))
 #define simde_wasm_i8x16_sub(a, b) ((a) - (b))
 #define simde_wasm_i8x16_eq(a, b) ((v128)((a) == (b)))
 #define simde_wasm_i8x16_ne(a, b) ((v128)((a) != (b)))
@@ -102,6 +104,11 @@ static inline v128 simde_wasm_v128_load(const void *from) {
 }
 
 static inline void simde_wasm_v128_store(void *to, v128 value) { memcpy(to, &value, sizeof value); }
+
+static inline uint32_t simde_wasm_v128_any_true(v128 v) {
+  sluice_u64x2 halves = (sluice_u64x2)v;
+  return (halves[0] | halves[1]) != 0;
+}
 
 static inline v128 simde_wasm_u32x4_min(v128 a, v128 b) {
   v128 is_less = (v128)((sluice_u32x4)a < (sluice_u32x4)b);
