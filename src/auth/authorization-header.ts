@@ -5,13 +5,12 @@
  * Returns `ambiguous` if there are several fields, because another server may choose a different one.
  */
 export function credentialsOf(
-  fields: { getAll(name: string): string[] },
+  fields: { lines(name: string): string | readonly string[] | undefined },
   scheme: 'basic' | 'bearer',
 ): Credentials {
-  const values = fields.getAll('authorization')
-  const [value] = values
+  const value = fields.lines('authorization')
   if (value === undefined) return none
-  if (values.length > 1) return ambiguous
+  if (typeof value !== 'string') return ambiguous
   const end = value.indexOf(' ')
   if (end < 0 || value.slice(0, end).toLowerCase() !== scheme) return none
   return value.slice(end + 1).trim()

@@ -49,6 +49,12 @@ function fold(byte: number): number {
   return byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte
 }
 
+/** Compares names without making strings, unless they have the same length and differ. */
+function isSameName(one: string, other: string): boolean {
+  if (one === other) return true
+  return one.length === other.length && one.toLowerCase() === other.toLowerCase()
+}
+
 /**
  * The fields of one head: spans of its bytes, and a list of edits. Strings are created only for fields
  * that are read. Without edits the head is forwarded as it was received.
@@ -127,28 +133,32 @@ export class FieldList implements HeaderFields {
     for (let index = 0; index < this.#count; index++) {
       if (this.#isVisible(index) && this.#isNamed(index, name)) return this.#value(index)
     }
-    const lower = name.toLowerCase()
     for (let at = 0; at < this.#addedCount; at += 2) {
-      if (this.#added[at]?.toLowerCase() === lower) return this.#added[at + 1]
+      if (isSameName(this.#added[at] ?? '', name)) return this.#added[at + 1]
     }
     return undefined
   }
 
   getAll(name: string): string[] {
-    const values: string[] = []
-    for (let index = 0; index < this.#count; index++) {
-      if (this.#isVisible(index) && this.#isNamed(index, name)) values.push(this.#value(index))
-    }
-    const lower = name.toLowerCase()
-    for (let at = 0; at < this.#addedCount; at += 2) {
-      if (this.#added[at]?.toLowerCase() === lower) values.push(this.#added[at + 1] ?? '')
-    }
-    return values
+    const found = this.lines(name)
+    return typeof found === 'string' ? [found] : [...(found ?? [])]
   }
 
   lines(name: string): string | readonly string[] | undefined {
-    const values = this.getAll(name)
-    return values.length > 1 ? values : values[0]
+    let first: string | undefined
+    let all: string[] | undefined
+    const take = (value: string) => {
+      if (first === undefined) first = value
+      else if (all === undefined) all = [first, value]
+      else all.push(value)
+    }
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index) && this.#isNamed(index, name)) take(this.#value(index))
+    }
+    for (let at = 0; at < this.#addedCount; at += 2) {
+      if (isSameName(this.#added[at] ?? '', name)) take(this.#added[at + 1] ?? '')
+    }
+    return all ?? first
   }
 
   has(name: string): boolean {
@@ -276,10 +286,8 @@ export class FieldList implements HeaderFields {
     for (let index = 0; index < this.#count; index++) {
       if (this.#isVisible(index) && this.#isNamed(index, name)) this.#remove(index)
     }
-    if (this.#addedCount === 0) return
-    const lower = name.toLowerCase()
     for (let at = this.#addedCount - 2; at >= 0; at -= 2) {
-      if (this.#added[at]?.toLowerCase() !== lower) continue
+      if (!isSameName(this.#added[at] ?? '', name)) continue
       this.#added.splice(at, 2)
       this.#addedCount -= 2
     }
