@@ -5,7 +5,7 @@ import type { Certificate } from '../../test/support/certificates.ts'
 import { freePort } from '../../test/support/gateway.ts'
 import { findPart } from '../../test/support/parts.ts'
 import { routing } from './load.ts'
-import type { Peer } from './peers.ts'
+import type { Peer } from './process.ts'
 
 const typed = (type: string, fields: object = {}) => ({
   '@type': `type.googleapis.com/envoy.${type}`,

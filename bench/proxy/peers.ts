@@ -12,16 +12,10 @@ import { freePort } from '../../test/support/gateway.ts'
 import type { Bound, Row } from '../harness.ts'
 import { envoy } from './envoy-peer.ts'
 import { routing } from './load.ts'
-import { type MeasuredProxy, type ProxyCommand, startProxyProcess } from './process.ts'
+import { type MeasuredProxy, type Peer, startProxyProcess } from './process.ts'
 
 /** Pinned, so that figures of two days can be compared. */
 const packages = { 'http-proxy': '1.18.1', '@fastify/http-proxy': '11.6.3', fastify: '5.12.8' }
-
-/** How to start a peer, or why it cannot be. */
-export type Peer = { readonly name: string } & (
-  | { readonly command: ProxyCommand }
-  | { readonly absent: string }
-)
 
 const versionIn = (text: string): string => /\d+\.\d+(\.\d+)?/.exec(text)?.[0] ?? 'unknown'
 

@@ -29,6 +29,12 @@ export interface ProxyCommand {
   readonly command: readonly string[]
 }
 
+/** How to start a peer, or why it cannot be. */
+export type Peer = { readonly name: string } & (
+  | { readonly command: ProxyCommand }
+  | { readonly absent: string }
+)
+
 const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 function isOpen(port: number): Promise<boolean> {

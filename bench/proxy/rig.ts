@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BenchContext, pinSelf, type Row } from '../harness.ts'
-import { type Peer, type StartedPeers, startPeers } from './peers.ts'
-import { loadCore, type MeasuredProxy } from './process.ts'
+import { type StartedPeers, startPeers } from './peers.ts'
+import { loadCore, type MeasuredProxy, type Peer } from './process.ts'
 import { startSluice } from './sluice.ts'
 
 type SluiceOptions = Parameters<typeof startSluice>[3]
