@@ -60,7 +60,7 @@ export function vendorKeysOf({ headers, query }: KeyedRequest): ReadonlySet<stri
 export function removeVendorKeys(request: KeyedRequest): void {
   const { headers, query } = request
   for (const name of keyHeaders) headers.remove(name)
-  keepSubprotocols(headers, (offered) => !isKeyProtocol(offered))
+  keepSubprotocols(headers, subprotocolsOf(headers), (offered) => !isKeyProtocol(offered))
   if (query === undefined) return
   const kept = changeQuery(query, (parameter, name) =>
     isKeyParameter(name) ? undefined : parameter,
@@ -70,27 +70,29 @@ export function removeVendorKeys(request: KeyedRequest): void {
 
 /** Removes every subprotocol that may be a credential; returns the first key among them. */
 export function takeSubprotocolKey(headers: KeyedRequest['headers']): string | undefined {
-  const key = subprotocolsOf(headers).find(isKeyProtocol)?.slice(keyProtocol.length)
-  keepSubprotocols(headers, (offered) => knownProtocol.test(offered))
-  return key
+  const offered = subprotocolsOf(headers)
+  if (offered.length === 0) return undefined
+  keepSubprotocols(headers, offered, (one) => knownProtocol.test(one))
+  return offered.find(isKeyProtocol)?.slice(keyProtocol.length)
 }
 
 const protocolHeader = 'sec-websocket-protocol'
 
 const isKeyProtocol = (offered: string): boolean => offered.toLowerCase().startsWith(keyProtocol)
 
+const none: readonly string[] = []
+
 function subprotocolsOf(headers: KeyedRequest['headers']): readonly string[] {
-  return headers
-    .getAll(protocolHeader)
-    .flatMap((line) => line.split(','))
-    .map((offered) => offered.trim())
+  const lines = headers.getAll(protocolHeader)
+  if (lines.length === 0) return none
+  return lines.flatMap((line) => line.split(',')).map((offered) => offered.trim())
 }
 
 function keepSubprotocols(
   headers: KeyedRequest['headers'],
+  offered: readonly string[],
   isKept: (offered: string) => boolean,
 ): void {
-  const offered = subprotocolsOf(headers)
   const kept = offered.filter(isKept)
   if (kept.length === offered.length) return
   if (kept.length === 0) headers.remove(protocolHeader)
