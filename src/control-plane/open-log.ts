@@ -1,5 +1,5 @@
 /** Opens the log that a run uses, and prevents other processes on this machine from writing to it. */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -35,7 +35,7 @@ export interface OpenedLog {
 export function defaultLogPath(paths: readonly string[]): string {
   const state = process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state')
   const identity = JSON.stringify(paths.map((path) => resolve(path)).sort())
-  const name = createHash('sha256').update(identity).digest('hex').slice(0, 16)
+  const name = hash('sha256', identity).slice(0, 16)
   return join(state, 'sluice', name, 'events.db')
 }
 

@@ -2,7 +2,7 @@
  * Keeps the key sets of policies up to date. A fetched set is recorded as an event unless it is
  * unchanged. The last valid set stays in the log while a server is down, and over restarts.
  */
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { jwksFetched, type SluiceEvent } from '../../events/index.ts'
 import { canonicalJson } from '../base/canonical.ts'
 import { timerDelay } from '../base/timer-delay.ts'
@@ -142,8 +142,7 @@ function delayOf({ request, failures }: Fetching): number {
   return Math.min(backoff, request.cacheMs)
 }
 
-const digestOf = (text: string): string =>
-  createHash('sha256').update(text).digest('hex').slice(0, 32)
+const digestOf = (text: string): string => hash('sha256', text).slice(0, 32)
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)

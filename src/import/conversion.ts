@@ -1,5 +1,5 @@
 /** Collects the objects of a conversion, and what could not be converted. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { ownGroup } from '../api/names.ts'
 import { validateObject } from '../api/validate.ts'
 import { Field, type SourceDocument } from './field.ts'
@@ -122,7 +122,7 @@ export class Conversion {
       .replace(/^-+|-+$/g, '')
     const short = plain.slice(0, 50).replace(/-+$/, '')
     const isExact = short !== '' && short === plain && !this.#taken.has(`${kind}\n${short}`)
-    const digest = createHash('sha256').update(text).digest('hex').slice(0, 6)
+    const digest = hash('sha256', text).slice(0, 6)
     const name = isExact ? short : [short || 'object', digest].join('-')
     this.#names.set(key, name)
     this.#taken.add(`${kind}\n${name}`)

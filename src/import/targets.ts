@@ -1,5 +1,5 @@
 /** Builds the parts of manifests that several readers need. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { gatewayGroup, ownGroup } from '../api/names.ts'
 import { type Conversion, compact, type Fields } from './conversion.ts'
 import type { Field } from './field.ts'
@@ -115,7 +115,7 @@ export function addStatic(
   const isPlain = Object.keys(all).length === (isTls ? 1 : 0)
   const label = isPlain
     ? `${host}-${port}`
-    : `${host}-${port}-${createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 6)}`
+    : `${host}-${port}-${hash('sha256', JSON.stringify(all)).slice(0, 6)}`
   const name = result.nameOf('GatewayBackend', label)
   const spec = { static: { host, port }, ...(Object.keys(all).length > 0 && { policies: all }) }
   return addBackend(result, name, spec, origin)

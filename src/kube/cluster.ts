@@ -1,5 +1,5 @@
 /** Address and credentials of an API server, from a kubeconfig file or a service account. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { Agent, type RequestOptions } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
@@ -107,7 +107,7 @@ export class Cluster {
     const { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized } = options
     const tls = { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized }
     const text = Object.values(tls).map((part) => (part === undefined ? '' : String(part)))
-    const id = createHash('sha256').update(text.join('\0')).digest('hex')
+    const id = hash('sha256', text.join('\0'))
     const known = this.#agents.get(id)
     if (known !== undefined) return known
     const given = Object.fromEntries(Object.entries(tls).filter(([, part]) => part !== undefined))

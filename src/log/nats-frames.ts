@@ -9,7 +9,7 @@
  *
  * docs/adr/0003-log-on-jetstream.md gives the reasons.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
 import type { EncodedEvent } from './encode.ts'
 
@@ -51,7 +51,7 @@ export interface OutgoingFrame {
 
 /** Digest of an event's id, since headers do not allow all its characters. Collisions are improbable. */
 export function digestOf(id: string): string {
-  return createHash('sha256').update(id).digest('base64url').slice(0, 16)
+  return hash('sha256', id, 'base64url').slice(0, 16)
 }
 
 const newBatchId = () => randomBytes(9).toString('base64url')

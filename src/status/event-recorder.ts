@@ -6,7 +6,7 @@
  * object or a change of many objects does not flood the API server, the events of each object are limited, and
  * writes are spread over time.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import { controllerName } from '../api/names.ts'
 import { systemClock } from '../base/clock.ts'
@@ -137,11 +137,11 @@ export class EventRecorder {
   /** Continues the series of an event, or begins one. */
   #nextOf({ regarding, ...fields }: ObjectEvent): Series {
     const nowMs = systemClock.now()
-    const key = createHash('sha256')
-      .update(
-        JSON.stringify([regarding.uid, fields.type, fields.action, fields.reason, fields.note]),
-      )
-      .digest('base64')
+    const key = hash(
+      'sha256',
+      JSON.stringify([regarding.uid, fields.type, fields.action, fields.reason, fields.note]),
+      'base64',
+    )
     const known = this.#series.get(key)
     const isOver = known === undefined || nowMs - known.lastMs > seriesMs
     const series = isOver

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   type CloudEvent,
   createEvent,
@@ -115,7 +115,7 @@ export function parseVersion(text: string): ContentVersion & { revision: number 
 /** Derives a uid that is the same on every machine for the same incarnation of an object. */
 function uidOf({ kind, namespace, name }: ResourceName, incarnation: number): string {
   const text = JSON.stringify([kind, namespace, name, incarnation])
-  const hex = createHash('sha256').update(text).digest('hex')
+  const hex = hash('sha256', text)
   // UUID version 8 (RFC 9562), whose other bits the application may define.
   const groups = [
     hex.slice(0, 8),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { FieldProblem, Origin, RefusedTarget, ResourceName } from '../../events/index.ts'
 import { findKind } from '../api/kinds.ts'
 import { gatewayGroup } from '../api/names.ts'
@@ -343,5 +343,5 @@ function isName(value: unknown): value is string {
 }
 
 function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16)
+  return hash('sha256', text).slice(0, 16)
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   EpochGate,
   type Origin,
@@ -141,7 +141,7 @@ export function summarise(entries: Iterable<IndexEntry>): { count: number; diges
   for (const { uid, inForce } of entries) {
     if (inForce === undefined) continue
     count++
-    sum += createHash('sha256').update(`${uid}:${inForce}`).digest().readBigUInt64BE()
+    sum += hash('sha256', `${uid}:${inForce}`, 'buffer').readBigUInt64BE()
   }
   return { count, digest: BigInt.asUintN(64, sum).toString(16).padStart(16, '0') }
 }

@@ -3,7 +3,7 @@
  * Version 4 signing process"). The secret key is not sent. Signing keys are derived from it for one
  * day, region and service, and cached.
  */
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 
 export interface AwsCredentials {
   readonly accessKeyId: string
@@ -36,9 +36,7 @@ export interface SignableRequest {
 
 /** Returns the SHA-256 of a body in hexadecimal; without a body, that of empty input. */
 export function payloadHash(body: Uint8Array | undefined): string {
-  return createHash('sha256')
-    .update(body ?? '')
-    .digest('hex')
+  return hash('sha256', body ?? '')
 }
 
 /** S3 accepts this instead of a hash; then only TLS protects the body. */
@@ -78,7 +76,7 @@ export function signRequest(
   return [...added, ['authorization', authorization]]
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+const sha256 = (text: string): string => hash('sha256', text)
 
 const hmac = (key: Buffer | string, text: string): Buffer =>
   createHmac('sha256', key).update(text).digest()

@@ -2,7 +2,7 @@
  * Sessions live in their ids: the state that a proxy needs is encrypted in the id that the client
  * sends with each request, so that every proxy with the key can continue the session.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { Seal } from '../../base/seal.ts'
 
@@ -76,5 +76,5 @@ export const newSessionId = (): string => randomBytes(12).toString('hex')
 /** Returns a digest of verified credentials; undefined if there are none. */
 export function principalDigest(parts: readonly (string | undefined)[]): string | undefined {
   if (parts.every((part) => part === undefined)) return undefined
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)
+  return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 22)
 }

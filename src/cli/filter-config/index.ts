@@ -1,5 +1,5 @@
 /** `sluice filter-config` prints the configuration of sluice-filter.wasm from manifests. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { stringify } from 'yaml'
 import { formatProblem, isUnreadable } from '../../watch/source-problem.ts'
@@ -79,9 +79,7 @@ function extensionPolicy(
   gateways: readonly string[],
 ): object {
   const { metadata, targetRefs } = targetOf(gateways)
-  const sha256 = existsSync(module)
-    ? { sha256: createHash('sha256').update(readFileSync(module)).digest('hex') }
-    : {}
+  const sha256 = existsSync(module) ? { sha256: hash('sha256', readFileSync(module)) } : {}
   const code = module.startsWith('oci://')
     ? { type: 'Image', image: { url: module.slice('oci://'.length) } }
     : { type: 'HTTP', http: { url: module, ...sha256 } }

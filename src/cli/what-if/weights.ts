@@ -3,7 +3,7 @@
  * number of requests that move is known. A request stays where it was with the largest possible probability, and
  * the same request always moves alike.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { RouteResource } from '../../model/resources.ts'
 import { nameTarget } from '../../proxy/config/rules.ts'
 
@@ -41,5 +41,4 @@ function sharesOf({ backends }: RouteResource): ReadonlyMap<string, number> {
 }
 
 /** A number from 0 to below 1 that depends only on the id of a request. */
-const drawOf = (id: string): number =>
-  createHash('sha256').update(id).digest().readUInt32BE() / 2 ** 32
+const drawOf = (id: string): number => hash('sha256', id, 'buffer').readUInt32BE() / 2 ** 32

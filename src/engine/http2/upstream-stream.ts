@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { GatewayError } from '../../errors/index.ts'
 import type { BodyKind } from '../bytes/body-kind.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
@@ -217,7 +217,7 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
   #switchText(fields: ResponseFields): string {
     const text = fields.text()
     const lines = text.slice(text.indexOf('\r\n') + 2)
-    const accept = createHash('sha1').update(`${this.#key}${webSocketGuid}`).digest('base64')
+    const accept = hash('sha1', `${this.#key}${webSocketGuid}`, 'base64')
     return (
       `HTTP/1.1 101 \r\nconnection: upgrade\r\nupgrade: ${this.#protocol}\r\n` +
       (this.#key === '' ? '' : `sec-websocket-accept: ${accept}\r\n`) +

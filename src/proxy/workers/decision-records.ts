@@ -1,5 +1,5 @@
 /** Opens the store of decision records: its folder and key in the main thread, a ring in each worker. */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { makeFolder } from '../../base/make-folder.ts'
 import { FieldDigests } from '../../core/field-digests.ts'
@@ -91,7 +91,7 @@ export class WorkerRecords {
     const bytes = Math.floor(maxBytes / workers)
     this.#ring = new FileRing({ folder, name: `worker-${worker}`, mostBytes: bytes })
     const sink = isPublished ? new PublishedRing(this.#ring, publish) : this.#ring
-    const digestKey = createHash('sha256').update(key).digest('hex').slice(0, 8)
+    const digestKey = hash('sha256', key).slice(0, 8)
     this.#log = new DecisionLog({ proxy, worker, sink, digestKey, now: Date.now })
     this.#digests = new FieldDigests(core, key)
   }

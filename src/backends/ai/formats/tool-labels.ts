@@ -3,7 +3,7 @@
  * kept. Other ids, and names that are too long or not unique, get a digest of the original as a suffix,
  * so that the result is the same in every request.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { ProviderFormat } from '../chat.ts'
 import { bareId } from './thought-signature.ts'
 
@@ -35,7 +35,7 @@ const rules: Readonly<Record<ProviderFormat, Rules>> = {
 const digestLength = 6
 
 function shortened(clean: string, label: string, maxLength: number): string {
-  const digest = createHash('sha256').update(label).digest('hex').slice(0, digestLength)
+  const digest = hash('sha256', label).slice(0, digestLength)
   return `${clean.slice(0, maxLength - digestLength - 1)}_${digest}`
 }
 

@@ -1,5 +1,5 @@
 /** A client of the modern era: its requests are independent, and none belongs to a session. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { ModernMessage } from '../eras/classify.ts'
 import { helloOfClient, inputOf, stateOf } from '../eras/to-legacy.ts'
 import { latestLegacyVersion } from '../eras/versions.ts'
@@ -179,5 +179,4 @@ interface Owner {
   readonly call: string
 }
 
-const digest = (value: unknown): string =>
-  createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+const digest = (value: unknown): string => hash('sha256', JSON.stringify(value), 'base64url')

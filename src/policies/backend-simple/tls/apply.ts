@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions, setDefaultCACertificates } from 'node:tls'
 import { choice, list, optional, record, text } from '../../../base/shape.ts'
 import type { PresentedCertificate, TlsSettings } from '../../../exchange/connection.ts'
@@ -33,7 +33,7 @@ export function settingsOf(config: BackendTlsConfig, secrets: SecretValues): Tls
   const options = contextOptions(config, (digest) => secrets.value(digest), trustSystem)
   const settings: TlsSettings = {
     // The config contains digests of secrets, so it identifies their values too.
-    identity: createHash('sha256').update(JSON.stringify(config)).digest('base64url'),
+    identity: hash('sha256', JSON.stringify(config), 'base64url'),
     context: createSecureContext(options),
     verify,
     serverName,

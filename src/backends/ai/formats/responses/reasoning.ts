@@ -3,7 +3,7 @@
  * items back unchanged. `encrypted_content`, which is opaque to clients, contains the data with which
  * the provider verifies its thinking.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { RedactedThinkingBlock, ThinkingBlock } from '../../chat.ts'
 import { type JsonObject, listAt, parseJson, stringAt } from '../../json.ts'
 
@@ -17,7 +17,7 @@ export interface Proof {
   readonly redacted?: string | undefined
 }
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+const digestOf = (text: string): string => hash('sha256', text, 'base64url')
 
 function encodeProof(text: string, { signature, redacted }: Proof): string {
   const fields = signature ? { signature, digest: digestOf(text) } : { redacted }
