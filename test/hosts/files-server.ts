@@ -32,11 +32,11 @@ export async function serveFiles(
   const missing: string[] = []
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost')
-    const file = join(folder, pathname)
+    const file = join(folder, pathname.endsWith('/') ? `${pathname}index.html` : pathname)
     const document = documents[pathname]
     const isThere = document !== undefined || (existsSync(file) && statSync(file).isFile())
     if (!isThere && pathname !== '/favicon.ico') missing.push(pathname)
-    const type = types[extname(pathname)] ?? 'application/octet-stream'
+    const type = types[extname(file)] ?? 'application/octet-stream'
     const coding = isThere && extname(pathname) === '.br' ? { 'content-encoding': 'br' } : {}
     response.writeHead(isThere ? 200 : 404, { 'content-type': type, ...coding })
     response.end(document ?? (isThere ? readFileSync(file) : ''))
