@@ -80,7 +80,7 @@ const gatewayPolicy = defineKind({
     age,
   ],
   body: {
-    spec: required(gatewayPolicySpec, 'What is wanted.'),
+    spec: required(gatewayPolicySpec, 'The desired state.'),
     status: optional(gatewayPolicyStatus, 'Conditions, set by the controller.'),
   },
 })
@@ -93,7 +93,7 @@ const gatewayParameters = defineKind({
   shortNames: ['gwparam'],
   columns: [age],
   body: {
-    spec: required(gatewayParametersSpec, 'What is wanted.'),
+    spec: required(gatewayParametersSpec, 'The desired state.'),
     status: optional(gatewayParametersStatus, { doc: 'Not written.', support: 'schema' }),
   },
 })

@@ -1,8 +1,8 @@
 /** Validates whole objects as they come in from files and watches. */
 import { isObject } from '../base/json-object.ts'
 import { failAll, type Outcome, succeed } from '../base/outcome.ts'
+import { nearest } from '../base/suggest.ts'
 import { check, type FieldProblem } from '../schema/check.ts'
-import { nearest } from '../schema/suggest.ts'
 import type { ApiKind } from './kind.ts'
 import { apiVersionOf } from './kind.ts'
 import { type ApiObject, findKind, kinds, splitApiVersion } from './kinds.ts'

@@ -6,6 +6,7 @@ import type { Apply, CelFunction } from './functions/define.ts'
 import { functions, namespaces } from './functions/table.ts'
 import { viewMethods } from './headers.ts'
 import { patternProblem, replacementProblem } from './patterns.ts'
+import { unknownName } from './problem.ts'
 import type { Expression } from './syntax.ts'
 import { type CelResult, type CelValue, CelView, typeName } from './value.ts'
 
@@ -17,7 +18,7 @@ export function callStep(call: Call, scope: Scope | undefined, context: CompileC
   const found = functions.get(call.name)
   if (found === undefined || found.style === 'method' || call.name.includes('.')) {
     for (const arg of call.args) context.step(arg, scope)
-    return noSuchFunction(call, `there is no function ${call.name}()`, context)
+    return noSuchFunction(call, unknownName('function', call.name, functions.keys()), context)
   }
   return apply(call, call.name, found, call.args, scope, context)
 }
@@ -37,7 +38,7 @@ export function methodStep(
   const isFunction = found !== undefined && found.style !== 'function'
   if (!isFunction && !viewMethods.has(name)) {
     for (const part of [of, ...args]) context.step(part, scope)
-    return noSuchFunction(method, `there is no method ${name}()`, context)
+    return noSuchFunction(method, unknownName('method', name, functions.keys()), context)
   }
   const own = viewMethods.has(name)
   if (!own && isFunction) return apply(method, name, found, [of, ...args], scope, context)

@@ -20,6 +20,7 @@ import {
   remainder,
   subtract,
 } from './operators.ts'
+import { unknownName } from './problem.ts'
 import type { BinaryOperator, Expression } from './syntax.ts'
 import { CelMap, CelType, type CelValue, isList, isMap, toKey, typeName } from './value.ts'
 import { variableStep } from './variables.ts'
@@ -85,7 +86,7 @@ function nameStep(expression: Name, scope: Scope | undefined, context: CompileCo
     return () => type
   }
   if (!isDeclared && context.variables !== undefined) {
-    return context.refuse(expression, `there is no variable ${name}`)
+    return context.refuse(expression, unknownName('variable', name, context.variables.keys()))
   }
   const step = variableStep(name, isDeclared)
   const isPlain = context.scopes.length === 1 || expression.isGlobal === true

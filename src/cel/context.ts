@@ -1,3 +1,4 @@
+import { nearest } from '../base/suggest.ts'
 import type { Step } from './frame.ts'
 import { type CelProblem, problemAt } from './problem.ts'
 import type { Expression } from './syntax.ts'
@@ -62,7 +63,10 @@ export class CompileContext {
   fieldProblem(of: Expression, field: string, scope: Scope | undefined): string | undefined {
     const known = this.#fieldsOf(of, scope)
     if (known === undefined || known.fields.has(field)) return undefined
-    return `${known.path} has no field ${field}, but ${[...known.fields.keys()].join(', ')}`
+    const names = [...known.fields.keys()]
+    const meant = nearest(field, names)
+    const hint = meant === undefined ? `it has ${names.join(', ')}` : `did you mean ${meant}?`
+    return `${known.path} has no field ${field}; ${hint}`
   }
 
   /** Returns the declared fields of a variable, or of a field of one. */

@@ -117,7 +117,8 @@ export class Lexer {
 
   #unknown(at: number): never {
     const char = String.fromCodePoint(this.#source.codePointAt(at) ?? 0)
-    throw new BadSyntax(at, `unexpected character ${JSON.stringify(char)}`)
+    const hint = char === '=' ? '; write == to compare' : ''
+    throw new BadSyntax(at, `unexpected character ${JSON.stringify(char)}${hint}`)
   }
 }
 

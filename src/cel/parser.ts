@@ -278,6 +278,6 @@ function unexpected({ kind, at, text }: Token, wanted?: string): BadSyntax {
   const early = kind === 'end' ? ' too early' : ''
   return new BadSyntax(
     at,
-    wanted === undefined ? `${found}${early}` : `${found}, where ${wanted} is wanted`,
+    wanted === undefined ? `${found}${early}` : `${found}, expected ${wanted}`,
   )
 }

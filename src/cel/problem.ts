@@ -1,3 +1,5 @@
+import { nearest } from '../base/suggest.ts'
+
 /** The reason why a text does not compile, and where. */
 export interface CelProblem {
   readonly message: string
@@ -24,4 +26,11 @@ export class BadSyntax {
     this.at = at
     this.message = message
   }
+}
+
+/** Returns the message about an unknown name, with the known name that was most likely meant. */
+export function unknownName(noun: string, name: string, known: Iterable<string>): string {
+  const meant = nearest(name, [...known])
+  const shown = noun === 'variable' ? name : `${name}()`
+  return `unknown ${noun} ${shown}${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }

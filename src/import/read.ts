@@ -88,5 +88,6 @@ async function readBytes(file: string, limit: number): Promise<Uint8Array> {
 
 function toSourceError(path: string, error: unknown): SourceError {
   if (error instanceof SourceError) return error
-  return new SourceError(`${path}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}`)
+  const { code = 'cannot be read' } = error as NodeJS.ErrnoException
+  return new SourceError(code === 'ENOENT' ? `${path} does not exist` : `${path}: ${code}`)
 }

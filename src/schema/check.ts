@@ -1,10 +1,10 @@
 /** Offline validation: checks a value against a schema, and reports one problem per invalid part. */
 import { isObject } from '../base/json-object.ts'
 import { failAll, type Outcome, succeed } from '../base/outcome.ts'
+import { nearest } from '../base/suggest.ts'
 import type { ListNode, MapNode, Node, ObjectNode, Rule, Schema } from './field.ts'
 import { formatPath, type PathStep } from './path.ts'
 import { countProblem, scalarProblem, scalarValue, textProblem, wrongType } from './scalars.ts'
-import { nearest } from './suggest.ts'
 
 /** A problem of one field of an object that a user wrote. */
 export interface FieldProblem {

@@ -163,7 +163,7 @@ export function failureOf({ test }: ConformanceCase): string | undefined | null 
   // Unknown functions are reported at evaluation. The case needs such a function unless it declares
   // the function itself.
   const unknown = isCelError(result)
-    ? /^there is no (?:function|method) (\w+)\(/.exec(result.message)?.[1]
+    ? /^unknown (?:function|method) (\w+)\(/.exec(result.message)?.[1]
     : undefined
   const isUnknown = unknown !== undefined && !test.typeEnv?.some(({ name }) => name === unknown)
   if (test.checkOnly) return isUnknown ? `has an error: ${unknown}()` : undefined

@@ -309,7 +309,9 @@ describe('the command line', () => {
       expect.stringMatching(
         /faulty\.yaml:\d+:\d+: GatewayPolicy default\/rules: spec\.traffic\.authorization\.policy\.matchExpressions\[1\]: unexpected b/,
       ),
-      expect.stringContaining('spec.targetRefs[0]: spec.frontend may not target a HTTPRoute'),
+      expect.stringContaining(
+        'spec.targetRefs[0]: spec.frontend cannot target HTTPRoute; use Gateway',
+      ),
       expect.stringContaining('HTTPRoute default/app: spec.rules[0].matches[0].path.value: '),
       expect.stringContaining('secretRef.name: Secret default/not-here is not in these files'),
       expect.stringContaining(

@@ -90,7 +90,7 @@ describe('an expression must be a Common Expression Language expression [type.CE
   it('reports in the condition which expression is invalid, why, and where', async () => {
     const condition = await running.condition('GatewayPolicy', 'guarded', 'Accepted', 'False')
     expect(condition.message).toContain(
-      'spec.traffic.authorization.policy.matchExpressions[1]: unexpected && (at 2:9)',
+      'spec.traffic.authorization.policy.matchExpressions[1]: unexpected && (line 2, column 9 of the expression)',
     )
     expect(condition.message).not.toContain('matchExpressions[0]:')
   })
@@ -111,7 +111,7 @@ describe('an expression must be a Common Expression Language expression [type.CE
   it('reports an unknown function in an access log, and requests still pass', async () => {
     const status = await running.status('GatewayPolicy', 'bad-log')
     expect(JSON.stringify(status)).toContain(
-      'spec.frontend.accessLog.filter: there is no method beginsWith() (at 1:14)',
+      'spec.frontend.accessLog.filter: unknown method beginsWith() (line 1, column 14 of the expression)',
     )
   })
 

@@ -138,7 +138,7 @@ describe('a frontend policy', () => {
       },
     }
     running.write('set.yaml', manifest(set))
-    expect(await named('set', 'ListenerSet/set', spec)).toContain('may not target a ListenerSet')
+    expect(await named('set', 'ListenerSet/set', spec)).toContain('cannot target ListenerSet; use Gateway')
     await waitFor('traffic as before', async () => (await running.send(port.plain)).status === 200)
   })
 })

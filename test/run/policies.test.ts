@@ -277,7 +277,7 @@ describe('statuses of policies', () => {
       'Accepted',
       'False',
     )
-    expect(condition.message).toContain('spec.frontend may not target a HTTPRoute')
+    expect(condition.message).toContain('spec.frontend cannot target HTTPRoute; use Gateway')
     expect((await send('observed')).status).toBe(200)
   })
 })

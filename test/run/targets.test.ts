@@ -97,7 +97,7 @@ describe('traffic settings [PolicySpec.traffic] [GatewayPolicy.spec]', () => {
     ['on-backend', 'GatewayBackend'],
   ])('[PolicySpec.traffic.target] %s are refused, and change nothing', async (name, kind) => {
     const condition = await running.condition('GatewayPolicy', name, 'Accepted', 'False')
-    expect(condition.message).toContain(`spec.traffic may not target a ${kind}`)
+    expect(condition.message).toContain(`spec.traffic cannot target ${kind}; use Gateway, `)
     const { headers } = await running.send(port, { host: 'service.example.com' })
     expect(headers['x-target']).toBe('gateway')
   })

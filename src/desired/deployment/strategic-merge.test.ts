@@ -105,7 +105,7 @@ describe('patch directives', () => {
       { list: [{ $patch: 'delete', name: 'x' }] },
       'spec.list[0]: items of this list have no merge key',
     ],
-    [{ '$setElementOrder/list': 1 }, 'spec.$setElementOrder/list: a list is wanted'],
+    [{ '$setElementOrder/list': 1 }, 'spec.$setElementOrder/list: expected a list'],
     [{ $retainKeys: ['a'], b: 1 }, 'spec.b: is set, and not among $retainKeys'],
   ])('are refused with their path if they are invalid: %j', (patch, message) => {
     expect(() => merge({ a: {}, list: [{ name: 'x' }] }, patch)).toThrow(PatchError)

@@ -82,7 +82,7 @@ function fieldOf(shape: Shape, key: string): FieldShape {
 
 function listAt(value: unknown, path: string): readonly unknown[] {
   if (Array.isArray(value)) return value
-  throw new PatchError(`${path}: a list is wanted`)
+  throw new PatchError(`${path}: expected a list`)
 }
 
 /** Removes the fields that `$retainKeys` does not list. */
@@ -211,7 +211,7 @@ interface Slot {
 }
 
 function itemAt(item: unknown, mergeKey: string, place: string): PatchItem {
-  if (!isMap(item)) throw new PatchError(`${place}: a map with ${mergeKey} is wanted`)
+  if (!isMap(item)) throw new PatchError(`${place}: expected a map with ${mergeKey}`)
   const what = directiveOf(item, place)
   if (what === 'replace') {
     if (Object.keys(item).length === 1) return { item, what, place }

@@ -95,7 +95,7 @@ function problemsOf(path: string, source: string, security: boolean): Expression
   if (outcome.ok) return []
   return outcome.problems.map(({ message, line, column }) => ({
     path,
-    message: `${message} (at ${line}:${column})`,
+    message: `${message} (line ${line}, column ${column} of the expression)`,
     security,
   }))
 }

@@ -194,7 +194,7 @@ export function groupOfTarget(kind: string): string {
 /** Why the section may not be set on the target; undefined if it may. */
 export function sectionProblem(section: PolicySection, target: PolicyTarget): string | undefined {
   if (targetKinds.get(target.kind)?.sections.includes(section) === false) {
-    return `spec.${section} may not target a ${target.kind}`
+    return `spec.${section} cannot target ${target.kind}; use ${kindsOfSection(section).join(', ')}`
   }
   if (section === 'frontend' && target.section !== undefined) {
     return 'spec.frontend may target only a whole Gateway, without sectionName'
@@ -213,7 +213,12 @@ function findTargetKind(group: string, kind: string): TargetKind | undefined {
   return known?.group === group ? known : undefined
 }
 
-const noTarget = (group: string, kind: string) => `${kind} of group "${group}" cannot be targeted`
+const noTarget = (group: string, kind: string) => {
+  const known = targetKinds.get(kind)
+  const hint =
+    known === undefined ? `use ${targetKindNames.join(', ')}` : `its group is "${known.group}"`
+  return `${kind} of group "${group}" cannot be targeted; ${hint}`
+}
 
 /** Why no policy can be attached to objects of this kind; undefined if policies can. */
 export function targetKindProblem({ group, kind }: Pick<PolicyTargetReference, 'group' | 'kind'>) {
