@@ -59,7 +59,7 @@ function callMacro(call: Call, scope: Scope | undefined, context: CompileContext
   }
   if (name === 'default') {
     if (args.length !== 2 || first === undefined || second === undefined) {
-      return context.refuse(call, 'default() takes an expression and what stands in for it')
+      return context.refuse(call, 'default() takes an expression and a replacement')
     }
     return defaultStep(context.step(first, scope), context.step(second, scope))
   }

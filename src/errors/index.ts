@@ -156,7 +156,7 @@ export const errorCatalogue = {
     'This version does not support the type or a setting of the backend.',
   ),
   backend_needs_tls: failed(
-    'backend must be reached over TLS and no policy says how',
+    'backend requires TLS, but no policy configures it',
     'The appProtocol of the Service port is https or wss, and neither a BackendTLSPolicy nor backend.tls applies to it.',
   ),
   policy_unenforceable: failed(

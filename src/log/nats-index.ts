@@ -239,7 +239,7 @@ export class StreamIndex implements LogVersions {
     if (base < this.#last) {
       throw new LogError(
         'corrupt',
-        `the stream goes on at position ${base} and was at ${this.#last} before: it was replaced`,
+        `the stream continues at position ${base} but was at ${this.#last} before, so it was replaced`,
       )
     }
     this.#last = base

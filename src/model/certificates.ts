@@ -63,7 +63,7 @@ export function pemCertificates(text: string): readonly string[] {
 /** Returns undefined if the text is a list of PEM certificates, otherwise the reason why it is not. */
 function pemProblem(text: string): string | undefined {
   const blocks = pemCertificates(text)
-  if (blocks.length === 0) return 'holds no certificate in PEM'
+  if (blocks.length === 0) return 'contains no certificate in PEM'
   for (const [index, block] of blocks.entries()) {
     if (isCertificate(block)) continue
     return `has a certificate that cannot be read (the ${index + 1}. of ${blocks.length})`

@@ -121,7 +121,7 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
 
   it.each([
     ['absent', 'Secret nobody does not exist'],
-    ['unusable', 'holds no usable key'],
+    ['unusable', 'contains no usable key'],
     ['everything', 'matchLabels is empty'],
   ])('refuses all requests and reports it if the Secret is %s', async (name, text) => {
     expect(await status(name, 'key-of-ann')).toBe(401)

@@ -138,7 +138,9 @@ describe('a frontend policy', () => {
       },
     }
     running.write('set.yaml', manifest(set))
-    expect(await named('set', 'ListenerSet/set', spec)).toContain('cannot target ListenerSet; use Gateway')
+    expect(await named('set', 'ListenerSet/set', spec)).toContain(
+      'cannot target ListenerSet; use Gateway',
+    )
     await waitFor('traffic as before', async () => (await running.send(port.plain)).status === 200)
   })
 })

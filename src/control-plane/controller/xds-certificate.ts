@@ -14,7 +14,7 @@ function certificatesOf(text: string): X509Certificate[] {
 export function readAuthorities(folder: string): string {
   const path = join(folder, 'ca.crt')
   const text = readFileSync(path, 'utf8')
-  if (certificatesOf(text).length === 0) throw new Error(`${path} holds no certificate`)
+  if (certificatesOf(text).length === 0) throw new Error(`${path} contains no certificate`)
   return text
 }
 
@@ -41,7 +41,7 @@ export function servedCertificate(folder: string, onProblem: (text: string) => v
 export function refusalReason(folder: string, host: string | undefined): string | undefined {
   const path = join(folder, 'tls.crt')
   const [leaf, ...chain] = certificatesOf(readFileSync(path, 'utf8'))
-  if (leaf === undefined) return `${path} holds no certificate`
+  if (leaf === undefined) return `${path} contains no certificate`
   const authorities = certificatesOf(readAuthorities(folder))
   if (!isTrusted(leaf, chain, authorities)) {
     return `no authority in ${join(folder, 'ca.crt')} has signed ${path}: proxies refuse it`

@@ -215,9 +215,7 @@ function itemAt(item: unknown, mergeKey: string, place: string): PatchItem {
   const what = directiveOf(item, place)
   if (what === 'replace') {
     if (Object.keys(item).length === 1) return { item, what, place }
-    throw new PatchError(
-      `${place}: an item with $patch: replace stands for the list and holds no more`,
-    )
+    throw new PatchError(`${place}: an item with $patch: replace must have no other field`)
   }
   // `key` is optional in tolerations: one without a key tolerates every taint.
   if (mergeKey !== 'key' && (item[mergeKey] ?? null) === null) {

@@ -94,7 +94,7 @@ function ofSecret(namespace: string, name: string, read: Reader): Authority | Fa
   if (reference === undefined) return invalid(`${label} has no ${authoritiesEntry}`)
   const found = secret.entries[authoritiesEntry]?.certificates ?? []
   if (found.length === 0) {
-    return invalid(`${label}: ${authoritiesEntry} holds no certificate in PEM`)
+    return invalid(`${label}: ${authoritiesEntry} contains no certificate in PEM`)
   }
   const isGood = found.every(({ isValid }) => isValid)
   if (!isGood) return invalid(`${label}: ${authoritiesEntry} has a certificate that cannot be read`)

@@ -71,7 +71,7 @@ function supportedVersion(read: Reader, generation: number): DecidedCondition | 
   const others = text.split(',').filter((version) => !version.startsWith(`${supportedMinor}.`))
   if (others.length === 0) return conditionTrue('SupportedVersion', 'SupportedVersion', generation)
   const named = others.map((version) => version || 'no stated version').join(', ')
-  const message = `the cluster has Gateway API definitions of ${named}; this controller is made for ${supportedMinor}, and goes on with what it knows`
+  const message = `the cluster has Gateway API definitions of ${named}; this controller supports ${supportedMinor} and ignores what that version does not have`
   return conditionFalse('SupportedVersion', 'UnsupportedVersion', generation, message)
 }
 

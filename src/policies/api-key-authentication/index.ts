@@ -50,7 +50,7 @@ function compile(spec: ApiKeyAuthenticationSpec, references: References) {
     for (const secret of found) collect(secret, path, entries, problems)
     if (entries.length === 0) {
       const names = found.map(({ label }) => label).join(', ')
-      problems.push({ path, message: `Secret ${names} holds no usable key; no key is accepted` })
+      problems.push({ path, message: `Secret ${names} contains no usable key; no key is accepted` })
     }
   }
   const config = { mode, entries: entries.map(({ digest }) => digest) }

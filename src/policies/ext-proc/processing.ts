@@ -200,7 +200,7 @@ export class Processing implements Conversation, GrpcStreamListener {
         break
       }
       default:
-        this.onViolation('it sent a message that says nothing')
+        this.onViolation('it sent an empty message')
     }
   }
 

@@ -219,7 +219,7 @@ export class PolicyIndex {
     const closed = (why: string): BoundPolicy => ({ resource, closed: explain(why) })
     const unknown = (why: string): BoundPolicy =>
       resource.dispensable === true
-        ? { resource, ignoredBecause: `${explain(why)}; it goes on without it` }
+        ? { resource, ignoredBecause: `${explain(why)}; the policy is skipped` }
         : closed(why)
     if (resource.unenforceable !== undefined) return closed(resource.unenforceable)
     const definition = findPolicy(resource.section, resource.field)

@@ -107,14 +107,14 @@ interface Connection {
 /** Reads the token. @throws Error if there is none, because the controller would not say why it refuses */
 function readToken(file: string): string {
   const token = readFileSync(file, 'utf8').trim()
-  if (token === '') throw new Error(`${file} holds no token`)
+  if (token === '') throw new Error(`${file} contains no token`)
   return token
 }
 
 /** Reads the authorities. @throws Error if there are none, because connections would fail without a reason */
 function readAuthorities(file: string): Buffer {
   const authorities = readFileSync(file)
-  if (!authorities.includes('-----BEGIN ')) throw new Error(`${file} holds no certificate`)
+  if (!authorities.includes('-----BEGIN ')) throw new Error(`${file} contains no certificate`)
   return authorities
 }
 

@@ -106,7 +106,7 @@ function authorities(
   if (secret === undefined || ref === undefined) return {}
   const chain = secret.entries[ref.key]?.certificates ?? []
   if (chain.length === 0 || chain.some(({ isValid }) => !isValid)) {
-    const message = `Secret ${secret.label}: ${ref.key} holds no certificate in PEM that can be read`
+    const message = `Secret ${secret.label}: ${ref.key} contains no readable certificate in PEM`
     problems.push({ path: 'mtlsCertificateRef[0]', message })
     return {}
   }
