@@ -1,13 +1,13 @@
 /**
- * Borders between two characters that no token contains, neither whole nor in part. Nothing merges
- * over such a border, whatever stands around it, so that the parts on both sides are encoded alone. Most
- * words of scripts without spaces, and most emoji, are such parts.
+ * Borders between two characters that no token crosses: no token contains bytes of both. Nothing merges
+ * across such a border, so the parts on both sides are encoded separately. Most words of scripts without
+ * spaces, and most emoji, are such parts.
  *
  *     joins    a bit for each hash of two characters that a token contains whole
  *     seams    a bit for each last byte of a character and the two first bytes of the next one that
- *              a token contains while it lacks other bytes of the two
+ *              a token contains without all bytes of the two
  *
- * Borders next to ASCII are not looked at: tokens contain most of them.
+ * Borders next to ASCII are not checked, because tokens cross most of them.
  */
 import { joins, seams } from './tables'
 
@@ -64,7 +64,7 @@ function setBit(table: usize, bit: u32): void {
   store<u8>(at, load<u8>(at) | <u8>(<u32>1 << (bit & 7)))
 }
 
-/** Is it sure that no token contains bytes of both characters, the left one first? False next to ASCII. */
+/** Returns true if no token contains bytes of both characters, the left one first; false next to ASCII. */
 // @ts-ignore: decorator
 @inline
 export function isSeparate(left: u32, right: u32): bool {
@@ -98,7 +98,7 @@ function markBorder(joinTable: usize, seamTable: usize, start: usize, border: us
   for (let second: u32 = 0; second < 64; second++) setBit(seamTable, seamBit(last, first, second))
 }
 
-/** Marks the borders inside a token of at least two bytes, of which 3 more can be read. */
+/** Marks the borders inside a token of at least two bytes. The 3 bytes after it must be readable. */
 export function markBorders(joinTable: usize, seamTable: usize, start: usize, length: usize): void {
   const end = start + length
   for (let p = start + 1; p < end; p++) {

@@ -1,7 +1,7 @@
 /**
- * The classes of code points that the split patterns tell apart, by Unicode 16, the version of
+ * The classes of code points that the split patterns distinguish, by Unicode 16, the version of
  * `tiktoken` 1.0.22. The tables are unpacked when the first vocabulary is loaded, from the regex
- * engine's categories (Unicode 17) and the few places where 16 differs.
+ * engine's categories (Unicode 17) and the few ranges in which Unicode 16 differs.
  *
  *     directory: 0x1100 addresses (u32) of 256 class bytes each; blocks of one class are shared
  */
@@ -10,7 +10,7 @@ import { readAt, readFrom, readNumber } from '../regex/packed-numbers'
 import { CATEGORY_BYTES, CATEGORY_RUNS } from '../regex/unicode-data'
 import { DIFFERENCES, DIFFERENCE_COUNT } from './unicode-16'
 
-/** Everything that no other class takes. */
+/** All other code points. */
 export const OTHER: u32 = 0
 /** \p{Lu} and \p{Lt}. */
 export const UPPER: u32 = 1
@@ -61,7 +61,7 @@ function unpackFlat(flat: usize): void {
   store<u8>(flat + 0x85, <u8>SPACE)
 }
 
-/** Do 256 class bytes all equal the first? */
+/** Returns true if all 256 class bytes are equal. */
 function isUniform(block: usize): bool {
   const first = i8x16.splat(load<u8>(block))
   let others = i8x16.splat(0)
@@ -94,7 +94,7 @@ function fillDirectory(flat: usize): void {
   latin = <usize>load<u32>(directory)
 }
 
-/** Makes the tables, once an instance; false without memory. */
+/** Makes the tables, once per instance; returns false if there is no memory. */
 export function readyClasses(): bool {
   if (directory != 0) return true
   const place = arenaMark()

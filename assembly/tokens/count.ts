@@ -1,6 +1,6 @@
 /**
- * Counting and encoding of whole texts: pieces by the split pattern, each a token as it stands or the
- * merge of its parts. Special tokens are text here.
+ * Counts and encodes whole texts. The split pattern divides a text into pieces. A piece is either one
+ * token, or its parts are merged. Special tokens are treated as text.
  */
 import { ERROR_ARGUMENT, ERROR_MEMORY } from '../abi'
 import { arenaAlloc, arenaMark, arenaReset, SLACK } from '../arena'
@@ -21,10 +21,10 @@ import {
 } from './tables'
 import { copyLossy, coverTail, findInvalid, uncoverTail } from './text'
 
-/** Longest text with bytes that are not UTF-8: its copy is three times as long. */
+/** Maximum length of a text with bytes that are not UTF-8, because its copy is three times as long. */
 const LOSSY_LIMIT: usize = 0x10000000
 
-/** Tokens of a piece that is not one token: the ids in `parts`; 0 if it is too long for that. */
+/** Returns the number of tokens of a piece that is not one token, with the ids in `parts`; 0 if it is too long. */
 // @ts-ignore: decorator
 @inline
 function mergeShort(p: usize, length: u32): u32 {
@@ -66,8 +66,8 @@ function countCached(p: usize, length: u32): i32 {
 }
 
 /**
- * The count of a part that is not in its first place of the cache, where it is put. The part that was
- * there moves to the second place, which is next to the first.
+ * Returns the count of a part that is not in its first slot of the cache, and stores it there. The part that
+ * was in that slot moves to the second slot, which is next to the first.
  */
 function fillCache(place: usize, p: usize, length: u32, low: u64, high: u64): i32 {
   const entry = cache + place
@@ -89,8 +89,8 @@ function countPart(p: usize, length: u32): i32 {
 }
 
 /**
- * Counts the tokens of a piece with characters that are not ASCII, or returns a code. Where no token
- * contains two neighbouring characters, nothing merges over their border, so the parts are counted alone.
+ * Counts the tokens of a piece with characters that are not ASCII, or returns a code. If no token crosses
+ * the border of two adjacent characters, nothing merges across it, so the parts are counted separately.
  */
 function countWide(start: usize, length: u32): i32 {
   const end = start + length
@@ -114,7 +114,7 @@ function countWide(start: usize, length: u32): i32 {
   return last < 0 ? last : count + last
 }
 
-/** Tokens of the text, or a code. Inlined once for each pattern. */
+/** Returns the number of tokens of the text, or a code. Inlined once for each pattern. */
 // @ts-ignore: decorator
 @inline
 function countPieces(start: usize, end: usize, kind: u32): i32 {
@@ -160,7 +160,7 @@ function encodePieces(start: usize, end: usize): i32 {
   return <i32>outputTotal()
 }
 
-/** The same over valid UTF-8, with as many zeros after it as the reads need. */
+/** Counts or encodes the tokens of valid UTF-8. The bytes after it are zeros meanwhile, which the split needs. */
 function run(start: usize, end: usize, encode: bool): i32 {
   coverTail(end)
   let count: i32
@@ -170,7 +170,7 @@ function run(start: usize, end: usize, encode: bool): i32 {
   return count
 }
 
-/** Tokens of any bytes, by the selected vocabulary; the first `limit` of them are written to `to`. */
+/** Returns the number of tokens of any bytes in the selected vocabulary; writes the first `limit` ids to `to`. */
 export function tokenize(start: usize, length: usize, to: usize, limit: u32): i32 {
   const end = start + length
   if (limit > 0 && to < end + SLACK && start < to + (<usize>limit << 2)) return fail(ERROR_ARGUMENT)

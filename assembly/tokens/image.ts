@@ -1,7 +1,7 @@
 /**
- * Images: the block of a loaded vocabulary as it stands in memory, its record first. Loading one takes
- * no more than copying it and moving the addresses in its record. An image is trusted like the module
- * that has made it, and fits that module alone: only its header is checked.
+ * Images: the block of a loaded vocabulary, copied from memory, with its record first. To load an image, only
+ * the addresses in its record are changed. An image is trusted as much as the module that made it, and only
+ * the same build can load it: only its header is checked.
  */
 import { ERROR_ARGUMENT, ERROR_MEMORY, TOKENS_BAD_VOCABULARY } from '../abi'
 import { blockCapacity } from '../arena'
@@ -9,11 +9,11 @@ import { fail, refuse, setOrigin } from '../refusal'
 import { readyClasses } from './classes'
 import { IMAGE_MAGIC, keepVocabulary, Vocabulary } from './tables'
 
-/** The first and the last address of a record; between them there is nothing else. */
+/** The first and the last address in a record. All words between them are addresses. */
 const FIRST_TABLE = offsetof<Vocabulary>('short')
 const LAST_TABLE = offsetof<Vocabulary>('cache')
 
-/** Takes a block over that begins with an image of `size` bytes: a handle, or a code. */
+/** Makes a vocabulary from a block that begins with an image of `size` bytes. Returns a handle, or a code. */
 export function adoptImage(block: usize, size: usize): i32 {
   setOrigin(block)
   const it = changetype<Vocabulary>(block)

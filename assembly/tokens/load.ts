@@ -1,13 +1,13 @@
 /**
- * The file of a vocabulary, and how it becomes tables. Numbers have their low byte first.
+ * Reads the file of a vocabulary and builds its tables. Numbers are little-endian.
  *
  *     file:  +0 "SLTK"  +4 version 1  +8 pattern  +12 n  +16 bytes of ids 0 to 255
  *            +272 six planes of n - 256 bytes: low, middle and high byte of the left id of each later
  *                 token, then of its right id
  *
- * A token of two or more bytes is the merge of two earlier tokens. Which two is no choice: they are
- * what is left when all merges of lower rank are done, so a pair of ids has at most one merge, and
- * only the pairs of the file ever merge. The strings follow from the pairs.
+ * A token of two or more bytes is the merge of two earlier tokens. These two are unique: they are the two
+ * parts that remain after all merges of lower rank. Therefore a pair of ids has at most one merge, and only
+ * the pairs of the file can merge. The bytes of each token are derived from the pairs.
  */
 import { ERROR_MEMORY, TOKENS_BAD_VOCABULARY } from '../abi'
 import { arenaAlloc, arenaMark, arenaReset, blockAlloc, blockFree } from '../arena'
@@ -48,7 +48,7 @@ function partOf(planes: usize, later: usize, i: usize, first: usize): u32 {
   return <u32>load<u8>(at) | (<u32>load<u8>(at + later) << 8) | (<u32>load<u8>(at + 2 * later) << 16)
 }
 
-/** What the first walk over the file finds out. */
+/** Results of the first pass over the file. */
 let shortCount: u32 = 0
 let mediumCount: u32 = 0
 let longCount: u32 = 0
@@ -56,7 +56,7 @@ let stringBytes: usize = 0
 let longBytes: usize = 0
 let longestFound: u32 = 0
 
-/** Address of the first thing in the file that cannot be; 0 when it can be loaded. `sizes`: a byte a token. */
+/** Returns the address of the first invalid value in the file; 0 if it is valid. `sizes` has a byte per token. */
 function inspect(file: usize, size: usize, sizes: usize): usize {
   const later = (size - HEADER) / 6
   memory.fill(sizes, 0, 256)
@@ -90,18 +90,18 @@ function inspect(file: usize, size: usize, sizes: usize): usize {
   return 0
 }
 
-/** Bits of a hash table for so many entries, at most 4 in 5 of it used. */
+/** Returns the size, as a power of two, of a hash table for the entries with a load of at most 4/5. */
 function bitsFor(count: u32): u32 {
   let bits: u32 = 6
   while ((<u64>4 << bits) < <u64>count * 5) bits++
   return bits
 }
 
-/** Scratch while tables are built: where the bytes of each token begin in `strings` (u32), and the bytes. */
+/** Scratch while tables are built: the offset of each token's bytes in `strings` (u32), and the bytes. */
 let offsets: usize = 0
 let strings: usize = 0
 
-/** Grows by each table that is laid out after the record. */
+/** End of the tables that are laid out after the record so far. */
 let layoutEnd: usize = 0
 
 function place(size: usize): usize {
@@ -110,7 +110,7 @@ function place(size: usize): usize {
   return at
 }
 
-/** Lays the tables out from `base` on; with 0 only to learn how much that takes, by `layoutEnd`. */
+/** Lays out the tables from `base` on. If `base` is 0, it only computes their size, in `layoutEnd`. */
 function layOut(it: Vocabulary, base: usize, count: usize): void {
   layoutEnd = (base + offsetof<Vocabulary>() + 15) & ~15
   const shortBits = bitsFor(shortCount)
@@ -145,7 +145,7 @@ function layOut(it: Vocabulary, base: usize, count: usize): void {
   it.size = <u32>(layoutEnd - base)
 }
 
-/** Fills the tables; the address of a token that is there twice, or 0. */
+/** Fills the tables. Returns the address of a token that occurs twice, or 0. */
 function fill(it: Vocabulary, file: usize, count: usize): usize {
   memory.fill(it.short, 0, it.bytePairs - it.short)
   memory.fill(it.bytePairs, 0xff, it.splits - it.bytePairs)
@@ -177,7 +177,7 @@ function fill(it: Vocabulary, file: usize, count: usize): usize {
   return 0
 }
 
-/** Writes the bytes of two tokens, one after the other; their length. */
+/** Writes the bytes of two tokens, one after the other. Returns their length. */
 function join(it: Vocabulary, to: usize, left: u32, right: u32): u32 {
   const leftLength = <u32>load<u8>(it.lengths + <usize>left)
   const rightLength = <u32>load<u8>(it.lengths + <usize>right)
@@ -186,15 +186,15 @@ function join(it: Vocabulary, to: usize, left: u32, right: u32): u32 {
   return leftLength + rightLength
 }
 
-// Merging can begin with larger parts than bytes where these are sure to form: where each merge inside
-// has a lower rank than any that reaches in over the part's borders. What stands before a part is not
-// ASCII here, nor what stands behind it; else far more could reach in.
+// Merging can begin with parts that are larger than bytes if these parts always form: if each merge inside
+// a part has a lower rank than every merge across its borders. This applies only between characters that
+// are not ASCII, because many more merges cross a border with ASCII.
 
-/** The lowest rank at which each token merges with something that ends in no ASCII byte before it. */
+/** The lowest rank at which each token merges with a token before it that does not end in ASCII. */
 let leftRanks: usize = 0
-/** The same for what begins with a lead byte after it. */
+/** The lowest rank at which each token merges with a token after it that begins with a lead byte. */
 let rightRanks: usize = 0
-/** The same for what begins with a continuation byte after it. */
+/** The lowest rank at which each token merges with a token after it that begins with a continuation byte. */
 let innerRanks: usize = 0
 
 // @ts-ignore: decorator
@@ -218,7 +218,7 @@ function rankBorders(it: Vocabulary, count: usize): void {
   }
 }
 
-/** Is the token sure to form, when its suffixes of `shortest` bytes or more have `after` as their ranks? */
+/** Returns true if the token always forms, given the ranks `after` for its suffixes of `shortest` bytes or more. */
 function isSure(it: Vocabulary, id: usize, after: usize, shortest: u32): bool {
   const string = strings + load<u32>(offsets + (id << 2))
   const length = <u32>load<u8>(it.lengths + id)
@@ -232,8 +232,8 @@ function isSure(it: Vocabulary, id: usize, after: usize, shortest: u32): bool {
 }
 
 /**
- * The code point of the one character that a token is, without the last `missing` bytes;
- * NONE when it is anything else.
+ * Returns the code point of a token that is a single character without its last `missing` bytes;
+ * NONE for every other token.
  */
 function characterOf(p: usize, length: u32, missing: u32): u32 {
   const lead = <u32>load<u8>(p)
@@ -249,7 +249,7 @@ function characterOf(p: usize, length: u32, missing: u32): u32 {
   return point
 }
 
-/** Fills the tables of parts that are sure to form. `scratch`: three words for each token. */
+/** Fills the tables of parts that always form. `scratch` has three words for each token. */
 function markSure(it: Vocabulary, count: usize, scratch: usize): void {
   leftRanks = scratch
   rightRanks = scratch + count * 4
@@ -276,10 +276,10 @@ function markSure(it: Vocabulary, count: usize, scratch: usize): void {
   }
 }
 
-/** Address in the file of a token that is there twice; 0. */
+/** Address in the file of a token that occurs twice; 0 if there is none. */
 let duplicate: usize = 0
 
-/** Builds the tables of an inspected file: the record's address, or 0 without memory. */
+/** Builds the tables of an inspected file. Returns the record's address, or 0 if there is no memory. */
 function build(file: usize, count: usize): usize {
   const probe = changetype<Vocabulary>(arenaAlloc(offsetof<Vocabulary>()))
   const scratch = arenaAlloc(count * 12)
@@ -298,7 +298,7 @@ function build(file: usize, count: usize): usize {
   return record
 }
 
-/** Loads a vocabulary: a handle, or a code. The file is not kept. */
+/** Loads a vocabulary. Returns a handle, or a code. The file is not needed afterwards. */
 export function loadVocabulary(file: usize, size: usize): i32 {
   setOrigin(file)
   const count: usize = size < HEADER ? 0 : <usize>load<u32>(file, 12)

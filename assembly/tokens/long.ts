@@ -1,11 +1,11 @@
 /**
- * Byte pair encoding of long pieces in fixed memory and linear time: window by window, each by vectors, or by a
- * list of parts and a heap of ranks where a window must be larger.
+ * Byte pair encoding of long pieces in fixed memory and linear time, window by window. A window is merged with
+ * vectors or, if it must be larger, with a list of parts and a heap of ranks.
  *
- * What makes windows exact: tokens in a row are the encoding of their bytes if and only if each two
- * neighbours are the encoding of theirs. So a window begins with the bytes of the last few tokens found
- * so far; when its first token fits the last one kept, all before it stays as it is, else more are
- * taken back.
+ * Windows give exact results because a sequence of tokens is the encoding of its bytes if and only if every
+ * two adjacent tokens are the encoding of theirs. A window begins with the bytes of the last few tokens found
+ * so far. If its first token is compatible with the last token before the window, all earlier tokens are
+ * final; otherwise the window begins earlier.
  */
 import { ERROR_MEMORY } from '../abi'
 import { blockAlloc, blockFree } from '../arena'
@@ -14,22 +14,22 @@ import { addWork, mergeParts, PART_LIMIT, parts, splitParts } from './merge'
 import { mergeOf, NONE, splits, tokenLength } from './tables'
 import { coverTail, uncoverTail } from './text'
 
-/** New bytes of a window, and most bytes taken back: few enough for merging by vectors. */
+/** New bytes of a window, and maximum of repeated bytes: few enough for merging with vectors. */
 const WINDOW: usize = 64
-/** New bytes of a window when the last tokens are longer than that. */
+/** New bytes of a window if the last tokens are longer than that. */
 const HEAP_WINDOW: usize = 4096
-/** Tokens taken back at first. */
+/** Number of earlier tokens that a window repeats at first. */
 const CARRY: u32 = 2
-/** Bytes of a window at most. */
+/** Maximum bytes of a window. */
 const LARGEST_WINDOW: usize = 65536
-/** Tokens kept for taking back. */
+/** Number of tokens that a window may repeat. */
 const HISTORY: u32 = 4096
 
-// --- do two tokens stay two? ------------------------------------------------------------------------
+// --- stability of two adjacent tokens ---------------------------------------------------------------
 
 /**
- * Is (left, right) the encoding of its own bytes? Undoes the merges that made the two, last one first:
- * what met at the border meanwhile must not have merged before the merge that is undone.
+ * Returns true if (left, right) is the encoding of its own bytes. Undoes the merges that made the two tokens,
+ * the last one first. The parts at the border must not have merged before the merge that is undone.
  */
 function isStable(left: u32, right: u32): bool {
   let x = left
@@ -42,7 +42,7 @@ function isStable(left: u32, right: u32): bool {
       bound = x
       x = load<u32>(splits + (<usize>x << 3), 4)
     } else {
-      // Of two merges of one rank the left one came first.
+      // If two merges have the same rank, the left one came first.
       bound = y + 1
       y = load<u32>(splits + (<usize>y << 3))
     }
@@ -52,7 +52,7 @@ function isStable(left: u32, right: u32): bool {
 // --- one window -------------------------------------------------------------------------------------
 //
 //     node: id u32, next u32, before u32, rank u32 of the merge with next; entries of the heap are
-//     rank << 32 | node, and stale when the node's rank is another by now
+//     rank << 32 | node, and stale if the node's rank has changed since
 
 let nodes: usize = 0
 let heap: usize = 0
@@ -144,7 +144,7 @@ function joinNext(i: u32, id: u32, count: u32): void {
   if (before != NONE) setRank(before, mergeOf(load<u32>(nodeAt(before)), id))
 }
 
-/** Encodes `count` parts (ids) in place; how many tokens. */
+/** Encodes `count` parts (ids) in place. Returns the number of tokens. */
 function mergeList(ids: usize, count: u32): u32 {
   listParts(ids, count)
   while (heapSize > 0) {
@@ -163,7 +163,7 @@ function mergeList(ids: usize, count: u32): u32 {
 
 // --- window by window ---------------------------------------------------------------------------------
 //
-//     workspace: history (u32 each, as many as HISTORY and a window have), ids, nodes, heap
+//     workspace: history (u32 each, with room for HISTORY tokens and a window), ids, nodes, heap
 
 let workspace: usize = 0
 let history: usize = 0
@@ -171,12 +171,12 @@ let ids: usize = 0
 /** Tokens in the history. */
 let kept: u32 = 0
 
-/** Where tokens go that are final: an address and how many more fit there. */
+/** The output for final tokens: an address, and the number of ids that still fit. */
 let out: usize = 0
 let room: u32 = 0
 let total: u32 = 0
 
-/** From now on tokens are counted and as many as fit are written to `to`. */
+/** Starts to count tokens, and to write as many as fit to `to`. */
 export function startOutput(to: usize, limit: u32): void {
   out = to
   room = limit
@@ -187,7 +187,7 @@ export function outputTotal(): u32 {
   return total
 }
 
-/** Tokens that are final. */
+/** Number of final tokens. */
 export function output(from: usize, count: u32): void {
   total += count
   const some = min(count, room)
@@ -200,7 +200,7 @@ export function output(from: usize, count: u32): void {
 /** Bytes of the workspace. */
 let capacity: usize = 0
 
-/** A larger workspace with the same history; false without memory. */
+/** Replaces the workspace with a larger one with the same history. Returns false if there is no memory. */
 function enlarge(needed: usize): bool {
   const end = uncoverTail()
   const fresh = blockAlloc(needed)
@@ -214,7 +214,7 @@ function enlarge(needed: usize): bool {
   return fresh != 0
 }
 
-/** A workspace for windows of `size` bytes; keeps the history. False without memory. */
+/** Provides a workspace for windows of `size` bytes, with the same history. Returns false if there is no memory. */
 function ready(size: usize): bool {
   const needed = (<usize>HISTORY << 2) + size * (4 + 4 + 16 + 24) + 64
   if (capacity < needed && !enlarge(needed)) return false
@@ -225,17 +225,17 @@ function ready(size: usize): bool {
   return true
 }
 
-/** Bytes of the last `count` tokens of the history. */
+/** Returns the length in bytes of the last `count` tokens of the history. */
 function bytesBack(count: u32): usize {
   let bytes: usize = 0
   for (let i = kept - count; i < kept; i++) bytes += tokenLength(load<u32>(history + (<usize>i << 2)))
   return bytes
 }
 
-/** Where the tokens of the last window are. */
+/** Address of the tokens of the last window. */
 let found: usize = 0
 
-/** Encodes from the last `taken` tokens to `stop`; how many tokens are at `found`, or a code. */
+/** Encodes from the last `taken` tokens to `stop`. Returns the number of tokens at `found`, or a code. */
 function encodeWindow(from: usize, stop: usize, taken: u32): i32 {
   const start = from - bytesBack(taken)
   const size = stop - start
@@ -249,7 +249,7 @@ function encodeWindow(from: usize, stop: usize, taken: u32): i32 {
   return <i32>mergeList(ids, splitParts(start, stop, ids))
 }
 
-/** Moves all but the last HISTORY / 2 tokens out when there are more than HISTORY. */
+/** Writes all but the last HISTORY / 2 tokens to the output if there are more than HISTORY. */
 function settle(): void {
   if (kept <= HISTORY) return
   const old = kept - HISTORY / 2
@@ -258,7 +258,7 @@ function settle(): void {
   kept = HISTORY / 2
 }
 
-/** Takes the bytes up to `stop` in; 0 or a code. */
+/** Encodes the bytes up to `stop`. Returns 0 or a code. */
 function takeWindow(from: usize, stop: usize): i32 {
   let taken = min(CARRY, kept)
   while (true) {
@@ -280,9 +280,9 @@ function takeWindow(from: usize, stop: usize): i32 {
 let totalBefore: u32 = 0
 
 /**
- * Encodes a piece of any length to the output: 0, or ERROR_MEMORY when there is no room for the
- * workspace or a vocabulary ties tokens together over more bytes than LARGEST_WINDOW (the known ones
- * do over a few).
+ * Encodes a piece of any length to the output. Returns 0, or ERROR_MEMORY if there is no room for the
+ * workspace, or if tokens of the vocabulary depend on each other over more bytes than LARGEST_WINDOW (those
+ * of the known vocabularies do over a few bytes).
  */
 export function encodeLong(start: usize, end: usize): i32 {
   kept = 0

@@ -1,31 +1,32 @@
 /**
- * Byte pair encoding of short pieces: the lowest rank merges first, the leftmost among equals. Each part
- * has a key, the rank of its merge with the next part above its place, so that the least key, found
- * with vectors, says what merges and where. Parts keep their places and are linked; behind both ends
- * stand parts that merge with nothing. For up to PART_LIMIT parts that is quicker than any heap.
+ * Byte pair encoding of short pieces: the lowest rank merges first, the leftmost among equals. Each part has
+ * a key: the rank of its merge with the next part in the high bits, its place in the low bits. The lowest
+ * key, found with vectors, therefore gives the next merge. Parts keep their places and are linked. Before the
+ * first and after the last part are sentinels that merge with nothing. For up to PART_LIMIT parts, this is
+ * faster than a heap.
  */
 import { borders, byteIds, bytePairs, mergeOf, NONE, roots, stems, WHOLE_POINTS, wholes } from './tables'
 
-/** Parts that a piece may begin with here. */
+/** Maximum number of initial parts of a piece. */
 export const PART_LIMIT: u32 = 128
 /** Bytes of a piece whose parts fit into `parts`. */
 export const SHORT_LIMIT: u32 = 512
 
 /** Ids (u32) of the parts of the current piece, then of its tokens. */
 export const parts: usize = memory.data(4 * 512 + 64, 16)
-/** Ids, keys and links (the place before in 16 bits, then the place after) by place, from 0 on. */
+/** Ids, keys and links (the previous place in 16 bits, then the next place) by place, from 0 on. */
 const ids: usize = memory.data(4 * 130 + 64, 16)
 const keys: usize = memory.data(4 * 130 + 64, 16)
 const links: usize = memory.data(4 * 130 + 64, 16)
 
 const PLACE_BITS: u32 = 8
 const PLACE_MASK: u32 = 255
-/** Keys of merges are below. */
+/** All keys of merges are lower. */
 const NO_KEY: u32 = 1 << 26
 /** No token has this id. */
 const NO_ID: u32 = 0x3ffff
 
-/** Units of work since the module started: bytes looked at and steps of merging. */
+/** Units of work since the module started: bytes read and merge steps. */
 export let work: u64 = 0
 
 // @ts-ignore: decorator
@@ -35,9 +36,9 @@ export function addWork(units: u64): void {
 }
 
 /**
- * Writes the ids of the parts that merging of [start, end) begins with to `to`; how many. Of a character
- * among others that are not ASCII, that is the whole of it, all but its last byte, or the first two of
- * four, where these are sure to form; else its bytes.
+ * Writes the ids of the initial parts of [start, end) to `to`. Returns their number. The initial part of a
+ * character between others that are not ASCII is the whole character, all but its last byte, or the first two
+ * of four bytes, if this part always forms; otherwise each byte is a part.
  */
 export function splitParts(start: usize, end: usize, to: usize): u32 {
   let p = start
@@ -62,7 +63,7 @@ export function splitParts(start: usize, end: usize, to: usize): u32 {
   return <u32>(out - to) >> 2
 }
 
-/** Writes the id of the sure part at the start of a character; how many bytes it has, 0 when none is. */
+/** Writes the id of the part at the start of a character that always forms. Returns its length; 0 if none does. */
 // @ts-ignore: decorator
 @inline
 function splitCharacter(p: usize, end: usize, lead: u32, out: usize): usize {
@@ -92,7 +93,7 @@ function splitCharacter(p: usize, end: usize, lead: u32, out: usize): usize {
   return id == NONE ? 0 : taken
 }
 
-/** The lowest rank at which the last byte of a character merges with what follows it at `next`. */
+/** Returns the lowest rank at which the last byte of a character merges with the character at `next`. */
 // @ts-ignore: decorator
 @inline
 function borderRank(last: u32, next: usize, end: usize): u32 {
@@ -101,7 +102,7 @@ function borderRank(last: u32, next: usize, end: usize): u32 {
   return lead < 0x80 ? 0 : load<u32>(borders + (<usize>((last << 6) | (lead & 63)) << 2))
 }
 
-/** Rank of the merge of two of the first parts: of two bytes, most often. */
+/** Returns the rank of the merge of two initial parts, which are usually two bytes. */
 // @ts-ignore: decorator
 @inline
 function firstMergeOf(left: u32, right: u32): u32 {
@@ -109,7 +110,7 @@ function firstMergeOf(left: u32, right: u32): u32 {
   return load<u32>(bytePairs + (<usize>((left << 8) | right) << 2))
 }
 
-/** NONE gives a key from NO_KEY on. */
+/** Returns the key of a rank and a place. If the rank is NONE, the key is NO_KEY or higher. */
 // @ts-ignore: decorator
 @inline
 function keyOf(rank: u32, place: u32): u32 {
@@ -134,7 +135,7 @@ function linkParts(count: u32): void {
   v128.store(keys + last, i32x4.splat(-1))
 }
 
-/** The least key of places 0 to `count`. */
+/** Returns the lowest key of places 0 to `count`. */
 // @ts-ignore: decorator
 @inline
 function leastKey(count: u32): u32 {
@@ -164,7 +165,7 @@ function joinNext(place: u32, id: u32): void {
   store<u32>(keys + before, keyOf(mergeOf(load<u32>(ids + before), id), <u32>(before >> 2)))
 }
 
-/** Merges the first `initial` (at most PART_LIMIT) ids of `parts` until nothing merges; how many are left. */
+/** Merges the first `initial` (at most PART_LIMIT) ids of `parts` until nothing merges. Returns their number. */
 export function mergeParts(initial: u32): u32 {
   linkParts(initial)
   let count = initial

@@ -1,6 +1,6 @@
 /**
- * The split patterns of o200k_base and cl100k_base as automata over valid UTF-8. Each gives the end
- * of the piece that begins at `p`, exactly where the leftmost-first alternatives of the pattern end.
+ * The split patterns of o200k_base and cl100k_base as automata over valid UTF-8. Each returns the end
+ * of the piece that begins at `p`, exactly as the leftmost-first alternatives of the pattern do.
  * Sixteen zero bytes follow the text, so that runs of letters, digits and white space need no
  * comparison with its end.
  *
@@ -47,7 +47,7 @@ function afterContraction(p: usize): usize {
   return load<u8>(p) == <u8>APOSTROPHE ? skipContraction(p) : p
 }
 
-/** After `p`, the rest of up to three numbers; one has been seen. */
+/** Returns the end of a run of up to three numbers. The first one ends at `p`. */
 function skipNumbers(p: usize): usize {
   const second = classAt(p)
   if ((second & 7) != NUMBER) return p
@@ -57,8 +57,9 @@ function skipNumbers(p: usize): usize {
 }
 
 /**
- * White space at `start`: up to the last line end of its run; else all of it when the text ends or
- * it is one character; else all but the last character, which goes with what follows.
+ * Returns the end of a piece of white space at `start`. If the run has a line end, the piece ends after the
+ * last one. If the text ends after the run, or the run is a single character, the piece is the run. Otherwise
+ * the piece is all but the last character, which belongs to the next piece.
  */
 function skipSpace(start: usize, end: usize): usize {
   let p = start
@@ -75,7 +76,7 @@ function skipSpace(start: usize, end: usize): usize {
   return p >= end || last == start ? p : last
 }
 
-/** The rest of a run of neither white space, letters nor numbers, and the line ends after it. */
+/** Returns the end of a run of other characters than white space, letters and numbers, with line ends after it. */
 function skipOther(start: usize, end: usize, slash: u32): usize {
   let p = start
   while (p < end) {
@@ -105,8 +106,8 @@ function skipLowers(from: usize): usize {
 }
 
 /**
- * U*l+ or U+l* and the contraction, a letter or mark being at `start`. U and l overlap: the run of U
- * goes on as far as it can; when no \p{Ll} follows, its last caseless letter or mark is the l+.
+ * U*l+ or U+l* and the contraction, with a letter or mark at `start`. U and l overlap: the run of U is as
+ * long as possible; if no \p{Ll} follows, its last caseless letter or mark is the l+.
  */
 function skipCased(start: usize): usize {
   let p = start
@@ -124,7 +125,7 @@ function skipCased(start: usize): usize {
   return afterContraction(afterCaseless != 0 ? afterCaseless : p)
 }
 
-/** The same, with the most frequent form first: A?a+ in ASCII. */
+/** Like the function above, but tries the most frequent form first: A?a+ in ASCII. */
 // @ts-ignore: decorator
 @inline
 function skipWord(start: usize): usize {
@@ -134,7 +135,7 @@ function skipWord(start: usize): usize {
   return load<u8>(p) < 0x80 ? afterContraction(p) : skipLowers(p)
 }
 
-/** Does U*l+ match here? */
+/** Returns true if U*l+ matches here. */
 function isCasedWord(start: usize): bool {
   let p = start
   while (true) {
@@ -157,7 +158,7 @@ export function nextO200k(p: usize, end: usize): usize {
   if (after >= end) return after
   const next = classAt(after) & 7
   if (next - UPPER <= MARK - UPPER) {
-    // A mark may be the L or the l of what follows: the first alternative is tried with both.
+    // A mark may be the L, or the l of the following word: the first alternative is tried with both.
     return kind == MARK && !isCasedWord(after) ? skipCased(p) : skipWord(after)
   }
   if (kind == MARK) return afterContraction(after)

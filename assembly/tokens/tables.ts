@@ -1,7 +1,7 @@
 /**
- * The tables of a vocabulary: pieces by their bytes, merges by their two ids. One block holds all tables
- * of one; the addresses of the selected one's are globals. Hashes only say where to look: bytes and
- * ids are compared.
+ * The tables of a vocabulary: pieces by their bytes, merges by their two ids. All tables of a vocabulary are
+ * in one block; the addresses for the selected vocabulary are globals. Lookups compare the bytes or ids,
+ * because hashes can collide.
  */
 import { ERROR_ARGUMENT } from '../abi'
 import { blockFree } from '../arena'
@@ -9,7 +9,7 @@ import { fail } from '../refusal'
 
 export const PATTERN_O200K: u32 = 1
 export const PATTERN_CL100K: u32 = 2
-/** No such token, no such merge: higher than every id. */
+/** The result if there is no such token or merge; higher than every id. */
 export const NONE: u32 = 0xffffffff
 /** Ids are below 2^18. */
 const ID_BITS: u32 = 18
@@ -24,17 +24,17 @@ export const CACHE_BITS: u32 = 14
 export const CACHE_ENTRY: usize = 16
 /** Bytes of the longest part whose count is cached. */
 export const CACHED_LENGTH: u32 = 15
-/** Code points that the table of whole characters covers: both planes that text is written in. */
+/** Number of code points in the table of whole characters: the two planes that most texts use. */
 export const WHOLE_POINTS: u32 = 0x20000
-/** Code points without their last byte, in UTF-8. */
+/** Number of code points without their last byte of UTF-8. */
 export const STEM_COUNT: u32 = 0x5000
 
 /** Addresses of the tables of one vocabulary. */
 @unmanaged
 export class Vocabulary {
-  /** IMAGE_MAGIC; only images are checked for it. */
+  /** IMAGE_MAGIC; checked only when an image is loaded. */
   magic: u32
-  /** The address of this record, and how many bytes the tables take with it. */
+  /** The address of this record, and the size of record and tables in bytes. */
   base: usize
   size: u32
   pattern: u32
@@ -48,7 +48,7 @@ export class Vocabulary {
   short: usize
   /** Pieces of 9 to 16 bytes: key 2 x u64, id | length << 24. */
   medium: usize
-  /** Longer ones: hash u32, id + 1, where their bytes begin in `longStrings`. */
+  /** Longer pieces: hash u32, id + 1, offset of their bytes in `longStrings`. */
   long: usize
   /** left << 36 | right << 18 | id; 0 is free. */
   pairs: usize
@@ -56,15 +56,15 @@ export class Vocabulary {
   filter: usize
   /** Id of each byte. */
   bytes: usize
-  /** Id that the tokens of two bytes merge to, by their ids; or NONE. */
+  /** Id of the merge of two single-byte tokens, by their ids; or NONE. */
   bytePairs: usize
-  /** Id of each character that forms before anything but `borders` merges with a part of it, or NONE. */
+  /** Id of each character that always forms unless a merge in `borders` has a lower rank; or NONE. */
   wholes: usize
-  /** The same of all but the last byte of characters of three or four bytes. */
+  /** The same for all but the last byte of characters of three or four bytes. */
   stems: usize
-  /** The same of the first two bytes of characters of four, by their low bits. */
+  /** The same for the first two bytes of characters of four bytes, by their low bits. */
   roots: usize
-  /** Lowest rank at which the last byte of a character merges with a sequence of this lead byte, by both. */
+  /** Lowest rank at which the last byte of a character merges with a sequence with a lead byte, by both bytes. */
   borders: usize
   /** left u32, right u32 of each token. */
   splits: usize
@@ -73,11 +73,11 @@ export class Vocabulary {
   /** Tables of borders.ts. */
   joins: usize
   seams: usize
-  /** Counts of parts: 15 bytes, then the length in 4 bits and the count in 4. */
+  /** Cache of the counts of parts: 15 bytes, then the length in 4 bits and the count in 4 bits. */
   cache: usize
 }
 
-/** Raised whenever a table, a hash or the record changes: "SLT" and a number. */
+/** "SLT" and a number, which changes with every change of a table, a hash or the record. */
 export const IMAGE_MAGIC: u32 = 0x01544c53
 
 const SLOTS: i32 = 8
@@ -97,7 +97,7 @@ let pairTable: usize = 0
 let pairShift: u64 = 0
 let filter: usize = 0
 let longStrings: usize = 0
-/** Bytes of `longStrings` that are used. */
+/** Number of bytes used in `longStrings`. */
 let longEnd: u32 = 0
 let lengths: usize = 0
 export let byteIds: usize = 0
@@ -117,7 +117,7 @@ export function recordOf(handle: i32): usize {
   return <usize>load<u32>(slots + (<usize>(handle - 1) << 2))
 }
 
-/** Makes a vocabulary, to which tokens are added then, the selected one before it has a handle. */
+/** Makes an empty vocabulary and selects it, before it has a handle. Tokens are added afterwards. */
 export function startTables(it: Vocabulary): void {
   longEnd = 0
   useTables(it)
@@ -275,7 +275,7 @@ function findLonger(p: usize, length: u32): i32 {
   return length > longest ? -1 : <i32>load<u32>(longPlace(p, length), 4) - 1
 }
 
-/** Adds a token; false when there is one with the same bytes. */
+/** Adds a token. Returns false if there is one with the same bytes. */
 export function addToken(p: usize, length: u32, id: u32): bool {
   const value = id | (length << 24)
   if (length <= 8) {
@@ -311,7 +311,7 @@ function pairHash(key: u64): u64 {
   return hash ^ (hash << 31)
 }
 
-/** Id of the token that two adjacent tokens merge to, which is the rank of the merge; or NONE. */
+/** Returns the id of the merge of two adjacent tokens, which is also the rank of the merge; or NONE. */
 // @ts-ignore: decorator
 @inline
 export function mergeOf(left: u32, right: u32): u32 {
@@ -345,7 +345,7 @@ export function addPair(left: u32, right: u32, id: u32): void {
   store<u8>(place, load<u8>(place) | <u8>(<u32>1 << (bit & 7)))
 }
 
-/** Gives a vocabulary a handle, or 0 when there are as many as there may be. */
+/** Gives a vocabulary a handle. Returns 0 if the maximum number of vocabularies is loaded. */
 export function keepVocabulary(record: usize): i32 {
   for (let i = 0; i < SLOTS; i++) {
     const slot = slots + (<usize>i << 2)

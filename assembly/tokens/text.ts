@@ -1,6 +1,6 @@
 /**
- * UTF-8 as `tiktoken` gets it: what is not UTF-8 is read as U+FFFD, one for each maximal part of a
- * character (as the WHATWG decoder does), so lone surrogates in three bytes are three of them.
+ * Decodes UTF-8 as for `tiktoken`: invalid bytes are read as U+FFFD, one for each maximal part of a character
+ * (as by the WHATWG decoder). A surrogate that is encoded in three bytes is therefore three U+FFFD.
  */
 
 /** First byte that a lead byte allows after it, and the last, packed low | high << 8. */
@@ -15,8 +15,8 @@ function secondRange(lead: u32): u32 {
 }
 
 /**
- * Length of the character at `p`, whose lead byte is not ASCII: 2 to 4; or, where no whole
- * character stands, minus the length of the part that one U+FFFD stands for.
+ * Returns the length of the character at `p`, whose lead byte is not ASCII: 2 to 4. If the character is
+ * invalid or incomplete, returns minus the length of the part that one U+FFFD replaces.
  */
 function measure(p: usize, end: usize): i32 {
   const lead = <u32>load<u8>(p)
@@ -32,7 +32,7 @@ function measure(p: usize, end: usize): i32 {
   return length
 }
 
-/** Address of the first byte that begins no character of UTF-8; `end` when all do. */
+/** Returns the address of the first byte that is not valid UTF-8; `end` if all are. */
 export function findInvalid(start: usize, end: usize): usize {
   let p = start
   while (p < end) {
@@ -72,23 +72,23 @@ export function copyLossy(to: usize, start: usize, end: usize): usize {
   return out
 }
 
-// --- the bytes behind a text ---------------------------------------------------------------------------
+// --- the bytes after a text ----------------------------------------------------------------------------
 //
-// Sixteen zeros stand there while a text is split. The bytes may be anyone's, a block's header for
-// one: they are put back before anything else looks, at the end and around every allocation.
+// While a text is split, the sixteen bytes after it are zero. These bytes may belong to other data, such as
+// the header of a block. They are therefore restored at the end, and around every allocation.
 
-/** What the zeros stand in for. */
+/** The original bytes after the text. */
 const tail: usize = memory.data(16, 16)
 let tailAt: usize = 0
 
-/** Puts zeros behind the text that ends at `end`. */
+/** Writes zeros after the text that ends at `end`. */
 export function coverTail(end: usize): void {
   tailAt = end
   v128.store(tail, v128.load(end))
   v128.store(end, i8x16.splat(0))
 }
 
-/** Puts the bytes back that `coverTail` covered; the text's end. */
+/** Restores the bytes that `coverTail` replaced. Returns the end of the text. */
 export function uncoverTail(): usize {
   v128.store(tailAt, v128.load(tail))
   return tailAt
