@@ -1,21 +1,21 @@
-// DFA caches. A state is the ordered kernel of stepThreads and what lies before it; a cache remembers,
-// for one regex in one mode, which state follows which on every class of byte.
+// DFA caches. A state is the ordered kernel of stepThreads and the facts about the byte before it. A cache
+// stores, for one regex in one mode, the next state for each state and class of byte.
 //
 //   +0  owner (regex)  +4  mode   +8  program   +12 row bytes  +16 end of rows  +20 start of kernels
 //   +24 states         +28 last use             +32 bytes read since it was emptied
-//   +64 start states by what lies before (8 x u32, 0: not made)
+//   +64 start states by the facts about the byte before (8 x u32, 0: not made)
 //   +96 hash of kernels: 1024 x u32, state or 0
 //   +4192 rows, upwards:  kernel address | count << 3 | before || transition for each class
 //   ... kernels, downwards from the end
 //
-// A state is named by its row's offset in the cache (a multiple of 8, never 0); a transition is that
-// name and three bits. Nothing here allocates but `growCaches`, which compiling calls.
+// A state is identified by its row's offset in the cache (a multiple of 8, never 0); a transition is that
+// offset and three bits. Only `growCaches`, which the compiler calls, allocates memory.
 import { blockAlloc, isMemorySealed } from '../arena'
 import { CACHE_BYTES, MAX_CACHES } from './codes'
 import { P_ANCHORED, P_CLASSES, P_SEARCH } from './program'
 import { factsKept, kernel, kernelBefore, kernelCount, seedKernel, stepThreads } from './step'
 
-/** Leftmost match, search; the same backwards from a match's end; the whole text. */
+/** Modes: search for the leftmost match; the same backwards from a match's end; match of the whole text. */
 export const MODE_SEARCH: u32 = 0
 export const MODE_REVERSE: u32 = 1
 export const MODE_FULL: u32 = 2
@@ -24,12 +24,12 @@ export const MODE_FULL: u32 = 2
 export const T_MATCH: u32 = 1
 /** Not computed yet: the whole entry has this value. */
 export const T_UNKNOWN: u32 = 2
-/** In an entry that leads to a state: nothing but the search itself is left, no match has begun. */
+/** In an entry with a next state: only the thread of the search is left, no match has begun. */
 export const T_IDLE: u32 = 2
 /** No thread survives the byte. */
 export const T_DEAD: u32 = 4
 export const T_BITS: u32 = 7
-/** `transition` found no room for the next state. */
+/** There is no room for the next state. */
 export const T_FULL: u32 = 0xffffffff
 
 const C_OWNER: usize = 0
@@ -47,12 +47,12 @@ const HASH_SLOTS: u32 = 1024
 const C_ROWS: u32 = 4192
 /** Keeps probes of the hash table short. */
 const MAX_STATES: u32 = 800
-/** In a row, before the transitions. */
+/** Size of a row's head, before the transitions. */
 export const ROW_HEAD: usize = 8
 
-/** Bytes a regex is simulated before it may take a cache from another. */
+/** Number of bytes for which a regex is simulated before it may take a cache from another. */
 const PATIENCE: u32 = 4096
-/** A cache that held each of its states for fewer bytes than this is not worth refilling. */
+/** If a cache was used for fewer bytes per state than this, it is not refilled. */
 const WORTH: u32 = 10
 
 /** Offsets in a regex record; see index.ts. */
@@ -63,7 +63,7 @@ const CACHES = memory.data(4 * 16)
 let cacheCount: i32 = 0
 let clock: u32 = 0
 
-/** Makes caches for `wanted` automata, of a sealed memory at most an eighth; having none is no error. */
+/** Makes caches for `wanted` automata, in a sealed memory at most an eighth of it. Having no cache is not an error. */
 export function growCaches(wanted: i32): void {
   const share = isMemorySealed() ? (<u32>memory.size() << 13) / CACHE_BYTES : MAX_CACHES
   const limit = min(min(wanted, MAX_CACHES), <i32>share)
@@ -84,7 +84,7 @@ function emptyCache(cache: usize): void {
   store<u32>(cache, 0, C_PROGRESS)
 }
 
-/** The free or the longest unused cache. */
+/** Returns a free cache, or the one that was not used for the longest time. */
 function oldestCache(): usize {
   let oldest: usize = 0
   for (let i = 0; i < cacheCount; i++) {
@@ -95,7 +95,7 @@ function oldestCache(): usize {
   return oldest
 }
 
-/** The cache of a regex in a mode, or 0: then the regex is simulated this time. */
+/** Returns the cache of a regex in a mode; 0 if the regex must be simulated this time. */
 export function cacheFor(regex: usize, program: usize, mode: u32, bytes: i32): usize {
   const own = <usize>load<u32>(regex + (<usize>mode << 2), R_CACHES)
   if (own != 0) {
@@ -123,7 +123,7 @@ export function cacheFor(regex: usize, program: usize, mode: u32, bytes: i32): u
   return cache
 }
 
-/** Gives the caches of a regex back, before it is freed. */
+/** Releases the caches of a regex, before it is freed. */
 export function releaseCaches(regex: usize): void {
   for (let mode: usize = 0; mode < 3; mode++) {
     const cache = <usize>load<u32>(regex + (mode << 2), R_CACHES)
@@ -133,7 +133,7 @@ export function releaseCaches(regex: usize): void {
 
 // --- states ----------------------------------------------------------------------------------
 
-/** The state of `count` threads; 0 when the cache is full. */
+/** Returns the state of `count` threads; 0 if the cache is full. */
 function stateOf(cache: usize, threads: usize, count: u32, before: u32): u32 {
   const meta = (count << 3) | before
   let hash: u32 = meta * 0x9e3779b1
@@ -163,7 +163,7 @@ function stateOf(cache: usize, threads: usize, count: u32, before: u32): u32 {
   return state
 }
 
-/** The state in which a run begins; 0 when the cache cannot even hold that. */
+/** Returns the start state of a run; 0 if even this state does not fit into the cache. */
 export function startState(cache: usize, before: u32): u32 {
   const place = cache + C_STARTS + (<usize>before << 2)
   const known = load<u32>(place)
@@ -178,12 +178,12 @@ export function startState(cache: usize, before: u32): u32 {
   return state
 }
 
-/** The instruction at which a run in this mode begins. */
+/** Returns the instruction at which a run in this mode begins. */
 export function startThread(program: usize, mode: u32): u32 {
   return mode == MODE_SEARCH ? load<u32>(program, P_SEARCH) : load<u32>(program, P_ANCHORED)
 }
 
-/** Computes and stores the transition of `state` on class `c`, or answers T_FULL. */
+/** Computes and stores the transition of `state` on class `c`, or returns T_FULL. */
 export function transition(cache: usize, state: u32, c: u32): u32 {
   const row = cache + state
   const meta = load<u32>(row, 4)
@@ -201,7 +201,7 @@ export function transition(cache: usize, state: u32, c: u32): u32 {
   return entry
 }
 
-/** The state of the threads at `threads`, after emptying a full cache; 0 when it cannot hold even that. */
+/** Returns the state of the threads at `threads`, after emptying a full cache; 0 if it does not fit. */
 export function enterState(cache: usize, threads: usize, meta: u32): u32 {
   const state = stateOf(cache, threads, meta >> 3, meta & 7)
   if (state != 0) return state
@@ -209,19 +209,19 @@ export function enterState(cache: usize, threads: usize, meta: u32): u32 {
   return stateOf(cache, threads, meta >> 3, meta & 7)
 }
 
-/** Copies the threads of `state` to `kernelBefore`; their count << 3 | what lies before. */
+/** Copies the threads of `state` to `kernelBefore`. Returns their count << 3 | the facts about the byte before. */
 export function threadsOf(cache: usize, state: u32): u32 {
   const meta = load<u32>(cache + state, 4)
   memory.copy(kernelBefore, load<u32>(cache + state), <usize>(meta >> 3) << 2)
   return meta
 }
 
-/** After a refresh: count << 3 | what lies before of the threads it left in `kernelBefore`. */
+/** After a refresh: count << 3 | the facts about the byte before, for the threads in `kernelBefore`. */
 export let refreshedMeta: u32 = 0
 
 /**
- * After T_FULL: empties the cache and puts `state` into it again, or answers 0 when the rest of this run
- * had better be simulated, because states are made about as fast as bytes are read.
+ * After T_FULL: empties the cache and adds `state` again. Returns 0 if the rest of this run should be
+ * simulated, because almost every byte needs a new state.
  */
 export function refresh(cache: usize, state: u32, bytesRead: i32): u32 {
   const progress = load<u32>(cache, C_PROGRESS) + <u32>bytesRead
@@ -231,7 +231,7 @@ export function refresh(cache: usize, state: u32, bytesRead: i32): u32 {
   return isWorth ? stateOf(cache, kernelBefore, refreshedMeta >> 3, refreshedMeta & 7) : 0
 }
 
-/** Notes bytes read without a refill, so that `refresh` can judge. */
+/** Counts bytes read without a refill, for the decision of `refresh`. */
 export function addProgress(cache: usize, bytes: i32): void {
   store<u32>(cache, min(load<u32>(cache, C_PROGRESS) + <u32>bytes, 0x7fffffff), C_PROGRESS)
 }

@@ -1,4 +1,4 @@
-// Limits of the regex engine, and the failure of the compile in progress. The codes stand in ../abi.ts.
+// Limits of the regex engine, and the failure of the compile in progress. The codes are in ../abi.ts.
 
 export const REGEX_SYNTAX_FLAGS: i32 = 15
 export const REGEX_ALL_FLAGS: i32 = 31
@@ -7,11 +7,11 @@ export const MAX_PATTERN_BYTES: i32 = 8192
 export const MAX_NESTING: i32 = 200
 export const MAX_REPEAT: i32 = 1000
 export const MAX_INSTRUCTIONS: u32 = 32768
-/** Visits of syntax nodes while compiling; bounds repeats of repeats of nothing. */
+/** Maximum visits of syntax nodes during a compile; bounds nested repetitions of nothing. */
 export const MAX_COMPILE_STEPS: u32 = 1 << 18
 export const MAX_CODE_POINT: u32 = 0x10ffff
 
-/** One DFA cache (64 KiB with the block's head); a regex without one is simulated, equally right. */
+/** Size of a DFA cache (64 KiB with the block's head). A regex without one is simulated, with the same results. */
 export const CACHE_BYTES: u32 = 65520
 export const MAX_CACHES: i32 = 16
 
@@ -24,7 +24,7 @@ export function clearError(): void {
   errorOffset = 0
 }
 
-/** Records the first failure; later ones are its consequences. Always returns 0, 'no node'. */
+/** Records the first failure and ignores later ones, which are its consequences. Always returns 0, 'no node'. */
 export function fail(code: i32, offset: i32): usize {
   if (errorCode == 0) {
     errorCode = code
@@ -34,7 +34,7 @@ export function fail(code: i32, offset: i32): usize {
 }
 
 /**
- * Finding all matches may read a byte once for each match that looked ahead at it (`a.*b|a` reads the rest of
+ * Finding all matches may read a byte again for each match that looks ahead (`a.*b|a` reads the rest of
  * the text for every a). The search stops with REGEX_TOO_MUCH_WORK after READS_FREE bytes and this many times
  * the length of the text.
  */

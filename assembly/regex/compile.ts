@@ -1,14 +1,14 @@
-// Syntax tree -> program, generated from the pattern's end to its beginning: every construct is made
-// knowing what follows it.
+// Compiles a syntax tree to a program, from the pattern's end to its beginning, so that the instruction
+// after each construct is known.
 //
-// The order of alternatives is the order in which a backtracking matcher would try them, and the
-// engine keeps the first that succeeds: exactly JavaScript's and Perl's choice. One rule of theirs
-// needs care: an optional repetition that would match nothing is not taken, the next alternative is
+// Alternatives are in the order in which a backtracking matcher would try them, and the
+// engine uses the first that succeeds, as JavaScript and Perl do. One of their rules
+// needs care: if an optional repetition would match nothing, the next alternative is taken instead
 // (`(?:|a)*` matches all of 'aaa'). While one position is explored each instruction is visited once,
-// and that gives the rule for `*` by itself: coming back to the loop without having consumed finds it
-// visited. A bounded optional repetition gets a jump of its own behind its body, and OP_ENTER marks
-// that jump as visited before the body is explored. Where such repetitions nest, step.ts has more to say.
-// RE2 and Go decide differently here.
+// which implements the rule for `*`: a thread that returns to the loop without consuming a byte finds it
+// visited. A bounded optional repetition gets a separate jump after its body, and OP_ENTER marks
+// that jump as visited before the body is explored. step.ts describes nested repetitions of this kind.
+// RE2 and Go use another rule here.
 import { REGEX_PROGRAM_TOO_LARGE } from '../abi'
 import { errorCode, fail, MAX_COMPILE_STEPS } from './codes'
 import { ASSERT_CHARACTER, ASSERT_LINE_END, ASSERT_LINE_START, ASSERT_TEXT_END, ASSERT_TEXT_START, ASSERT_WORD, Node, NODE_ALTERNATE, NODE_ASSERT, NODE_CHARACTER, NODE_CLASS, NODE_CONCAT, NODE_REPEAT } from './node'
@@ -21,8 +21,8 @@ let bits: u32 = 0
 let steps: u32 = 0
 
 /**
- * The program of a tree. Forwards it has two entries, one for a match that begins here and one for a
- * search; backwards only the first. 0 after a failure.
+ * Returns the program of a tree. A forward program has two entries, one for a match that begins here and one for a
+ * search; a reverse program has only the first. Returns 0 after a failure.
  */
 export function compileTree(root: usize, reverse: bool): usize {
   isReverse = reverse
@@ -33,7 +33,7 @@ export function compileTree(root: usize, reverse: bool): usize {
   const anchored = generate(root, emit(OP_MATCH, 0))
   if (errorCode != 0) return 0
   if (reverse) return finishProgram(anchored, NOWHERE, bits)
-  // A match may not begin inside a character: there only the empty match could, and JS has none there.
+// A match may not begin inside a character. Only an empty match could, and JavaScript has none there.
   const begin = emitAssert(ASSERT_CHARACTER, anchored)
   const search = emit(OP_SPLIT, begin, 0)
   patch(search, begin, emitRange(0, 255, search))
@@ -91,7 +91,7 @@ function generateAssert(kind: u32, next: u32): u32 {
   return emitAssert(isReverse ? mirrored(kind) : kind, next)
 }
 
-/** Seen from the end of the text, its start is its end. */
+/** Returns the assertion for a reverse program, in which the start and the end of the text are exchanged. */
 function mirrored(kind: u32): u32 {
   if (kind == ASSERT_TEXT_START) return ASSERT_TEXT_END
   if (kind == ASSERT_TEXT_END) return ASSERT_TEXT_START
@@ -110,7 +110,7 @@ function generateRepeat(node: Node, next: u32): u32 {
     if (node.isLazy) patch(loop, next, body)
     else patch(loop, body, next)
     target = loop
-    // The loop's body serves as the last mandatory copy, unless that one may match nothing.
+// The loop's body is also the last mandatory copy, unless it may match nothing.
     if (copies > 0 && !changetype<Node>(child).isNullable) {
       target = body
       copies--
@@ -135,7 +135,7 @@ function holdsRepeat(at: usize): bool {
   return false
 }
 
-/** One more optional repetition, which continues with `more` or directly with `next`. */
+/** Adds an optional repetition, which continues with `more` or directly with `next`. */
 function generateOptional(node: Node, more: u32, next: u32): u32 {
   if (!changetype<Node>(node.firstChild).isNullable) {
     const body = generate(node.firstChild, more)

@@ -1,29 +1,29 @@
-// The five builtins, written by hand: counted repetitions of digits make large automata, and check digits
-// no automaton at all. The comment of each function says what it matches; docs/regex.md describes them for users.
+// The five builtins, written by hand: counted repetitions of digits make large automata, and no automaton can
+// verify check digits. The comment of each function defines its matches; docs/regex.md describes them for users.
 //
-// All are word-bounded: no ASCII letter, digit or underscore stands directly before or behind. A detector
-// reads through `at`, which notes when it is asked for bytes that have not come yet: then its answer
-// waits for more text. None reads further than REACH bytes from where it begins.
+// All are word-bounded: there is no ASCII letter, digit or underscore directly before or after a match. A detector
+// reads bytes with `at`, which records reads beyond the text that has arrived. After such a read, the result is
+// not final until more text arrives. No detector reads more than REACH bytes from its start.
 
 import { DETECT_CARD, DETECT_SIN, DETECT_SSN } from '../abi'
 
 export const DETECT_COUNT: i32 = 5
 
-/** Longest local part of an address (RFC 5321, 4.5.3.1.1). */
+/** Maximum length of the local part of an address (RFC 5321, 4.5.3.1.1). */
 export const LOCAL_LIMIT: i32 = 64
-/** Longest domain name, in bytes of its text form. */
+/** Maximum length of a domain name, in bytes of its text form. */
 const DOMAIN_LIMIT: i32 = 253
-/** Bytes that any detector may need to see, from its first to one behind its last. */
+/** Maximum number of bytes that a detector reads, from its first byte to the one after its last. */
 export const REACH: i32 = LOCAL_LIMIT + 1 + DOMAIN_LIMIT + 1
 
 let text: usize = 0
 let length: i32 = 0
-/** Was a byte behind the end asked for since `detectIn`? */
+/** True if a byte after the end was read since `detectIn`. */
 export let ranOut: bool = false
-/** Where the last email address that `emailAround` found begins. */
+/** Start of the last email address that `emailAround` found. */
 export let emailStart: i32 = 0
 
-/** The text for the next detections. */
+/** Sets the text for the next detections. */
 export function detectIn(start: usize, bytes: i32): void {
   text = start
   length = bytes
@@ -54,19 +54,19 @@ function isWord(byte: u32): bool {
   return isAlphanumeric(byte) || byte == 95
 }
 
-/** Does a word end before `offset`, so that a number may begin there? */
+/** Returns true if no word continues at `offset`, so that a number may begin there. */
 export function isBoundaryBefore(offset: i32): bool {
   return offset == 0 || !isWord(load<u8>(text + offset - 1))
 }
 
-/** Digits in a row from `offset` on, at most `limit`. */
+/** Returns the number of consecutive digits from `offset` on, at most `limit`. */
 function digitsFrom(offset: i32, limit: i32): i32 {
   let count = 0
   while (count < limit && isDigit(at(offset + count))) count++
   return count
 }
 
-/** The end of the match of a digit detector that begins at `offset`, or 0. */
+/** Returns the end of the match of a digit detector that begins at `offset`, or 0. */
 export function detectNumber(kind: i32, offset: i32): i32 {
   if (kind == DETECT_SSN) return ssnAt(offset)
   if (kind == DETECT_CARD) return cardAt(offset)
@@ -82,8 +82,8 @@ function isZero(offset: i32, count: i32): bool {
 
 /**
  * Nine digits: bare, 3-2-4 with one kind of separator (dash, space or dot), 5-4 or 3-6 with a dash. Area,
- * group and serial are not all zeros. Numbers that were never given out (area 666, 900 to 999) match
- * too: a guard had better mask them.
+ * group and serial are not all zeros. Numbers that were never assigned (area 666, 900 to 999) match
+ * too, because a guard should rather mask them.
  */
 function ssnAt(offset: i32): i32 {
   const first = digitsFrom(offset, 10)
@@ -126,7 +126,7 @@ function cardAt(offset: i32): i32 {
   let digits = 0
   let group = 0
   let i = offset
-  // Luhn: every second digit from the right counts double. Both parities are kept, the end decides.
+// Luhn: every second digit from the right counts double. The sums for both parities are kept until the end is known.
   let even = 0
   let odd = 0
   let isVaried = false
@@ -148,7 +148,7 @@ function cardAt(offset: i32): i32 {
       i++
       continue
     }
-    // `even` doubles the digits at even places: right for an even count.
+// `even` doubles the digits at even places, which is correct for an even count.
     const isGroup = separator == 0 || group >= 3
     const sum = digits & 1 ? odd : even
     if (digits >= 13 && isGroup && isVaried && sum % 10 == 0 && !isWord(byte)) best = i
@@ -228,7 +228,7 @@ function internationalAt(offset: i32): i32 {
       groups++
       i++
     }
-    // What follows a digit, a bracket or one separator is a digit, or this is the end.
+// After a digit, a bracket or one separator there must be a digit; otherwise the number ends here.
     if (!isDigit(at(i))) break
   }
   return best
@@ -248,7 +248,7 @@ function northAmericanAt(offset: i32): i32 {
   if (isSeparator(separator)) i++
   if (at(i) - 50 > 7 || digitsFrom(i, 3) != 3) return 0
   i += 3
-  // Written with a separator once, it is written with one throughout.
+// If the first gap has a separator, every gap must have one.
   if (isSeparator(at(i))) i++
   else if (isSeparator(separator) || isBracketed) return 0
   if (digitsFrom(i, 5) != 4) return 0
@@ -264,9 +264,9 @@ export function isLocal(byte: u32): bool {
 
 /**
  * An address around the '@' at `offset`: up to 64 bytes of letters, digits and `._%+-` before it (not
- * before `from`), a domain behind it: labels of letters, digits and inner dashes with dots between, at
+ * before `from`), a domain after it: labels of letters, digits and inner dashes with dots between, at
  * least two, the last one of two letters or more, 253 bytes at most; the longest that fits. Quoted local
- * parts, address literals and names outside ASCII do not match. Answers the end, or 0, and sets emailStart.
+ * parts, address literals and names outside ASCII do not match. Returns the end, or 0, and sets emailStart.
  */
 export function emailAround(offset: i32, from: i32): i32 {
   let start = offset
@@ -287,7 +287,7 @@ function domainEnd(offset: i32): i32 {
     while (i - offset < DOMAIN_LIMIT && (isAlphanumeric(at(i)) || at(i) == 45)) {
       letters = letters && (at(i) | 32) - 97 < 26
       i++
-      // A last label may end where letters do: `a@b.com-x` is an address and a rest.
+// The last label may end after a letter: in `a@b.com-x`, `a@b.com` is an address.
       const isLast = labels > 0 && letters && i - label >= 2 && i - label <= 63
       if (isLast && !isWord(at(i))) best = i
     }

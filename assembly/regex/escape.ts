@@ -15,7 +15,7 @@ const WORD = memory.data<u32>([48, 57, 65, 90, 95, 95, 97, 122])
 const SPACE = memory.data<u32>([9, 10, 12, 13, 32, 32])
 
 /**
- * Reads what follows a backslash (the cursor stands behind it). Answers the code point, or
+ * Reads the escape after a backslash (the cursor is after it). Returns the code point, or
  * ESCAPE_CLASS after appending the ranges of a class, or ESCAPE_ERROR.
  */
 export function readEscape(isFolded: bool): i32 {
@@ -88,7 +88,7 @@ function readHex(start: i32, digits: i32): i32 {
   return isWhole ? <i32>value : error(REGEX_BAD_ESCAPE, start)
 }
 
-/** \pL, \p{Greek}, \p{^Lu}, \P{...}, \p{Script=Greek}: the cursor stands behind the p. */
+/** \pL, \p{Greek}, \p{^Lu}, \P{...}, \p{Script=Greek}: the cursor is after the p. */
 function readProperty(start: i32, isUpper: bool, isFolded: bool): i32 {
   if (atEnd()) return error(REGEX_UNKNOWN_CLASS, start)
   let isNegated = isUpper
@@ -132,7 +132,7 @@ const POSIX_RANGES = memory.data<u32>([
   97, 122, 48, 57, 65, 70, 97, 102,
 ])
 
-/** [:name:] or [:^name:] inside a class, the cursor at its `[`; false when it is not one. */
+/** Reads [:name:] or [:^name:] inside a class, with the cursor at its `[`. Returns false if it is not one. */
 export function readPosixClass(isFolded: bool): bool {
   const start = position
   if (peek() != 91 || peek(1) != 58) return false

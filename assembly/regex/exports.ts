@@ -1,4 +1,4 @@
-// The regex part of the ABI: what assembly/index.ts exports. Every span is checked here, once.
+// The regex functions of the ABI, exported by assembly/index.ts. Every span is checked here, once.
 import { ERROR_ARGUMENT } from '../abi'
 import { isReadable } from '../arena'
 import { fail, refuse, setOrigin } from '../refusal'
@@ -10,8 +10,8 @@ import { work } from './step'
 import { freeStream, newStream, resetStream, S_COUNT, S_EDIT_COUNT, S_EDITS, S_OUT, streamOf } from './stream'
 
 /**
- * Compiles `length` bytes of pattern under REGEX_* flags: a handle, or a code, with last_error_offset at
- * what is wrong in the pattern. The pattern's bytes are not kept.
+ * Compiles `length` bytes of pattern with REGEX_* flags. Returns a handle, or a code, with last_error_offset at
+ * the error in the pattern. The pattern's bytes are not needed afterwards.
  */
 export function regex_compile(pattern: usize, length: i32, flags: i32): i32 {
   const handle = regexCompile(pattern, length, flags)
@@ -20,12 +20,12 @@ export function regex_compile(pattern: usize, length: i32, flags: i32): i32 {
   return refuse(handle, pattern + errorOffset)
 }
 
-/** Byte offset in the pattern at which the last `regex_compile` failed. */
+/** Returns the byte offset in the pattern at which the last `regex_compile` failed. */
 export function regex_error_offset(): i32 {
   return errorOffset
 }
 
-/** Frees a regex; its handle may be given out again. Unknown handles are ignored. */
+/** Frees a regex; its handle may be reused. Unknown handles are ignored. */
 export function regex_free(handle: i32): void {
   regexFree(handle)
 }
@@ -35,19 +35,19 @@ function check(handle: i32, text: usize, length: i32): i32 {
   return isGood ? 0 : fail(ERROR_ARGUMENT)
 }
 
-/** 1 when the regex matches anywhere in the text, 0 when not, or a code. */
+/** Returns 1 if the regex matches anywhere in the text, 0 if not, or a code. */
 export function regex_is_match(handle: i32, text: usize, length: i32): i32 {
   const code = check(handle, text, length)
   return code < 0 ? code : regexIsMatch(handle, text, length) ? 1 : 0
 }
 
-/** 1 when the regex matches the whole text, 0 when not, or a code. */
+/** Returns 1 if the regex matches the whole text, 0 if not, or a code. */
 export function regex_full_match(handle: i32, text: usize, length: i32): i32 {
   const code = check(handle, text, length)
   return code < 0 ? code : regexIsFullMatch(handle, text, length) ? 1 : 0
 }
 
-/** 1 and (start, end) as 2 u32 at `out`, 0 when nothing matches from `from` on, or a code. */
+/** Finds the first match from `from` on. Returns 1 with (start, end) as 2 u32 at `out`, 0 if there is none, or a code. */
 export function regex_find(handle: i32, text: usize, length: i32, from: i32, out: usize): i32 {
   const code = check(handle, text, length)
   if (code < 0) return code
@@ -55,8 +55,8 @@ export function regex_find(handle: i32, text: usize, length: i32, from: i32, out
 }
 
 /**
- * All matches from `from` on: how many (start, end) pairs of u32 were written to `out`, at most `limit`,
- * or a code. To go on after `limit` pairs, begin at the last end, or one character after an empty match.
+ * Finds all matches from `from` on. Returns the number of (start, end) pairs of u32 written to `out`, at most `limit`,
+ * or a code. To continue after `limit` pairs, call again from the last end, or one character after an empty match.
  */
 export function regex_find_all(
   handle: i32,
@@ -72,50 +72,50 @@ export function regex_find_all(
   return isRoom && from >= 0 ? regexFindAll(handle, text, length, from, out, limit) : fail(ERROR_ARGUMENT)
 }
 
-/** Units of work done since the module started: what tests of linear time count. */
+/** Returns the units of work done since the module started; tests of linear time use it. */
 export function regex_work(): f64 {
   return <f64>work
 }
 
 /**
- * Bytes that a search can need to hold back before it is decided, or -1 when there is no bound (then who
- * streams must buffer all), or ERROR_ARGUMENT.
+ * Returns the maximum number of bytes that an undecided search must hold back; -1 if there is no bound (then a
+ * host must buffer the whole text); or ERROR_ARGUMENT.
  */
 export function regex_hold(handle: i32): i32 {
   return regexHold(handle)
 }
 
-/** An empty mask set: a handle, or ERROR_MEMORY. */
+/** Makes an empty mask set. Returns a handle, or ERROR_MEMORY. */
 export function mask_new(): i32 {
   return newSet()
 }
 
-/** Frees a mask set, once its streams are freed too. */
+/** Frees a mask set when its streams are freed too. */
 export function mask_free(set: i32): void {
   freeSet(set)
 }
 
-/** Adds a pattern and the bytes that replace its matches: 0, or a code. At most 64 members. */
+/** Adds a pattern and the bytes that replace its matches. Returns 0, or a code. At most 64 members. */
 export function mask_add(set: i32, regex: i32, text: usize, length: i32): i32 {
   if (length < 0 || !isReadable(text, length)) return fail(ERROR_ARGUMENT)
   const code = addPattern(set, regex, text, length)
   return code < 0 ? fail(code) : 0
 }
 
-/** Adds a builtin (DETECT_*) and the bytes that replace its matches: 0, or a code. */
+/** Adds a builtin (DETECT_*) and the bytes that replace its matches. Returns 0, or a code. */
 export function mask_add_builtin(set: i32, builtin: i32, text: usize, length: i32): i32 {
   if (length < 0 || !isReadable(text, length)) return fail(ERROR_ARGUMENT)
   const code = addDetector(set, builtin, text, length)
   return code < 0 ? fail(code) : 0
 }
 
-/** Bytes that a stream over the set holds back at most, or -1 when there is no bound, or ERROR_ARGUMENT. */
+/** Returns the maximum number of bytes that a stream over the set holds back; -1 if there is no bound; or ERROR_ARGUMENT. */
 export function mask_hold(set: i32): i32 {
   const record = setOf(set)
   return record == 0 ? ERROR_ARGUMENT : load<i32>(record, SET_HOLD)
 }
 
-/** A stream of text to mask; its set takes no more members. A handle, or a code. */
+/** Makes a stream of text to mask. No members can be added to its set afterwards. Returns a handle, or a code. */
 export function stream_new(set: i32): i32 {
   const handle = newStream(set)
   return handle < 0 ? fail(handle) : handle
@@ -125,7 +125,7 @@ export function stream_free(stream: i32): void {
   freeStream(stream)
 }
 
-/** Begins a new text in a stream, keeping its buffers: 0, or ERROR_ARGUMENT. */
+/** Begins a new text in a stream and keeps its buffers. Returns 0, or ERROR_ARGUMENT. */
 export function stream_reset(stream: i32): i32 {
   const record = streamOf(stream)
   if (record == 0) return fail(ERROR_ARGUMENT)
@@ -134,9 +134,9 @@ export function stream_reset(stream: i32): i32 {
 }
 
 /**
- * Takes the next bytes of the text (not 0 `is_end`: the last): how many masked bytes come out at
- * `stream_output`, or a code, after which the stream is lost and its text must not pass. However the text
- * is cut, what comes out in all is the same.
+ * Processes the next bytes of the text (the last ones if `is_end` is not 0). Returns the number of masked bytes at
+ * `stream_output`, or a code. After a code the stream cannot continue, and its text must not be forwarded. The
+ * complete output does not depend on where the text is split.
  */
 export function stream_push(stream: i32, text: usize, length: i32, is_end: i32): i32 {
   const record = streamOf(stream)
@@ -145,36 +145,36 @@ export function stream_push(stream: i32, text: usize, length: i32, is_end: i32):
   return code < 0 ? fail(code) : code
 }
 
-/** Address of the output of the last `stream_push`, until the next call on the stream. */
+/** Returns the address of the output of the last `stream_push`; valid until the next call on the stream. */
 export function stream_output(stream: i32): usize {
   const record = streamOf(stream)
   return record == 0 ? 0 : load<u32>(record, S_OUT)
 }
 
 /**
- * Address of how the last `stream_push` got from the text to what it gave out, until the next call on the
- * stream: `stream_edit_count` times three words. First the bytes that came out as they are, then the bytes
- * of the masked span behind them, then which rule's text stands for the span (0 for the first that was
- * added; -1: none, or a span that an earlier edit began goes on).
+ * Returns the address of the edits from the text to the output of the last `stream_push`; valid until the next call on the
+ * stream. There are `stream_edit_count` edits of three words: the number of unchanged bytes, the number of bytes
+ * of the masked span after them, and the rule whose text replaces the span (0 for the first that was
+ * added; -1: no span, or a span that an earlier edit began continues).
  */
 export function stream_edits(stream: i32): usize {
   const record = streamOf(stream)
   return record == 0 ? 0 : load<u32>(record, S_EDITS)
 }
 
-/** Edits at `stream_edits`, or ERROR_ARGUMENT. */
+/** Returns the number of edits at `stream_edits`, or ERROR_ARGUMENT. */
 export function stream_edit_count(stream: i32): i32 {
   const record = streamOf(stream)
   return record == 0 ? ERROR_ARGUMENT : load<i32>(record, S_EDIT_COUNT)
 }
 
-/** Bytes the stream holds back now, or ERROR_ARGUMENT. */
+/** Returns the number of bytes that the stream holds back now, or ERROR_ARGUMENT. */
 export function stream_held(stream: i32): i32 {
   const record = streamOf(stream)
   return record == 0 ? ERROR_ARGUMENT : heldBack(record)
 }
 
-/** Replacements given out since the text began, or ERROR_ARGUMENT. */
+/** Returns the number of replacements since the text began, or ERROR_ARGUMENT. */
 export function stream_count(stream: i32): i32 {
   const record = streamOf(stream)
   return record == 0 ? ERROR_ARGUMENT : load<i32>(record, S_COUNT)

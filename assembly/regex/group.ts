@@ -1,4 +1,4 @@
-// What follows an opening parenthesis: (?:  (?i)  (?i-s:  (?P<name>  (?<name>, and what is refused.
+// Reads what follows an opening parenthesis: (?:  (?i)  (?i-s:  (?P<name>  (?<name>, and refuses the rest.
 import { REGEX_ATOMIC, REGEX_BACKREFERENCE, REGEX_BAD_GROUP, REGEX_CASE_INSENSITIVE, REGEX_DOT_ALL, REGEX_LOOKAROUND, REGEX_MULTI_LINE, REGEX_SWAP_GREED } from '../abi'
 import { fail } from './codes'
 import { accept, atEnd, isDigit, isLetter, peek, position, seek } from './reader'
@@ -6,7 +6,7 @@ import { accept, atEnd, isDigit, isLetter, peek, position, seek } from './reader
 /** Added to the flags when the group was `(?flags)`: it has no body. */
 export const GROUP_FLAGS_ONLY: i32 = 256
 
-/** Reads a group's head, the cursor at its `(`; answers the flags that hold from here on. */
+/** Reads a group's head, with the cursor at its `(`. Returns the flags that apply from here on. */
 export function readGroupHead(flags: i32): i32 {
   const start = position
   seek(position + 1)
@@ -25,7 +25,7 @@ function refuse(code: i32, offset: i32): i32 {
   return 0
 }
 
-/** <name>: a letter or underscore, then letters, digits and underscores; the name has no use here. */
+/** <name>: a letter or underscore, then letters, digits and underscores. The name is ignored. */
 function readName(start: i32, isPython: bool, flags: i32): i32 {
   seek(position + (isPython ? 2 : 1))
   if (isDigit(peek())) return refuse(REGEX_BAD_GROUP, start)

@@ -16,7 +16,7 @@ let tableSize: i32 = 0
 let tableUsed: i32 = 0
 let freeSlot: i32 = -1
 
-/** The record behind a handle of that kind, or 0. */
+/** Returns the record of a handle of that kind, or 0. */
 export function recordOf(handle: i32, kind: u32): usize {
   if (handle <= 0 || handle > tableUsed) return 0
   const entry = load<u32>(table + (<usize>(handle - 1) << 2))
@@ -34,7 +34,7 @@ function growTable(): bool {
   return true
 }
 
-/** A handle for a record, or ERROR_MEMORY. */
+/** Makes a handle for a record. Returns the handle, or ERROR_MEMORY. */
 export function newHandle(record: usize, kind: u32): i32 {
   let index = freeSlot
   if (index >= 0) {
@@ -47,7 +47,7 @@ export function newHandle(record: usize, kind: u32): i32 {
   return index + 1
 }
 
-/** Forgets a handle that is in use; it may be given out again. */
+/** Releases a handle that is in use; it may be reused. */
 export function dropHandle(handle: i32): void {
   store<u32>(table + (<usize>(handle - 1) << 2), <u32>((freeSlot << 1) | 1))
   freeSlot = handle - 1

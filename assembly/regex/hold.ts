@@ -1,17 +1,17 @@
-// How long a search can stay undecided: computed at compile time, so that a host that streams knows
-// before the first byte how much text it will have to hold back.
+// Computes at compile time how long a search can stay undecided, so that a host that streams knows
+// before the first byte how much text it must hold back.
 //
 // A thread of a match is *undecided* until it has accepted, and again between two acceptances of a match
-// that goes on. Where the answer is N, no thread consumes more than N bytes without accepting or dying;
-// text further back than that is settled. There is no such N when an unbounded repetition must be
-// followed by something more (`a+b`), assertions included; `ab{3,}` has one, because behind its third b
+// that continues. If the bound is N, no thread consumes more than N bytes without accepting or dying, and
+// earlier text is decided. There is no bound if an unbounded repetition must be
+// followed by more (`a+b`), including assertions. `ab{3,}` has a bound, because after its third b
 // every further one only makes the match longer.
 import { Node, NODE_ALTERNATE, NODE_ASSERT, NODE_CHARACTER, NODE_CLASS, NODE_CONCAT, NODE_REPEAT } from './node'
 import { rangeHigh } from './ranges'
 
 /** No bound. */
 export const UNBOUNDED: i32 = -1
-/** Larger bounds count as no bound: holding back that much text is useless. */
+/** Larger bounds count as no bound, because no host should hold back that much text. */
 const LARGEST: i32 = 1 << 20
 
 function utf8Bytes(point: u32): i32 {
@@ -25,8 +25,8 @@ function bounded(bytes: i64): i32 {
 }
 
 /**
- * Bytes that a thread can consume in this node without accepting. `isTail`: whatever follows the node
- * may match nothing without a condition, so that leaving the node is accepting.
+ * Returns the number of bytes that a thread can consume in this node without accepting. `isTail`: whatever
+ * follows the node may match nothing without a condition, so that a thread that leaves the node accepts.
  */
 export function undecidedBytes(at: usize, isTail: bool): i32 {
   const node = changetype<Node>(at)
@@ -69,7 +69,7 @@ function undecidedInRepeat(node: Node, isTail: bool): i32 {
   return bounded(rounds * <i64>bytes)
 }
 
-/** Can the node match nothing, wherever it stands? */
+/** Returns true if the node can match nothing at any position. */
 function isFreelyNullable(at: usize): bool {
   const node = changetype<Node>(at)
   return node.isNullable && !holdsAssertion(at)

@@ -6,7 +6,7 @@
 //
 //   +0  forward program   +4  reverse program or 0   +8  caches of the three modes, 0: none
 //   +20 flags             +24 bytes simulated without a cache   +28 bound of undecided bytes, or -1
-//   +32 users: its handle, and sets that hold it   +36 1 if there is a filter   +48 filter (prefilter.ts)
+//   +32 reference count (its handle, and sets)   +36 1 if there is a filter   +48 filter (prefilter.ts)
 import { arenaMark, arenaReset, blockAlloc, blockFree, isReadable } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_MATCH_ONLY, REGEX_NO_SPANS, REGEX_PATTERN_TOO_LONG, REGEX_TOO_MUCH_WORK } from '../abi'
 import { MAX_PATTERN_BYTES, READS_FREE, READS_LIMIT, REGEX_ALL_FLAGS, REGEX_SYNTAX_FLAGS, clearError, errorCode, fail } from './codes'
@@ -28,17 +28,17 @@ const R_FLAGS: usize = 20
 const R_HOLD: usize = 28
 const R_USERS: usize = 32
 
-/** Regexes that are alive. */
+/** Number of live regexes. */
 let liveCount: i32 = 0
 
-/** The record of a regex handle, or 0. */
+/** Returns the record of a regex handle, or 0. */
 export function regexOf(handle: i32): usize {
   return recordOf(handle, HANDLE_REGEX)
 }
 
 // --- compiling -------------------------------------------------------------------------------
 
-/** Programs of the compile in progress, freed again when it fails. */
+/** Programs of the compile in progress; freed if it fails. */
 let forward: usize = 0
 let reverse: usize = 0
 let hold: i32 = UNBOUNDED
@@ -73,8 +73,8 @@ function newRecord(flags: i32): i32 {
 }
 
 /**
- * Compiles `length` bytes of pattern (UTF-8) under REGEX_* flags. Answers a handle (> 0) or a REGEX_*
- * code (< 0); then `regexErrorOffset()` is the byte offset of what is wrong. Takes O(pattern) time times
+ * Compiles `length` bytes of pattern (UTF-8) with REGEX_* flags. Returns a handle (> 0) or a REGEX_*
+ * code (< 0); then `regexErrorOffset()` is the byte offset of the error. Takes O(pattern) time times
  * its repetition counts, bounded by MAX_COMPILE_STEPS.
  */
 export function regexCompile(pattern: usize, length: i32, flags: i32): i32 {
@@ -95,17 +95,17 @@ export function regexCompile(pattern: usize, length: i32, flags: i32): i32 {
     blockFree(reverse)
     return handle
   }
-  // Search, full match and the way back: what one regex in use can fill.
+// Search, full match and backward search: the caches that one regex can use.
   growCaches(liveCount * 3)
   return handle
 }
 
-/** Keeps a regex for a set, even after its handle is freed. */
+/** Adds a reference to a regex for a set, which keeps it after its handle is freed. */
 export function retainRegex(record: usize): void {
   store<u32>(record, load<u32>(record, R_USERS) + 1, R_USERS)
 }
 
-/** Gives one use up; the last one frees the regex. */
+/** Removes a reference; the last one frees the regex. */
 export function releaseRegex(record: usize): void {
   const users = load<u32>(record, R_USERS) - 1
   store<u32>(record, users, R_USERS)
@@ -117,7 +117,7 @@ export function releaseRegex(record: usize): void {
   liveCount--
 }
 
-/** Frees a regex; its handle may be given out again. Unknown handles are ignored. */
+/** Frees a regex; its handle may be reused. Unknown handles are ignored. */
 export function regexFree(handle: i32): void {
   const record = regexOf(handle)
   if (record == 0) return
@@ -125,12 +125,12 @@ export function regexFree(handle: i32): void {
   releaseRegex(record)
 }
 
-/** As regexHold, of a record. */
+/** Like `regexHold`, for a record. */
 export function holdOf(record: usize): i32 {
   return load<i32>(record, R_HOLD)
 }
 
-/** Bytes that a search can need to hold back before it is decided, or UNBOUNDED; see hold.ts. */
+/** Returns the maximum number of bytes that an undecided search must hold back, or UNBOUNDED; see hold.ts. */
 export function regexHold(handle: i32): i32 {
   const record = regexOf(handle)
   return record == 0 ? ERROR_ARGUMENT : holdOf(record)
@@ -138,14 +138,14 @@ export function regexHold(handle: i32): i32 {
 
 // --- matching --------------------------------------------------------------------------------
 
-/** Does the regex match the whole of the text? False for an unknown handle. O(length). */
+/** Returns true if the regex matches the whole text; false for an unknown handle. O(length). */
 export function regexIsFullMatch(handle: i32, text: usize, length: i32): bool {
   const record = regexOf(handle)
   if (record == 0 || length < 0) return false
   return matchesWhole(record, text, length)
 }
 
-/** Does the regex match anywhere in the text? False for an unknown handle. O(length). */
+/** Returns true if the regex matches anywhere in the text; false for an unknown handle. O(length). */
 export function regexIsMatch(handle: i32, text: usize, length: i32): bool {
   const record = regexOf(handle)
   if (record == 0 || length < 0) return false
@@ -153,8 +153,8 @@ export function regexIsMatch(handle: i32, text: usize, length: i32): bool {
 }
 
 /**
- * The preferred match that begins leftmost at byte `from` or later: writes its start and end to `out`
- * (2 u32) and answers 1, or 0 for none, or a REGEX_* code. O(length - from).
+ * Finds the preferred match that begins leftmost at byte `from` or later. Writes its start and end to `out`
+ * (2 u32) and returns 1, or 0 if there is none, or a REGEX_* code. O(length - from).
  */
 export function regexFind(handle: i32, text: usize, length: i32, from: i32, out: usize): i32 {
   const record = regexOf(handle)
@@ -169,8 +169,8 @@ export function regexFind(handle: i32, text: usize, length: i32, from: i32, out:
 }
 
 /**
- * All matches from byte `from` on, not overlapping: (start, end) pairs of u32 at `out`, at most `limit` pairs;
- * answers how many, or a REGEX_* code. As in JavaScript an empty match directly behind another match
+ * Finds all matches from byte `from` on, without overlaps. Writes at most `limit` (start, end) pairs of u32 to `out`.
+ * Returns their number, or a REGEX_* code. As in JavaScript, an empty match directly after another match
  * counts, and the search continues one character after an empty match. O(length), or REGEX_TOO_MUCH_WORK.
  */
 export function regexFindAll(handle: i32, text: usize, length: i32, from: i32, out: usize, limit: i32): i32 {
@@ -190,12 +190,12 @@ export function regexFindAll(handle: i32, text: usize, length: i32, from: i32, o
   return count
 }
 
-/** Bytes that finding all matches in `length` bytes may read. */
+/** Returns the maximum number of bytes that finding all matches in `length` bytes may read. */
 export function readsAllowed(length: u64): u64 {
   return length * <u64>READS_LIMIT + <u64>READS_FREE
 }
 
-/** The offset after the character at `at`; a stray byte counts as one. */
+/** Returns the offset after the character at `at`; an invalid byte counts as one character. */
 export function afterCharacter(text: usize, length: i32, at: i32): i32 {
   let next = at + 1
   while (next < length && (load<u8>(text + next) & 0xc0) == 0x80) next++

@@ -1,10 +1,10 @@
-// What a stream does with text: every member searches on, what is settled is given out with the found
-// spans replaced, the rest is held back.
+// Processes the text of a stream: every member continues its search, decided text is written with the found
+// spans replaced, and the rest is held back.
 //
-// How far back a pattern's member holds text: to where no match has begun (the automaton is idle), and
-// never further than its bound of undecided bytes (hold.ts), because whatever began earlier has accepted
-// or died. A match that has accepted and is longer than that bound has a settled beginning: its replacement
-// is given out, and the rest is swallowed until the match ends.
+// A pattern's member holds back text from the position before which no match has begun (the automaton is idle),
+// but never more than its bound of undecided bytes (hold.ts), because every earlier thread has accepted
+// or died. If a match has accepted and is longer than that bound, its beginning is decided: its replacement
+// is written, and the rest is dropped until the match ends.
 import { DETECT_EMAIL, DETECT_PHONE, REGEX_TOO_MUCH_WORK } from '../abi'
 import { DETECT_COUNT, detectIn, detectNumber, emailAround, emailStart, isBoundaryBefore, isLocal, LOCAL_LIMIT, ranOut } from './detect'
 import { UNBOUNDED } from './hold'
@@ -16,12 +16,12 @@ import { bytesRead } from './step'
 import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS } from './set'
 import { addEdit, addFound, appendToWindow, failStream, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EDIT_COUNT, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_READ, S_RESUME, S_SET, S_TAKEN, S_WINDOW, sortFound } from './stream'
 
-/** Text is taken in pieces of this size, which keeps the window small if possible. */
+/** Text is processed in chunks of this size, which keeps the window small if possible. */
 const PIECE: i32 = 1 << 16
 
 // --- patterns ----------------------------------------------------------------------------------
 
-/** Notes that the member's match reaches to `end` now; it began at M_START. */
+/** Records that the member's match, which began at M_START, now reaches `end`. */
 function extend(stream: usize, index: i32, start: i32, end: i32): void {
   for (let i = load<i32>(stream, S_FOUND_COUNT) - 1; i >= 0; i--) {
     const found = foundAt(stream, i)
@@ -34,13 +34,13 @@ function extend(stream: usize, index: i32, start: i32, end: i32): void {
   store<i32>(stream, max(load<i32>(stream, S_MASKED), end), S_MASKED)
 }
 
-/** Where the match that ends at `end` begins: behind what was given out, and where one can have begun. */
+/** Returns the start of the match that ends at `end`. It is after the written text, where a match can have begun. */
 function startOf(stream: usize, regex: usize, progress: usize, end: i32): i32 {
   const low = max(max(load<i32>(progress, M_FROM), load<i32>(progress, M_IDLE)), load<i32>(stream, S_EMITTED))
   return max(low, runBackward(regex, load<u32>(stream, S_WINDOW), load<i32>(stream, S_LENGTH), end, low))
 }
 
-/** Takes a decided match and makes ready for the next one, which begins at M_FROM or later. */
+/** Records a decided match and prepares for the next one, which begins at M_FROM or later. */
 function settle(stream: usize, index: i32, regex: usize, progress: usize): void {
   const window = <usize>load<u32>(stream, S_WINDOW)
   const length = load<i32>(stream, S_LENGTH)
@@ -61,7 +61,7 @@ function settle(stream: usize, index: i32, regex: usize, progress: usize): void 
   store<u32>(progress, 0, M_META)
 }
 
-/** Where the member's undecided text begins; settles the beginning of a long match. */
+/** Returns the start of the member's undecided text; decides the beginning of a long match. */
 function holdBack(stream: usize, index: i32, regex: usize, progress: usize): i32 {
   const length = load<i32>(stream, S_LENGTH)
   const last = load<i32>(progress, M_LAST)
@@ -93,7 +93,7 @@ function advancePattern(stream: usize, index: i32, regex: usize, isEnd: bool): v
   while (load<i32>(progress, M_FROM) <= length) {
     const from = load<i32>(progress, M_FROM)
     if (load<u32>(progress, M_META) == 0) {
-      // At the window's end the byte before may be needed, and there may be none to look ahead to.
+// At the window's end the previous byte may be needed, and there may be no byte to look ahead to.
       if (from == length && !isEnd) break
       store<u32>(progress, beginScan(regex, window, from, threads), M_META)
     }
@@ -118,11 +118,11 @@ function advancePattern(stream: usize, index: i32, regex: usize, isEnd: bool): v
 
 // --- builtins ----------------------------------------------------------------------------------
 
-/** The set's members by DETECT_*, -1 if it has none; and what they found at one position. */
+/** The set's members by DETECT_*, -1 if it has none; and their results at one position. */
 const members = memory.data(4 * 8)
 const ends = memory.data(4 * 8)
 
-/** The first member of each builtin; others of the same builtin could only find the same. */
+/** The first member of each builtin; others of the same builtin would find the same spans. */
 function findMembers(set: usize): void {
   memory.fill(members, 255, 32)
   for (let i = load<i32>(set, SET_MEMBERS) - 1; i >= 0; i--) {
@@ -140,7 +140,7 @@ function takeDetected(stream: usize, kind: i32, start: i32, end: i32): void {
   store<i32>(resumeOf(stream, kind), end)
 }
 
-/** Asks about an '@'; false when the answer needs more text. */
+/** Runs the detector for an '@'. Returns false if its result needs more text. */
 function detectEmail(stream: usize, at: i32, isEnd: bool): bool {
   const from = load<i32>(resumeOf(stream, DETECT_EMAIL))
   if (at < from) return true
@@ -150,7 +150,7 @@ function detectEmail(stream: usize, at: i32, isEnd: bool): bool {
   return true
 }
 
-/** Asks about a digit, '+' or '('; false when an answer needs more text, and then nothing is taken. */
+/** Runs the detectors for a digit, '+' or '('. Returns false, without a result, if one needs more text. */
 function detectNumbers(stream: usize, at: i32, isDigit: bool, isEnd: bool): bool {
   for (let kind = 0; kind < DETECT_COUNT; kind++) {
     const isAsked = load<i32>(members + (<usize>kind << 2)) >= 0 && kind != DETECT_EMAIL && (isDigit || kind == DETECT_PHONE)
@@ -165,7 +165,7 @@ function detectNumbers(stream: usize, at: i32, isDigit: bool, isEnd: bool): bool
   return true
 }
 
-/** Where the letters and digits begin that an '@' at `end` would have before it. */
+/** Returns the start of the letters and digits that an '@' at `end` would have before it. */
 function localBefore(stream: usize, end: i32): i32 {
   const window = <usize>load<u32>(stream, S_WINDOW)
   const low = max(load<i32>(resumeOf(stream, DETECT_EMAIL)), end - LOCAL_LIMIT)
@@ -199,9 +199,9 @@ function advanceDetectors(stream: usize, kinds: u32, isEnd: bool): void {
   store<i32>(stream, hasEmail ? localBefore(stream, at) : at, S_DETECT_HOLD)
 }
 
-// --- giving out --------------------------------------------------------------------------------
+// --- output --------------------------------------------------------------------------------------
 
-/** Where undecided text begins: before it, every span is known. */
+/** Returns the start of undecided text. Before it, every span is known. */
 function frontier(stream: usize, isEnd: bool): i32 {
   const set = <usize>load<u32>(stream, S_SET)
   const length = load<i32>(stream, S_LENGTH)
@@ -213,7 +213,7 @@ function frontier(stream: usize, isEnd: bool): i32 {
   return max(load<i32>(stream, S_EMITTED), wholeCharacters(load<u32>(stream, S_WINDOW), least, length))
 }
 
-/** `end`, or where the UTF-8 sequence begins that `end` would cut. */
+/** Returns `end`, or the start of the UTF-8 sequence that `end` would split. */
 function wholeCharacters(window: usize, end: i32, length: i32): i32 {
   if (end < length && (load<u8>(window + end) & 0xc0) != 0x80) return end
   for (let back = 1; back <= 3 && back <= end; back++) {
@@ -225,7 +225,7 @@ function wholeCharacters(window: usize, end: i32, length: i32): i32 {
   return end
 }
 
-/** Notes plain text and a span, unless both are empty. */
+/** Records plain text and a span, unless both are empty. */
 function noteSpan(stream: usize, plain: i32, masked: i32, member: i32): void {
   if (plain > 0 || masked > 0) addEdit(stream, plain, max(masked, 0), member)
 }
@@ -237,7 +237,7 @@ function giveOut(stream: usize, limit: i32): void {
   let emitted = load<i32>(stream, S_EMITTED)
   let masked = load<i32>(stream, S_MASKED)
   sortFound(stream)
-  // The span that is open: of which member (-1: it was begun before), behind how much plain text, and where.
+// The open span: its member (-1: an earlier call began it), the plain text before it, and its position.
   let member = -1
   let before = 0
   let opened = emitted
@@ -272,7 +272,7 @@ function giveOut(stream: usize, limit: i32): void {
   store<i32>(stream, masked, S_MASKED)
 }
 
-/** Moves an offset of the record at `place` down; one that lies before the window becomes its start. */
+/** Moves an offset of the record at `place` down; an offset before the window becomes its start. */
 function shift(place: usize, bytes: i32): void {
   store<i32>(place, max(load<i32>(place) - bytes, 0))
 }
@@ -302,7 +302,7 @@ function compact(stream: usize): void {
   }
 }
 
-/** `bytesRead` at the start of the current piece, and how much may be added to it. */
+/** `bytesRead` at the start of the current chunk, and the maximum that may be added to it. */
 let startedAt: u64 = 0
 let allowed: u64 = 0
 
@@ -328,8 +328,8 @@ function takePiece(stream: usize, text: usize, length: i32, isEnd: bool): void {
 }
 
 /**
- * Takes text that has arrived, the last of it if `isEnd`. Answers how many bytes of masked text came out
- * (at S_OUT, until the next call), or a code: then the stream is lost, and the text must not pass.
+ * Processes text that has arrived, the last if `isEnd`. Returns the number of bytes of masked text
+ * (at S_OUT, until the next call), or a code. After a code the stream cannot continue, and its text must not be forwarded.
  */
 export function pushText(stream: usize, text: usize, length: i32, isEnd: bool): i32 {
   store<i32>(stream, 0, S_OUT_LENGTH)
@@ -344,7 +344,7 @@ export function pushText(stream: usize, text: usize, length: i32, isEnd: bool): 
   return failure != 0 ? failure : load<i32>(stream, S_OUT_LENGTH)
 }
 
-/** Bytes that the stream holds back now. */
+/** Returns the number of bytes that the stream holds back now. */
 export function heldBack(stream: usize): i32 {
   return load<i32>(stream, S_LENGTH) - max(load<i32>(stream, S_EMITTED), min(load<i32>(stream, S_MASKED), load<i32>(stream, S_LENGTH)))
 }

@@ -23,14 +23,14 @@ export const ASSERT_LINE_START: u32 = 2
 export const ASSERT_LINE_END: u32 = 3
 export const ASSERT_WORD: u32 = 4
 export const ASSERT_NOT_WORD: u32 = 5
-/** Not inside a UTF-8 sequence; only the compiler makes it, for where a search may begin. */
+/** Not inside a UTF-8 sequence; only the compiler adds it, at the start of a search. */
 export const ASSERT_CHARACTER: u32 = 6
 
 @unmanaged
 export class Node {
   kind: u32
   isLazy: bool
-  /** Can it match the empty text? Exact but for assertions, which count as able. */
+/** True if the node can match the empty text. Assertions count as true, even if they cannot. */
   isNullable: bool
   first: u32
   count: i32
@@ -43,14 +43,14 @@ export class Node {
 let nodesLeft: i32 = 0
 let nextNode: usize = 0
 
-/** Room for the nodes of a pattern: every node but four is paid for by at least half a byte. */
+/** Room for the nodes of a pattern: there are at most two nodes per byte, and four more. */
 export function nodesStart(patternBytes: i32): void {
   nodesLeft = patternBytes * 2 + 8
   nextNode = arenaAlloc(<usize>nodesLeft * offsetof<Node>())
   if (nextNode == 0) nodesLeft = 0
 }
 
-/** A new node without children; 0 when there is no room. */
+/** Makes a node without children. Returns 0 if there is no room. */
 export function newNode(kind: u32): usize {
   if (nodesLeft == 0) return fail(ERROR_MEMORY, 0)
   nodesLeft--
@@ -61,7 +61,7 @@ export function newNode(kind: u32): usize {
   return at
 }
 
-/** Appends a child and keeps the parent's nullability, which begins true in NODE_CONCAT. */
+/** Appends a child and updates the parent's nullability, which is true at first in NODE_CONCAT. */
 export function appendChild(parentAt: usize, childAt: usize): void {
   const parent = changetype<Node>(parentAt)
   const child = changetype<Node>(childAt)

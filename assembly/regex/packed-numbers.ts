@@ -1,4 +1,4 @@
-// Numbers as the tables of unicode-data.ts have them, one reading at a time.
+// Reads the packed numbers of the tables in unicode-data.ts, one table at a time.
 
 /** Address of the next number. */
 export let readAt: usize = 0
@@ -7,7 +7,7 @@ export function readFrom(address: usize): void {
   readAt = address
 }
 
-/** The next number in base 128, low digits first. */
+/** Reads the next number in base 128, low digits first. */
 export function readNumber(): u32 {
   let value: u32 = 0
   let shift: u32 = 0

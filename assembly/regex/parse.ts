@@ -9,11 +9,11 @@ import { appendChild, ASSERT_LINE_END, ASSERT_LINE_START, ASSERT_NOT_WORD, ASSER
 import { addRange, canonicalize, complement, finishItem, fold, rangeCount } from './ranges'
 import { accept, atEnd, isDigit, nextCodePoint, peek, position, readerStart, seek } from './reader'
 
-/** REGEX_* syntax flags in force at the cursor. */
+/** REGEX_* syntax flags that apply at the cursor. */
 let flags: i32 = 0
 let depth: i32 = 0
 
-/** The tree of a pattern whose UTF-8 was checked; 0 after a failure. */
+/** Parses a pattern whose UTF-8 was checked. Returns its tree; 0 after a failure. */
 export function parse(pattern: usize, length: i32, initialFlags: i32): usize {
   readerStart(pattern, length)
   flags = initialFlags
@@ -92,7 +92,7 @@ function parseQuoted(parent: usize): void {
   }
 }
 
-/** One atom; 0 without an error for a group that only sets flags. */
+/** Parses one atom. Returns 0 without an error for a group that only sets flags. */
 function parseAtom(): usize {
   const start = position
   const byte = peek()
@@ -171,7 +171,7 @@ function dot(): usize {
   return classNode(begin)
 }
 
-/** A node for the ranges from `begin` on, put in order. */
+/** Makes a node for the ranges from `begin` on, and sorts them. */
 function classNode(begin: u32): usize {
   canonicalize(begin)
   const node = newNode(NODE_CLASS)
@@ -224,7 +224,7 @@ function parseClassItem(): void {
   finishItem(begin, isFolded, false)
 }
 
-/** A code point, or ESCAPE_CLASS after its ranges were added, or ESCAPE_ERROR. */
+/** Reads a class member. Returns a code point, or ESCAPE_CLASS after its ranges were added, or ESCAPE_ERROR. */
 function classCharacter(isFolded: bool): i32 {
   const point = <i32>nextCodePoint()
   return point == 92 ? readEscape(isFolded) : point
@@ -235,14 +235,14 @@ function classCharacter(isFolded: bool): i32 {
 let repeatLow: i32 = 0
 let repeatHigh: i32 = 0
 
-/** Does a quantifier begin at the cursor? `{` counts only as {n}, {n,} or {n,m}. */
+/** Returns true if a quantifier begins at the cursor. `{` counts only as {n}, {n,} or {n,m}. */
 function isQuantifier(): bool {
   const byte = peek()
   if (byte == 42 || byte == 43 || byte == 63) return true
   return byte == 123 && readCounts() > 0
 }
 
-/** Length of a {n,m} at the cursor, 0 for none; sets repeatLow and repeatHigh (-1: no bound). */
+/** Returns the length of a {n,m} at the cursor, or 0; sets repeatLow and repeatHigh (-1: no bound). */
 function readCounts(): i32 {
   let at = 1
   if (!isDigit(peek(at))) return 0
@@ -257,7 +257,7 @@ function readCounts(): i32 {
   return peek(at) == 125 ? at + 1 : 0
 }
 
-/** Moves past the quantifier at the cursor; sets repeatLow and repeatHigh; false for none. */
+/** Moves past the quantifier at the cursor; sets repeatLow and repeatHigh. Returns false if there is none. */
 function takeQuantifier(): bool {
   const byte = peek()
   if (byte == 42 || byte == 43 || byte == 63) {
@@ -271,7 +271,7 @@ function takeQuantifier(): bool {
   return size > 0
 }
 
-/** The atom, wrapped when a quantifier follows; 0 after a failure. */
+/** Returns the atom, in a repetition if a quantifier follows; 0 after a failure. */
 function parseQuantifier(atom: usize): usize {
   const start = position
   if (atEnd() || !takeQuantifier()) return atom

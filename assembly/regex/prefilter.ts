@@ -1,5 +1,5 @@
-// Vector loops that skip text in which nothing can begin. They read whole vectors: up to 15 bytes behind
-// the text are looked at (every block has that slack) and never answered.
+// Vector loops that skip text in which no match can begin. They read whole vectors: up to 15 bytes after
+// the text are read (every block has this slack), but never returned as a result.
 import { P_ANCHORED, P_CLASS_OF } from './program'
 import { beginClasses, nextClasses } from './step'
 
@@ -12,7 +12,7 @@ function digitsAndSigns(v: v128): v128 {
   return v128.or(digits, v128.or(plus, bracket))
 }
 
-/** The first digit, '+' or '(' (if `numbers`) or '@' (if `emails`) from `from` on, or `length`. */
+/** Returns the first digit, '+' or '(' (if `numbers`) or '@' (if `emails`) from `from` on, or `length`. */
 export function nextTrigger(text: usize, from: i32, length: i32, numbers: bool, emails: bool): i32 {
   const at = i8x16.splat(64)
   for (let i = from; i < length; i += 16) {
@@ -27,14 +27,14 @@ export function nextTrigger(text: usize, from: i32, length: i32, numbers: bool, 
 
 // --- first bytes of a pattern --------------------------------------------------------------------
 //
-// What the first, second and third byte of a match can be: three sets of bytes. Text is skipped to where
-// all three fit, which prose seldom does by chance. A pattern that one byte can match has one set.
+// Three sets: the possible first, second and third bytes of a match. Text is skipped up to a position at which
+// all three match, which is rare in prose. A pattern that a single byte can match has one set.
 //
 // A set of ASCII bytes is two tables of 16: the bit of a byte's upper half in the table of lower halves,
-// and which bit that is in the table of upper halves. A byte is in the set when both have a bit in common.
-// Bytes of 0x80 and up are all in or all out.
+// and which bit that is in the table of upper halves. A byte is in the set if both have a bit in common.
+// Either all bytes of 0x80 and up are in the set, or none.
 //
-// Sets of one byte each, as most keys and names begin, are compared with that byte.
+// If each set has a single byte, as for most keys and names, the loop compares with that byte.
 //
 //   +0 upper halves, the same for all sets   +16 FILTER_*
 //   +32 sets:  +0 lower halves (FILTER_LITERAL: the byte)   +16 all ones when bytes of 0x80 and up are in
@@ -47,7 +47,7 @@ const FILTER_THREE: u32 = 2
 const FILTER_LITERAL: u32 = 3
 const F_SETS: usize = 32
 const SET_BYTES: usize = 32
-/** A filter that stops at more of the most frequent letters than this costs more than it saves. */
+/** If a filter stops at more of the most frequent letters than this, it costs more than it saves. */
 const COMMON_LIMIT: i32 = 6
 /** Space and the letters that make most of European text: ' etaoinshrdlu'. */
 const COMMON = memory.data<u8>([32, 101, 116, 97, 111, 105, 110, 115, 104, 114, 100, 108, 117])
@@ -59,11 +59,11 @@ function hasByte(program: usize, byte: i32): bool {
   return load<u8>(classes + load<u8>(program + byte, P_CLASS_OF)) != 0
 }
 
-/** Of the last set: how many bytes are in it, and one of them. */
+/** The number of bytes in the last set, and one of them. */
 let size: i32 = 0
 let member: i32 = 0
 
-/** Writes the bytes of `classes` as a set; how many of the most frequent characters are in it. */
+/** Writes the bytes of `classes` as a set. Returns the number of most frequent characters in it. */
 function writeSet(program: usize, set: usize): i32 {
   size = 0
   for (let byte = 0; byte < 256; byte++) {
@@ -78,7 +78,7 @@ function writeSet(program: usize, set: usize): i32 {
   return common
 }
 
-/** Makes the filter of a program at `tables`; false when skipping would not pay or a match may be empty. */
+/** Makes the filter of a program at `tables`. Returns false if it would cost more than it saves, or a match may be empty. */
 export function makeFilter(program: usize, tables: usize): bool {
   memory.fill(tables, 0, FILTER_BYTES)
   for (let i = 0; i < 8; i++) store<u8>(tables + i, <u8>1 << <u8>i)
@@ -92,7 +92,7 @@ export function makeFilter(program: usize, tables: usize): bool {
     least = min(least, writeSet(program, tables + F_SETS + count * SET_BYTES))
     if (size == 1) literal |= <u32>member << (<u32>count << 3) | (<u32>1 << (24 + <u32>count))
   }
-  // Behind a match of two bytes is any byte.
+// Any byte may follow a match of two bytes.
   if (count == 2) memory.fill(tables + F_SETS + 2 * SET_BYTES, 255, SET_BYTES)
   store<u32>(tables, count == 1 ? FILTER_FIRST : FILTER_THREE, F_KIND)
   if (literal >> 24 == 7) {
@@ -102,7 +102,7 @@ export function makeFilter(program: usize, tables: usize): bool {
   return count > 0 && least <= COMMON_LIMIT
 }
 
-/** All ones in the lanes whose byte is in the set at `set`; `upper` are the bits of upper halves. */
+/** Returns all ones in the lanes whose byte is in the set at `set`. `upper` has the bits of the upper halves. */
 // @ts-ignore: decorator
 @inline
 function inSet(set: usize, v: v128, upper: v128): v128 {
@@ -111,7 +111,7 @@ function inSet(set: usize, v: v128, upper: v128): v128 {
   return v128.or(isAscii, v128.and(v128.load(set, 16), i8x16.lt_s(v, i8x16.splat(0))))
 }
 
-/** The first offset from `from` on at which a match can begin; the last bytes of the text may be too few to tell. */
+/** Returns the first offset from `from` on at which a match can begin, including the last bytes, which are undecided. */
 export function nextFirst(tables: usize, text: usize, from: i32, length: i32): i32 {
   const kind = load<u32>(tables, F_KIND)
   if (kind == FILTER_LITERAL) return nextLiteral(tables, text, from, length)
@@ -125,7 +125,7 @@ export function nextFirst(tables: usize, text: usize, from: i32, length: i32): i
   return length
 }
 
-/** Where all three bytes of a match are: those before a third, of which a vector may have the last alone. */
+/** Finds the three first bytes of a match. A vector may contain only the third of them. */
 // @ts-ignore: decorator
 @inline
 function together(firsts: v128, first: v128, seconds: v128, second: v128, third: v128): i32 {
@@ -134,7 +134,7 @@ function together(firsts: v128, first: v128, seconds: v128, second: v128, third:
   return i8x16.bitmask(v128.and(v128.and(before, between), third))
 }
 
-/** In the last two bytes of the text a match may have begun whose rest has not arrived. */
+/** Checks the last two bytes of the text, where a match may have begun whose rest has not arrived. */
 // @ts-ignore: decorator
 @inline
 function undecided(from: i32, length: i32): i32 {

@@ -7,7 +7,7 @@
 //   then instructions, 16 bytes:  op u8 | low u8 | high u8 | kind u8 | x u32 | y u32 | arg u32
 //        entries, 8 bytes:        low u8 | high u8 | unused u16 | target u32
 //
-// Bytes that no instruction and no assertion tells apart form a class, and classes are numbered in the
+// Bytes that no instruction and no assertion distinguishes form a class, and classes are numbered in the
 // order of their bytes, so that a byte range is a class range. While a program is being built, `low`
 // and `high` are bytes; in the finished one they are classes.
 import { blockAlloc } from '../arena'
@@ -15,28 +15,28 @@ import { ERROR_MEMORY, REGEX_PROGRAM_TOO_LARGE } from '../abi'
 import { errorCode, fail, MAX_INSTRUCTIONS } from './codes'
 import { Vector, vectorPush, vectorStart } from './vector'
 
-/** Consumes a byte of low...high, goes to x. */
+/** Consumes a byte of low...high, then continues at x. */
 export const OP_RANGE: u32 = 0
-/** Consumes a byte of one of y entries from arg on, goes to the entry's target. */
+/** Consumes a byte of one of y entries from arg on, then continues at the entry's target. */
 export const OP_SPARSE: u32 = 1
 /** Tries x, then y. */
 export const OP_SPLIT: u32 = 2
-/** Goes to x. */
+/** Continues at x. */
 export const OP_JUMP: u32 = 3
-/** Like SPLIT, but x may not come through the jump `arg` without consuming: see compile.ts. */
+/** Like SPLIT, but x may not reach the jump `arg` without consuming a byte: see compile.ts. */
 export const OP_ENTER: u32 = 4
-/** Goes to x where ASSERT_* `kind` holds. */
+/** Continues at x if the assertion ASSERT_* `kind` is true. */
 export const OP_ASSERT: u32 = 5
 export const OP_MATCH: u32 = 6
-/** A SPLIT that heads an unbounded repetition of something that may match nothing; see exploreNested. */
+/** A SPLIT at the start of an unbounded repetition whose body may match nothing; see exploreNested. */
 export const OP_LOOP: u32 = 7
-/** `kind` of OP_LOOP and OP_ENTER where leaving (x) is preferred to the body (y). */
+/** `kind` of OP_LOOP and OP_ENTER if leaving (x) is preferred to the body (y). */
 export const KIND_LAZY: u32 = 1 << 24
 
 export const PROGRAM_REVERSE: u32 = 1
 export const PROGRAM_WORDS: u32 = 2
 export const PROGRAM_LINES: u32 = 4
-/** Repetitions that may match nothing nest: exploreNested explores. */
+/** Repetitions that may match nothing are nested, so exploreNested is used. */
 export const PROGRAM_NESTED: u32 = 8
 
 export const FACT_WORD: u32 = 1
@@ -54,7 +54,7 @@ export const P_SIZE: usize = 28
 export const P_CLASS_OF: usize = 32
 export const P_FACTS: usize = 288
 
-/** No instruction. */
+/** Not an instruction. */
 export const NOWHERE: u32 = 0xffffffff
 
 const instructions = changetype<Vector>(memory.data(16))
@@ -77,7 +77,7 @@ function at(index: u32): usize {
   return instructions.data + (<usize>index << 4)
 }
 
-/** Appends an instruction; its index. */
+/** Appends an instruction. Returns its index. */
 export function emit(op: u32, x: u32, y: u32 = 0, argument: u32 = 0): u32 {
   const index = instructionCount()
   if (index >= MAX_INSTRUCTIONS) {
@@ -102,7 +102,7 @@ export function emitAssert(kind: u32, x: u32): u32 {
   return emit(OP_ASSERT | (kind << 24), x)
 }
 
-/** A byte of low...high, then x; an equal recent instruction is used again. */
+/** Consumes a byte of low...high, then continues at x. Reuses an equal recent instruction. */
 export function emitRange(low: u32, high: u32, x: u32): u32 {
   const head = OP_RANGE | (low << 8) | (high << 16)
   const slot = RECENT + <usize>((((head * 0x9e3779b1) ^ (x * 0x85ebca6b)) >> 22) << 2)
@@ -116,7 +116,7 @@ export function emitRange(low: u32, high: u32, x: u32): u32 {
   return index
 }
 
-/** One of `count` entries at `list`; a single entry becomes a range, equal lists are shared. */
+/** Consumes one of `count` entries at `list`. A single entry becomes a range, and equal lists are shared. */
 export function emitSparse(list: usize, count: u32): u32 {
   if (count == 1) return emitRange(load<u8>(list), load<u8>(list, 1), load<u32>(list, 4))
   let hash: u32 = count
@@ -171,7 +171,7 @@ function findCuts(bits: u32, isSearch: bool): void {
   if (isSearch) cut(0x80, 0xbf)
 }
 
-/** How many classes the cuts make. */
+/** Returns the number of classes. */
 function countClasses(): u32 {
   let count: u32 = 1
   for (let byte: u32 = 1; byte < 256; byte++) count += load<u8>(CUTS + byte)
@@ -198,7 +198,7 @@ function toClasses(program: usize, place: usize): void {
   store<u8>(place, load<u8>(program + load<u8>(place, 1), P_CLASS_OF), 1)
 }
 
-/** The finished program in a block of its own; 0 after a failure. */
+/** Returns the finished program in a separate block; 0 after a failure. */
 export function finishProgram(anchored: u32, search: u32, bits: u32): usize {
   if (errorCode != 0) return 0
   findCuts(bits, search != NOWHERE)

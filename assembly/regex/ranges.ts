@@ -29,7 +29,7 @@ export function addRange(low: u32, high: u32): void {
   store<u32>(at, high, 4)
 }
 
-/** Forgets the ranges from `begin` on. */
+/** Removes the ranges from `begin` on. */
 export function dropRanges(begin: u32): void {
   ranges.used = begin << 3
 }
@@ -41,7 +41,7 @@ function isSorted(begin: u32, end: u32): bool {
   return true
 }
 
-/** One range as a number that sorts by its low end. */
+/** Returns a range as a number that sorts by its low end. */
 // @ts-ignore: decorator
 @inline
 function keyOf(base: usize, index: u32): u64 {
@@ -115,7 +115,7 @@ export function complement(begin: u32): void {
 
 // --- tables ----------------------------------------------------------------------------------
 
-/** Appends `count` ranges of u32 pairs, folded when asked, complemented when asked. */
+/** Appends `count` ranges of u32 pairs, optionally folded and complemented. */
 export function addTable(table: usize, count: u32, isFolded: bool, isNegated: bool): void {
   const begin = rangeCount()
   for (let i: u32 = 0; i < count; i++) {
@@ -124,7 +124,7 @@ export function addTable(table: usize, count: u32, isFolded: bool, isNegated: bo
   finishItem(begin, isFolded, isNegated)
 }
 
-/** Folds and complements one item of a class, as RE2 does: each by itself, before they are joined. */
+/** Folds and complements one item of a class. As in RE2, this is done for each item before they are joined. */
 export function finishItem(begin: u32, isFolded: bool, isNegated: bool): void {
   if (isFolded) fold(begin)
   if (!isNegated) return
@@ -135,8 +135,8 @@ export function finishItem(begin: u32, isFolded: bool, isNegated: bool): void {
 // --- case ------------------------------------------------------------------------------------
 //
 // The fold table lists, sorted, runs of code points with other forms (simple case folding, Unicode
-// CaseFolding.txt status C and S): low, high, stride, delta to the *next form in the cycle* of its
-// equals (K -> k -> KELVIN SIGN -> K). A cycle has at most four members: three passes close it.
+// CaseFolding.txt status C and S): low, high, stride, delta to the *next form in the cycle* of equal
+// forms (K -> k -> KELVIN SIGN -> K). A cycle has at most four members, so three passes are enough.
 
 function foldRun(run: usize, low: u32, high: u32): void {
   const stride = load<u32>(run, 8)

@@ -23,7 +23,7 @@ export function atEnd(): bool {
   return position >= end
 }
 
-/** The byte `ahead` places on, or 0 at the end (NUL has no meaning in the syntax). */
+/** Returns the byte `ahead` places after the cursor, or 0 at the end (NUL has no meaning in the syntax). */
 export function peek(ahead: i32 = 0): u32 {
   return position + ahead < end ? <u32>load<u8>(text + position + ahead) : 0
 }
@@ -35,7 +35,7 @@ export function accept(byte: u32): bool {
   return true
 }
 
-/** The next code point; the text was checked by `isUtf8`. */
+/** Reads the next code point; the text was checked by `isUtf8`. */
 export function nextCodePoint(): u32 {
   const first = <u32>load<u8>(text + position++)
   if (first < 0x80) return first
@@ -45,7 +45,7 @@ export function nextCodePoint(): u32 {
   return point
 }
 
-/** Length of the well-formed sequence at `at`, 0 if it is malformed (RFC 3629, section 4). */
+/** Returns the length of the well-formed sequence at `at`; 0 if it is malformed (RFC 3629, section 4). */
 export function sequenceLength(at: usize, left: i32): i32 {
   const first = <u32>load<u8>(at)
   if (first < 0x80) return 1
@@ -60,7 +60,7 @@ export function sequenceLength(at: usize, left: i32): i32 {
   return count
 }
 
-/** Checks the pattern once, so that the parser need not. */
+/** Checks the pattern once, before it is parsed. */
 export function checkUtf8(pattern: usize, length: i32): bool {
   let i = 0
   while (i < length) {
@@ -91,7 +91,7 @@ export function isLetter(byte: u32): bool {
   return (byte | 32) - 97 < 26
 }
 
-/** Does the text at `offset` read `expected` (a static NUL-ended string)? */
+/** Returns true if the text at `offset` equals `expected` (a static NUL-terminated string). */
 export function sameName(offset: i32, length: i32, expected: usize, expectedLength: i32): bool {
   return length == expectedLength && memory.compare(text + offset, expected, length) == 0
 }

@@ -1,5 +1,5 @@
-// Runs of an automaton over text, forwards and backwards: by the DFA where the regex has a cache, by
-// simulation if it has none or if its cache would be refilled all the time. Both give the same answer.
+// Runs an automaton over text, forwards and backwards: with the DFA if the regex has a cache, otherwise by
+// simulation. Simulation is also used if the cache would be refilled too often. Both give the same results.
 import { addProgress, cacheFor, MODE_FULL, MODE_REVERSE, MODE_SEARCH, refresh, refreshedMeta, ROW_HEAD, startState, startThread, T_BITS, T_DEAD, T_FULL, T_IDLE, T_MATCH, T_UNKNOWN, threadsOf, transition } from './cache'
 import { nextFirst } from './prefilter'
 import { P_CLASS_OF, P_CLASSES } from './program'
@@ -20,12 +20,12 @@ export function classAt(program: usize, text: usize, offset: i32): u32 {
   return <u32>load<u8>(program + load<u8>(text + offset), P_CLASS_OF)
 }
 
-/** The tables of the bytes that a match can begin with, or 0. */
+/** Returns the tables of the bytes with which a match can begin, or 0. */
 export function filterOf(regex: usize): usize {
   return load<u32>(regex, R_HAS_FILTER) != 0 ? regex + R_FILTER : 0
 }
 
-/** Simulates from `offset` on with the threads in `kernelBefore`; the run's last match, or `found`. */
+/** Simulates from `offset` on with the threads in `kernelBefore`. Returns the run's last match, or `found`. */
 function simulateForward(program: usize, text: usize, length: i32, offset: i32, meta: u32, mode: u32, isFirst: bool, found: i32): i32 {
   const edge = load<u32>(program, P_CLASSES)
   let count = meta >> 3
@@ -55,7 +55,7 @@ function simulateBackward(program: usize, text: usize, low: i32, offset: i32, me
   while (true) {
     const c = i > 0 ? classAt(program, text, i - 1) : edge
     if (stepThreads(program, kernelBefore, count, before, c, false)) last = i
-    // At `low` the byte before was only looked at.
+// The byte before `low` was read only for assertions.
     if (kernelCount == 0 || i <= low) return last
     swapKernels()
     count = kernelCount
@@ -65,7 +65,7 @@ function simulateBackward(program: usize, text: usize, low: i32, offset: i32, me
 }
 
 /**
- * The end of the preferred match that begins leftmost at `from` or later, or NONE; with `isFirst` the
+ * Returns the end of the preferred match that begins leftmost at `from` or later, or NONE. With `isFirst`: the
  * first position at which any match is known to end. MODE_FULL: the last position at which a match that
  * begins at `from` ends (the text's end only if the whole text matches).
  */
@@ -124,7 +124,7 @@ export function runForward(regex: usize, mode: u32, text: usize, length: i32, fr
   }
 }
 
-/** The leftmost position from `low` on at which a match that ends at `end` begins. */
+/** Returns the leftmost position from `low` on at which a match that ends at `end` begins. */
 export function runBackward(regex: usize, text: usize, length: i32, end: i32, low: i32): i32 {
   const program = <usize>load<u32>(regex, R_REVERSE)
   const before = end < length ? factsKept(program, classAt(program, text, end)) : BEFORE_NOTHING
@@ -168,7 +168,7 @@ export function runBackward(regex: usize, text: usize, length: i32, end: i32, lo
   }
 }
 
-/** Does the pattern match the text from its first to its last byte? */
+/** Returns true if the pattern matches the whole text. */
 export function matchesWhole(regex: usize, text: usize, length: i32): bool {
   return runForward(regex, MODE_FULL, text, length, 0, false) == length
 }

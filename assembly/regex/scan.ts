@@ -1,22 +1,22 @@
-// A search that can stop at the end of the text at hand and go on when more has come: like runForward, but
-// its threads are kept between calls, and it knows from which position on no match has begun.
+// A search that can stop at the end of the available text and continue when more has arrived: like runForward, but
+// its threads are kept between calls, and it tracks the position from which on a match may have begun.
 import { cacheFor, enterState, MODE_SEARCH, refresh, refreshedMeta, ROW_HEAD, startState, startThread, T_BITS, T_DEAD, T_FULL, T_IDLE, T_MATCH, T_UNKNOWN, threadsOf, transition } from './cache'
 import { P_CLASSES, P_SEARCH } from './program'
 import { nextFirst } from './prefilter'
 import { classAt, filterOf, R_FORWARD } from './run'
 import { addWork, BEFORE_NOTHING, factsKept, kernelBefore, kernelCount, stepThreads, swapKernels } from './step'
 
-// --- what a scan starts from and leaves ----------------------------------------------------------
+// --- input and output of a scan ----------------------------------------------------------------
 /** Position up to which the text was read. */
 export let scanPosition: i32 = 0
 /** End of the best match so far, or -1. */
 export let scanLast: i32 = -1
-/** No match begins before this. */
+/** No undecided match begins before this position. */
 export let scanIdle: i32 = 0
-/** count << 3 | what lies before, of the threads that were kept; 0: decided. */
+/** count << 3 | the facts about the byte before, for the kept threads; 0 if the match is decided. */
 export let scanMeta: u32 = 0
 
-/** Facts before `from`, and the search's one thread at `threads`: how a scan begins. */
+/** Starts a scan: sets the facts about the byte before `from`, and the search's only thread at `threads`. */
 export function beginScan(regex: usize, text: usize, from: i32, threads: usize): u32 {
   const program = <usize>load<u32>(regex, R_FORWARD)
   store<u32>(threads, startThread(program, MODE_SEARCH))
@@ -92,7 +92,7 @@ function scanByStates(cache: usize, program: usize, filter: usize, text: usize, 
   memory.copy(threads, kernelBefore, <usize>(scanMeta >> 3) << 2)
 }
 
-/** The same by steps, with the threads in `kernelBefore`. */
+/** Like `scan`, by simulation, with the threads in `kernelBefore`. */
 function simulate(program: usize, text: usize, length: i32, isEnd: bool, threads: usize, meta: u32): void {
   const edge = load<u32>(program, P_CLASSES)
   const search = load<u32>(program, P_SEARCH)

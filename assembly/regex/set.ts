@@ -1,6 +1,6 @@
-// Mask sets: patterns and builtins in order of preference, each with the text that replaces what it finds.
+// Mask sets: patterns and builtins in order of preference, each with the text that replaces its matches.
 //
-//   +0  users: its handle, and streams   +4  members   +8  DETECT_* bits   +12 bound of held bytes, or -1
+//   +0  reference count (its handle, and streams)   +4  members   +8  DETECT_* bits   +12 bound of held bytes, or -1
 //   +16 members, 16 bytes each:  regex record or 0 | DETECT_* | replacement address | its length
 import { blockAlloc, blockFree } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_NO_SPANS } from '../abi'
@@ -19,23 +19,23 @@ export const MEMBER_REGEX: usize = 0
 export const MEMBER_DETECT: usize = 4
 export const MEMBER_TEXT: usize = 8
 export const MEMBER_TEXT_LENGTH: usize = 12
-/** Most patterns and builtins of a set; the memory of a stream grows with them. */
+/** Maximum number of patterns and builtins of a set; the memory of a stream grows with them. */
 export const MEMBER_LIMIT: i32 = 64
-/** Bytes of a replacement, at most. */
+/** Maximum bytes of a replacement. */
 const TEXT_LIMIT: i32 = 1024
 
 export function setOf(handle: i32): usize {
   return recordOf(handle, HANDLE_SET)
 }
 
-/** The record of a set's member. */
+/** Returns the record of a set's member. */
 // @ts-ignore: decorator
 @inline
 export function memberOf(set: usize, index: i32): usize {
   return set + SET_HEAD + (<usize>index << 4)
 }
 
-/** An empty set: a handle, or ERROR_MEMORY. */
+/** Makes an empty set. Returns a handle, or ERROR_MEMORY. */
 export function newSet(): i32 {
   const set = blockAlloc(SET_HEAD + (<usize>MEMBER_LIMIT << 4))
   if (set == 0) return ERROR_MEMORY
@@ -46,7 +46,7 @@ export function newSet(): i32 {
   return handle
 }
 
-/** Appends a member; streams are made when the set is complete. 0, or a code. */
+/** Appends a member. Returns 0, or a code. No stream may exist yet. */
 function addMember(set: usize, regex: usize, detect: i32, text: usize, length: i32): i32 {
   const count = load<i32>(set, SET_MEMBERS)
   const isShared = load<u32>(set, SET_USERS) > 1
@@ -69,7 +69,7 @@ function raiseHold(set: usize, bytes: i32): void {
   store<i32>(set, bytes == UNBOUNDED ? UNBOUNDED : max(present, bytes), SET_HOLD)
 }
 
-/** Adds a pattern, which the set keeps even when its handle is freed. */
+/** Adds a pattern, which the set keeps even if its handle is freed. */
 export function addPattern(handle: i32, regexHandle: i32, text: usize, length: i32): i32 {
   const set = setOf(handle)
   const regex = regexOf(regexHandle)
@@ -78,7 +78,7 @@ export function addPattern(handle: i32, regexHandle: i32, text: usize, length: i
   const code = addMember(set, regex, 0, text, length)
   if (code < 0) return code
   retainRegex(regex)
-  // One byte more shows that a match does not go on; three may be the rest of a character.
+// One more byte shows that a match does not continue; three bytes may be an incomplete character.
   const hold = holdOf(regex)
   raiseHold(set, hold == UNBOUNDED ? UNBOUNDED : hold + 4)
   return 0
@@ -99,7 +99,7 @@ export function retainSet(set: usize): void {
   store<u32>(set, load<u32>(set, SET_USERS) + 1, SET_USERS)
 }
 
-/** Gives one use up; the last one frees the set. */
+/** Removes a reference; the last one frees the set. */
 export function releaseSet(set: usize): void {
   const users = load<u32>(set, SET_USERS) - 1
   store<u32>(set, users, SET_USERS)
@@ -112,7 +112,7 @@ export function releaseSet(set: usize): void {
   blockFree(set)
 }
 
-/** Frees a set once its streams are freed too. Unknown handles are ignored. */
+/** Frees a set when its streams are freed too. Unknown handles are ignored. */
 export function freeSet(handle: i32): void {
   const set = setOf(handle)
   if (set == 0) return

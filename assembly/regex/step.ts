@@ -1,32 +1,32 @@
-// One step of the automaton: from the ordered list of instructions where threads stand (a *kernel*) and
-// the next byte's class to the list after that byte. Both engines are this step: the DFA remembers its
-// results, the simulation does not. Its cost is at most the program's size, whatever the text.
+// One step of the automaton: from the ordered list of the threads' instructions (a *kernel*) and
+// the next byte's class to the list after that byte. Both engines use this step: the DFA caches its
+// results, the simulation does not. Its cost is at most the program's size, for any text.
 import { blockAlloc, blockFree } from '../arena'
 import { ASSERT_CHARACTER, ASSERT_LINE_END, ASSERT_LINE_START, ASSERT_TEXT_END, ASSERT_TEXT_START, ASSERT_WORD } from './node'
 import { FACT_CONTINUATION, FACT_NEWLINE, FACT_WORD, KIND_LAZY, OP_ASSERT, OP_ENTER, OP_JUMP, OP_LOOP, OP_MATCH, OP_RANGE, OP_SPARSE, OP_SPLIT, P_BITS, P_CLASSES, P_COUNT, P_ENTRIES, P_FACTS, P_INSTRUCTIONS, PROGRAM_LINES, PROGRAM_NESTED, PROGRAM_WORDS } from './program'
 
-/** What lies before the position: the facts of the byte before, and BEFORE_NOTHING at the text's edge. */
+/** Facts about the byte before the position; BEFORE_NOTHING at the text's edge. */
 export const BEFORE_NOTHING: u32 = 4
 
-/** Instructions there is scratch for, and the scratch: one block, its parts by size. */
+/** Number of instructions for which there is scratch memory, and the scratch: one block, its parts by size. */
 let scratchSize: u32 = 0
 let marks: usize = 0
 let stack: usize = 0
 let list: usize = 0
 /** The list after the step, `kernelCount` instructions. */
 export let kernel: usize = 0
-/** The list before the step, for an engine that has it nowhere else. */
+/** The list before the step, if the engine does not store it elsewhere. */
 export let kernelBefore: usize = 0
 export let kernelCount: u32 = 0
 let generation: u32 = 0
-/** For exploreNested: how often an instruction is being explored, and may not be come back to. */
+/** For exploreNested: how often an instruction is being explored, and must not be explored again. */
 let active: usize = 0
 let blocked: usize = 0
 
-/** Visits of instructions since the module started: the unit in which linear time is tested. */
+/** Visits of instructions since the module started; tests of linear time use this unit. */
 export let work: u64 = 0
 
-/** Bytes that automata have read, each reading counted. */
+/** Bytes that automata have read, including repeated reads. */
 export let bytesRead: u64 = 0
 
 /** Counts bytes read by stored transitions, each one unit of work. */
@@ -35,7 +35,7 @@ export function addWork(units: i32): void {
   bytesRead += <u64>units
 }
 
-/** Makes scratch for programs of `count` instructions, so that matching need not; false without room. */
+/** Allocates scratch for programs of `count` instructions, before matching. Returns false if there is no room. */
 export function ensureScratch(count: u32): bool {
   if (count <= scratchSize) return true
   let size: u32 = max(scratchSize, 256)
@@ -58,7 +58,7 @@ export function ensureScratch(count: u32): bool {
   return true
 }
 
-/** A new set of visited instructions. */
+/** Starts a new set of visited instructions. */
 function nextGeneration(): u32 {
   if (++generation == 0) {
     memory.fill(marks, 0, <usize>scratchSize * 4)
@@ -67,7 +67,7 @@ function nextGeneration(): u32 {
   return generation
 }
 
-/** Facts about a byte of class `c` that the program's assertions can ask about afterwards. */
+/** Returns the facts about a byte of class `c` that the program's assertions can use afterwards. */
 export function factsKept(program: usize, c: u32): u32 {
   const bits = load<u32>(program, P_BITS)
   const kept: u32 = (bits & PROGRAM_WORDS ? FACT_WORD : 0) | (bits & PROGRAM_LINES ? FACT_NEWLINE : 0)
@@ -83,11 +83,11 @@ function holds(kind: u32, before: u32, after: u32, isEnd: bool): bool {
   return ((before & FACT_WORD) != (after & FACT_WORD)) == (kind == ASSERT_WORD)
 }
 
-/** True when the walk from one thread met the match instruction. */
+/** True if the exploration from one thread reached the match instruction. */
 let sawMatch: bool = false
 let listCount: u32 = 0
 
-/** Appends to `list` the consuming instructions that `start` leads to, in order of preference. */
+/** Appends the consuming instructions that are reachable from `start` to `list`, in order of preference. */
 function explore(program: usize, start: u32, before: u32, c: u32, isCut: bool): void {
   const code = <usize>load<u32>(program, P_INSTRUCTIONS)
   const after = <u32>load<u8>(program + c, P_FACTS)
@@ -123,12 +123,12 @@ function explore(program: usize, start: u32, before: u32, c: u32, isCut: bool): 
 
 // --- repetitions of nothing within repetitions of nothing ----------------------------------------
 //
-// "Visited once" is not quite the rule of JavaScript when such repetitions nest: a round of the outer one
-// may come back to an inner one that is still being explored from before that round, and then the inner
-// one's remaining alternatives come first there, not later. So here an instruction that is being explored
-// may be explored again, as long as its loop's round is not the one that would be empty: the way into a
-// loop's body blocks the way back to its head. An instruction that was explored to its end is not again.
-// Visits beyond a multiple of the program's size are not made, so that a step stays linear.
+// Visiting each instruction once differs from JavaScript if such repetitions are nested: an iteration of the outer one
+// may return to an inner one that is still being explored since before that iteration, and then the inner
+// one's remaining alternatives come first there, not later. Therefore an instruction that is being explored
+// may be explored again, unless the iteration of its loop would be empty: entering a
+// loop's body blocks the return to its head. A completely explored instruction is not explored again.
+// The number of visits is limited to a multiple of the program's size, so that a step stays linear.
 
 const VISIT: u32 = 0
 const LEAVE: u32 = 1 << 30
@@ -151,7 +151,7 @@ function count(counters: usize, pc: u32, change: i32): void {
   store<u32>(at, load<u32>(at) + change)
 }
 
-/** As explore, cut at a match. */
+/** Like `explore`, but stops at a match. */
 function exploreNested(program: usize, start: u32, before: u32, c: u32): void {
   const code = <usize>load<u32>(program, P_INSTRUCTIONS)
   const after = <u32>load<u8>(program + c, P_FACTS)
@@ -215,7 +215,7 @@ function visitNested(at: usize, pc: u32, before: u32, after: u32, isEnd: bool): 
   }
 }
 
-/** Appends `pc` to the new kernel unless it is there. */
+/** Appends `pc` to the new kernel unless the kernel has it. */
 // @ts-ignore: decorator
 @inline
 function addToKernel(pc: u32): void {
@@ -245,9 +245,9 @@ function consume(program: usize, c: u32): void {
 
 /**
  * Steps the `count` threads at `threads` over a byte of class `c` (the class count: the text's edge);
- * `before` says what lies before. Leaves the threads after it in `kernel`, `kernelCount`; answers whether
- * a match ends at the position *before* the byte. With `isCut`, threads behind a match are dropped: a
- * better one has won.
+ * `before` has the facts about the previous byte. The next threads are in `kernel`, `kernelCount`. Returns whether
+ * a match ends at the position *before* the byte. With `isCut`, threads after a match are dropped, because a
+ * preferred thread has matched.
  */
 export function stepThreads(program: usize, threads: usize, count: u32, before: u32, c: u32, isCut: bool): bool {
   bytesRead++
@@ -267,19 +267,19 @@ export function stepThreads(program: usize, threads: usize, count: u32, before: 
   return sawMatch
 }
 
-/** Makes the kernel after the last step the one before the next. */
+/** Makes the kernel after the last step the input of the next step. */
 export function swapKernels(): void {
   const after = kernel
   kernel = kernelBefore
   kernelBefore = after
 }
 
-/** Begins a kernel of one thread in `kernelBefore`. */
+/** Starts a kernel of one thread in `kernelBefore`. */
 export function seedKernel(pc: u32): void {
   store<u32>(kernelBefore, pc)
 }
 
-/** Where `nextClasses` begins. */
+/** Sets the instruction at which `nextClasses` begins. */
 export function beginClasses(start: u32): void {
   seedKernel(start)
   kernelCount = 1
@@ -287,7 +287,7 @@ export function beginClasses(start: u32): void {
 
 /**
  * Marks in `classes` (a byte each) every class that the next byte of a match can have, assertions taken as
- * true, and goes on behind it; false when a match may end before that byte.
+ * true, and continues after that byte. Returns false if a match may end before it.
  */
 export function nextClasses(program: usize, classes: usize): bool {
   const code = <usize>load<u32>(program, P_INSTRUCTIONS)
@@ -318,7 +318,7 @@ export function nextClasses(program: usize, classes: usize): bool {
   return true
 }
 
-/** Marks what the instructions in `list` consume, and leaves what follows them in `kernelBefore`. */
+/** Marks the classes that the instructions in `list` consume, and stores their next instructions in `kernelBefore`. */
 function passClasses(program: usize, classes: usize): void {
   const code = <usize>load<u32>(program, P_INSTRUCTIONS)
   nextGeneration()

@@ -1,11 +1,11 @@
-// Masking, all at once or as text arrives. Each member of a set finds its own matches, as if it were
-// alone; what they find is then joined: spans that overlap become one, replaced by the text of the one
+// Masks a text at once or as it arrives. Each member of a set finds its own matches, as if it were
+// the only one. The matches are then joined: spans that overlap become one, replaced by the text of the one
 // that begins first (of those, the member that comes first in the set). Empty matches mask nothing.
-// However the text is cut into pieces, the output is the same.
+// The output does not depend on where the text is split.
 //
-// A stream's window holds the text that is not settled, after one byte that is (assertions look at it):
+// A stream's window has the undecided text, after one decided byte, which assertions can read:
 //
-//       settled, given out        held back             not arrived
+//       decided, written          held back             not arrived
 //     ---------------------|---|----------------------|- - - - - -
 //                          0   emitted              length         offsets in the window
 //
@@ -56,16 +56,16 @@ export const M_META: usize = 20
 export const M_THREADS: usize = 24
 export const M_HOLD: usize = 28
 
-/** Bytes of a found span: start, end, member. */
+/** Size of a found span: start, end, member. */
 export const FOUND_BYTES: i32 = 12
-/** Bytes of an edit: plain bytes, masked bytes behind them, member. */
+/** Size of an edit: plain bytes, masked bytes after them, member. */
 const EDIT_BYTES: i32 = 12
 
 export function streamOf(handle: i32): usize {
   return recordOf(handle, HANDLE_STREAM)
 }
 
-/** What a stream keeps of the set's member `index`. */
+/** Returns the stream's record for the set's member `index`. */
 // @ts-ignore: decorator
 @inline
 export function progressOf(stream: usize, index: i32): usize {
@@ -77,7 +77,7 @@ function threadBytes(set: usize, index: i32): u32 {
   return regex == 0 ? 0 : load<u32>(load<u32>(regex, R_FORWARD), P_COUNT) * 4
 }
 
-/** A stream over a set, which takes no more members from now on: a handle, or a code. */
+/** Makes a stream over a set, to which no more members can be added. Returns a handle, or a code. */
 export function newStream(setHandle: i32): i32 {
   const set = setOf(setHandle)
   if (set == 0) return ERROR_ARGUMENT
@@ -88,7 +88,7 @@ export function newStream(setHandle: i32): i32 {
   return handle
 }
 
-/** A stream without a handle: its record, or 0 if there is no memory. */
+/** Makes a stream without a handle. Returns its record, or 0 if there is no memory. */
 export function newStreamRecord(set: usize): usize {
   const count = load<i32>(set, SET_MEMBERS)
   const head = S_HEAD + (<usize>count << 5)
@@ -146,9 +146,9 @@ export function freeStreamRecord(stream: usize): void {
 
 // --- buffers -----------------------------------------------------------------------------------
 //
-// Each is three words: address, capacity (bytes) and, elsewhere, how much is used.
+// Each is three words: address, capacity (bytes) and, in another place, the used size.
 
-/** Grows the buffer at `address` to `needed` bytes and keeps the first `used`; false if memory is full. */
+/** Grows the buffer at `address` to `needed` bytes and keeps the first `used`. Returns false if memory is full. */
 function ensure(address: usize, capacity: usize, used: i32, needed: i32): bool {
   const present = load<i32>(capacity)
   if (needed <= present && load<u32>(address) != 0) return true
@@ -162,7 +162,7 @@ function ensure(address: usize, capacity: usize, used: i32, needed: i32): bool {
   return true
 }
 
-/** From now on the stream answers this code: text may have been lost. */
+/** From now on all calls return this code, because text may have been lost. */
 export function failStream(stream: usize, code: i32 = ERROR_MEMORY): void {
   store<i32>(stream, code, S_FAILURE)
 }
@@ -178,7 +178,7 @@ export function appendToWindow(stream: usize, text: usize, length: i32): void {
   store<i32>(stream, used + length, S_LENGTH)
 }
 
-/** Appends to the output that the host takes next. */
+/** Appends to the output that the host reads next. */
 export function output(stream: usize, from: usize, length: i32): void {
   const used = load<i32>(stream, S_OUT_LENGTH)
   if (!ensure(stream + S_OUT, stream + S_OUT_CAPACITY, used, used + length)) {
@@ -190,8 +190,8 @@ export function output(stream: usize, from: usize, length: i32): void {
 }
 
 /**
- * Notes what was given out: `plain` bytes as they came, then `masked` bytes of a span that is replaced by
- * the member's text; -1: no span begins, but the last one may go on.
+ * Records an edit: `plain` unchanged bytes, then `masked` bytes of a span that is replaced by
+ * the member's text; -1: no span begins, but the last one may continue.
  */
 export function addEdit(stream: usize, plain: i32, masked: i32, member: i32): void {
   const count = load<i32>(stream, S_EDIT_COUNT)
@@ -206,7 +206,7 @@ export function addEdit(stream: usize, plain: i32, masked: i32, member: i32): vo
   store<i32>(stream, count + 1, S_EDIT_COUNT)
 }
 
-/** Notes a found span. */
+/** Records a found span. */
 export function addFound(stream: usize, start: i32, end: i32, member: i32): void {
   const count = load<i32>(stream, S_FOUND_COUNT)
   if (!ensure(stream + S_FOUND, stream + S_FOUND_CAPACITY, count * FOUND_BYTES, (count + 1) * FOUND_BYTES)) {
@@ -219,10 +219,10 @@ export function addFound(stream: usize, start: i32, end: i32, member: i32): void
 
 // --- found spans, in order ---------------------------------------------------------------------
 //
-// Members find their spans one member after the other; they are sorted by start, then by member, when
-// text is given out. Usually there are few; a text full of matches still takes n log n (heap sort).
+// Spans are found one member after the other. They are sorted by start, then by member, when
+// text is written. Usually there are few; for a text full of matches, sorting takes n log n (heap sort).
 
-/** The found span with an index: member u32 | start u32 | end u32. */
+/** Returns the found span with an index: member u32 | start u32 | end u32. */
 // @ts-ignore: decorator
 @inline
 export function foundAt(stream: usize, index: i32): usize {

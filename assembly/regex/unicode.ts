@@ -27,7 +27,7 @@ function startsWith(name: usize, length: i32, prefix: usize, prefixLength: i32):
   return length > prefixLength && memory.compare(name, prefix, prefixLength) == 0
 }
 
-/** Mask of the categories that a name of one or two letters means; 0 if unknown. */
+/** Returns the mask of the categories of a name of one or two letters; 0 if unknown. */
 function categoryMask(name: usize, length: i32): i32 {
   if (length == 2 && memory.compare(name, CASED_NAME, 2) == 0) return 7
   let mask = 0
@@ -48,7 +48,7 @@ function scriptNumber(name: usize, length: i32): i32 {
   return 0
 }
 
-/** The property of that name, or 0. */
+/** Returns the property of that name, or 0. */
 export function findProperty(name: usize, length: i32): i32 {
   if (length == 3 && memory.compare(name, ANY_NAME, 3) == 0) return ANY
   if (startsWith(name, length, SCRIPT_PREFIX, 7)) return scriptNumber(name + 7, length - 7)
@@ -59,7 +59,7 @@ export function findProperty(name: usize, length: i32): i32 {
   return mask == 0 ? scriptNumber(name, length) : mask
 }
 
-/** Appends the ranges of a property; takes a walk over its whole table. */
+/** Appends the ranges of a property; reads its whole table. */
 export function addProperty(property: i32): void {
   if (property == ANY) {
     addRange(0, MAX_CODE_POINT)

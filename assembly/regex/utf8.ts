@@ -1,10 +1,10 @@
 // Classes of code points as automata over UTF-8 bytes.
 //
-// Forwards, a class becomes the minimal deterministic automaton of its sequences: `block` answers the
-// instruction for 'k continuation bytes that spell base ... base + 64^k', built from the right so that
-// equal blocks become one instruction. Backwards the bytes come last first, which has no such nice
+// Forwards, a class becomes the minimal deterministic automaton of its sequences: `block` returns the
+// instruction for 'k continuation bytes that encode base ... base + 64^k', built from the right so that
+// equal blocks become one instruction. Backwards, the bytes come last first, which has no such
 // tree: there every sequence range is a chain, chains share their ends, and one instruction lists all
-// first steps, which may overlap (the reverse automaton wants every match, so their order is nothing).
+// first steps, which may overlap (the reverse automaton finds every match, so their order does not matter).
 import { emitRange, emitSparse, NOWHERE } from './program'
 import { rangeHigh, rangeLow } from './ranges'
 import { Vector, vectorPush, vectorStart } from './vector'
@@ -16,7 +16,7 @@ const rootList = changetype<Vector>(memory.data(16))
 let cursor: u32 = 0
 let last: u32 = 0
 let following: u32 = 0
-/** Lowest code point of the sequence length in work: shorter forms of it are malformed. */
+/** Lowest code point of the current sequence length; overlong forms are malformed. */
 let floor: u32 = 0
 
 function addEntry(list: usize, count: u32, low: u32, high: u32, target: u32): u32 {
@@ -42,13 +42,13 @@ function isSurrogateBlock(base: u32): bool {
   return base >= 0xd800 && base < 0xe000
 }
 
-/** Is every code point of the block in the class, and well formed? */
+/** Returns true if every code point of the block is in the class, and well formed. */
 function isFull(k: u32, base: u32, size: u32): bool {
   if (base < floor || (k == 2 && base == 0xd000)) return false
   return rangeLow(cursor) <= base && rangeHigh(cursor) >= base + size - 1
 }
 
-/** Any k continuation bytes, then what follows. */
+/** Consumes any k continuation bytes, then continues after the class. */
 function fullBlock(k: u32): u32 {
   let target = following
   for (let i: u32 = 0; i < k; i++) target = emitRange(0x80, 0xbf, target)
@@ -79,7 +79,7 @@ function block(k: u32, base: u32): u32 {
   return count == 0 ? NOWHERE : emitSparse(list, count)
 }
 
-/** The entries of all sequences with k continuation bytes, appended to the root's list. */
+/** Appends the entries of all sequences with k continuation bytes to the root's list. */
 function forwardLeads(count: u32, k: u32): u32 {
   const shift = 6 * k
   const lead: u32 = k == 1 ? 0xc0 : k == 2 ? 0xe0 : 0xf0
@@ -92,7 +92,7 @@ function forwardLeads(count: u32, k: u32): u32 {
   return count
 }
 
-/** The instruction that consumes one code point of the ranges [first, first + count), then `next`. */
+/** Returns the instruction that consumes one code point of the ranges [first, first + count), then continues at `next`. */
 export function emitClass(first: u32, count: u32, next: u32): u32 {
   cursor = first
   last = first + count
@@ -113,14 +113,14 @@ function addRoot(low: u32, high: u32, target: u32): void {
   store<u32>(place, target, 4)
 }
 
-/** Any k continuation bytes come first, then `after`. */
+/** Consumes any k continuation bytes, then continues at `after`. */
 function reverseFull(k: u32, after: u32): void {
   let target = after
   for (let i: u32 = 1; i < k; i++) target = emitRange(0x80, 0xbf, target)
   addRoot(0x80, 0xbf, target)
 }
 
-/** The block's sequences backwards; `after` consumes the bytes that stand before the block. */
+/** Adds the block's sequences backwards; `after` consumes the bytes before the block. */
 function reverseBlock(k: u32, base: u32, after: u32): void {
   if (k == 1) {
     for (let i = cursor; i < last && rangeLow(i) < base + 64; i++) {
@@ -169,7 +169,7 @@ function reverseLeads(k: u32, next: u32): void {
   }
 }
 
-/** As `emitClass`, for text that is read from its end. */
+/** Like `emitClass`, for text that is read from its end. */
 export function emitReverseClass(first: u32, count: u32, next: u32): u32 {
   cursor = first
   last = first + count
@@ -179,7 +179,7 @@ export function emitReverseClass(first: u32, count: u32, next: u32): u32 {
   return emitSparse(rootList.data, rootList.used >> 3)
 }
 
-/** Forgets scratch of an earlier compile. */
+/** Resets scratch of an earlier compile. */
 export function utf8Start(): void {
   vectorStart(rootList)
 }

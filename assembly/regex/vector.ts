@@ -1,6 +1,6 @@
-// Growing byte vectors of the compiler, in arena scratch: they die with the reset that ends a compile.
-// A push that finds no memory records the failure and hands out the start of the old buffer: callers
-// write there harmlessly and look at `errorCode` when they are done.
+// Growing byte vectors of the compiler, in arena scratch: the reset at the end of a compile frees them.
+// If there is no memory, a push records the failure and returns the start of the old buffer: callers
+// write there without harm and check `errorCode` at the end.
 import { arenaAlloc } from '../arena'
 import { ERROR_MEMORY } from '../abi'
 import { fail } from './codes'
@@ -13,10 +13,10 @@ export class Vector {
 }
 
 const FIRST_BYTES: u32 = 4096
-/** Where pushes go when there is not even a first buffer. */
+/** The address for pushes if there is no first buffer. */
 const BLACK_HOLE: usize = memory.data(4096)
 
-/** An empty vector in fresh scratch. */
+/** Makes an empty vector in new scratch memory. */
 export function vectorStart(vector: Vector): void {
   vector.used = 0
   vector.capacity = FIRST_BYTES
@@ -26,7 +26,7 @@ export function vectorStart(vector: Vector): void {
   fail(ERROR_MEMORY, 0)
 }
 
-/** The address of `bytes` (at most 4096) new bytes at the vector's end. */
+/** Returns the address of `bytes` (at most 4096) new bytes at the vector's end. */
 export function vectorPush(vector: Vector, bytes: u32): usize {
   if (vector.used + bytes > vector.capacity) {
     const bigger = arenaAlloc(vector.capacity * 2)

@@ -365,9 +365,9 @@ export const MAX_PATTERN_BYTES = 8192
 export const MAX_NESTING = 200
 export const MAX_REPEAT = 1000
 export const MAX_INSTRUCTIONS = 32768
-/** Visits of syntax nodes while compiling; bounds repeats of repeats of nothing. */
+/** Maximum visits of syntax nodes during a compile; bounds nested repetitions of nothing. */
 export const MAX_COMPILE_STEPS = 262144
-/** One DFA cache (64 KiB with the block's head); a regex without one is simulated, equally right. */
+/** Size of a DFA cache (64 KiB with the block's head). A regex without one is simulated, with the same results. */
 export const CACHE_BYTES = 65520
 export const MAX_CACHES = 16
 export const READS_LIMIT = 256
