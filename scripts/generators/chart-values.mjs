@@ -238,7 +238,7 @@ export const chartValues = {
   ),
   inferenceExtension: {
     enabled: flag(
-      'Read InferencePools of the Gateway API Inference Extension and the Pods that they select, and route to them. Off, the share of a route that leads to a pool is answered 500, and the route says why.',
+      'Read InferencePools of the Gateway API Inference Extension and the Pods that they select, and route to them. If false, requests for a pool fail with 500, and a condition of the route has the reason.',
     ),
   },
   metrics: {

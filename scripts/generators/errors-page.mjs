@@ -5,9 +5,9 @@ const head = `<!-- Generated from src/errors/index.ts by npm run generate; do no
 
 # Errors
 
-This page lists every response that the gateway makes by itself, and every error that it only reports. A code identifies one situation and is never reused. \`source\` is the side that caused the error. \`retry\` says whether the gateway may send the request again (\`reused\`: only if the connection had served a request before). Status 0 means that the error does not concern a request.
+This page lists every error response of the gateway itself, and every error that it only reports. A code identifies one situation and is never reused. \`source\` is the side that caused the error. \`retry\` shows whether the gateway may send the request again (\`reused\`: only if the connection had served a request before). Status 0 means that the error does not concern a request.
 
-Answers are \`text/plain\` with the text of the row. A gRPC request gets HTTP 200 with \`grpc-status\` and \`grpc-message\` instead.
+The response is \`text/plain\` with the text of the row. A gRPC request gets HTTP 200 with \`grpc-status\` and \`grpc-message\` instead.
 
 | code | status | source | retry | reason | text | when |
 | --- | --- | --- | --- | --- | --- | --- |

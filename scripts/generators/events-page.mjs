@@ -8,7 +8,7 @@ const samples = join(import.meta.dirname, '../../events/samples')
 const introduction = `<!-- Generated from events/ by npm run generate; do not edit. -->
 # Events
 
-The log holds what was seen, what was decided and what proxies answered, one event after the other.
+The log is a sequence of events: what the control plane observed, what it decided, and what its proxies acknowledged.
 Every event is a [CloudEvents 1.0](https://github.com/cloudevents/spec) envelope in JSON:
 
 | attribute | meaning |

@@ -96,16 +96,16 @@ const words = {
 export function supportPage(): string {
   const fields = listFields()
   const parts = ownKinds().map(({ kind }) => supportSection(kind, fields))
-  return `# What works\n\n${supportIntroduction}\n${parts.join('\n')}`
+  return `# Supported fields\n\n${supportIntroduction}\n${parts.join('\n')}`
 }
 
-const supportIntroduction = `Every field of our kinds, and what this version does with it:
+const supportIntroduction = `Every field of the kinds of Sluice, and whether this version supports it:
 
-- **works**: it does what its reference page says.
-- **not supported yet**: it is checked, and an object that sets it says so in its conditions. Where
-  the field is marked *security*, what it covers answers 500, because a protection that is not
-  enforced must never let traffic through.
-- **schema only**: it is checked, and nothing reads it yet.
+- **works**: the field works as its reference page describes.
+- **not supported yet**: the field is validated but has no effect, and the conditions of an object that sets it
+  report this. If the field is marked *security*, requests that it covers fail with 500, because a protection
+  that is not enforced must never let traffic through.
+- **schema only**: the field is validated, and nothing reads it yet.
 `
 
 function supportSection(kind: string, all: readonly FieldStatus[]): string {

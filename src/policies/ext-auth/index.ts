@@ -67,7 +67,7 @@ const extAuthSchema = object(
     forwardBody: optional(
       object('ExtAuthBody', {
         maxSize: required(byteSize({ min: 1 }), {
-          doc: 'Maximum size of the body that is buffered and sent. Larger bodies are answered 413.',
+          doc: 'Maximum size of the body that is buffered and sent. Requests with larger bodies get 413.',
           unit: 'bytes',
         }),
       }),

@@ -6,12 +6,12 @@ import { definePolicy } from '../define.ts'
 
 const fields = {
   maxBufferSize: optional(byteSize({ min: 1 }), {
-    doc: 'Maximum size of a body that is read into memory for a policy. Larger bodies are answered 413.',
+    doc: 'Maximum size of a body that is read into memory for a policy. Requests with larger bodies get 413.',
     unit: 'bytes',
     default: 2_097_152,
   }),
   http1MaxHeaders: optional(integer({ min: 1, max: 4096 }), {
-    doc: 'Maximum number of header fields in an HTTP/1.1 request. Requests with more are answered 431. If it is above 100, heads may be larger too: 16 KiB for each hundred, up to 64 KiB. For HTTP/2 only the size is limited; clients get it as SETTINGS_MAX_HEADER_LIST_SIZE.',
+    doc: 'Maximum number of header fields in an HTTP/1.1 request. Requests with more get 431. If it is above 100, heads may be larger too: 16 KiB for each hundred, up to 64 KiB. For HTTP/2 only the size is limited; clients get it as SETTINGS_MAX_HEADER_LIST_SIZE.',
     default: 100,
   }),
   http1IdleTimeout: optional(duration, {

@@ -99,7 +99,7 @@ export const rateLimit = definePolicy({
   section: 'traffic',
   field: 'rateLimit',
   schema: rateLimitSchema,
-  doc: 'Limits requests or LLM tokens. Requests that exceed a limit are answered 429.',
+  doc: 'Limits requests or LLM tokens. Requests that exceed a limit get 429.',
   security: true,
   compile,
   apply: () => import('./apply.ts'),
