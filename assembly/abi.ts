@@ -31,7 +31,7 @@ export const NO_ROUTE: i32 = -7 // the listener has no route for this request
 export const REGEX_PATTERN_TOO_LONG: i32 = -102 // more than 8192 bytes
 export const REGEX_PROGRAM_TOO_LARGE: i32 = -103 // more than 32768 instructions, by classes and counts
 export const REGEX_NESTED_TOO_DEEP: i32 = -104 // groups within groups, more than 200
-export const REGEX_NO_SPANS: i32 = -105 // spans are asked of a regex compiled with REGEX_MATCH_ONLY
+export const REGEX_NO_SPANS: i32 = -105 // a call requests spans of a regex compiled with REGEX_MATCH_ONLY
 export const REGEX_TOO_MUCH_WORK: i32 = -106 // the pattern looks far ahead of each of many matches in this text
 export const REGEX_BAD_UTF8: i32 = -110 // the pattern is not UTF-8
 export const REGEX_UNBALANCED_PAREN: i32 = -111 // a parenthesis without its partner
@@ -56,7 +56,7 @@ export const REGEX_CASE_INSENSITIVE: i32 = 1
 export const REGEX_MULTI_LINE: i32 = 2
 export const REGEX_DOT_ALL: i32 = 4
 export const REGEX_SWAP_GREED: i32 = 8
-export const REGEX_MATCH_ONLY: i32 = 16 // no spans will be asked: half the memory
+export const REGEX_MATCH_ONLY: i32 = 16 // for calls that return no spans; needs half the memory
 
 // --- builtins of mask_add_builtin --------------------------------------------------------------------
 export const DETECT_SSN: i32 = 0 // social security numbers of the USA
@@ -99,7 +99,7 @@ export const TOO_MANY_FIELDS: i32 = -43132 // more fields than the record holds
 export const TRAILERS_TOO_LARGE: i32 = -43133 // more trailer bytes than the caller allows
 export const METHOD_TOO_LONG: i32 = -50140 // longer than 32 bytes
 export const VERSION_UNSUPPORTED: i32 = -50541 // HTTP, but neither 1.0 nor 1.1
-export const HTTP2_PREFACE: i32 = -50542 // `PRI * HTTP/2.0`: a host that speaks HTTP/2 switches
+export const HTTP2_PREFACE: i32 = -50542 // `PRI * HTTP/2.0`: a host that supports HTTP/2 switches to it
 export const ERROR_RESPONSE: i32 = -50200 // malformed response: ERROR_RESPONSE - reason
 
 // --- head record -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/** Where the fields of objects stand in their manifests. */
+/** The lines and columns of fields in manifests. */
 import type { ResourceApplied } from '../../events/index.ts'
 import { objectKey } from '../model/names.ts'
 import type { Claim, ObserveOptions } from '../watch/observed.ts'

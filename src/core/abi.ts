@@ -33,7 +33,7 @@ export const REGEX_PATTERN_TOO_LONG = -102
 export const REGEX_PROGRAM_TOO_LARGE = -103
 /** groups within groups, more than 200 */
 export const REGEX_NESTED_TOO_DEEP = -104
-/** spans are asked of a regex compiled with REGEX_MATCH_ONLY */
+/** a call requests spans of a regex compiled with REGEX_MATCH_ONLY */
 export const REGEX_NO_SPANS = -105
 /** the pattern looks far ahead of each of many matches in this text */
 export const REGEX_TOO_MUCH_WORK = -106
@@ -71,7 +71,7 @@ export const REGEX_CASE_INSENSITIVE = 1
 export const REGEX_MULTI_LINE = 2
 export const REGEX_DOT_ALL = 4
 export const REGEX_SWAP_GREED = 8
-/** no spans will be asked: half the memory */
+/** for calls that return no spans; needs half the memory */
 export const REGEX_MATCH_ONLY = 16
 /** social security numbers of the USA */
 export const DETECT_SSN = 0
@@ -143,7 +143,7 @@ export const TRAILERS_TOO_LARGE = -43133
 export const METHOD_TOO_LONG = -50140
 /** HTTP, but neither 1.0 nor 1.1 */
 export const VERSION_UNSUPPORTED = -50541
-/** `PRI * HTTP/2.0`: a host that speaks HTTP/2 switches */
+/** `PRI * HTTP/2.0`: a host that supports HTTP/2 switches to it */
 export const HTTP2_PREFACE = -50542
 /** malformed response: ERROR_RESPONSE - reason */
 export const ERROR_RESPONSE = -50200

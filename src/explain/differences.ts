@@ -23,7 +23,7 @@ function comparable(status: unknown, withoutProxies: boolean): unknown {
   return JSON.parse(text)
 }
 
-/** What two states are compared by. It does not change if the fold goes on. */
+/** The data by which two states are compared. It does not change if the fold continues. */
 export interface StateContent {
   readonly statuses: ReturnType<Fold['statuses']>
   readonly resources: ReturnType<Fold['resources']>

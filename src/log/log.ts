@@ -47,7 +47,7 @@ export interface Snapshot {
   readonly chunks: readonly Uint8Array[]
 }
 
-/** A snapshot to store. Its chunks are asked for one after the other, and can be made meanwhile. */
+/** A snapshot to store. The log requests its chunks one after the other, so that each can be made when needed. */
 export interface NewSnapshot extends Omit<Snapshot, 'chunks'> {
   readonly chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 }

@@ -50,7 +50,7 @@ function policy(written: Written): PolicyResource {
   }
 }
 
-/** `field: value` of everything that holds at a place. */
+/** Returns `field: value` for every policy field that applies at a place. */
 function merge(
   levels: Levels,
   written: readonly Written[],

@@ -1,4 +1,4 @@
-/** What tokens of language models cost. The user writes the list; Sluice knows no prices by itself. */
+/** Prices of the tokens of language models. The user writes the list; Sluice has no built-in prices. */
 import * as shape from '../base/shape.ts'
 
 /** The prices of a model, per million tokens. */

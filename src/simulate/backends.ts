@@ -55,7 +55,7 @@ export class SimulatedBackends {
       return asRecorded(exchange, input.recorded, context)
     }
     if (isPlain(exchange, context)) return undefined
-    // From here on the backend reads the request, and cannot go on without an unknown input.
+    // From here on the backend reads the request, and cannot continue without an unknown input.
     unknowns.onRead = (reason) =>
       exchange.decide({ verdict: 'undecided', reason: `backend: ${reason}` })
     if (exchange.backend?.type === 'dynamic' && hasName(exchange)) {

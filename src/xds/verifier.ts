@@ -1,8 +1,8 @@
-/** Who may open a configuration stream. */
+/** Decides which proxies may open a configuration stream. */
 import type { ObjectName } from '../model/names.ts'
 import { proxyObjectName } from '../model/proxy-names.ts'
 
-/** What a proxy has proved about itself. */
+/** The verified identity of a proxy. */
 export interface ProxyIdentity {
   /** The only Gateway whose configuration the proxy may get. If omitted, the proxy may get any. */
   readonly gateway?: ObjectName

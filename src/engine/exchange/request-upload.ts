@@ -25,7 +25,7 @@ interface UploadOwner {
 
 /**
  * Sends head and body of a request to an upstream. If the client waits for 100 (Continue), the
- * expectation is passed on. The body is sent when the upstream asks for it or stays silent for too
+ * expectation is forwarded. The body is sent when the upstream requests it or does not respond for too
  * long, or when the client starts to send without waiting.
  */
 export class RequestUpload implements TimerOwner {
@@ -66,7 +66,7 @@ export class RequestUpload implements TimerOwner {
   }
 
   /**
-   * Called when the final response begins before the body was asked for. The client may send the body
+   * Called when the final response begins before the body was requested. The client may send the body
    * nevertheless, unless the status is an error; 100 (Continue) cannot follow a final response.
    */
   answered(status: number): void {

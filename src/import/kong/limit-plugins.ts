@@ -12,7 +12,7 @@ const periods = {
   year: 31_536_000,
 }
 
-/** Where and how Kong counts has no counterpart: each proxy counts for itself. */
+/** Settings of Kong's counters without a counterpart: in Sluice, each proxy counts separately. */
 const counting = [
   'policy',
   'redis',

@@ -31,7 +31,7 @@ type BridgeMessage =
   /** A client has cancelled its request. */
   | { readonly cancelled: string }
   | Resumption
-  /** What happens to the call, for the thread `by` which the client came back. */
+  /** The next event of the call. `by` is the thread that received the client's retry. */
   | { readonly by: string; readonly event: HeldEvent }
   /** The client of a resumed call has gone. */
   | { readonly left: string }

@@ -60,7 +60,7 @@ export function serveListen(
 /** The stream of one target. It may be closed until the next attempt to open it. */
 interface TargetStream {
   readonly entry: McpTargetEntry
-  /** What the target is asked for, in its own URIs. */
+  /** The subscriptions that are requested from the target, with its own URIs. */
   readonly filter: ChangeFilter
   flow?: Flow | undefined
   retry?: NodeJS.Timeout

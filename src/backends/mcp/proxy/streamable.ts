@@ -15,7 +15,7 @@ import type { Flow, OutgoingMessage, Transport } from './transport.ts'
 
 const bothTypes = 'application/json, text/event-stream'
 
-/** What the headers of messages to a target say about version and session. */
+/** The version and the session in the headers of messages to a target. */
 interface TargetWire {
   readonly era: Era
   /** Not set for `initialize`, which agrees on a version. */

@@ -13,10 +13,10 @@ import { type TargetFailure, toFailure } from './refusals.ts'
 import { modernWire, StreamableTransport } from './streamable.ts'
 import { ask, ignored, type OnAbandon } from './transport.ts'
 
-/** How long the era of a target is remembered. */
+/** How long the era of a target is cached. */
 const keptMs = 5 * 60_000
 
-/** What a target said about itself. */
+/** The era of a target, and what it reported about itself. */
 interface TargetEra {
   readonly era: Era
   /** What a modern server offers. */
@@ -96,7 +96,7 @@ async function probe(
   }
 }
 
-/** Does the failure say that a modern server got a request without an envelope? */
+/** Returns true if the failure shows that a modern server got a request without an envelope. */
 export function isRefusedByModern({ answer }: TargetFailure): boolean {
   if (answer?.status !== 400) return false
   try {

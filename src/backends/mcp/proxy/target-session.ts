@@ -96,8 +96,8 @@ export async function begin(
 }
 
 /**
- * Is the server better asked in the modern era? A server that gives no session id cannot send requests and
- * notifications in the legacy era, even if it speaks it.
+ * Returns true if a legacy client should use the server in the modern era. A server without session ids cannot send
+ * requests and notifications in the legacy era, even if it supports that era.
  */
 async function prefersModern(
   exchange: McpExchange,
@@ -291,7 +291,7 @@ export class ClientSession implements Upstreams {
   }
 }
 
-/** Does the failure say that the server speaks the other era now? It has not served the request. */
+/** Returns true if the failure shows that the server now supports only the other era. It has not served the request. */
 const isOutdated = (session: TargetSession, failure: TargetFailure): boolean =>
   session.isModern === true ? isRefusedByEra(failure) : isRefusedByModern(failure)
 
