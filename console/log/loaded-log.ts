@@ -50,6 +50,8 @@ export class LoadedLog {
   damage: Error | undefined
   /** Goes on to the end of the log. */
   #leading: Segment | undefined
+  /** Whether the leading segment was begun at a stored state of this fold version. */
+  #canLendLeading = false
   /** Those that were begun at stored states, the last one used first. */
   #others: Segment[] = []
   #working: Promise<unknown> = Promise.resolve()
@@ -84,8 +86,10 @@ export class LoadedLog {
       return first > 1 ? this.states.covering(first) : undefined
     }
     for (let at = next(); at !== undefined; at = next()) {
-      this.#leading = await this.#restore(at)
-      if (this.#leading !== undefined) return this.#noteBeginning(at, first)
+      this.#leading = await this.#restore(at, () => undefined)
+      if (this.#leading === undefined) continue
+      this.#canLendLeading = at.foldVersion === foldVersion
+      return this.#noteBeginning(at, first)
     }
     if (first > 1) {
       this.notices.add(
@@ -185,13 +189,13 @@ export class LoadedLog {
   }
 
   /** Undefined if the state is damaged; it is not used again. */
-  async #restore(stored: StoredState): Promise<Segment | undefined> {
+  async #restore(stored: StoredState, lend = this.#borrow): Promise<Segment | undefined> {
     const { position } = stored
     try {
       const base = await stored.load()
       if (base.position !== position) throw new TypeError(`it is that of ${base.position}`)
       const isOwn = stored.foldVersion === foldVersion
-      const borrow = isOwn ? this.#borrow : undefined
+      const borrow = isOwn ? lend : undefined
       return new Segment(this.events, borrow, this.events.indexAt(position) + 1, base)
     } catch (error) {
       this.states.remove(stored)
@@ -205,14 +209,14 @@ export class LoadedLog {
 
   /**
    * Takes the fold of a segment that was begun at a stored state: to move it costs what differs between two states,
-   * while a new one derives everything.
+   * while a new one derives everything. The leading segment gets a new fold when the next event is to be folded.
    */
   readonly #borrow = (): Fold | undefined => {
     for (const segment of this.#others) {
       const fold = segment.release()
       if (fold !== undefined) return fold
     }
-    return undefined
+    return this.#canLendLeading ? this.#leading?.release() : undefined
   }
 
   #keep(segment: Segment): Segment {

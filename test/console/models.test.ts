@@ -126,6 +126,33 @@ describe('a loaded log', () => {
     )
   })
 
+  it('has the same moments if its newest state lends its fold to earlier ones', async () => {
+    const visited = fc.array(fc.nat({ max: 60 }), { minLength: 1, maxLength: 8 })
+    await fc.assert(
+      fc.asyncProperty(randomLog, visited, async (events, visits) => {
+        const last = events.at(-1)?.position ?? 0
+        const log = list(await exportWithStates(events, [1, last >> 1, last - 1]))
+        await log.begin(log.states.nearest(last))
+        const expectAt = async (position: number) => {
+          await log.reach(log.events.indexAt(position))
+          const fold = createFold(withoutRegexes)
+          for (const recorded of events) if (recorded.position <= position) fold.apply(recorded)
+          const moment = log.at(position)
+          expectMoment(moment, fold)
+          return { shown: moment.fold(), fold }
+        }
+        for (const visit of visits) await expectAt((visit % last) + 1)
+        // The newest state has lent its fold, and goes on with another one.
+        while (log.folded < log.events.length) log.foldNext()
+        for (const position of [last, ...visits.map((visit) => (visit % last) + 1)]) {
+          const { shown, fold } = await expectAt(position)
+          expect(shown.digests()).toEqual(fold.digests())
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+
   it('replaces events that are gone by a stored state, and reports which one', async () => {
     const events = await incidentEvents()
     const [middle, last] = [10, events.length]
