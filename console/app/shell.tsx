@@ -8,7 +8,7 @@ import { Help } from './help.tsx'
 import { listenToKeys } from './keys.ts'
 import { OpenFile } from './open-file.tsx'
 import { Search } from './search.tsx'
-import { nextTheme, theme } from './theme.ts'
+import { nextTheme, themeTexts } from './theme.ts'
 import { TimeBar } from './time-bar.tsx'
 import { views } from './views.ts'
 
@@ -45,8 +45,8 @@ export function Shell() {
           <button type="button" onClick={toggleZone} title="Change the zone of all times">
             {isUtc.value ? 'UTC' : 'local time'}
           </button>
-          <button type="button" onClick={nextTheme} title="Change the colours">
-            {theme.value}
+          <button type="button" onClick={nextTheme} title={themeTexts.value.action}>
+            {themeTexts.value.inForce}
           </button>
           <button type="button" onClick={() => help.current?.showModal()} title="Keys (?)">
             ?

@@ -1,3 +1,4 @@
+import { objectText, parseObjectKey } from '../../../src/model/names.ts'
 import { place } from '../../state/location.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { Filters } from '../../ui/filters.tsx'
@@ -55,7 +56,11 @@ export function Objects() {
                       <span role="cell" class="cell-health">
                         <HealthMark health={row.health} isShort />
                       </span>
-                      <span role="cell" class="cell-object">
+                      <span
+                        role="cell"
+                        class="cell-object"
+                        title={objectText(parseObjectKey(row.object))}
+                      >
                         <ObjectLink object={row.object} />
                       </span>
                       <span role="cell" class="cell-detail quiet" title={row.summary}>

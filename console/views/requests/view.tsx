@@ -162,6 +162,10 @@ function Row({ record }: { record: RecordedDecision | undefined }) {
   if (record === undefined) return null
   const { id, time, request, response, route, position } = record
   const address = linkTo('request', [id], {}, position)
+  const target = `${request.method} ${request.host}${request.path}`
+  const decided = route.route ?? response.error ?? ''
+  const durationMs = Math.round(response.durationMs * 10) / 10
+  const detail = `${response.detail ?? response.reason} ${durationMs} ms`
   return (
     <>
       <span role="cell" class="cell-time">
@@ -170,17 +174,16 @@ function Row({ record }: { record: RecordedDecision | undefined }) {
       <span role="cell" class={response.status >= 400 ? 'cell-position bad' : 'cell-position'}>
         {response.status}
       </span>
-      <span role="cell" class="cell-object">
+      <span role="cell" class="cell-object" title={target}>
         <a href={address} onClick={() => go({}, true)}>
-          {request.method} {request.host}
-          {request.path}
+          {target}
         </a>
       </span>
-      <span role="cell" class="cell-type">
-        {route.route ?? response.error ?? ''}
+      <span role="cell" class="cell-type" title={decided}>
+        {decided}
       </span>
-      <span role="cell" class="cell-detail quiet">
-        {response.detail ?? response.reason} {Math.round(response.durationMs * 10) / 10} ms
+      <span role="cell" class="cell-detail quiet" title={detail}>
+        {detail}
       </span>
     </>
   )

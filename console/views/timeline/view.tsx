@@ -95,6 +95,7 @@ const ignoreClosed = () => undefined
 
 function Row({ position, row }: { position: number; row: EventRow | undefined }) {
   const { from = '' } = place.value.params
+  const object = row && row.object !== '' ? objectText(parseObjectKey(row.object)) : ''
   return (
     <>
       <span role="cell" class="cell-position">
@@ -103,11 +104,11 @@ function Row({ position, row }: { position: number; row: EventRow | undefined })
       <span role="cell" class="cell-time">
         {row && timeText(row.time)}
       </span>
-      <span role="cell" class="cell-type">
+      <span role="cell" class="cell-type" title={row?.type}>
         {row?.type}
       </span>
-      <span role="cell" class="cell-object">
-        {row && row.object !== '' && objectText(parseObjectKey(row.object))}
+      <span role="cell" class="cell-object" title={object}>
+        {object}
       </span>
       <span role="cell" class="cell-detail quiet" title={row?.detail}>
         {row?.detail}

@@ -1,3 +1,5 @@
+import type { RefObject } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { objectText, parseObjectKey } from '../../../src/model/names.ts'
 import type { PlacedNode } from '../../models/layout.ts'
 import { nodeHeight, nodeWidth } from '../../models/size.ts'
@@ -57,27 +59,55 @@ export function Topology() {
 }
 
 function Graph({ nodes, edges, width, height }: TopologyAnswer) {
+  const box = useRef<HTMLElement>(null)
+  const isWider = useIsWider(box, width)
+  // The order of the focus is that of the columns.
+  const ordered = nodes.toSorted((a, b) => a.x - b.x || a.y - b.y)
   return (
-    <div class="graph">
-      <svg
-        width={width}
-        height={height}
-        viewBox={`0 0 ${width} ${height}`}
-        role="group"
-        aria-label="Topology"
-      >
-        {edges.map(({ from, to, points, label }) => (
-          <g key={`${from}>${to}`} class="edge">
-            <polyline points={points.map(({ x, y }) => `${x},${y}`).join(' ')} />
-            {label !== '' && <text {...middleOf(points)}>{label}</text>}
-          </g>
-        ))}
-        {nodes.map((node) => (
-          <GraphNode key={node.id} {...node} />
-        ))}
-      </svg>
-    </div>
+    <>
+      {isWider && (
+        <p class="wider quiet" role="status">
+          The topology is wider than this view. Scroll it, also with the arrow keys while it has the
+          focus.
+        </p>
+      )}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard. */}
+      <section class="graph" ref={box} aria-label="Topology" tabIndex={0}>
+        <svg
+          width={width}
+          height={height}
+          viewBox={`0 0 ${width} ${height}`}
+          role="group"
+          aria-label="Nodes"
+        >
+          {edges.map(({ from, to, points, label }) => (
+            <g key={`${from}>${to}`} class="edge">
+              <polyline points={points.map(({ x, y }) => `${x},${y}`).join(' ')} />
+              {label !== '' && <text {...middleOf(points)}>{label}</text>}
+            </g>
+          ))}
+          {ordered.map((node) => (
+            <GraphNode key={node.id} {...node} />
+          ))}
+        </svg>
+      </section>
+    </>
   )
+}
+
+/** Whether content of a width does not fit into a box, also after the box has changed its size. */
+function useIsWider(box: RefObject<HTMLElement | null>, width: number): boolean {
+  const [isWider, setWider] = useState(false)
+  useEffect(() => {
+    const { current } = box
+    if (current === null) return
+    const look = () => setWider(width > current.clientWidth)
+    const observer = new ResizeObserver(look)
+    observer.observe(current)
+    look()
+    return () => observer.disconnect()
+  }, [box, width])
+  return isWider
 }
 
 const middleOf = (points: readonly { x: number; y: number }[]) => {
