@@ -1,4 +1,5 @@
 import type { RecordedDecision } from '../../src/decisions/record.ts'
+import { type Sample, sumBy } from '../source/prometheus.ts'
 
 /** A row for each tool, target, status, authorization and reason, with the number of recorded calls. */
 export function toolCalls(
@@ -25,6 +26,34 @@ export function toolCalls(
   return [...counts]
     .map(([key, count]) => [...(JSON.parse(key) as string[]), count])
     .sort((a, b) => Number(b.at(-1)) - Number(a.at(-1)))
+}
+
+/** Methods that are about one item, and so about the target that has it. */
+const itemMethods =
+  /^(?:tools\/call|prompts\/get|resources\/(?:read|(?:un)?subscribe)|completion\/|tasks\/)/
+
+/** The target of a message in the metrics, which have the label `unknown` for messages that no target got. */
+export function targetText(method: string, target: string): string {
+  if (target !== '' && target !== 'unknown') return target
+  return itemMethods.test(method) ? 'none has the item' : 'all, answered by the gateway'
+}
+
+/**
+ * A row for each backend, with the numbers of sessions that began and of those that did not. Ids of sessions are
+ * credentials, so that neither metrics nor recorded requests have them.
+ */
+export function mcpSessions(
+  samples: readonly Sample[],
+): readonly (readonly [backend: string, begun: number, failed: number])[] {
+  const begins = samples.filter(({ labels }) => labels.method === 'initialize')
+  const sums = sumBy(begins, 'sluice_mcp_requests_total', ['backend', 'result'])
+  return [...Map.groupBy(sums, ({ labels: [backend = ''] }) => backend)]
+    .map(([backend, results]) => {
+      const countOf = (result: string) =>
+        results.find(({ labels }) => labels[1] === result)?.value ?? 0
+      return [backend, countOf('ok'), countOf('error')] as const
+    })
+    .sort((a, b) => b[1] - a[1])
 }
 
 const noted = 'tools/call of tool '

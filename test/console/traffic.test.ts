@@ -213,4 +213,29 @@ describeWithParts(['chromium'], 'the console of a running gateway', async () => 
     expect(await row('delete')).toMatch(/items200refusedDeny rule 0 matched: mcp\.tool\.name/)
     expect(await seriousFaults(console)).toEqual([])
   })
+
+  it('counts MCP sessions, and names which messages the gateway answers for all targets', async () => {
+    const { page } = console
+    const client = await connectClient(port, '/tools')
+    await client.listTools()
+    const messages = page.getByRole('region', { name: 'Messages' })
+    const targetOf = (method: string) =>
+      messages.locator('tr', { hasText: method }).locator('td').nth(1).textContent()
+    await eventually(() => messages.textContent()).toContain('tools/list')
+    for (const method of ['initialize', 'tools/list']) {
+      expect(await targetOf(method)).toBe('all, answered by the gateway')
+    }
+    expect(await targetOf('tools/call')).toBe('items')
+    expect(await main().textContent()).not.toContain('unknown')
+    const sessions = page.getByRole('region', { name: 'Sessions' })
+    const row = sessions.locator('tr', { hasText: 'default/tools' })
+    const begun = async () => Number(await row.locator('td').nth(1).textContent())
+    const before = await begun()
+    expect(before).toBeGreaterThan(0)
+    await connectClient(port, '/tools').then((other) => other.close())
+    await eventually(begun).toBe(before + 1)
+    expect(await row.locator('td').nth(2).textContent()).toBe('0')
+    await client.close()
+    expect(await seriousFaults(console)).toEqual([])
+  })
 })

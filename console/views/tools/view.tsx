@@ -1,5 +1,5 @@
 import type { RecordedDecision } from '../../../src/decisions/record.ts'
-import { toolCalls } from '../../models/tools.ts'
+import { mcpSessions, targetText, toolCalls } from '../../models/tools.ts'
 import { sumBy } from '../../source/prometheus.ts'
 import { useServed } from '../../state/served.ts'
 import { CountTable } from '../../ui/count-table.tsx'
@@ -8,7 +8,7 @@ import { Content } from '../../ui/states.tsx'
 
 const everyMs = 5_000
 
-/** MCP servers: messages by target, and what was decided about each tool. */
+/** MCP servers: messages by target, sessions, and what was decided about each tool. */
 export function Tools() {
   return (
     <article>
@@ -33,20 +33,42 @@ function Messages() {
   const labels = ['backend', 'target', 'method', 'result']
   const shown = useServed(
     'tools',
-    async (server, signal) =>
-      sumBy(await server.metrics(signal), 'sluice_mcp_requests_total', labels),
+    async (server, signal) => {
+      const samples = await server.metrics(signal)
+      return {
+        messages: sumBy(samples, 'sluice_mcp_requests_total', labels),
+        sessions: mcpSessions(samples),
+      }
+    },
     everyMs,
   )
   return (
     <Content shown={shown} what="messages">
-      {(sums) => (
-        <CountTable
-          title="Messages"
-          columns={['Backend', 'Target', 'Method', 'Result', 'Count']}
-          names={4}
-          rows={sums.map(({ labels: names, value }) => [...names, value])}
-          none="No MCP message has been answered yet."
-        />
+      {({ messages, sessions }) => (
+        <>
+          <CountTable
+            title="Messages"
+            columns={['Backend', 'Target', 'Method', 'Result', 'Count']}
+            names={4}
+            rows={messages.map(
+              ({ labels: [backend = '', target = '', method = '', result = ''], value }) => [
+                backend,
+                targetText(method, target),
+                method,
+                result,
+                value,
+              ],
+            )}
+            none="No MCP message has been answered yet."
+          />
+          <CountTable
+            title="Sessions"
+            columns={['Backend', 'Begun', 'Failed to begin']}
+            names={1}
+            rows={sessions}
+            none="No client has begun an MCP session yet."
+          />
+        </>
       )}
     </Content>
   )
