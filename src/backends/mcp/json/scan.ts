@@ -29,6 +29,9 @@ interface ScanLimits {
   readonly keptDepth: number
 }
 
+/** Depth up to which nodes are made at once. Deeper ones are made when they are read, which few are. */
+const madeDepth = 2
+
 /** Thrown if the text is not JSON or is ambiguous. */
 export class JsonRefusal extends Error {
   override readonly name = 'JsonRefusal'
@@ -36,7 +39,7 @@ export class JsonRefusal extends Error {
 
 /** @throws JsonRefusal */
 export function scanJson(text: string, limits: ScanLimits): JsonNode {
-  return new Scanner(text, limits).all()
+  return new Scanner(text, limits, madeDepth).all()
 }
 
 /** Returns the member of an object; undefined if there is none, or if the node is not an object. */
@@ -79,26 +82,67 @@ export function splice(source: string, edits: readonly Edit[]): string {
 }
 
 const quote = 0x22
+const openObject = 0x7b
+const openArray = 0x5b
 const backslash = 0x5c
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 /** Objects with more keys use a set to find duplicates. */
 const fewKeys = 8
 
-class Scanner {
+/** An object or array whose members are scanned again, once, if they are read. */
+class DeepNode implements JsonNode {
+  readonly type: JsonType
+  readonly start: number
+  readonly end: number
   readonly #text: string
   readonly #limits: ScanLimits
-  #at = 0
+  #made: JsonNode | undefined
 
-  constructor(text: string, limits: ScanLimits) {
+  constructor(type: JsonType, start: number, end: number, text: string, limits: ScanLimits) {
+    this.type = type
+    this.start = start
+    this.end = end
     this.#text = text
     this.#limits = limits
   }
 
+  get keys(): readonly string[] | undefined {
+    return this.#whole.keys
+  }
+
+  get values(): readonly JsonNode[] | undefined {
+    return this.#whole.values
+  }
+
+  get #whole(): JsonNode {
+    this.#made ??= new Scanner(this.#text, this.#limits, this.#limits.keptDepth, this.start).part()
+    return this.#made
+  }
+}
+
+class Scanner {
+  readonly #text: string
+  readonly #limits: ScanLimits
+  readonly #madeDepth: number
+  #at: number
+
+  constructor(text: string, limits: ScanLimits, made: number, from = 0) {
+    this.#text = text
+    this.#limits = limits
+    this.#madeDepth = Math.min(made, limits.keptDepth)
+    this.#at = from
+  }
+
   all(): JsonNode {
-    const node = this.#value(0)
+    const node = this.part()
     this.#space()
     if (this.#at < this.#text.length) this.#refuse('something follows the value')
     return node
+  }
+
+  /** Reads one value. Other text may follow. */
+  part(): JsonNode {
+    return this.#value(0)
   }
 
   #refuse(why: string): never {
@@ -120,17 +164,41 @@ class Scanner {
     return this.#text.charCodeAt(this.#at)
   }
 
+  /** Reads a value whose node is kept. */
   #value(depth: number): JsonNode {
     const code = this.#peek()
     const start = this.#at
+    if (depth < this.#madeDepth && (code === openObject || code === openArray)) {
+      const values: JsonNode[] = []
+      if (code === openArray) {
+        this.#array(depth, values)
+        return { type: 'array', start, end: this.#at, values }
+      }
+      const keys = this.#object(depth, values)
+      return { type: 'object', start, end: this.#at, keys, values }
+    }
+    const type = this.#skip(depth)
+    const { keptDepth, maxDepth } = this.#limits
+    if (depth >= keptDepth || (code !== openObject && code !== openArray)) {
+      return { type, start, end: this.#at }
+    }
+    const limits = { keptDepth: keptDepth - depth, maxDepth }
+    return new DeepNode(type, start, this.#at, this.#text, limits)
+  }
+
+  /** Checks a value and makes no nodes. */
+  #skip(depth: number): JsonType {
+    const code = this.#peek()
     switch (code) {
-      case 0x7b:
-        return this.#object(start, depth)
-      case 0x5b:
-        return this.#array(start, depth)
+      case openObject:
+        this.#object(depth, undefined)
+        return 'object'
+      case openArray:
+        this.#array(depth, undefined)
+        return 'array'
       case quote:
         this.#string()
-        return { type: 'string', start, end: this.#at }
+        return 'string'
       case 0x74:
         return this.#word('true', 'boolean')
       case 0x66:
@@ -138,22 +206,21 @@ class Scanner {
       case 0x6e:
         return this.#word('null', 'null')
       default:
-        return this.#number(start)
+        return this.#number()
     }
   }
 
-  #word(word: string, type: JsonType): JsonNode {
-    const start = this.#at
-    if (!this.#text.startsWith(word, start)) this.#refuse('this is no JSON')
+  #word(word: string, type: JsonType): JsonType {
+    if (!this.#text.startsWith(word, this.#at)) this.#refuse('this is no JSON')
     this.#at += word.length
-    return { type, start, end: this.#at }
+    return type
   }
 
-  #number(start: number): JsonNode {
-    number.lastIndex = start
+  #number(): JsonType {
+    number.lastIndex = this.#at
     if (!number.test(this.#text)) this.#refuse('this is no JSON')
     this.#at = number.lastIndex
-    return { type: 'number', start, end: this.#at }
+    return 'number'
   }
 
   /** Skips a string, including its quotes. */
@@ -188,11 +255,10 @@ class Scanner {
     this.#at++
   }
 
-  #object(start: number, depth: number): JsonNode {
+  /** Reads an object and returns its keys. Its values are added to `values`, if that is set. */
+  #object(depth: number, values: JsonNode[] | undefined): string[] {
     this.#enter(depth)
     const keys: string[] = []
-    const values: JsonNode[] = []
-    const isKept = depth < this.#limits.keptDepth
     let known: Set<string> | undefined
     if (this.#peek() === 0x7d) this.#at++
     else {
@@ -204,39 +270,38 @@ class Scanner {
         }
         known?.add(key)
         keys.push(key)
-        const value = this.#value(depth + 1)
-        if (isKept) values.push(value)
+        this.#element(depth, values)
         isMore = this.#isMore(0x7d)
       }
     }
-    const end = this.#at
-    return isKept ? { type: 'object', start, end, keys, values } : { type: 'object', start, end }
+    return keys
+  }
+
+  #element(depth: number, values: JsonNode[] | undefined): void {
+    if (values === undefined) this.#skip(depth + 1)
+    else values.push(this.#value(depth + 1))
   }
 
   #key(): string {
     if (this.#peek() !== quote) this.#refuse('a key is missing')
     const start = this.#at
     this.#string()
-    const node = { type: 'string', start, end: this.#at } as const
+    const raw = this.#text.slice(start + 1, this.#at - 1)
+    const key = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw
     if (this.#peek() !== 0x3a) this.#refuse('a colon is missing')
     this.#at++
-    return textOf(this.#text, node) ?? ''
+    return key
   }
 
-  #array(start: number, depth: number): JsonNode {
+  #array(depth: number, values: JsonNode[] | undefined): void {
     this.#enter(depth)
-    const values: JsonNode[] = []
-    const isKept = depth < this.#limits.keptDepth
     if (this.#peek() === 0x5d) this.#at++
     else {
       for (let isMore = true; isMore; ) {
-        const value = this.#value(depth + 1)
-        if (isKept) values.push(value)
+        this.#element(depth, values)
         isMore = this.#isMore(0x5d)
       }
     }
-    const end = this.#at
-    return isKept ? { type: 'array', start, end, values } : { type: 'array', start, end }
   }
 
   /** Skips a comma or the closing character; returns true after a comma. */

@@ -41,9 +41,11 @@ export class AnswerReader implements CallListener {
   close: () => void = () => {}
   #mode: Mode = 'nothing'
   #refused: Omit<RefusedAnswer, 'body'> | undefined
-  readonly #body = new GrowingBytes()
+  /** The body, if it came in one piece so far. */
+  #piece: Uint8Array | undefined
+  #pieces: GrowingBytes | undefined
   #isOver = false
-  readonly #events = new SseReader(maxMessageBytes, 'fail')
+  #events: SseReader | undefined
 
   /** If `ignoresBody`, the body of a successful response is not read. */
   constructor(listener: AnswerListener, ignoresBody = false) {
@@ -79,13 +81,30 @@ export class AnswerReader implements CallListener {
     else {
       const isRefusal = this.#mode === 'refusal'
       const room = (isRefusal ? maxErrorBytes : maxMessageBytes) - this.#body.length
-      if (isRefusal || bytes.length <= room) {
-        this.#body.add(bytes, 0, Math.min(bytes.length, room))
-      } else this.#fail('the message of the server is too large')
+      if (bytes.length <= room) this.#add(bytes)
+      else if (isRefusal) this.#add(bytes.subarray(0, room))
+      else this.#fail('the message of the server is too large')
     }
   }
 
+  get #body(): Uint8Array {
+    return this.#pieces?.content ?? this.#piece ?? none
+  }
+
+  #add(bytes: Uint8Array): void {
+    if (this.#piece === undefined) {
+      this.#piece = bytes
+      return
+    }
+    if (this.#pieces === undefined) {
+      this.#pieces = new GrowingBytes()
+      this.#pieces.add(this.#piece, 0, this.#piece.length)
+    }
+    this.#pieces.add(bytes, 0, bytes.length)
+  }
+
   #readEvents(bytes: Uint8Array): void {
+    this.#events ??= new SseReader(maxMessageBytes, 'fail')
     try {
       this.#events.push(bytes, (event) => {
         if (!this.#isOver) this.#readEvent(event)
@@ -123,14 +142,14 @@ export class AnswerReader implements CallListener {
     this.#isOver = true
     if (this.#refused === undefined) this.#listener.onEnd()
     else {
-      const answer = { ...this.#refused, body: Buffer.from(this.#body.content) }
+      const answer = { ...this.#refused, body: Buffer.from(this.#body) }
       this.#listener.onFailure(new TargetFailure(`the server answers ${answer.status}`, { answer }))
     }
   }
 
   #readWhole(): void {
     this.#guard(() => {
-      const found = readMessages(decode(this.#body.content))
+      const found = readMessages(decode(this.#body))
       for (const message of Array.isArray(found) ? found : [found]) {
         this.#listener.onMessage?.(message, undefined)
       }
@@ -151,12 +170,15 @@ export class AnswerReader implements CallListener {
   }
 }
 
+const none = new Uint8Array()
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 const pairWith = (name: string) => (value: string) => [name, value] as const
 
 /** @throws MessageRefusal */
 export function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return utf8.decode(bytes)
   } catch {
     throw new MessageRefusal(-32700, 'the text is not UTF-8')
   }
