@@ -26,17 +26,20 @@ const ending =
 /** Matches fields of signed requests: credentials, signatures and dates. */
 const signing = /^x-(?:amz-|goog-(?:credential|signature)$|ms-token-)/
 
-/** Returns true if the value of a field or parameter with this name is a credential. */
-export function isCredentialName(name: string): boolean {
-  const plain = name.toLowerCase().replace(/[_.]/g, '-')
-  return names.has(plain) || signing.test(plain) || ending.test(plain)
-}
-
+/** Every name above fits this. */
 const hint = /key|tok|auth|sig|secret|pass|cred|jwt|amz|cookie|session|%/i
 
 /** Quick check of a whole query: returns false only if no parameter has the name of a credential. */
 export function mayNameCredential(query: string): boolean {
   return hint.test(query)
+}
+
+/** Returns true if the value of a field or parameter with this name is a credential. */
+export function isCredentialName(name: string): boolean {
+  const lower = name.toLowerCase()
+  if (!hint.test(lower)) return false
+  const plain = lower.replace(/[_.]/g, '-')
+  return names.has(plain) || signing.test(plain) || ending.test(plain)
 }
 
 /** Placeholder for credentials in logs and other output for people. */

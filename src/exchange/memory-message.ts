@@ -4,12 +4,16 @@ import type { Body, BodyTransform, BufferedBody, HeaderFields } from './exchange
 export class FieldPairs implements HeaderFields {
   pairs: (readonly [string, string])[]
 
-  constructor(pairs: readonly (readonly [string, string])[]) {
+  constructor(pairs: Iterable<readonly [string, string]>) {
     this.pairs = [...pairs]
   }
 
   get(name: string): string | undefined {
-    return this.getAll(name)[0]
+    const lower = name.toLowerCase()
+    for (const [key, value] of this.pairs) {
+      if (key.toLowerCase() === lower) return value
+    }
+    return undefined
   }
 
   getAll(name: string): string[] {

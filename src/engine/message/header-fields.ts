@@ -208,13 +208,15 @@ export class FieldList implements HeaderFields {
     return taken
   }
 
-  *entries(): Iterable<readonly [name: string, value: string]> {
+  entries(): FieldPair[] {
+    const pairs: FieldPair[] = []
     for (let index = 0; index < this.#count; index++) {
-      if (this.#isVisible(index)) yield [this.#name(index), this.#value(index)]
+      if (this.#isVisible(index)) pairs.push([this.#name(index), this.#value(index)])
     }
     for (let at = 0; at < this.#addedCount; at += 2) {
-      yield [this.#added[at] ?? '', this.#added[at + 1] ?? '']
+      pairs.push([this.#added[at] ?? '', this.#added[at + 1] ?? ''])
     }
+    return pairs
   }
 
   /**

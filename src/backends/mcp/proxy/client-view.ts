@@ -18,6 +18,12 @@ export interface ClientRecord extends Omit<CopiedProperties, 'startedAt'> {
   readonly extensions: readonly Extension[]
 }
 
+/** A record whose fields are copied once more. */
+type CopiedRecord = Omit<ClientRecord, 'fields' | 'extensions'> & {
+  readonly fields: Iterable<readonly [string, string]>
+  readonly extensions: Iterable<Extension>
+}
+
 export class ClientView extends CopiedExchange {
   readonly request: RequestHead & { readonly headers: FieldPairs }
   readonly requestBody = new MemoryBody(undefined)
@@ -28,7 +34,7 @@ export class ClientView extends CopiedExchange {
   readonly extensions: Map<string, unknown>
   readonly #isOver: () => boolean
 
-  private constructor(record: ClientRecord, startedAt: number, isOver: () => boolean) {
+  private constructor(record: CopiedRecord, startedAt: number, isOver: () => boolean) {
     super({ ...record, startedAt })
     this.request = { ...record.head, headers: new FieldPairs(record.fields) }
     this.credentials = record.credentials
@@ -42,14 +48,8 @@ export class ClientView extends CopiedExchange {
     const { request, learned, extensions, startedAt } = exchange
     const { source, rawSource, local, place, backend, bufferLimit, peerCertificate } = exchange
     const copied = { source, rawSource, local, place, backend, bufferLimit, peerCertificate }
-    const fields = [...request.headers.entries()]
-    const parts = {
-      head: headOf(request),
-      fields,
-      credentials,
-      learned,
-      extensions: [...extensions],
-    }
+    const fields = request.headers.entries()
+    const parts = { head: headOf(request), fields, credentials, learned, extensions }
     return new ClientView({ ...copied, ...parts }, startedAt, isOver)
   }
 

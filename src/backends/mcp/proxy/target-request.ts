@@ -70,13 +70,13 @@ export async function prepareRequest(
   const body = message.body === undefined ? undefined : Buffer.from(message.body)
   const scheme = place.address.tls === undefined ? 'http' : 'https'
   const whole = message.path ?? entry.target.path
-  const [path = '/', ...query] = whole.split('?')
+  const mark = whole.indexOf('?')
   const head = {
     method: message.method,
     scheme,
     authority: authorityOf(exchange, place),
-    path,
-    query: query.length === 0 ? undefined : query.join('?'),
+    path: mark < 0 ? whole : whole.slice(0, mark),
+    query: mark < 0 ? undefined : whole.slice(mark + 1),
   } as const
   const headers = headersOf(exchange, message, passesCredentials(exchange, access))
   const own = new TargetExchange(exchange.client, head, headers, body)
@@ -147,14 +147,14 @@ function headersOf(
   { headers }: TargetMessage,
   withCredentials: boolean,
 ): FieldPairs {
-  const own = new Set(headers.map(([name]) => name))
-  const pairs: (readonly [string, string])[] = []
-  for (const pair of client.request.headers.entries()) {
-    const name = pair[0].toLowerCase()
-    if (ownHeaders.has(name) || own.has(name)) continue
-    if (withCredentials || !client.credentials.includes(name)) pairs.push(pair)
-  }
-  return new FieldPairs([...pairs, ...headers])
+  const { pairs } = client.request.headers
+  const passed = pairs.filter(([field]) => {
+    const name = field.toLowerCase()
+    if (ownHeaders.has(name) || headers.some(([own]) => own === name)) return false
+    return withCredentials || !client.credentials.includes(name)
+  })
+  passed.push(...headers)
+  return new FieldPairs(passed)
 }
 
 /** A request for one target, as its policies see it. */
