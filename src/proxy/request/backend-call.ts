@@ -22,7 +22,7 @@ export interface BackendCall {
   /** Changes headers after credentials were added. */
   adaptHeaders?(): void
   /** Serves a request for which `resolve` has not set a destination. */
-  serve?(): Promise<Answer>
+  serve?(): Answer | Promise<Answer>
   /** Can another destination be tried after a failure? `failure` is a status or an error. */
   hasAnother?(failure: number | GatewayError): boolean
   /** Returns the outcome to record for the endpoint. If omitted, the usual rules apply. */

@@ -1,5 +1,5 @@
 /** Serves requests to a backend of MCP servers (streamable HTTP). */
-import type { RespondVerdict } from '../../../exchange/exchange.ts'
+import type { RespondVerdict, Verdict } from '../../../exchange/exchange.ts'
 import type { BackendCall } from '../../../proxy/request/backend-call.ts'
 import { usableAccess } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
@@ -41,7 +41,7 @@ export class McpCall implements BackendCall {
     return authenticateMcp(this.#context, this.#runtime, this.#hub.backends)
   }
 
-  async serve(): Promise<Answer> {
+  serve(): Answer | Promise<Answer> {
     const call = { messages: this.#messages, onClose: (close: () => void) => (this.#close = close) }
     return serveMcp(new McpExchange(this.#context, this.#runtime, this.#hub, call))
   }
@@ -56,12 +56,22 @@ export class McpCall implements BackendCall {
 }
 
 /** Serves a request by its method. Returns undefined once a stream has begun. */
-async function serveMcp(exchange: McpExchange): Promise<Answer> {
+function serveMcp(exchange: McpExchange): Answer | Promise<Answer> {
   const { context } = exchange
   const access = usableAccess(exchange.placement, exchange.chosen)
   context.keepOriginal()
   const guard = access.policies.steps.find(({ mcp }) => mcp !== undefined)
-  const verdict = await guard?.onRequest?.(context.exchange)
+  const verdict = guard?.onRequest?.(context.exchange)
+  return verdict instanceof Promise
+    ? verdict.then((settled) => serveAllowed(exchange, settled))
+    : serveAllowed(exchange, verdict)
+}
+
+function serveAllowed(
+  exchange: McpExchange,
+  verdict: Verdict | undefined,
+): Answer | Promise<Answer> {
+  const { context } = exchange
   if (context.over) return undefined
   if (verdict?.kind === 'respond') return verdict
   const refused = checkRequest(exchange)

@@ -78,7 +78,8 @@ export class MessageHandler {
   #answer(request: McpRequest): Promise<Answer> | Answer {
     const { era } = this.upstreams
     const method = methodOf(request.method, era)
-    this.exchange.describe(request.method)
+    // A request for an item is described once its item is known.
+    if (method.kind !== 'item') this.exchange.describe(request.method)
     if (era === 'modern' && isRemoved(request.method)) return this.#notFound(request)
     switch (method.kind) {
       case 'discover':
@@ -165,6 +166,7 @@ export class MessageHandler {
     if (node !== undefined && called !== undefined) {
       return this.#atItem(request, node, called, { key, type })
     }
+    this.exchange.describe(request.method)
     return refusal(request, codes.invalidParams, `${path}.${key} must be a string`)
   }
 
@@ -172,15 +174,18 @@ export class MessageHandler {
    * Passes a request to the target of its item. `called` is the item's name for clients, `node` its
    * position.
    */
-  async #atItem(
+  #atItem(
     request: McpRequest,
     node: JsonNode,
     called: string,
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
-  ): Promise<Answer> {
+  ): Promise<Answer> | Answer {
     const unknown = () => refusal(request, codes.invalidParams, `Unknown ${type}: ${called}`)
     const found = this.#locate(called, key)
-    if (found === undefined) return unknown()
+    if (found === undefined) {
+      this.exchange.describe(request.method)
+      return unknown()
+    }
     const { entry, name } = found
     const args = member(request.params, 'arguments')
     const item: McpItem = { type, target: entry.target.name, name }
@@ -278,15 +283,15 @@ export class MessageHandler {
       ['mcp.target', name],
     ])
     transport.traceparent = span?.header
-    const answered = await ask(transport, request, this.#relay(entry), this.#onAbandon).catch(
-      (thrown: unknown) => {
-        span?.end(thrown instanceof Error ? thrown.message : 'no answer')
-        throw thrown
-      },
-    )
-    span?.end(answered.response.error === undefined ? undefined : 'the answer is an error')
-    const eventFields = this.#fieldsForClient(entry, answered.eventFields)
-    return { ...answered, eventFields }
+    try {
+      const answered = await ask(transport, request, this.#relay(entry), this.#onAbandon)
+      span?.end(answered.response.error === undefined ? undefined : 'the answer is an error')
+      const eventFields = this.#fieldsForClient(entry, answered.eventFields)
+      return eventFields === answered.eventFields ? answered : { ...answered, eventFields }
+    } catch (thrown) {
+      span?.end(thrown instanceof Error ? thrown.message : 'no answer')
+      throw thrown
+    }
   }
 
   #fieldsForClient(

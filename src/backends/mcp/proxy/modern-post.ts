@@ -15,11 +15,11 @@ export function serveModern(
   exchange: McpExchange,
   { message, envelope }: ModernMessage,
 ): Result | Promise<Result> {
-  exchange.describe(message.method)
   if (message.kind === 'notification') return answerNotification(exchange, message.method)
   const onAbandon = abandonOf(exchange)
   const upstreams = new ModernClient(exchange, envelope, message, onAbandon)
   if (methodOf(message.method, 'modern').kind === 'listen') {
+    exchange.describe(message.method)
     return serveListen(upstreams, message, onAbandon)
   }
   return serveMessages(exchange, [{ upstreams, message }], onAbandon, () => {})
@@ -30,6 +30,7 @@ export function serveModern(
  * may send for other transports are accepted, because they need no answer.
  */
 function answerNotification(exchange: McpExchange, method: string): Result {
+  exchange.describe(method)
   if (method === 'notifications/cancelled' || method === 'notifications/progress') {
     return { kind: 'respond', status: 202, reason: 'Upstream' }
   }

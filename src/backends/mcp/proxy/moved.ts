@@ -36,7 +36,7 @@ function namedPath(
 /** A message that follows redirects. */
 export class MovingFlow implements Flow {
   readonly #target: McpTarget
-  readonly #send: (path: string | undefined) => Promise<void>
+  readonly #send: (path: string | undefined) => void | Promise<void>
   #call: Flow | undefined
   #redirects = 0
   #isPaused = false
@@ -46,7 +46,7 @@ export class MovingFlow implements Flow {
    * `send` sends the message to the given path or, if that is undefined, to the configured path. It calls
    * `begun` with the new call.
    */
-  constructor(target: McpTarget, send: (path: string | undefined) => Promise<void>) {
+  constructor(target: McpTarget, send: (path: string | undefined) => void | Promise<void>) {
     this.#target = target
     this.#send = send
   }
@@ -70,8 +70,12 @@ export class MovingFlow implements Flow {
     this.#redirects += 1
     paths.set(this.#target, path)
     this.#call?.close()
-    if (!this.#isClosed) this.#send(path).catch(onFailure)
+    if (!this.#isClosed) this.#follow(path).catch(onFailure)
     return true
+  }
+
+  async #follow(path: string): Promise<void> {
+    await this.#send(path)
   }
 
   pause(): void {

@@ -1,6 +1,6 @@
 /** Serves a POST: a message of a client, or a batch. */
 import { GatewayError } from '../../../errors/index.ts'
-import type { RespondVerdict } from '../../../exchange/exchange.ts'
+import type { BufferedBody, RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, errorCodeOf } from '../answers.ts'
 import { classify } from '../eras/classify.ts'
 import { hasBatches, latestLegacyVersion } from '../eras/versions.ts'
@@ -18,8 +18,17 @@ import { ClientSession, endEverywhere, findSession } from './target-session.ts'
 
 type Result = RespondVerdict | undefined
 
-export async function servePost(exchange: McpExchange): Promise<Result> {
-  const read = await readBody(exchange)
+export function servePost(exchange: McpExchange): Result | Promise<Result> {
+  const { requestBody, bufferLimit, request } = exchange.context.exchange
+  if ((request.headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
+    const message = 'Unsupported Media Type: the body must not be compressed'
+    return jsonRefusal(415, undefined, codes.invalidRequest, message)
+  }
+  return requestBody.buffer(bufferLimit).then((body) => serveBody(exchange, body))
+}
+
+function serveBody(exchange: McpExchange, body: BufferedBody): Result | Promise<Result> {
+  const read = readBody(exchange, body)
   if ('kind' in read) return read
   const { messages, isBatch } = read
   const { headers } = exchange.context.exchange.request
@@ -68,13 +77,7 @@ interface ReadBody {
   readonly isBatch: boolean
 }
 
-async function readBody(exchange: McpExchange): Promise<ReadBody | RespondVerdict> {
-  const { requestBody, bufferLimit, request } = exchange.context.exchange
-  if ((request.headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
-    const message = 'Unsupported Media Type: the body must not be compressed'
-    return jsonRefusal(415, undefined, codes.invalidRequest, message)
-  }
-  const body = await requestBody.buffer(bufferLimit)
+function readBody(exchange: McpExchange, body: BufferedBody): ReadBody | RespondVerdict {
   if (!body.complete) throw new GatewayError('body_too_large')
   try {
     const found = readClientMessages(decode(body.bytes))

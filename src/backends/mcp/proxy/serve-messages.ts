@@ -37,11 +37,21 @@ export function serveMessages(
   const all = messages.map(({ upstreams, message }) => {
     return { handler: new MessageHandler(upstreams, outlet, onAbandon), message }
   })
-  void serveAll(all, outlet)
-    .catch((thrown) => refuseAll(all, thrown, outlet))
-    .catch((thrown) => outlet.fail(thrown))
-    .finally(onEnd)
+  void serveOrRefuse(all, outlet).finally(onEnd)
   return outlet.result
+}
+
+/** Never rejects. */
+async function serveOrRefuse(all: readonly ServedMessage[], outlet: ExchangeOutlet): Promise<void> {
+  try {
+    await serveAll(all, outlet)
+  } catch (thrown) {
+    try {
+      refuseAll(all, thrown, outlet)
+    } catch (failure) {
+      outlet.fail(failure)
+    }
+  }
 }
 
 /** A message and its handler. */
@@ -54,19 +64,29 @@ const isRequest = (one: ServedMessage): one is ServedMessage<McpRequest> =>
   one.message.kind === 'request'
 
 async function serveAll(all: readonly ServedMessage[], outlet: ExchangeOutlet): Promise<void> {
+  const [first, ...others] = all
+  if (first !== undefined && isRequest(first) && others.length === 0) {
+    return answerOnly(first, outlet)
+  }
   for (const { handler, message } of all) {
     if (message.kind !== 'request') await handler.notify(message)
   }
   const requests = all.filter(isRequest)
   const [only, ...more] = requests
   if (only === undefined) outlet.answer({ kind: 'respond', status: 202, reason: 'Upstream' })
-  else if (more.length === 0) {
-    const { text, eventFields, status } = await only.handler.answer(only.message)
-    outlet.finish(text, eventFields, status)
-  } else {
+  else if (more.length === 0) await answerOnly(only, outlet)
+  else {
     await Promise.all(requests.map((one) => answerOne(one, outlet)))
     outlet.end()
   }
+}
+
+async function answerOnly(
+  { handler, message }: ServedMessage<McpRequest>,
+  outlet: ExchangeOutlet,
+): Promise<void> {
+  const { text, eventFields, status } = await handler.answer(message)
+  outlet.finish(text, eventFields, status)
 }
 
 /** Answers one request of a batch; its failure does not affect the others. */

@@ -100,14 +100,18 @@ export class StreamableTransport implements Transport {
     }
     const { target } = this.#entry
     const reader = new AnswerReader(listener)
-    const send = async (path: string | undefined): Promise<void> => {
-      const sent = { ...message, pinned, onEndpoint, path }
-      const ready = await prepareRequest(this.#exchange, this.#entry, sent)
+    const begin = (ready: ReadyRequest): void => {
       flow.begun(runtime.call(ready.call, new ObservedCall(reader, ready, flow)))
+    }
+    const send = (path: string | undefined): void | Promise<void> => {
+      const sent = { ...message, pinned, onEndpoint, path }
+      const ready = prepareRequest(this.#exchange, this.#entry, sent)
+      return ready instanceof Promise ? ready.then(begin) : begin(ready)
     }
     const flow = new MovingFlow(target, send)
     reader.close = () => flow.close()
-    await send(learnedPath(target))
+    const sending = send(learnedPath(target))
+    if (sending !== undefined) await sending
     return flow
   }
 }

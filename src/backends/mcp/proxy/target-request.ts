@@ -57,38 +57,70 @@ const ownHeaders = new Set([
   'origin',
 ])
 
-/** Resolves the target and runs its policies. Rejects with a GatewayError. */
-export async function prepareRequest(
+/**
+ * Resolves the target and runs its policies. Returns a promise only if one of them does.
+ * @throws GatewayError
+ */
+export function prepareRequest(
   exchange: McpExchange,
   entry: McpTargetEntry,
   message: TargetMessage,
-): Promise<ReadyRequest> {
+): ReadyRequest | Promise<ReadyRequest> {
   const access = exchange.accessOf(entry)
   requireUsable(access)
-  const found = placeOf(exchange.runtime, entry, access, message.pinned)
-  const place = found instanceof Promise ? await found : found
-  const body = message.body === undefined ? undefined : Buffer.from(message.body)
-  const scheme = place.address.tls === undefined ? 'http' : 'https'
   const whole = message.path ?? entry.target.path
+  const prepare = (place: McpPlace) => prepareAt(exchange, { access, place, message, whole })
+  const found = placeOf(exchange.runtime, entry, access, message.pinned)
+  return found instanceof Promise ? found.then(prepare) : prepare(found)
+}
+
+interface Prepared {
+  readonly access: BackendAccess
+  readonly place: McpPlace
+  readonly message: TargetMessage
+  /** Path and query. */
+  readonly whole: string
+}
+
+function prepareAt(
+  exchange: McpExchange,
+  prepared: Prepared,
+): ReadyRequest | Promise<ReadyRequest> {
+  const { access, place, message, whole } = prepared
+  const body = message.body === undefined ? undefined : Buffer.from(message.body)
   const mark = whole.indexOf('?')
   const head = {
     method: message.method,
-    scheme,
+    scheme: place.address.tls === undefined ? 'http' : 'https',
     authority: authorityOf(exchange, place),
     path: mark < 0 ? whole : whole.slice(0, mark),
     query: mark < 0 ? undefined : whole.slice(mark + 1),
   } as const
   const headers = headersOf(exchange, message, passesCredentials(exchange, access))
   const own = new TargetExchange(exchange.client, head, headers, body)
-  for (const step of access.steps) {
+  if (access.steps.length === 0) return readyRequest(exchange, prepared, own, body)
+  return runSteps(access.steps, own).then(() => readyRequest(exchange, prepared, own, body))
+}
+
+async function runSteps(steps: BackendAccess['steps'], own: TargetExchange): Promise<void> {
+  for (const step of steps) {
     const pending = step.onRequest?.(own)
     const verdict = pending instanceof Promise ? await pending : pending
     if (verdict?.kind === 'respond') throw new GatewayError('policy_unenforceable', verdict.reason)
   }
+}
+
+function readyRequest(
+  exchange: McpExchange,
+  { access, place, message, whole }: Prepared,
+  own: TargetExchange,
+  body: Buffer | undefined,
+): ReadyRequest {
   const { connectTimeoutMs = 0, requestTimeoutMs } = access.policies.connection
+  const { scheme, authority } = own.request
   const ready: ReadyRequest = {
     endpoint: place.endpoint,
-    url: `${scheme}://${own.request.authority}${whole}`,
+    url: `${scheme}://${authority}${whole}`,
     call: {
       address: place.address,
       fallbackAddresses: place.fallbackAddresses,

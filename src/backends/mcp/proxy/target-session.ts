@@ -237,7 +237,8 @@ export class ClientSession implements Upstreams {
     entry: McpTargetEntry,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
-    const session = await this.at(entry)
+    const known = this.at(entry)
+    const session = known instanceof Promise ? await known : known
     try {
       return await act(this.transport(entry, session))
     } catch (thrown) {
