@@ -1,9 +1,9 @@
 /** The decisions that are not in the log yet. */
-import { hash } from 'node:crypto'
 import { conditionsDecided, desiredPublished, type SluiceEvent } from '../../events/index.ts'
 import { type FoldChange, foldVersion, type StatusChange } from '../actors/fold.ts'
 import { maxCauses } from '../actors/status-causes.ts'
-import { canonicalJson } from '../base/canonical.ts'
+import { canonicalBytes } from '../base/canonical.ts'
+import { hexDigest } from '../base/digest.ts'
 import { type ObjectKey, objectKey } from '../model/names.ts'
 
 /** A status that is to be recorded, with the positions of the events that changed it since the last decision. */
@@ -13,7 +13,6 @@ export interface Unrecorded extends StatusChange {
 
 interface Entry {
   readonly status: StatusChange
-  readonly digest: string
   readonly causes: readonly number[]
 }
 
@@ -64,7 +63,7 @@ export class UnrecordedDecisions {
       const key = objectKey(status.ref)
       const before = this.#unrecorded.get(key)?.causes ?? []
       const all = [...before, ...(causes.get(key) ?? [])]
-      this.#put(key, { status, digest: digestOf(status.status), causes: all })
+      this.#put(key, { status, causes: all })
     }
   }
 
@@ -79,21 +78,17 @@ export class UnrecordedDecisions {
   putBack(unrecorded: readonly Unrecorded[]): void {
     for (const { causes, ...status } of unrecorded) {
       const key = objectKey(status.ref)
-      const later = this.#unrecorded.get(key) ?? {
-        status,
-        digest: digestOf(status.status),
-        causes: [],
-      }
+      const later = this.#unrecorded.get(key) ?? { status, causes: [] }
       this.#put(key, { ...later, causes: [...causes, ...later.causes] })
     }
   }
 
   /** Keeps what differs from the last decision in the log, or has changed since. */
-  #put(key: ObjectKey, { status, digest, causes }: Entry): void {
+  #put(key: ObjectKey, { status, causes }: Entry): void {
     const recorded = this.#recorded.get(key)
     const open = causes.filter((cause) => cause > (recorded?.upTo ?? 0)).slice(0, maxCauses + 1)
-    if (open.length > 0 || recorded?.digest !== digest) {
-      this.#unrecorded.set(key, { status, digest, causes: open })
+    if (open.length > 0 || recorded?.digest !== digestOf(status.status)) {
+      this.#unrecorded.set(key, { status, causes: open })
       return
     }
     this.#unrecorded.delete(key)
@@ -103,5 +98,5 @@ export class UnrecordedDecisions {
 
 /** A short digest to distinguish statuses of one object. */
 function digestOf(status: unknown): string {
-  return hash('sha256', canonicalJson(status)).slice(0, 16)
+  return hexDigest('sha256', canonicalBytes(status)).slice(0, 16)
 }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import {
   type CloudEvent,
   createEvent,
@@ -16,6 +15,7 @@ import {
   resourceRefused,
   type WasProgrammed,
 } from '../../events/index.ts'
+import { hexDigest } from '../base/digest.ts'
 import { subjectOf } from '../log/index.ts'
 import { rankOf } from './kind-order.ts'
 import type { Claim, ContentVersion, ObservedContent } from './observed.ts'
@@ -115,7 +115,7 @@ export function parseVersion(text: string): ContentVersion & { revision: number 
 /** Derives a uid that is the same on every machine for the same incarnation of an object. */
 function uidOf({ kind, namespace, name }: ResourceName, incarnation: number): string {
   const text = JSON.stringify([kind, namespace, name, incarnation])
-  const hex = hash('sha256', text)
+  const hex = hexDigest('sha256', text)
   // UUID version 8 (RFC 9562), whose other bits the application may define.
   const groups = [
     hex.slice(0, 8),

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, normalize, sep } from 'node:path'
+import { hexDigest } from '../base/digest.ts'
 import { ClaimBook } from './claim-book.ts'
 import { isFolder, isLink, isManifestName, listFolder, unreadable } from './file-tree.ts'
 import { LinkTracker } from './link-tracker.ts'
@@ -360,7 +360,7 @@ function readFile(file: string, before: FileState | undefined): Read {
     const stamp = `${mtimeNs} ${ctimeNs} ${size} ${ino}`
     if (stamp === before?.stamp) return { outcome: 'unchanged' }
     const bytes = readFileSync(file)
-    const hash = createHash('sha256').update(bytes).digest('base64')
+    const hash = hexDigest('sha256', bytes)
     if (hash === before?.hash) return { outcome: 'touched', stamp }
     return { outcome: 'read', stamp, hash, content: bytes }
   } catch (error) {

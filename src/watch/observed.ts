@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto'
 import type { FieldProblem, Origin, RefusedTarget, ResourceName } from '../../events/index.ts'
 import { findKind } from '../api/kinds.ts'
 import { gatewayGroup } from '../api/names.ts'
 import { defaultNamespace, isForeign, isRelated } from '../api/validate.ts'
 import { canonicalJson } from '../base/canonical.ts'
+import { hexDigest } from '../base/digest.ts'
 import { isObject, type JsonObject } from '../base/json-object.ts'
 import type { Outcome } from '../base/outcome.ts'
 import { maxEventBytes } from '../log/index.ts'
@@ -343,5 +343,5 @@ function isName(value: unknown): value is string {
 }
 
 function sha256(text: string): string {
-  return hash('sha256', text).slice(0, 16)
+  return hexDigest('sha256', text).slice(0, 16)
 }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import {
   EpochGate,
   type Origin,
@@ -6,6 +5,7 @@ import {
   type ResourceName,
   type SluiceEvent,
 } from '../../events/index.ts'
+import { hexDigest } from '../base/digest.ts'
 
 /** The state of one object in the log, with which a source compares what it observes. */
 export interface IndexEntry extends ResourceName {
@@ -141,7 +141,7 @@ export function summarise(entries: Iterable<IndexEntry>): { count: number; diges
   for (const { uid, inForce } of entries) {
     if (inForce === undefined) continue
     count++
-    sum += hash('sha256', `${uid}:${inForce}`, 'buffer').readBigUInt64BE()
+    sum += BigInt(`0x${hexDigest('sha256', `${uid}:${inForce}`).slice(0, 16)}`)
   }
   return { count, digest: BigInt.asUintN(64, sum).toString(16).padStart(16, '0') }
 }
