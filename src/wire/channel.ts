@@ -15,6 +15,12 @@ export interface ConfigUpdate {
    * proxy accepted of resources whose newer versions in `bytes` may be rejected.
    */
   readonly base?: Uint8Array<SharedArrayBuffer>
+  /**
+   * Set on the parts of the first state except the last: more resources of the same sequence follow. Until
+   * the last part is applied, the proxy binds no port and acknowledges nothing. Routes come after everything
+   * else, in the order of the full state.
+   */
+  readonly isPart?: true
 }
 
 /** A resource that a proxy could not apply. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { ServiceResource, VersionedResource } from '../model/resources.ts'
+import type { RouteResource, ServiceResource, VersionedResource } from '../model/resources.ts'
 import type { ConfigUpdate } from '../wire/channel.ts'
 import { decodeDelta } from '../wire/decode.ts'
 import { InProcessChannel } from './channel.ts'
@@ -14,6 +14,22 @@ const service = (name: string, port: number): VersionedResource => ({
     ports: [{ name: 'http', port }],
     publishNotReady: false,
   } satisfies ServiceResource,
+})
+
+const route = (n: number): VersionedResource => ({
+  version: `route-${n}`,
+  resource: {
+    type: 'route',
+    key: `route/HTTPRoute/ns/r${n}/0`,
+    created: 1,
+    order: 0,
+    route: { kind: 'HTTPRoute', namespace: 'ns', name: `r${n}` },
+    ruleIndex: 0,
+    attachments: [],
+    matches: [],
+    filters: [],
+    backends: [],
+  } satisfies RouteResource,
 })
 
 function openChannel() {
@@ -68,6 +84,26 @@ describe('the in-process channel', () => {
     expect(one.updates[0]?.bytes.buffer).toBe(two.updates[0]?.bytes.buffer)
     expect(one.updates[1]?.bytes.buffer).toBe(two.updates[1]?.bytes.buffer)
     expect(one.updates[1]?.bytes.buffer).toBeInstanceOf(SharedArrayBuffer)
+  })
+
+  it('sends the first state in parts, of which the first has everything that is no route', () => {
+    const { channel, subscribe } = openChannel()
+    const { updates, keys } = subscribe()
+    const routes = Array.from({ length: 1_100 }, (_, n) => route(n))
+    const upserted = [...routes, service('a', 1)]
+    channel.publish({ sequence: 1, upserted, removed: [] })
+    expect(updates.map(({ sequence, isPart }) => [sequence, isPart])).toEqual([
+      [1, true],
+      [1, true],
+      [1, undefined],
+    ])
+    const [first, ...others] = keys().map(([, versions]) => versions as string[])
+    expect(first?.slice(0, 2)).toEqual(['a:1', 'route-0'])
+    const versionsOfRoutes = [...(first?.slice(1) ?? []), ...others.flat()]
+    expect(versionsOfRoutes).toEqual(routes.map(({ version }) => version))
+    channel.publish({ sequence: 2, upserted, removed: [] })
+    expect(updates.slice(3).map(({ isPart }) => isPart)).toEqual([undefined])
+    expect(subscribe().keys()).toHaveLength(1)
   })
 
   it('sends nothing after the end of a subscription', () => {

@@ -5,16 +5,30 @@
  */
 import type { DesiredDelta, ResourceKey, VersionedResource } from '../model/resources.ts'
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../wire/channel.ts'
-import { assembleDelta, type EncodedResource, encodeResource } from '../wire/encode.ts'
+import { assembleSharedDelta, type EncodedResource, encodeResource } from '../wire/encode.ts'
 import type { ChannelAnswers } from './delivery-recorder.ts'
 
 /** Stands for the proxy in rejections of resources that cannot be encoded. */
 const publisher = 'publisher'
 
-function share(sequence: number, bytes: Uint8Array): ConfigUpdate {
-  const shared = new Uint8Array(new SharedArrayBuffer(bytes.byteLength))
-  shared.set(bytes)
-  return { sequence, bytes: shared }
+/** Number of routes in a part of the first state. Workers apply a part while the next one is encoded. */
+const partRoutes = 500
+
+interface Encoded extends Pick<ConfigUpdate, 'isPart'> {
+  readonly pieces: readonly EncodedResource[]
+  readonly removed: readonly ResourceKey[]
+}
+
+/** Splits a state. The first part has everything that routes depend on, and the first routes. */
+function partsOf(all: readonly VersionedResource[]): VersionedResource[][] {
+  const routes = all.filter(({ resource }) => resource.type === 'route')
+  const parts = [all.filter(({ resource }) => resource.type !== 'route')]
+  for (let from = 0; from < routes.length; from += partRoutes) {
+    const part = routes.slice(from, from + partRoutes)
+    if (from === 0) parts[0]?.push(...part)
+    else parts.push(part)
+  }
+  return parts
 }
 
 export class InProcessChannel implements ConfigChannel {
@@ -29,20 +43,30 @@ export class InProcessChannel implements ConfigChannel {
   }
 
   /** Applies a change set and sends it to every subscriber, even an empty one, which must be acknowledged. */
-  publish(delta: DesiredDelta): void {
-    this.#sequence = delta.sequence
+  publish({ sequence, upserted, removed }: DesiredDelta): void {
+    const isFirst = this.#sequence === undefined
+    this.#sequence = sequence
     this.#full = undefined
-    const pieces: EncodedResource[] = []
-    for (const versioned of delta.upserted) {
-      const bytes = this.#encode(delta.sequence, versioned)
-      if (bytes === undefined) continue
-      this.#resources.set(versioned.resource.key, versioned)
-      pieces.push(bytes)
+    const parts = isFirst ? partsOf(upserted) : [upserted]
+    for (const [index, part] of parts.entries()) {
+      const pieces = part.flatMap((versioned) => this.#put(sequence, versioned) ?? [])
+      if (index < parts.length - 1) this.#send(sequence, { pieces, removed: [], isPart: true })
+      else this.#send(sequence, { pieces, removed })
     }
-    for (const key of delta.removed) this.#resources.delete(key)
+    for (const key of removed) this.#resources.delete(key)
+  }
+
+  #send(sequence: number, { pieces, removed, ...part }: Encoded): void {
     if (this.#subscribers.size === 0) return
-    const update = share(delta.sequence, assembleDelta(delta.sequence, pieces, delta.removed))
+    const update = { sequence, bytes: assembleSharedDelta(sequence, pieces, removed), ...part }
     for (const receive of [...this.#subscribers]) receive(update)
+  }
+
+  /** Encodes and keeps a resource. One that cannot be encoded does not replace its previous version. */
+  #put(sequence: number, versioned: VersionedResource): EncodedResource | undefined {
+    const bytes = this.#encode(sequence, versioned)
+    if (bytes !== undefined) this.#resources.set(versioned.resource.key, versioned)
+    return bytes
   }
 
   /** Encodes a resource. If this fails, it is a bug that must not prevent the others from being served. */
@@ -59,7 +83,8 @@ export class InProcessChannel implements ConfigChannel {
   /** The full state; undefined before the first publish. */
   current(): ConfigUpdate | undefined {
     if (this.#sequence === undefined) return undefined
-    this.#full ??= share(this.#sequence, assembleDelta(this.#sequence, this.#pieces(), []))
+    const sequence = this.#sequence
+    this.#full ??= { sequence, bytes: assembleSharedDelta(sequence, this.#pieces(), []) }
     return this.#full
   }
 

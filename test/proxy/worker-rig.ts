@@ -1,7 +1,10 @@
 import { get } from 'node:http'
 import { afterEach } from 'vitest'
+import type { Resource } from '../../src/model/resources.ts'
+import type { ConfigChannel, ConfigUpdate } from '../../src/wire/channel.ts'
+import { encodeDelta } from '../../src/wire/encode.ts'
 import { freePort } from './free-port.ts'
-import { backend, listener, openProxy, openUpstream, route } from './running-proxy.ts'
+import { backend, listener, openProxy, openUpstream, route, version } from './running-proxy.ts'
 
 export const cleanups: (() => unknown)[] = []
 afterEach(async () => {
@@ -17,6 +20,30 @@ export async function open(options: Parameters<typeof openProxy>[0] = {}) {
   const port = await freePort()
   const shop = [listener('web', port), route('shop', '/', ['web']), backend(upstream.port)]
   return { ...running, port, shop }
+}
+
+/** A proxy whose channel sends the parts of its first state one by one. */
+export async function openInParts() {
+  const receivers: ((update: ConfigUpdate) => void)[] = []
+  const acks: number[] = []
+  const channel: ConfigChannel = {
+    subscribe(receive) {
+      receivers.push(receive)
+      return () => undefined
+    },
+    ack: (_, sequence) => acks.push(sequence),
+    reject: () => undefined,
+    recover: () => undefined,
+  }
+  const running = await open({ channel })
+  const sendBytes = (content: Uint8Array, isPart = false) => {
+    const bytes = new Uint8Array(new SharedArrayBuffer(content.length))
+    bytes.set(content)
+    for (const receive of receivers) receive({ sequence: 1, bytes, ...(isPart && { isPart }) })
+  }
+  const send = (resources: readonly Resource[], isPart = false) =>
+    sendBytes(encodeDelta({ sequence: 1, upserted: resources.map(version), removed: [] }), isPart)
+  return { ...running, acks, send, sendBytes }
 }
 
 /** A request on a connection of its own. */

@@ -7,7 +7,7 @@ import type { ConfigChannel } from '../../src/wire/channel.ts'
 import { eventually } from '../support/wait-for.ts'
 import { freePort, hold } from './free-port.ts'
 import { listener, openProxy, route } from './running-proxy.ts'
-import { cleanups, fetchOnce, metric, open } from './worker-rig.ts'
+import { cleanups, fetchOnce, metric, open, openInParts } from './worker-rig.ts'
 
 describe('a proxy with one worker', () => {
   it('is ready once the first configuration is in force and its ports are bound', async () => {
@@ -148,6 +148,30 @@ describe('a proxy with one worker', () => {
     expect(second.events.filter(({ type }) => type === 'worker-died')).toEqual([])
     publish([listener('late', await freePort())])
     expect(await fetchOnce(port)).toMatchObject({ status: 200 })
+  })
+
+  it('binds its ports once the last part of the first state is applied', async () => {
+    const { send, acks, proxy, scrape, shop, port } = await openInParts()
+    send(shop.slice(0, 1), true)
+    send(shop.slice(1), true)
+    expect(metric(await scrape(), 'sluice_config_sequence')).toBe(-1)
+    await expect(fetchOnce(port)).rejects.toThrow('ECONNREFUSED')
+    send([route('last', '/last', ['web'])])
+    await proxy.ready
+    expect(acks).toEqual([1])
+    expect(await fetchOnce(port)).toMatchObject({ status: 200 })
+    expect(await fetchOnce(port, '/last')).toMatchObject({ status: 200 })
+  })
+
+  it('serves nothing of a first state of which a part cannot be read', async () => {
+    const { send, sendBytes, acks, scrape, events, shop, port } = await openInParts()
+    send(shop, true)
+    sendBytes(Uint8Array.of(18, 200, 1), true)
+    send([route('last', '/last', ['web'])])
+    await eventually(() => expect(events.map(({ type }) => type)).toEqual(['fault']))
+    for (let round = 0; round < 10; round++) await scrape()
+    await expect(fetchOnce(port)).rejects.toThrow('ECONNREFUSED')
+    expect(acks).toEqual([])
   })
 
   it('shows its configuration on the admin address, and shuts down on request', async () => {

@@ -76,8 +76,11 @@ export class ListenerPorts {
     this.#options = options
   }
 
-  /** Applies a change set. Resolves when every wanted port is bound or has failed. */
-  async update(delta: DesiredDelta): Promise<void> {
+  /**
+   * Applies a change set. Resolves when every wanted port is bound or has failed. Of a part of the first state,
+   * only notes the listeners.
+   */
+  async update(delta: DesiredDelta, isPart = false): Promise<void> {
     for (const key of delta.removed) this.#listeners.delete(key)
     for (const { resource } of delta.upserted) {
       if (resource.type !== 'listener') continue
@@ -86,7 +89,7 @@ export class ListenerPorts {
       this.#listeners.set(resource.key, { port, protocol, sequence: delta.sequence })
     }
     // While the worker drains, the engine closes the ports.
-    if (this.#isStopped) return
+    if (this.#isStopped || isPart) return
     const wanted = this.#wanted()
     for (const name of wanted.keys()) {
       if (!this.#ports.has(name))

@@ -15,6 +15,8 @@ export type ToWorker =
       readonly position?: number
       /** Applied before `bytes`; see ConfigUpdate. */
       readonly base?: Uint8Array<SharedArrayBuffer>
+      /** More of the same sequence follows; see ConfigUpdate. */
+      readonly isPart?: true
     }
   /** Answer to `claim`. If `problem` is set, the port must not be bound. */
   | { readonly type: 'claimed'; readonly port: PortName; readonly problem?: string }

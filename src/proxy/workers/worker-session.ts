@@ -39,6 +39,8 @@ export class WorkerSession {
   readonly #rejected = new Map<ResourceKey, WorkerRejection>()
   readonly #claims = new Map<PortName, PromiseWithResolvers<void>>()
   #sequence: number | undefined
+  /** Whether a part of the first state could not be read. Without it, nothing may be served. */
+  #isIncomplete = false
   #queue: Promise<void> = Promise.resolve()
 
   constructor(parts: WorkerParts) {
@@ -104,9 +106,13 @@ export class WorkerSession {
     this.#parts.send({ type: 'fault', message: `${what}: ${text}` })
   }
 
-  async #configure({ sequence, position, bytes, base }: ConfigUpdate): Promise<void> {
+  async #configure({ sequence, position, bytes, base, isPart }: ConfigUpdate): Promise<void> {
+    if (this.#isIncomplete) return
     if (base !== undefined) await this.#take(sequence, base)
-    if (await this.#take(sequence, bytes)) {
+    const isTaken = await this.#take(sequence, bytes, isPart)
+    if (isPart && isTaken) return
+    if (isPart) this.#isIncomplete = true
+    else if (isTaken) {
       this.#sequence = sequence
       this.#parts.plane.position = position ?? sequence
     }
@@ -114,14 +120,14 @@ export class WorkerSession {
   }
 
   /** Applies a change set. Returns false if the bytes are not a change set. */
-  async #take(sequence: number, bytes: Uint8Array): Promise<boolean> {
+  async #take(sequence: number, bytes: Uint8Array, isPart = false): Promise<boolean> {
     const delta = this.#read(sequence, bytes)
     if (delta === undefined) return false
     for (const key of delta.removed) this.#rejected.delete(key)
     for (const { resource } of delta.upserted) this.#rejected.delete(resource.key)
     for (const problem of delta.unreadable) this.#reject(sequence, problem)
     for (const rejection of this.#apply(delta)) this.#reject(sequence, rejection)
-    await this.#ports.update(delta)
+    await this.#ports.update(delta, isPart)
     return true
   }
 
