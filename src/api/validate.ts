@@ -85,7 +85,8 @@ function shapeProblem(value: unknown, levels: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (levels === 0) return tooDeep
   if (Object.hasOwn(value, '__proto__')) return prototypeKey
-  for (const [name, part] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
+    const part = value[name as keyof typeof value]
     const problem = name.isWellFormed() ? shapeProblem(part, levels - 1) : noUnicode
     if (problem !== undefined) return problem
   }

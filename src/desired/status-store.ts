@@ -52,6 +52,7 @@ const maxAligned = 4
 
 /** The items of `before` for those of a list with the same identities. */
 function matchItems(value: readonly Json[], before: readonly Json[]): readonly Json[] {
+  if (before.length === 0) return before
   // Fast path for the usual route with one parent, since serialising the identity is expensive.
   if (value.length === 1 && before.length === 1) {
     const isSame =

@@ -55,6 +55,7 @@ class Checker {
     const violated = node.rules.filter(
       (rule) => isApplicable(rule, input, isValid) && !obeys(rule, input),
     )
+    if (violated.length === 0) return copy
     const found = violated.map(({ message, at }) => this.#problem(message, at))
     this.violations.splice(violationsBefore, 0, ...found)
     return copy
@@ -124,7 +125,7 @@ class Checker {
   #checkObject(node: ObjectNode, input: unknown): unknown {
     if (!isObject(input)) return this.#reject(wrongType('an object', input))
     const copy: Record<string, unknown> = {}
-    for (const [name, { schema, required, fill }] of fieldsOf(node)) {
+    for (const { name, schema, required, fill } of fieldsOf(node)) {
       const isUnset = input[name] === null && node.open === true && !required && fill === undefined
       const value = isUnset ? undefined : input[name]
       if (value !== undefined || required) copy[name] = this.#checkPart(schema.node, value, name)
@@ -150,7 +151,7 @@ class Checker {
   }
 }
 
-type Fields = readonly (readonly [string, ObjectNode['fields'][string]])[]
+type Fields = readonly ({ readonly name: string } & ObjectNode['fields'][string])[]
 
 /** Kept for each node, because thousands of objects are checked by it. */
 const fieldLists = new WeakMap<ObjectNode, Fields>()
@@ -158,7 +159,7 @@ const fieldLists = new WeakMap<ObjectNode, Fields>()
 function fieldsOf(node: ObjectNode): Fields {
   let fields = fieldLists.get(node)
   if (fields === undefined) {
-    fields = Object.entries(node.fields)
+    fields = Object.entries(node.fields).map(([name, field]) => ({ name, ...field }))
     fieldLists.set(node, fields)
   }
   return fields

@@ -2,7 +2,7 @@ import type { FieldProblem, Origin, RefusedTarget, ResourceName } from '../../ev
 import { findKind } from '../api/kinds.ts'
 import { gatewayGroup } from '../api/names.ts'
 import { defaultNamespace, isForeign, isRelated } from '../api/validate.ts'
-import { canonicalJson } from '../base/canonical.ts'
+import { canonicalBytes, canonicalJson } from '../base/canonical.ts'
 import { hexDigest } from '../base/digest.ts'
 import { isObject, type JsonObject } from '../base/json-object.ts'
 import type { Outcome } from '../base/outcome.ts'
@@ -227,12 +227,17 @@ function validContentOf(
   }
   const redacted = redact(checked.value as JsonObject, { ...options, keepSecret })
   const { metadata, ...desired } = redacted
-  const text = canonicalJson(desired)
-  const metadataText = canonicalJson(metadata)
-  const bytes = Buffer.byteLength(text) + Buffer.byteLength(metadataText)
+  const [spec, described] = [measure(desired), measure(metadata)]
+  const bytes = spec.bytes + described.bytes
   if (bytes > maxEventBytes - envelopeBytes) return refuse(object, [tooLarge(bytes)], options)
-  const version = { spec: sha256(text), metadata: sha256(metadataText) }
+  const version = { spec: spec.digest, metadata: described.digest }
   return { state: 'valid', object: redacted, version, secrets }
+}
+
+/** Returns the digest and the size of the canonical JSON of a value. */
+function measure(value: unknown): { readonly digest: string; readonly bytes: number } {
+  const bytes = canonicalBytes(value)
+  return { digest: sha256(bytes), bytes: bytes.length }
 }
 
 function refuse(
@@ -342,6 +347,6 @@ function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-function sha256(text: string): string {
-  return hexDigest('sha256', text).slice(0, 16)
+function sha256(content: string | Uint8Array): string {
+  return hexDigest('sha256', content).slice(0, 16)
 }
