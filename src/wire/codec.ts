@@ -61,6 +61,11 @@ type MessageField = DescField & { readonly fieldKind: 'message' }
 const isUntagged = ({ fields }: DescOneof): boolean =>
   fields.some(({ fieldKind }) => fieldKind === 'scalar')
 
+/** A writer that is used again: its buffer has grown, and is not grown for each of thousands of resources. */
+let idleWriter: BinaryWriter | undefined
+/** A writer that has written more is not kept, since its buffer would be. */
+const keptBytes = 65_536
+
 class MessageCodec implements ValueCodec {
   readonly wireType = WireType.LengthDelimited
   readonly #name: string
@@ -90,9 +95,13 @@ class MessageCodec implements ValueCodec {
   }
 
   encode(value: object): Uint8Array<ArrayBuffer> {
-    const writer = new BinaryWriter()
+    const writer = idleWriter ?? new BinaryWriter()
+    // Neither an encoding within this one nor one after an error uses the same writer.
+    idleWriter = undefined
     this.#writeFields(writer, value)
-    return writer.finish()
+    const bytes = writer.finish()
+    if (bytes.length <= keptBytes) idleWriter = writer
+    return bytes
   }
 
   /** @throws if the bytes are not a valid message. */
