@@ -48,7 +48,7 @@ function recordOverlap(found: Map<string, Failure>, view: ListenerView, other: L
   const names = hostname === '' ? 'which takes every name' : `which takes ${hostname}`
   const effect =
     view.protocol === 'HTTPS'
-      ? '; a request for its names on a connection of this listener is answered 421'
+      ? '; a request for its names on a connection of this listener gets status 421'
       : ''
   const message = `shares port ${view.port} with ${place}, ${names}${effect}`
   found.set(view.key, { reason: 'OverlappingHostnames', message })

@@ -59,7 +59,7 @@ function conditionsOf(
   ]
   if (failure === undefined && findings.partialFailure !== undefined) {
     const { message: why, own } = findings.partialFailure
-    const message = `Dropped Rule: ${why}; requests of these rules are answered 500`
+    const message = `Dropped Rule: ${why}; requests that match these rules get status 500`
     const partial = conditionTrue('PartiallyInvalid', 'UnsupportedValue', generation, message)
     conditions.push({ ...partial, ...(own && { own }) })
   }
