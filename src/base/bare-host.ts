@@ -1,4 +1,4 @@
 /** Removes the brackets around an IPv6 address. */
 export function bareHost(host: string): string {
-  return host.replace(/^\[(.*)\]$/, '$1')
+  return host.startsWith('[') ? host.replace(/^\[(.*)\]$/, '$1') : host
 }

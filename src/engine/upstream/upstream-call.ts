@@ -108,7 +108,9 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   }
 
   #send(stream: UpstreamStream, piece: Uint8Array): void {
-    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    const bytes = Buffer.isBuffer(piece)
+      ? piece
+      : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
     const isCoded = this.#isCoded(stream)
     if (isCoded) stream.sink.appendText(`${bytes.length.toString(16)}\r\n`)
     stream.sink.appendBytes(bytes, 0, bytes.length)
@@ -168,7 +170,10 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   }
 
   appendBytes(bytes: Buffer, start: number, end: number): void {
-    if (!this.#isOver) this.#listener?.onBytes(Buffer.from(bytes.subarray(start, end)))
+    if (this.#isOver) return
+    const copy = Buffer.allocUnsafe(end - start)
+    bytes.copy(copy, 0, start, end)
+    this.#listener?.onBytes(copy)
   }
 
   endBody(trailers: string): void {

@@ -29,11 +29,11 @@ export function authenticateMcp(
 ): Result | Promise<Result> {
   const found = backends.find(context.backend?.name ?? '')
   if (found === undefined) return undefined
-  const client = clientView(context, runtime)
   const authenticators = authenticatorsOf(context, runtime, found)
-  if (authenticators.size > 0) return askAll(context, authenticators, client)
-  if (!isDiscoveryPath(client.path)) return undefined
-  return forwardDiscovery(context, runtime, found.targets, client.path)
+  if (authenticators.size > 0) return askAll(context, authenticators, clientView(context, runtime))
+  const path = sentPath(context)
+  if (!isDiscoveryPath(path)) return undefined
+  return forwardDiscovery(context, runtime, found.targets, path)
 }
 
 function authenticatorsOf(
@@ -73,18 +73,22 @@ function askAll(
 const answerOf = (verdict: Verdict): Result => (verdict.kind === 'respond' ? verdict : undefined)
 
 /** Returns origin and path as the client sent them, before filters of the route changed them. */
-function clientView(
-  { exchange, original }: RequestContext,
-  { isTrustedProxy }: GatewayRuntime,
-): ClientView {
+function clientView(context: RequestContext, { isTrustedProxy }: GatewayRuntime): ClientView {
+  const { exchange, original } = context
   const { request, rawSource } = exchange
   const forwardedScheme = request.headers.get('x-forwarded-proto')?.trim().toLowerCase()
   const isForwarded =
     (forwardedScheme === 'https' || forwardedScheme === 'http') &&
     isTrustedProxy?.(rawSource.address) === true
   const scheme = isForwarded ? forwardedScheme : request.scheme
-  const [path = '/'] = (original?.path ?? request.path).split('?', 1)
-  return { origin: `${scheme}://${withoutRootDot(original?.host ?? request.authority)}`, path }
+  const origin = `${scheme}://${withoutRootDot(original?.host ?? request.authority)}`
+  return { origin, path: sentPath(context) }
+}
+
+function sentPath({ exchange, original }: RequestContext): string {
+  const whole = original?.path ?? exchange.request.path
+  const mark = whole.indexOf('?')
+  return mark < 0 ? whole : whole.slice(0, mark)
 }
 
 const notFound: RespondVerdict = { kind: 'respond', status: 404, reason: 'NotFound' }

@@ -18,11 +18,13 @@ interface ClientMessage {
 
 /** Functions that are called when the client has gone or the response is complete. */
 export function abandonOf({ notes }: McpExchange): OnAbandon {
-  const closes = new Set<() => void>()
+  const closes: (() => void)[] = []
   notes.onClose(() => {
     for (const close of closes) close()
   })
-  return (close) => closes.add(close)
+  return (close) => {
+    closes.push(close)
+  }
 }
 
 /** Serves messages of one client. `onEnd` is called when all have been served. */
@@ -37,20 +39,28 @@ export function serveMessages(
   const all = messages.map(({ upstreams, message }) => {
     return { handler: new MessageHandler(upstreams, outlet, onAbandon), message }
   })
-  void serveOrRefuse(all, outlet).finally(onEnd)
+  void serveOrRefuse(all, outlet, onEnd)
   return outlet.result
 }
 
 /** Never rejects. */
-async function serveOrRefuse(all: readonly ServedMessage[], outlet: ExchangeOutlet): Promise<void> {
+async function serveOrRefuse(
+  all: readonly ServedMessage[],
+  outlet: ExchangeOutlet,
+  onEnd: () => unknown,
+): Promise<void> {
+  const [first] = all
   try {
-    await serveAll(all, outlet)
+    if (all.length === 1 && first !== undefined && isRequest(first)) await answerOnly(first, outlet)
+    else await serveAll(all, outlet)
   } catch (thrown) {
     try {
       refuseAll(all, thrown, outlet)
     } catch (failure) {
       outlet.fail(failure)
     }
+  } finally {
+    void onEnd()
   }
 }
 
@@ -64,10 +74,6 @@ const isRequest = (one: ServedMessage): one is ServedMessage<McpRequest> =>
   one.message.kind === 'request'
 
 async function serveAll(all: readonly ServedMessage[], outlet: ExchangeOutlet): Promise<void> {
-  const [first, ...others] = all
-  if (first !== undefined && isRequest(first) && others.length === 0) {
-    return answerOnly(first, outlet)
-  }
   for (const { handler, message } of all) {
     if (message.kind !== 'request') await handler.notify(message)
   }
