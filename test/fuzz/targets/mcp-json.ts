@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
-import { JsonRefusal, jsonValue, scanJson } from '../../../src/backends/mcp/json/scan.ts'
+import {
+  type JsonNode,
+  JsonRefusal,
+  jsonValue,
+  scanJson,
+} from '../../../src/backends/mcp/json/scan.ts'
 import { defineTarget } from '../support/target.ts'
 
 function parsed(text: string): { readonly value: unknown } | undefined {
@@ -8,6 +13,15 @@ function parsed(text: string): { readonly value: unknown } | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The value, from the members of every node that has some. */
+function fromMembers(text: string, node: JsonNode): unknown {
+  const values = node.values?.map((one) => fromMembers(text, one))
+  if (values === undefined) return jsonValue(text, node)
+  return node.keys === undefined
+    ? values
+    : Object.fromEntries(node.keys.map((key, at) => [key, values[at]]))
 }
 
 const mayDiffer = /is there twice|too deep/
@@ -43,8 +57,9 @@ export default defineTarget({
       const text = input.toString()
       const expected = parsed(text)
       try {
-        const node = scanJson(text, { maxDepth: 64, keptDepth: 3 })
+        const node = scanJson(text, { maxDepth: 64, keptDepth: 4 })
         assert.deepEqual({ value: jsonValue(text, node) }, expected)
+        assert.deepEqual({ value: fromMembers(text, node) }, expected)
       } catch (error) {
         if (!(error instanceof JsonRefusal)) throw error
         if (!mayDiffer.test(error.message)) assert.equal(expected, undefined, error.message)

@@ -125,6 +125,9 @@ class Scanner {
   readonly #limits: ScanLimits
   readonly #madeDepth: number
   #at: number
+  /** The keys of the objects around the position; valid up to `#keyCount`. */
+  readonly #keys: string[] = []
+  #keyCount = 0
 
   constructor(text: string, limits: ScanLimits, made: number, from = 0) {
     this.#text = text
@@ -174,7 +177,9 @@ class Scanner {
         this.#array(depth, values)
         return { type: 'array', start, end: this.#at, values }
       }
-      const keys = this.#object(depth, values)
+      const from = this.#keyCount
+      const count = this.#object(depth, values)
+      const keys = this.#keys.slice(from, from + count)
       return { type: 'object', start, end: this.#at, keys, values }
     }
     const type = this.#skip(depth)
@@ -255,26 +260,38 @@ class Scanner {
     this.#at++
   }
 
-  /** Reads an object and returns its keys. Its values are added to `values`, if that is set. */
-  #object(depth: number, values: JsonNode[] | undefined): string[] {
+  /**
+   * Reads an object and returns the number of its keys, which follow the first `#keyCount` keys. Its values are
+   * added to `values`, if that is set.
+   */
+  #object(depth: number, values: JsonNode[] | undefined): number {
     this.#enter(depth)
-    const keys: string[] = []
+    const from = this.#keyCount
     let known: Set<string> | undefined
     if (this.#peek() === 0x7d) this.#at++
     else {
       for (let isMore = true; isMore; ) {
         const key = this.#key()
-        if (keys.length >= fewKeys) known ??= new Set(keys)
-        if (known === undefined ? keys.includes(key) : known.has(key)) {
+        if (this.#keyCount - from >= fewKeys) {
+          known ??= new Set(this.#keys.slice(from, this.#keyCount))
+        }
+        if (known === undefined ? this.#hasKey(key, from) : known.has(key)) {
           this.#refuse(`the key ${JSON.stringify(key)} is there twice`)
         }
         known?.add(key)
-        keys.push(key)
+        this.#keys[this.#keyCount++] = key
         this.#element(depth, values)
         isMore = this.#isMore(0x7d)
       }
     }
-    return keys
+    const count = this.#keyCount - from
+    this.#keyCount = from
+    return count
+  }
+
+  #hasKey(key: string, from: number): boolean {
+    for (let at = from; at < this.#keyCount; at++) if (this.#keys[at] === key) return true
+    return false
   }
 
   #element(depth: number, values: JsonNode[] | undefined): void {
