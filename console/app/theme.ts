@@ -19,7 +19,7 @@ export const themeTexts = computed(() => {
   const system = isSystemDark.value ? 'dark' : 'light'
   const next = afterTheme()
   return {
-    inForce: theme.value === 'system' ? `theme: ${system} (system)` : `theme: ${theme.value}`,
+    inForce: theme.value === 'system' ? `auto: ${system}` : `theme: ${theme.value}`,
     action: `Switch to ${next === 'system' ? `the theme of the system, now ${system}` : `the ${next} theme`}`,
   }
 })

@@ -69,6 +69,13 @@ describeWithParts(['chromium'], 'the console on half of a screen', () => {
     },
   )
 
+  it('has one row of tools beside an opened log at 1280 px', async () => {
+    await console.page.setViewportSize({ width: 1280, height: 800 })
+    await console.show('#/')
+    const box = await console.page.locator('.top').boundingBox()
+    expect(box?.height).toBeLessThan(50)
+  })
+
   it('says that a topology is wider than the view, and scrolls it with keys and the pointer', async () => {
     const { page } = console
     await page.setViewportSize({ width: 640, height: 800 })
@@ -133,13 +140,13 @@ describeWithParts(['chromium'], 'the console on half of a screen', () => {
   it('names the theme in force, and what the button does', async () => {
     const { page } = console
     await page.setViewportSize({ width: 640, height: 800 })
-    const button = page.locator('.tools button', { hasText: 'theme' })
+    const button = page.locator('.tools button[title*=theme]')
     const texts = async () => [await button.textContent(), await button.getAttribute('title')]
     const scheme = () => page.evaluate('getComputedStyle(document.documentElement).colorScheme')
     await page.emulateMedia({ colorScheme: 'dark' })
-    await eventually(texts).toEqual(['theme: dark (system)', 'Switch to the light theme'])
+    await eventually(texts).toEqual(['auto: dark', 'Switch to the light theme'])
     await page.emulateMedia({ colorScheme: 'light' })
-    await eventually(texts).toEqual(['theme: light (system)', 'Switch to the light theme'])
+    await eventually(texts).toEqual(['auto: light', 'Switch to the light theme'])
     await button.click()
     await eventually(texts).toEqual(['theme: light', 'Switch to the dark theme'])
     expect(await scheme()).toBe('light')
@@ -149,6 +156,6 @@ describeWithParts(['chromium'], 'the console on half of a screen', () => {
     expect(await scheme()).toBe('dark')
     expect(await seriousFaults(console)).toEqual([])
     await button.click()
-    await eventually(texts).toEqual(['theme: light (system)', 'Switch to the light theme'])
+    await eventually(texts).toEqual(['auto: light', 'Switch to the light theme'])
   })
 })
