@@ -1,7 +1,7 @@
 /**
- * Claim: to know what MCP clients do costs little. A call of a tool, in either era, takes at most four times the CPU of
- * the same bytes through the plain proxy, and at 500 calls a second the gateway adds at most half a
- * millisecond to the median. One target, one worker; proxy and load on a core each.
+ * Claim: to know what MCP clients do costs little. A call of a tool, in either era, takes at most three times the CPU
+ * of the same bytes through the plain proxy, and at 500 calls a second the gateway adds at most 0.2 milliseconds to the
+ * median. One target, one worker; proxy and load on a core each.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
