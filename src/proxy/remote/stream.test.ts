@@ -36,6 +36,6 @@ describe('the connection to a controller', () => {
   ])('reports that the %s contains %s', async (option, what, text) => {
     const path = join(folder, option)
     writeFileSync(path, text)
-    expect(await firstEnd({ [option]: path })).toBe(`${path} holds ${what}`)
+    expect(await firstEnd({ [option]: path })).toBe(`${path} contains ${what}`)
   })
 })
