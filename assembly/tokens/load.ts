@@ -232,8 +232,8 @@ function isSure(it: Vocabulary, id: usize, after: usize, shortest: u32): bool {
 }
 
 /**
- * Returns the code point of a token that is a single character without its last `missing` bytes;
- * NONE for every other token.
+ * Returns the code point of a token that is a single character without its last `missing` bytes,
+ * or NONE.
  */
 function characterOf(p: usize, length: u32, missing: u32): u32 {
   const lead = <u32>load<u8>(p)

@@ -10,10 +10,7 @@ export class FieldPairs implements HeaderFields {
 
   get(name: string): string | undefined {
     const lower = name.toLowerCase()
-    for (const [key, value] of this.pairs) {
-      if (key.toLowerCase() === lower) return value
-    }
-    return undefined
+    return this.pairs.find(([key]) => key.toLowerCase() === lower)?.[1]
   }
 
   getAll(name: string): string[] {

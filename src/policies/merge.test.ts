@@ -50,7 +50,7 @@ function policy(written: Written): PolicyResource {
   }
 }
 
-/** Returns `field: value` for every policy field that applies at a place. */
+/** Lists the policy fields that apply at a place, as `field: value`. */
 function merge(
   levels: Levels,
   written: readonly Written[],
