@@ -10,7 +10,8 @@ import { beginLines } from './queue'
 import { Event, isNone, Part } from './runs'
 import { rw } from './state'
 import { appendString } from './strings'
-import { KIND_OBJECT, KIND_STRING, isKind, member, memberOf, node, plainEnd, readName, textLength, textStart } from './tape'
+import { plainEnd } from './parse'
+import { KIND_OBJECT, KIND_STRING, isKind, member, memberOf, node, readName, textLength, textStart } from './tape'
 
 /** What may stand in a gap between fixed bytes: the text, any other string, or a sequence number. */
 const GAP_TEXT: i32 = 0

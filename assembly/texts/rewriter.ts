@@ -13,14 +13,16 @@ import { GUARD_LIMIT, guardsOf, releaseGuards, retainGuards } from './chain'
 import { maskAnswer, maskRequest } from './content'
 import { readDetails } from './details'
 import { beginEdits, sortEdits, writeTape } from './edits'
-import { finishStream, freeStream, newStream } from './events'
+import { finishStream } from './events'
 import { newMasked } from './masked'
 import { freeMatches } from './matches'
 import { maskRepeated } from './repeated'
 import { freeSse, newSse, readEvents, Sse } from './sse'
 import { isGuarded, Rewriter, rw, select } from './state'
 import { appendString } from './strings'
-import { forgetDocument, isKind, KIND_OBJECT, parseDocument, readOffset } from './tape'
+import { parseDocument, readOffset } from './parse'
+import { freeStream, newStream } from './stream'
+import { forgetDocument, isKind, KIND_OBJECT } from './tape'
 
 export function rewriterOf(handle: i32): Rewriter {
   return changetype<Rewriter>(recordOf(handle, HANDLE_TEXTS))

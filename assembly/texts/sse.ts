@@ -5,7 +5,8 @@ import { append, appendAscii, appendByte, Bytes, clear, failure, freeBytes, free
 import { readDetails } from './details'
 import { takeEvent, takeKnown, takePlainEvent } from './events'
 import { isGuarded, rw } from './state'
-import { isKind, KIND_OBJECT, parseDocument } from './tape'
+import { parseDocument } from './parse'
+import { isKind, KIND_OBJECT } from './tape'
 
 @unmanaged
 export class Sse {

@@ -1,0 +1,158 @@
+// A streamed answer: its runs of text, and the event that is being read.
+import { TEXTS_COMPLETIONS, TEXTS_HIDDEN, TEXTS_MALFORMED, TEXTS_RESPONSES, TEXTS_TOO_MANY, TEXTS_UNDECIDED } from './abi'
+import { append, Bytes, clear, failure, freeRecord, isAscii, newRecord, setFailure } from './bytes'
+import { addEdit, EDIT_PART } from './edits'
+import { freeKnown, Known, newKnown } from './known'
+import { freeQueue, newQueue, Queue, Waiting } from './queue'
+import { completeRun, endParts, freePart, freeRun, heldByRun, isNone, newRun, openPart, Part, pushPiece, Run } from './runs'
+import { isGuarded, rw } from './state'
+import {
+  countOf, isKind, KIND_NUMBER, KIND_STRING, member, memberOf, node, NODE_FOLDED, readText, textLength, textStart,
+} from './tape'
+
+/** State of a streamed answer. */
+@unmanaged
+export class Stream {
+  queue: Queue
+  known: Known
+  runs: Run
+  runCount: i32
+}
+
+/** Runs at once, at most. */
+const RUN_LIMIT: i32 = 1024
+
+/** The answer whose event is being read. */
+export let stream: Stream = changetype<Stream>(0)
+/** The event that is being read. */
+export let current: Waiting = changetype<Waiting>(0)
+
+/** Makes the answer of the present rewriter the current one. */
+export function selectStream(): void {
+  stream = changetype<Stream>(rw.stream)
+}
+
+export function setCurrent(event: Waiting): void {
+  current = event
+}
+
+export function newStream(): Stream {
+  const made = changetype<Stream>(newRecord(offsetof<Stream>()))
+  made.queue = newQueue()
+  made.known = newKnown()
+  return made
+}
+
+export function freeStream(): void {
+  const made = changetype<Stream>(rw.stream)
+  if (isNone(made)) return
+  for (let run = made.runs; !isNone(run); ) {
+    const next = run.next
+    freeRunWithParts(run)
+    run = next
+  }
+  freeQueue(made.queue)
+  freeKnown(made.known)
+  freeRecord(changetype<usize>(made))
+  rw.stream = 0
+}
+
+/** Frees a run that did not complete, with the parts that no event ends. */
+function freeRunWithParts(run: Run): void {
+  for (let part = run.incoming; !isNone(part); ) {
+    const next = part.next
+    if (!part.isEnded) freePart(part)
+    part = next
+  }
+  freeRun(run)
+}
+
+/** A count that names a choice, block or item; 0 if it is absent. */
+export function indexOf(object: i32, name: i32): i32 {
+  const found = member(object, name)
+  if (!isKind(found, KIND_NUMBER)) return 0
+  const value = countOf(found)
+  if (value < 0 || value > 0x7fffffff) setFailure(TEXTS_MALFORMED)
+  return <i32>value
+}
+
+export function runOf(first: i32, second: i32): Run {
+  for (let run = stream.runs; !isNone(run); run = run.next) {
+    if (run.first == first && run.second == second) return run
+  }
+  if (++stream.runCount > RUN_LIMIT) setFailure(TEXTS_TOO_MANY)
+  const run = newRun(first, second, rw.format != TEXTS_COMPLETIONS, rw.format == TEXTS_RESPONSES)
+  run.next = stream.runs
+  stream.runs = run
+  return run
+}
+
+const pieceText: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
+
+/** Takes the text of a string as the next piece of a part. `field` is 0 unless the format is Completions. */
+export function takePiece(index: i32, first: i32, second: i32, field: i32 = 0): void {
+  if (failure != 0) return
+  readText(index)
+  countText(textLength)
+  if (!isGuarded()) return
+  clear(pieceText)
+  append(pieceText, textStart, textLength)
+  const run = field == 0 ? runOf(0, 0) : runOf(first, field)
+  const part = openPart(run, first, second)
+  maskPiece(run, part, pieceText.data, pieceText.used)
+  addEdit(index, EDIT_PART, <u32>changetype<usize>(part))
+}
+
+export function countText(length: i32): void {
+  rw.textBytes += <f64>length
+  rw.uncounted += <f64>length
+}
+
+export function maskPiece(run: Run, part: Part, from: usize, length: i32): void {
+  pushPiece(run, part, from, length)
+  if (heldByRun(run) > rw.heldLimit) setFailure(TEXTS_UNDECIDED)
+}
+
+/** Ends the texts of a choice (-1: all texts). */
+export function complete(first: i32): void {
+  let before = changetype<Run>(0)
+  for (let run = stream.runs; !isNone(run) && failure == 0; ) {
+    const next = run.next
+    if (first < 0 || run.first == first) {
+      completeRun(run, current.completed)
+      freeRun(run)
+      stream.runCount--
+      if (isNone(before)) stream.runs = next
+      else before.next = next
+    } else before = run
+    run = next
+  }
+}
+
+/** Ends the parts of the answer with that name; -1 for any. */
+export function end(first: i32, second: i32): void {
+  if (isNone(stream.runs) || failure != 0) return
+  endParts(stream.runs, first, second, current.ends)
+}
+
+/** Refuses an object in which a name with a meaning occurs twice. */
+export function needOnce(object: i32): void {
+  if (!isGuarded()) return
+  let seen: u64 = 0
+  for (let i = node(object).child; i != 0; i = node(i).next) {
+    const name = <u64>node(i).name
+    if (name == 0 || node(i).flags & NODE_FOLDED) continue
+    if ((seen >> name) & 1) return setFailure(TEXTS_HIDDEN)
+    seen |= (<u64>1) << name
+  }
+}
+
+/** The string if it is not empty, or 0. */
+export function nonEmpty(object: i32, name: i32): i32 {
+  const found = memberOf(object, name, KIND_STRING)
+  return found != 0 && node(found).end - node(found).start > 2 ? found : 0
+}
+
+export function isType(text: string): bool {
+  return isAscii(textStart, textLength, text)
+}
