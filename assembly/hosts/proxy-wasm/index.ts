@@ -3,16 +3,16 @@
  * AssemblyScript, which would begin where the arena of the core does.
  */
 import { Bytes } from '../../texts/bytes'
+import { onResponseBody, onResponseHeaders, onResponseTrailers } from './answer'
 import { readConfig, releaseConfig } from './configure'
 import { dropContext, keepContext, recordOfContext } from './contexts'
-import {
-  Exchange, finish, freeExchange, newExchange, onRequestBody, onRequestHeaders, onRequestTrailers, onResponseBody, onResponseHeaders,
-  onResponseTrailers,
-} from './exchange'
+import { Exchange, freeExchange, newExchange } from './exchange'
 import { isGood, problem } from './fields'
 import { blockForHost, CONFIGURATION, CONTINUE, LEVEL_ERROR, log, PAUSE, readBuffer } from './host'
 import { defineMetrics } from './metrics'
+import { onRequestBody, onRequestHeaders, onRequestTrailers } from './request'
 import { Config } from './rules'
+import { finish } from './usage'
 
 /** Marks the version of the interface. */
 export function proxy_abi_version_0_2_1(): void {}
