@@ -51,9 +51,6 @@ interface ReconcilerOptions {
 /** Limits how long a start takes: it reads the last snapshot, then about this many events. */
 const defaultSnapshotEvery = 10_000
 
-/** Maximum number of events in one append; a first listing may cause thousands of decisions. */
-const batchSize = 1_000
-
 /** Wait before a failed append of decisions is retried. */
 const retryMs = 1_000
 
@@ -226,9 +223,7 @@ export class Reconciler {
     const events: SluiceEvent[] = news.map((status) => this.#conditionsDecided(status, epoch))
     events.push(this.#desiredPublished(delta, epoch))
     try {
-      for (let from = 0; from < events.length; from += batchSize) {
-        await this.#options.append(events.slice(from, from + batchSize))
-      }
+      await this.#options.append(events)
     } catch (error) {
       this.#decisions.putBack(news)
       this.#lastDelta ??= delta
