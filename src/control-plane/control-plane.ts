@@ -116,7 +116,11 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     this.writer = this.#createWriter()
     this.recorder = new DeliveryRecorder({
       ...(options.replica !== undefined && { replica: this.#identity }),
-      append: (events) => this.writer.enqueue('delivery', events),
+      append: (events) => {
+        // What proxies answer comes after the decisions about what they were sent.
+        this.#reconciler.record()
+        this.writer.enqueue('delivery', events)
+      },
     })
     this.#secrets = openSecretStore(options.log.digestKey, (late) =>
       this.parts.channel.publish(late),
@@ -198,11 +202,11 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     if (!this.index.isListed) await this.#listed.promise
   }
 
-  /** Begins to serve proxies. */
-  open(): void {
+  /** Begins to serve proxies. Decisions are recorded once a proxy has answered, or after `recordWaitMs`. */
+  open(recordWaitMs = 0): void {
     if (this.#isClosed) return
     this.#isOpen = true
-    this.#reconciler.open()
+    this.#reconciler.open(recordWaitMs)
   }
 
   async isBehind(position: number): Promise<boolean> {
@@ -394,7 +398,3 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     else this.#options.onFault(error)
   }
 }
-
-/** What to log about an event of a newer version, at which this replica stops reading. */
-export const tooNewText = ({ message }: UnknownEventTypeError): string =>
-  `${message}. Serving the last configuration; upgrade this replica to resume updates.`

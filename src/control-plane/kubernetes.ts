@@ -13,11 +13,11 @@ import { Lease } from '../lease/lease.ts'
 import { kubernetesSource } from '../watch/kubernetes/source.ts'
 import { XdsServer, type XdsServerOptions } from '../xds/server.ts'
 import { type VerifyProxy, verifyLoopback } from '../xds/verifier.ts'
-import { type ControlPlane, openControlPlane, tooNewText } from './control-plane.ts'
+import { type ControlPlane, openControlPlane } from './control-plane.ts'
 import { Cluster, type ClusterOptions } from './controller/cluster.ts'
 import type { Health } from './controller/health.ts'
 import { servedCertificate } from './controller/xds-certificate.ts'
-import type { OpenedLog } from './open-log.ts'
+import { type OpenedLog, tooNewText } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease, Plane } from './parts.ts'
 
 export interface SessionOptions extends ClusterOptions, Pick<ControlPlaneOptions, 'every'> {

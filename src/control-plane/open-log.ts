@@ -3,6 +3,7 @@ import { hash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import type { UnknownEventTypeError } from '../../events/index.ts'
 import { LockedError, takeFileLock } from '../base/file-lock.ts'
 import { makeFolder } from '../base/make-folder.ts'
 import { type HeartbeatOptions, natsHeartbeats } from '../lease/heartbeat.ts'
@@ -169,3 +170,7 @@ export async function openLog(paths: readonly string[], options: LogOptions): Pr
     return memoryLog([`the log is kept in memory only: ${reason}`])
   }
 }
+
+/** What to log about an event of a newer version, at which this replica stops reading. */
+export const tooNewText = ({ message }: UnknownEventTypeError): string =>
+  `${message}. Serving the last configuration; upgrade this replica to resume updates.`

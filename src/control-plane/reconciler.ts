@@ -64,6 +64,8 @@ export class Reconciler {
   readonly #stop = new AbortController()
   #decisions = new UnrecordedDecisions(0)
   #isOpen = false
+  /** Whether decisions are appended. */
+  #isRecording = false
   /** Position of the last snapshot. */
   #snapshotAt = 0
   #snapshotsUnderWay = 0
@@ -105,10 +107,22 @@ export class Reconciler {
     return this.#publishedUpTo
   }
 
-  /** Begins to publish. Call it once the first listing is folded. */
-  open(): void {
+  /**
+   * Begins to publish. Call it once the first listing is folded. Decisions are appended once `record` is called,
+   * or after `recordWaitMs`.
+   */
+  open(recordWaitMs = 0): void {
     this.#isOpen = true
+    this.#isRecording = recordWaitMs === 0
+    if (!this.#isRecording) setTimeout(() => this.record(), recordWaitMs).unref()
     this.#scheduleFlush()
+  }
+
+  /** Begins to append decisions. Those that were made before are in the log before later appends. */
+  record(): void {
+    if (this.#isRecording || !this.#isOpen || this.#stop.signal.aborted) return
+    this.#isRecording = true
+    this.#startFlush()
   }
 
   /** Resolves once the event at a position is folded. Rejects if the log cannot be read that far. */
@@ -121,6 +135,7 @@ export class Reconciler {
   async stop(): Promise<void> {
     this.#stop.abort()
     await this.#loop
+    this.#isRecording = true
     if (this.#isOpen) await this.#flush()
     await this.#flushing
   }
@@ -173,9 +188,13 @@ export class Reconciler {
     this.#flushScheduled = true
     setImmediate(() => {
       this.#flushScheduled = false
-      const flushed = this.#flush().catch(this.#options.onFault)
-      this.#flushing = Promise.all([this.#flushing, flushed])
+      this.#startFlush()
     })
+  }
+
+  #startFlush(): void {
+    const flushed = this.#flush().catch(this.#options.onFault)
+    this.#flushing = Promise.all([this.#flushing, flushed])
   }
 
   async #flush(): Promise<void> {
@@ -189,7 +208,7 @@ export class Reconciler {
     this.#publishedUpTo = change.delta.sequence
     this.#note(change)
     onDecided?.(change)
-    const writing = epoch()
+    const writing = this.#isRecording ? epoch() : undefined
     if (writing === undefined) return
     const isMending = this.#isMendingDue
     this.#isMendingDue = false

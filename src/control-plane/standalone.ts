@@ -18,8 +18,8 @@ import { FileSource } from '../watch/files.ts'
 import type { SourceProblem } from '../watch/source-problem.ts'
 import { InProcessChannel } from '../xds/channel.ts'
 import { builtInObjects } from './api-binding.ts'
-import { type ControlPlane, openControlPlane, tooNewText } from './control-plane.ts'
-import { type LogOptions, type OpenedLog, openLog, type SharedLog } from './open-log.ts'
+import { type ControlPlane, openControlPlane } from './control-plane.ts'
+import { type LogOptions, type OpenedLog, openLog, type SharedLog, tooNewText } from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease } from './parts.ts'
 
 interface StandaloneOptions extends LogOptions, Pick<ControlPlaneOptions, 'notify' | 'onFault'> {
@@ -48,6 +48,8 @@ const soleProxy = 'local'
 const defaultLeaseMs = 15_000
 /** How long the start waits for the lease and for key sets, which may also arrive later. */
 const firstWaitMs = 2_000
+/** How long the first decisions may wait for the proxy, so that it serves before thousands are recorded. */
+const recordWaitMs = 5_000
 /** How long `stop` waits for a log that does not answer; platforms wait longer before they kill a process. */
 const closeLimitMs = 4_000
 
@@ -146,7 +148,7 @@ async function list(
   await plane.list()
   await plane.caughtUp()
   await fetchFirstKeySets(plane)
-  plane.open()
+  plane.open(recordWaitMs)
 }
 
 /** Records the proxy of this process as connected, and proxies of a killed earlier run as disconnected. */
