@@ -37,8 +37,8 @@ type Mode = 'events' | 'message' | 'refusal' | 'nothing'
 export class AnswerReader implements CallListener {
   readonly #listener: AnswerListener
   readonly #ignoresBody: boolean
-  /** Ends the call. Set by the code that starts the call. */
-  close: () => void = () => {}
+  /** The call, which is closed if the response is not valid. Set by the code that starts it. */
+  call: { close(): void } | undefined
   #mode: Mode = 'nothing'
   #refused: Omit<RefusedAnswer, 'body'> | undefined
   /** The body, if it came in one piece so far. */
@@ -165,7 +165,7 @@ export class AnswerReader implements CallListener {
   #fail(message: string): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.close()
+    this.call?.close()
     this.#listener.onFailure(new TargetFailure(message))
   }
 }

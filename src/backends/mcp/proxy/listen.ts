@@ -153,7 +153,7 @@ class Subscription {
   /** Resolves when the target has acknowledged; rejects if it does not. */
   #listen(stream: TargetStream, transport: Transport): Promise<ChangeFilter> {
     const { promise, resolve, reject } = Promise.withResolvers<ChangeFilter>()
-    const fail = (failure: TargetFailure) => {
+    const fail = (failure: unknown) => {
       clearTimeout(timer)
       stream.flow?.close()
       reject(failure)
@@ -182,10 +182,17 @@ class Subscription {
     }
     const text = withFilter(this.#request, stream.filter)
     const { method } = this.#request
-    transport.post({ text, method, isLong: true }, listener).then((flow) => {
+    const begun = (flow: Flow) => {
       stream.flow = flow
       if (stream.isGone) flow.close()
-    }, fail)
+    }
+    try {
+      const flow = transport.post({ text, method, isLong: true }, listener)
+      if (flow instanceof Promise) flow.then(begun, fail)
+      else begun(flow)
+    } catch (thrown) {
+      fail(thrown)
+    }
     return promise
   }
 

@@ -80,7 +80,7 @@ export interface McpPlace {
    */
   readonly fallbackAddresses: readonly UpstreamAddress[]
   /** Set if a host name has several addresses, of which this is one. */
-  readonly race?: NameRace
+  readonly race: NameRace | undefined
   /** Value of the Host header. */
   readonly authority: string
 }
@@ -96,37 +96,56 @@ export function placeOf(
   pinned: string | undefined,
 ): McpPlace | Promise<McpPlace> {
   const { destination } = entry.target
-  const { clusterDomain, hosts } = context.resolver
+  if (entry.endpoints !== undefined) return placeAt(context, entry, access, pinned, entry.endpoints)
+  if (destination.type === 'service') {
+    const { namespace, name, port } = destination
+    const endpoints = context.config.services.endpoints(`${namespace}/${name}`, port)
+    return placeAt(context, entry, access, pinned, endpoints)
+  }
+  const found = context.resolver.hosts.endpoints(bareHost(destination.host), destination.port)
+  return found instanceof Promise
+    ? found.then((endpoints) => placeAt(context, entry, access, pinned, endpoints))
+    : placeAt(context, entry, access, pinned, found)
+}
+
+function placeAt(
+  context: ResolveContext,
+  entry: McpTargetEntry,
+  access: BackendAccess,
+  pinned: string | undefined,
+  endpoints: EndpointSet,
+): McpPlace {
+  const { destination, name } = entry.target
   const host =
     destination.type === 'service'
-      ? `${destination.name}.${destination.namespace}.svc.${clusterDomain}`
+      ? `${destination.name}.${destination.namespace}.svc.${context.resolver.clusterDomain}`
       : bareHost(destination.host)
   const version = versionOf(context, entry, access)
   const profile = access.profiles.of(host)
-  const choose = (endpoints: EndpointSet): McpPlace => {
-    const kept = endpoints.all.find(({ address }) => address.label === pinned)
-    const endpoint = kept ?? chooseEndpoint(endpoints, { random: context.random, now })
-    if (endpoint === undefined) throw new GatewayError('no_endpoints', entry.target.name)
-    const place = {
-      endpoint,
-      address: profile.address(endpoint.address, version),
-      authority: joinAuthority(host, destination.port, profile.scheme),
-    }
-    if (endpoints instanceof NameEndpoints) {
-      const race = profile.race(endpoints, version, kept !== undefined)
-      return { ...place, fallbackAddresses: [], race }
-    }
-    const fallbacks = endpoints.all.filter((one) => one !== endpoint).slice(0, maxFallbacks)
-    const fallbackAddresses = fallbacks.map(({ address }) => profile.address(address, version))
-    return { ...place, fallbackAddresses }
+  const kept = endpoints.all.find(({ address }) => address.label === pinned)
+  const endpoint = kept ?? chooseEndpoint(endpoints, { random: context.random, now })
+  if (endpoint === undefined) throw new GatewayError('no_endpoints', name)
+  const isName = endpoints instanceof NameEndpoints
+  return {
+    endpoint,
+    address: profile.address(endpoint.address, version),
+    fallbackAddresses: isName ? none : fallbacksOf(endpoints, endpoint, profile, version),
+    race: isName ? profile.race(endpoints, version, kept !== undefined) : undefined,
+    authority: joinAuthority(host, destination.port, profile.scheme),
   }
-  if (entry.endpoints !== undefined) return choose(entry.endpoints)
-  if (destination.type === 'service') {
-    const { namespace, name, port } = destination
-    return choose(context.config.services.endpoints(`${namespace}/${name}`, port))
-  }
-  const found = hosts.endpoints(host, destination.port)
-  return found instanceof Promise ? found.then(choose) : choose(found)
+}
+
+const none: readonly UpstreamAddress[] = []
+
+function fallbacksOf(
+  { all }: EndpointSet,
+  chosen: UpstreamEndpoint,
+  profile: ReturnType<BackendAccess['profiles']['of']>,
+  version: ReturnType<typeof versionOf>,
+): readonly UpstreamAddress[] {
+  if (all.length === 1) return none
+  const others = all.filter((one) => one !== chosen).slice(0, maxFallbacks)
+  return others.map(({ address }) => profile.address(address, version))
 }
 
 function versionOf({ config }: ResolveContext, { target }: McpTargetEntry, access: BackendAccess) {

@@ -28,7 +28,7 @@ interface RoundedCallParts {
   /** Returns the key by which the client's answers and cancellations are found. `id` is JSON. */
   key(id: string): string
   /** Sends the request with another id, and with the input of the round before. */
-  send(id: string, listener: AnswerListener, round: RoundInput | undefined): Promise<Flow>
+  send(id: string, listener: AnswerListener, round: RoundInput | undefined): Flow | Promise<Flow>
 }
 
 export class RoundedCall implements AnswerListener, Flow {

@@ -57,8 +57,8 @@ class SseConnection implements AnswerListener {
         },
       })
       const reader = new AnswerReader(connection)
-      const call = exchange.runtime.call(ready.call, reader)
-      reader.close = () => call.close()
+      const call = exchange.runtime.call(ready, reader)
+      reader.call = call
       connection.#flow = call
       await connection.#endpoint.promise
       return connection
@@ -246,8 +246,7 @@ export class SseTransport implements Transport {
     // The response comes on the stream. The body of the response to the POST is ignored.
     const accepted = () => (id === undefined ? listener.onEnd() : listener.onStream?.())
     const reader = new AnswerReader({ onEnd: accepted, onFailure: failed }, true)
-    const call = this.#exchange.runtime.call(ready.call, reader)
-    reader.close = () => call.close()
+    reader.call = this.#exchange.runtime.call(ready, reader)
     return {
       pause: () => connection.pause(),
       resume: () => connection.resume(),

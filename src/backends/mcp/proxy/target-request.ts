@@ -1,6 +1,8 @@
 /** Makes the requests that the gateway sends to MCP servers. */
 import type { CallRequest } from '../../../engine/contracts/calls.ts'
+import { FlatHead } from '../../../engine/message/head-output.ts'
 import { checkField } from '../../../engine/message/header-fields.ts'
+import type { UpstreamAddress } from '../../../engine/sockets/upstream-address.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import { FollowingExchange } from '../../../exchange/derived.ts'
 import type { Exchange, RequestHead } from '../../../exchange/exchange.ts'
@@ -9,6 +11,7 @@ import { FieldPairs, MemoryBody } from '../../../exchange/memory-message.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import { requireUsable } from '../../../proxy/request/destinations.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
+import type { NameRace } from '../../../proxy/upstream/name-endpoints.ts'
 import { mcpStepOf } from '../policy/apply.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
@@ -16,25 +19,17 @@ import { type McpPlace, placeOf } from './mcp-targets.ts'
 
 export interface TargetMessage {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  readonly body?: string
+  readonly body?: string | undefined
   /** Headers that the gateway sets itself. */
   readonly headers: readonly (readonly [string, string])[]
   /** Label of the endpoint that has the session. */
   readonly pinned?: string | undefined
   /** Path and query. If omitted, those of the target are used. */
-  readonly path?: string
+  readonly path?: string | undefined
   /** Called with the chosen endpoint, and again if the connection is made to another address of its name. */
   readonly onEndpoint?: (endpoint: UpstreamEndpoint) => void
   /** Is the response a stream without an end? */
-  readonly isLong?: boolean
-}
-
-export interface ReadyRequest {
-  readonly call: CallRequest
-  /** The URL of the request. Its host is the value of the Host header. */
-  readonly url: string
-  /** The endpoint that the connection goes to. */
-  endpoint: UpstreamEndpoint
+  readonly isLong?: boolean | undefined
 }
 
 /** Headers that are not forwarded: the gateway sets them, or they concern one connection. */
@@ -74,6 +69,9 @@ export function prepareRequest(
   return found instanceof Promise ? found.then(prepare) : prepare(found)
 }
 
+type Field = readonly [name: string, value: string]
+type TargetHead = Pick<RequestHead, 'method' | 'scheme' | 'authority' | 'path' | 'query'>
+
 interface Prepared {
   readonly access: BackendAccess
   readonly place: McpPlace
@@ -87,7 +85,6 @@ function prepareAt(
   prepared: Prepared,
 ): ReadyRequest | Promise<ReadyRequest> {
   const { access, place, message, whole } = prepared
-  const body = message.body === undefined ? undefined : Buffer.from(message.body)
   const mark = whole.indexOf('?')
   const head = {
     method: message.method,
@@ -96,10 +93,15 @@ function prepareAt(
     path: mark < 0 ? whole : whole.slice(0, mark),
     query: mark < 0 ? undefined : whole.slice(mark + 1),
   } as const
-  const headers = headersOf(exchange, message, passesCredentials(exchange, access))
-  const own = new TargetExchange(exchange.client, head, headers, body)
-  if (access.steps.length === 0) return readyRequest(exchange, prepared, own, body)
-  return runSteps(access.steps, own).then(() => readyRequest(exchange, prepared, own, body))
+  const fields = fieldsOf(exchange, message, passesCredentials(exchange, access))
+  const body = message.body === undefined ? undefined : Buffer.from(message.body)
+  // Only policies need the request as an exchange.
+  if (access.steps.length === 0) return new ReadyRequest(exchange, prepared, head, fields, body)
+  const own = new TargetExchange(exchange.client, head, new FieldPairs(fields), body)
+  return runSteps(access.steps, own).then(() => {
+    const { request } = own
+    return new ReadyRequest(exchange, prepared, request, request.headers.pairs, body)
+  })
 }
 
 async function runSteps(steps: BackendAccess['steps'], own: TargetExchange): Promise<void> {
@@ -110,36 +112,60 @@ async function runSteps(steps: BackendAccess['steps'], own: TargetExchange): Pro
   }
 }
 
-function readyRequest(
-  exchange: McpExchange,
-  { access, place, message, whole }: Prepared,
-  own: TargetExchange,
-  body: Buffer | undefined,
-): ReadyRequest {
-  const { connectTimeoutMs = 0, requestTimeoutMs } = access.policies.connection
-  const { scheme, authority } = own.request
-  const ready: ReadyRequest = {
-    endpoint: place.endpoint,
-    url: `${scheme}://${authority}${whole}`,
-    call: {
-      address: place.address,
-      fallbackAddresses: place.fallbackAddresses,
-      race: place.race,
-      head: headText(own.request, body),
-      body,
-      connectTimeoutMs,
-      timeoutMs: message.isLong === true ? 0 : (requestTimeoutMs ?? ruleTimeout(exchange)),
-      isLongLived: message.isLong ?? false,
-      // A tool call must not be repeated.
-      isOnce: message.method === 'POST',
-      onAlternateAddress: (address) => {
-        ready.endpoint = place.race?.endpointAt(address) ?? ready.endpoint
-        message.onEndpoint?.(ready.endpoint)
-      },
-    },
+/** A request whose policies have run. */
+export class ReadyRequest implements CallRequest {
+  readonly address: UpstreamAddress
+  readonly fallbackAddresses: readonly UpstreamAddress[]
+  readonly race: NameRace | undefined
+  readonly head: string
+  readonly body: Buffer | undefined
+  readonly connectTimeoutMs: number
+  readonly timeoutMs: number
+  readonly isLongLived: boolean
+  /** A tool call must not be repeated. */
+  readonly isOnce: boolean
+  /** The endpoint that the connection goes to. */
+  endpoint: UpstreamEndpoint
+  readonly #message: TargetMessage
+  readonly #scheme: string
+  readonly #authority: string
+  /** Path and query. */
+  readonly #whole: string
+
+  constructor(
+    exchange: McpExchange,
+    { access, place, message, whole }: Prepared,
+    head: TargetHead,
+    fields: readonly Field[],
+    body: Buffer | undefined,
+  ) {
+    const { connectTimeoutMs = 0, requestTimeoutMs } = access.policies.connection
+    this.address = place.address
+    this.fallbackAddresses = place.fallbackAddresses
+    this.race = place.race
+    this.head = headText(head, fields, body)
+    this.body = body
+    this.connectTimeoutMs = connectTimeoutMs
+    this.isLongLived = message.isLong ?? false
+    this.timeoutMs = this.isLongLived ? 0 : (requestTimeoutMs ?? ruleTimeout(exchange))
+    this.isOnce = message.method === 'POST'
+    this.endpoint = place.endpoint
+    this.#message = message
+    this.#scheme = head.scheme
+    this.#authority = head.authority
+    this.#whole = whole
+    message.onEndpoint?.(this.endpoint)
   }
-  message.onEndpoint?.(ready.endpoint)
-  return ready
+
+  /** The URL of the request. Its host is the value of the Host header. */
+  get url(): string {
+    return `${this.#scheme}://${this.#authority}${this.#whole}`
+  }
+
+  onAlternateAddress(address: UpstreamAddress): void {
+    this.endpoint = this.race?.endpointAt(address) ?? this.endpoint
+    this.#message.onEndpoint?.(this.endpoint)
+  }
 }
 
 /** Returns the timeout of the whole response, from the rule or a policy; 0 means no limit. */
@@ -147,8 +173,8 @@ function ruleTimeout({ placement, client }: McpExchange): number {
   const { backendTimeoutMs = 0, requestTimeoutMs } = placement.rule.resource
   const byPolicy = client.extensions.get(forwardingExtensions.requestTimeoutMs)
   const whole = requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0)
-  const limits = [backendTimeoutMs, whole].filter((ms) => ms > 0)
-  return limits.length === 0 ? 0 : Math.min(...limits)
+  if (backendTimeoutMs <= 0 || whole <= 0) return Math.max(backendTimeoutMs, whole, 0)
+  return Math.min(backendTimeoutMs, whole)
 }
 
 /**
@@ -174,19 +200,20 @@ function passesCredentials({ backend }: McpExchange, { policies }: BackendAccess
   return mcpStepOf(policies)?.authentication === undefined
 }
 
-function headersOf(
+/** Returns the header fields to send: those of the client that are forwarded, and the gateway's own. */
+function fieldsOf(
   { client }: McpExchange,
   { headers }: TargetMessage,
   withCredentials: boolean,
-): FieldPairs {
-  const { pairs } = client.request.headers
-  const passed = pairs.filter(([field]) => {
+): readonly Field[] {
+  const isPassed = ([field]: Field): boolean => {
     const name = field.toLowerCase()
-    if (ownHeaders.has(name) || headers.some(([own]) => own === name)) return false
+    if (ownHeaders.has(name)) return false
+    for (const [own] of headers) if (own === name) return false
     return withCredentials || !client.credentials.includes(name)
-  })
-  passed.push(...headers)
-  return new FieldPairs(passed)
+  }
+  const passed = client.request.headers.pairs.filter(isPassed)
+  return passed.length === 0 ? headers : [...passed, ...headers]
 }
 
 /** A request for one target, as its policies see it. */
@@ -198,7 +225,7 @@ class TargetExchange extends FollowingExchange {
 
   constructor(
     client: Exchange,
-    head: Pick<RequestHead, 'method' | 'scheme' | 'authority' | 'path' | 'query'>,
+    head: TargetHead,
     headers: FieldPairs,
     body: Uint8Array | undefined,
   ) {
@@ -208,19 +235,29 @@ class TargetExchange extends FollowingExchange {
   }
 }
 
+/** Used by one head after the other. */
+const flat = new FlatHead()
+
 /** Writes the head of a request. @throws GatewayError filter_failed */
-function headText(request: TargetExchange['request'], body: Buffer | undefined): string {
-  const { method, path, query, authority, headers } = request
+function headText(
+  { method, path, query, authority }: TargetHead,
+  fields: readonly Field[],
+  body: Buffer | undefined,
+): string {
   checkField('host', authority)
   const target = query === undefined ? path : `${path}?${query}`
   if (!/^[\x21-\x7e\x80-\xff]+$/.test(target)) throw new GatewayError('filter_failed', 'bad path')
-  // Joined at once: the engine reads the head as one flat text.
-  const parts = [method, ' ', target, ' HTTP/1.1\r\nhost: ', authority, '\r\n']
-  for (const [name, value] of headers.pairs) {
+  flat.clear()
+  flat.appendText(method)
+  flat.appendText(' ')
+  flat.appendText(target)
+  flat.appendText(' HTTP/1.1\r\n')
+  flat.appendField('host', authority)
+  for (const [name, value] of fields) {
     checkField(name, value)
-    parts.push(name, ': ', value, '\r\n')
+    flat.appendField(name, value)
   }
-  if (body !== undefined) parts.push('content-length: ', `${body.length}`, '\r\n')
-  parts.push('\r\n')
-  return parts.join('')
+  if (body !== undefined) flat.appendField('content-length', `${body.length}`)
+  flat.appendText('\r\n')
+  return flat.text
 }

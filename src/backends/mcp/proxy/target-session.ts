@@ -171,7 +171,8 @@ export function notify(transport: Transport, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     // Some servers answer an accepted notification with a stream, so its start counts as acceptance.
     const listener = { onStream: resolve, onEnd: resolve, onFailure: reject }
-    transport.post({ text }, listener).catch(reject)
+    const flow = transport.post({ text }, listener)
+    if (flow instanceof Promise) flow.catch(reject)
   })
 }
 

@@ -20,7 +20,7 @@ export interface OutgoingMessage {
   readonly method?: string
   readonly name?: string | undefined
   /** Is the response a stream without an end? */
-  readonly isLong?: boolean
+  readonly isLong?: boolean | undefined
 }
 
 export interface OutgoingRequest extends OutgoingMessage {
@@ -34,8 +34,8 @@ export interface Transport {
   traceparent?: string | undefined
   /** Label of the endpoint of the last request. */
   readonly endpoint: string | undefined
-  /** Sends a message; the response goes to the listener. Rejects with a GatewayError. */
-  post(message: OutgoingMessage, listener: AnswerListener): Promise<Flow>
+  /** Sends a message; the response goes to the listener. Throws or rejects with a GatewayError. */
+  post(message: OutgoingMessage, listener: AnswerListener): Flow | Promise<Flow>
   /**
    * Opens the stream for messages that the server sends on its own. `from` is the id of the last received
    * event.
@@ -79,11 +79,13 @@ export function ask(
   relay: Relay,
   onAbandon: OnAbandon,
 ): Promise<ReceivedResponse> {
-  const { promise, resolve, reject } = Promise.withResolvers<ReceivedResponse>()
-  const pending = new PendingRequest(transport, request.id, relay, resolve, reject)
-  transport.post(request, pending).then((flow) => pending.begun(flow), reject)
-  onAbandon(() => pending.close())
-  return promise
+  return new Promise((resolve, reject) => {
+    const pending = new PendingRequest(transport, request.id, relay, resolve, reject)
+    const flow = transport.post(request, pending)
+    if (flow instanceof Promise) flow.then((one) => pending.begun(one), reject)
+    else pending.begun(flow)
+    onAbandon(() => pending.close())
+  })
 }
 
 class PendingRequest implements AnswerListener {
