@@ -61,10 +61,13 @@ export interface DownstreamStream {
   wantBody(): void
   /** Sends a 1xx head, passed without its empty line. */
   sendInterim(head: string): void
-  /** Writes the head of the response, passed without its empty line; `flush` sends it. */
-  sendHead(head: string, exchange: DownstreamHandler): void
-  /** Like `sendHead`, for a head that was received. */
-  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: DownstreamHandler): void
+  /** Writes the head of the response; `flush` sends it. `more` has further field lines. */
+  sendResponse(
+    head: ResponseHeadView,
+    framing: FramingFields,
+    exchange: DownstreamHandler,
+    more?: string,
+  ): void
   /** Switches to a tunnel. `head` is that of the 101 response, which selects `protocol`. */
   startTunnel(head: string, protocol: string): TunnelEnd
   /** Called when the tunnel is ready for the client's bytes. */

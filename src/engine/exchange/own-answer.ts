@@ -1,4 +1,5 @@
 /** Responses of the gateway's own. */
+import { bufferOf } from '../bytes/body-copy.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { ResponseStream } from '../contracts/requests.ts'
 import { type BodyShape, type Framing, frameResponse, statusForClient } from '../message/framing.ts'
@@ -26,12 +27,9 @@ export function writeOwnAnswer(
   body: string | Uint8Array | undefined,
 ): number {
   exchange.responseHead.compose(statusForClient(exchange.request, status), headers)
-  const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? nothing)
+  const bytes = typeof body === 'string' ? Buffer.from(body) : bufferOf(body ?? nothing)
   const { hasContent } = sendOwnHead(client, exchange, wholeBody(bytes.length))
-  if (hasContent) {
-    const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-    client.sink.appendBytes(whole, 0, whole.length)
-  }
+  if (hasContent) client.sink.appendBytes(bytes, 0, bytes.length)
   client.sink.endBody('')
   client.sink.flush()
   return hasContent ? bytes.length : 0
@@ -61,7 +59,7 @@ function sendOwnHead(
   const framing = frameResponse(request, head, body, client.framesBodies)
   const date = head.fields.has('date') ? '' : `date: ${httpDate()}\r\n`
   if (framing.isCloseDelimited) client.mustClose = true
-  client.sendHead(head.text(framing.fields) + date, exchange)
+  client.sendResponse(head, framing.fields, exchange, date)
   return framing
 }
 

@@ -77,16 +77,17 @@ export class Http1DownstreamStream implements DownstreamStream {
     this.#transport.flush()
   }
 
-  sendHead(head: string, exchange: DownstreamHandler): void {
-    this.isAnswered = true
-    this.#transport.appendText(`${head}${this.#connectionField(exchange)}\r\n`)
-  }
-
-  sendResponse(head: ResponseHeadView, framing: FramingFields, exchange: DownstreamHandler): void {
+  sendResponse(
+    head: ResponseHeadView,
+    framing: FramingFields,
+    exchange: DownstreamHandler,
+    more = '',
+  ): void {
     const transport = this.#transport
     this.isAnswered = true
     transport.startWriteBuffer()
     head.writeTo(transport, framing)
+    transport.appendText(more)
     transport.appendText(this.#connectionField(exchange))
     transport.appendText('\r\n')
   }

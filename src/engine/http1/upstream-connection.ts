@@ -81,6 +81,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   }
 
   sendHead(head: string): void {
+    this.transport.startWriteBuffer()
     this.transport.appendText(head)
   }
 

@@ -158,14 +158,14 @@ export class Http2DownstreamStream extends Http2Stream<ClientSession> implements
     }
   }
 
-  sendHead(head: string): void {
+  sendResponse(
+    head: ResponseHeadView,
+    framing: FramingFields,
+    _exchange: DownstreamHandler,
+    more = '',
+  ): void {
     this.#isAnswered = true
-    this.output.setHead(head)
-  }
-
-  sendResponse(head: ResponseHeadView, framing: FramingFields): void {
-    this.#isAnswered = true
-    this.output.setHead(head.text(framing))
+    this.output.setHead(head.text(framing) + more)
   }
 
   onSendDrain(): void {
