@@ -4,7 +4,7 @@ import { startCallSpan } from '../../../proxy/request/tracing.ts'
 import { codes, errorCodeOf, errorText, resultText } from '../answers.ts'
 import { discoverThrough } from '../eras/discover.ts'
 import { nameInBody } from '../eras/headers.ts'
-import { clientEventFields, type EventFields, eventText } from '../event-stream.ts'
+import type { EventFields } from '../event-stream.ts'
 import { type JsonNode, jsonValue, member, replace, textOf } from '../json/scan.ts'
 import { readCursor, withoutItems } from '../lists.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../message.ts'
@@ -12,19 +12,19 @@ import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../method
 import { targetOfId, targetOfName, targetOfUri } from '../naming.ts'
 import { clientResult } from '../results.ts'
 import { saysUnknown } from '../unknown-item.ts'
+import { ClientRelay, fieldsForClient } from './client-relay.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import type { ExchangeOutlet } from './outlet.ts'
 import { toFailure } from './refusals.ts'
-import { keptItems, messageForClient } from './server-messages.ts'
+import { keptItems } from './server-messages.ts'
 import { notify, SessionEnded } from './target-session.ts'
 import {
   ask,
   type OnAbandon,
   type OutgoingRequest,
   type ReceivedResponse,
-  type Relay,
   type Transport,
 } from './transport.ts'
 import type { Upstreams } from './upstreams.ts'
@@ -40,6 +40,22 @@ interface Answer {
 const refusal = ({ id }: Pick<McpRequest, 'id'>, code: number, message: string): Answer => ({
   text: errorText(id, code, message),
 })
+
+type CallSpan = NonNullable<ReturnType<typeof startCallSpan>>
+
+async function endSpan(
+  span: CallSpan,
+  asked: Promise<ReceivedResponse>,
+): Promise<ReceivedResponse> {
+  try {
+    const received = await asked
+    span.end(received.response.error === undefined ? undefined : 'the answer is an error')
+    return received
+  } catch (thrown) {
+    span.end(thrown instanceof Error ? thrown.message : 'no answer')
+    throw thrown
+  }
+}
 
 export class MessageHandler {
   readonly exchange: McpExchange
@@ -67,9 +83,28 @@ export class MessageHandler {
     return this.#targets.find(({ target }) => target.name === name)
   }
 
-  /** Answers a request. Rejects with SessionEnded, a GatewayError, or a TargetFailure of the only target. */
+  /**
+   * Answers the only request of the client's message on the outlet. Throws or rejects with SessionEnded, a
+   * GatewayError, or a TargetFailure of the only target.
+   */
+  finish(request: McpRequest): Promise<void> | void {
+    const answer = this.#answer(request)
+    if (answer instanceof Promise) return answer.then((one) => this.#finish(one))
+    this.#finish(answer)
+  }
+
+  #finish(answer: Answer): void {
+    const { text, eventFields, status } = this.#noted(answer)
+    this.#outlet.finish(text, eventFields, status)
+  }
+
+  /** Returns the answer to one of several requests. Rejects as `finish` does. */
   async answer(request: McpRequest): Promise<Answer> {
-    const answer = await this.#answer(request)
+    return this.#noted(await this.#answer(request))
+  }
+
+  /** Adds an error to the log entry. */
+  #noted(answer: Answer): Answer {
     const code = errorCodeOf(answer.text)
     if (code !== undefined) this.exchange.noteError(code)
     return answer
@@ -140,7 +175,7 @@ export class MessageHandler {
       const keeps = keptItems(this.exchange, only, method)
       return {
         text: keeps === undefined ? response.text : withoutItems(method, response, keeps),
-        eventFields,
+        eventFields: fieldsForClient(this.upstreams, only, eventFields),
         status,
       }
     }
@@ -240,87 +275,62 @@ export class MessageHandler {
   // --- one target ---
 
   /** `change` may replace the response. */
-  async #ask(
+  #ask(
     entry: McpTargetEntry,
     request: OutgoingRequest,
     change?: (response: McpResponse) => Answer | false,
   ): Promise<Answer> {
-    try {
-      const { response, eventFields, status } = await this.#send(entry, request)
-      const changed = change?.(response)
-      if (changed) return changed
-      const isOnly = this.#only !== undefined
-      return {
-        text: isOnly ? response.text : clientResult(entry.target.name, response),
-        eventFields,
-        status,
-      }
-    } catch (thrown) {
-      if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
-      const failure = toFailure(thrown)
-      if (failure.isResumable && this.upstreams.era === 'legacy') throw failure
-      this.exchange.noteRefusal(entry, `target ${entry.target.name} failed: ${failure.message}`)
-      return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
+    return this.#send(entry, request).then(
+      (received) => change?.(received.response) || this.#answerFrom(entry, received),
+      (thrown) => this.#failureAnswer(entry, request, thrown),
+    )
+  }
+
+  #answerFrom(entry: McpTargetEntry, { response, eventFields, status }: ReceivedResponse): Answer {
+    const isOnly = this.#only !== undefined
+    return {
+      text: isOnly ? response.text : clientResult(entry.target.name, response),
+      eventFields: fieldsForClient(this.upstreams, entry, eventFields),
+      status,
     }
   }
 
-  /** Sends a request to a target. Rejects as `answer` does. */
+  /** Reports to the client that one of several targets gave no response. */
+  #failureAnswer(entry: McpTargetEntry, request: OutgoingRequest, thrown: unknown): Answer {
+    if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
+    const failure = toFailure(thrown)
+    if (failure.isResumable && this.upstreams.era === 'legacy') throw failure
+    this.exchange.noteRefusal(entry, `target ${entry.target.name} failed: ${failure.message}`)
+    return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
+  }
+
+  /** Sends a request to a target. Rejects as `finish` does. */
   #send(entry: McpTargetEntry, request: OutgoingRequest): Promise<ReceivedResponse> {
     return this.upstreams.use(entry, (transport) => this.#askOver(entry, transport, request))
   }
 
-  async #askOver(
+  #askOver(
     entry: McpTargetEntry,
     transport: Transport,
     request: OutgoingRequest,
   ): Promise<ReceivedResponse> {
-    const { context } = this.exchange
-    const { name } = entry.target
-    const { method = '', item } = this.exchange.details ?? {}
-    const spanName = item === undefined ? `${method} ${name}` : `${method} ${name}_${item}`
-    const span = startCallSpan(context, spanName, [
+    const span = this.#startSpan(entry)
+    if (span !== undefined) transport.traceparent = span.header
+    const relay = new ClientRelay(this.upstreams, entry, this.#outlet)
+    const asked = ask(transport, request, relay, this.#onAbandon)
+    return span === undefined ? asked : endSpan(span, asked)
+  }
+
+  #startSpan({ target }: McpTargetEntry): CallSpan | undefined {
+    const { context, details } = this.exchange
+    if (context.trace === undefined) return undefined
+    const { method = '', item } = details ?? {}
+    const name =
+      item === undefined ? `${method} ${target.name}` : `${method} ${target.name}_${item}`
+    return startCallSpan(context, name, [
       ['mcp.method.name', method],
-      ['mcp.target', name],
+      ['mcp.target', target.name],
     ])
-    transport.traceparent = span?.header
-    try {
-      const answered = await ask(transport, request, this.#relay(entry), this.#onAbandon)
-      span?.end(answered.response.error === undefined ? undefined : 'the answer is an error')
-      const eventFields = this.#fieldsForClient(entry, answered.eventFields)
-      return eventFields === answered.eventFields ? answered : { ...answered, eventFields }
-    } catch (thrown) {
-      span?.end(thrown instanceof Error ? thrown.message : 'no answer')
-      throw thrown
-    }
-  }
-
-  #fieldsForClient(
-    { target }: McpTargetEntry,
-    eventFields: EventFields | undefined,
-  ): EventFields | undefined {
-    // Streams of the modern era cannot be resumed.
-    if (this.upstreams.era === 'modern') return undefined
-    return this.#only === undefined ? clientEventFields(target.name, eventFields) : eventFields
-  }
-
-  #relay(entry: McpTargetEntry): Relay {
-    const outlet = this.#outlet
-    return {
-      onStream: () => outlet.open(),
-      onMessage: (message, eventFields) => {
-        const text = messageForClient(this.upstreams, entry, message)
-        if (text !== undefined) outlet.send(text, this.#fieldsForClient(entry, eventFields))
-      },
-      onEvent: (event) => {
-        if (this.upstreams.era === 'modern') return
-        const { id } = this.#fieldsForClient(entry, event) ?? event
-        outlet.sendEvent(eventText({ ...event, id }))
-      },
-      hold: (resume) => {
-        if (outlet.isSlow) outlet.onDrain(resume)
-        return outlet.isSlow
-      },
-    }
   }
 
   // --- notifications and responses ---

@@ -53,22 +53,33 @@ export class ModernClient implements Upstreams {
     return false
   }
 
-  async use<Result>(
+  use<Result>(
     entry: McpTargetEntry,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
-    const before = knownEra(entry)
-    const { era } = before ?? (await this.#findEra(entry))
-    try {
-      return await this.#useEra(entry, era, act)
-    } catch (thrown) {
+    const known = knownEra(entry)
+    if (known === undefined) return this.#useFound(entry, act)
+    const { era } = known
+    return this.#useEra(entry, era, act).catch(async (thrown: unknown) => {
       const failure = toFailure(thrown)
-      if (before === undefined || !isRefusedByEra(failure)) throw failure
+      if (!isRefusedByEra(failure)) throw failure
       // The server may have been replaced. It has refused the request, so the request may be repeated.
       forgetEra(entry)
       const now = await this.#findEra(entry)
       if (now.era === era) throw failure
       return this.#useEra(entry, now.era, act)
+    })
+  }
+
+  async #useFound<Result>(
+    entry: McpTargetEntry,
+    act: (transport: Transport) => Promise<Result>,
+  ): Promise<Result> {
+    const { era } = await this.#findEra(entry)
+    try {
+      return await this.#useEra(entry, era, act)
+    } catch (thrown) {
+      throw toFailure(thrown)
     }
   }
 

@@ -39,28 +39,34 @@ export function serveMessages(
   const all = messages.map(({ upstreams, message }) => {
     return { handler: new MessageHandler(upstreams, outlet, onAbandon), message }
   })
-  void serveOrRefuse(all, outlet, onEnd)
+  serveOrRefuse(all, outlet, onEnd)
   return outlet.result
 }
 
-/** Never rejects. */
-async function serveOrRefuse(
+/** Never throws. */
+function serveOrRefuse(
   all: readonly ServedMessage[],
   outlet: ExchangeOutlet,
   onEnd: () => unknown,
-): Promise<void> {
-  const [first] = all
-  try {
-    if (all.length === 1 && first !== undefined && isRequest(first)) await answerOnly(first, outlet)
-    else await serveAll(all, outlet)
-  } catch (thrown) {
+): void {
+  const ended = () => void onEnd()
+  const failed = (thrown: unknown) => {
     try {
       refuseAll(all, thrown, outlet)
     } catch (failure) {
       outlet.fail(failure)
+    } finally {
+      ended()
     }
-  } finally {
-    void onEnd()
+  }
+  try {
+    const [first] = all
+    const isAlone = all.length === 1 && first !== undefined && isRequest(first)
+    const serving = isAlone ? first.handler.finish(first.message) : serveAll(all, outlet)
+    if (serving instanceof Promise) serving.then(ended, failed)
+    else ended()
+  } catch (thrown) {
+    failed(thrown)
   }
 }
 
@@ -80,19 +86,11 @@ async function serveAll(all: readonly ServedMessage[], outlet: ExchangeOutlet): 
   const requests = all.filter(isRequest)
   const [only, ...more] = requests
   if (only === undefined) outlet.answer({ kind: 'respond', status: 202, reason: 'Upstream' })
-  else if (more.length === 0) await answerOnly(only, outlet)
+  else if (more.length === 0) await only.handler.finish(only.message)
   else {
     await Promise.all(requests.map((one) => answerOne(one, outlet)))
     outlet.end()
   }
-}
-
-async function answerOnly(
-  { handler, message }: ServedMessage<McpRequest>,
-  outlet: ExchangeOutlet,
-): Promise<void> {
-  const { text, eventFields, status } = await handler.answer(message)
-  outlet.finish(text, eventFields, status)
 }
 
 /** Answers one request of a batch; its failure does not affect the others. */

@@ -234,24 +234,39 @@ export class ClientSession implements Upstreams {
    * Uses the transport of a target. If the server has lost its session but another server has not, the lost
    * session is begun again. If no server has its session, rejects with SessionEnded.
    */
-  async use<Result>(
+  use<Result>(
     entry: McpTargetEntry,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
     const known = this.at(entry)
-    const session = known instanceof Promise ? await known : known
-    try {
-      return await act(this.transport(entry, session))
-    } catch (thrown) {
-      const failure = toFailure(thrown)
-      if (isOutdated(session, failure)) {
-        forgetEra(entry)
-        return act(this.transport(entry, await this.#renew(entry, session)))
-      }
-      if (!failure.isSessionLost || session.id === undefined) throw failure
-      if (!(await this.#livesElsewhere(entry))) throw new SessionEnded(this.state)
+    return known instanceof Promise
+      ? known.then((session) => this.#useSession(entry, session, act))
+      : this.#useSession(entry, known, act)
+  }
+
+  #useSession<Result>(
+    entry: McpTargetEntry,
+    session: TargetSession,
+    act: (transport: Transport) => Promise<Result>,
+  ): Promise<Result> {
+    return act(this.transport(entry, session)).catch(async (thrown: unknown) => {
+      await this.#requireRenewable(entry, session, toFailure(thrown))
       return act(this.transport(entry, await this.#renew(entry, session)))
+    })
+  }
+
+  /** Throws unless a session may be begun again after the failure. */
+  async #requireRenewable(
+    entry: McpTargetEntry,
+    session: TargetSession,
+    failure: TargetFailure,
+  ): Promise<void> {
+    if (isOutdated(session, failure)) {
+      forgetEra(entry)
+      return
     }
+    if (!failure.isSessionLost || session.id === undefined) throw failure
+    if (!(await this.#livesElsewhere(entry))) throw new SessionEnded(this.state)
   }
 
   /** Begins a lost session again. Concurrent requests that notice the loss share the new session. */

@@ -51,11 +51,11 @@ export interface Transport {
 
 /** Receives the messages and events that precede a response. */
 export interface Relay {
-  readonly onStream?: () => void
-  readonly onMessage: (message: McpMessage, eventFields: EventFields | undefined) => void
-  readonly onEvent?: (event: McpEvent) => void
+  onStream?(): void
+  onMessage(message: McpMessage, eventFields: EventFields | undefined): void
+  onEvent?(event: McpEvent): void
   /** Returns true if the client reads slowly. Then `resume` is called when it has caught up. */
-  readonly hold?: (resume: () => void) => boolean
+  hold?(resume: () => void): boolean
 }
 
 export interface ReceivedResponse {
