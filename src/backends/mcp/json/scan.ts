@@ -4,6 +4,8 @@
  * objects with duplicate keys, is refused.
  */
 
+import { KeyStack } from './key-stack.ts'
+
 type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 
 /** A value at [start, end) of the text. */
@@ -29,9 +31,6 @@ interface ScanLimits {
   readonly keptDepth: number
 }
 
-/** Depth up to which nodes are made at once. Deeper ones are made when they are read, which few are. */
-const madeDepth = 2
-
 /** Thrown if the text is not JSON or is ambiguous. */
 export class JsonRefusal extends Error {
   override readonly name = 'JsonRefusal'
@@ -39,7 +38,7 @@ export class JsonRefusal extends Error {
 
 /** @throws JsonRefusal */
 export function scanJson(text: string, limits: ScanLimits): JsonNode {
-  return new Scanner(text, limits, madeDepth).all()
+  return scanner.all(text, limits)
 }
 
 /** Returns the member of an object; undefined if there is none, or if the node is not an object. */
@@ -86,8 +85,11 @@ const openObject = 0x7b
 const openArray = 0x5b
 const backslash = 0x5c
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-/** Objects with more keys use a set to find duplicates. */
-const fewKeys = 8
+/** Maximum number of places for values that are kept for the next text. */
+const maxKeptValues = 1_024
+
+/** How many levels of nodes are made at once. Few of those below the params or the result are read. */
+const levelsAt = (depth: number): number => (depth < 2 ? 1 : 2)
 
 /** An object or array whose members are scanned again, once, if they are read. */
 class DeepNode implements JsonNode {
@@ -96,14 +98,23 @@ class DeepNode implements JsonNode {
   readonly end: number
   readonly #text: string
   readonly #limits: ScanLimits
+  readonly #depth: number
   #made: JsonNode | undefined
 
-  constructor(type: JsonType, start: number, end: number, text: string, limits: ScanLimits) {
+  constructor(
+    type: JsonType,
+    start: number,
+    end: number,
+    text: string,
+    limits: ScanLimits,
+    depth: number,
+  ) {
     this.type = type
     this.start = start
     this.end = end
     this.#text = text
     this.#limits = limits
+    this.#depth = depth
   }
 
   get keys(): readonly string[] | undefined {
@@ -115,40 +126,58 @@ class DeepNode implements JsonNode {
   }
 
   get #whole(): JsonNode {
-    this.#made ??= new Scanner(this.#text, this.#limits, this.#limits.keptDepth, this.start).part()
+    this.#made ??= scanner.part(this.#text, this.#limits, this.start, this.#depth)
     return this.#made
   }
 }
 
+/** Reads one text after the other. */
 class Scanner {
-  readonly #text: string
-  readonly #limits: ScanLimits
-  readonly #madeDepth: number
-  #at: number
-  /** The keys of the objects around the position; valid up to `#keyCount`. */
-  readonly #keys: string[] = []
-  #keyCount = 0
+  #text = ''
+  #limits: ScanLimits = { maxDepth: 0, keptDepth: 0 }
+  #madeDepth = 0
+  #at = 0
+  readonly #keys = new KeyStack()
+  /** Values of the objects and arrays around the position whose nodes are being made. */
+  #values: (JsonNode | undefined)[] = []
+  #valueCount = 0
 
-  constructor(text: string, limits: ScanLimits, made: number, from = 0) {
-    this.#text = text
-    this.#limits = limits
-    this.#madeDepth = Math.min(made, limits.keptDepth)
-    this.#at = from
-  }
-
-  all(): JsonNode {
-    const node = this.part()
+  all(text: string, limits: ScanLimits): JsonNode {
+    this.#begin(text, limits, 0, 0)
+    const node = this.#value(0)
     this.#space()
-    if (this.#at < this.#text.length) this.#refuse('something follows the value')
+    if (this.#at < text.length) this.#refuse('something follows the value')
+    this.#end()
     return node
   }
 
-  /** Reads one value. Other text may follow. */
-  part(): JsonNode {
-    return this.#value(0)
+  /** Reads one value at a depth. Other text may follow. */
+  part(text: string, limits: ScanLimits, from: number, depth: number): JsonNode {
+    this.#begin(text, limits, from, depth)
+    const node = this.#value(depth)
+    this.#end()
+    return node
+  }
+
+  #begin(text: string, limits: ScanLimits, from: number, depth: number): void {
+    this.#text = text
+    this.#limits = limits
+    this.#madeDepth = Math.min(depth + levelsAt(depth), limits.keptDepth)
+    this.#at = from
+    this.#keys.reset(text)
+    this.#valueCount = 0
+  }
+
+  /** Releases the text and everything that was read of it. */
+  #end(): void {
+    this.#text = ''
+    this.#keys.reset('')
+    this.#takeValues(0)
+    if (this.#values.length > maxKeptValues) this.#values = []
   }
 
   #refuse(why: string): never {
+    this.#end()
     throw new JsonRefusal(`${why}, at offset ${this.#at}`)
   }
 
@@ -172,34 +201,43 @@ class Scanner {
     const code = this.#peek()
     const start = this.#at
     if (depth < this.#madeDepth && (code === openObject || code === openArray)) {
-      const values: JsonNode[] = []
+      const from = this.#valueCount
       if (code === openArray) {
-        this.#array(depth, values)
-        return { type: 'array', start, end: this.#at, values }
+        this.#array(depth, true)
+        return { type: 'array', start, end: this.#at, values: this.#takeValues(from) }
       }
-      const from = this.#keyCount
-      const count = this.#object(depth, values)
-      const keys = this.#keys.slice(from, from + count)
-      return { type: 'object', start, end: this.#at, keys, values }
+      const firstKey = this.#keys.count
+      this.#object(depth, true)
+      const keys = this.#keys.take(firstKey)
+      return { type: 'object', start, end: this.#at, keys, values: this.#takeValues(from) }
     }
     const type = this.#skip(depth)
-    const { keptDepth, maxDepth } = this.#limits
-    if (depth >= keptDepth || (code !== openObject && code !== openArray)) {
+    if (depth >= this.#limits.keptDepth || (code !== openObject && code !== openArray)) {
       return { type, start, end: this.#at }
     }
-    const limits = { keptDepth: keptDepth - depth, maxDepth }
-    return new DeepNode(type, start, this.#at, this.#text, limits)
+    return new DeepNode(type, start, this.#at, this.#text, this.#limits, depth)
+  }
+
+  /** Removes and returns the values from an index on. */
+  #takeValues(from: number): JsonNode[] {
+    const taken = this.#values.slice(from, this.#valueCount) as JsonNode[]
+    this.#values.fill(undefined, from, this.#valueCount)
+    this.#valueCount = from
+    return taken
   }
 
   /** Checks a value and makes no nodes. */
   #skip(depth: number): JsonType {
     const code = this.#peek()
     switch (code) {
-      case openObject:
-        this.#object(depth, undefined)
+      case openObject: {
+        const firstKey = this.#keys.count
+        this.#object(depth, false)
+        this.#keys.count = firstKey
         return 'object'
+      }
       case openArray:
-        this.#array(depth, undefined)
+        this.#array(depth, false)
         return 'array'
       case quote:
         this.#string()
@@ -228,15 +266,18 @@ class Scanner {
     return 'number'
   }
 
-  /** Skips a string, including its quotes. */
-  #string(): void {
+  /** Skips a string, including its quotes. Returns whether it has escapes. */
+  #string(): boolean {
     const text = this.#text
+    let hasEscapes = false
     let at = this.#at + 1
     for (;;) {
       const code = text.charCodeAt(at)
       if (code === quote) break
-      if (code === backslash) at = this.#escape(at)
-      else if (code >= 0x20) at++
+      if (code === backslash) {
+        at = this.#escape(at)
+        hasEscapes = true
+      } else if (code >= 0x20) at++
       else {
         this.#at = at
         this.#refuse(at >= text.length ? 'a string has no end' : 'a string has a control character')
@@ -244,6 +285,7 @@ class Scanner {
       if (at > text.length) this.#refuse('a string has no end')
     }
     this.#at = at + 1
+    return hasEscapes
   }
 
   #escape(at: number): number {
@@ -260,62 +302,50 @@ class Scanner {
     this.#at++
   }
 
-  /**
-   * Reads an object and returns the number of its keys, which follow the first `#keyCount` keys. Its values are
-   * added to `values`, if that is set.
-   */
-  #object(depth: number, values: JsonNode[] | undefined): number {
+  /** Reads an object and leaves its keys in `#keys`; if it is `made`, also its values in `#values`. */
+  #object(depth: number, made: boolean): void {
     this.#enter(depth)
-    const from = this.#keyCount
+    const keys = this.#keys
+    const from = keys.count
     let known: Set<string> | undefined
     if (this.#peek() === 0x7d) this.#at++
     else {
       for (let isMore = true; isMore; ) {
-        const key = this.#key()
-        if (this.#keyCount - from >= fewKeys) {
-          known ??= new Set(this.#keys.slice(from, this.#keyCount))
+        this.#key()
+        known ??= keys.setFor(from)
+        if (keys.isRepeated(from, known)) {
+          this.#refuse(`the key ${JSON.stringify(keys.last)} is there twice`)
         }
-        if (known === undefined ? this.#hasKey(key, from) : known.has(key)) {
-          this.#refuse(`the key ${JSON.stringify(key)} is there twice`)
-        }
-        known?.add(key)
-        this.#keys[this.#keyCount++] = key
-        this.#element(depth, values)
+        known?.add(keys.last)
+        this.#element(depth, made)
         isMore = this.#isMore(0x7d)
       }
     }
-    const count = this.#keyCount - from
-    this.#keyCount = from
-    return count
   }
 
-  #hasKey(key: string, from: number): boolean {
-    for (let at = from; at < this.#keyCount; at++) if (this.#keys[at] === key) return true
-    return false
+  #element(depth: number, made: boolean): void {
+    if (made) {
+      const value = this.#value(depth + 1)
+      this.#values[this.#valueCount++] = value
+    } else this.#skip(depth + 1)
   }
 
-  #element(depth: number, values: JsonNode[] | undefined): void {
-    if (values === undefined) this.#skip(depth + 1)
-    else values.push(this.#value(depth + 1))
-  }
-
-  #key(): string {
+  /** Reads a key and its colon. */
+  #key(): void {
     if (this.#peek() !== quote) this.#refuse('a key is missing')
     const start = this.#at
-    this.#string()
-    const raw = this.#text.slice(start + 1, this.#at - 1)
-    const key = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw
+    const hasEscapes = this.#string()
+    this.#keys.push(start, this.#at, hasEscapes)
     if (this.#peek() !== 0x3a) this.#refuse('a colon is missing')
     this.#at++
-    return key
   }
 
-  #array(depth: number, values: JsonNode[] | undefined): void {
+  #array(depth: number, made: boolean): void {
     this.#enter(depth)
     if (this.#peek() === 0x5d) this.#at++
     else {
       for (let isMore = true; isMore; ) {
-        this.#element(depth, values)
+        this.#element(depth, made)
         isMore = this.#isMore(0x5d)
       }
     }
@@ -329,3 +359,6 @@ class Scanner {
     return code === 0x2c
   }
 }
+
+/** Scans are never nested, so one scanner is enough. */
+const scanner = new Scanner()
