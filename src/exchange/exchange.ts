@@ -102,6 +102,8 @@ export interface Body {
   readonly length: number | undefined
   /** Reads up to `maxBytes` into memory. The body can still be forwarded afterwards. */
   buffer(maxBytes: number): Promise<BufferedBody>
+  /** Does the same, and returns a promise only if not all of the body has arrived. */
+  read(maxBytes: number): BufferedBody | Promise<BufferedBody>
   /** Replaces the body by these bytes and adjusts Content-Length. */
   replace(bytes: Uint8Array): void
   /** Adds a transform; framing becomes chunked if the length is no longer known. */

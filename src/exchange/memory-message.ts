@@ -68,13 +68,15 @@ export class MemoryBody implements Body {
       : (this.content ?? new Uint8Array())
   }
 
-  buffer(maxBytes: number): Promise<BufferedBody> {
+  async buffer(maxBytes: number): Promise<BufferedBody> {
+    return this.read(maxBytes)
+  }
+
+  read(maxBytes: number): BufferedBody {
     const bytes = this.#bytes
-    return Promise.resolve(
-      bytes.length > maxBytes
-        ? { complete: false, prefix: bytes.subarray(0, maxBytes) }
-        : { complete: true, bytes },
-    )
+    return bytes.length > maxBytes
+      ? { complete: false, prefix: bytes.subarray(0, maxBytes) }
+      : { complete: true, bytes }
   }
 
   replace(bytes: Uint8Array): void {

@@ -33,7 +33,11 @@ export class SimulatedBody implements Body {
   }
 
   async buffer(maxBytes: number): Promise<BufferedBody> {
-    if (this.#content !== undefined) return this.#content.buffer(maxBytes)
+    return this.read(maxBytes)
+  }
+
+  read(maxBytes: number): BufferedBody {
+    if (this.#content !== undefined) return this.#content.read(maxBytes)
     this.#unknowns.read(reason)
     return unknownBody
   }

@@ -235,6 +235,10 @@ export class SimulatedExchange implements ServerExchange {
     // Nothing to do: there is no upstream.
   }
 
+  bufferResponse(): void {
+    // Nothing to do: there is no response.
+  }
+
   mirror(): void {
     // Nothing to do: mirrors do not affect the request.
   }

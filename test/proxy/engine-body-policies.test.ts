@@ -125,3 +125,66 @@ test('a response body can be replaced, and the connection is reused', async () =
   expect(client.text).toBe('HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n<5>'.repeat(2))
   expect(upstream.connections).toHaveLength(1)
 })
+
+/** Buffers each response; returns the texts of the bodies. */
+function bufferResponses(limit: number): string[] {
+  const bodies: string[] = []
+  rig.plane.response = (exchange) => exchange.bufferResponse(limit)
+  rig.plane.wholeResponse = (exchange, body) => {
+    bodies.push(Buffer.from(body.complete ? body.bytes : body.prefix).toString())
+    exchange.relay()
+  }
+  return bodies
+}
+
+const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+
+test.each([
+  ['in one piece', [ok]],
+  ['in several pieces', ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n', 'O', 'K']],
+  ['without content', ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n']],
+])(
+  'a buffered response that comes %s is relayed, and the connection is reused',
+  async (_, pieces) => {
+    const bodies = bufferResponses(100)
+    upstream.onData = (connection) => {
+      if (!connection.text.endsWith(get)) return
+      connection.text = ''
+      for (const [at, piece] of pieces.entries()) setTimeout(() => connection.write(piece), at * 20)
+    }
+    const client = await RawConnection.connect(rig.port)
+    client.write(get + get)
+    await client.responses(2)
+    const whole = pieces.join('')
+    expect(client.text).toBe(whole + whole)
+    const [, body = ''] = whole.split('\r\n\r\n')
+    expect(bodies).toEqual([body, body])
+    expect(upstream.connections.length).toBe(1)
+  },
+)
+
+test('a response over the limit of a buffered one is relayed after its prefix was seen', async () => {
+  const bodies = bufferResponses(1)
+  upstream.onData = (connection) => {
+    if (connection.text.endsWith(get)) connection.write(ok)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write(get)
+  await client.responses(1)
+  expect(client.text).toBe(ok)
+  expect(bodies).toEqual(['o'])
+})
+
+test('a buffered response that breaks off is an error', async () => {
+  const bodies = bufferResponses(100)
+  upstream.onData = (connection) => {
+    if (!connection.text.endsWith(get)) return
+    connection.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nO')
+    setTimeout(() => connection.socket.destroy(), 20)
+  }
+  const client = await RawConnection.connect(rig.port)
+  client.write(get)
+  await client.responses(1)
+  expect(client.text).toMatch(/^HTTP\/1.1 50[23] /)
+  expect(bodies).toEqual([])
+})

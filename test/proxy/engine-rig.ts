@@ -8,6 +8,7 @@ import type {
 import { Engine, type EngineOptions } from '../../src/engine/engine.ts'
 import type { UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../../src/errors/index.ts'
+import type { BufferedBody } from '../../src/exchange/exchange.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 
 /** What the log would say of one exchange. */
@@ -32,6 +33,8 @@ export class Forwarder implements RequestHandler {
   request: (exchange: ServerExchange) => void = (exchange) =>
     exchange.forward(this.upstream, this.options)
   response: (exchange: ServerExchange) => void = (exchange) => exchange.relay()
+  wholeResponse: (exchange: ServerExchange, body: BufferedBody) => void = (exchange) =>
+    exchange.relay()
   failure: (exchange: ServerExchange, error: GatewayError) => void = (exchange, error) =>
     exchange.respond(error.row.status, [['content-type', 'text/plain']], error.row.text)
 
@@ -41,6 +44,10 @@ export class Forwarder implements RequestHandler {
 
   onResponse(exchange: ServerExchange): void {
     this.response(exchange)
+  }
+
+  onWholeResponse(exchange: ServerExchange, body: BufferedBody): void {
+    this.wholeResponse(exchange, body)
   }
 
   onError(exchange: ServerExchange, error: GatewayError): void {

@@ -1,13 +1,53 @@
 import { GrowingBytes } from '../../base/growing-bytes.ts'
+import type { PieceQueue } from '../../base/piece-queue.ts'
+import type { GatewayError } from '../../errors/index.ts'
 import type { BufferedBody } from '../../exchange/exchange.ts'
 
 export const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
 
-/** A pending read of a body into memory. */
-export interface BodyWaiter {
-  readonly limit: number
-  resolve(body: BufferedBody): void
-  reject(error: Error): void
+/** A read of a body into memory. It makes a promise only if the body has not arrived yet. */
+export class BodyRead {
+  readonly #limit: number
+  /** Undefined until the body has been read. */
+  body: BufferedBody | undefined
+  #error: GatewayError | undefined
+  #resolve: ((body: BufferedBody) => void) | undefined
+  #reject: ((error: GatewayError) => void) | undefined
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Ends the read if the body is complete or too large. `held` is what has arrived. */
+  finish(held: PieceQueue, isComplete: boolean): BufferedBody | undefined {
+    const isOver = held.size > this.#limit
+    if (!isOver && !isComplete) return undefined
+    const all = held.joinAll()
+    const body: BufferedBody = isOver
+      ? { complete: false, prefix: all.subarray(0, this.#limit) }
+      : { complete: true, bytes: all }
+    this.resolve(body)
+    return body
+  }
+
+  resolve(body: BufferedBody): void {
+    this.body = body
+    this.#resolve?.(body)
+  }
+
+  reject(error: GatewayError): void {
+    this.#error = error
+    this.#reject?.(error)
+  }
+
+  result(): BufferedBody | Promise<BufferedBody> {
+    if (this.body !== undefined) return this.body
+    if (this.#error !== undefined) return Promise.reject(this.#error)
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
 }
 
 /** A copy of a body, up to a limit, made while the body passes and read when it has ended. */
@@ -40,17 +80,10 @@ export function copyOf(bytes: Buffer, start: number, end: number): Buffer {
   return Buffer.from(bytes.subarray(start, end))
 }
 
-/** Returns a body that was read: complete, or its first `limit` bytes if it exceeds the limit. */
 /** Returns the same bytes as a buffer. */
 export function bufferOf(bytes: Uint8Array): Buffer {
   if (Buffer.isBuffer(bytes)) return bytes
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
-export function boundedBody(all: Buffer, limit: number | undefined): BufferedBody {
-  return limit === undefined
-    ? { complete: true, bytes: all }
-    : { complete: false, prefix: all.subarray(0, limit) }
 }
 
 /** Returns a copy of a body that was read into memory, to send it again. */

@@ -11,6 +11,7 @@
 
 import type { GatewayError } from '../../errors/index.ts'
 import type {
+  BufferedBody,
   ChosenBackend,
   Exchange,
   FieldPair,
@@ -115,6 +116,11 @@ export interface ServerExchange extends Exchange {
   forward(address: UpstreamAddress, options: ForwardOptions): void
   /** Sends the upstream's response (with all edits made so far) to the client. */
   relay(): void
+  /**
+   * Reads the body of the upstream's response up to `maxBytes` into memory, and then calls `onWholeResponse`, or
+   * `onError` if the body breaks off. Must be called inside onResponse.
+   */
+  bufferResponse(maxBytes: number): void
   /** Keeps the response head readable until onDone; must be called inside onResponse. */
   keepResponseHead(): void
   /** Calls `watcher` with the bytes that the upstream sends if the request opens a tunnel. */
@@ -126,8 +132,13 @@ export interface ServerExchange extends Exchange {
 export interface RequestHandler {
   /** Called for a request. Must end, now or later, in exactly one respond or forward. Must not throw. */
   onRequest(exchange: ServerExchange): void
-  /** Called for a response. Must end in one relay, respond or forward (a retry). Must not throw. */
+  /**
+   * Called for a response. Must end in one relay, respond or forward (a retry), which `onWholeResponse` may do
+   * after `bufferResponse`. Must not throw.
+   */
   onResponse(exchange: ServerExchange): void
+  /** Called when a body that is buffered has arrived. Must end as onResponse does. */
+  onWholeResponse?(exchange: ServerExchange, body: BufferedBody): void
   /** Called before anything was sent to the client. Must end in one respond or forward (a retry). */
   onError(exchange: ServerExchange, error: GatewayError): void
   /**

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../../errors/index.ts'
 import type {
+  BufferedBody,
   ChosenBackend,
   FieldPair,
   Peer,
@@ -8,6 +9,7 @@ import type {
   RoutePlace,
 } from '../../exchange/exchange.ts'
 import { Learned } from '../../exchange/learned.ts'
+import type { BodyRead } from '../bytes/body-copy.ts'
 import type { BodySource } from '../bytes/body-sink.ts'
 import { Tunnel } from '../bytes/tunnel.ts'
 import type { DownstreamStream } from '../contracts/downstream.ts'
@@ -73,6 +75,8 @@ export abstract class ExchangeView implements SideStreamOwner {
   protected tunnel: Tunnel | undefined
   protected tunnelWatcher: TunnelWatcher | undefined
   protected hasResponse = false
+  /** The read of the response's body that the data plane waits for. */
+  protected responseRead: BodyRead | undefined
   /** Mirrors of the request that have not been started. */
   protected mirrors: MirrorTarget[] | undefined
   /** Body bytes of a response of the gateway's own. */
@@ -151,6 +155,24 @@ export abstract class ExchangeView implements SideStreamOwner {
 
   get response(): ResponseHeadView | undefined {
     return this.hasResponse ? this.responseHead : undefined
+  }
+
+  bufferResponse(maxBytes: number): void {
+    this.responseRead = this.responseBody.startReading(maxBytes)
+  }
+
+  /** Returns the body that the data plane waits for, once, as soon as it has been read. */
+  protected takeWholeResponse(): BufferedBody | undefined {
+    const body = this.responseRead?.body
+    if (body !== undefined) this.responseRead = undefined
+    return body
+  }
+
+  /** Forgets the response, which has failed. */
+  protected dropResponse(error: GatewayError): void {
+    this.responseSource.failAll(error)
+    this.responseRead = undefined
+    this.hasResponse = false
   }
 
   keepResponseHead(): void {
@@ -286,6 +308,7 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.tunnelWatcher = undefined
     this.mirrors = undefined
     this.hasResponse = false
+    this.responseRead = undefined
     this.ownBytes = 0
   }
 }

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../errors/index.ts'
+import type { BufferedBody } from '../../exchange/exchange.ts'
 import type { BodyKind } from '../bytes/body-kind.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
@@ -215,6 +216,8 @@ export class HttpExchange
     this.#isUpstreamDone = this.responseSource.ended
     if (this.responseBody.sent) this.#responseSent()
     else if (this.#isUpstreamDone && this.#phase === 'answering') this.#attempt.release()
+    const whole = this.#phase === 'answering' ? this.takeWholeResponse() : undefined
+    if (whole !== undefined) this.#notify(undefined, whole)
   }
 
   onUpstreamFailure(stream: UpstreamStream, error: GatewayError): void {
@@ -227,11 +230,8 @@ export class HttpExchange
     }
     this.responseSource.failAll(error)
     if (this.#phase === 'relaying') this.#breakOff(error, 'upstream-cut')
-    else {
-      const isWaiting = this.#phase === 'forwarding'
-      if (isWaiting && this.#attempt.retry(stream, error)) return
+    else if (this.#phase !== 'forwarding' || !this.#attempt.retry(stream, error))
       this.#answerError(error)
-    }
   }
 
   /** Called when everything that was written has been sent. */
@@ -294,20 +294,21 @@ export class HttpExchange
     this.error = error
     this.#upload.stop()
     this.#attempt.drop()
-    this.responseSource.failAll(error)
-    this.hasResponse = false
+    this.dropResponse(error)
     this.#phase = 'answering'
     this.#notify(error)
   }
 
   /** Calls the data plane: onError if there is an error, otherwise the method for the phase. */
-  #notify(error: GatewayError | undefined): void {
+  #notify(error: GatewayError | undefined, whole?: BufferedBody): void {
     const { handler } = this.#parts
     const generation = this.generation
-    this.#openDecisions++
+    // The whole body continues the decision of onResponse.
+    if (whole === undefined) this.#openDecisions++
     try {
       if (error !== undefined) handler.onError(this, error)
       else if (this.#phase === 'deciding') handler.onRequest(this)
+      else if (whole !== undefined) handler.onWholeResponse?.(this, whole)
       else handler.onResponse(this)
     } catch (thrown) {
       this.#answerBug(thrown, generation)

@@ -1,15 +1,7 @@
 import { PieceQueue } from '../../base/piece-queue.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { Body, BodyTransform, BufferedBody, OmittedBytes } from '../../exchange/exchange.ts'
-import {
-  BodyCopy,
-  type BodyWaiter,
-  boundedBody,
-  bufferOf,
-  copyOf,
-  copyOfRead,
-  emptyBody,
-} from '../bytes/body-copy.ts'
+import { BodyCopy, BodyRead, bufferOf, copyOf, copyOfRead, emptyBody } from '../bytes/body-copy.ts'
 import type { BodyKind } from '../bytes/body-kind.ts'
 import type { BodySink, BodySource, BodyTap } from '../bytes/body-sink.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
@@ -41,7 +33,7 @@ export class MessageBody implements Body, ChunkSink {
   readonly #record = new ReplayRecord()
   #transforms: BodyTransform[] | undefined
   #replacement: Buffer | undefined
-  #waiter: BodyWaiter | undefined
+  #reading: BodyRead | undefined
   #readBody: BufferedBody | undefined
   #copy: BodyCopy | undefined
   #hasFlowed = false
@@ -85,7 +77,7 @@ export class MessageBody implements Body, ChunkSink {
     this.#record.start(isReplayable && !this.ended)
     this.#transforms = undefined
     this.#replacement = undefined
-    this.#waiter = undefined
+    this.#reading = undefined
     this.#readBody = undefined
     this.#copy = undefined
     this.tap = undefined
@@ -148,19 +140,28 @@ export class MessageBody implements Body, ChunkSink {
     if (this.#readBody === undefined && !this.ended) this.#copy ??= new BodyCopy(maxBytes)
   }
 
-  buffer(maxBytes: number): Promise<BufferedBody> {
+  async buffer(maxBytes: number): Promise<BufferedBody> {
+    return this.read(maxBytes)
+  }
+
+  read(maxBytes: number): BufferedBody | Promise<BufferedBody> {
+    return this.startReading(maxBytes).result()
+  }
+
+  /** Starts to read up to `maxBytes` into memory. The caller looks for the body whenever bytes have arrived. */
+  startReading(maxBytes: number): BodyRead {
+    const reading = new BodyRead(maxBytes)
     const known = this.#readBody
-    if (known?.complete && this.#replacement !== undefined) return Promise.resolve(known)
-    return new Promise((resolve, reject) => {
-      if (this.#mode === 'flowing' || this.#waiter !== undefined) {
-        reject(new GatewayError('bug', 'the body is already being read'))
-        return
-      }
-      this.#waiter = { limit: maxBytes, resolve, reject }
+    if (known?.complete && this.#replacement !== undefined) reading.resolve(known)
+    else if (this.#mode === 'flowing' || this.#reading !== undefined) {
+      reading.reject(new GatewayError('bug', 'the body is already being read'))
+    } else {
+      this.#reading = reading
       this.#mode = 'buffering'
-      this.#resolveWaiter()
+      this.#finishReading()
       if (this.wantsBytes) this.#source.resumeBody()
-    })
+    }
+    return reading
   }
 
   replace(bytes: Uint8Array): void {
@@ -271,8 +272,8 @@ export class MessageBody implements Body, ChunkSink {
 
   /** Called when the source has failed: rejects reads of the body. */
   fail(error: GatewayError): void {
-    this.#waiter?.reject(error)
-    this.#waiter = undefined
+    this.#reading?.reject(error)
+    this.#reading = undefined
     this.#mode = 'waiting'
     this.#hasFailed = true
     this.ended = true
@@ -320,20 +321,16 @@ export class MessageBody implements Body, ChunkSink {
     if (this.#mode === 'flowing') {
       this.#endOver()
       if (this.#sink !== undefined) this.blocked = !this.#sink.flush()
-    } else if (this.#mode === 'buffering') this.#resolveWaiter()
+    } else if (this.#mode === 'buffering') this.#finishReading()
   }
 
-  /** Resolves a pending read of the whole body once the body is complete or too large. */
-  #resolveWaiter(): void {
-    const waiter = this.#waiter
-    if (waiter === undefined) return
-    const isOver = this.#held.size > waiter.limit
-    if (!isOver && !this.ended) return
-    this.#waiter = undefined
+  /** Ends a read of the whole body once the body is complete or too large. */
+  #finishReading(): void {
+    const body = this.#reading?.finish(this.#held, this.ended)
+    if (body === undefined) return
+    this.#readBody = body
+    this.#reading = undefined
     this.#mode = 'waiting'
-    const all = this.#held.joinAll()
-    this.#readBody = boundedBody(all, isOver ? waiter.limit : undefined)
-    waiter.resolve(this.#readBody)
   }
 
   #send(bytes: Buffer, start: number, end: number): void {
