@@ -37,8 +37,7 @@ export class Learned {
   /** Metadata from the external processor. */
   extproc: LearnedRecord | undefined
   #llm: LearnedRecord | (() => LearnedRecord | undefined) | undefined
-  /** The JSON request to a model, parsed, as the client sent it. */
-  llmRequest: LearnedRecord | undefined
+  #llmRequest: LearnedRecord | (() => LearnedRecord | undefined) | undefined
   mcp: LearnedRecord | undefined
   /**
    * The verified JWT without its scheme, which was removed from the request, for backends that receive it.
@@ -64,6 +63,20 @@ export class Learned {
     this.#llm = make
   }
 
+  /** The JSON request to a model, parsed, as the client sent it. */
+  get llmRequest(): LearnedRecord | undefined {
+    return typeof this.#llmRequest === 'function' ? this.#llmRequest() : this.#llmRequest
+  }
+
+  set llmRequest(value: LearnedRecord | undefined) {
+    this.#llmRequest = value
+  }
+
+  /** Sets a function that returns `llmRequest`, because for most requests nothing reads it. */
+  describeLlmRequest(read: () => LearnedRecord | undefined): void {
+    this.#llmRequest = read
+  }
+
   clear(): void {
     this.jwt = undefined
     this.apiKey = undefined
@@ -71,7 +84,7 @@ export class Learned {
     this.extauthz = undefined
     this.extproc = undefined
     this.#llm = undefined
-    this.llmRequest = undefined
+    this.#llmRequest = undefined
     this.mcp = undefined
     this.jwtToken = undefined
     this.apiKeyToken = undefined

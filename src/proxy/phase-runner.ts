@@ -3,7 +3,7 @@ import type { RequestHandler, ServerExchange } from '../engine/contracts/request
 import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../errors/index.ts'
 import { cleanUp } from '../exchange/cleanup.ts'
-import type { Peer, RespondVerdict } from '../exchange/exchange.ts'
+import type { BufferedBody, Peer, RespondVerdict } from '../exchange/exchange.ts'
 import { takeAnswer } from '../exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
 import { endAttempt, learn, moveAttempt, retryDelay } from './attempts.ts'
@@ -72,31 +72,42 @@ export class PhaseRunner implements RequestHandler {
     // Only a POST over HTTP/2 can be gRPC. The check is skipped for other requests.
     const { version, method } = exchange.request
     if (version === '2' && method === 'POST') recordGrpcStatus(context)
-    if (context.call?.receive === undefined) this.#relay(context)
-    else this.#receive(context)
+    const limit = context.call?.wholeResponseLimit?.()
+    if (limit === undefined) this.#receive(context, undefined)
+    else exchange.bufferResponse(limit)
+  }
+
+  onWholeResponse(exchange: ServerExchange, body: BufferedBody): void {
+    this.#receive(contextOf(exchange), body)
   }
 
   /** Passes the response to the backend's call, which may respond in its place. */
-  #receive(context: RequestContext): void {
-    const { attempt } = context
-    const finish = (answer: RespondVerdict | undefined): void => {
-      if (context.over) return
-      if (answer === undefined) this.#relay(context)
-      else this.#answer(context, answer)
-    }
-    const failed = (thrown: unknown): void => {
-      // An upstream error also reaches `onError`, which handles it.
-      const error = toGatewayError(thrown)
-      if (context.over || error.row.source === 'upstream' || context.attempt !== attempt) return
-      this.#fail(context, error)
-    }
+  #receive(context: RequestContext, body: BufferedBody | undefined): void {
     try {
-      const received = context.call?.receive?.()
-      if (received instanceof Promise) received.then(finish).catch(failed)
-      else finish(received)
+      const received = context.call?.receive?.(body)
+      if (received instanceof Promise) this.#awaitReceived(context, received)
+      else this.#received(context, received)
     } catch (thrown) {
       this.#giveUp(context, thrown)
     }
+  }
+
+  #received(context: RequestContext, answer: RespondVerdict | undefined): void {
+    if (context.over) return
+    if (answer === undefined) this.#relay(context)
+    else this.#answer(context, answer)
+  }
+
+  #awaitReceived(context: RequestContext, pending: Promise<RespondVerdict | undefined>): void {
+    const { attempt } = context
+    pending
+      .then((answer) => this.#received(context, answer))
+      .catch((thrown: unknown) => {
+        // An upstream error also reaches `onError`, which handles it.
+        const error = toGatewayError(thrown)
+        if (context.over || error.row.source === 'upstream' || context.attempt !== attempt) return
+        this.#fail(context, error)
+      })
   }
 
   #relay(context: RequestContext): void {

@@ -50,9 +50,12 @@ export function needList(value: unknown, name: string): readonly unknown[] {
 }
 
 /** Decodes UTF-8 without a copy of the bytes. */
-export function utf8Text(bytes: Uint8Array): string {
+export const utf8Text = (bytes: Uint8Array): string => asBuffer(bytes).toString('utf8')
+
+/** Returns the same bytes as a buffer. */
+export function asBuffer(bytes: Uint8Array): Buffer {
   const { buffer, byteOffset, length } = bytes
-  return (Buffer.isBuffer(bytes) ? bytes : Buffer.from(buffer, byteOffset, length)).toString('utf8')
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(buffer, byteOffset, length)
 }
 
 /** Matches integers that may exceed 2^53, and exponents that may exceed the range of a double. */

@@ -1,5 +1,10 @@
 import type { GatewayError } from '../../errors/index.ts'
-import type { Exchange, RespondVerdict, ResponseHead } from '../../exchange/exchange.ts'
+import type {
+  BufferedBody,
+  Exchange,
+  RespondVerdict,
+  ResponseHead,
+} from '../../exchange/exchange.ts'
 import type { Attribute } from '../../exchange/observe.ts'
 import type { BackendRecord, Ejection } from '../telemetry/types.ts'
 import type { AttemptOutcome } from '../upstream/endpoint.ts'
@@ -29,8 +34,13 @@ export interface BackendCall {
   outcomeOf?(result: ResponseHead | GatewayError, latencyMs: number): AttemptOutcome
   /** Describes the endpoint that was just ejected, for metrics. */
   ejection?(reason: string): Ejection | undefined
-  /** Reads the response of the backend first. May return another response to send instead. */
-  receive?(): Answer | Promise<Answer>
+  /** Returns the maximum size of a response whose whole body `receive` needs; undefined if it needs none. */
+  wholeResponseLimit?(): number | undefined
+  /**
+   * Reads the response of the backend first. May return another response to send instead. `body` is set if
+   * `wholeResponseLimit` has returned a limit.
+   */
+  receive?(body: BufferedBody | undefined): Answer | Promise<Answer>
   /** Changes a response before policies do. Also called for responses of the gateway itself. */
   changeResponse?(exchange: Exchange): Promise<void> | undefined
   /** Returns a function that writes errors in the client's format; undefined for plain text. */

@@ -1,5 +1,6 @@
 /** The backend kind of language models, and the steps of a request to such a backend. */
 import { GatewayError } from '../../../errors/index.ts'
+import type { BufferedBody } from '../../../exchange/exchange.ts'
 import { backendPolicies } from '../../../proxy/config/placement.ts'
 import type { ConfigStore } from '../../../proxy/config/store.ts'
 import type { AttemptDescription, BackendCall } from '../../../proxy/request/backend-call.ts'
@@ -21,7 +22,7 @@ import { compileProviders, type ModelBackend } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
 import { errorWriterFor } from './own-answers.ts'
 import { prepareModelRequest } from './prepare.ts'
-import { receiveAnswer } from './receive.ts'
+import { receiveAnswer, wholeAnswerLimit } from './receive.ts'
 
 export function aiKind(runtime: GatewayRuntime): BackendKind {
   const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, { groups }, before) =>
@@ -111,8 +112,12 @@ class AiCall implements BackendCall {
     }
   }
 
-  receive() {
-    return receiveAnswer(this.#call)
+  wholeResponseLimit(): number | undefined {
+    return wholeAnswerLimit(this.#call)
+  }
+
+  receive(body: BufferedBody | undefined) {
+    return receiveAnswer(this.#call, body)
   }
 
   errorWriter(): ErrorWriter | undefined {

@@ -11,6 +11,7 @@ import type { JsonObject } from '../json.ts'
 import { AiStep } from '../policy/apply.ts'
 import type { RouteType } from '../policy/schema.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
+import type { ClientBody, RequestBody } from '../request/client-body.ts'
 import { defaultRouteTypes, type RouteTypes } from '../request/route-type.ts'
 import type { ModelOutput } from '../serve/model-output.ts'
 import type { OutgoingRequest } from '../serve/request.ts'
@@ -43,9 +44,7 @@ export class ModelCall {
   #access: BackendAccess | undefined
   route: RouteType | undefined
   /** The decoded body of the client. */
-  clientBytes: Uint8Array | undefined
-  /** The parsed `clientBytes`. */
-  clientBody: JsonObject | undefined
+  clientBody: ClientBody | undefined
   /** The request in the client's format after guards; undefined until then. */
   request: ModelRequest | undefined
   /** True if the details are available to expressions. */
@@ -173,7 +172,7 @@ interface ModelRequest {
   readonly route: ReadRouteType
   readonly model: string
   readonly isStream: boolean
-  readonly body: JsonObject
+  readonly body: RequestBody
 }
 
 export interface GuardedBody {

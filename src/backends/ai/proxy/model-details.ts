@@ -49,14 +49,14 @@ const computedFields: PropertyDescriptorMap & ThisType<Described> = {
   params: {
     enumerable: true,
     get() {
-      return paramsOf(this[described].request?.body)
+      return paramsOf(this[described].request?.body.fields)
     },
   },
   prompt: {
     enumerable: true,
     get() {
       const { request } = this[described]
-      return request && requestTexts(request.body, request.route).map((text) => ({ ...text }))
+      return request && requestTexts(request.body.whole, request.route).map((text) => ({ ...text }))
     },
   },
   completion: {
@@ -106,7 +106,7 @@ function usedTokens({ details, request, output, uncountedBytes }: ModelCall, sta
   if (usage !== undefined || !hasAnswered || request === undefined) {
     return reported + estimate(uncountedBytes)
   }
-  const texts = requestTexts(request.body, request.route).map(({ content }) => content)
+  const texts = requestTexts(request.body.whole, request.route).map(({ content }) => content)
   const { completion = [], toolCalls = [] } = output ?? {}
   const whole = request.isStream ? [] : [...completion, ...toolCalls.map((call) => call.arguments)]
   return estimate([...texts, ...whole].reduce(addBytes, uncountedBytes))
@@ -128,7 +128,7 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     requestModel: request?.model,
     responseModel: details.model,
     usage: details.usage,
-    parameters: request && once(() => parametersOf(request.body)),
+    parameters: request && once(() => parametersOf(request.body.fields)),
     firstTokenSeconds,
     perTokenSeconds,
     operationSeconds: outgoing && (now() - attemptStartedAt) / 1_000,

@@ -1,20 +1,27 @@
 /** Prepares a request to a model: reads it, runs the guards, and writes it for the provider. */
 import { randomBytes } from 'node:crypto'
-import type { RespondVerdict } from '../../../exchange/exchange.ts'
+import type { BufferedBody, RespondVerdict } from '../../../exchange/exchange.ts'
 import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import type { LearnedRecord } from '../../../exchange/learned.ts'
 import { addNote } from '../../../exchange/notes.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
+import { asBuffer } from '../json.ts'
 import { LlmError, UnsupportedByProviderError } from '../llm-error.ts'
 import type { RouteType } from '../policy/schema.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
-import { parseBody } from '../request/body.ts'
-import { type OutgoingRequest, outgoingRequest, settleRequest } from '../serve/request.ts'
+import { ClientBody } from '../request/client-body.ts'
+import {
+  type OutgoingRequest,
+  outgoingRequest,
+  passedOnRequest,
+  settleRequest,
+} from '../serve/request.ts'
 import { hasUntriedProvider } from './choose-provider.ts'
 import { decodeBody } from './content-coding.ts'
 import { apiVersion, type ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
+import type { ProviderEndpoint } from './model-providers.ts'
 import { modelsAnswer } from './models.ts'
 import { llmRefusal, ownAnswer, unsupported } from './own-answers.ts'
 import { prepareRealtime } from './realtime.ts'
@@ -40,24 +47,36 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
     return llmRefusal('Completions', ambiguousPath)
   }
   call.route = route
-  const settle = (pending: Promise<Result>): Promise<Prepared> =>
-    pending.catch((error: unknown) => {
-      if (context.over) return undefined
-      const isUnsuited = error instanceof UnsupportedByProviderError
-      if (isUnsuited && passOverProvider(call)) return 'askAnother'
-      return refuseInFormat(context, route, error)
-    })
   call.outgoing = undefined
   switch (route) {
     case 'Passthrough':
       call.overridePath()
       return undefined
     case 'Realtime':
-      return settle(prepareRealtime(call))
+      return unlessRefused(call, route, () => prepareRealtime(call))
     case 'Models':
       return modelsAnswer(call)
     default:
-      return settle(prepareRead(call, route))
+      return unlessRefused(call, route, () => prepareRead(call, route))
+  }
+}
+
+/** Answers a request that cannot be prepared in the format of the client. */
+function unlessRefused(
+  call: ModelCall,
+  route: RouteType,
+  prepare: () => Result | Promise<Result>,
+): Prepared | Promise<Prepared> {
+  const failed = (error: unknown): Prepared => {
+    if (call.context.over) return undefined
+    if (error instanceof UnsupportedByProviderError && passOverProvider(call)) return 'askAnother'
+    return refuseInFormat(call.context, route, error)
+  }
+  try {
+    const pending = prepare()
+    return pending instanceof Promise ? pending.catch(failed) : pending
+  } catch (error) {
+    return failed(error)
   }
 }
 
@@ -89,55 +108,138 @@ function refuseInFormat(context: RequestContext, route: RouteType, error: unknow
   return llmRefusal(route, isAfterFailure ? new LlmError(503, message) : error)
 }
 
-async function prepareRead(call: ModelCall, route: ReadRouteType): Promise<Result> {
-  const { context, provider, policy } = call
+function prepareRead(call: ModelCall, route: ReadRouteType): Result | Promise<Result> {
+  const { provider } = call
   if (provider === undefined) return undefined
-  const original = await readClientBody(call)
-  const { config } = provider.provider
-  const settled = settleRequest(original, route, config, policy?.config)
-  const isGuarded = (policy?.requestGuards.length ?? 0) > 0
-  const guarded = isGuarded ? await guardRequest(call, route, settled) : settled
+  const client = readClientBody(call, route)
+  return client instanceof Promise
+    ? client.then((read) => prepareBody(call, route, provider, read))
+    : prepareBody(call, route, provider, client)
+}
+
+function prepareBody(
+  call: ModelCall,
+  route: ReadRouteType,
+  provider: ProviderEndpoint,
+  client: ClientBody,
+): Result | Promise<Result> {
+  const passedOn = passOn(call, route, provider, client)
+  return passedOn === undefined
+    ? prepareWhole(call, route, provider, client)
+    : finishPreparing(call, passedOn.outgoing, passedOn.bytes)
+}
+
+const isGuarded = ({ policy }: ModelCall): boolean => (policy?.requestGuards.length ?? 0) > 0
+
+interface PassedOn {
+  readonly outgoing: OutgoingRequest
+  readonly bytes: Buffer
+}
+
+/** Prepares a request without reading its whole body; returns undefined if that is not possible. */
+function passOn(
+  call: ModelCall,
+  route: ReadRouteType,
+  provider: ProviderEndpoint,
+  client: ClientBody,
+): PassedOn | undefined {
+  if (isGuarded(call)) return undefined
+  const fields = client.fieldsToPassOn(route)
+  const outgoing = fields && passedOnRequest(fields, route, outgoingContext(call, provider))
+  if (outgoing === undefined) return undefined
+  const { model, isStream } = outgoing
+  const bytes = fields?.model === model ? client.bytes : client.withModel(model)
+  if (bytes === undefined) return undefined
+  call.request = { route, model, isStream, body: client }
+  return { outgoing, bytes }
+}
+
+function outgoingContext({ context, policy }: ModelCall, { vendor, provider }: ProviderEndpoint) {
+  const { headers } = context.exchange.request
+  return { vendor, provider: provider.config, settings: policy?.config, headers, newId }
+}
+
+async function prepareWhole(
+  call: ModelCall,
+  route: ReadRouteType,
+  provider: ProviderEndpoint,
+  client: ClientBody,
+): Promise<Result> {
+  const { context, policy } = call
+  const settled = settleRequest(client.whole, route, provider.provider.config, policy?.config)
+  const guarded = isGuarded(call) ? await guardRequest(call, route, settled) : settled
   if (guarded === undefined) return undefined
   if ('kind' in guarded) return guarded
   const { body, model } = guarded
   const isStream = body.stream === true && route !== 'Embeddings'
-  call.request = { route, model, isStream, body }
-  const outgoing = outgoingRequest(guarded, route, {
-    vendor: provider.vendor,
-    provider: config,
-    settings: policy?.config,
-    headers: context.exchange.request.headers,
-    newId,
-  })
+  call.request = { route, model, isStream, body: { fields: body, whole: body } }
+  const outgoing = outgoingRequest(guarded, route, outgoingContext(call, provider))
   if ('count' in outgoing) {
     const tokens = await outgoing.count()
     call.addDetails({ countTokens: tokens })
     return context.over ? undefined : ownAnswer(200, { input_tokens: tokens })
   }
+  const bytes = outgoing.body && Buffer.from(JSON.stringify(outgoing.body))
+  return finishPreparing(call, outgoing, bytes ?? client.bytes)
+}
+
+function finishPreparing(
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  bytes: Buffer,
+): Result | Promise<Result> {
+  const { exchange } = call.context
   describeModelCall(call)
   // Limits do not apply to token counts: clients use them to stay below the limits.
-  const limits = route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(context.exchange)
-  const spent = limits && (await limits.check(context.exchange))
-  if (context.over || spent !== undefined) return spent
+  const limits = outgoing.route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(exchange)
+  const spent = limits?.check(exchange)
+  return spent instanceof Promise
+    ? spent.then((settled) => sendUnless(settled, call, outgoing, bytes))
+    : sendUnless(spent, call, outgoing, bytes)
+}
+
+function sendUnless(
+  spent: Result,
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  bytes: Buffer,
+): Result {
+  if (call.context.over || spent !== undefined) return spent
   call.outgoing = outgoing
-  writeRequest(call, outgoing)
+  writeRequest(call, outgoing, bytes)
   return undefined
 }
 
 /** Reads the body once for all attempts. */
-async function readClientBody(call: ModelCall) {
+function readClientBody(call: ModelCall, route: ReadRouteType): ClientBody | Promise<ClientBody> {
   if (call.clientBody !== undefined) return call.clientBody
-  const { exchange } = call.context
-  const { bufferLimit, requestBody, request } = exchange
-  const body = await requestBody.buffer(bufferLimit)
+  const { bufferLimit, requestBody } = call.context.exchange
+  const body = requestBody.read(bufferLimit)
+  return body instanceof Promise
+    ? body.then((read) => decodeClientBody(call, route, read))
+    : decodeClientBody(call, route, body)
+}
+
+function decodeClientBody(
+  call: ModelCall,
+  route: ReadRouteType,
+  body: BufferedBody,
+): ClientBody | Promise<ClientBody> {
+  const { bufferLimit, request } = call.context.exchange
   if (!body.complete) throw new LlmError(413, `the body has more than ${bufferLimit} bytes`)
   const coding = request.headers.get('content-encoding')
   const decoded = decodeBody(body.bytes, coding, bufferLimit, 'client')
-  call.clientBytes = decoded instanceof Promise ? await decoded : decoded
-  const { body: parsed, inDoubles } = parseBody(call.clientBytes)
-  call.clientBody = parsed
-  exchange.learned.llmRequest = inDoubles as LearnedRecord
-  return parsed
+  return decoded instanceof Promise
+    ? decoded.then((bytes) => keepClientBody(call, route, bytes))
+    : keepClientBody(call, route, decoded)
+}
+
+function keepClientBody(call: ModelCall, route: ReadRouteType, bytes: Uint8Array): ClientBody {
+  const mayPassOn = !isGuarded(call) && call.policy?.config.prompt === undefined
+  const client = new ClientBody(asBuffer(bytes), mayPassOn ? route : undefined)
+  call.clientBody = client
+  call.context.exchange.learned.describeLlmRequest(() => client.inDoubles as LearnedRecord)
+  return client
 }
 
 /** Headers to remove: those about the client's bytes, and the one that asks for a compressed answer. */
@@ -149,11 +251,10 @@ const removedHeaders = [
   'content-digest',
 ]
 
-function writeRequest(call: ModelCall, outgoing: OutgoingRequest): void {
-  const { context, clientBytes } = call
+function writeRequest(call: ModelCall, outgoing: OutgoingRequest, bytes: Buffer): void {
+  const { context } = call
   const { request, requestBody } = context.exchange
-  if (outgoing.body !== undefined) requestBody.replace(Buffer.from(JSON.stringify(outgoing.body)))
-  else if (clientBytes !== undefined) requestBody.replace(clientBytes)
+  requestBody.replace(bytes)
   for (const name of removedHeaders) request.headers.remove(name)
   request.headers.set('content-type', 'application/json')
   request.method = 'POST'

@@ -1,12 +1,17 @@
 /** Turns the answer of a provider into the answer for the client. */
 import type { ServerExchange } from '../../../engine/contracts/requests.ts'
-import type { Body, RespondVerdict, ResponseHead } from '../../../exchange/exchange.ts'
+import type {
+  Body,
+  BufferedBody,
+  RespondVerdict,
+  ResponseHead,
+} from '../../../exchange/exchange.ts'
 import type { AnswerContext, StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { HeldStream } from '../guards/held-stream.ts'
-import { type JsonObject, utf8Text } from '../json.ts'
+import { asBuffer, type JsonObject, utf8Text } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
-import { readErrorAnswer, readWholeAnswer } from '../serve/answer.ts'
+import { detailsInBytes, readErrorAnswer, readWholeAnswer } from '../serve/answer.ts'
 import type { ConversionOptions } from '../serve/conversion.ts'
 import { StreamedOutput, WholeOutput } from '../serve/model-output.ts'
 import { chatFormatOf, type OutgoingRequest } from '../serve/request.ts'
@@ -38,20 +43,27 @@ const answerLimitOf = ({ bufferLimit }: ServerExchange): number =>
 
 const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)\s*(;|$)/i
 
-/** Returns the response to send instead; undefined if the provider's response can be relayed. */
-export function receiveAnswer(call: ModelCall): Result | Promise<Result> {
-  const { exchange } = call.context
-  const { response, responseBody: body } = exchange
-  const { outgoing: request } = call
-  if (request === undefined || response === undefined || body === undefined) return undefined
-  const answer = { call, request, response, body, format: chatFormatOf(request.route) }
-  const { format } = answer
-  const isStream =
-    response.status < 300 && streamTypes.test(response.headers.get('content-type') ?? '')
-  if (!isStream || format === undefined) return receiveWhole(answer, undefined)
-  if (isCoded(response.headers.get('content-encoding')) || holdsAnswer(call)) {
-    return receiveWhole(answer, format)
-  }
+/** Returns the maximum size of an answer that is read as a whole; undefined for other answers. */
+export function wholeAnswerLimit(call: ModelCall): number | undefined {
+  const answer = receivedAnswer(call)
+  return answer === undefined || isRelayedStream(answer)
+    ? undefined
+    : answerLimitOf(call.context.exchange)
+}
+
+/**
+ * Returns the response to send instead; undefined if the provider's response can be relayed. `read` is the
+ * body if `wholeAnswerLimit` has returned a limit.
+ */
+export function receiveAnswer(
+  call: ModelCall,
+  read: BufferedBody | undefined,
+): Result | Promise<Result> {
+  const answer = receivedAnswer(call)
+  if (answer === undefined) return undefined
+  if (read !== undefined) return receiveWhole(answer, read)
+  const { format, response, body } = answer
+  if (format === undefined) return undefined
   response.headers.set('content-type', 'text/event-stream')
   const conversion = conversionOf(answer, format)
   const guard = streamGuardOf(call, format, conversion.eventLimit)
@@ -61,6 +73,24 @@ export function receiveAnswer(call: ModelCall): Result | Promise<Result> {
   call.stream = stream
   body.through(stream)
   return undefined
+}
+
+function receivedAnswer(call: ModelCall): ReceivedAnswer | undefined {
+  const { response, responseBody: body } = call.context.exchange
+  const { outgoing: request } = call
+  if (request === undefined || response === undefined || body === undefined) return undefined
+  return { call, request, response, body, format: chatFormatOf(request.route) }
+}
+
+function isStream({ response, format }: ReceivedAnswer): boolean {
+  if (response.status >= 300 || format === undefined) return false
+  return streamTypes.test(response.headers.get('content-type') ?? '')
+}
+
+/** Returns true if the events of the answer are relayed as they come. */
+function isRelayedStream(answer: ReceivedAnswer): boolean {
+  if (!isStream(answer) || holdsAnswer(answer.call)) return false
+  return !isCoded(answer.response.headers.get('content-encoding'))
 }
 
 const isCoded = (coding: string | undefined): boolean =>
@@ -81,7 +111,7 @@ function conversionOf({ call, request }: ReceivedAnswer, format: ChatFormat): Co
   return {
     request,
     format,
-    clientBody: call.clientBody ?? {},
+    clientFields: call.clientBody?.fields ?? {},
     eventLimit: answerLimitOf(call.context.exchange),
     context: contextNow(),
     onDetails: (details) => call.addDetails(details),
@@ -89,32 +119,42 @@ function conversionOf({ call, request }: ReceivedAnswer, format: ChatFormat): Co
   }
 }
 
-/** `streamFormat` is the format of a streamed answer; undefined if the answer is not streamed. */
-async function receiveWhole(
-  answer: ReceivedAnswer,
-  streamFormat: ChatFormat | undefined,
-): Promise<Result> {
-  const { call, request, response, body } = answer
-  const { context } = call
-  const limit = answerLimitOf(context.exchange)
-  const read = await body.buffer(limit)
-  if (context.over) return undefined
+function receiveWhole(answer: ReceivedAnswer, read: BufferedBody): Result | Promise<Result> {
+  const { call, response } = answer
   try {
     if (!read.complete) throw new LlmError(502, 'the answer of the provider is too large')
     const coding = response.headers.get('content-encoding')
-    const decoded = decodeBody(read.bytes, coding, limit, 'provider')
-    const bytes = decoded instanceof Promise ? await decoded : decoded
-    if (context.over) return undefined
-    const wasDecoded = bytes !== read.bytes
-    if (wasDecoded) response.headers.remove('content-encoding')
-    if (streamFormat !== undefined) return await replaceStream(answer, bytes, streamFormat)
-    const replaced = replaceWhole(answer, bytes, wasDecoded)
-    return replaced instanceof Promise ? await replaced : replaced
+    const decoded = decodeBody(read.bytes, coding, answerLimitOf(call.context.exchange), 'provider')
+    const replaced =
+      decoded instanceof Promise
+        ? decoded.then((bytes) => replaceDecoded(answer, read.bytes, bytes))
+        : replaceDecoded(answer, read.bytes, decoded)
+    if (!(replaced instanceof Promise)) return replaced
+    return replaced.catch((error: unknown) => refuseAnswer(answer, error))
   } catch (error) {
-    if (!(error instanceof LlmError)) throw error
-    context.refusal = error.message
-    return llmRefusal(request.route, error)
+    return refuseAnswer(answer, error)
   }
+}
+
+function refuseAnswer({ call, request }: ReceivedAnswer, error: unknown): RespondVerdict {
+  if (!(error instanceof LlmError)) throw error
+  call.context.refusal = error.message
+  return llmRefusal(request.route, error)
+}
+
+function replaceDecoded(
+  answer: ReceivedAnswer,
+  sent: Uint8Array,
+  bytes: Uint8Array,
+): Result | Promise<Result> {
+  const { call, response, format } = answer
+  if (call.context.over) return undefined
+  const wasDecoded = bytes !== sent
+  const isStreamed = isStream(answer)
+  if (wasDecoded) response.headers.remove('content-encoding')
+  return isStreamed && format !== undefined
+    ? replaceStream(answer, bytes, format)
+    : replaceWhole(answer, asBuffer(bytes), wasDecoded)
 }
 
 /** Replaces a whole streamed answer; guards check all of it before the client gets any. */
@@ -148,18 +188,26 @@ function replaceBody({ response, body }: ReceivedAnswer, bytes: Uint8Array): voi
 /** Replaces an answer that is not streamed. @throws LlmError 502 if it cannot be read. */
 function replaceWhole(
   received: ReceivedAnswer,
-  bytes: Uint8Array,
+  bytes: Buffer,
   wasDecoded: boolean,
 ): Result | Promise<Result> {
   const { call, request, format } = received
   const { status, headers } = received.response
-  const text = utf8Text(bytes)
   const put = (body: object | undefined): undefined => {
     if (body === undefined && !wasDecoded) return
     replaceBody(received, body === undefined ? bytes : Buffer.from(JSON.stringify(body)))
     if (body !== undefined) headers.set('content-type', 'application/json')
   }
-  if (status >= 300) return put(readErrorAnswer(request, status, text))
+  if (status >= 300) return put(readErrorAnswer(request, status, utf8Text(bytes)))
+  const isGuarded = (call.policy?.responseGuards.length ?? 0) > 0
+  const found = isGuarded ? undefined : detailsInBytes(request, bytes)
+  if (found !== undefined) {
+    call.addDetails(found)
+    describeModelCall(call)
+    if (format !== undefined) call.output = new WholeOutput(bytes, format)
+    return put(undefined)
+  }
+  const text = utf8Text(bytes)
   const answer = readWholeAnswer(request, text, (name) => headers.get(name), contextNow())
   call.addDetails(answer.details)
   describeModelCall(call)
@@ -168,7 +216,7 @@ function replaceWhole(
     call.output = new WholeOutput(body, format)
     return put(answer.isChanged || body !== answer.body ? body : undefined)
   }
-  if ((call.policy?.responseGuards.length ?? 0) === 0) return finish(answer.body)
+  if (!isGuarded) return finish(answer.body)
   return guardAnswer(call, answer.body, format).then(({ body, refusal }) =>
     call.context.over || refusal !== undefined ? refusal : finish(body),
   )

@@ -55,10 +55,10 @@ export async function guardRequest(
 
 /** Lets a request pass with the client's bytes if no guard finds anything in them. */
 function passesAsBytes(call: ModelCall, route: ReadRouteType, settled: SettledBody): boolean {
-  const { policy, clientBytes } = call
+  const { policy, clientBody } = call
   const chain = settled.isChanged ? undefined : policy?.requestChain
-  if (policy === undefined || chain === undefined || clientBytes === undefined) return false
-  if (!chain.isHarmless(clientBytes, textsFormatOf(route))) return false
+  if (policy === undefined || chain === undefined || clientBody === undefined) return false
+  if (!chain.isHarmless(clientBody.bytes, textsFormatOf(route))) return false
   for (const [at, guard] of policy.requestGuards.entries()) {
     recordCheck(call, { phase: 'Request', guard, at }, 'Allow')
   }

@@ -48,7 +48,7 @@ function textOf(bytes: Uint8Array): string {
   return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
 }
 
-interface ParsedBody {
+export interface ParsedBody {
   readonly body: JsonObject
   /** The body for expressions, with doubles for all numbers. */
   readonly inDoubles: JsonObject
@@ -86,13 +86,27 @@ export function settleBody(original: JsonObject, settings: BodySettings): Settle
   if (pinned !== undefined) put('model', pinned)
   for (const { field: name, value } of overrides) put(name, value)
   for (const { field: name, value } of defaults) if (!Object.hasOwn(body, name)) put(name, value)
-  const named = stringAt(body, 'model')
-  if (named === undefined || named === '') {
-    throw new LlmError(400, 'missing field: model not specified')
-  }
-  const model = resolveAlias(named, modelAliases)
+  const model = modelOf(stringAt(body, 'model'), modelAliases)
+  if (model === undefined) throw new LlmError(400, 'missing field: model not specified')
   put('model', model)
   return { body, model, isChanged }
+}
+
+/**
+ * Returns the model that `settleBody` chooses, from some of the fields of a body; undefined if there is none or
+ * if other fields may change.
+ */
+export function settledModel(
+  fields: JsonObject,
+  { overrides, defaults, modelAliases }: BodySettings,
+  pinned: string | undefined,
+): string | undefined {
+  if (overrides !== undefined || defaults !== undefined) return undefined
+  return modelOf(pinned ?? stringAt(fields, 'model'), modelAliases)
+}
+
+function modelOf(named: string | undefined, aliases: Aliases | undefined): string | undefined {
+  return named === undefined || named === '' ? undefined : resolveAlias(named, aliases)
 }
 
 /** Matches models that reject `max_tokens`; other models know only this older name. */

@@ -4,7 +4,7 @@
  * signatures.
  */
 import { continuedTurn } from '../formats/messages/thinking.ts'
-import { isOwnReasoning } from '../formats/responses/reasoning.ts'
+import { isOwnReasoning, ownPrefix } from '../formats/responses/reasoning.ts'
 import { fittedId } from '../formats/tool-labels.ts'
 import {
   field,
@@ -15,6 +15,7 @@ import {
   stringAt,
   withFields,
 } from '../json.ts'
+import type { RefusalRules, StringCheck } from '../json-members.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 
 /** Maximum length of call ids. Azure OpenAI still accepts no more than 40 characters. */
@@ -124,4 +125,40 @@ function withoutThinking(message: JsonObject): JsonObject | undefined {
     thinkingTypes.has(block.type) ? undefined : block,
   )
   return unlessEmptied(message, settled)
+}
+
+/** Accepts ids that need not be changed. */
+const idCheck =
+  (maxLength: number): StringCheck =>
+  (bytes, start, end) => {
+    if (end - start > maxLength) return false
+    const id = bytes.toString('latin1', start, end)
+    return fittedId(id, maxLength) === id
+  }
+
+/** Refuses reasoning of this gateway, and beginnings with an escape, which may stand for it. */
+const isForeignReasoning: StringCheck = (bytes, start, end) => {
+  const text = bytes.toString('latin1', start, Math.min(end, start + ownPrefix.length))
+  return text !== ownPrefix && !text.includes('\\')
+}
+
+const messagesId = idCheck(maxIdLengths.Messages)
+const messagesRules: RefusalRules = {
+  checked: { id: messagesId, tool_use_id: messagesId },
+  refused: ['thinking', 'signature'],
+}
+const completionsId = idCheck(maxIdLengths.Completions)
+
+/** `settleHistory` does not change bodies that pass these rules. */
+export const historyRules: Readonly<Record<ReadRouteType, RefusalRules>> = {
+  Completions: {
+    checked: { id: completionsId, tool_call_id: completionsId },
+    refused: ['thinking_blocks', 'reasoning_signature'],
+  },
+  Responses: {
+    checked: { call_id: idCheck(maxIdLengths.Responses), encrypted_content: isForeignReasoning },
+  },
+  Messages: messagesRules,
+  VendorCTokenCount: messagesRules,
+  Embeddings: {},
 }

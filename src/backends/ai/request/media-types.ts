@@ -1,5 +1,6 @@
 /** Corrects `image/jpg`, which clients use although vendors accept only `image/jpeg`. */
 import { isObject, type JsonObject, mapField, objectAt, stringAt, withFields } from '../json.ts'
+import type { RefusalRules, StringCheck } from '../json-members.ts'
 
 const wrongType = /^image\/jpg$/i
 const wrongUrl = /^data:image\/jpg(?=[;,])/i
@@ -34,4 +35,18 @@ const mapPart: Map = (part) => {
 /** Returns the body with correct media types; the same object if nothing changes. */
 export function settleMediaTypes(body: JsonObject): JsonObject {
   return mapObjects(mapObjects(body, 'messages', mapPart), 'input', mapPart)
+}
+
+/** More characters than the longest beginning that is corrected. */
+const longestBeginning = 20
+
+/** Refuses the wrong type, and beginnings with an escape, which may stand for it. */
+const isRight: StringCheck = (bytes, start, end) => {
+  const text = bytes.toString('latin1', start, Math.min(end, start + longestBeginning))
+  return !text.includes('\\') && !wrongType.test(text) && !wrongUrl.test(text)
+}
+
+/** Bodies that pass these rules need no correction. */
+export const mediaTypeRules: RefusalRules = {
+  checked: { url: isRight, image_url: isRight, media_type: isRight },
 }

@@ -10,8 +10,10 @@ import {
 } from '../formats/embeddings/embeddings.ts'
 import { readInvokeCount } from '../formats/invoke-count.ts'
 import { isObject, type JsonObject, parseJson } from '../json.ts'
+import { MemberScanner } from '../json-members.ts'
 import { LlmError } from '../llm-error.ts'
 import {
+  answerFields,
   errorInAnswer,
   excerptOf,
   ProviderFailure,
@@ -26,6 +28,22 @@ interface ClientAnswer {
   /** False if the provider's bytes can be sent to the client unchanged. */
   readonly isChanged: boolean
   readonly details: AnswerDetails
+}
+
+const answerScanner = new MemberScanner({
+  read: ['model', 'usage', 'service_tier', 'input_tokens'],
+  noted: answerFields,
+})
+
+/** Returns the details of an answer that is relayed without being parsed; undefined if it must be parsed. */
+export function detailsInBytes(
+  { plan, route }: OutgoingRequest,
+  bytes: Buffer,
+): AnswerDetails | undefined {
+  if (plan.kind !== 'native' || !answerScanner.scan(bytes)) return undefined
+  // Without an answer, the object may be an error.
+  if (!answerFields.some((name) => answerScanner.isFilled(name))) return undefined
+  return detailsOfAnswer(route, answerScanner.values())
 }
 
 /** @throws LlmError 502 if the answer cannot be read. */

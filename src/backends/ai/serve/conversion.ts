@@ -11,7 +11,8 @@ export interface ConversionOptions {
   readonly request: OutgoingRequest
   /** The format of the client. */
   readonly format: ChatFormat
-  readonly clientBody: JsonObject
+  /** Fields of the request as the client sent it. */
+  readonly clientFields: JsonObject
   /** Maximum size of an event that is read, in bytes; events that are only passed on may have any size. */
   readonly eventLimit: number
   readonly context: AnswerContext

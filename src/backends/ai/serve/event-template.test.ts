@@ -99,7 +99,7 @@ function stream(
       hidesUsage,
     },
     format,
-    clientBody: {},
+    clientFields: {},
     eventLimit: 1 << 20,
     context: { created: 0, newId: () => 'id' },
     onDetails: (found) => {

@@ -12,6 +12,7 @@ import {
   objectAt,
   parseJson,
   stringAt,
+  utf8Text,
 } from '../json.ts'
 
 interface OutputCall {
@@ -32,12 +33,18 @@ export interface ModelOutput {
  * would make V8 keep the body of every answer until the next full collection, as part of the object's shape.
  */
 export class WholeOutput implements ModelOutput {
-  readonly #body: JsonObject
+  readonly #answer: JsonObject | Buffer
   readonly #format: ChatFormat
 
-  constructor(body: JsonObject, format: ChatFormat) {
-    this.#body = body
+  /** `answer` is the body of the answer, parsed or as bytes. */
+  constructor(answer: JsonObject | Buffer, format: ChatFormat) {
+    this.#answer = answer
     this.#format = format
+  }
+
+  get #body(): JsonObject {
+    const answer = Buffer.isBuffer(this.#answer) ? parseJson(utf8Text(this.#answer)) : this.#answer
+    return isObject(answer) ? answer : {}
   }
 
   get completion(): readonly string[] {

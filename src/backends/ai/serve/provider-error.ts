@@ -14,7 +14,7 @@ const maxExcerpt = 1_000
 export const excerptOf = (text: string): string => text.trim().slice(0, maxExcerpt)
 
 /** Fields that only answers have. */
-const answerFields = [
+export const answerFields = [
   'choices',
   'content',
   'output',

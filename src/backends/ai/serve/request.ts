@@ -13,7 +13,13 @@ import type { JsonObject } from '../json.ts'
 import type { BackendAiConfig } from '../policy/config.ts'
 import { type Translation, translate } from '../provider-formats.ts'
 import type { Plan, Provider, ProviderConfig, ReadRouteType } from '../providers/provider.ts'
-import { asksForUsage, completeNative, type SettledBody, settleBody } from '../request/body.ts'
+import {
+  asksForUsage,
+  completeNative,
+  type SettledBody,
+  settleBody,
+  settledModel,
+} from '../request/body.ts'
 import { checkClientShape } from '../request/client-shapes.ts'
 import { enrich } from '../request/enrichment.ts'
 import { settleHistory } from '../request/history.ts'
@@ -23,6 +29,8 @@ export function chatFormatOf(route: ReadRouteType): ChatFormat | undefined {
   return route === 'Embeddings' || route === 'VendorCTokenCount' ? undefined : route
 }
 
+const noSettings = {}
+
 /** Returns the client's body with all settings applied, as guards read it. */
 export function settleRequest(
   original: JsonObject,
@@ -30,12 +38,14 @@ export function settleRequest(
   provider: ProviderConfig,
   settings: BackendAiConfig | undefined,
 ): SettledBody {
-  const pinned = provider.model ?? provider.deploymentName
-  const settled = settleBody(original, { ...settings, model: pinned })
+  const settled = settleBody(original, { ...settings, model: pinnedModel(provider) })
   const format = chatFormatOf(route)
   if (format === undefined || settings?.prompt === undefined) return settled
   return withBody(settled, enrich(settled.body, format, settings.prompt))
 }
+
+const pinnedModel = ({ model, deploymentName }: ProviderConfig): string | undefined =>
+  model ?? deploymentName
 
 export interface OutgoingRequest {
   readonly route: ReadRouteType
@@ -110,6 +120,35 @@ export function outgoingRequest(
     }
     case 'invoke-count':
       return { ...base, plan, body: writeInvokeCount(settleHistory(body, route)) }
+  }
+}
+
+/**
+ * Returns the request to a provider that can get the client's body as it came, with at most another model;
+ * undefined if the whole body must be read. `fields` are those of a body that needs no correction.
+ * @throws LlmError 400 if the provider cannot serve the request.
+ */
+export function passedOnRequest(
+  fields: JsonObject,
+  route: ReadRouteType,
+  { vendor, provider, settings }: RequestContext,
+): OutgoingRequest | undefined {
+  if (settings?.prompt !== undefined) return undefined
+  const model = settledModel(fields, settings ?? noSettings, pinnedModel(provider))
+  if (model === undefined) return undefined
+  const settled = { body: fields, model, isChanged: false }
+  if (completeNative(settled, route) !== settled) return undefined
+  const isStream = fields.stream === true && route !== 'Embeddings'
+  const plan = vendor.plan(route, model, provider, isStream)
+  if (plan.kind !== 'native' || plan.change !== undefined) return undefined
+  return {
+    route,
+    plan,
+    model,
+    body: undefined,
+    translation: undefined,
+    isStream,
+    hidesUsage: false,
   }
 }
 

@@ -247,7 +247,7 @@ class TranslatedConversion implements Conversion {
   constructor(reader: AnswerReader, options: ConversionOptions) {
     this.#reader = reader
     this.#options = options
-    this.#writer = clientFormats[options.format].writer(options.clientBody, options.context)
+    this.#writer = clientFormats[options.format].writer(options.clientFields, options.context)
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {

@@ -8,7 +8,7 @@ import type { RedactedThinkingBlock, ThinkingBlock } from '../../chat.ts'
 import { type JsonObject, listAt, parseJson, stringAt } from '../../json.ts'
 
 /** Prefix of `encrypted_content` in items that this gateway wrote. */
-const ownPrefix = 'sluice.'
+export const ownPrefix = 'sluice.'
 
 /** Data with which a provider verifies thinking that is sent back to it. */
 export interface Proof {

@@ -1,0 +1,110 @@
+/** The body of a client's request, which is parsed only if more than a few of its fields are read. */
+import { isUtf8 } from 'node:buffer'
+import type { JsonObject } from '../json.ts'
+import { type ByteRange, MemberScanner } from '../json-members.ts'
+import type { ReadRouteType } from '../providers/provider.ts'
+import { type ParsedBody, parseBody } from './body.ts'
+import { historyRules } from './history.ts'
+import { mediaTypeRules } from './media-types.ts'
+
+/** The fields of bodies that are passed on as they came. */
+const read = [
+  'model',
+  'stream',
+  'stream_options',
+  'temperature',
+  'top_p',
+  'frequency_penalty',
+  'presence_penalty',
+  'seed',
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+  'encoding_format',
+  'dimensions',
+]
+
+function scannerOf(route: ReadRouteType): MemberScanner {
+  const { checked, refused } = historyRules[route]
+  return new MemberScanner({ read, checked: { ...mediaTypeRules.checked, ...checked }, refused })
+}
+
+const scanners: Readonly<Record<ReadRouteType, MemberScanner>> = {
+  Completions: scannerOf('Completions'),
+  Messages: scannerOf('Messages'),
+  Responses: scannerOf('Responses'),
+  Embeddings: scannerOf('Embeddings'),
+  VendorCTokenCount: scannerOf('VendorCTokenCount'),
+}
+
+/** A body in the client's format. */
+export interface RequestBody {
+  /** At least the model and the parameters of the request. */
+  readonly fields: JsonObject
+  readonly whole: JsonObject
+}
+
+/** What is known about a body that a provider with the client's format can get as it came. */
+interface Outline {
+  readonly route: ReadRouteType
+  readonly fields: JsonObject
+  /** Where the value of `model` is; undefined unless there is exactly one. */
+  readonly model: ByteRange | undefined
+}
+
+function outlineOf(bytes: Buffer, route: ReadRouteType): Outline | undefined {
+  const scanner = scanners[route]
+  if (!isUtf8(bytes) || !scanner.scan(bytes)) return undefined
+  return { route, fields: scanner.values(), model: scanner.rangeOf('model') }
+}
+
+export class ClientBody implements RequestBody {
+  readonly bytes: Buffer
+  readonly #outline: Outline | undefined
+  #parsed: ParsedBody | undefined
+
+  /**
+   * `route` is set if the body may be passed on as it came.
+   * @throws LlmError 400 if the body is not a JSON object.
+   */
+  constructor(bytes: Buffer, route: ReadRouteType | undefined) {
+    this.bytes = bytes
+    this.#outline = route && outlineOf(bytes, route)
+    if (this.#outline === undefined) this.#parsed = parseBody(bytes)
+  }
+
+  /** Returns the fields if no correction for a provider with the client's format changes the others. */
+  fieldsToPassOn(route: ReadRouteType): JsonObject | undefined {
+    return this.#outline?.route === route ? this.#outline.fields : undefined
+  }
+
+  get fields(): JsonObject {
+    return this.#outline?.fields ?? this.whole
+  }
+
+  get whole(): JsonObject {
+    return this.#parse().body
+  }
+
+  /** The whole body for expressions, with doubles for all numbers. */
+  get inDoubles(): JsonObject {
+    return this.#parse().inDoubles
+  }
+
+  #parse(): ParsedBody {
+    this.#parsed ??= parseBody(this.bytes)
+    return this.#parsed
+  }
+
+  /** Returns the bytes with another model; undefined if the body must be written again for it. */
+  withModel(model: string): Buffer | undefined {
+    const range = this.#outline?.model
+    if (range === undefined) return undefined
+    const before = this.bytes.subarray(0, range.start)
+    return Buffer.concat([
+      before,
+      Buffer.from(JSON.stringify(model)),
+      this.bytes.subarray(range.end),
+    ])
+  }
+}
