@@ -5,7 +5,7 @@
 // reads bytes with `at`, which records reads beyond the text that has arrived. After such a read, the result is
 // not final until more text arrives. No detector reads more than REACH bytes from its start.
 
-import { DETECT_CARD, DETECT_SIN, DETECT_SSN } from '../abi'
+import { DETECT_CARD, DETECT_PHONE, DETECT_SIN, DETECT_SSN } from '../abi'
 
 export const DETECT_COUNT: i32 = 5
 
@@ -46,17 +46,18 @@ function isDigit(byte: u32): bool {
 
 // @ts-ignore: decorator
 @inline
+function isLetter(byte: u32): bool {
+  return (byte | 32) - 97 < 26
+}
+
+// @ts-ignore: decorator
+@inline
 function isAlphanumeric(byte: u32): bool {
-  return byte - 48 < 10 || (byte | 32) - 97 < 26
+  return isDigit(byte) || isLetter(byte)
 }
 
-function isWord(byte: u32): bool {
+export function isWord(byte: u32): bool {
   return isAlphanumeric(byte) || byte == 95
-}
-
-/** Returns true if no word continues at `offset`, so that a number may begin there. */
-export function isBoundaryBefore(offset: i32): bool {
-  return offset == 0 || !isWord(load<u8>(text + offset - 1))
 }
 
 /** Returns the number of consecutive digits from `offset` on, at most `limit`. */
@@ -64,6 +65,36 @@ function digitsFrom(offset: i32, limit: i32): i32 {
   let count = 0
   while (count < limit && isDigit(at(offset + count))) count++
   return count
+}
+
+const SSN: u8 = 1 << <u8>DETECT_SSN
+const CARD: u8 = 1 << <u8>DETECT_CARD
+const PHONE: u8 = 1 << <u8>DETECT_PHONE
+const SIN: u8 = 1 << <u8>DETECT_SIN
+/** The detectors whose matches can begin with 1, 2, … 19 digits, after which another byte follows. */
+const BY_DIGITS = memory.data<u8>([
+  PHONE, 0, SSN | SIN | PHONE, CARD, SSN | CARD, PHONE | CARD, CARD, CARD, SSN | SIN | CARD, PHONE | CARD,
+  CARD, CARD, CARD, CARD, CARD, CARD, CARD, CARD, CARD
+])
+const MOST_DIGITS: i32 = 19
+
+/**
+ * Returns the detectors, as bits 1 << DETECT_*, that may match at a digit, '+' or '('. The number of digits and the byte
+ * after them exclude most detectors, and all of them for most numbers of usual texts.
+ */
+export function numbersAt(offset: i32): u32 {
+  const digits = digitsFrom(offset, MOST_DIGITS + 1)
+  if (digits == 0) return PHONE
+  if (digits > MOST_DIGITS) return 0
+  const next = at(offset + digits)
+  if (ranOut) {
+    // Each detector decides whether it needs the bytes that have not arrived.
+    ranOut = false
+    return SSN | CARD | PHONE | SIN
+  }
+  if (isWord(next)) return 0
+  const kinds = <u32>load<u8>(BY_DIGITS + digits - 1)
+  return digits < 13 && next != 32 && next != 45 ? kinds & ~CARD : kinds
 }
 
 /** Returns the end of the match of a digit detector that begins at `offset`, or 0. */
@@ -269,30 +300,34 @@ export function isLocal(byte: u32): bool {
  * parts, address literals and names outside ASCII do not match. Returns the end, or 0, and sets emailStart.
  */
 export function emailAround(offset: i32, from: i32): i32 {
-  let start = offset
+  if (offset == from || !isLocal(load<u8>(text + offset - 1))) return 0
+  const end = domainEnd(offset + 1)
+  if (end == 0) return 0
+  let start = offset - 1
   const low = max(from, offset - LOCAL_LIMIT)
   while (start > low && isLocal(load<u8>(text + start - 1))) start--
-  if (start == offset) return 0
   emailStart = start
-  return domainEnd(offset + 1)
+  return end
 }
 
 function domainEnd(offset: i32): i32 {
+  const limit = offset + DOMAIN_LIMIT
   let best = 0
   let i = offset
-  for (let labels = 0; i - offset < DOMAIN_LIMIT; labels++) {
+  let byte = at(i)
+  for (let isFirst = true; isAlphanumeric(byte); isFirst = false) {
     const label = i
-    if (!isAlphanumeric(at(i))) break
-    let letters = true
-    while (i - offset < DOMAIN_LIMIT && (isAlphanumeric(at(i)) || at(i) == 45)) {
-      letters = letters && (at(i) | 32) - 97 < 26
-      i++
+    let isLetters = true
+    let isDash = false
+    while (i < limit && (isAlphanumeric(byte) || byte == 45)) {
+      isLetters = isLetters && isLetter(byte)
+      isDash = byte == 45
+      byte = at(++i)
 // The last label may end after a letter: in `a@b.com-x`, `a@b.com` is an address.
-      const isLast = labels > 0 && letters && i - label >= 2 && i - label <= 63
-      if (isLast && !isWord(at(i))) best = i
+      if (!isFirst && isLetters && i - label >= 2 && i - label <= 63 && !isWord(byte)) best = i
     }
-    if (i - label > 63 || at(i - 1) == 45 || at(i) != 46) break
-    i++
+    if (i - label > 63 || isDash || byte != 46 || ++i >= limit) break
+    byte = at(i)
   }
   return best
 }

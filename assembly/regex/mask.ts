@@ -5,11 +5,11 @@
 // but never more than its bound of undecided bytes (hold.ts), because every earlier thread has accepted
 // or died. If a match has accepted and is longer than that bound, its beginning is decided: its replacement
 // is written, and the rest is dropped until the match ends.
-import { DETECT_EMAIL, DETECT_PHONE, REGEX_TOO_MUCH_WORK } from '../abi'
-import { DETECT_COUNT, detectIn, detectNumber, emailAround, emailStart, isBoundaryBefore, isLocal, LOCAL_LIMIT, ranOut } from './detect'
+import { DETECT_EMAIL, REGEX_TOO_MUCH_WORK } from '../abi'
+import { DETECT_COUNT, detectIn, detectNumber, emailAround, emailStart, isLocal, LOCAL_LIMIT, numbersAt, ranOut } from './detect'
 import { UNBOUNDED } from './hold'
 import { afterCharacter, holdOf, readsAllowed } from './index'
-import { nextTrigger } from './prefilter'
+import { candidatesAt, nextCandidates } from './prefilter'
 import { runBackward } from './run'
 import { beginScan, scan, scanIdle, scanLast, scanMeta, scanPosition } from './scan'
 import { bytesRead } from './step'
@@ -150,15 +150,17 @@ function detectEmail(stream: usize, at: i32, isEnd: bool): bool {
   return true
 }
 
-/** Runs the detectors for a digit, '+' or '('. Returns false, without a result, if one needs more text. */
-function detectNumbers(stream: usize, at: i32, isDigit: bool, isEnd: bool): bool {
-  for (let kind = 0; kind < DETECT_COUNT; kind++) {
-    const isAsked = load<i32>(members + (<usize>kind << 2)) >= 0 && kind != DETECT_EMAIL && (isDigit || kind == DETECT_PHONE)
-    const end = isAsked && at >= load<i32>(resumeOf(stream, kind)) ? detectNumber(kind, at) : 0
+/** Runs the detectors `kinds` (bits) for a digit, '+' or '('. Returns false, without a result, if one needs more text. */
+function detectNumbers(stream: usize, at: i32, kinds: u32, isEnd: bool): bool {
+  const possible = numbersAt(at) & kinds
+  for (let rest = possible; rest != 0; rest &= rest - 1) {
+    const kind = <i32>ctz(rest)
+    const end = at >= load<i32>(resumeOf(stream, kind)) ? detectNumber(kind, at) : 0
     if (ranOut && !isEnd) return false
     store<i32>(ends + (<usize>kind << 2), end)
   }
-  for (let kind = 0; kind < DETECT_COUNT; kind++) {
+  for (let rest = possible; rest != 0; rest &= rest - 1) {
+    const kind = <i32>ctz(rest)
     const end = load<i32>(ends + (<usize>kind << 2))
     if (end > 0) takeDetected(stream, kind, at, end)
   }
@@ -174,29 +176,30 @@ function localBefore(stream: usize, end: i32): i32 {
   return start
 }
 
-function advanceDetectors(stream: usize, kinds: u32, isEnd: bool): void {
+/** Runs the detectors `kinds` (bits) from `from` on. Returns the position that needs more text, or the end. */
+function detectFrom(stream: usize, from: i32, kinds: u32, isEnd: bool): i32 {
   const window = <usize>load<u32>(stream, S_WINDOW)
   const length = load<i32>(stream, S_LENGTH)
   const hasEmail = ((kinds >> DETECT_EMAIL) & 1) != 0
-  const hasNumbers = (kinds & ~(<u32>1 << DETECT_EMAIL)) != 0
-  findMembers(load<u32>(stream, S_SET))
-  let at = load<i32>(stream, S_DETECT_AT)
-  while (at < length) {
-    at = nextTrigger(window, at, length, hasNumbers, hasEmail)
-    if (at >= length) break
-    const byte = <u32>load<u8>(window + at)
-    detectIn(window, length)
-    if (byte == 64) {
-      if (hasEmail && !detectEmail(stream, at, isEnd)) break
-    } else if (hasNumbers && isBoundaryBefore(at)) {
-      if (!detectNumbers(stream, at, byte - 48 < 10, isEnd)) break
+  const numbers = kinds & ~(<u32>1 << DETECT_EMAIL)
+  for (let next = from; next < length; next = candidatesAt + 16) {
+    let bits = nextCandidates(window, next, length, numbers != 0, hasEmail)
+    if (bits == 0) break
+    for (; bits != 0; bits &= bits - 1) {
+      const at = candidatesAt + ctz(bits)
+      detectIn(window, length)
+      const isDone = load<u8>(window + at) == 64 ? detectEmail(stream, at, isEnd) : detectNumbers(stream, at, numbers, isEnd)
+      if (!isDone) return at
     }
-    at++
-    // Inside a run of digits no number begins.
-    if (byte - 48 < 10) while (at < length && load<u8>(window + at) - 48 < 10) at++
   }
+  return length
+}
+
+function advanceDetectors(stream: usize, kinds: u32, isEnd: bool): void {
+  findMembers(load<u32>(stream, S_SET))
+  const at = detectFrom(stream, load<i32>(stream, S_DETECT_AT), kinds, isEnd)
   store<i32>(stream, at, S_DETECT_AT)
-  store<i32>(stream, hasEmail ? localBefore(stream, at) : at, S_DETECT_HOLD)
+  store<i32>(stream, (kinds >> DETECT_EMAIL) & 1 ? localBefore(stream, at) : at, S_DETECT_HOLD)
 }
 
 // --- output --------------------------------------------------------------------------------------

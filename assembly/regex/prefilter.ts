@@ -1,28 +1,50 @@
 // Vector loops that skip text in which no match can begin. They read whole vectors: up to 15 bytes after
 // the text are read (every block has this slack), but never returned as a result.
+import { isLocal, isWord } from './detect'
 import { P_ANCHORED, P_CLASS_OF } from './program'
 import { beginClasses, nextClasses } from './step'
 
 // @ts-ignore: decorator
 @inline
-function digitsAndSigns(v: v128): v128 {
-  const digits = i8x16.lt_u(i8x16.sub(v, i8x16.splat(48)), i8x16.splat(10))
-  const plus = i8x16.eq(v, i8x16.splat(43))
-  const bracket = i8x16.eq(v, i8x16.splat(40))
-  return v128.or(digits, v128.or(plus, bracket))
+function equal(v: v128, byte: u8): v128 {
+  return i8x16.eq(v, i8x16.splat(byte))
 }
 
-/** Returns the first digit, '+' or '(' (if `numbers`) or '@' (if `emails`) from `from` on, or `length`. */
-export function nextTrigger(text: usize, from: i32, length: i32, numbers: bool, emails: bool): i32 {
-  const at = i8x16.splat(64)
+/** Offset of the 16 bytes for which `nextCandidates` returned bits. */
+export let candidatesAt: i32 = 0
+
+/**
+ * Finds the next 16 bytes, from `from` on, that contain a candidate: a position at which a builtin may match. Returns a
+ * bit for each candidate, the lowest for the byte at `candidatesAt`, or 0 if there is none.
+ *
+ * With `numbers`, candidates are digits, '+' and '(' without a word character before. With `emails`, they are '@'
+ * between a character of a local part and a letter or digit. The next byte is not checked at the end of the text or of
+ * the 16 bytes.
+ */
+export function nextCandidates(text: usize, from: i32, length: i32, numbers: bool, emails: bool): i32 {
   for (let i = from; i < length; i += 16) {
     const v = v128.load(text + i)
-    let hits = emails ? i8x16.eq(v, at) : i8x16.splat(0)
-    if (numbers) hits = v128.or(hits, digitsAndSigns(v))
-    const mask = i8x16.bitmask(hits)
-    if (mask != 0) return min(i + ctz(mask), length)
+    const digits = i8x16.lt_u(i8x16.sub(v, i8x16.splat(48)), i8x16.splat(10))
+    const at = emails ? equal(v, 64) : i8x16.splat(0)
+    const starts = numbers ? v128.or(digits, v128.or(equal(v, 43), equal(v, 40))) : i8x16.splat(0)
+    if (!v128.any_true(v128.or(at, starts))) continue
+    const letters = i8x16.lt_u(i8x16.sub(v128.or(v, i8x16.splat(32)), i8x16.splat(97)), i8x16.splat(26))
+    const alphanumeric = v128.or(digits, letters)
+    const word = v128.or(alphanumeric, equal(v, 95))
+    const local = v128.or(v128.or(word, equal(v, 46)), v128.or(equal(v, 37), v128.or(equal(v, 43), equal(v, 45))))
+    const previous: u32 = i == 0 ? 0 : load<u8>(text + i - 1)
+    const afterWord = (i8x16.bitmask(word) << 1) | <i32>isWord(previous)
+    const afterLocal = (i8x16.bitmask(local) << 1) | <i32>isLocal(previous)
+    const last = min(length - i, 16) - 1
+    const beforeLabel = (i8x16.bitmask(alphanumeric) >> 1) | (1 << last)
+    const found = (i8x16.bitmask(starts) & ~afterWord) | (i8x16.bitmask(at) & afterLocal & beforeLabel)
+    const bits = found & ((2 << last) - 1)
+    if (bits != 0) {
+      candidatesAt = i
+      return bits
+    }
   }
-  return length
+  return 0
 }
 
 // --- first bytes of a pattern --------------------------------------------------------------------
