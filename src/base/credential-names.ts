@@ -34,8 +34,21 @@ export function mayNameCredential(query: string): boolean {
   return hint.test(query)
 }
 
+/** Results for names that were asked for before; most requests have the same ones. */
+const results = new Map<string, boolean>()
+const maxResults = 256
+const maxKeptLength = 64
+
 /** Returns true if the value of a field or parameter with this name is a credential. */
 export function isCredentialName(name: string): boolean {
+  const known = results.get(name)
+  if (known !== undefined) return known
+  const found = namesCredential(name)
+  if (results.size < maxResults && name.length <= maxKeptLength) results.set(name, found)
+  return found
+}
+
+function namesCredential(name: string): boolean {
   const lower = name.toLowerCase()
   if (!hint.test(lower)) return false
   const plain = lower.replace(/[_.]/g, '-')

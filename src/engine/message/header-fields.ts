@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors/index.ts'
 import type { FieldPair, HeaderFields } from '../../exchange/exchange.ts'
 import { latin1Text } from '../bytes/latin1.ts'
+import { lowerCaseName } from './field-names.ts'
 import type { HeadOutput } from './head-output.ts'
 import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'
 
@@ -187,7 +188,7 @@ export class FieldList implements HeaderFields {
   receivedNames(): ReadonlySet<string> {
     const names = new Set<string>()
     for (let index = 0; index < this.#count; index++) {
-      if (this.#isVisible(index)) names.add(this.#name(index).toLowerCase())
+      if (this.#isVisible(index)) names.add(this.#lowerName(index))
     }
     return names
   }
@@ -197,15 +198,17 @@ export class FieldList implements HeaderFields {
    * were set or added since are kept.
    */
   takeReceived(isTaken: (name: string) => boolean): FieldPair[] {
-    const taken: FieldPair[] = []
+    let taken: FieldPair[] | undefined
     for (let index = 0; index < this.#count; index++) {
       if (!this.#isVisible(index)) continue
-      const name = this.#name(index).toLowerCase()
+      const name = this.#lowerName(index)
       if (!isTaken(name)) continue
-      taken.push([name, this.#value(index)])
+      const pair = [name, this.#value(index)] as const
+      if (taken === undefined) taken = [pair]
+      else taken.push(pair)
       this.#remove(index)
     }
-    return taken
+    return taken ?? []
   }
 
   entries(): FieldPair[] {
@@ -307,6 +310,11 @@ export class FieldList implements HeaderFields {
 
   #name(index: number): string {
     return this.#slice(this.#span(index, 0), this.#span(index, 1))
+  }
+
+  #lowerName(index: number): string {
+    const start = this.#base + this.#span(index, 0)
+    return lowerCaseName(this.#bytes, start, this.#base + this.#span(index, 1))
   }
 
   #value(index: number): string {

@@ -1,5 +1,4 @@
 /** Chooses the provider for an attempt, and derives the provider's health from its response. */
-import { isIP } from 'node:net'
 import type { ServerExchange } from '../../../engine/contracts/requests.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import type { FieldPair, ResponseHead } from '../../../exchange/exchange.ts'
@@ -19,21 +18,14 @@ import { retryHintMs } from './retry-hint.ts'
 /** Sets the destination of the next attempt: a provider that was not tried yet, if there is one. */
 export function resolveProvider(
   call: ModelCall,
-  { random, resolver }: GatewayRuntime,
+  runtime: GatewayRuntime,
   backend: ModelBackend,
 ): undefined | Promise<undefined> {
   const { context } = call
   const { exchange, placement } = context
   if (placement === undefined) throw new GatewayError('no_backends')
-  let provider = chooseProvider(backend.groups, call.tried, { random, now })
-  if (provider === undefined) {
-    // All providers were tried, and a retry policy requires another attempt.
-    call.tried.clear()
-    call.unsuited = 0
-    provider = chooseProvider(backend.groups, call.tried, { random, now })
-  }
-  if (provider === undefined) throw new GatewayError('no_endpoints')
-  const access = placement.backend(provider.named, () => provider.part)
+  const provider = untriedProvider(call, runtime, backend)
+  const access = placement.backend(provider.named, provider.ownPart)
   if (access.problem !== undefined) {
     throw new GatewayError(access.problem.code, access.problem.detail)
   }
@@ -41,8 +33,36 @@ export function resolveProvider(
   call.provider = provider
   offerCredential(exchange, call.credentials.ofVendor(provider.vendor, backend.hasOneVendor))
   call.access = access
+  return provider.isAddress
+    ? aim(context, provider, access, undefined)
+    : aimAtName(context, provider, access, runtime)
+}
+
+/** Returns the provider for the next attempt, which was not tried yet unless all were. */
+function untriedProvider(
+  call: ModelCall,
+  { random }: GatewayRuntime,
+  { groups }: ModelBackend,
+): ProviderEndpoint {
+  const chance = { random, now }
+  let provider = chooseProvider(groups, call.tried, chance)
+  if (provider === undefined) {
+    // All providers were tried, and a retry policy requires another attempt.
+    call.tried.clear()
+    call.unsuited = 0
+    provider = chooseProvider(groups, call.tried, chance)
+  }
+  if (provider === undefined) throw new GatewayError('no_endpoints')
+  return provider
+}
+
+function aimAtName(
+  context: RequestContext,
+  provider: ProviderEndpoint,
+  access: BackendAccess,
+  { random, resolver }: GatewayRuntime,
+): undefined | Promise<undefined> {
   const { host, port } = provider
-  if (isIP(host) !== 0) return aim(context, provider, access, undefined)
   const aimAt = (found: NameEndpoints): undefined => {
     const first = chooseEndpoint(found, { random, now })
     return aim(context, provider, access, first && { first, found })

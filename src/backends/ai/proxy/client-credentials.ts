@@ -8,25 +8,26 @@ import { isCredentialName } from '../../../base/credential-names.ts'
 import { changeQuery } from '../../../base/query-string.ts'
 import type { ServerExchange } from '../../../engine/contracts/requests.ts'
 import type { FieldPair } from '../../../exchange/exchange.ts'
-import { FieldPairs } from '../../../exchange/memory-message.ts'
 import type { Provider } from '../providers/provider.ts'
 
 export class ClientCredentials {
-  readonly #fields: FieldPairs
+  /** The fields, with names in lower case. */
+  readonly #fields: readonly FieldPair[]
   readonly #parameters: readonly FieldPair[]
   readonly #subprotocolKey: string | undefined
 
   /** Removes the credentials from the request. Credentials set by policies and filters are kept. */
   constructor(exchange: ServerExchange) {
     const { request } = exchange
-    this.#fields = new FieldPairs(exchange.takeFields(isCredentialName))
+    this.#fields = exchange.takeFields(isCredentialName)
     this.#subprotocolKey = takeSubprotocolKey(request.headers)
     this.#parameters = takeParameters(request)
   }
 
   /** Returns the values of a header that was removed from the request. */
   getAll(name: string): string[] {
-    return this.#fields.getAll(name)
+    const lower = name.toLowerCase()
+    return this.#fields.filter(([key]) => key === lower).map(([, value]) => value)
   }
 
   /**
@@ -37,15 +38,14 @@ export class ClientCredentials {
    */
   ofVendor(vendor: Provider, isOnlyVendor: boolean): FieldPair | undefined {
     const { header, parameter } = vendor.keyPlaces
-    const own = this.getAll(header)
-    const [value] = own
-    if (value !== undefined) return own.length === 1 ? [header, value] : undefined
+    const own = onlyPair(this.#fields, header)
+    if (own !== undefined) return own === several ? undefined : own
     if (vendor.takesSubprotocolKey && this.#subprotocolKey !== undefined) {
       return ['authorization', `Bearer ${this.#subprotocolKey}`]
     }
-    const given = this.#parameters.filter(([name]) => name === parameter)
-    if (given.length > 0) return given.length === 1 ? given[0] && [header, given[0][1]] : undefined
-    const token = credentialsOf(this.#fields, 'bearer')
+    const given = parameter === undefined ? undefined : onlyPair(this.#parameters, parameter)
+    if (given !== undefined) return given === several ? undefined : [header, given[1]]
+    const token = credentialsOf({ lines: (name) => linesOf(this.getAll(name)) }, 'bearer')
     if (typeof token !== 'string') return undefined
     return isOnlyVendor || vendor.isOwnKey?.(token)
       ? ['authorization', `Bearer ${token}`]
@@ -53,9 +53,29 @@ export class ClientCredentials {
   }
 }
 
+const several = Symbol('several pairs')
+
+function onlyPair(
+  pairs: readonly FieldPair[],
+  name: string,
+): FieldPair | typeof several | undefined {
+  let found: FieldPair | undefined
+  for (const pair of pairs) {
+    if (pair[0] !== name) continue
+    if (found !== undefined) return several
+    found = pair
+  }
+  return found
+}
+
+const linesOf = (values: readonly string[]): string | readonly string[] | undefined =>
+  values.length < 2 ? values[0] : values
+
+const noParameters: readonly FieldPair[] = []
+
 function takeParameters(request: ServerExchange['request']): readonly FieldPair[] {
   const { query } = request
-  if (query === undefined) return []
+  if (query === undefined) return noParameters
   const taken: FieldPair[] = []
   const kept = changeQuery(query, (parameter, name, value) => {
     if (!isKeyParameter(name) && !isCredentialName(name)) return parameter

@@ -42,6 +42,8 @@ export class ModelCall {
   unsuited = 0
   provider: ProviderEndpoint | undefined
   #access: BackendAccess | undefined
+  /** The AI settings for the current provider. Set with `access`. */
+  policy: AiStep | undefined
   route: RouteType | undefined
   /** The decoded body of the client. */
   clientBody: ClientBody | undefined
@@ -91,6 +93,7 @@ export class ModelCall {
   set access(access: BackendAccess | undefined) {
     const before = this.policy
     this.#access = access
+    this.policy = aiStepOf(access)
     this.policy?.retain()
     before?.release()
   }
@@ -101,13 +104,8 @@ export class ModelCall {
     this.access = undefined
   }
 
-  /** The AI settings for the current provider. */
-  get policy(): AiStep | undefined {
-    return aiStepOf(this.#access)
-  }
-
   get routeTypes(): RouteTypes {
-    return routeTypesOf(this.#access)
+    return this.policy?.routeTypes ?? defaultRouteTypes
   }
 
   /** True if `restoreHead` can undo the changes for a provider. */
@@ -161,8 +159,10 @@ export class ModelCall {
 /** Query parameter with vendor B's API version, which vendor B's SDK sends to every provider. */
 export const apiVersion = 'api-version'
 
+const isAiStep = (step: unknown): step is AiStep => step instanceof AiStep
+
 const aiStepOf = (access: BackendAccess | undefined): AiStep | undefined =>
-  access?.policies.steps.find((step): step is AiStep => step instanceof AiStep)
+  access?.policies.steps.find(isAiStep)
 
 /** Returns the route types of paths that the policies of a provider define. */
 export const routeTypesOf = (access: BackendAccess | undefined): RouteTypes =>

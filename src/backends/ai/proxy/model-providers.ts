@@ -1,4 +1,5 @@
 /** Providers of language models: their addresses, their state, and the choice among them. */
+import { isIP } from 'node:net'
 import { bareHost } from '../../../base/bare-host.ts'
 import type { UpstreamAddress } from '../../../engine/sockets/upstream-address.ts'
 import type { ModelProvider, ProviderGroup } from '../../../model/model-providers.ts'
@@ -25,6 +26,10 @@ export interface ProviderEndpoint {
   /** Key for merging policies; each provider has its own. */
   readonly named: NamedTarget
   readonly part: BackendPart
+  /** Returns `part`. */
+  readonly ownPart: () => BackendPart
+  /** True if `host` is an IP address. */
+  readonly isAddress: boolean
   /** Credentials of the cloud, which are available if no policy sets credentials. */
   readonly credentials: DefaultCredentials | undefined
 }
@@ -83,6 +88,12 @@ function compileProvider(
   // The vendor's own host gets TLS by default; other hosts do only on the default port.
   const isTlsByDefault = isOwnHost || port === defaultPort
   const credentials = vendor.cloudCredentials?.(host, isOwnHost)
+  const part: BackendPart = {
+    sections: provider.name === undefined ? [] : [provider.name],
+    needsTls: false,
+    ...(isTlsByDefault && { defaultTls: vendorTls }),
+    ...(credentials && { credentials: credentials.step }),
+  }
   return {
     provider,
     vendor,
@@ -92,12 +103,9 @@ function compileProvider(
     credentials,
     endpoint: new UpstreamEndpoint(address),
     named: nameTarget({ type: 'backend', namespace, name }),
-    part: {
-      sections: provider.name === undefined ? [] : [provider.name],
-      needsTls: false,
-      ...(isTlsByDefault && { defaultTls: vendorTls }),
-      ...(credentials && { credentials: credentials.step }),
-    },
+    part,
+    ownPart: () => part,
+    isAddress: isIP(host) !== 0,
   }
 }
 
@@ -111,18 +119,36 @@ export function chooseProvider(
   tried: ReadonlySet<ProviderEndpoint>,
   chance: Chance,
 ): ProviderEndpoint | undefined {
-  const left = groups.map((group) => group.filter((one) => !tried.has(one)))
-  for (const group of left) {
-    const available = group.filter(({ endpoint }) => !endpoint.isEjected(chance.now))
-    if (available.length > 0) return better(available, chance)
+  for (const group of groups) {
+    const found = better(group, tried, chance, isAvailable)
+    if (found !== undefined) return found
   }
-  return better(left.find((group) => group.length > 0) ?? [], chance)
+  for (const group of groups) {
+    const found = better(group, tried, chance, isAny)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
-function better(group: readonly ProviderEndpoint[], chance: Chance): ProviderEndpoint | undefined {
+type Admits = (one: ProviderEndpoint, chance: Chance) => boolean
+const isAvailable: Admits = ({ endpoint }, { now }) => !endpoint.isEjected(now)
+const isAny: Admits = () => true
+
+function better(
+  group: readonly ProviderEndpoint[],
+  tried: ReadonlySet<ProviderEndpoint>,
+  chance: Chance,
+  admits: Admits,
+): ProviderEndpoint | undefined {
+  const [only] = group
+  // Most groups have one provider, which needs no list.
+  if (only !== undefined && group.length === 1) {
+    return !tried.has(only) && admits(only, chance) ? only : undefined
+  }
+  const left = group.filter((one) => !tried.has(one) && admits(one, chance))
   const chosen = betterOfTwo(
-    group.map(({ endpoint }) => endpoint),
+    left.map(({ endpoint }) => endpoint),
     chance,
   )
-  return group.find(({ endpoint }) => endpoint === chosen)
+  return left.find(({ endpoint }) => endpoint === chosen)
 }
