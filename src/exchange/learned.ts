@@ -38,7 +38,7 @@ export class Learned {
   extproc: LearnedRecord | undefined
   #llm: LearnedRecord | (() => LearnedRecord | undefined) | undefined
   #llmRequest: LearnedRecord | (() => LearnedRecord | undefined) | undefined
-  mcp: LearnedRecord | undefined
+  #mcp: (() => LearnedRecord) | undefined
   /**
    * The verified JWT without its scheme, which was removed from the request, for backends that receive it.
    * Expressions and logs cannot see it.
@@ -77,6 +77,16 @@ export class Learned {
     this.#llmRequest = read
   }
 
+  /** Details of a message of an MCP client. */
+  get mcp(): LearnedRecord | undefined {
+    return this.#mcp?.()
+  }
+
+  /** Sets a function that creates `mcp` on each read; undefined removes it. */
+  describeMcp(make: (() => LearnedRecord) | undefined): void {
+    this.#mcp = make
+  }
+
   clear(): void {
     this.jwt = undefined
     this.apiKey = undefined
@@ -85,7 +95,7 @@ export class Learned {
     this.extproc = undefined
     this.#llm = undefined
     this.#llmRequest = undefined
-    this.mcp = undefined
+    this.#mcp = undefined
     this.jwtToken = undefined
     this.apiKeyToken = undefined
     this.authorizedCaller = undefined

@@ -189,8 +189,8 @@ export class SimulatedExchange implements ServerExchange {
     return this.isOver ? 'complete' : undefined
   }
 
-  receivedNames(): ReadonlySet<string> {
-    return this.request.headers.receivedNames()
+  receivedNames(isWanted: (name: string) => boolean): readonly string[] {
+    return this.request.headers.receivedNames(isWanted)
   }
 
   takeFields(isTaken: (name: string) => boolean): readonly FieldPair[] {

@@ -166,9 +166,9 @@ export class HeaderList implements HeaderFields {
     }
   }
 
-  /** Lower-case names of the fields that remain as the client sent them. */
-  receivedNames(): ReadonlySet<string> {
-    return this.#received
+  /** Lower-case names of the fields that remain as the client sent them, if `isWanted` returns true. */
+  receivedNames(isWanted: (name: string) => boolean): readonly string[] {
+    return [...this.#received].filter(isWanted)
   }
 
   take(isTaken: (name: string) => boolean): FieldPair[] {

@@ -64,6 +64,6 @@ export class SimulatedLearned extends Learned {
     if (this.#unknown.size > 0) this.#unknown.clear()
     this.llm = undefined
     this.llmRequest = undefined
-    this.mcp = undefined
+    this.describeMcp(undefined)
   }
 }

@@ -89,8 +89,8 @@ export interface ServerExchange extends Exchange {
   readonly headIsFresh: boolean
   /** The fields of the request, until onDone has returned. */
   readonly receivedFields: ReceivedFields
-  /** Lower-case names of the fields that remain as the client sent them. */
-  receivedNames(): ReadonlySet<string>
+  /** Lower-case names of the fields that remain as the client sent them, if `isWanted` returns true. */
+  receivedNames(isWanted: (name: string) => boolean): readonly string[]
   /**
    * Removes fields that the client sent, by their lower-case names, and returns them. Fields that a
    * policy or a filter has set since stay.

@@ -102,8 +102,8 @@ export abstract class ExchangeView implements SideStreamOwner {
     return this.request.fields
   }
 
-  receivedNames(): ReadonlySet<string> {
-    return this.request.fields.receivedNames()
+  receivedNames(isWanted: (name: string) => boolean): readonly string[] {
+    return this.request.fields.receivedNames(isWanted)
   }
 
   takeFields(isTaken: (name: string) => boolean): readonly FieldPair[] {

@@ -1,30 +1,39 @@
 import { latin1Text } from '../bytes/latin1.ts'
 
-/** Number of names that are kept. A name has one place, in which another name may replace it. */
-const places = 256
-const known: (string | undefined)[] = Array.from({ length: places })
+export interface FieldName {
+  /** The name as the peer sent it. */
+  readonly text: string
+  readonly lower: string
+}
 
-/**
- * Returns bytes [start, end), the name of a field, in lower case. Names that occur often are not made again,
- * because every message has mostly the same ones.
- */
-export function lowerCaseName(bytes: Buffer, start: number, end: number): string {
-  let hash = end - start
-  for (let at = start; at < end; at++) hash = (hash * 31 + ((bytes[at] ?? 0) | 0x20)) | 0
-  const place = hash & (places - 1)
-  const name = known[place]
-  if (name !== undefined && isSame(name, bytes, start, end)) return name
-  const made = latin1Text(bytes, start, end).toLowerCase()
+/** Number of places; a power of two. Names that share one replace each other. */
+const places = 512
+/** Longer names are not kept. */
+const maxLength = 40
+
+const known: (FieldName | undefined)[] = new Array(places).fill(undefined)
+
+/** Returns the name of a field. Messages have few different ones, so that most exist already. */
+export function fieldName(bytes: Buffer, start: number, end: number): FieldName {
+  const length = end - start
+  if (length > maxLength) return makeName(bytes, start, end)
+  let hash = length
+  for (let at = start; at < end; at++) hash = (hash * 31 + (bytes[at] ?? 0)) | 0
+  const place = (hash ^ (hash >>> 9)) & (places - 1)
+  const kept = known[place]
+  if (kept !== undefined && isText(kept.text, bytes, start, length)) return kept
+  const made = makeName(bytes, start, end)
   known[place] = made
   return made
 }
 
-function isSame(name: string, bytes: Buffer, start: number, end: number): boolean {
-  if (name.length !== end - start) return false
-  for (let at = 0; at < name.length; at++) {
-    const byte = bytes[start + at] ?? 0
-    const lower = byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte
-    if (name.charCodeAt(at) !== lower) return false
-  }
+function makeName(bytes: Buffer, start: number, end: number): FieldName {
+  const text = latin1Text(bytes, start, end)
+  return { text, lower: text.toLowerCase() }
+}
+
+function isText(text: string, bytes: Buffer, start: number, length: number): boolean {
+  if (text.length !== length) return false
+  for (let at = 0; at < length; at++) if (text.charCodeAt(at) !== bytes[start + at]) return false
   return true
 }

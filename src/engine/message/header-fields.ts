@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors/index.ts'
 import type { FieldPair, HeaderFields } from '../../exchange/exchange.ts'
 import { latin1Text } from '../bytes/latin1.ts'
-import { lowerCaseName } from './field-names.ts'
+import { type FieldName, fieldName } from './field-names.ts'
 import type { HeadOutput } from './head-output.ts'
 import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'
 
@@ -54,6 +54,14 @@ function fold(byte: number): number {
 function isSameName(one: string, other: string): boolean {
   if (one === other) return true
   return one.length === other.length && one.toLowerCase() === other.toLowerCase()
+}
+
+/** Adds a value to those of a field that were found before. */
+function withValue(found: string | string[] | undefined, value: string): string | string[] {
+  if (found === undefined) return value
+  if (typeof found === 'string') return [found, value]
+  found.push(value)
+  return found
 }
 
 /**
@@ -146,20 +154,18 @@ export class FieldList implements HeaderFields {
   }
 
   lines(name: string): string | readonly string[] | undefined {
-    let first: string | undefined
-    let all: string[] | undefined
-    const take = (value: string) => {
-      if (first === undefined) first = value
-      else if (all === undefined) all = [first, value]
-      else all.push(value)
-    }
+    let found: string | string[] | undefined
     for (let index = 0; index < this.#count; index++) {
-      if (this.#isVisible(index) && this.#isNamed(index, name)) take(this.#value(index))
+      if (this.#isVisible(index) && this.#isNamed(index, name)) {
+        found = withValue(found, this.#value(index))
+      }
     }
     for (let at = 0; at < this.#addedCount; at += 2) {
-      if (isSameName(this.#added[at] ?? '', name)) take(this.#added[at + 1] ?? '')
+      if (isSameName(this.#added[at] ?? '', name)) {
+        found = withValue(found, this.#added[at + 1] ?? '')
+      }
     }
-    return all ?? first
+    return found
   }
 
   has(name: string): boolean {
@@ -184,11 +190,13 @@ export class FieldList implements HeaderFields {
     this.#drop(name)
   }
 
-  /** Lower-case names of the fields that remain as the peer sent them. */
-  receivedNames(): ReadonlySet<string> {
-    const names = new Set<string>()
+  /** Lower-case names, without those that `isWanted` leaves out, of the fields that remain as received. */
+  receivedNames(isWanted: (name: string) => boolean): string[] {
+    const names: string[] = []
     for (let index = 0; index < this.#count; index++) {
-      if (this.#isVisible(index)) names.add(this.#lowerName(index))
+      if (!this.#isVisible(index)) continue
+      const name = this.#lowerName(index)
+      if (isWanted(name) && !names.includes(name)) names.push(name)
     }
     return names
   }
@@ -309,23 +317,24 @@ export class FieldList implements HeaderFields {
   }
 
   #name(index: number): string {
-    return this.#slice(this.#span(index, 0), this.#span(index, 1))
+    return this.#fieldName(index).text
   }
 
   #lowerName(index: number): string {
-    const start = this.#base + this.#span(index, 0)
-    return lowerCaseName(this.#bytes, start, this.#base + this.#span(index, 1))
+    return this.#fieldName(index).lower
+  }
+
+  #fieldName(index: number): FieldName {
+    const base = this.#base
+    return fieldName(this.#bytes, base + this.#span(index, 0), base + this.#span(index, 1))
   }
 
   #value(index: number): string {
-    return this.#slice(this.#span(index, 2), this.#span(index, 3))
+    const base = this.#base
+    return latin1Text(this.#bytes, base + this.#span(index, 2), base + this.#span(index, 3))
   }
 
   #span(index: number, part: number): number {
     return this.#spans[index * stride + part] ?? 0
-  }
-
-  #slice(start: number, end: number): string {
-    return latin1Text(this.#bytes, this.#base + start, this.#base + end)
   }
 }

@@ -31,50 +31,47 @@ export function classify(
   isBatch: boolean,
 ): Classified {
   const [message] = messages
-  const [stated, ...more] = headers.getAll('mcp-protocol-version')
+  const stated = headers.lines('mcp-protocol-version')
   const id = message?.kind === 'request' && !isBatch ? message.id : undefined
-  const refuse = (code: number, why: string, data?: unknown): EraProblem => ({
-    id,
-    code,
-    message: why,
-    data,
-  })
-  if (more.length > 0) {
-    return refuse(codes.headerMismatch, 'there is more than one header MCP-Protocol-Version')
+  if (typeof stated === 'object') {
+    const why = 'there is more than one header MCP-Protocol-Version'
+    return { id, code: codes.headerMismatch, message: why }
   }
   const isStatedModern = stated !== undefined && isModern(stated)
   if (isBatch || message === undefined || message.kind === 'response') {
     const claims = messages.some((one) => one.kind !== 'response' && hasEnvelope(one))
     if (!claims && !isStatedModern) return unknownVersion(stated, id)
     const what = isBatch ? 'batches' : 'responses of clients'
-    return refuse(codes.invalidRequest, `this version of MCP has no ${what}`)
+    return { id, code: codes.invalidRequest, message: `this version of MCP has no ${what}` }
   }
-  if (hasEnvelope(message)) return readModern(headers, message, refuse)
+  if (hasEnvelope(message)) return readModern(headers, message, id)
   if (!isStatedModern) return unknownVersion(stated, id)
   if (message.kind === 'request' && message.method === 'initialize') {
     const why = 'initialize belongs to earlier versions than the header MCP-Protocol-Version'
-    return refuse(codes.headerMismatch, why)
+    return { id, code: codes.headerMismatch, message: why }
   }
   const missing = `_meta["${metaKeys.version}"] is missing`
-  return refuse(codes.invalidParams, `Invalid params: ${missing}`)
+  return { id, code: codes.invalidParams, message: `Invalid params: ${missing}` }
 }
 
 function readModern(
   headers: HeaderFields,
   message: McpRequest | McpNotification,
-  refuse: (code: number, why: string, data?: unknown) => EraProblem,
+  id: string | undefined,
 ): ModernMessage | EraProblem {
   const envelope = readEnvelope(message)
   if (typeof envelope === 'string') {
-    return refuse(codes.invalidParams, `Invalid params: ${envelope}`)
+    return { id, code: codes.invalidParams, message: `Invalid params: ${envelope}` }
   }
   const { version } = envelope
   const problem = headerProblem(headers, message, version)
-  if (problem !== undefined) return refuse(codes.headerMismatch, `Header mismatch: ${problem}`)
+  if (problem !== undefined) {
+    return { id, code: codes.headerMismatch, message: `Header mismatch: ${problem}` }
+  }
   if (modernVersions.includes(version)) return { message, envelope }
   // The same versions as in the response to `server/discover`.
   const data = { supported: modernVersions, requested: version }
-  return refuse(codes.unsupportedVersion, 'Unsupported protocol version', data)
+  return { id, code: codes.unsupportedVersion, message: 'Unsupported protocol version', data }
 }
 
 /** Refuses a legacy message whose header names a version that does not exist. */

@@ -86,9 +86,9 @@ function differing(
   inBody: string | undefined,
   isNeeded: boolean,
 ): string | undefined {
-  const [value, ...more] = headers.getAll(name)
+  const value = headers.lines(name)
   if (value === undefined) return isNeeded ? `the header ${name} is missing` : undefined
-  if (more.length > 0) return `there is more than one header ${name}`
+  if (typeof value === 'object') return `there is more than one header ${name}`
   const stated = name === 'Mcp-Name' ? decodeName(value) : value
   if (stated === undefined) return `the header ${name} has invalid characters or invalid base64`
   return stated === inBody ? undefined : `the header ${name} differs from the body`

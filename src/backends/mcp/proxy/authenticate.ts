@@ -30,7 +30,8 @@ export function authenticateMcp(
   const found = backends.find(context.backend?.name ?? '')
   if (found === undefined) return undefined
   const authenticators = authenticatorsOf(context, runtime, found)
-  if (authenticators.size > 0) return askAll(context, authenticators, clientView(context, runtime))
+  if (authenticators !== undefined)
+    return askAll(context, authenticators, clientView(context, runtime))
   const path = sentPath(context)
   if (!isDiscoveryPath(path)) return undefined
   return forwardDiscovery(context, runtime, found.targets, path)
@@ -40,12 +41,14 @@ function authenticatorsOf(
   { placement, backend }: RequestContext,
   runtime: GatewayRuntime,
   { targets }: McpBackend,
-): ReadonlyMap<McpAuthenticator, object> {
-  const found = new Map<McpAuthenticator, object>()
-  if (placement === undefined || backend === undefined) return found
+): ReadonlyMap<McpAuthenticator, object> | undefined {
+  if (placement === undefined || backend === undefined) return undefined
+  let found: Map<McpAuthenticator, object> | undefined
   const add = ({ policies }: ReturnType<typeof placement.backend>) => {
     const step = mcpStepOf(policies)
-    if (step?.authentication !== undefined) found.set(step.authentication, step)
+    if (step?.authentication === undefined) return
+    found ??= new Map()
+    found.set(step.authentication, step)
   }
   for (const entry of targets) add(placement.backend(entry.named, () => targetPart(runtime, entry)))
   if (targets.length === 0) add(placement.backend(backend, wholeBackend))

@@ -18,17 +18,18 @@ import { json, jsonRefusal } from './refusals.ts'
 const refuse = (status: number, message: string): RespondVerdict =>
   jsonRefusal(status, undefined, codes.invalidRequest, message)
 
+const statelessMethods = ['POST']
+const allMethods = ['GET', 'POST', 'DELETE']
+
 /** Returns the response that refuses an invalid request; undefined if the request is valid. */
 export function checkRequest(exchange: McpExchange): RespondVerdict | undefined {
   const { request } = exchange.context.exchange
   const { headers, method } = request
-  const { isStateless } = exchange.backend
-  const allowed = isStateless ? 'POST' : 'GET, POST, DELETE'
-  if (!allowed.split(', ').includes(method)) {
-    return wrongMethod(allowed)
-  }
+  const allowed = exchange.backend.isStateless ? statelessMethods : allMethods
+  if (!allowed.includes(method)) return wrongMethod(allowed.join(', '))
   if (isForeignOrigin(exchange)) return refuse(403, 'requests of this origin are not allowed here')
-  const accept = headers.getAll('accept').join(',').toLowerCase()
+  const accepted = headers.lines('accept') ?? ''
+  const accept = (typeof accepted === 'string' ? accepted : accepted.join(',')).toLowerCase()
   if (method === 'GET' && !accepts(accept, 'text/event-stream')) {
     return refuse(406, 'Not Acceptable: the client must accept text/event-stream')
   }

@@ -18,9 +18,12 @@ export interface ClientRecord extends Omit<CopiedProperties, 'startedAt'> {
   readonly extensions: readonly Extension[]
 }
 
-/** A record whose fields are copied once more. */
-type CopiedRecord = Omit<ClientRecord, 'fields' | 'extensions'> & {
+/** What is copied once more for each view. */
+interface CopiedParts {
+  readonly head: Omit<RequestHead, 'headers'>
   readonly fields: Iterable<readonly [string, string]>
+  readonly credentials: readonly string[]
+  readonly learned: Partial<Learned>
   readonly extensions: Iterable<Extension>
 }
 
@@ -30,32 +33,47 @@ export class ClientView extends CopiedExchange {
   readonly peerCertificate: PeerCertificate | undefined
   /** Names of the headers in which the client sent credentials. */
   readonly credentials: readonly string[]
-  readonly learned: Learned
-  readonly extensions: Map<string, unknown>
+  readonly learned = new Learned()
+  #extensions: Map<string, unknown> | undefined
   readonly #isOver: () => boolean
 
-  private constructor(record: CopiedRecord, startedAt: number, isOver: () => boolean) {
-    super({ ...record, startedAt })
-    this.request = { ...record.head, headers: new FieldPairs(record.fields) }
-    this.credentials = record.credentials
-    this.peerCertificate = record.peerCertificate
-    this.learned = Object.assign(new Learned(), record.learned)
-    this.extensions = new Map(record.extensions)
+  private constructor(
+    origin: CopiedProperties,
+    { head, fields, credentials, learned, extensions }: CopiedParts,
+    isOver: () => boolean,
+  ) {
+    super(origin)
+    const { method, scheme, authority, path, query, version } = head
+    const headers = new FieldPairs(fields)
+    this.request = { method, scheme, authority, path, query, version, headers }
+    this.credentials = credentials
+    this.peerCertificate = origin.peerCertificate
+    Object.assign(this.learned, learned)
+    for (const [name, value] of extensions) this.extensions.set(name, value)
     this.#isOver = isOver
   }
 
   static of(exchange: Exchange, credentials: readonly string[], isOver: () => boolean): ClientView {
-    const { request, learned, extensions, startedAt } = exchange
-    const { source, rawSource, local, place, backend, bufferLimit, peerCertificate } = exchange
-    const copied = { source, rawSource, local, place, backend, bufferLimit, peerCertificate }
+    const { request, learned, extensions } = exchange
     const fields = request.headers.entries()
-    const parts = { head: headOf(request), fields, credentials, learned, extensions }
-    return new ClientView({ ...copied, ...parts }, startedAt, isOver)
+    const parts = { head: request, fields, credentials, learned, extensions }
+    return new ClientView(exchange, parts, isOver)
   }
 
   /** Makes the view of a request that another thread received. */
   static from(record: ClientRecord): ClientView {
-    return new ClientView(record, performance.now(), () => false)
+    const origin = { ...record, startedAt: performance.now() }
+    return new ClientView(origin, record, () => false)
+  }
+
+  get extensions(): Map<string, unknown> {
+    this.#extensions ??= new Map()
+    return this.#extensions
+  }
+
+  /** Returns one of the extensions. Most requests have none. */
+  extension(name: string): unknown {
+    return this.#extensions?.get(name)
   }
 
   get isOver(): boolean {

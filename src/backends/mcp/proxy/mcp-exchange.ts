@@ -17,8 +17,20 @@ import type { McpDetails } from './mcp-record.ts'
 import type { McpBackend, McpTargetEntry } from './mcp-targets.ts'
 import { targetPart } from './mcp-targets.ts'
 
+/** Whether the first header names that were seen, which are most that clients send, carry credentials. */
+const credentialNames = new Map<string, boolean>()
+const maxCredentialNames = 1_024
+
+function carriesCredentials(header: string): boolean {
+  const known = credentialNames.get(header)
+  if (known !== undefined) return known
+  const found = isCredentialName(header)
+  if (credentialNames.size < maxCredentialNames) credentialNames.set(header, found)
+  return found
+}
+
 function viewOf(context: RequestContext): ClientView {
-  const credentials = [...context.exchange.receivedNames()].filter(isCredentialName)
+  const credentials = context.exchange.receivedNames(carriesCredentials)
   return ClientView.of(context.exchange, credentials, () => context.over)
 }
 
@@ -136,25 +148,21 @@ export class McpExchange {
 
   /** Sets the variables of expressions and the log entry for a message. */
   describe(method: string, item?: McpItem, args?: unknown): void {
-    const common = this.#commonValues(method)
-    if (item === undefined) {
-      this.#learn(common)
-      this.#note({ method })
-      return
+    const session = this.sessionId
+    if (item === undefined) this.#setDetails({ method, session })
+    else {
+      const { type, target, name } = item
+      this.#setDetails({ method, target, type, item: name, session })
     }
-    const { type, target, name } = item
-    this.#note({ method, target, type, item: name })
-    const withArguments = args !== undefined && { arguments: args as string }
-    this.#learn({ ...common, target, [type]: { ...itemValue(item), ...withArguments } })
+    const make = () => valuesOf(method, session, item, args)
+    this.client.learned.describeMcp(make)
+    // The access log reads the exchange. Do not write to it once it may serve another request.
+    if (!this.context.over && !this.#isPassedOn) this.context.exchange.learned.describeMcp(make)
   }
 
   /** The log entry of the message. */
   get details(): McpDetails | undefined {
     return this.#details
-  }
-
-  #note(details: McpDetails): void {
-    this.#setDetails({ ...details, session: this.sessionId })
   }
 
   /** Adds the error code that the client gets to the log entry. */
@@ -175,21 +183,27 @@ export class McpExchange {
 
   /** Sets the variables of expressions for one item of a list. */
   describeListed(method: string, item: McpItem): void {
-    const { target, type } = item
-    const common = this.#commonValues(method)
-    this.client.learned.mcp = { ...common, target, [type]: itemValue(item) }
+    const session = this.sessionId
+    this.client.learned.describeMcp(() => valuesOf(method, session, item, undefined))
   }
+}
 
-  #commonValues(method: string): LearnedRecord {
-    const session = this.sessionId !== undefined && { sessionId: this.sessionId }
-    return { method, methodName: method, ...session }
+/** Returns the variables of expressions for a message. `args` has the parsed arguments of its item. */
+function valuesOf(
+  method: string,
+  session: string | undefined,
+  item: McpItem | undefined,
+  args: unknown,
+): LearnedRecord {
+  const common = {
+    method,
+    methodName: method,
+    ...(session !== undefined && { sessionId: session }),
   }
-
-  #learn(mcp: LearnedRecord): void {
-    this.client.learned.mcp = mcp
-    // The access log reads the exchange. Do not write to it once it may serve another request.
-    if (!this.context.over && !this.#isPassedOn) this.context.exchange.learned.mcp = mcp
-  }
+  if (item === undefined) return common
+  const { type, target } = item
+  const withArguments = args !== undefined && { arguments: args as string }
+  return { ...common, target, [type]: { ...itemValue(item), ...withArguments } }
 }
 
 /** Names an item in the record of a decision. URIs of resources are left out, as they may contain anything. */

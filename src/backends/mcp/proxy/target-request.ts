@@ -171,7 +171,7 @@ export class ReadyRequest implements CallRequest {
 /** Returns the timeout of the whole response, from the rule or a policy; 0 means no limit. */
 function ruleTimeout({ placement, client }: McpExchange): number {
   const { backendTimeoutMs = 0, requestTimeoutMs } = placement.rule.resource
-  const byPolicy = client.extensions.get(forwardingExtensions.requestTimeoutMs)
+  const byPolicy = client.extension(forwardingExtensions.requestTimeoutMs)
   const whole = requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0)
   if (backendTimeoutMs <= 0 || whole <= 0) return Math.max(backendTimeoutMs, whole, 0)
   return Math.min(backendTimeoutMs, whole)
@@ -182,10 +182,9 @@ function ruleTimeout({ placement, client }: McpExchange): number {
  * against DNS rebinding.
  */
 function authorityOf({ placement, chosen, client }: McpExchange, { authority }: McpPlace): string {
-  const { request, extensions } = client
   const isSet = placement.rule.filters.setsHost || chosen.filters.setsHost
-  return isSet || extensions.get(forwardingExtensions.hostRewrite) === 'None'
-    ? request.authority
+  return isSet || client.extension(forwardingExtensions.hostRewrite) === 'None'
+    ? client.request.authority
     : authority
 }
 
