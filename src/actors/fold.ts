@@ -188,6 +188,11 @@ export class Fold {
     return { delta, statuses, dropped, causes, deployments, observed }
   }
 
+  /** New resources that `takeChange` will return unless they change again, without those of earlier calls. */
+  newResources(): readonly VersionedResource[] {
+    return this.graph.outputs.newChanges()
+  }
+
   /** Drops what `takeChange` would return, which otherwise accumulates. */
   dropChange(): void {
     this.graph.outputs.dropChanges()

@@ -147,11 +147,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
       epoch: () => this.logEpoch(),
       onNotice: (text: string) => options.notify('warn', text),
     }
-    this.effects = new Effects({
-      ...options,
-      ...writing,
-      secrets: this.#secrets,
-    })
+    this.effects = new Effects({ ...options, ...writing, secrets: this.#secrets })
     this.#heartbeat = openHeartbeat({
       ...writing,
       openEntries: options.log.shared?.openHeartbeats,
@@ -323,6 +319,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
       observe: (event) => this.#read(event),
       onFolded: (recorded) => this.#folded(recorded),
       publish: (delta) => this.#publish(delta),
+      prepare: (resources) => this.parts.channel.prepare?.(resources),
       onDecided: (change) => {
         this.parts.sinks?.decided(change)
         this.effects.update()

@@ -3,7 +3,7 @@ import type { ResourceEvent, SluiceEvent } from '../../events/index.ts'
 import type { Fold, FoldChange } from '../actors/fold.ts'
 import type { TimersOptions } from '../effects/timers.ts'
 import type { Lease, LeaseOptions } from '../lease/lease.ts'
-import type { DesiredDelta } from '../model/resources.ts'
+import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
 import type { ObserveOptions } from '../watch/observed.ts'
 import type { ResourceIndex } from '../watch/resource-index.ts'
 import type { ProxyAnswers } from '../xds/delivery-recorder.ts'
@@ -31,6 +31,8 @@ export interface Source {
 /** Sends published changes to proxies. */
 interface Channel {
   publish(delta: DesiredDelta): void
+  /** Sends resources of the first state before it is complete. Proxies apply them but do not serve them yet. */
+  prepare?(resources: readonly VersionedResource[]): void
   close?(): Promise<void>
 }
 

@@ -33,6 +33,7 @@ async function listed() {
   await log.append([observed('a'), observed('b')])
   const fold = new Fold(createGraph({ checkRegex: regexProblem }))
   const published: number[] = []
+  const prepared: number[] = []
   const reconciler = new Reconciler({
     log,
     fold,
@@ -43,6 +44,7 @@ async function listed() {
     capture: () => {
       throw new Error('no snapshot is due')
     },
+    prepare: (resources) => prepared.push(resources.length),
     publish: ({ upserted }) => published.push(upserted.length),
     onFault: (error) => {
       throw error
@@ -54,7 +56,7 @@ async function listed() {
     for await (const { event } of log.read()) all.push(event.type.split('.').at(-2) ?? '')
     return all
   }
-  return { log, reconciler, published, types }
+  return { log, reconciler, published, prepared, types }
 }
 
 const answer = () => {
@@ -67,6 +69,19 @@ const observations = ['applied', 'applied']
 const decisions = ['decided', 'decided', 'published']
 
 describe('the reconciler', () => {
+  it('prepares resources that are folded before it opens, and publishes them all', async () => {
+    const { log, reconciler, published, prepared } = await listed()
+    expect(prepared).toEqual([2])
+    await log.append(Array.from({ length: 248 }, (_, n) => observed(`more-${n}`)))
+    await reconciler.folded(250)
+    expect(prepared).toEqual([2, 248])
+    reconciler.open()
+    await waitFor('a publication', () => published.length === 1)
+    expect(published).toEqual([250])
+    await reconciler.stop()
+    expect(prepared).toHaveLength(2)
+  })
+
   it('records the first decisions once a proxy has answered, before its answer', async () => {
     const { log, reconciler, published, types } = await listed()
     reconciler.open(60_000)

@@ -15,7 +15,7 @@ import {
   type Recorded,
 } from '../log/index.ts'
 import { objectKey } from '../model/names.ts'
-import type { DesiredDelta } from '../model/resources.ts'
+import type { DesiredDelta, VersionedResource } from '../model/resources.ts'
 import { type Unrecorded, UnrecordedDecisions } from './unrecorded.ts'
 
 interface ReconcilerOptions {
@@ -26,6 +26,11 @@ interface ReconcilerOptions {
   /** Called with every event before it is folded. */
   readonly observe: (event: SluiceEvent) => void
   readonly publish: (delta: DesiredDelta) => void
+  /**
+   * Called before `open` with resources that are published then unless they change, so that proxies can apply
+   * them meanwhile. They must not serve them yet.
+   */
+  readonly prepare?: (resources: readonly VersionedResource[]) => void
   /** Captures the state at the fold's position, which is encoded while it is stored. */
   readonly capture: () => NewSnapshot
   /** Number of folded events between two snapshots. */
@@ -50,6 +55,9 @@ interface ReconcilerOptions {
 
 /** Limits how long a start takes: it reads the last snapshot, then about this many events. */
 const defaultSnapshotEvery = 10_000
+
+/** Number of folded events after which their resources are prepared; few enough to keep proxies at work. */
+const prepareEvery = 250
 
 /** Wait before a failed append of decisions is retried. */
 const retryMs = 1_000
@@ -100,6 +108,7 @@ export class Reconciler {
     this.#decisions = await decisionsBefore(log, from)
     this.#loop = this.#run(log.tail(from, { signal: this.#stop.signal }))
     await this.folded(last)
+    this.#prepare()
   }
 
   /** Position of the last event whose changes are published; 0 before the first publication. */
@@ -168,7 +177,13 @@ export class Reconciler {
       this.#waiters = this.#waiters.filter(({ position }) => position > fold.position)
       for (const { resolve } of reached) resolve()
     }
+    if (fold.position % prepareEvery === 0) this.#prepare()
     this.#scheduleFlush()
+  }
+
+  #prepare(): void {
+    const { fold, prepare } = this.#options
+    if (prepare !== undefined && !this.#isOpen) prepare(fold.newResources())
   }
 
   /** Appends the decisions that the log lacks. Call it when this replica begins to write. */

@@ -32,6 +32,8 @@ export class OutputStore {
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
   #changed = new Map<ResourceKey, Output | undefined>()
+  /** Number of changes that `newChanges` has returned already. */
+  #returned = 0
   #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
 
   /** Digest over keys and versions of all resources and deployments. */
@@ -101,12 +103,24 @@ export class OutputStore {
   takeChanges(): ReadonlyMap<ResourceKey, VersionedResource | undefined> {
     const changed = this.#changed
     this.#changed = new Map()
+    this.#returned = 0
     return new Map([...changed].map(([key, output]) => [key, output && versioned(output)]))
+  }
+
+  /**
+   * Resources that `takeChanges` will return unless they change again, without those of earlier calls. A resource
+   * that was returned and has changed since is not returned again.
+   */
+  newChanges(): VersionedResource[] {
+    const outputs = [...this.#changed.values()].slice(this.#returned)
+    this.#returned = this.#changed.size
+    return outputs.flatMap((output) => (output === undefined ? [] : [versioned(output)]))
   }
 
   /** Drops what `takeChanges` and `takeDeployments` would return. */
   dropChanges(): void {
     this.#changed.clear()
+    this.#returned = 0
     this.#changedDeployments.clear()
   }
 

@@ -16,9 +16,9 @@ export interface ConfigUpdate {
    */
   readonly base?: Uint8Array<SharedArrayBuffer>
   /**
-   * Set on the parts of the first state except the last: more resources of the same sequence follow. Until
-   * the last part is applied, the proxy binds no port and acknowledges nothing. Routes come after everything
-   * else, in the order of the full state.
+   * Set on the parts of the first state except the last: more resources follow. Until the last part is applied,
+   * the proxy binds no port and acknowledges nothing. The sequence is 0 if the state was not complete yet: later
+   * parts then remove what has changed, and send it again.
    */
   readonly isPart?: true
 }

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { RouteResource, ServiceResource, VersionedResource } from '../model/resources.ts'
+import type {
+  PolicyResource,
+  RouteResource,
+  ServiceResource,
+  VersionedResource,
+} from '../model/resources.ts'
 import type { ConfigUpdate } from '../wire/channel.ts'
 import { decodeDelta } from '../wire/decode.ts'
 import { InProcessChannel } from './channel.ts'
@@ -104,6 +109,58 @@ describe('the in-process channel', () => {
     channel.publish({ sequence: 2, upserted, removed: [] })
     expect(updates.slice(3).map(({ isPart }) => isPart)).toEqual([undefined])
     expect(subscribe().keys()).toHaveLength(1)
+  })
+
+  it('sends prepared resources before the first state, and then only what differs from them', () => {
+    const { channel, subscribe } = openChannel()
+    const early = subscribe()
+    const [kept, changed, gone] = [service('a', 1), service('b', 1), route(0)]
+    channel.prepare([kept, changed])
+    channel.prepare([gone])
+    const late = subscribe()
+    const upserted = [kept, service('b', 2), service('c', 1)]
+    channel.publish({ sequence: 5, upserted, removed: [gone.resource.key] })
+    channel.prepare([service('d', 1)])
+    const last = [5, ['b:2', 'c:1'], [gone.resource.key, 'service/ns/b']]
+    expect(early.keys()).toEqual([[0, ['a:1', 'b:1'], []], [0, ['route-0'], []], last])
+    expect(late.keys()).toEqual([[0, ['a:1', 'b:1', 'route-0'], []], last])
+    expect(late.updates.map(({ isPart }) => isPart)).toEqual([true, undefined])
+    expect(subscribe().keys()).toEqual([[5, ['a:1', 'b:2', 'c:1'], []]])
+  })
+
+  it('prepares no resource that needs the value of a secret, and no policy', () => {
+    const { channel, subscribe } = openChannel()
+    const { updates } = subscribe()
+    const { version, resource } = route(0)
+    const session = { carrier: 'Cookie', name: 'sticky', isPermanent: false } as const
+    const policy = {
+      type: 'policy',
+      key: 'policy/ns/p/traffic/cors',
+      created: 1,
+      order: 0,
+      policy: { namespace: 'ns', name: 'p' },
+      section: 'traffic',
+      field: 'cors',
+      phase: 'PostRouting',
+      target: { kind: 'Gateway', namespace: 'ns', name: 'edge' },
+      configVersion: 1,
+      config: '{}',
+    } satisfies PolicyResource
+    channel.prepare([
+      { version, resource: { ...(resource as RouteResource), session } },
+      { version: 'policy', resource: policy },
+    ])
+    expect(updates).toEqual([])
+  })
+
+  it('reports a prepared resource that cannot be encoded once it is published', () => {
+    const { channel, answers, subscribe } = openChannel()
+    const broken = service('a', -1)
+    channel.prepare([broken])
+    expect(answers).toEqual([])
+    channel.publish({ sequence: 2, upserted: [broken], removed: [] })
+    expect(answers.map(([, , sequence]) => sequence)).toEqual([2])
+    expect(subscribe().keys()).toEqual([[2, [], []]])
   })
 
   it('sends nothing after the end of a subscription', () => {

@@ -3,7 +3,13 @@
  * proxies. All workers read a change set or the full state from the same shared memory. The full state is only
  * encoded for a worker that starts, and is not kept: the resources are in memory anyway.
  */
-import type { DesiredDelta, ResourceKey, VersionedResource } from '../model/resources.ts'
+import {
+  type DesiredDelta,
+  type ResourceKey,
+  type ResourceType,
+  secretRefsOf,
+  type VersionedResource,
+} from '../model/resources.ts'
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../wire/channel.ts'
 import { assembleSharedDelta, type EncodedResource, encodeResource } from '../wire/encode.ts'
 import type { ChannelAnswers } from './delivery-recorder.ts'
@@ -18,6 +24,13 @@ interface Encoded extends Pick<ConfigUpdate, 'isPart'> {
   readonly pieces: readonly EncodedResource[]
   readonly removed: readonly ResourceKey[]
 }
+
+/** Types of which resources are sent before the first state is complete. Workers only store them. */
+const preparedTypes: readonly ResourceType[] = ['service', 'workload', 'listener', 'route']
+
+/** Values of secrets are only added to what is published. */
+const isPreparable = ({ resource }: VersionedResource): boolean =>
+  preparedTypes.includes(resource.type) && secretRefsOf(resource).length === 0
 
 /** Splits a state. The first part has everything that routes depend on, and the first routes. */
 function partsOf(all: readonly VersionedResource[]): VersionedResource[][] {
@@ -42,18 +55,37 @@ export class InProcessChannel implements ConfigChannel {
     this.#answers = answers
   }
 
+  /** Sends resources of the first state before it is published, so that workers apply them meanwhile. */
+  prepare(resources: readonly VersionedResource[]): void {
+    if (this.#sequence !== undefined) return
+    const pieces = resources.filter(isPreparable).flatMap((versioned) => this.#put(0, versioned))
+    if (pieces.length > 0) this.#send(0, { pieces, removed: [], isPart: true })
+  }
+
   /** Applies a change set and sends it to every subscriber, even an empty one, which must be acknowledged. */
   publish({ sequence, upserted, removed }: DesiredDelta): void {
     const isFirst = this.#sequence === undefined
     this.#sequence = sequence
     this.#full = undefined
-    const parts = isFirst ? partsOf(upserted) : [upserted]
+    const parts = isFirst ? partsOf(upserted.filter((one) => !this.#isPrepared(one))) : [upserted]
+    // A prepared resource that has changed is removed, since nothing of its earlier version may stay in force.
+    const gone = isFirst ? [...removed, ...this.#dropPrepared(parts.flat())] : removed
     for (const [index, part] of parts.entries()) {
-      const pieces = part.flatMap((versioned) => this.#put(sequence, versioned) ?? [])
-      if (index < parts.length - 1) this.#send(sequence, { pieces, removed: [], isPart: true })
-      else this.#send(sequence, { pieces, removed })
+      const pieces = part.flatMap((versioned) => this.#put(sequence, versioned))
+      const isPart = index < parts.length - 1 && { isPart: true as const }
+      this.#send(sequence, { pieces, removed: index === 0 ? gone : [], ...isPart })
     }
     for (const key of removed) this.#resources.delete(key)
+  }
+
+  #isPrepared({ resource }: VersionedResource): boolean {
+    return this.#resources.get(resource.key)?.resource === resource
+  }
+
+  /** Forgets earlier versions of resources. Returns the keys of those that had one. */
+  #dropPrepared(resources: readonly VersionedResource[]): ResourceKey[] {
+    const keys = resources.map(({ resource }) => resource.key)
+    return keys.filter((key) => this.#resources.delete(key))
   }
 
   #send(sequence: number, { pieces, removed, ...part }: Encoded): void {
@@ -63,20 +95,19 @@ export class InProcessChannel implements ConfigChannel {
   }
 
   /** Encodes and keeps a resource. One that cannot be encoded does not replace its previous version. */
-  #put(sequence: number, versioned: VersionedResource): EncodedResource | undefined {
-    const bytes = this.#encode(sequence, versioned)
-    if (bytes !== undefined) this.#resources.set(versioned.resource.key, versioned)
-    return bytes
-  }
-
-  /** Encodes a resource. If this fails, it is a bug that must not prevent the others from being served. */
-  #encode(sequence: number, versioned: VersionedResource): EncodedResource | undefined {
+  #put(sequence: number, versioned: VersionedResource): readonly EncodedResource[] {
+    const { key } = versioned.resource
     try {
-      return encodeResource(versioned)
+      const bytes = encodeResource(versioned)
+      this.#resources.set(key, versioned)
+      return [bytes]
     } catch (error) {
-      const { key } = versioned.resource
-      this.#answers.onReject(publisher, sequence, key, 'bug', `cannot be encoded: ${error}`)
-      return undefined
+      // This is a bug that must not prevent the others from being served. It is reported with a publication.
+      const message = `cannot be encoded: ${error}`
+      if (this.#sequence !== undefined) {
+        this.#answers.onReject(publisher, sequence, key, 'bug', message)
+      }
+      return []
     }
   }
 
@@ -88,6 +119,12 @@ export class InProcessChannel implements ConfigChannel {
     return this.#full
   }
 
+  /** What was sent before the first publish; undefined if that is nothing. */
+  #prepared(): ConfigUpdate | undefined {
+    if (this.#resources.size === 0) return undefined
+    return { sequence: 0, bytes: assembleSharedDelta(0, this.#pieces(), []), isPart: true }
+  }
+
   *#pieces(): Iterable<EncodedResource> {
     for (const versioned of this.#resources.values()) yield encodeResource(versioned)
   }
@@ -96,8 +133,8 @@ export class InProcessChannel implements ConfigChannel {
     // A new function for each call, since the same function may subscribe twice.
     const subscriber = (update: ConfigUpdate) => receive(update)
     this.#subscribers.add(subscriber)
-    const full = this.current()
-    if (full !== undefined) receive(full)
+    const known = this.current() ?? this.#prepared()
+    if (known !== undefined) receive(known)
     return () => this.#subscribers.delete(subscriber)
   }
 

@@ -15,7 +15,7 @@ interface DumpState {
 function currentState(channel: ConfigChannel): ConfigUpdate | undefined {
   let full: ConfigUpdate | undefined
   channel.subscribe((update) => {
-    full = update
+    if (update.isPart !== true) full = update
   })()
   return full
 }

@@ -39,6 +39,8 @@ export class WorkerSession {
   readonly #rejected = new Map<ResourceKey, WorkerRejection>()
   readonly #claims = new Map<PortName, PromiseWithResolvers<void>>()
   #sequence: number | undefined
+  /** Sequence of the first state, also for rejections from its parts that had none yet. */
+  #firstSequence = 0
   /** Whether a part of the first state could not be read. Without it, nothing may be served. */
   #isIncomplete = false
   #queue: Promise<void> = Promise.resolve()
@@ -114,6 +116,7 @@ export class WorkerSession {
     if (isPart) this.#isIncomplete = true
     else if (isTaken) {
       this.#sequence = sequence
+      this.#firstSequence ||= sequence
       this.#parts.plane.position = position ?? sequence
     }
     this.#report()
@@ -175,7 +178,10 @@ export class WorkerSession {
     for (const rejection of this.#ports.rejections()) rejected.set(rejection.key, rejection)
     const state = {
       sequence: this.#sequence ?? -1,
-      rejected: [...rejected.values()],
+      rejected: [...rejected.values()].map((rejection) => ({
+        ...rejection,
+        sequence: Math.max(rejection.sequence, this.#firstSequence),
+      })),
       bound: this.#ports.bound(),
       unbound: this.#ports.unbound(),
     }
