@@ -6,11 +6,14 @@ import json
 import logging
 import threading
 import unittest
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
+import wasmtime
 from sluice_core import Builtin, Guard, Guards, GuardsError, Mask, MaskFilter, MaskStream, Pattern, RateLimiter, TokenCounter
+from sluice_core.calls import _bind_types, bind
 from sluice_core.transport import AsyncGuardTransport, GuardTransport
 
 guards = [Guard([Builtin.EMAIL])]
@@ -226,6 +229,46 @@ class Library(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+
+class CallsTest(unittest.TestCase):
+    """Functions of a module, called with the types that were read before and through ``wasmtime.Func``."""
+
+    source = """
+        (module
+          (func (export "types") (param i32 f64) (result f64) (f64.add (f64.convert_i32_s (local.get 0)) (local.get 1)))
+          (func (export "wide") (param i64 f32) (result i64) (local.get 0))
+          (func (export "nothing"))
+          (func (export "trap") (result i32) unreachable)
+          (func (export "two") (result i32 i32) (i32.const 1) (i32.const 2)))
+    """
+
+    def setUp(self) -> None:
+        self.store = wasmtime.Store()
+        self.exports = wasmtime.Instance(self.store, wasmtime.Module(self.store.engine, self.source), []).exports(self.store)
+
+    def of(self, name: str, make: Callable[..., Any] = bind) -> Callable[..., Any]:
+        function = self.exports[name]
+        assert isinstance(function, wasmtime.Func)
+        return make(self.store, function)
+
+    def test_passes_numbers_of_all_types(self) -> None:
+        for make in bind, _bind_types:
+            self.assertEqual(self.of("types", make)(-2, 0.5), -1.5)
+            self.assertEqual(self.of("wide", make)(1 << 40, 1.0), 1 << 40)
+            self.assertIsNone(self.of("nothing", make)())
+
+    def test_raises_traps_and_refuses_a_wrong_number_of_arguments(self) -> None:
+        for make in bind, _bind_types:
+            with self.assertRaises(wasmtime.Trap):
+                self.of("trap", make)()
+            with self.assertRaises(ValueError):
+                self.of("types", make)(1)
+
+    def test_calls_through_wasmtime_what_it_cannot_call_itself(self) -> None:
+        with self.assertRaises(TypeError):
+            self.of("two", _bind_types)
+        self.assertEqual(self.of("two")(), [1, 2])
 
 
 if __name__ == "__main__":

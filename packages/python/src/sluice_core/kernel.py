@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import struct
 import weakref
@@ -12,6 +13,8 @@ from threading import RLock
 from typing import Any
 
 from wasmtime import Engine, Func, Instance, Memory, Module, Store, Trap, WasmtimeError
+
+from .calls import bind
 
 _data = files(__package__) / "data"
 _abi = json.loads((_data / "core.abi.json").read_text("utf-8"))
@@ -50,7 +53,7 @@ class Core:
         self.store = Store(engine)
         exports = Instance(self.store, module, []).exports(self.store)
         self._exports = exports
-        self._functions: dict[str, Func] = {}
+        self._functions: dict[str, Callable[..., Any]] = {}
         memory = exports["memory"]
         assert isinstance(memory, Memory)
         self._memory = memory
@@ -63,9 +66,9 @@ class Core:
         if function is None:
             exported = self._exports[name]
             assert isinstance(exported, Func)
-            function = self._functions[name] = exported
+            function = self._functions[name] = bind(self.store, exported)
         try:
-            result = function(self.store, *arguments)
+            result = function(*arguments)
         except (Trap, WasmtimeError):
             # The memory cannot be trusted any more. The next call gets a new instance.
             self.has_trapped = True
@@ -109,10 +112,16 @@ class Core:
         return address
 
     def write(self, address: int, data: bytes) -> None:
-        self._memory.write(self.store, data, address)
+        ctypes.memmove(self._place(address, len(data)), data, len(data))
 
     def read(self, address: int, size: int) -> bytes:
-        return bytes(self._memory.read(self.store, address, address + size))
+        return ctypes.string_at(self._place(address, size), size)
+
+    def _place(self, address: int, size: int) -> int:
+        """Where bytes of the core's memory are in this process, until the memory grows."""
+        if address + size > self._memory.data_len(self.store):
+            raise IndexError("the core's memory ends before these bytes")
+        return ctypes.addressof(self._memory.data_ptr(self.store).contents) + address
 
     def unpack(self, layout: str, address: int) -> tuple[Any, ...]:
         return struct.unpack("<" + layout, self.read(address, struct.calcsize("<" + layout)))

@@ -156,12 +156,27 @@ class Mask(Compiled):
 
     def __call__(self, text: str) -> str:
         """Masks a whole text."""
-        return self.mask_bytes(utf8(text)).decode("utf-8", "replace")
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            return self.mask_bytes(utf8(text)).decode("utf-8", "replace")
+        masked = self.mask_bytes(data)
+        return text if masked is data else masked.decode("utf-8", "replace")
 
     def mask_bytes(self, text: bytes) -> bytes:
         """Masks a whole text in UTF-8."""
-        stream = MaskStream(self)
-        return stream.push_bytes(text, is_end=True)
+        with self._kernel.lock:
+            core, handle = self._ready()
+            stream = core.checked("creating a stream", "stream_new", handle)
+            try:
+                size = push(core, stream, text, is_end=True)
+                # Most texts have nothing to mask, so that none has to be made.
+                if core.call("stream_count", stream) == 0:
+                    return text
+                return core.read(core.call("stream_output", stream) & 0xFFFFFFFF, size)
+            finally:
+                if not core.has_trapped:
+                    core.call("stream_free", stream)
 
     @property
     def hold_bytes(self) -> int | None:
@@ -201,9 +216,12 @@ class MaskStream:
         """Adds a piece in UTF-8, which may end inside a character. Returns what is ready."""
         core = self._core
         with self._kernel.lock:
-            with core.scratch():
-                address = core.put(piece)
-                size = core.checked(
-                    "masking", "stream_push", self._handle, address, len(piece), int(is_end)
-                )
+            size = push(core, self._handle, piece, is_end=is_end)
             return core.read(core.call("stream_output", self._handle) & 0xFFFFFFFF, size)
+
+
+def push(core: Core, stream: int, piece: bytes, *, is_end: bool) -> int:
+    """Adds a piece to a stream of the core. Returns the size of its output."""
+    with core.scratch():
+        address = core.put(piece)
+        return core.checked("masking", "stream_push", stream, address, len(piece), int(is_end))
