@@ -20,6 +20,7 @@ import {
   type EngineLimits,
   type StreamLimits,
 } from './limits/engine-limits.ts'
+import { CallResponses } from './message/call-response.ts'
 import { HeadReader } from './message/head-reader.ts'
 import { findNodeHandles } from './node-handles/node-handles.ts'
 import type { ConnectionCap } from './sockets/connection-cap.ts'
@@ -86,13 +87,15 @@ export class Engine {
     const tlsMeter = { received: 0, sent: 0 }
     const readBuffers = new ReadBuffers(options.core, options.maxReadBuffers)
     const exchanges: ExchangePool = new ExchangePool(() => new HttpExchange(this.#parts, exchanges))
+    const reader = new HeadReader(options.core, options.head)
     this.#parts = {
-      reader: new HeadReader(options.core, options.head),
+      reader,
       handler: options.handler,
       clock,
       timers: new TimerWheel(clock),
       upstreams: this.#pools,
       readBuffers,
+      callResponses: new CallResponses(reader),
       ...findNodeHandles(options.core, options.usesNodeHandles ?? true),
       writeBuffers: new WriteBuffers(options.core),
       limits: { ...defaultLimits, ...options.limits },

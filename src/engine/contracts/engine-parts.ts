@@ -1,6 +1,7 @@
 import type { GatewayError } from '../../errors/index.ts'
 import type { ReadBuffers } from '../bytes/read-buffers.ts'
 import type { EngineLimits, StreamLimits } from '../limits/engine-limits.ts'
+import type { CallResponses } from '../message/call-response.ts'
 import type { HeadReader } from '../message/head-reader.ts'
 import type { FlushQueue } from '../sockets/flush-queue.ts'
 import type { ByteMeter, TransportParts } from '../sockets/transport.ts'
@@ -22,6 +23,7 @@ export interface EngineParts extends TransportParts {
   /** Connections to upstreams. */
   readonly upstreams: UpstreamSource
   readonly readBuffers: ReadBuffers
+  readonly callResponses: CallResponses
   readonly limits: EngineLimits
   readonly counters: EngineCounters
   /** `clientMeter` counts bytes of plaintext client connections, `tlsMeter` those of TLS connections. */

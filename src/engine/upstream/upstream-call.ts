@@ -7,8 +7,9 @@ import type { BodySink } from '../bytes/body-sink.ts'
 import type { CallListener, CallRequest, OpenCall } from '../contracts/calls.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
-import { MessageBody } from '../message/message-body.ts'
-import { ResponseHeadView } from '../message/response-head.ts'
+import type { CallResponse } from '../message/call-response.ts'
+import type { MessageBody } from '../message/message-body.ts'
+import type { ResponseHeadView } from '../message/response-head.ts'
 import type { UpstreamAddress } from '../sockets/upstream-address.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import { isOverload, Resends, unlessOverloaded } from './resends.ts'
@@ -16,14 +17,23 @@ import { isOverload, Resends, unlessOverloaded } from './resends.ts'
 /** Maximum number of bytes that are kept to repeat a call on another connection. */
 const replayLimit = 64 * 1024
 
+const none: Uint8Array[] = []
+
+/** Adds a piece. Most calls have a body of one piece, for which no array has to grow. */
+function withPiece(pieces: Uint8Array[], piece: Uint8Array): Uint8Array[] {
+  if (pieces.length === 0) return [piece]
+  pieces.push(piece)
+  return pieces
+}
+
 export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerOwner {
   readonly #parts: EngineParts
   readonly #request: CallRequest
   /** Receives the response, which is ignored if this is undefined. */
   readonly #listener: CallListener | undefined
   readonly #timer = new Timer(this)
-  readonly responseHead = new ResponseHeadView()
-  readonly responseSource: MessageBody
+  /** Belongs to another call once this one is over. */
+  readonly #response: CallResponse
   readonly upgrade = undefined
   readonly bufferHolder = undefined
   isRequestSent = false
@@ -36,10 +46,10 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   #isSlow = false
   readonly #resends = new Resends()
   /** Everything that was written, as long as it can be resent; undefined afterwards. */
-  #written: Uint8Array[] | undefined = []
+  #written: Uint8Array[] | undefined = none
   #writtenBytes = 0
   /** Pieces of the body that wait for the connection. */
-  #waiting: Uint8Array[] = []
+  #waiting: Uint8Array[] = none
   #trailers = ''
 
   constructor(parts: EngineParts, request: CallRequest, listener?: CallListener) {
@@ -48,10 +58,18 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     this.#address = request.address
     this.#fallbackAddresses = request.fallbackAddresses ?? []
     this.#listener = listener
-    this.responseSource = new MessageBody(parts.reader, this)
+    this.#response = parts.callResponses.take(this)
     if (request.body !== undefined) this.write(request.body)
     if (request.isOpen !== true) this.end()
     this.limit(request.timeoutMs)
+  }
+
+  get responseHead(): ResponseHeadView {
+    return this.#response.head
+  }
+
+  get responseSource(): MessageBody {
+    return this.#response.body
   }
 
   get isHead(): boolean {
@@ -82,9 +100,9 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     if (this.#isOver || this.isRequestSent || bytes.length === 0) return true
     this.#writtenBytes += bytes.length
     if (this.#writtenBytes > replayLimit) this.#written = undefined
-    else this.#written?.push(bytes)
+    else if (this.#written !== undefined) this.#written = withPiece(this.#written, bytes)
     if (!this.#isReady || this.#stream === undefined) {
-      this.#waiting.push(bytes)
+      this.#waiting = withPiece(this.#waiting, bytes)
       return false
     }
     this.#send(this.#stream, bytes)
@@ -133,7 +151,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     this.#isReady = true
     stream.sendHead(this.#request.head)
     const waiting = this.#waiting
-    this.#waiting = []
+    this.#waiting = none
     for (const piece of waiting) this.#send(stream, piece)
     if (this.isRequestSent) this.#sendEnd(stream)
     else if (stream.sink.flush()) {
@@ -188,6 +206,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
     if (!this.responseSource.ended || this.#isOver) return
     this.#over()
     stream.release()
+    this.#parts.callResponses.keep(this.#response)
     this.#listener?.onEnd(this.#trailers)
   }
 
@@ -200,7 +219,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   }
 
   resume(): void {
-    if (!this.#isPaused) return
+    if (!this.#isPaused || this.#isOver) return
     this.#isPaused = false
     this.responseSource.drained()
   }
@@ -268,7 +287,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   #over(): void {
     this.#isOver = true
     this.#stream = undefined
-    this.#waiting = []
+    this.#waiting = none
     this.#written = undefined
     this.#parts.timers.disarm(this.#timer)
   }
