@@ -12,7 +12,9 @@ export class Fifo<Item> {
   }
 
   push(item: Item): void {
-    this.#items.push(item)
+    // Most queues have one item at a time, for which the array does not grow.
+    if (this.#items.length === 0) this.#items = [item]
+    else this.#items.push(item)
   }
 
   take(): Item | undefined {

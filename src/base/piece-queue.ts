@@ -22,7 +22,7 @@ export class PieceQueue {
     const isJoined = this.#joined !== undefined || (length < smallPiece && this.size > 0)
     this.size += length
     if (!isJoined) {
-      this.#pieces.push(Buffer.from(bytes.subarray(start, end)))
+      this.#pieces.push(copyOf(bytes, start, end))
       return
     }
     this.#joined ??= new GrowingBytes()
@@ -107,4 +107,11 @@ export class PieceQueue {
       this.size += piece.length
     }
   }
+}
+
+function copyOf(bytes: Uint8Array, start: number, end: number): Buffer {
+  if (!Buffer.isBuffer(bytes)) return Buffer.from(bytes.subarray(start, end))
+  const copy = Buffer.allocUnsafe(end - start)
+  bytes.copy(copy, 0, start, end)
+  return copy
 }

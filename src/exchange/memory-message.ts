@@ -1,6 +1,19 @@
 /** Header fields and bodies that are in memory from the start. */
 import type { Body, BodyTransform, BufferedBody, HeaderFields } from './exchange.ts'
 
+/** Compares names without making texts. */
+function isSameName(one: string, other: string): boolean {
+  if (one === other) return true
+  if (one.length !== other.length) return false
+  for (let at = 0; at < one.length; at++) {
+    if (fold(one.charCodeAt(at)) !== fold(other.charCodeAt(at))) return false
+  }
+  return true
+}
+
+/** Converts only ASCII letters to lower case, because field names are compared like that (RFC 9110). */
+const fold = (code: number): number => (code >= 0x41 && code <= 0x5a ? code | 0x20 : code)
+
 export class FieldPairs implements HeaderFields {
   pairs: (readonly [string, string])[]
 
@@ -9,18 +22,25 @@ export class FieldPairs implements HeaderFields {
   }
 
   get(name: string): string | undefined {
-    const lower = name.toLowerCase()
-    return this.pairs.find(([key]) => key.toLowerCase() === lower)?.[1]
+    const at = this.#find(name, 0)
+    return this.pairs[at]?.[1]
   }
 
   getAll(name: string): string[] {
-    const lower = name.toLowerCase()
-    return this.pairs.filter(([key]) => key.toLowerCase() === lower).map(([, value]) => value)
+    return this.pairs.filter(([key]) => isSameName(key, name)).map(([, value]) => value)
   }
 
   lines(name: string): string | readonly string[] | undefined {
-    const values = this.getAll(name)
-    return values.length < 2 ? values[0] : values
+    const at = this.#find(name, 0)
+    return this.#find(name, at + 1) < this.pairs.length ? this.getAll(name) : this.pairs[at]?.[1]
+  }
+
+  /** Returns the index of the first field with the name from an index on; the number of fields if there is none. */
+  #find(name: string, from: number): number {
+    for (let at = from; at < this.pairs.length; at++) {
+      if (isSameName(this.pairs[at]?.[0] ?? '', name)) return at
+    }
+    return this.pairs.length
   }
 
   has(name: string): boolean {
@@ -37,8 +57,7 @@ export class FieldPairs implements HeaderFields {
   }
 
   remove(name: string): void {
-    const lower = name.toLowerCase()
-    this.pairs = this.pairs.filter(([key]) => key.toLowerCase() !== lower)
+    this.pairs = this.pairs.filter(([key]) => !isSameName(key, name))
   }
 
   entries(): Iterable<readonly [string, string]> {

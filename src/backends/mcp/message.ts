@@ -7,8 +7,13 @@ const maxDepth = 128
 /** Depth up to which nodes are kept, which includes the names of list items. */
 const keptDepth = 7
 
-interface Call {
+interface Received {
   readonly text: string
+  /** The text as UTF-8, if the message was received in these bytes alone. */
+  readonly bytes?: Uint8Array | undefined
+}
+
+interface Call extends Received {
   readonly method: string
   readonly root: JsonNode
   readonly params: JsonNode | undefined
@@ -24,9 +29,8 @@ export interface McpRequest extends Call {
   readonly id: string
 }
 
-export interface McpResponse {
+export interface McpResponse extends Received {
   readonly kind: 'response'
-  readonly text: string
   /** Undefined only in an error response whose sender could not read the id of the request. */
   readonly id: string | undefined
   readonly root: JsonNode
@@ -79,9 +83,10 @@ export function readMessage(text: string): McpMessage {
 }
 
 /** Reads one message, or a batch, which only version 2025-03-26 allows. @throws MessageRefusal */
-export function readMessages(text: string): McpMessage | readonly McpMessage[] {
+export function readMessages(received: Received): McpMessage | readonly McpMessage[] {
+  const { text, bytes } = received
   const root = scan(text)
-  if (root.type !== 'array') return messageAt(text, root)
+  if (root.type !== 'array') return messageAt(text, root, bytes)
   if (root.values?.length === 0) throw new MessageRefusal(-32600, 'the batch is empty')
   return (root.values ?? []).map((node) => readMessage(rawOf(text, node)))
 }
@@ -90,8 +95,8 @@ export function readMessages(text: string): McpMessage | readonly McpMessage[] {
  * Reads a message or a batch of a client. Whether a message is a notification depends on its method, not on
  * a missing id, because a server could execute a request that has no id. @throws MessageRefusal
  */
-export function readClientMessages(text: string): McpMessage | readonly McpMessage[] {
-  const found = readMessages(text)
+export function readClientMessages(received: Received): McpMessage | readonly McpMessage[] {
+  const found = readMessages(received)
   for (const message of 'kind' in found ? [found] : found) requireKind(message)
   return found
 }
@@ -117,17 +122,22 @@ function scan(text: string): JsonNode {
   }
 }
 
-function messageAt(text: string, root: JsonNode): McpMessage {
+function messageAt(text: string, root: JsonNode, bytes?: Uint8Array): McpMessage {
   if (root.type !== 'object') throw new MessageRefusal(-32600, 'a message is an object')
   refuseLookalikes(root, members)
   if (textOf(text, member(root, 'jsonrpc')) !== '2.0') {
     throw new MessageRefusal(-32600, 'jsonrpc must be "2.0"')
   }
   const method = member(root, 'method')
-  return method === undefined ? responseAt(text, root) : callAt(text, root, method)
+  return method === undefined ? responseAt(text, root, bytes) : callAt(text, root, method, bytes)
 }
 
-function callAt(text: string, root: JsonNode, node: JsonNode): McpRequest | McpNotification {
+function callAt(
+  text: string,
+  root: JsonNode,
+  node: JsonNode,
+  bytes: Uint8Array | undefined,
+): McpRequest | McpNotification {
   const method = textOf(text, node)
   if (method === undefined) throw new MessageRefusal(-32600, 'method must be a string')
   if (member(root, 'result') !== undefined || member(root, 'error') !== undefined) {
@@ -141,11 +151,11 @@ function callAt(text: string, root: JsonNode, node: JsonNode): McpRequest | McpN
   refuseLookalikes(member(params, 'ref'), refMembers)
   refuseLookalikes(member(params, '_meta'), envelopeKeys)
   const id = member(root, 'id')
-  if (id === undefined) return { kind: 'notification', text, method, root, params }
-  return { kind: 'request', text, method, id: idAt(text, id), root, params }
+  if (id === undefined) return { kind: 'notification', text, bytes, method, root, params }
+  return { kind: 'request', text, bytes, method, id: idAt(text, id), root, params }
 }
 
-function responseAt(text: string, root: JsonNode): McpResponse {
+function responseAt(text: string, root: JsonNode, bytes: Uint8Array | undefined): McpResponse {
   const result = member(root, 'result')
   const error = member(root, 'error')
   if ((result === undefined) === (error === undefined)) {
@@ -154,9 +164,9 @@ function responseAt(text: string, root: JsonNode): McpResponse {
   const node = member(root, 'id')
   if (node === undefined || node.type === 'null') {
     if (error === undefined) throw new MessageRefusal(-32600, 'an answer needs an id')
-    return { kind: 'response', text, id: undefined, root, result, error }
+    return { kind: 'response', text, bytes, id: undefined, root, result, error }
   }
-  return { kind: 'response', text, id: idAt(text, node), root, result, error }
+  return { kind: 'response', text, bytes, id: idAt(text, node), root, result, error }
 }
 
 /** Returns the id as JSON. Strings are written by JSON.stringify, so that equal ids have equal texts. */

@@ -169,7 +169,13 @@ export class FieldList implements HeaderFields {
   }
 
   has(name: string): boolean {
-    return this.get(name) !== undefined
+    for (let index = 0; index < this.#count; index++) {
+      if (this.#isVisible(index) && this.#isNamed(index, name)) return true
+    }
+    for (let at = 0; at < this.#addedCount; at += 2) {
+      if (isSameName(this.#added[at] ?? '', name)) return true
+    }
+    return false
   }
 
   set(name: string, value: string): void {

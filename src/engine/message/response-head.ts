@@ -11,7 +11,7 @@ import type { HeaderFields, ResponseHead } from '../../exchange/exchange.ts'
 import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { checkField, FieldList } from './header-fields.ts'
-import { reasonPhrase } from './status-line.ts'
+import { statusLine } from './status-line.ts'
 
 const nothing = Buffer.alloc(0)
 const lengthBit = nameBit(NAME_CONTENT_LENGTH)
@@ -130,7 +130,7 @@ export class ResponseHeadView implements ResponseHead {
     // A received head may lack the space after the status; a sent one must have it (RFC 9112 4).
     const keepsLine =
       !this.#statusEdited && this.#minor === 1 && this.#bytes[this.#base + 12] === 0x20
-    if (!keepsLine) out.appendText(`HTTP/1.1 ${this.#status} ${reasonPhrase(this.#status)}\r\n`)
+    if (!keepsLine) out.appendText(statusLine(this.#status))
     this.fields.writeTo(out, dropped, keepsLine ? 0 : -1)
     if (framing === 'chunked') out.appendText('transfer-encoding: chunked\r\n')
     else if (typeof framing === 'number') out.appendText(`content-length: ${framing}\r\n`)

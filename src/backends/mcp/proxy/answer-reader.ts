@@ -176,12 +176,15 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 const pairWith = (name: string) => (value: string) => [name, value] as const
 
-/** Decodes UTF-8. @throws MessageRefusal */
-export function decode(bytes: Uint8Array): string {
+/** First byte of a byte order mark in UTF-8, which is not a part of the text. */
+const markByte = 0xef
+
+/** Decodes UTF-8. The bytes are a part of the result if they are exactly the text. @throws MessageRefusal */
+export function decode(bytes: Uint8Array): { text: string; bytes: Uint8Array | undefined } {
   // Most messages are ASCII, for which this is faster.
-  if (Buffer.isBuffer(bytes) && isAscii(bytes)) return bytes.toString('latin1')
+  if (Buffer.isBuffer(bytes) && isAscii(bytes)) return { text: bytes.toString('latin1'), bytes }
   try {
-    return utf8.decode(bytes)
+    return { text: utf8.decode(bytes), bytes: bytes[0] === markByte ? undefined : bytes }
   } catch {
     throw new MessageRefusal(-32700, 'the text is not UTF-8')
   }

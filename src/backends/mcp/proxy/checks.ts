@@ -23,8 +23,7 @@ const allMethods = ['GET', 'POST', 'DELETE']
 
 /** Returns the response that refuses an invalid request; undefined if the request is valid. */
 export function checkRequest(exchange: McpExchange): RespondVerdict | undefined {
-  const { request } = exchange.context.exchange
-  const { headers, method } = request
+  const { headers, method } = exchange.client.request
   const allowed = exchange.backend.isStateless ? statelessMethods : allMethods
   if (!allowed.includes(method)) return wrongMethod(allowed.join(', '))
   if (isForeignOrigin(exchange)) return refuse(403, 'requests of this origin are not allowed here')

@@ -32,6 +32,8 @@ import type { Upstreams } from './upstreams.ts'
 /** The response for the client, and the id and reconnection time of its event. */
 interface Answer {
   readonly text: string
+  /** The text as UTF-8, if it was received like that. */
+  readonly bytes?: Uint8Array | undefined
   readonly eventFields?: EventFields | undefined
   /** Status of an error in the modern era; 200 if not set. */
   readonly status?: number | undefined
@@ -40,6 +42,9 @@ interface Answer {
 const refusal = ({ id }: Pick<McpRequest, 'id'>, code: number, message: string): Answer => ({
   text: errorText(id, code, message),
 })
+
+const unknownItem = (request: McpRequest, type: string, called: string): Answer =>
+  refusal(request, codes.invalidParams, `Unknown ${type}: ${called}`)
 
 type CallSpan = NonNullable<ReturnType<typeof startCallSpan>>
 
@@ -94,8 +99,7 @@ export class MessageHandler {
   }
 
   #finish(answer: Answer): void {
-    const { text, eventFields, status } = this.#noted(answer)
-    this.#outlet.finish(text, eventFields, status)
+    this.#outlet.finish(this.#noted(answer))
   }
 
   /** Returns the answer to one of several requests. Rejects as `finish` does. */
@@ -215,25 +219,28 @@ export class MessageHandler {
     called: string,
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
   ): Promise<Answer> | Answer {
-    const unknown = () => refusal(request, codes.invalidParams, `Unknown ${type}: ${called}`)
     const found = this.#locate(called, key)
     if (found === undefined) {
       this.exchange.describe(request.method)
-      return unknown()
+      return unknownItem(request, type, called)
     }
     const { entry, name } = found
     const args = member(request.params, 'arguments')
     const item: McpItem = { type, target: entry.target.name, name }
     const isRead = args !== undefined && this.exchange.needsArguments(entry)
     const value = isRead ? jsonValue(request.text, args) : undefined
-    if (!this.exchange.mayUse(entry, request.method, item, value)) return unknown()
+    if (!this.exchange.mayUse(entry, request.method, item, value)) {
+      return unknownItem(request, type, called)
+    }
     const { id, method } = request
     const isOnly = this.#only !== undefined
     const text = isOnly ? request.text : replace(request.text, node, JSON.stringify(name))
-    const asked = { text, id, method, name }
+    const asked = { text, bytes: isOnly ? request.bytes : undefined, id, method, name }
     if (this.exchange.rulesOf(entry) === undefined) return this.#ask(entry, asked)
     // An item that the rules refuse must look exactly like one that the server does not have.
-    return this.#ask(entry, asked, (response) => saysUnknown(response, name) && unknown())
+    return this.#ask(entry, asked, (response) => {
+      return saysUnknown(response, name) && unknownItem(request, type, called)
+    })
   }
 
   #locate(called: string, key: 'name' | 'uri') {
@@ -290,6 +297,7 @@ export class MessageHandler {
     const isOnly = this.#only !== undefined
     return {
       text: isOnly ? response.text : clientResult(entry.target.name, response),
+      bytes: isOnly ? response.bytes : undefined,
       eventFields: fieldsForClient(this.upstreams, entry, eventFields),
       status,
     }

@@ -13,6 +13,17 @@ const streamHeaders = [
   ['x-accel-buffering', 'no'],
 ] as const
 
+const noHeaders: readonly [] = []
+
+interface LastMessage {
+  readonly text: string
+  /** The text as UTF-8, if it was received like that. */
+  readonly bytes?: Uint8Array | undefined
+  readonly eventFields?: EventFields | undefined
+  /** Status of a response that is not a stream; 200 if not set. */
+  readonly status?: number | undefined
+}
+
 const comment = Buffer.from(': \n\n')
 
 /**
@@ -97,11 +108,11 @@ export class ExchangeOutlet {
   }
 
   /** Sends the last message: as JSON, with the status, if nothing was sent before; otherwise as an event. */
-  finish(text: string, eventFields?: EventFields, status?: number): void {
+  finish({ text, bytes, eventFields, status }: LastMessage): void {
     if (this.#isOpening || eventFields?.id !== undefined) {
       this.send(text, eventFields)
       this.end()
-    } else this.answer(jsonAnswer(text, [], status))
+    } else this.answer(jsonAnswer(bytes ?? text, noHeaders, status))
   }
 
   /** Ends the stream. */

@@ -13,14 +13,15 @@ import { legacySession, serveLegacyMessage } from './legacy-client.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { serveModern } from './modern-post.ts'
 import { jsonRefusal } from './refusals.ts'
-import { abandonOf, serveMessages } from './serve-messages.ts'
+import { abandonOf, type ClientMessage, serveMessages } from './serve-messages.ts'
 import { ClientSession, endEverywhere, findSession } from './target-session.ts'
 
 type Result = RespondVerdict | undefined
 
 export function servePost(exchange: McpExchange): Result | Promise<Result> {
-  const { requestBody, bufferLimit, request } = exchange.context.exchange
-  if ((request.headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
+  const { requestBody, bufferLimit } = exchange.context.exchange
+  const { headers } = exchange.client.request
+  if ((headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity') {
     const message = 'Unsupported Media Type: the body must not be compressed'
     return jsonRefusal(415, undefined, codes.invalidRequest, message)
   }
@@ -31,7 +32,7 @@ function serveBody(exchange: McpExchange, body: BufferedBody): Result | Promise<
   const read = readBody(exchange, body)
   if ('kind' in read) return read
   const { messages, isBatch } = read
-  const { headers } = exchange.context.exchange.request
+  const { headers } = exchange.client.request
   const era = classify(headers, messages, isBatch)
   if (era !== undefined && 'code' in era) {
     const { id, code, message, data } = era
@@ -121,11 +122,9 @@ function serveSession(session: ClientSession, messages: readonly McpMessage[]): 
     return Promise.resolve(jsonRefusal(429, undefined, codes.internal, message))
   }
   // Each message of a batch is authorized and logged separately.
-  const all = messages.map((message, at) => {
-    return {
-      upstreams: at === 0 ? session : new ClientSession(exchange.forMessage(), state),
-      message,
-    }
+  const all = messages.map((message, at): ClientMessage => {
+    const upstreams = at === 0 ? session : new ClientSession(exchange.forMessage(), state)
+    return { upstreams, message }
   })
   return serveMessages(exchange, all, abandonOf(exchange), () => {
     hub.leave(state)

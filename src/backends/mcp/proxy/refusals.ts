@@ -5,13 +5,16 @@ import { codes, errorText } from '../answers.ts'
 
 export const json = ['content-type', 'application/json'] as const
 
+const jsonAlone = [json]
+
 /** A response with one JSON-RPC message. */
 export function jsonAnswer(
-  body: string,
+  body: string | Uint8Array,
   headers: readonly (readonly [string, string])[] = [],
   status = 200,
 ): RespondVerdict {
-  return { kind: 'respond', status, headers: [json, ...headers], body, reason: 'Upstream' }
+  const all = headers.length === 0 ? jsonAlone : [json, ...headers]
+  return { kind: 'respond', status, headers: all, body, reason: 'Upstream' }
 }
 
 /**

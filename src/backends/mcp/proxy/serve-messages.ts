@@ -11,19 +11,22 @@ import type { OnAbandon } from './transport.ts'
 import type { Upstreams } from './upstreams.ts'
 
 /** A message, and how it reaches the targets. */
-interface ClientMessage {
+export interface ClientMessage {
   readonly upstreams: Upstreams
   readonly message: McpMessage
 }
 
 /** Functions that are called when the client has gone or the response is complete. */
 export function abandonOf({ notes }: McpExchange): OnAbandon {
-  const closes: (() => void)[] = []
+  let first: (() => void) | undefined
+  const others: (() => void)[] = []
   notes.onClose(() => {
-    for (const close of closes) close()
+    first?.()
+    for (const close of others) close()
   })
   return (close) => {
-    closes.push(close)
+    if (first === undefined) first = close
+    else others.push(close)
   }
 }
 
@@ -130,6 +133,6 @@ function refuse(
   verdict: RespondVerdict,
 ): void {
   if (outlet.isStream) {
-    outlet.finish(errorText(request?.id, codes.internal, 'the server has gone'))
+    outlet.finish({ text: errorText(request?.id, codes.internal, 'the server has gone') })
   } else outlet.answer(verdict)
 }

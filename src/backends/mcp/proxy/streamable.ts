@@ -65,8 +65,9 @@ export class StreamableTransport implements Transport {
   post(message: OutgoingMessage, listener: AnswerListener): Flow | Promise<Flow> {
     const headers = this.#headers(message)
     headers.push(jsonBody, acceptsBoth)
-    const { text: body, isLong } = message
-    return new TargetCall(this, { method: 'POST', body, headers, isLong }, listener).begin()
+    const { text, bytes, isLong } = message
+    const sent = { method: 'POST', body: bytes ?? text, headers, isLong } as const
+    return new TargetCall(this, sent, listener).begin()
   }
 
   async listen(listener: AnswerListener, from: string | undefined): Promise<Flow> {

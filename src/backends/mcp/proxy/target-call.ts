@@ -28,7 +28,7 @@ interface MessageTransport {
 /** Records the outcome in the health of the endpoint, and follows redirects of the server to another path. */
 export class TargetCall implements Flow, CallListener, TargetMessage {
   readonly method: TargetMessage['method']
-  readonly body: string | undefined
+  readonly body: TargetMessage['body']
   readonly headers: TargetMessage['headers']
   readonly pinned: string | undefined
   readonly isLong: boolean | undefined

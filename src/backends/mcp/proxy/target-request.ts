@@ -1,4 +1,5 @@
 /** Makes the requests that the gateway sends to MCP servers. */
+import { lowerCase } from '../../../base/ascii-case.ts'
 import type { CallRequest } from '../../../engine/contracts/calls.ts'
 import { FlatHead } from '../../../engine/message/head-output.ts'
 import { checkField } from '../../../engine/message/header-fields.ts'
@@ -19,7 +20,7 @@ import { type McpPlace, placeOf } from './mcp-targets.ts'
 
 export interface TargetMessage {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  readonly body?: string | undefined
+  readonly body?: string | Uint8Array | undefined
   /** Headers that the gateway sets itself. */
   readonly headers: readonly (readonly [string, string])[]
   /** Label of the endpoint that has the session. */
@@ -64,9 +65,10 @@ export function prepareRequest(
   const access = exchange.accessOf(entry)
   requireUsable(access)
   const whole = message.path ?? entry.target.path
-  const prepare = (place: McpPlace) => prepareAt(exchange, { access, place, message, whole })
-  const found = placeOf(exchange.runtime, entry, access, message.pinned)
-  return found instanceof Promise ? found.then(prepare) : prepare(found)
+  const place = placeOf(exchange.runtime, entry, access, message.pinned)
+  return place instanceof Promise
+    ? place.then((found) => prepareAt(exchange, { access, place: found, message, whole }))
+    : prepareAt(exchange, { access, place, message, whole })
 }
 
 type Field = readonly [name: string, value: string]
@@ -94,7 +96,7 @@ function prepareAt(
     query: mark < 0 ? undefined : whole.slice(mark + 1),
   } as const
   const fields = fieldsOf(exchange, message, passesCredentials(exchange, access))
-  const body = message.body === undefined ? undefined : Buffer.from(message.body)
+  const body = message.body === undefined ? undefined : bodyOf(message.body)
   // Only policies need the request as an exchange.
   if (access.steps.length === 0) return new ReadyRequest(exchange, prepared, head, fields, body)
   const own = new TargetExchange(exchange.client, head, new FieldPairs(fields), body)
@@ -103,6 +105,9 @@ function prepareAt(
     return new ReadyRequest(exchange, prepared, request, request.headers.pairs, body)
   })
 }
+
+const bodyOf = (body: string | Uint8Array): Buffer =>
+  Buffer.isBuffer(body) ? body : Buffer.from(body)
 
 async function runSteps(steps: BackendAccess['steps'], own: TargetExchange): Promise<void> {
   for (const step of steps) {
@@ -205,13 +210,12 @@ function fieldsOf(
   { headers }: TargetMessage,
   withCredentials: boolean,
 ): readonly Field[] {
-  const isPassed = ([field]: Field): boolean => {
-    const name = field.toLowerCase()
+  const passed = client.request.headers.pairs.filter((field) => {
+    const name = lowerCase(field[0])
     if (ownHeaders.has(name)) return false
-    for (const [own] of headers) if (own === name) return false
+    for (const own of headers) if (own[0] === name) return false
     return withCredentials || !client.credentials.includes(name)
-  }
-  const passed = client.request.headers.pairs.filter(isPassed)
+  })
   return passed.length === 0 ? headers : [...passed, ...headers]
 }
 
@@ -252,9 +256,9 @@ function headText(
   flat.appendText(target)
   flat.appendText(' HTTP/1.1\r\n')
   flat.appendField('host', authority)
-  for (const [name, value] of fields) {
-    checkField(name, value)
-    flat.appendField(name, value)
+  for (const field of fields) {
+    checkField(field[0], field[1])
+    flat.appendField(field[0], field[1])
   }
   if (body !== undefined) flat.appendField('content-length', `${body.length}`)
   flat.appendText('\r\n')

@@ -316,8 +316,8 @@ const noneHeld: OpenConnections = new Map()
 
 /** Finds the session of a request, or returns the response that refuses the request. */
 export function findSession(exchange: McpExchange): ClientSession | RespondVerdict {
-  const { hub, name, context } = exchange
-  const id = context.exchange.request.headers.get('mcp-session-id')
+  const { hub, name, client } = exchange
+  const id = client.request.headers.get('mcp-session-id')
   if (id === undefined) {
     const message = 'Bad Request: session header is required for non-initialize requests'
     return jsonRefusal(400, undefined, codes.invalidRequest, message)

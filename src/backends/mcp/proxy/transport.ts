@@ -16,6 +16,8 @@ export interface Flow {
 /** A message for a target. */
 export interface OutgoingMessage {
   readonly text: string
+  /** The text as UTF-8, if it was received like that. */
+  readonly bytes?: Uint8Array | undefined
   /** The method, and what the message names at the target; for headers of modern requests. */
   readonly method?: string
   readonly name?: string | undefined
