@@ -12,7 +12,7 @@ export class Fifo<Item> {
   }
 
   push(item: Item): void {
-    // Most queues have one item at a time, for which the array does not grow.
+    // A list literal has room for one item; `push` would make room for 17.
     if (this.#items.length === 0) this.#items = [item]
     else this.#items.push(item)
   }

@@ -7,6 +7,13 @@ const smallPiece = 4 * 1024
 const joinedSize = 16 * 1024
 const none = Buffer.alloc(0)
 
+function copyOf(bytes: Uint8Array, start: number, end: number): Buffer {
+  const copy = Buffer.allocUnsafe(end - start)
+  // The method of Buffer copies a part without making a view of it.
+  Buffer.prototype.copy.call(bytes, copy, 0, start, end)
+  return copy
+}
+
 /** A queue of bytes in pieces. Small pieces are joined to limit the memory overhead of each piece. */
 export class PieceQueue {
   /** The rest of a piece that was removed in part; it precedes all other pieces. */
@@ -107,11 +114,4 @@ export class PieceQueue {
       this.size += piece.length
     }
   }
-}
-
-function copyOf(bytes: Uint8Array, start: number, end: number): Buffer {
-  if (!Buffer.isBuffer(bytes)) return Buffer.from(bytes.subarray(start, end))
-  const copy = Buffer.allocUnsafe(end - start)
-  bytes.copy(copy, 0, start, end)
-  return copy
 }

@@ -26,6 +26,10 @@ export interface AuthorizedCaller {
   readonly credentials: readonly (readonly [name: string, value: string])[]
 }
 
+export interface RecordSource {
+  readonly record: LearnedRecord
+}
+
 export class Learned {
   /** Claims of the verified token. */
   jwt: LearnedRecord | undefined
@@ -37,7 +41,8 @@ export class Learned {
   /** Metadata from the external processor. */
   extproc: LearnedRecord | undefined
   #llm: LearnedRecord | (() => LearnedRecord | undefined) | undefined
-  #llmRequest: LearnedRecord | (() => LearnedRecord | undefined) | undefined
+  #llmRequest: LearnedRecord | undefined
+  #llmRequestSource: RecordSource | undefined
   #mcp: (() => LearnedRecord) | undefined
   /**
    * The verified JWT without its scheme, which was removed from the request, for backends that receive it.
@@ -65,16 +70,18 @@ export class Learned {
 
   /** The JSON request to a model, parsed, as the client sent it. */
   get llmRequest(): LearnedRecord | undefined {
-    return typeof this.#llmRequest === 'function' ? this.#llmRequest() : this.#llmRequest
+    return this.#llmRequest ?? this.#llmRequestSource?.record
   }
 
   set llmRequest(value: LearnedRecord | undefined) {
     this.#llmRequest = value
+    this.#llmRequestSource = undefined
   }
 
-  /** Sets a function that returns `llmRequest`, because for most requests nothing reads it. */
-  describeLlmRequest(read: () => LearnedRecord | undefined): void {
-    this.#llmRequest = read
+  /** Sets a source of `llmRequest` that parses it when it is read, because for most requests nothing reads it. */
+  describeLlmRequest(source: RecordSource): void {
+    this.#llmRequest = undefined
+    this.#llmRequestSource = source
   }
 
   /** Details of a message of an MCP client. */
@@ -94,7 +101,7 @@ export class Learned {
     this.extauthz = undefined
     this.extproc = undefined
     this.#llm = undefined
-    this.#llmRequest = undefined
+    this.llmRequest = undefined
     this.#mcp = undefined
     this.jwtToken = undefined
     this.apiKeyToken = undefined

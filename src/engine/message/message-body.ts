@@ -73,7 +73,7 @@ export class MessageBody implements Body, ChunkSink {
     this.sentBytes = 0
     this.#hasFlowed = false
     this.#hasFailed = false
-    this.#held.take()
+    if (this.#held.size > 0) this.#held.clear()
     this.#record.start(isReplayable && !this.ended)
     this.#transforms = undefined
     this.#replacement = undefined
@@ -189,7 +189,7 @@ export class MessageBody implements Body, ChunkSink {
       if (!this.ended) this.#mode = 'discarding'
       this.#endFrom(0)
     } else {
-      for (const piece of this.#held.take()) this.#send(piece, 0, piece.length)
+      if (this.#held.size > 0) this.#sendHeld()
       this.#endOver()
     }
     const generation = this.#generation
@@ -331,6 +331,10 @@ export class MessageBody implements Body, ChunkSink {
     this.#readBody = body
     this.#reading = undefined
     this.#mode = 'waiting'
+  }
+
+  #sendHeld(): void {
+    for (const piece of this.#held.take()) this.#send(piece, 0, piece.length)
   }
 
   #send(bytes: Buffer, start: number, end: number): void {

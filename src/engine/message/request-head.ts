@@ -288,8 +288,12 @@ export class RequestHeadView implements RequestHead {
     // A body whose length was decided here has no trailers.
     if (framing === 'none' || typeof framing === 'number') dropped |= trailerBit
     const keepsStart = keepsHost && keepsLine
-    if (!keepsStart) out.appendText(this.#startLine())
-    if (!keepsHost) out.appendText(`host: ${this.authority}\r\n`)
+    if (!keepsStart) this.#writeStartLine(out)
+    if (!keepsHost) {
+      out.appendText('host: ')
+      out.appendText(this.authority)
+      out.appendText('\r\n')
+    }
     this.fields.writeTo(out, dropped, keepsStart ? this.#methodSpan.start : -1)
     const isCopied = framing === 'as-is' && !this.isChunked
     if (!isCopied) out.appendText(this.framingLine(framing))
@@ -304,13 +308,17 @@ export class RequestHeadView implements RequestHead {
     return framing === 'chunked' || (framing === 'as-is' && this.isChunked)
   }
 
-  #startLine(): string {
-    return `${this.method} ${this.#target()} HTTP/1.1\r\n`
-  }
-
-  #target(): string {
-    const query = this.query
-    return query === undefined ? this.path : `${this.path}?${query}`
+  /** Writes the parts one by one, because a text of all would have to be made first. */
+  #writeStartLine(out: HeadOutput): void {
+    const { query } = this
+    out.appendText(this.method)
+    out.appendText(' ')
+    out.appendText(this.path)
+    if (query !== undefined) {
+      out.appendText('?')
+      out.appendText(query)
+    }
+    out.appendText(' HTTP/1.1\r\n')
   }
 
   #slice(span: Span): string | undefined {

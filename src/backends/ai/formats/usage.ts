@@ -2,15 +2,31 @@
 import type { Usage } from '../chat.ts'
 import { compact, type JsonObject, numberAt, objectAt } from '../json.ts'
 
-type Counts = Partial<Omit<Usage, 'uncachedInput'>>
+/** Token counts as a provider reports them; undefined if it does not. */
+interface Counts {
+  readonly input: number | undefined
+  readonly output: number | undefined
+  readonly cacheRead?: number | undefined
+  readonly cacheWrite?: number | undefined
+  readonly reasoning?: number | undefined
+  readonly kinds?: Usage['kinds'] | undefined
+}
 
 /** `cache` says whether the input count includes cached tokens or excludes them. */
 function usageOf(counts: Counts, cache: 'included' | 'separate'): Usage | undefined {
-  const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = counts
+  const { input = 0, output = 0, cacheRead, cacheWrite, reasoning, kinds } = counts
   if (counts.input === undefined && counts.output === undefined) return undefined
-  const cached = cache === 'included' ? cacheRead + cacheWrite : 0
-  return { ...compact(counts), input, uncachedInput: Math.max(0, input - cached), output }
+  const cached = cache === 'included' ? (cacheRead ?? 0) + (cacheWrite ?? 0) : 0
+  // This runs for each answer, and a list of the known counts would be slower.
+  const usage: Writable<Usage> = { input, uncachedInput: Math.max(0, input - cached), output }
+  if (cacheRead !== undefined) usage.cacheRead = cacheRead
+  if (cacheWrite !== undefined) usage.cacheWrite = cacheWrite
+  if (reasoning !== undefined) usage.reasoning = reasoning
+  if (kinds !== undefined) usage.kinds = kinds
+  return usage
 }
+
+type Writable<Type> = { -readonly [Name in keyof Type]: Type[Name] }
 
 const kinds = ['Text', 'Audio', 'Image'].map((kind) => ({
   field: `${kind.toLowerCase()}_tokens`,
@@ -23,14 +39,15 @@ function kindsOf(
   input: JsonObject | undefined,
   output: JsonObject | undefined,
 ): Readonly<Record<string, number>> | undefined {
-  const found: Record<string, number> = {}
+  if (input === undefined && output === undefined) return undefined
+  let found: Record<string, number> | undefined
   for (const { field, inputName, outputName } of kinds) {
     const inputTokens = numberAt(input, field)
     const outputTokens = numberAt(output, field)
-    if (inputTokens !== undefined) found[inputName] = inputTokens
-    if (outputTokens !== undefined) found[outputName] = outputTokens
+    if (inputTokens !== undefined) found = { ...found, [inputName]: inputTokens }
+    if (outputTokens !== undefined) found = { ...found, [outputName]: outputTokens }
   }
-  return Object.keys(found).length === 0 ? undefined : found
+  return found
 }
 
 export function readCompletionsUsage(usage: unknown): Usage | undefined {

@@ -6,7 +6,6 @@ import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
-import { joinAuthority } from '../../../proxy/upstream/authority.ts'
 import { chooseEndpoint, now } from '../../../proxy/upstream/choose.ts'
 import type { AttemptOutcome, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import { upstreamVersion } from '../../../proxy/upstream/http-version.ts'
@@ -29,7 +28,7 @@ export function resolveProvider(
   if (access.problem !== undefined) {
     throw new GatewayError(access.problem.code, access.problem.detail)
   }
-  call.tried.add(provider)
+  call.tried = [...call.tried, provider]
   call.provider = provider
   offerCredential(exchange, call.credentials.ofVendor(provider.vendor, backend.hasOneVendor))
   call.access = access
@@ -48,7 +47,7 @@ function untriedProvider(
   let provider = chooseProvider(groups, call.tried, chance)
   if (provider === undefined) {
     // All providers were tried, and a retry policy requires another attempt.
-    call.tried.clear()
+    call.tried = []
     call.unsuited = 0
     provider = chooseProvider(groups, call.tried, chance)
   }
@@ -81,10 +80,11 @@ function offerCredential({ extensions }: ServerExchange, credential: FieldPair |
 
 function aim(
   context: RequestContext,
-  { host, port, address, endpoint }: ProviderEndpoint,
+  provider: ProviderEndpoint,
   { profiles, policies, steps }: BackendAccess,
   name: { readonly first: UpstreamEndpoint; readonly found: NameEndpoints } | undefined,
 ): undefined {
+  const { host, address, endpoint } = provider
   const profile = profiles.of(host)
   // The default protocol of providers is HTTP/1.1; policies may choose another.
   const version = upstreamVersion(policies.connection, context.exchange.request, '1.1')
@@ -92,7 +92,7 @@ function aim(
   context.destination = {
     address: profile.address(name?.first.address ?? address, version),
     ...(race && { race }),
-    authority: joinAuthority(host, port, profile.scheme),
+    authority: provider.authority[profile.scheme],
     isHostname: true,
     settings: policies.connection,
     steps,
@@ -101,7 +101,7 @@ function aim(
 }
 
 export const hasUntriedProvider = ({ backend, tried }: ModelCall): boolean =>
-  backend?.groups.flat().some((one) => !tried.has(one)) ?? false
+  backend?.groups.flat().some((one) => !tried.includes(one)) ?? false
 
 /** Returns true if the provider failed, so that another one may succeed. */
 export const isProviderFailure = (status: number): boolean => status === 429 || status >= 500

@@ -35,8 +35,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     takesVendorKeys: true,
     set: backends.set,
     remove: backends.remove,
-    begin: (context, { name }) =>
-      new AiCall(new ModelCall(context, () => backends.find(name)), runtime),
+    begin: (context, { name }) => new AiCall(new ModelCall(context, backends, name), runtime),
     errorWriter(context, placement, { name }) {
       const provider = backends.find(name)?.groups[0]?.[0]
       const access = provider && placement?.backend(provider.named, () => provider.part)

@@ -21,9 +21,15 @@ import { ClientCredentials } from './client-credentials.ts'
 import type { ModelBackend, ProviderEndpoint } from './model-providers.ts'
 
 const noDetails: AnswerDetails = {}
+const noProviders: readonly ProviderEndpoint[] = []
 
 /** Maximum number of providers that one request is sent to. */
 const maxAttempts = 8
+
+/** The backends with their current configuration. */
+interface Backends {
+  find(name: string): ModelBackend | undefined
+}
 
 type HeadCopy = Pick<RequestHead, 'method' | 'authority' | 'path' | 'query'> & {
   readonly headers: readonly (readonly [string, string])[]
@@ -31,13 +37,14 @@ type HeadCopy = Pick<RequestHead, 'method' | 'authority' | 'path' | 'query'> & {
 
 export class ModelCall {
   readonly context: RequestContext
-  readonly #find: () => ModelBackend | undefined
+  readonly #backends: Backends
+  readonly #name: string
   /** The credentials of the client, which were removed from the request. */
   readonly credentials: ClientCredentials
   /** The original request head, which each attempt starts from; undefined if there is only one attempt. */
   readonly #head: HeadCopy | undefined
   /** The providers that were chosen, in order. */
-  readonly tried = new Set<ProviderEndpoint>()
+  tried: readonly ProviderEndpoint[] = noProviders
   /** Number of tried providers that do not support the request, so that nothing was sent to them. */
   unsuited = 0
   provider: ProviderEndpoint | undefined
@@ -69,20 +76,20 @@ export class ModelCall {
   /** Time of the last piece of content, in milliseconds of `performance.now()`. */
   lastContentAt: number | undefined
 
-  /** `find` returns the backend with its current configuration. */
-  constructor(context: RequestContext, find: () => ModelBackend | undefined) {
+  constructor(context: RequestContext, backends: Backends, name: string) {
     this.context = context
-    this.#find = find
+    this.#backends = backends
+    this.#name = name
     const { exchange } = context
     // Logs and token limits use the request as the client sent it, with its credentials.
     context.keepOriginal()
     tokenLimitsOf(exchange)?.note(exchange)
     this.credentials = new ClientCredentials(exchange)
-    if (mayRepeat(context, find())) this.#head = copyHead(exchange.request)
+    if (mayRepeat(context, this.backend)) this.#head = copyHead(exchange.request)
   }
 
   get backend(): ModelBackend | undefined {
-    return this.#find()
+    return this.#backends.find(this.#name)
   }
 
   /** The policies for the current provider. The call retains the AI policy among them until it ends. */
@@ -114,7 +121,7 @@ export class ModelCall {
   }
 
   get canTryMore(): boolean {
-    return this.canRestore && this.tried.size - this.unsuited < maxAttempts
+    return this.canRestore && this.tried.length - this.unsuited < maxAttempts
   }
 
   /** Undoes the changes to the request head for the previous provider. */

@@ -1,13 +1,18 @@
 /** Details of a request to a language model for expressions, logs, spans, metrics and limits. */
-import type { LearnedRecord } from '../../../exchange/learned.ts'
+import type { LearnedRecord, LearnedValue } from '../../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import { requestTexts } from '../guards/slots.ts'
-import { type JsonObject, numberAt } from '../json.ts'
+import type { JsonObject } from '../json.ts'
 import { noteMatches } from './guard-checks.ts'
 import { type ModelCall, operations } from './model-call.ts'
-import type { ModelDetails, ModelParameters } from './model-record.ts'
+import {
+  type ModelDetails,
+  type ParameterName,
+  parameterNames,
+  parameterOf,
+} from './model-record.ts'
 
 /** Provides `llm` to expressions, with the details that are known when an expression is evaluated. */
 export function describeModelCall(call: ModelCall): void {
@@ -128,7 +133,7 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     requestModel: request?.model,
     responseModel: details.model,
     usage: details.usage,
-    parameters: request && once(() => parametersOf(request.body.fields)),
+    fields: request?.body.fields,
     firstTokenSeconds,
     perTokenSeconds,
     operationSeconds: outgoing && (now() - attemptStartedAt) / 1_000,
@@ -169,43 +174,16 @@ function tokensOf(usage: Usage) {
   }
 }
 
-function once<Value>(make: () => Value): () => Value {
-  let made: Value | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
-}
-
-/** Other values are texts of the client, which logs do not contain. */
-const encodings = ['float', 'base64'] as const
-
-/** Returns the parameters of a request by their names in chat completions. */
-function parametersOf(body: JsonObject): ModelParameters {
-  return {
-    temperature: numberAt(body, 'temperature'),
-    top_p: numberAt(body, 'top_p'),
-    frequency_penalty: numberAt(body, 'frequency_penalty'),
-    presence_penalty: numberAt(body, 'presence_penalty'),
-    seed: numberAt(body, 'seed'),
-    max_tokens:
-      numberAt(body, 'max_tokens') ??
-      numberAt(body, 'max_completion_tokens') ??
-      numberAt(body, 'max_output_tokens'),
-    encoding_format: encodings.find((known) => known === body.encoding_format),
-    dimensions: numberAt(body, 'dimensions'),
-  }
-}
-
-const integerParameters = new Set(['seed', 'max_tokens', 'dimensions'])
+const integerParameters: ReadonlySet<ParameterName> = new Set(['seed', 'max_tokens', 'dimensions'])
 
 function paramsOf(body: JsonObject | undefined): LearnedRecord | undefined {
   if (body === undefined) return undefined
-  const found = Object.entries(parametersOf(body)).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(
-    found.map(([name, value]) => {
-      const isWhole = integerParameters.has(name) && Number.isInteger(value)
-      return [name, isWhole ? BigInt(value as number) : (value as number | string)]
-    }),
-  )
+  const params: Record<string, LearnedValue> = {}
+  for (const name of parameterNames) {
+    const value = parameterOf(body, name)
+    if (value === undefined) continue
+    const isWhole = integerParameters.has(name) && Number.isInteger(value)
+    params[name] = isWhole ? BigInt(value) : value
+  }
+  return params
 }

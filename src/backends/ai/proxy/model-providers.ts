@@ -6,7 +6,7 @@ import type { ModelProvider, ProviderGroup } from '../../../model/model-provider
 import type { BackendPart } from '../../../proxy/config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../../../proxy/config/rules.ts'
 import type { BackendName } from '../../../proxy/request/backend-kind.ts'
-import { splitAuthority } from '../../../proxy/upstream/authority.ts'
+import { joinAuthority, splitAuthority } from '../../../proxy/upstream/authority.ts'
 import { betterOfTwo, type Chance } from '../../../proxy/upstream/choose.ts'
 import { plainAddress, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import type { DefaultCredentials } from '../credentials/default-credentials.ts'
@@ -28,6 +28,8 @@ export interface ProviderEndpoint {
   readonly part: BackendPart
   /** Returns `part`. */
   readonly ownPart: () => BackendPart
+  /** Value of Host, by the scheme of the connection. */
+  readonly authority: { readonly http: string; readonly https: string }
   /** True if `host` is an IP address. */
   readonly isAddress: boolean
   /** Credentials of the cloud, which are available if no policy sets credentials. */
@@ -105,6 +107,10 @@ function compileProvider(
     named: nameTarget({ type: 'backend', namespace, name }),
     part,
     ownPart: () => part,
+    authority: {
+      http: joinAuthority(host, port, 'http'),
+      https: joinAuthority(host, port, 'https'),
+    },
     isAddress: isIP(host) !== 0,
   }
 }
@@ -116,7 +122,7 @@ function compileProvider(
  */
 export function chooseProvider(
   groups: ModelBackend['groups'],
-  tried: ReadonlySet<ProviderEndpoint>,
+  tried: readonly ProviderEndpoint[],
   chance: Chance,
 ): ProviderEndpoint | undefined {
   for (const group of groups) {
@@ -136,16 +142,25 @@ const isAny: Admits = () => true
 
 function better(
   group: readonly ProviderEndpoint[],
-  tried: ReadonlySet<ProviderEndpoint>,
+  tried: readonly ProviderEndpoint[],
   chance: Chance,
   admits: Admits,
 ): ProviderEndpoint | undefined {
   const [only] = group
   // Most groups have one provider, which needs no list.
   if (only !== undefined && group.length === 1) {
-    return !tried.has(only) && admits(only, chance) ? only : undefined
+    return !tried.includes(only) && admits(only, chance) ? only : undefined
   }
-  const left = group.filter((one) => !tried.has(one) && admits(one, chance))
+  return group.length === 0 ? undefined : betterOfSeveral(group, tried, chance, admits)
+}
+
+function betterOfSeveral(
+  group: readonly ProviderEndpoint[],
+  tried: readonly ProviderEndpoint[],
+  chance: Chance,
+  admits: Admits,
+): ProviderEndpoint | undefined {
+  const left = group.filter((one) => !tried.includes(one) && admits(one, chance))
   const chosen = betterOfTwo(
     left.map(({ endpoint }) => endpoint),
     chance,

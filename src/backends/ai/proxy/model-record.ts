@@ -2,19 +2,42 @@
 import type { BackendRecord } from '../../../proxy/telemetry/types.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
+import { type JsonObject, numberAt } from '../json.ts'
 
-type ParameterName =
-  | 'temperature'
-  | 'top_p'
-  | 'frequency_penalty'
-  | 'presence_penalty'
-  | 'seed'
-  | 'max_tokens'
-  | 'encoding_format'
-  | 'dimensions'
+/** Parameters of a request, by their names in chat completions. */
+export const parameterNames = [
+  'temperature',
+  'top_p',
+  'frequency_penalty',
+  'presence_penalty',
+  'seed',
+  'max_tokens',
+  'encoding_format',
+  'dimensions',
+] as const
+export type ParameterName = (typeof parameterNames)[number]
 
-/** Parameters of a request; undefined if the request does not set them. */
-export type ModelParameters = Readonly<Record<ParameterName, string | number | undefined>>
+/** Other values are texts of the client, which logs do not contain. */
+const encodings = new Map<unknown, string>([
+  ['float', 'float'],
+  ['base64', 'base64'],
+])
+
+/** Returns a parameter of a request, whose fields may be in any format; undefined if it is not set. */
+export function parameterOf(fields: JsonObject, name: ParameterName): string | number | undefined {
+  switch (name) {
+    case 'max_tokens':
+      return (
+        numberAt(fields, 'max_tokens') ??
+        numberAt(fields, 'max_completion_tokens') ??
+        numberAt(fields, 'max_output_tokens')
+      )
+    case 'encoding_format':
+      return encodings.get(fields.encoding_format)
+    default:
+      return numberAt(fields, name)
+  }
+}
 
 /** The details about a request to a language model. */
 export interface ModelDetails {
@@ -24,8 +47,8 @@ export interface ModelDetails {
   readonly requestModel: string | undefined
   readonly responseModel: string | undefined
   readonly usage: Usage | undefined
-  /** A function, so that parameters are computed only if a log line or span uses them. */
-  readonly parameters: (() => ModelParameters) | undefined
+  /** Fields of the request, among them its parameters. */
+  readonly fields: JsonObject | undefined
   /** Time from the request to the first token of a streamed response. */
   readonly firstTokenSeconds: number | undefined
   /** Time per output token of a streamed response, after the first token. */
@@ -57,8 +80,8 @@ interface ModelField {
 }
 
 const field = (name: string, read: ModelField['read']): ModelField => ({ name, read })
-const parameter = (name: string, of: keyof ModelParameters): ModelField =>
-  field(name, ({ parameters }) => parameters?.()[of])
+const parameter = (name: string, of: ParameterName): ModelField =>
+  field(name, ({ fields }) => fields && parameterOf(fields, of))
 const kind = (name: string, of: string): ModelField =>
   field(name, ({ usage }) => usage?.kinds?.[of])
 

@@ -31,6 +31,7 @@ export class ModelTelemetry implements BackendTelemetry {
   readonly #ejections: Counts = new Map()
   readonly #ejected = new Map<string, Ejection>()
   readonly #list: Label[] = []
+  readonly #labelList: Label[] = []
   #port = 0
   #gateway = ''
   #portLabel = ''
@@ -53,12 +54,14 @@ export class ModelTelemetry implements BackendTelemetry {
     }
     if (model.perTokenSeconds !== undefined) this.#perToken.record(labels, model.perTokenSeconds, 0)
     if (usage === undefined || operation === 'count_tokens') return
-    const tokens = (type: string, amount: number) =>
-      this.#tokens.record(this.#withFirst(type, labels), amount, 0)
-    tokens('input', inputWithCache(usage))
-    if (operation === 'chat') tokens('output', usage.output)
-    if (usage.cacheRead !== undefined) tokens('input_cache_read', usage.cacheRead)
-    if (usage.cacheWrite !== undefined) tokens('input_cache_write', usage.cacheWrite)
+    this.#countTokens('input', inputWithCache(usage), labels)
+    if (operation === 'chat') this.#countTokens('output', usage.output, labels)
+    this.#countTokens('input_cache_read', usage.cacheRead, labels)
+    this.#countTokens('input_cache_write', usage.cacheWrite, labels)
+  }
+
+  #countTokens(type: string, amount: number | undefined, labels: readonly Label[]): void {
+    if (amount !== undefined) this.#tokens.record(this.#withFirst(type, labels), amount, 0)
   }
 
   ejected(ejection: Ejection): void {
@@ -108,22 +111,23 @@ export class ModelTelemetry implements BackendTelemetry {
     return this.#portLabel
   }
 
-  #labels(exchange: ServerExchange, access: AccessRecord, model: ModelDetails): Label[] {
+  /** Returns the labels, in a list that the next call reuses. */
+  #labels(exchange: ServerExchange, access: AccessRecord, model: ModelDetails): readonly Label[] {
     const { provider = 'unknown', failure, requestModel, responseModel, operation = '' } = model
     const isKnown = failure === undefined
     const gateway = access.gateway ?? 'unknown'
-    return [
-      operation,
-      provider,
-      provider,
-      this.#model(requestModel, isKnown),
-      this.#model(responseModel, isKnown),
-      this.#portOf(exchange.port, gateway),
-      gateway,
-      access.listener ?? 'unknown',
-      access.route ?? 'unknown',
-      access.rule ?? 'unknown',
-    ]
+    const labels = this.#labelList
+    labels[0] = operation
+    labels[1] = provider
+    labels[2] = provider
+    labels[3] = this.#model(requestModel, isKnown)
+    labels[4] = this.#model(responseModel, isKnown)
+    labels[5] = this.#portOf(exchange.port, gateway)
+    labels[6] = gateway
+    labels[7] = access.listener ?? 'unknown'
+    labels[8] = access.route ?? 'unknown'
+    labels[9] = access.rule ?? 'unknown'
+    return labels
   }
 
   /** Returns the label of a model. Only a limited number of models that have answered get one. */

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import type { BufferedBody, RespondVerdict } from '../../../exchange/exchange.ts'
 import { forwardingExtensions } from '../../../exchange/forwarding.ts'
-import type { LearnedRecord } from '../../../exchange/learned.ts'
 import { addNote } from '../../../exchange/notes.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
@@ -52,32 +51,44 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
     case 'Passthrough':
       call.overridePath()
       return undefined
-    case 'Realtime':
-      return unlessRefused(call, route, () => prepareRealtime(call))
     case 'Models':
       return modelsAnswer(call)
     default:
-      return unlessRefused(call, route, () => prepareRead(call, route))
+      return prepareOrRefuse(call, route)
   }
 }
 
 /** Answers a request that cannot be prepared in the format of the client. */
-function unlessRefused(
+function prepareOrRefuse(
+  call: ModelCall,
+  route: ReadRouteType | 'Realtime',
+): Prepared | Promise<Prepared> {
+  try {
+    const pending = route === 'Realtime' ? prepareRealtime(call) : prepareRead(call, route)
+    return pending instanceof Promise ? awaitOrRefuse(call, route, pending) : pending
+  } catch (error) {
+    return refuseUnlessOver(call, route, error)
+  }
+}
+
+// Functions that wait are separate from those that need not: V8 makes memory for variables of a callback even
+// if the callback is never made.
+async function awaitOrRefuse(
   call: ModelCall,
   route: RouteType,
-  prepare: () => Result | Promise<Result>,
-): Prepared | Promise<Prepared> {
-  const failed = (error: unknown): Prepared => {
-    if (call.context.over) return undefined
-    if (error instanceof UnsupportedByProviderError && passOverProvider(call)) return 'askAnother'
-    return refuseInFormat(call.context, route, error)
-  }
+  pending: Promise<Result>,
+): Promise<Prepared> {
   try {
-    const pending = prepare()
-    return pending instanceof Promise ? pending.catch(failed) : pending
+    return await pending
   } catch (error) {
-    return failed(error)
+    return refuseUnlessOver(call, route, error)
   }
+}
+
+function refuseUnlessOver(call: ModelCall, route: RouteType, error: unknown): Prepared {
+  if (call.context.over) return undefined
+  if (error instanceof UnsupportedByProviderError && passOverProvider(call)) return 'askAnother'
+  return refuseInFormat(call.context, route, error)
 }
 
 /** Records that the provider does not support the request. Returns whether another one may. */
@@ -113,8 +124,17 @@ function prepareRead(call: ModelCall, route: ReadRouteType): Result | Promise<Re
   if (provider === undefined) return undefined
   const client = readClientBody(call, route)
   return client instanceof Promise
-    ? client.then((read) => prepareBody(call, route, provider, read))
+    ? awaitAndPrepare(call, route, provider, client)
     : prepareBody(call, route, provider, client)
+}
+
+async function awaitAndPrepare(
+  call: ModelCall,
+  route: ReadRouteType,
+  provider: ProviderEndpoint,
+  pending: Promise<ClientBody>,
+): Promise<Result> {
+  return prepareBody(call, route, provider, await pending)
 }
 
 function prepareBody(
@@ -123,36 +143,18 @@ function prepareBody(
   provider: ProviderEndpoint,
   client: ClientBody,
 ): Result | Promise<Result> {
-  const passedOn = passOn(call, route, provider, client)
-  return passedOn === undefined
-    ? prepareWhole(call, route, provider, client)
-    : finishPreparing(call, passedOn.outgoing, passedOn.bytes)
+  const fields = isGuarded(call) ? undefined : client.fieldsToPassOn(route)
+  const outgoing = fields && passedOnRequest(fields, route, outgoingContext(call, provider))
+  const bytes = outgoing && client.withModel(outgoing.model)
+  if (outgoing === undefined || bytes === undefined) {
+    return prepareWhole(call, route, provider, client)
+  }
+  const { model, isStream } = outgoing
+  call.request = { route, model, isStream, body: client }
+  return finishPreparing(call, outgoing, bytes)
 }
 
 const isGuarded = ({ policy }: ModelCall): boolean => (policy?.requestGuards.length ?? 0) > 0
-
-interface PassedOn {
-  readonly outgoing: OutgoingRequest
-  readonly bytes: Buffer
-}
-
-/** Prepares a request without reading its whole body; returns undefined if that is not possible. */
-function passOn(
-  call: ModelCall,
-  route: ReadRouteType,
-  provider: ProviderEndpoint,
-  client: ClientBody,
-): PassedOn | undefined {
-  if (isGuarded(call)) return undefined
-  const fields = client.fieldsToPassOn(route)
-  const outgoing = fields && passedOnRequest(fields, route, outgoingContext(call, provider))
-  if (outgoing === undefined) return undefined
-  const { model, isStream } = outgoing
-  const bytes = fields?.model === model ? client.bytes : client.withModel(model)
-  if (bytes === undefined) return undefined
-  call.request = { route, model, isStream, body: client }
-  return { outgoing, bytes }
-}
 
 function outgoingContext({ context, policy }: ModelCall, { vendor, provider }: ProviderEndpoint) {
   const { headers } = context.exchange.request
@@ -194,10 +196,20 @@ function finishPreparing(
   const limits = outgoing.route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(exchange)
   const spent = limits?.check(exchange)
   return spent instanceof Promise
-    ? spent.then((settled) => sendUnless(settled, call, outgoing, bytes))
+    ? awaitLimits(spent, call, outgoing, bytes)
     : sendUnless(spent, call, outgoing, bytes)
 }
 
+async function awaitLimits(
+  pending: Promise<Result>,
+  call: ModelCall,
+  outgoing: OutgoingRequest,
+  bytes: Buffer,
+): Promise<Result> {
+  return sendUnless(await pending, call, outgoing, bytes)
+}
+
+/** Sends the request unless limits have refused it. */
 function sendUnless(
   spent: Result,
   call: ModelCall,
@@ -213,32 +225,36 @@ function sendUnless(
 /** Reads the body once for all attempts. */
 function readClientBody(call: ModelCall, route: ReadRouteType): ClientBody | Promise<ClientBody> {
   if (call.clientBody !== undefined) return call.clientBody
-  const { bufferLimit, requestBody } = call.context.exchange
+  const { bufferLimit, request, requestBody } = call.context.exchange
   const body = requestBody.read(bufferLimit)
-  return body instanceof Promise
-    ? body.then((read) => decodeClientBody(call, route, read))
-    : decodeClientBody(call, route, body)
+  const isPlain = request.headers.get('content-encoding') === undefined
+  return body instanceof Promise || !isPlain
+    ? awaitClientBody(call, route, body)
+    : keepClientBody(call, route, needWhole(body, bufferLimit))
 }
 
-function decodeClientBody(
+async function awaitClientBody(
   call: ModelCall,
   route: ReadRouteType,
-  body: BufferedBody,
-): ClientBody | Promise<ClientBody> {
+  pending: BufferedBody | Promise<BufferedBody>,
+): Promise<ClientBody> {
   const { bufferLimit, request } = call.context.exchange
-  if (!body.complete) throw new LlmError(413, `the body has more than ${bufferLimit} bytes`)
+  const bytes = needWhole(await pending, bufferLimit)
   const coding = request.headers.get('content-encoding')
-  const decoded = decodeBody(body.bytes, coding, bufferLimit, 'client')
-  return decoded instanceof Promise
-    ? decoded.then((bytes) => keepClientBody(call, route, bytes))
-    : keepClientBody(call, route, decoded)
+  return keepClientBody(call, route, await decodeBody(bytes, coding, bufferLimit, 'client'))
+}
+
+/** @throws LlmError 413 if the body is larger than the limit. */
+function needWhole(body: BufferedBody, limit: number): Uint8Array {
+  if (!body.complete) throw new LlmError(413, `the body has more than ${limit} bytes`)
+  return body.bytes
 }
 
 function keepClientBody(call: ModelCall, route: ReadRouteType, bytes: Uint8Array): ClientBody {
   const mayPassOn = !isGuarded(call) && call.policy?.config.prompt === undefined
   const client = new ClientBody(asBuffer(bytes), mayPassOn ? route : undefined)
   call.clientBody = client
-  call.context.exchange.learned.describeLlmRequest(() => client.inDoubles as LearnedRecord)
+  call.context.exchange.learned.describeLlmRequest(client)
   return client
 }
 

@@ -16,6 +16,7 @@ import type { ConversionOptions } from '../serve/conversion.ts'
 import { StreamedOutput, WholeOutput } from '../serve/model-output.ts'
 import { chatFormatOf, type OutgoingRequest } from '../serve/request.ts'
 import { AnswerStream, convertEvents, eventBytes } from '../serve/stream.ts'
+import type { AnswerDetails } from '../serve/usage.ts'
 import { decodeBody } from './content-coding.ts'
 import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
@@ -45,10 +46,14 @@ const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)
 
 /** Returns the maximum size of an answer that is read as a whole; undefined for other answers. */
 export function wholeAnswerLimit(call: ModelCall): number | undefined {
-  const answer = receivedAnswer(call)
-  return answer === undefined || isRelayedStream(answer)
-    ? undefined
-    : answerLimitOf(call.context.exchange)
+  const { outgoing, context } = call
+  const { response } = context.exchange
+  if (outgoing === undefined || response === undefined) return undefined
+  const isRelayed =
+    isStream(response, chatFormatOf(outgoing.route)) &&
+    !holdsAnswer(call) &&
+    !isCoded(response.headers.get('content-encoding'))
+  return isRelayed ? undefined : answerLimitOf(context.exchange)
 }
 
 /**
@@ -82,15 +87,9 @@ function receivedAnswer(call: ModelCall): ReceivedAnswer | undefined {
   return { call, request, response, body, format: chatFormatOf(request.route) }
 }
 
-function isStream({ response, format }: ReceivedAnswer): boolean {
-  if (response.status >= 300 || format === undefined) return false
-  return streamTypes.test(response.headers.get('content-type') ?? '')
-}
-
-/** Returns true if the events of the answer are relayed as they come. */
-function isRelayedStream(answer: ReceivedAnswer): boolean {
-  if (!isStream(answer) || holdsAnswer(answer.call)) return false
-  return !isCoded(answer.response.headers.get('content-encoding'))
+function isStream({ status, headers }: ResponseHead, format: ChatFormat | undefined): boolean {
+  if (status >= 300 || format === undefined) return false
+  return streamTypes.test(headers.get('content-type') ?? '')
 }
 
 const isCoded = (coding: string | undefined): boolean =>
@@ -120,17 +119,33 @@ function conversionOf({ call, request }: ReceivedAnswer, format: ChatFormat): Co
 }
 
 function receiveWhole(answer: ReceivedAnswer, read: BufferedBody): Result | Promise<Result> {
-  const { call, response } = answer
   try {
     if (!read.complete) throw new LlmError(502, 'the answer of the provider is too large')
-    const coding = response.headers.get('content-encoding')
-    const decoded = decodeBody(read.bytes, coding, answerLimitOf(call.context.exchange), 'provider')
+    const coding = answer.response.headers.get('content-encoding')
+    const limit = answerLimitOf(answer.call.context.exchange)
+    const decoded = decodeBody(read.bytes, coding, limit, 'provider')
     const replaced =
       decoded instanceof Promise
-        ? decoded.then((bytes) => replaceDecoded(answer, read.bytes, bytes))
+        ? awaitDecoded(answer, read.bytes, decoded)
         : replaceDecoded(answer, read.bytes, decoded)
-    if (!(replaced instanceof Promise)) return replaced
-    return replaced.catch((error: unknown) => refuseAnswer(answer, error))
+    return replaced instanceof Promise ? awaitOrRefuse(answer, replaced) : replaced
+  } catch (error) {
+    return refuseAnswer(answer, error)
+  }
+}
+
+async function awaitDecoded(
+  answer: ReceivedAnswer,
+  sent: Uint8Array,
+  decoded: Promise<Uint8Array>,
+): Promise<Result> {
+  const bytes = await decoded
+  return answer.call.context.over ? undefined : replaceDecoded(answer, sent, bytes)
+}
+
+async function awaitOrRefuse(answer: ReceivedAnswer, pending: Promise<Result>): Promise<Result> {
+  try {
+    return await pending
   } catch (error) {
     return refuseAnswer(answer, error)
   }
@@ -147,12 +162,10 @@ function replaceDecoded(
   sent: Uint8Array,
   bytes: Uint8Array,
 ): Result | Promise<Result> {
-  const { call, response, format } = answer
-  if (call.context.over) return undefined
+  const { response, format } = answer
   const wasDecoded = bytes !== sent
-  const isStreamed = isStream(answer)
   if (wasDecoded) response.headers.remove('content-encoding')
-  return isStreamed && format !== undefined
+  return format !== undefined && isStream(response, format)
     ? replaceStream(answer, bytes, format)
     : replaceWhole(answer, asBuffer(bytes), wasDecoded)
 }
@@ -180,7 +193,7 @@ async function replaceStream(
 /** Headers that describe the bytes that were replaced. */
 const contentHeaders = ['etag', 'content-md5', 'digest', 'content-digest', 'content-range']
 
-function replaceBody({ response, body }: ReceivedAnswer, bytes: Uint8Array): void {
+function replaceBody({ response, body }: ReceivedAnswer, bytes: Uint8Array): undefined {
   body.replace(bytes)
   for (const name of contentHeaders) response.headers.remove(name)
 }
@@ -192,32 +205,52 @@ function replaceWhole(
   wasDecoded: boolean,
 ): Result | Promise<Result> {
   const { call, request, format } = received
-  const { status, headers } = received.response
-  const put = (body: object | undefined): undefined => {
-    if (body === undefined && !wasDecoded) return
-    replaceBody(received, body === undefined ? bytes : Buffer.from(JSON.stringify(body)))
-    if (body !== undefined) headers.set('content-type', 'application/json')
-  }
-  if (status >= 300) return put(readErrorAnswer(request, status, utf8Text(bytes)))
+  const { status } = received.response
   const isGuarded = (call.policy?.responseGuards.length ?? 0) > 0
-  const found = isGuarded ? undefined : detailsInBytes(request, bytes)
+  const found = status < 300 && !isGuarded ? detailsInBytes(request, bytes) : undefined
+  const relayed = wasDecoded ? bytes : undefined
   if (found !== undefined) {
-    call.addDetails(found)
-    describeModelCall(call)
+    learnDetails(call, found)
     if (format !== undefined) call.output = new WholeOutput(bytes, format)
-    return put(undefined)
+    return put(received, relayed)
   }
   const text = utf8Text(bytes)
+  return status >= 300
+    ? put(received, readErrorAnswer(request, status, text) ?? relayed)
+    : replaceParsed(received, text, relayed)
+}
+
+/** `relayed` is set if the bytes of the provider cannot be relayed as they came. */
+function replaceParsed(
+  received: ReceivedAnswer,
+  text: string,
+  relayed: Buffer | undefined,
+): Result | Promise<Result> {
+  const { call, request, format } = received
+  const { headers } = received.response
   const answer = readWholeAnswer(request, text, (name) => headers.get(name), contextNow())
-  call.addDetails(answer.details)
-  describeModelCall(call)
-  if (format === undefined) return put(answer.isChanged ? answer.body : undefined)
+  learnDetails(call, answer.details)
+  const changed = answer.isChanged ? answer.body : relayed
+  if (format === undefined) return put(received, changed)
   const finish = (body: JsonObject): undefined => {
     call.output = new WholeOutput(body, format)
-    return put(answer.isChanged || body !== answer.body ? body : undefined)
+    return put(received, body === answer.body ? changed : body)
   }
-  if (!isGuarded) return finish(answer.body)
+  if ((call.policy?.responseGuards.length ?? 0) === 0) return finish(answer.body)
   return guardAnswer(call, answer.body, format).then(({ body, refusal }) =>
     call.context.over || refusal !== undefined ? refusal : finish(body),
   )
+}
+
+function learnDetails(call: ModelCall, details: AnswerDetails): void {
+  call.addDetails(details)
+  describeModelCall(call)
+}
+
+/** Replaces the body by an object or bytes; undefined if it is relayed. */
+function put(received: ReceivedAnswer, body: JsonObject | Buffer | undefined): undefined {
+  if (body === undefined) return
+  const isBytes = Buffer.isBuffer(body)
+  replaceBody(received, isBytes ? body : Buffer.from(JSON.stringify(body)))
+  if (!isBytes) received.response.headers.set('content-type', 'application/json')
 }

@@ -114,11 +114,10 @@ const refusesMaxTokens = /^(?:gpt-(?:[5-9]|\d\d)|o\d)/
 
 /** Asks for the usage of streams, and renames `max_tokens` for models that require the new name. */
 export function completeNative(settled: SettledBody, route: ReadRouteType): SettledBody {
-  if (route !== 'Completions') return settled
   const { body, model } = settled
-  const needsUsage = body.stream === true && !asksForUsage(body)
-  const renames = body.max_tokens !== undefined && refusesMaxTokens.test(model)
-  if (!needsUsage && !renames) return settled
+  if (isComplete(body, model, route)) return settled
+  const needsUsage = lacksUsage(body)
+  const renames = renamesLimit(body, model)
   const { max_tokens: limit, ...rest } = body
   const changed = {
     ...(renames ? { ...rest, max_completion_tokens: body.max_completion_tokens ?? limit } : body),
@@ -128,6 +127,16 @@ export function completeNative(settled: SettledBody, route: ReadRouteType): Sett
   }
   return { body: changed, model, isChanged: true }
 }
+
+/** Returns true if `completeNative` changes nothing, for a body with these fields and maybe others. */
+export function isComplete(fields: JsonObject, model: string, route: ReadRouteType): boolean {
+  return route !== 'Completions' || !(lacksUsage(fields) || renamesLimit(fields, model))
+}
+
+const lacksUsage = (body: JsonObject): boolean => body.stream === true && !asksForUsage(body)
+
+const renamesLimit = (body: JsonObject, model: string): boolean =>
+  body.max_tokens !== undefined && refusesMaxTokens.test(model)
 
 /** Returns true if the client asked for the usage of a stream; otherwise the gateway removes the usage. */
 export const asksForUsage = (body: JsonObject): boolean =>

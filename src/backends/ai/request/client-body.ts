@@ -1,5 +1,6 @@
 /** The body of a client's request, which is parsed only if more than a few of its fields are read. */
 import { isUtf8 } from 'node:buffer'
+import type { LearnedRecord, RecordSource } from '../../../exchange/learned.ts'
 import type { JsonObject } from '../json.ts'
 import { type ByteRange, MemberScanner } from '../json-members.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
@@ -44,23 +45,13 @@ export interface RequestBody {
   readonly whole: JsonObject
 }
 
-/** What is known about a body that a provider with the client's format can get as it came. */
-interface Outline {
-  readonly route: ReadRouteType
-  readonly fields: JsonObject
-  /** Where the value of `model` is; undefined unless there is exactly one. */
-  readonly model: ByteRange | undefined
-}
-
-function outlineOf(bytes: Buffer, route: ReadRouteType): Outline | undefined {
-  const scanner = scanners[route]
-  if (!isUtf8(bytes) || !scanner.scan(bytes)) return undefined
-  return { route, fields: scanner.values(), model: scanner.rangeOf('model') }
-}
-
-export class ClientBody implements RequestBody {
+export class ClientBody implements RequestBody, RecordSource {
   readonly bytes: Buffer
-  readonly #outline: Outline | undefined
+  /** The route type for which a provider can get the body as it came; undefined if there is none. */
+  readonly #route: ReadRouteType | undefined
+  readonly #fields: JsonObject | undefined
+  /** Where the value of `model` is; undefined unless there is exactly one. */
+  readonly #model: ByteRange | undefined
   #parsed: ParsedBody | undefined
 
   /**
@@ -69,17 +60,21 @@ export class ClientBody implements RequestBody {
    */
   constructor(bytes: Buffer, route: ReadRouteType | undefined) {
     this.bytes = bytes
-    this.#outline = route && outlineOf(bytes, route)
-    if (this.#outline === undefined) this.#parsed = parseBody(bytes)
+    const scanner = route && scanners[route]
+    if (scanner !== undefined && isUtf8(bytes) && scanner.scan(bytes)) {
+      this.#route = route
+      this.#fields = scanner.values()
+      this.#model = scanner.rangeOf('model')
+    } else this.#parsed = parseBody(bytes)
   }
 
   /** Returns the fields if no correction for a provider with the client's format changes the others. */
   fieldsToPassOn(route: ReadRouteType): JsonObject | undefined {
-    return this.#outline?.route === route ? this.#outline.fields : undefined
+    return this.#route === route ? this.#fields : undefined
   }
 
   get fields(): JsonObject {
-    return this.#outline?.fields ?? this.whole
+    return this.#fields ?? this.whole
   }
 
   get whole(): JsonObject {
@@ -87,8 +82,8 @@ export class ClientBody implements RequestBody {
   }
 
   /** The whole body for expressions, with doubles for all numbers. */
-  get inDoubles(): JsonObject {
-    return this.#parse().inDoubles
+  get record(): LearnedRecord {
+    return this.#parse().inDoubles as LearnedRecord
   }
 
   #parse(): ParsedBody {
@@ -96,9 +91,10 @@ export class ClientBody implements RequestBody {
     return this.#parsed
   }
 
-  /** Returns the bytes with another model; undefined if the body must be written again for it. */
+  /** Returns the bytes with this model; undefined if the body must be written again for it. */
   withModel(model: string): Buffer | undefined {
-    const range = this.#outline?.model
+    if (this.#fields?.model === model) return this.bytes
+    const range = this.#model
     if (range === undefined) return undefined
     const before = this.bytes.subarray(0, range.start)
     return Buffer.concat([

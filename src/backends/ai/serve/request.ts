@@ -16,6 +16,7 @@ import type { Plan, Provider, ProviderConfig, ReadRouteType } from '../providers
 import {
   asksForUsage,
   completeNative,
+  isComplete,
   type SettledBody,
   settleBody,
   settledModel,
@@ -131,13 +132,12 @@ export function outgoingRequest(
 export function passedOnRequest(
   fields: JsonObject,
   route: ReadRouteType,
-  { vendor, provider, settings }: RequestContext,
+  { vendor, provider, settings }: Pick<RequestContext, 'vendor' | 'provider' | 'settings'>,
 ): OutgoingRequest | undefined {
   if (settings?.prompt !== undefined) return undefined
   const model = settledModel(fields, settings ?? noSettings, pinnedModel(provider))
   if (model === undefined) return undefined
-  const settled = { body: fields, model, isChanged: false }
-  if (completeNative(settled, route) !== settled) return undefined
+  if (!isComplete(fields, model, route)) return undefined
   const isStream = fields.stream === true && route !== 'Embeddings'
   const plan = vendor.plan(route, model, provider, isStream)
   if (plan.kind !== 'native' || plan.change !== undefined) return undefined

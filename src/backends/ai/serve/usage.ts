@@ -1,7 +1,7 @@
 /** Reads usage and other details from answers that are not translated. */
 import type { Usage } from '../chat.ts'
 import { readCompletionsUsage, readMessagesUsage, readResponsesUsage } from '../formats/usage.ts'
-import { compact, field, numberAt, objectAt, stringAt } from '../json.ts'
+import { field, numberAt, objectAt, stringAt } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 
 /** Details of an answer, as far as they are known. */
@@ -27,13 +27,17 @@ function readUsage(route: ReadRouteType, usage: unknown): Usage | undefined {
 
 /** Reads the details in a whole answer in the client's format. */
 export function detailsOfAnswer(route: ReadRouteType, body: unknown): AnswerDetails {
-  return compact({
-    model: stringAt(body, 'model'),
-    usage: readUsage(route, field(body, 'usage')),
-    serviceTier:
-      stringAt(body, 'service_tier') ?? stringAt(objectAt(body, 'usage'), 'service_tier'),
-    countTokens: route === 'VendorCTokenCount' ? numberAt(body, 'input_tokens') : undefined,
-  })
+  const details: { -readonly [Name in keyof AnswerDetails]: AnswerDetails[Name] } = {}
+  const model = stringAt(body, 'model')
+  const usage = readUsage(route, field(body, 'usage'))
+  const serviceTier =
+    stringAt(body, 'service_tier') ?? stringAt(objectAt(body, 'usage'), 'service_tier')
+  const countTokens = route === 'VendorCTokenCount' ? numberAt(body, 'input_tokens') : undefined
+  if (model !== undefined) details.model = model
+  if (usage !== undefined) details.usage = usage
+  if (serviceTier !== undefined) details.serviceTier = serviceTier
+  if (countTokens !== undefined) details.countTokens = countTokens
+  return details
 }
 
 /** Reads the details in one event of a stream in the client's format. */
