@@ -122,7 +122,8 @@ describe('the in-process channel', () => {
     channel.publish({ sequence: 5, upserted, removed: [gone.resource.key] })
     channel.prepare([service('d', 1)])
     const last = [5, ['b:2', 'c:1'], [gone.resource.key, 'service/ns/b']]
-    expect(early.keys()).toEqual([[0, ['a:1', 'b:1'], []], [0, ['route-0'], []], last])
+    const [one, two] = [['prepared', 'prepared'], ['prepared']]
+    expect(early.keys()).toEqual([[0, one, []], [0, two, []], last])
     expect(late.keys()).toEqual([[0, ['a:1', 'b:1', 'route-0'], []], last])
     expect(late.updates.map(({ isPart }) => isPart)).toEqual([true, undefined])
     expect(subscribe().keys()).toEqual([[5, ['a:1', 'b:2', 'c:1'], []]])
