@@ -1,6 +1,6 @@
 /**
- * Start-up: from starting the process to `ready`, with the quick start and with 1,000 routes: on no
- * log, on the log of a run that was killed, and on the snapshot of one that was stopped.
+ * Start-up: from starting the process to `ready`, with the quick start, with 1,000 and with 5,000 routes: on no
+ * log, and with 1,000 routes also on the log of a run that was killed and on the snapshot of one that was stopped.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -65,14 +65,18 @@ function writeRoutes(folder: string, port: number, count: number): void {
 const boundsMs: Readonly<Record<string, number>> = {
   'start.quickstart': 350,
   'start.1000-routes.no-log': 600,
+  'start.5000-routes.no-log': 1_500,
 }
 
 export default async function startUp({ rounds, quick }: BenchContext): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-  const count = quick ? 100 : 1_000
-  const [quickStart, routes] = [join(folder, 'quickstart'), join(folder, 'routes')]
+  const [count, many] = quick ? [100, 500] : [1_000, 5_000]
+  const [quickStart, routes, manyRoutes] = ['quickstart', 'routes', 'many-routes'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string]
   writeQuickStart(quickStart, await freePort())
   writeRoutes(routes, await freePort(), count)
+  writeRoutes(manyRoutes, await freePort(), many)
   let logs = 0
   const freshLog = () => join(folder, `log-${logs++}`, 'events.db')
   const timed = async (manifests: string, logFile: string, signal: 'SIGTERM' | 'SIGKILL') => {
@@ -91,6 +95,7 @@ export default async function startUp({ rounds, quick }: BenchContext): Promise<
       },
       [`start.${count}-routes.log`]: () => timed(routes, log, 'SIGTERM'),
       [`start.${count}-routes.snapshot`]: () => timed(routes, log, 'SIGTERM'),
+      [`start.${many}-routes.no-log`]: () => timed(manyRoutes, freshLog(), 'SIGKILL'),
     })
     return Object.entries(samples).map(([id, own]) => {
       const atMost = boundsMs[id]
