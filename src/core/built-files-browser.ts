@@ -18,4 +18,4 @@ export function readBuilt(name: string): Uint8Array<ArrayBuffer> {
 export const readVocabulary = readBuilt
 
 /** Pages fetch the small file of a vocabulary, and have no image of it. */
-export const readVocabularyImage = (): boolean => false
+export const readVocabularyImage = (): undefined => undefined

@@ -24,20 +24,37 @@ export function readBuilt(name: string): Buffer<ArrayBuffer> {
 export const readVocabulary = (encoding: string): Uint8Array =>
   brotliDecompressSync(readBuilt(`${encoding}.tokens.br`))
 
+/** Bytes of an image that are read in one step, in a fraction of a millisecond. */
+const stepBytes = 1 << 20
+
 /**
- * Reads the image of a vocabulary, which the core uses as it is, into the memory that `allocate` returns for
- * its size. Returns false without an image.
+ * Reads the image of a vocabulary, which the core uses as it is. `allocate` gets its size, and returns a function
+ * that returns the memory for it. The image is read in steps, between which other work may run. Returns undefined
+ * without an image. The generator returns false if the file is shorter than it was.
  */
 export function readVocabularyImage(
   encoding: string,
-  allocate: (size: number) => Uint8Array,
-): boolean {
+  allocate: (size: number) => () => Uint8Array,
+): Generator<undefined, boolean> | undefined {
   const path = pathsOf(`${encoding}.tokens.image`).find((candidate) => existsSync(candidate))
-  if (path === undefined) return false
+  return path === undefined ? undefined : readInSteps(path, allocate)
+}
+
+function* readInSteps(
+  path: string,
+  allocate: (size: number) => () => Uint8Array,
+): Generator<undefined, boolean> {
   const file = openSync(path, 'r')
   try {
     const { size } = fstatSync(file)
-    return readSync(file, allocate(size), 0, size, 0) === size
+    const memory = allocate(size)
+    for (let done = 0; done < size; ) {
+      yield
+      const read = readSync(file, memory(), done, Math.min(stepBytes, size - done), done)
+      if (read === 0) return false
+      done += read
+    }
+    return true
   } finally {
     closeSync(file)
   }

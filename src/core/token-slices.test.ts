@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { countTextsForModel, tokenSlices } from './token-slices.ts'
 import { countTokensForModel } from './tokens.ts'
 
@@ -27,5 +27,25 @@ describe('counting tokens of long texts', () => {
     await countTextsForModel([prose.repeat(20_000)], 'gpt-4o')
     clearInterval(timer)
     expect(turns).toBeGreaterThan(1)
+  })
+  it('lets other work run while the vocabulary is loaded, and loads it once', async () => {
+    vi.resetModules()
+    const { countTokens, loadEncodingInSteps } = await import('./tokens.ts')
+    let turns = 0
+    const timer = setInterval(() => turns++, 0)
+    const first = loadEncodingInSteps('o200k_base')
+    await Promise.all([first, loadEncodingInSteps('o200k_base')])
+    clearInterval(timer)
+    expect(turns).toBeGreaterThan(1)
+    expect(countTokens('hello world', 'o200k_base')).toBe(2)
+  })
+
+  it('counts a text at once although the vocabulary is being loaded', async () => {
+    vi.resetModules()
+    const { countTokens, loadEncodingInSteps } = await import('./tokens.ts')
+    const loaded = loadEncodingInSteps('o200k_base')
+    expect(countTokens('hello world', 'o200k_base')).toBe(2)
+    await loaded
+    expect(countTokens('hello world', 'o200k_base')).toBe(2)
   })
 })

@@ -1,8 +1,8 @@
 /** Counts tokens of long texts in slices, so that other work of the thread is not delayed. */
-import { countTokens } from './tokens.ts'
+import { countTokens, loadEncodingInSteps } from './tokens.ts'
 import { encodingForModel } from './tokens-models.ts'
 
-/** Minimum length of a slice in characters; counting so many takes about a millisecond. */
+/** Minimum length of a slice in characters; counting so many takes less than a millisecond. */
 const sliceLength = 8_192
 /** If the next place to cut is farther away than this, the rest of the text becomes one slice. */
 const longestSlice = 65_536
@@ -37,6 +37,7 @@ export async function countTextsForModel(
   model: string,
 ): Promise<readonly number[]> {
   const { encoding, factor } = encodingForModel(model)
+  await loadEncodingInSteps(encoding)
   const counts: number[] = []
   let since = 0
   for (const text of texts) {

@@ -33,24 +33,43 @@ const specialShape = /(<\|[a-z_]+\|>)/
 /** The thread's instance of the core for tokens, with its vocabularies. */
 class TokenHost extends TextHost {
   readonly #handles = new Map<EncodingName, number>()
+  /** Vocabularies that are partly loaded. */
+  readonly #loading = new Map<EncodingName, Generator<undefined, number>>()
 
   handleOf(name: EncodingName): number {
+    for (;;) {
+      const handle = this.loadStep(name)
+      if (handle !== undefined) return handle
+    }
+  }
+
+  /** Does the next part of loading a vocabulary. Returns its handle once it is loaded. */
+  loadStep(name: EncodingName): number | undefined {
     const known = this.#handles.get(name)
     if (known !== undefined) return known
-    const handle = this.#adopt(name) ?? this.#load(name)
-    this.#handles.set(name, handle)
-    return handle
+    const steps = this.#loading.get(name) ?? this.#load(name)
+    // If a step throws, the next call begins anew.
+    this.#loading.delete(name)
+    const { done, value } = steps.next()
+    if (done === true) this.#handles.set(name, value)
+    else this.#loading.set(name, steps)
+    return value
+  }
+
+  *#load(name: EncodingName): Generator<undefined, number> {
+    return (yield* this.#loadImage(name)) ?? this.#loadFile(name)
   }
 
   /** Loads a vocabulary from its image. Returns undefined if there is none that fits the core. */
-  #adopt(name: EncodingName): number | undefined {
+  *#loadImage(name: EncodingName): Generator<undefined, number | undefined> {
     let address = 0
     let size = 0
-    const isRead = readVocabularyImage(name, (needed) => {
+    const steps = readVocabularyImage(name, (needed) => {
       size = needed
       address = this.core.allocate(size)
-      return this.core.bytes.subarray(address, address + size)
+      return () => this.core.bytes.subarray(address, address + size)
     })
+    const isRead = steps !== undefined && (yield* steps)
     const handle = isRead
       ? this.core.run('tokens_adopt', (exports) => exports.tokens_adopt(address, size))
       : 0
@@ -59,7 +78,7 @@ class TokenHost extends TextHost {
     return undefined
   }
 
-  #load(name: EncodingName): number {
+  #loadFile(name: EncodingName): number {
     const file = readVocabulary(name)
     const address = this.workspace(file.length)
     this.core.bytes.set(file, address)
@@ -113,6 +132,13 @@ function splitSpecials(text: string | Uint8Array, encoding: EncodingName): strin
  */
 export function loadEncoding(encoding: EncodingName): void {
   currentHost().handleOf(encoding)
+}
+
+/** Like `loadEncoding`, but other work of the thread runs while the image of the vocabulary is read. */
+export async function loadEncodingInSteps(encoding: EncodingName): Promise<void> {
+  while (currentHost().loadStep(encoding) === undefined) {
+    await new Promise((resolve) => setImmediate(resolve))
+  }
 }
 
 /**

@@ -42,4 +42,4 @@ export function readVocabulary(encoding: EncodingName): Uint8Array {
 }
 
 /** The package contains the small file of a vocabulary, and no image of it. */
-export const readVocabularyImage = (): boolean => false
+export const readVocabularyImage = (): undefined => undefined
