@@ -41,14 +41,20 @@ export function textProblem(node: TextNode, value: string): string | undefined {
   if (node.values !== undefined) {
     return node.values.includes(value) ? undefined : `must be one of ${node.values.join(', ')}`
   }
+  return lengthProblem(node, value) ?? patternProblem(node, value)
+}
+
+function lengthProblem({ min, max }: TextNode, value: string): string | undefined {
+  // A character has one or two UTF-16 units, so that the characters of most texts need not be counted.
+  const isLongEnough = min === undefined || value.length >= 2 * min - 1
+  if (isLongEnough && (max === undefined || value.length <= max)) return undefined
   const length = countCharacters(value)
-  if (node.min !== undefined && length < node.min) {
-    return node.min === 1 ? 'must not be empty' : `must have at least ${node.min} characters`
+  if (min !== undefined && length < min) {
+    return min === 1 ? 'must not be empty' : `must have at least ${min} characters`
   }
-  if (node.max !== undefined && length > node.max) {
-    return `must have at most ${node.max} characters, has ${length}`
-  }
-  return patternProblem(node, value)
+  return max !== undefined && length > max
+    ? `must have at most ${max} characters, has ${length}`
+    : undefined
 }
 
 function patternProblem(
