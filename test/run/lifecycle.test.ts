@@ -8,6 +8,7 @@ import {
   httpRoute,
   manifest,
   policy,
+  routeByHost,
   staticBackend,
   toBackend,
 } from '../support/manifests.ts'
@@ -172,6 +173,29 @@ describe('the event log', () => {
     gw.remove('route.yaml')
     await gw.start()
     expect((await send(port, { host: 'b.example.com' })).status).toBe(404)
+  })
+
+  it('serves hundreds of routes, of which some change while it is stopped', async () => {
+    const port = await freePort()
+    const routes = (count: number, first: string) =>
+      Array.from({ length: count }, (_, n) =>
+        routeByHost(`r${n}`, toBackend(n === 0 ? first : 'a')),
+      )
+    const gw = await start({
+      'base.yaml': base(port),
+      'routes.yaml': manifest(...routes(600, 'a')),
+    })
+    const from = async (n: number) => {
+      const { status, body } = await send(port, { host: `r${n}.example.com` })
+      return status === 200 ? /"upstream":"(.)"/.exec(body)?.[1] : status
+    }
+    expect([await from(0), await from(598), await from(599)]).toEqual(['a', 'a', 'a'])
+    await gw.stop()
+    gw.write('routes.yaml', manifest(...routes(599, 'b')))
+    await gw.start()
+    expect([await from(0), await from(598), await from(599)]).toEqual(['b', 'a', 404])
+    await gw.stop()
+    expect((await replayed(gw.logFile)).different).toEqual([])
   })
 
   it('is locked against a second process, which reports its path', async () => {
