@@ -1,5 +1,5 @@
 /** Cache hints of results in the modern era (2026-07-28, caching). */
-import { type JsonNode, jsonValue, member, textOf } from './json/scan.ts'
+import { type JsonNode, jsonValue, member, textOf } from './json/node.ts'
 
 export interface CacheHints {
   readonly ttlMs: number

@@ -1,6 +1,6 @@
 /** Filters and renames the items of lists, and joins the lists and cursors of several targets. */
 import { type CacheHints, hintsOf, hintsText } from './cache-hints.ts'
-import { type Edit, type JsonNode, member, rawOf, splice, textOf } from './json/scan.ts'
+import { type Edit, type JsonNode, member, rawOf, splice, textOf } from './json/node.ts'
 import type { McpResponse } from './message.ts'
 import type { Era, ListMethod } from './methods.ts'
 import { clientName, clientUri, readPairs, writePairs } from './naming.ts'

@@ -1,11 +1,14 @@
 /** Reads JSON-RPC messages of MCP as strictly as the strictest server or client. */
-import { type JsonNode, JsonRefusal, member, rawOf, scanJson, textOf } from './json/scan.ts'
+import { type JsonNode, member, rawOf } from './json/node.ts'
+import { Outline } from './json/outline.ts'
+import { JsonRefusal, scanObject } from './json/scan.ts'
 import { envelopeKeys } from './meta-keys.ts'
 
 /** Maximum nesting depth of a message, which is enough for realistic schemas and results. */
 const maxDepth = 128
 /** Depth up to which nodes are kept, which includes the names of list items. */
 const keptDepth = 7
+const limits = { maxDepth, keptDepth }
 
 interface Received {
   readonly text: string
@@ -113,73 +116,84 @@ function requireKind(message: McpMessage): void {
   }
 }
 
+/** The members of the message that is being read. */
+const outline = new Outline(members)
+
 function scan(text: string): JsonNode {
   try {
-    return scanJson(text, { maxDepth, keptDepth })
+    return scanObject(text, limits, outline)
   } catch (error) {
+    outline.reset()
     if (error instanceof JsonRefusal) throw new MessageRefusal(-32700, error.message)
     throw error
   }
 }
 
+/** Reads the message that was scanned last. */
 function messageAt(text: string, root: JsonNode, bytes?: Uint8Array): McpMessage {
-  if (root.type !== 'object') throw new MessageRefusal(-32600, 'a message is an object')
-  refuseLookalikes(root, members)
-  if (textOf(text, member(root, 'jsonrpc')) !== '2.0') {
-    throw new MessageRefusal(-32600, 'jsonrpc must be "2.0"')
+  try {
+    if (root.type !== 'object') throw new MessageRefusal(-32600, 'a message is an object')
+    refuseLookalikes(outline.others, members)
+    if (outline.textOf('jsonrpc') !== '2.0') {
+      throw new MessageRefusal(-32600, 'jsonrpc must be "2.0"')
+    }
+    return outline.typeOf('method') === undefined
+      ? responseAt(text, root, bytes)
+      : callAt(text, root, bytes)
+  } finally {
+    outline.reset()
   }
-  const method = member(root, 'method')
-  return method === undefined ? responseAt(text, root, bytes) : callAt(text, root, method, bytes)
 }
 
 function callAt(
   text: string,
   root: JsonNode,
-  node: JsonNode,
   bytes: Uint8Array | undefined,
 ): McpRequest | McpNotification {
-  const method = textOf(text, node)
+  const method = outline.textOf('method')
   if (method === undefined) throw new MessageRefusal(-32600, 'method must be a string')
-  if (member(root, 'result') !== undefined || member(root, 'error') !== undefined) {
+  if (outline.typeOf('result') !== undefined || outline.typeOf('error') !== undefined) {
     throw new MessageRefusal(-32600, 'a message is a call or an answer, not both')
   }
-  const params = member(root, 'params')
+  const params = outline.node('params')
   if (params !== undefined && params.type !== 'object') {
     throw new MessageRefusal(-32600, 'params must be an object')
   }
-  refuseLookalikes(params, paramMembers)
-  refuseLookalikes(member(params, 'ref'), refMembers)
-  refuseLookalikes(member(params, '_meta'), envelopeKeys)
-  const id = member(root, 'id')
-  if (id === undefined) return { kind: 'notification', text, bytes, method, root, params }
-  return { kind: 'request', text, bytes, method, id: idAt(text, id), root, params }
+  refuseLookalikes(params?.keys, paramMembers)
+  refuseLookalikes(member(params, 'ref')?.keys, refMembers)
+  refuseLookalikes(member(params, '_meta')?.keys, envelopeKeys)
+  if (outline.typeOf('id') === undefined) {
+    return { kind: 'notification', text, bytes, method, root, params }
+  }
+  return { kind: 'request', text, bytes, method, id: receivedId(), root, params }
 }
 
 function responseAt(text: string, root: JsonNode, bytes: Uint8Array | undefined): McpResponse {
-  const result = member(root, 'result')
-  const error = member(root, 'error')
+  const result = outline.node('result')
+  const error = outline.node('error')
   if ((result === undefined) === (error === undefined)) {
     throw new MessageRefusal(-32600, 'a message has a method, a result or an error')
   }
-  const node = member(root, 'id')
-  if (node === undefined || node.type === 'null') {
+  const type = outline.typeOf('id')
+  if (type === undefined || type === 'null') {
     if (error === undefined) throw new MessageRefusal(-32600, 'an answer needs an id')
     return { kind: 'response', text, bytes, id: undefined, root, result, error }
   }
-  return { kind: 'response', text, bytes, id: idAt(text, node), root, result, error }
+  return { kind: 'response', text, bytes, id: receivedId(), root, result, error }
 }
 
 /** Returns the id as JSON. Strings are written by JSON.stringify, so that equal ids have equal texts. */
-function idAt(text: string, node: JsonNode): string {
-  const value = textOf(text, node)
+function receivedId(): string {
+  const value = outline.textOf('id')
   if (value !== undefined) return JSON.stringify(value)
-  if (node.type !== 'number') throw new MessageRefusal(-32600, 'an id is a string or a number')
-  return rawOf(text, node)
+  if (outline.typeOf('id') === 'number') return outline.rawOf('id')
+  throw new MessageRefusal(-32600, 'an id is a string or a number')
 }
 
 /** Refuses keys such as `Name`, because parsers that ignore case would read them as `name`. */
-function refuseLookalikes(node: JsonNode | undefined, known: readonly string[]): void {
-  for (const key of node?.keys ?? []) {
+function refuseLookalikes(keys: readonly string[] | undefined, known: readonly string[]): void {
+  if (keys === undefined) return
+  for (const key of keys) {
     if (known.includes(key)) continue
     const upper = key.toUpperCase()
     const meant = known.find((one) => one.toUpperCase() === upper)

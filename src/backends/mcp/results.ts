@@ -1,5 +1,5 @@
 /** Rewrites results and messages of a target for clients that see several targets. */
-import { type Edit, type JsonNode, member, rawOf, splice, textOf } from './json/scan.ts'
+import { type Edit, type JsonNode, member, rawOf, splice, textOf } from './json/node.ts'
 import type { McpMessage, McpResponse } from './message.ts'
 import { clientId, clientUri } from './naming.ts'
 

@@ -1,6 +1,6 @@
 /** `server/discover`: what servers offer, in the modern era. */
 import { type CacheHints, hintsOf, hintsText } from '../cache-hints.ts'
-import { jsonValue, member, replace, textOf } from '../json/scan.ts'
+import { jsonValue, member, replace, textOf } from '../json/node.ts'
 import { unavailableKey } from '../lists.ts'
 import type { McpResponse } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'

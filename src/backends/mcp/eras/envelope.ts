@@ -1,5 +1,5 @@
 /** The envelope of a modern request: members of `params._meta` that replace the `initialize` handshake. */
-import { type JsonNode, member, textOf } from '../json/scan.ts'
+import { type JsonNode, member, textOf } from '../json/node.ts'
 import type { McpNotification, McpRequest } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'
 

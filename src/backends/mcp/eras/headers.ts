@@ -3,7 +3,7 @@
  * refuses requests whose headers and body disagree before it judges anything else.
  */
 import type { HeaderFields } from '../../../exchange/exchange.ts'
-import { member, textOf } from '../json/scan.ts'
+import { member, textOf } from '../json/node.ts'
 import type { McpNotification, McpRequest } from '../message.ts'
 import { type Era, methodOf } from '../methods.ts'
 

@@ -1,5 +1,5 @@
 /** `initialize` of several servers, joined into one response. */
-import { jsonValue, member, rawOf, replace, textOf } from '../json/scan.ts'
+import { jsonValue, member, rawOf, replace, textOf } from '../json/node.ts'
 import { unavailableMeta } from '../lists.ts'
 import { type McpRequest, type McpResponse, readMessage } from '../message.ts'
 import { assumedVersion, legacyVersions, versionFor } from './versions.ts'

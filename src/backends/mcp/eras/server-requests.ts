@@ -1,5 +1,5 @@
 /** Requests of servers to clients, and the client capabilities that they need. */
-import { member, textOf } from '../json/scan.ts'
+import { member, textOf } from '../json/node.ts'
 import type { McpRequest } from '../message.ts'
 import { isRecord } from './initialize.ts'
 

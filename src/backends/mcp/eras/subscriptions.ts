@@ -1,6 +1,6 @@
 /** Filters of `subscriptions/listen`: which changes a client wants to be notified of. */
 import { membersOf } from '../json/members.ts'
-import { type JsonNode, member, replace, textOf } from '../json/scan.ts'
+import { type JsonNode, member, replace, textOf } from '../json/node.ts'
 import type { McpMessage, McpNotification, McpRequest } from '../message.ts'
 import { metaKeys } from '../meta-keys.ts'
 import { isRecord } from './initialize.ts'

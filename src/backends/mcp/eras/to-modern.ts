@@ -1,7 +1,7 @@
 /** Translates what legacy clients send for modern servers, and what those return. */
 
 import { membersOf } from '../json/members.ts'
-import { member, rawOf, replace, textOf } from '../json/scan.ts'
+import { member, rawOf, replace, textOf } from '../json/node.ts'
 import type { McpRequest, McpResponse } from '../message.ts'
 import { envelopeKeys, metaKeys } from '../meta-keys.ts'
 import type { DiscoverPart } from './discover.ts'

@@ -1,4 +1,4 @@
-import { type JsonNode, rawOf } from './scan.ts'
+import { type JsonNode, rawOf } from './node.ts'
 
 /** Returns the members of an object as JSON, without those with the given keys. */
 export function membersOf(

@@ -5,24 +5,8 @@
  */
 
 import { KeyStack } from './key-stack.ts'
-
-type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
-
-/** A value at [start, end) of the text. */
-export interface JsonNode {
-  readonly type: JsonType
-  readonly start: number
-  readonly end: number
-  /** The keys of an object in order, without duplicates; undefined below the kept depth. */
-  readonly keys?: readonly string[]
-  /** The values of an object or array; undefined below the kept depth. */
-  readonly values?: readonly JsonNode[]
-}
-
-/** A text to put at [start, end). */
-export interface Edit extends Pick<JsonNode, 'start' | 'end'> {
-  readonly text: string
-}
+import type { JsonNode, JsonType } from './node.ts'
+import type { Outline } from './outline.ts'
 
 interface ScanLimits {
   /** Maximum nesting depth. */
@@ -41,43 +25,13 @@ export function scanJson(text: string, limits: ScanLimits): JsonNode {
   return scanner.all(text, limits)
 }
 
-/** Returns the member of an object; undefined if there is none, or if the node is not an object. */
-export function member(node: JsonNode | undefined, key: string): JsonNode | undefined {
-  const at = node?.keys?.indexOf(key) ?? -1
-  return at < 0 ? undefined : node?.values?.[at]
-}
-
-/** Returns the value of a string; undefined if the node is not a string. */
-export function textOf(source: string, node: JsonNode | undefined): string | undefined {
-  if (node?.type !== 'string') return undefined
-  const raw = source.slice(node.start + 1, node.end - 1)
-  return raw.includes('\\') ? (JSON.parse(source.slice(node.start, node.end)) as string) : raw
-}
-
-/** The JSON text of a value. */
-export function rawOf(source: string, { start, end }: JsonNode): string {
-  return source.slice(start, end)
-}
-
-/** The parsed value. */
-export function jsonValue(source: string, node: JsonNode): unknown {
-  return JSON.parse(rawOf(source, node))
-}
-
-/** Replaces the text of one value. */
-export function replace(source: string, { start, end }: JsonNode, text: string): string {
-  return source.slice(0, start) + text + source.slice(end)
-}
-
-/** Replaces the texts of several values. Edits must be in order and must not overlap. */
-export function splice(source: string, edits: readonly Edit[]): string {
-  let out = ''
-  let at = 0
-  for (const { start, end, text } of edits) {
-    out += source.slice(at, start) + text
-    at = end
-  }
-  return at === 0 ? source : out + source.slice(at)
+/**
+ * Like `scanJson`. If the value is an object, `outline` then has its members; otherwise it is empty.
+ * @throws JsonRefusal
+ */
+export function scanObject(text: string, limits: ScanLimits, outline: Outline): JsonNode {
+  outline.reset(text)
+  return scanner.all(text, limits, outline)
 }
 
 const quote = 0x22
@@ -142,9 +96,9 @@ class Scanner {
   #values: (JsonNode | undefined)[] = []
   #valueCount = 0
 
-  all(text: string, limits: ScanLimits): JsonNode {
+  all(text: string, limits: ScanLimits, outline?: Outline): JsonNode {
     this.#begin(text, limits, 0, 0)
-    const node = this.#value(0)
+    const node = outline === undefined ? this.#value(0) : this.#outlined(outline)
     this.#space()
     if (this.#at < text.length) this.#refuse('something follows the value')
     this.#end()
@@ -196,6 +150,14 @@ class Scanner {
     return this.#text.charCodeAt(this.#at)
   }
 
+  /** Reads a value and adds its members to the outline instead of making their nodes. */
+  #outlined(outline: Outline): JsonNode {
+    if (this.#peek() !== openObject) return this.#value(0)
+    const start = this.#at
+    this.#object(0, outline)
+    return this.#node('object', start, 0)
+  }
+
   /** Reads a value whose node is kept. */
   #value(depth: number): JsonNode {
     const code = this.#peek()
@@ -212,10 +174,16 @@ class Scanner {
       return { type: 'object', start, end: this.#at, keys, values: this.#takeValues(from) }
     }
     const type = this.#skip(depth)
-    if (depth >= this.#limits.keptDepth || (code !== openObject && code !== openArray)) {
-      return { type, start, end: this.#at }
-    }
-    return new DeepNode(type, start, this.#at, this.#text, this.#limits, depth)
+    return this.#node(type, start, depth)
+  }
+
+  /** Makes the node of a value that ends here. */
+  #node(type: JsonType, start: number, depth: number): JsonNode {
+    const end = this.#at
+    const isDeep = depth < this.#limits.keptDepth && (type === 'object' || type === 'array')
+    return isDeep
+      ? new DeepNode(type, start, end, this.#text, this.#limits, depth)
+      : { type, start, end }
   }
 
   /** Removes and returns the values from an index on. */
@@ -302,8 +270,11 @@ class Scanner {
     this.#at++
   }
 
-  /** Reads an object and leaves its keys in `#keys`; if it is `made`, also its values in `#values`. */
-  #object(depth: number, made: boolean): void {
+  /**
+   * Reads an object and leaves its keys in `#keys`. If it is `made`, its values are in `#values`; if that is an
+   * outline, they are there.
+   */
+  #object(depth: number, made: boolean | Outline): void {
     this.#enter(depth)
     const keys = this.#keys
     const from = keys.count
@@ -317,10 +288,22 @@ class Scanner {
           this.#refuse(`the key ${JSON.stringify(keys.last)} is there twice`)
         }
         known?.add(keys.last)
-        this.#element(depth, made)
+        if (typeof made === 'boolean') this.#element(depth, made)
+        else this.#outline(depth, made)
         isMore = this.#isMore(0x7d)
       }
     }
+  }
+
+  #outline(depth: number, outline: Outline): void {
+    const key = this.#keys.last
+    this.#space()
+    const start = this.#at
+    const type = this.#skip(depth + 1)
+    const end = this.#at
+    const isDeep = type === 'object' || type === 'array'
+    const node = isDeep ? this.#node(type, start, depth + 1) : undefined
+    outline.add(key, type, start, end, node)
   }
 
   #element(depth: number, made: boolean): void {

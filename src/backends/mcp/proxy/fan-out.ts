@@ -1,7 +1,7 @@
 /** Requests that go to several targets, whose responses are joined. */
 import { codes, errorText, resultText } from '../answers.ts'
 import { type DiscoverPart, mergeDiscovers, readDiscover } from '../eras/discover.ts'
-import { jsonValue, member, replace } from '../json/scan.ts'
+import { jsonValue, member, replace } from '../json/node.ts'
 import { type ListPart, mergedResult, partOf } from '../lists.ts'
 import type { McpRequest, McpResponse } from '../message.ts'
 import type { ListMethod } from '../methods.ts'

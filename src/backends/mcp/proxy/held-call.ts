@@ -14,7 +14,7 @@ import {
   toModernResponse,
   withProgressToken,
 } from '../eras/to-legacy.ts'
-import { member, rawOf } from '../json/scan.ts'
+import { member, rawOf } from '../json/node.ts'
 import {
   type McpMessage,
   type McpNotification,

@@ -13,7 +13,7 @@ import {
   wants,
   withFilter,
 } from '../eras/subscriptions.ts'
-import { member, textOf } from '../json/scan.ts'
+import { member, textOf } from '../json/node.ts'
 import type { McpMessage, McpNotification, McpRequest } from '../message.ts'
 import { clientUri, targetOfUri } from '../naming.ts'
 import { clientMessage } from '../results.ts'

@@ -11,7 +11,7 @@ import {
   withId,
 } from '../eras/to-modern.ts'
 import type { EventFields } from '../event-stream.ts'
-import { jsonValue, member, rawOf } from '../json/scan.ts'
+import { jsonValue, member, rawOf } from '../json/node.ts'
 import { type McpMessage, type McpRequest, type McpResponse, readMessage } from '../message.ts'
 import { newSessionId } from '../session-state.ts'
 import type { AnswerListener } from './answer-reader.ts'

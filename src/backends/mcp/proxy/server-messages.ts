@@ -2,7 +2,7 @@
 import type { McpItem } from '../../../exchange/mcp.ts'
 import { codes, errorText, resultText } from '../answers.ts'
 import { isServerRequest } from '../eras/server-requests.ts'
-import { member, textOf } from '../json/scan.ts'
+import { member, textOf } from '../json/node.ts'
 import { type Keeps, mergedResult, partOf, withoutItems } from '../lists.ts'
 import {
   type McpMessage,

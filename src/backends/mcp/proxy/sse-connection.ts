@@ -1,6 +1,6 @@
 /** The older transport (HTTP with SSE): one stream carries all messages of a server in a session. */
 import type { EventFields, McpEvent } from '../event-stream.ts'
-import { member, rawOf } from '../json/scan.ts'
+import { member, rawOf } from '../json/node.ts'
 import { type McpMessage, readMessage } from '../message.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
 import type { McpExchange } from './mcp-exchange.ts'
