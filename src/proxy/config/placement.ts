@@ -192,6 +192,11 @@ export class RulePlacement {
     return this.#current().policies
   }
 
+  /** Returns the access to a destination if `backend` has been called for it since the last change. */
+  knownBackend(target: NamedTarget): BackendAccess | undefined {
+    return this.#current().byBackend.get(target)
+  }
+
   /** Returns the access to a destination. `part` is called once after each configuration change. */
   backend(target: NamedTarget, part: () => BackendPart): BackendAccess {
     const { byBackend } = this.#current()

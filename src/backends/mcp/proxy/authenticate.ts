@@ -2,6 +2,7 @@
 import { withoutRootDot } from '../../../base/root-dot.ts'
 import type { RespondVerdict, Verdict } from '../../../exchange/exchange.ts'
 import { addNote } from '../../../exchange/notes.ts'
+import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import { requireUsable, wholeBackend } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
@@ -12,11 +13,11 @@ import { mcpStepOf } from '../policy/apply.ts'
 import type { McpBackends } from './hub.ts'
 import { rulesIn } from './mcp-exchange.ts'
 import {
+  accessAt,
   type McpBackend,
   type McpPlace,
   type McpTargetEntry,
   placeOf,
-  targetPart,
 } from './mcp-targets.ts'
 
 type Result = RespondVerdict | undefined
@@ -43,16 +44,20 @@ function authenticatorsOf(
   { targets }: McpBackend,
 ): ReadonlyMap<McpAuthenticator, object> | undefined {
   if (placement === undefined || backend === undefined) return undefined
+  if (targets.length === 0)
+    return authenticatorsIn(placement.backend(backend, wholeBackend), undefined)
   let found: Map<McpAuthenticator, object> | undefined
-  const add = ({ policies }: ReturnType<typeof placement.backend>) => {
-    const step = mcpStepOf(policies)
-    if (step?.authentication === undefined) return
-    found ??= new Map()
-    found.set(step.authentication, step)
-  }
-  for (const entry of targets) add(placement.backend(entry.named, () => targetPart(runtime, entry)))
-  if (targets.length === 0) add(placement.backend(backend, wholeBackend))
+  for (const entry of targets) found = authenticatorsIn(accessAt(placement, runtime, entry), found)
   return found
+}
+
+/** Adds the authenticator of the policies, if there is one, to those that were found before. */
+function authenticatorsIn(
+  { policies }: BackendAccess,
+  found: Map<McpAuthenticator, object> | undefined,
+): Map<McpAuthenticator, object> | undefined {
+  const step = mcpStepOf(policies)
+  return step?.authentication === undefined ? found : new Map(found).set(step.authentication, step)
 }
 
 function askAll(
@@ -115,7 +120,7 @@ function forwardDiscovery(
   // Several servers have no common document.
   if (only === undefined || more.length > 0 || placement === undefined) return notFound
   const { request } = exchange
-  const access = placement.backend(only.named, () => targetPart(runtime, only))
+  const access = accessAt(placement, runtime, only)
   const isRegistration = readMetadataPath(path)?.document === 'registration'
   // A registration body could contain an MCP message, to which the rules would not be applied here.
   if (isRegistration && rulesIn(access) !== undefined) return notFound

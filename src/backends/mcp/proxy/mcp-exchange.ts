@@ -15,7 +15,7 @@ import { ClientView } from './client-view.ts'
 import type { McpHub } from './hub.ts'
 import type { McpDetails } from './mcp-record.ts'
 import type { McpBackend, McpTargetEntry } from './mcp-targets.ts'
-import { targetPart } from './mcp-targets.ts'
+import { accessAt } from './mcp-targets.ts'
 
 /** Whether the first header names that were seen, which are most that clients send, carry credentials. */
 const credentialNames = new Map<string, boolean>()
@@ -110,7 +110,7 @@ export class McpExchange {
 
   /** Returns the merged policies of a target. */
   accessOf(entry: McpTargetEntry): BackendAccess {
-    return this.placement.backend(entry.named, () => targetPart(this.runtime, entry))
+    return accessAt(this.placement, this.runtime, entry)
   }
 
   rulesOf(entry: McpTargetEntry): McpRules | undefined {

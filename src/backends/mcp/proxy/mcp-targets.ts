@@ -5,6 +5,7 @@ import type { UpstreamAddress } from '../../../engine/sockets/upstream-address.t
 import { GatewayError } from '../../../errors/index.ts'
 import type { McpTarget } from '../../../model/mcp-targets.ts'
 import type { BackendAccess, BackendPart } from '../../../proxy/config/backend-access.ts'
+import type { RulePlacement } from '../../../proxy/config/placement.ts'
 import { type NamedTarget, nameTarget } from '../../../proxy/config/rules.ts'
 import type { BackendName } from '../../../proxy/request/backend-kind.ts'
 import type { ResolveContext } from '../../../proxy/request/destinations.ts'
@@ -57,7 +58,7 @@ function compileTarget({ namespace, name }: BackendName, target: McpTarget): Mcp
 }
 
 /** Returns the names by which policies may refer to the target: its own, and those of its Service. */
-export function targetPart({ config }: ResolveContext, { target }: McpTargetEntry): BackendPart {
+function targetPart({ config }: ResolveContext, { target }: McpTargetEntry): BackendPart {
   const { destination, sections } = target
   if (destination.type === 'static') return { sections, needsTls: false }
   const { namespace, name, port } = destination
@@ -65,6 +66,17 @@ export function targetPart({ config }: ResolveContext, { target }: McpTargetEntr
   const { sections: ofService, needsTls } = portPart(ports, port)
   const backend = { kind: 'Service', namespace, name }
   return { sections, needsTls, behind: { backend, sections: ofService } }
+}
+
+/** Returns the merged policies of a target. */
+export function accessAt(
+  placement: RulePlacement,
+  context: ResolveContext,
+  entry: McpTargetEntry,
+): BackendAccess {
+  // Called many times for each request, so that not even the function is made in vain.
+  const known = placement.knownBackend(entry.named)
+  return known ?? placement.backend(entry.named, () => targetPart(context, entry))
 }
 
 /** Maximum number of other addresses to try. */

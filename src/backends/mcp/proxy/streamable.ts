@@ -27,6 +27,8 @@ const jsonBody: Field = ['content-type', 'application/json']
 const acceptsBoth: Field = ['accept', 'application/json, text/event-stream']
 const acceptsEvents: Field = ['accept', 'text/event-stream']
 
+const sessionHeaders = new WeakMap<TargetSession, readonly Field[]>()
+
 export class StreamableTransport implements Transport {
   readonly exchange: McpExchange
   readonly entry: McpTargetEntry
@@ -63,11 +65,30 @@ export class StreamableTransport implements Transport {
   }
 
   post(message: OutgoingMessage, listener: AnswerListener): Flow | Promise<Flow> {
-    const headers = this.#headers(message)
-    headers.push(jsonBody, acceptsBoth)
+    const { session } = this.#wire
+    const headers =
+      session === undefined || this.traceparent !== undefined
+        ? this.#postHeaders(message)
+        : this.#sessionHeaders(session)
     const { text, bytes, isLong } = message
     const sent = { method: 'POST', body: bytes ?? text, headers, isLong } as const
     return new TargetCall(this, sent, listener).begin()
+  }
+
+  #postHeaders(message: OutgoingMessage): Field[] {
+    const headers = this.#headers(message)
+    headers.push(jsonBody, acceptsBoth)
+    return headers
+  }
+
+  /** Returns the headers of a message in a session, which are the same for all of its messages. */
+  #sessionHeaders(session: TargetSession): readonly Field[] {
+    let headers = sessionHeaders.get(session)
+    if (headers === undefined) {
+      headers = this.#postHeaders({ text: '' })
+      sessionHeaders.set(session, headers)
+    }
+    return headers
   }
 
   async listen(listener: AnswerListener, from: string | undefined): Promise<Flow> {
