@@ -1,6 +1,9 @@
+/** The items of all empty queues. `push` replaces it. */
+const noItems: never[] = []
+
 /** A queue of any length whose first item is removed in amortized constant time. */
 export class Fifo<Item> {
-  #items: Item[] = []
+  #items: Item[] = noItems
   #head = 0
 
   get length(): number {
@@ -21,7 +24,7 @@ export class Fifo<Item> {
     if (this.length === 0) return undefined
     const item = this.#items[this.#head++]
     if (this.#head * 2 >= this.#items.length) {
-      this.#items = this.#items.slice(this.#head)
+      this.#items = this.length === 0 ? noItems : this.#items.slice(this.#head)
       this.#head = 0
     }
     return item
@@ -33,7 +36,7 @@ export class Fifo<Item> {
   }
 
   clear(): void {
-    this.#items = []
+    this.#items = noItems
     this.#head = 0
   }
 }

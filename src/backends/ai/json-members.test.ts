@@ -18,6 +18,11 @@ function valuesIn(text: string) {
 /** Numbers that a double cannot represent keep their text; -0 is written as 0. */
 const inDoubles = (value: object): object => JSON.parse(JSON.stringify(value))
 
+interface Doc {
+  readonly model?: unknown
+  readonly usage?: unknown
+}
+
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)
@@ -125,8 +130,8 @@ describe('a scan for members of a JSON object', () => {
         const changed = text.slice(0, from) + added.join('') + text.slice(from + removed)
         if (!accepts(changed)) return
         expect(isJson(changed), changed).toBe(true)
-        const { model, usage } = JSON.parse(changed)
-        expect(inDoubles(scanner.values())).toEqual(inDoubles({ model, usage }))
+        const whole = JSON.parse(changed, (_, value: unknown) => (value === 0 ? 0 : value)) as Doc
+        expect(inDoubles(scanner.values())).toEqual({ model: whole.model, usage: whole.usage })
       }),
       { numRuns: 3_000 },
     )

@@ -45,7 +45,8 @@ export class HttpExchange
   constructor(parts: EngineParts, pool: ExchangePool) {
     const requestSource = { resumeBody: () => this.client?.wantBody() }
     const responseSource = {
-      resumeBody: () => (this.#stream?.onDrain ?? (() => this.#attempt.stream?.resumeBody()))(),
+      resumeBody: () =>
+        this.#stream === undefined ? this.#attempt.stream?.resumeBody() : this.#stream.onDrain?.(),
     }
     super(parts, requestSource, responseSource)
     this.#parts = parts

@@ -12,7 +12,7 @@ const nothing = Buffer.alloc(0)
 const wholeBody = (length: number): BodyShape => ({
   kind: 'none',
   isLengthKnown: true,
-  framing: { length },
+  framing: length,
 })
 
 /**

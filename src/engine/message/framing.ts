@@ -23,7 +23,7 @@ export interface BodyShape {
   /** Whether the received head states the length of the body. */
   readonly isLengthKnown: boolean
   /** `as-is` if the body is unchanged; otherwise its new length, or `chunked` if that is unknown. */
-  readonly framing: 'as-is' | 'chunked' | { readonly length: number }
+  readonly framing: 'as-is' | 'chunked' | number
 }
 
 const framing = (
@@ -67,7 +67,7 @@ export function frameResponse(
   if (status === 304) return frameNotModified(head, body)
   if (request.wasHead) return frameHeadAlone(head, body)
   const wanted = body.framing
-  if (typeof wanted === 'object') return framing(wanted.length, true)
+  if (typeof wanted === 'number') return framing(wanted, true)
   if (wanted === 'as-is' && body.isLengthKnown) {
     const isStated = body.kind !== 'none' || head.contentLength === 0
     // Received without content: because of its status, as a response to HEAD, or as an empty stream.
@@ -85,7 +85,7 @@ function frameNotModified(head: ResponseHeadView, body: BodyShape): Framing {
 function frameHeadAlone(head: ResponseHeadView, { framing: wanted }: BodyShape): Framing {
   if (wanted === 'as-is') return headAlone
   const isOwn = head.receivedStatus === 0
-  return isOwn && typeof wanted === 'object' ? framing(wanted.length, false) : withoutContent
+  return isOwn && typeof wanted === 'number' ? framing(wanted, false) : withoutContent
 }
 
 /** Methods whose requests are not expected to have content (RFC 9110 8.6). */
@@ -101,7 +101,5 @@ export function admitsContent({ method, upgrade }: RequestHeadView): boolean {
 
 export function frameRequest(request: RequestHeadView, body: BodyShape): FramingFields {
   const wanted = body.framing
-  if (typeof wanted !== 'object') return wanted
-  const isBare = wanted.length === 0 && usuallyWithoutContent.has(request.method)
-  return isBare ? 'none' : wanted.length
+  return wanted === 0 && usuallyWithoutContent.has(request.method) ? 'none' : wanted
 }

@@ -50,6 +50,13 @@ function fold(byte: number): number {
   return byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte
 }
 
+const upperCase = /[A-Z]/
+
+/** Makes no text of names in lower case, as most are. */
+function isEngineField(name: string): boolean {
+  return engineFields.has(name) || (upperCase.test(name) && engineFields.has(name.toLowerCase()))
+}
+
 /** Compares names without making strings, unless they have the same length and differ. */
 function isSameName(one: string, other: string): boolean {
   if (one === other) return true
@@ -192,7 +199,7 @@ export class FieldList implements HeaderFields {
   }
 
   remove(name: string): void {
-    if (engineFields.has(name.toLowerCase())) return
+    if (isEngineField(name)) return
     this.#drop(name)
   }
 

@@ -123,11 +123,10 @@ export class MessageBody implements Body, ChunkSink {
     return this.#length === 0 || this.#record.isWhole || this.#readBody?.complete === true
   }
 
-  /** The framing in which the body must be sent: as received, with a new length, or chunked. */
-  get framing(): 'as-is' | 'chunked' | { readonly length: number } {
+  /** The framing in which the body must be sent: as received, chunked, or with a new length. */
+  get framing(): 'as-is' | 'chunked' | number {
     if (this.#transforms !== undefined) return 'chunked'
-    if (this.#replacement !== undefined) return { length: this.#replacement.length }
-    return 'as-is'
+    return this.#replacement === undefined ? 'as-is' : this.#replacement.length
   }
 
   get known(): BufferedBody | undefined {
@@ -189,7 +188,9 @@ export class MessageBody implements Body, ChunkSink {
       if (!this.ended) this.#mode = 'discarding'
       this.#endFrom(0)
     } else {
-      if (this.#held.size > 0) this.#sendHeld()
+      for (let piece = this.#held.shift(); piece !== undefined; piece = this.#held.shift()) {
+        this.#send(piece, 0, piece.length)
+      }
       this.#endOver()
     }
     const generation = this.#generation
@@ -331,10 +332,6 @@ export class MessageBody implements Body, ChunkSink {
     this.#readBody = body
     this.#reading = undefined
     this.#mode = 'waiting'
-  }
-
-  #sendHeld(): void {
-    for (const piece of this.#held.take()) this.#send(piece, 0, piece.length)
   }
 
   #send(bytes: Buffer, start: number, end: number): void {

@@ -33,6 +33,9 @@ const lengthBit = nameBit(NAME_CONTENT_LENGTH)
 const expectBit = nameBit(NAME_EXPECT)
 const trailerBit = nameBit(NAME_TRAILER)
 
+const connect = /^connect$/i
+/** These begin a query and a fragment. */
+const notInPath = /[?#]/
 const targetPattern = /^[\x21-\x7e\x80-\xff]*$/
 const authorityPattern = /^[\x21-\x2e\x30-\x7e]+$/
 /** Matches protocols that are HTTP itself, a draft of it, or HTTP over TLS (RFC 2817). */
@@ -201,7 +204,7 @@ export class RequestHeadView implements RequestHead {
 
   set method(method: string) {
     // A CONNECT would be answered with a tunnel instead of a message (RFC 9110 9.3.6).
-    if (!tokenPattern.test(method) || method.toUpperCase() === 'CONNECT') {
+    if (!tokenPattern.test(method) || connect.test(method)) {
       throw new GatewayError('filter_failed', 'bad method')
     }
     this.#method = method
@@ -229,7 +232,7 @@ export class RequestHeadView implements RequestHead {
   }
 
   set path(path: string) {
-    if (!targetPattern.test(path) || !path.startsWith('/') || /[?#]/.test(path)) {
+    if (!targetPattern.test(path) || !path.startsWith('/') || notInPath.test(path)) {
       throw new GatewayError('filter_failed', 'bad path')
     }
     this.#path = path
