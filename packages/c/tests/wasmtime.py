@@ -62,6 +62,18 @@ class Func:
 
 
 class Memory:
+    def __init__(self) -> None:
+        self._length = 0
+
+    def data_ptr(self, store: Store) -> Any:
+        return _library.sluice_memory(store.core, 0, 0)
+
+    def data_len(self, store: Store) -> int:
+        # A memory only grows.
+        while _library.sluice_memory(store.core, self._length, 1 << 16):
+            self._length += 1 << 16
+        return self._length
+
     def write(self, store: Store, data: bytes, start: int) -> None:
         ctypes.memmove(self._at(store, start, len(data)), data, len(data))
 
