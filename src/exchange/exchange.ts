@@ -6,6 +6,7 @@
 
 import type { GatewayError } from '../errors/index.ts'
 import type { ConnectionSettings, TlsSettings } from './connection.ts'
+import type { Extensions } from './extensions.ts'
 import type { Learned } from './learned.ts'
 
 export type FieldPair = readonly [name: string, value: string]
@@ -212,7 +213,7 @@ export interface Exchange {
   /** Values that policies have learned about the request: `jwt`, `apiKey`, `extauthz` … */
   readonly learned: Learned
   /** Values that policies pass to the data plane, such as `forwardingExtensions`. Expressions cannot read them. */
-  readonly extensions: Map<string, unknown>
+  readonly extensions: Extensions
 }
 
 /** The decision of a policy in the request phase: continue, or respond. */

@@ -1,4 +1,5 @@
 /** An exchange without connections. It ends with a verdict instead of sending anything. */
+
 import type {
   ReceivedFields,
   ResponseStream,
@@ -13,6 +14,7 @@ import type {
   PeerCertificate,
   RoutePlace,
 } from '../exchange/exchange.ts'
+import { Extensions } from '../exchange/extensions.ts'
 import { RequestContext } from '../proxy/request/request-context.ts'
 import { SimulatedBody } from './body.ts'
 import { SimulatedHead } from './head.ts'
@@ -50,7 +52,7 @@ export class SimulatedExchange implements ServerExchange {
   readonly request = new SimulatedHead(this.unknowns)
   readonly requestBody = new SimulatedBody(this.unknowns)
   readonly learned = new SimulatedLearned(this.unknowns)
-  readonly extensions = new Map<string, unknown>()
+  readonly extensions = new Extensions()
   readonly response = undefined
   readonly responseBody = undefined
   readonly headIsFresh = false
@@ -91,7 +93,7 @@ export class SimulatedExchange implements ServerExchange {
     this.request.load(input, (header) => this.#owner.findValue(header))
     this.requestBody.load(bodyOf(input))
     this.learned.reset()
-    if (this.extensions.size > 0) this.extensions.clear()
+    this.extensions.clear()
     this.port = port
     this.tls = tls
     this.startedAt = (input.timeMs ?? Date.now()) - performance.timeOrigin

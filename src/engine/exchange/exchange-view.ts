@@ -8,6 +8,7 @@ import type {
   PeerCertificate,
   RoutePlace,
 } from '../../exchange/exchange.ts'
+import { Extensions } from '../../exchange/extensions.ts'
 import { Learned } from '../../exchange/learned.ts'
 import type { BodyRead } from '../bytes/body-copy.ts'
 import type { BodySource } from '../bytes/body-sink.ts'
@@ -50,7 +51,7 @@ export abstract class ExchangeView implements SideStreamOwner {
   readonly responseSource: ExchangeBody
   readonly responseHead = new ResponseHeadView()
   readonly learned = new Learned()
-  readonly extensions = new Map<string, unknown>()
+  readonly extensions = new Extensions()
   /**
    * Incremented for each request. Code that calls out of the engine compares it afterwards: the call
    * may end the exchange, and the object may serve the next request before the call returns.
@@ -292,7 +293,7 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.requestSource.start('none', 0, false)
     this.responseSource.start('none', 0, false)
     this.learned.clear()
-    if (this.extensions.size > 0) this.extensions.clear()
+    this.extensions.clear()
     this.place = noPlace
     this.forwardedFor = undefined
     this.#clientSource = unknownPeer

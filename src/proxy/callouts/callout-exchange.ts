@@ -1,4 +1,5 @@
 /** A call of a policy, as the policies of its backend see it, which may sign it or add credentials. */
+
 import type {
   CalloutSubtype,
   Exchange,
@@ -8,6 +9,7 @@ import type {
   RequestHead,
   RoutePlace,
 } from '../../exchange/exchange.ts'
+import { Extensions } from '../../exchange/extensions.ts'
 import { Learned } from '../../exchange/learned.ts'
 import { FieldPairs, MemoryBody } from '../../exchange/memory-message.ts'
 import { type RequestTrace, traceOf } from '../request/request-trace.ts'
@@ -83,7 +85,7 @@ export class CalloutExchange implements Exchange {
   readonly startedAt: number
   readonly isOver = false
   readonly learned: Learned
-  readonly extensions = new Map<string, unknown>()
+  readonly extensions = new Extensions()
 
   constructor(
     head: CalloutRequest,

@@ -1,7 +1,9 @@
 /** The moderation guard: the endpoint of vendor A decides whether a text is flagged. */
+
 import type { ConnectionSettings } from '../../../exchange/connection.ts'
 import { CopiedExchange } from '../../../exchange/derived.ts'
 import type { Callouts, Exchange, RequestHead } from '../../../exchange/exchange.ts'
+import { Extensions } from '../../../exchange/extensions.ts'
 import { FieldPairs, MemoryBody } from '../../../exchange/memory-message.ts'
 import type { Step } from '../../../policies/define.ts'
 import { booleanAt, field, parseJson } from '../json.ts'
@@ -84,7 +86,7 @@ class ModerationExchange extends CopiedExchange {
   readonly peerCertificate: Exchange['peerCertificate']
   readonly isOver = false
   readonly learned: Exchange['learned']
-  readonly extensions = new Map<string, unknown>()
+  readonly extensions = new Extensions()
 
   constructor(exchange: Exchange, body: Uint8Array) {
     super(exchange)

@@ -1,6 +1,8 @@
 /** A copy of a client's request. The exchange itself may end and its object serve another request. */
+
 import { CopiedExchange, type CopiedFields } from '../../../exchange/derived.ts'
 import type { Exchange, PeerCertificate, RequestHead } from '../../../exchange/exchange.ts'
+import { Extensions } from '../../../exchange/extensions.ts'
 import { Learned } from '../../../exchange/learned.ts'
 import { FieldPairs, MemoryBody } from '../../../exchange/memory-message.ts'
 
@@ -34,7 +36,7 @@ export class ClientView extends CopiedExchange {
   /** Names of the headers in which the client sent credentials. */
   readonly credentials: readonly string[]
   readonly learned = new Learned()
-  #extensions: Map<string, unknown> | undefined
+  #extensions: Extensions | undefined
   readonly #isOver: () => boolean
 
   private constructor(
@@ -66,8 +68,8 @@ export class ClientView extends CopiedExchange {
     return new ClientView(origin, record, () => false)
   }
 
-  get extensions(): Map<string, unknown> {
-    this.#extensions ??= new Map()
+  get extensions(): Extensions {
+    this.#extensions ??= new Extensions()
     return this.#extensions
   }
 
