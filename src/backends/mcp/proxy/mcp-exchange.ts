@@ -17,20 +17,8 @@ import type { McpDetails } from './mcp-record.ts'
 import type { McpBackend, McpTargetEntry } from './mcp-targets.ts'
 import { accessAt } from './mcp-targets.ts'
 
-/** Whether the first header names that were seen, which are most that clients send, carry credentials. */
-const credentialNames = new Map<string, boolean>()
-const maxCredentialNames = 1_024
-
-function carriesCredentials(header: string): boolean {
-  const known = credentialNames.get(header)
-  if (known !== undefined) return known
-  const found = isCredentialName(header)
-  if (credentialNames.size < maxCredentialNames) credentialNames.set(header, found)
-  return found
-}
-
 function viewOf(context: RequestContext): ClientView {
-  const credentials = context.exchange.receivedNames(carriesCredentials)
+  const credentials = context.exchange.receivedNames(isCredentialName)
   return ClientView.of(context.exchange, credentials, () => context.over)
 }
 
