@@ -32,8 +32,8 @@ export class OutputStore {
   readonly #deployments = new Map<ObjectKey, Deployment>()
   #changedDeployments = new Set<ObjectKey>()
   #changed = new Map<ResourceKey, Output | undefined>()
-  /** Number of changes that `newChanges` has returned already. */
-  #returned = 0
+  /** Keys of changes that `newChanges` has not returned. */
+  #newKeys: ResourceKey[] = []
   #statuses = new Map<ObjectKey, Readonly<Record<string, unknown>> | undefined>()
 
   /** Digest over keys and versions of all resources and deployments. */
@@ -103,7 +103,7 @@ export class OutputStore {
   takeChanges(): ReadonlyMap<ResourceKey, VersionedResource | undefined> {
     const changed = this.#changed
     this.#changed = new Map()
-    this.#returned = 0
+    this.#newKeys = []
     return new Map([...changed].map(([key, output]) => [key, output && versioned(output)]))
   }
 
@@ -112,15 +112,15 @@ export class OutputStore {
    * that was returned and has changed since is not returned again.
    */
   newChanges(): VersionedResource[] {
-    const outputs = [...this.#changed.values()].slice(this.#returned)
-    this.#returned = this.#changed.size
+    const outputs = this.#newKeys.map((key) => this.#changed.get(key))
+    this.#newKeys = []
     return outputs.flatMap((output) => (output === undefined ? [] : [versioned(output)]))
   }
 
   /** Drops what `takeChanges` and `takeDeployments` would return. */
   dropChanges(): void {
     this.#changed.clear()
-    this.#returned = 0
+    this.#newKeys = []
     this.#changedDeployments.clear()
   }
 
@@ -140,14 +140,19 @@ export class OutputStore {
     const output = new Output(resource, owner)
     this.#digest.set(resource.key, output)
     this.#outputs.set(resource.key, output)
-    this.#changed.set(resource.key, output)
+    this.#noteChange(resource.key, output)
     return resource
   }
 
   #remove(key: ResourceKey): void {
     this.#digest.set(key, undefined)
     this.#outputs.delete(key)
-    this.#changed.set(key, undefined)
+    this.#noteChange(key, undefined)
+  }
+
+  #noteChange(key: ResourceKey, output: Output | undefined): void {
+    if (!this.#changed.has(key)) this.#newKeys.push(key)
+    this.#changed.set(key, output)
   }
 }
 
