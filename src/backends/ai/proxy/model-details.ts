@@ -5,14 +5,10 @@ import { now } from '../../../proxy/upstream/choose.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import { requestTexts } from '../guards/slots.ts'
 import type { JsonObject } from '../json.ts'
+import { type ParameterName, parameterNames, parameterOf } from '../request/parameters.ts'
 import { noteMatches } from './guard-checks.ts'
 import { type ModelCall, operations } from './model-call.ts'
-import {
-  type ModelDetails,
-  type ParameterName,
-  parameterNames,
-  parameterOf,
-} from './model-record.ts'
+import type { ModelDetails } from './model-record.ts'
 
 /** Provides `llm` to expressions, with the details that are known when an expression is evaluated. */
 export function describeModelCall(call: ModelCall): void {

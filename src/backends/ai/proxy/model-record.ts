@@ -2,42 +2,8 @@
 import type { BackendRecord } from '../../../proxy/telemetry/types.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
-import { type JsonObject, numberAt } from '../json.ts'
-
-/** Parameters of a request, by their names in chat completions. */
-export const parameterNames = [
-  'temperature',
-  'top_p',
-  'frequency_penalty',
-  'presence_penalty',
-  'seed',
-  'max_tokens',
-  'encoding_format',
-  'dimensions',
-] as const
-export type ParameterName = (typeof parameterNames)[number]
-
-/** Other values are texts of the client, which logs do not contain. */
-const encodings = new Map<unknown, string>([
-  ['float', 'float'],
-  ['base64', 'base64'],
-])
-
-/** Returns a parameter of a request, whose fields may be in any format; undefined if it is not set. */
-export function parameterOf(fields: JsonObject, name: ParameterName): string | number | undefined {
-  switch (name) {
-    case 'max_tokens':
-      return (
-        numberAt(fields, 'max_tokens') ??
-        numberAt(fields, 'max_completion_tokens') ??
-        numberAt(fields, 'max_output_tokens')
-      )
-    case 'encoding_format':
-      return encodings.get(fields.encoding_format)
-    default:
-      return numberAt(fields, name)
-  }
-}
+import type { JsonObject } from '../json.ts'
+import { type ParameterName, parameterOf } from '../request/parameters.ts'
 
 /** The details about a request to a language model. */
 export interface ModelDetails {

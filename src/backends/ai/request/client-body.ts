@@ -7,23 +7,10 @@ import type { ReadRouteType } from '../providers/provider.ts'
 import { type ParsedBody, parseBody } from './body.ts'
 import { historyRules } from './history.ts'
 import { mediaTypeRules } from './media-types.ts'
+import { parameterFields } from './parameters.ts'
 
 /** The fields of bodies that are passed on as they came. */
-const read = [
-  'model',
-  'stream',
-  'stream_options',
-  'temperature',
-  'top_p',
-  'frequency_penalty',
-  'presence_penalty',
-  'seed',
-  'max_tokens',
-  'max_completion_tokens',
-  'max_output_tokens',
-  'encoding_format',
-  'dimensions',
-]
+const read = ['model', 'stream', 'stream_options', ...parameterFields]
 
 function scannerOf(route: ReadRouteType): MemberScanner {
   const { checked, refused } = historyRules[route]
