@@ -215,18 +215,26 @@ function specials(v: v128): i32 {
   return i8x16.bitmask(v128.or(marks, i8x16.lt_s(v, i8x16.splat(32))))
 }
 
+/** Moves to the next byte that is not a plain character of a string; false if there is none. */
+// @ts-ignore: decorator
+@inline
+function findSpecial(): bool {
+  while (at < end) {
+    const found = specials(v128.load(at))
+    if (found != 0) {
+      at += ctz(found)
+      return at < end
+    }
+    at += 16
+  }
+  return false
+}
+
 /** Reads a string from its quote on; NODE_ESCAPES or 0. */
 function readString(): u8 {
   let flags: u8 = 0
   at++
-  while (at < end) {
-    const found = specials(v128.load(at))
-    if (found == 0) {
-      at += 16
-      continue
-    }
-    at += ctz(found)
-    if (at >= end) break
+  while (findSpecial()) {
     const byte = <u32>load<u8>(at)
     if (byte == 34) {
       at++
@@ -245,14 +253,7 @@ function readString(): u8 {
 export function plainEnd(from: usize, stop: usize): usize {
   at = from
   end = stop
-  while (at < end) {
-    const found = specials(v128.load(at))
-    if (found == 0) {
-      at += 16
-      continue
-    }
-    at += ctz(found)
-    if (at >= end) return 0
+  while (findSpecial()) {
     const byte = <u32>load<u8>(at)
     if (byte == 34) return at
     const length = byte < 128 ? 0 : characterLength()
