@@ -48,7 +48,7 @@ class TokenHost extends TextHost {
     const known = this.#handles.get(name)
     if (known !== undefined) return known
     const steps = this.#loading.get(name) ?? this.#load(name)
-    // If a step throws, the next call begins anew.
+    // If a step throws, the next call starts again.
     this.#loading.delete(name)
     const { done, value } = steps.next()
     if (done === true) this.#handles.set(name, value)

@@ -1,5 +1,4 @@
 /** A call of a policy, as the policies of its backend see it, which may sign it or add credentials. */
-
 import type {
   CalloutSubtype,
   Exchange,
