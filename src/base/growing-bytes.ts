@@ -1,3 +1,5 @@
+import { latin1Text, writeLatin1 } from './latin1.ts'
+
 /** Maximum size of a buffer that `clear` keeps for reuse. */
 const maxKeptBytes = 64 * 1024
 const none = Buffer.alloc(0)
@@ -16,12 +18,25 @@ export class GrowingBytes {
     return this.#bytes.subarray(0, this.#length)
   }
 
+  /** All added bytes as Latin-1 text. */
+  get latin1(): string {
+    return latin1Text(this.#bytes, 0, this.#length)
+  }
+
   /** Appends a copy of bytes [start, end). */
   add(bytes: Uint8Array, start: number, end: number): void {
     const length = this.#length + end - start
     if (length > this.#bytes.length) this.#grow(length)
     if (end - start === bytes.length) this.#bytes.set(bytes, this.#length)
     else this.#bytes.set(bytes.subarray(start, end), this.#length)
+    this.#length = length
+  }
+
+  /** Appends a text with one byte per character. */
+  addLatin1(text: string): void {
+    const length = this.#length + text.length
+    if (length > this.#bytes.length) this.#grow(length)
+    writeLatin1(this.#bytes, text, this.#length)
     this.#length = length
   }
 

@@ -1,5 +1,5 @@
+import { latin1Text, writeLatin1 } from '../../base/latin1.ts'
 import type { IoCore } from '../../core/index.ts'
-import { latin1Text, writeLatin1 } from './latin1.ts'
 import { copyLimit } from './write-limits.ts'
 
 /** Maximum number of buffers. A connection needs one from a head to the next flush, usually one read. */

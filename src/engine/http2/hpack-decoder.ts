@@ -1,5 +1,5 @@
 /** Decoder of HPACK (RFC 7541). */
-import { latin1Text } from '../bytes/latin1.ts'
+import { latin1Text } from '../../base/latin1.ts'
 import { ConnectionError, errorCodes } from './frames.ts'
 import { type HeaderEntry, headerEntry, kindOfName } from './header-entry.ts'
 import { decodeHuffman } from './huffman.ts'

@@ -1,6 +1,7 @@
 /** The sending side of an HTTP/2 connection and of its streams. */
+
+import { latin1Text } from '../../base/latin1.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
-import { latin1Text } from '../bytes/latin1.ts'
 import type { Http2Limits } from '../limits/engine-limits.ts'
 import type { Flushable, FlushQueue } from '../sockets/flush-queue.ts'
 import type { Transport } from '../sockets/transport.ts'

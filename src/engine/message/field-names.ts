@@ -1,4 +1,4 @@
-import { latin1Text } from '../bytes/latin1.ts'
+import { latin1Text } from '../../base/latin1.ts'
 
 export interface FieldName {
   /** The name as the peer sent it. */

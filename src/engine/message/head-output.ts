@@ -1,4 +1,5 @@
-import { latin1Text, writeLatin1 } from '../bytes/latin1.ts'
+import { GrowingBytes } from '../../base/growing-bytes.ts'
+import { latin1Text } from '../../base/latin1.ts'
 
 /** The fields that frame a message. `as-is` keeps the received ones; a number is the Content-Length. */
 export type FramingFields = 'as-is' | 'none' | 'chunked' | number
@@ -25,26 +26,22 @@ export class HeadText implements HeadOutput {
 
 /** Collects a head in a buffer of its own, so that its text is flat from the start. May be used again. */
 export class FlatHead implements HeadOutput {
-  #bytes = Buffer.allocUnsafeSlow(4096)
-  #length = 0
+  readonly #bytes = new GrowingBytes()
 
   get text(): string {
-    return latin1Text(this.#bytes, 0, this.#length)
+    return this.#bytes.latin1
   }
 
   clear(): void {
-    this.#length = 0
+    this.#bytes.clear()
   }
 
   appendText(latin1: string): void {
-    this.#makeRoom(latin1.length)
-    writeLatin1(this.#bytes, latin1, this.#length)
-    this.#length += latin1.length
+    this.#bytes.addLatin1(latin1)
   }
 
   appendBytes(bytes: Buffer, start: number, end: number): void {
-    this.#makeRoom(end - start)
-    this.#length += bytes.copy(this.#bytes, this.#length, start, end)
+    this.#bytes.add(bytes, start, end)
   }
 
   /** Appends a field line. */
@@ -53,13 +50,5 @@ export class FlatHead implements HeadOutput {
     this.appendText(': ')
     this.appendText(value)
     this.appendText('\r\n')
-  }
-
-  #makeRoom(size: number): void {
-    const length = this.#length + size
-    if (length <= this.#bytes.length) return
-    const larger = Buffer.allocUnsafeSlow(2 * length)
-    this.#bytes.copy(larger, 0, 0, this.#length)
-    this.#bytes = larger
   }
 }

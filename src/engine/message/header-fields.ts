@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors/index.ts'
 import type { FieldPair, HeaderFields } from '../../exchange/exchange.ts'
-import { latin1Text } from '../bytes/latin1.ts'
+import { latin1Text } from '../../base/latin1.ts'
 import { type FieldName, fieldName } from './field-names.ts'
 import type { HeadOutput } from './head-output.ts'
 import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'

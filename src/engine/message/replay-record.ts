@@ -1,6 +1,6 @@
+import { latin1Text } from '../../base/latin1.ts'
 import { PieceQueue } from '../../base/piece-queue.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
-import { latin1Text } from '../bytes/latin1.ts'
 import type { WriteBuffer } from '../bytes/write-buffers.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
 

@@ -1,3 +1,4 @@
+import { latin1Text } from '../../base/latin1.ts'
 import {
   FLAG_ABSOLUTE_FORM,
   FLAG_CHUNKED,
@@ -21,7 +22,6 @@ import {
 } from '../../core/index.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields, RequestHead } from '../../exchange/exchange.ts'
-import { latin1Text } from '../bytes/latin1.ts'
 import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { FieldList, tokenPattern } from './header-fields.ts'

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
+import { latin1Text } from '../../base/latin1.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
-import { latin1Text } from '../bytes/latin1.ts'
 import type { SocketWriter, WriterOwner, WrittenPart } from '../bytes/socket-writer.ts'
 import type { WriteBuffer, WriteBuffers } from '../bytes/write-buffers.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
