@@ -1,18 +1,6 @@
 /** Header fields and bodies that are in memory from the start. */
 import type { Body, BodyTransform, BufferedBody, HeaderFields } from './exchange.ts'
-
-/** Compares names without making texts. */
-function isSameName(one: string, other: string): boolean {
-  if (one === other) return true
-  if (one.length !== other.length) return false
-  for (let at = 0; at < one.length; at++) {
-    if (fold(one.charCodeAt(at)) !== fold(other.charCodeAt(at))) return false
-  }
-  return true
-}
-
-/** Converts only ASCII letters to lower case, because field names are compared like that (RFC 9110). */
-const fold = (code: number): number => (code >= 0x41 && code <= 0x5a ? code | 0x20 : code)
+import { isSameName } from './field-case.ts'
 
 export class FieldPairs implements HeaderFields {
   pairs: (readonly [string, string])[]

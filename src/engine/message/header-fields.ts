@@ -1,6 +1,7 @@
+import { latin1Text } from '../../base/latin1.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { FieldPair, HeaderFields } from '../../exchange/exchange.ts'
-import { latin1Text } from '../../base/latin1.ts'
+import { foldCase, isSameName, lowerCase } from '../../exchange/field-case.ts'
 import { type FieldName, fieldName } from './field-names.ts'
 import type { HeadOutput } from './head-output.ts'
 import { type HeadReader, infoHop, infoName, type NameBits, nameBit } from './head-reader.ts'
@@ -43,24 +44,6 @@ export function checkField(name: string, value: string): void {
   }
   if (!valuePattern.test(value)) throw new GatewayError('filter_failed', `bad value of ${name}`)
   if (known !== undefined) known.lastValue = value
-}
-
-/** Converts only ASCII letters to lower case, because field names are compared like that (RFC 9110). */
-function fold(byte: number): number {
-  return byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte
-}
-
-const upperCase = /[A-Z]/
-
-/** Makes no text of names in lower case, as most are. */
-function isEngineField(name: string): boolean {
-  return engineFields.has(name) || (upperCase.test(name) && engineFields.has(name.toLowerCase()))
-}
-
-/** Compares names without making strings, unless they have the same length and differ. */
-function isSameName(one: string, other: string): boolean {
-  if (one === other) return true
-  return one.length === other.length && one.toLowerCase() === other.toLowerCase()
 }
 
 /** Adds a value to those of a field that were found before. */
@@ -199,7 +182,7 @@ export class FieldList implements HeaderFields {
   }
 
   remove(name: string): void {
-    if (isEngineField(name)) return
+    if (engineFields.has(lowerCase(name))) return
     this.#drop(name)
   }
 
@@ -297,7 +280,7 @@ export class FieldList implements HeaderFields {
     const offset = this.#base + start
     for (let at = 0; at < name.length; at++) {
       const byte = this.#bytes[offset + at]
-      if (byte === undefined || fold(byte) !== fold(name.charCodeAt(at))) return false
+      if (byte === undefined || foldCase(byte) !== foldCase(name.charCodeAt(at))) return false
     }
     return true
   }

@@ -1,5 +1,4 @@
 /** A copy of a client's request. The exchange itself may end and its object serve another request. */
-
 import { CopiedExchange, type CopiedFields } from '../../../exchange/derived.ts'
 import type { Exchange, PeerCertificate, RequestHead } from '../../../exchange/exchange.ts'
 import { Extensions } from '../../../exchange/extensions.ts'

@@ -1,5 +1,4 @@
 /** Makes the requests that the gateway sends to MCP servers. */
-import { lowerCase } from '../../../base/ascii-case.ts'
 import type { CallRequest } from '../../../engine/contracts/calls.ts'
 import { FlatHead } from '../../../engine/message/head-output.ts'
 import { checkField } from '../../../engine/message/header-fields.ts'
@@ -7,6 +6,7 @@ import type { UpstreamAddress } from '../../../engine/sockets/upstream-address.t
 import { GatewayError } from '../../../errors/index.ts'
 import { FollowingExchange } from '../../../exchange/derived.ts'
 import type { Exchange, RequestHead } from '../../../exchange/exchange.ts'
+import { lowerCase } from '../../../exchange/field-case.ts'
 import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import { FieldPairs, MemoryBody } from '../../../exchange/memory-message.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
@@ -15,8 +15,7 @@ import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import type { NameRace } from '../../../proxy/upstream/name-endpoints.ts'
 import { mcpStepOf } from '../policy/apply.ts'
 import type { McpExchange } from './mcp-exchange.ts'
-import type { McpTargetEntry } from './mcp-targets.ts'
-import { type McpPlace, placeOf } from './mcp-targets.ts'
+import { type McpPlace, type McpTargetEntry, placeOf } from './mcp-targets.ts'
 
 export interface TargetMessage {
   readonly method: 'POST' | 'GET' | 'DELETE'
