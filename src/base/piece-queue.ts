@@ -1,3 +1,4 @@
+import { copyOf } from './buffers.ts'
 import { Fifo } from './fifo.ts'
 import { GrowingBytes } from './growing-bytes.ts'
 
@@ -6,13 +7,6 @@ const smallPiece = 4 * 1024
 /** Approximate size at which a joined piece is complete. */
 const joinedSize = 16 * 1024
 const none = Buffer.alloc(0)
-
-function copyOf(bytes: Uint8Array, start: number, end: number): Buffer {
-  const copy = Buffer.allocUnsafe(end - start)
-  // The method of Buffer copies a part without making a view of it.
-  Buffer.prototype.copy.call(bytes, copy, 0, start, end)
-  return copy
-}
 
 /** A queue of bytes in pieces. Small pieces are joined to limit the memory overhead of each piece. */
 export class PieceQueue {

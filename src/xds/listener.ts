@@ -1,5 +1,6 @@
 /** How the configuration server receives the streams of proxies: over gRPC. */
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
+import { bufferOf } from '../base/buffers.ts'
 import { deltaMethodPath } from '../wire/discovery.ts'
 import { bind } from './bind.ts'
 import { RenewableCredentials, type TlsSource, tlsProblem } from './credentials.ts'
@@ -37,7 +38,6 @@ const channelOptions = {
   'grpc.max_send_message_length': -1,
 } as const
 
-const raw = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 const same = (bytes: Buffer): Uint8Array => bytes
 
 /** Rejects also if TLS is configured and the certificate cannot be used. */
@@ -49,9 +49,9 @@ export const listenOverGrpc =
       path: deltaMethodPath,
       requestStream: true,
       responseStream: true,
-      requestSerialize: raw,
+      requestSerialize: bufferOf,
       requestDeserialize: same,
-      responseSerialize: raw,
+      responseSerialize: bufferOf,
       responseDeserialize: same,
     }
     server.addService(

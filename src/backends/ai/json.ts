@@ -2,6 +2,7 @@
  * Reads JSON of clients and providers. Only own properties count, and a value of an unexpected type
  * counts as absent. `needList` and `needEvent` throw instead.
  */
+import { bufferOf } from '../../base/buffers.ts'
 import { isObject as isAnyObject, type JsonObject } from '../../base/json-object.ts'
 import { LlmError } from './llm-error.ts'
 
@@ -50,13 +51,7 @@ export function needList(value: unknown, name: string): readonly unknown[] {
 }
 
 /** Decodes UTF-8 without a copy of the bytes. */
-export const utf8Text = (bytes: Uint8Array): string => asBuffer(bytes).toString('utf8')
-
-/** Returns the same bytes as a buffer. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  const { buffer, byteOffset, length } = bytes
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(buffer, byteOffset, length)
-}
+export const utf8Text = (bytes: Uint8Array): string => bufferOf(bytes).toString('utf8')
 
 /** Matches integers that may exceed 2^53, and exponents that may exceed the range of a double. */
 const longNumber = /(?<![\d.])\d{16}|\d[eE]\+?\d{3}/

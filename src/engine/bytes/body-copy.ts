@@ -75,17 +75,6 @@ export class BodyCopy {
   }
 }
 
-/** Copies bytes [start, end) of a buffer that will be overwritten. */
-export function copyOf(bytes: Buffer, start: number, end: number): Buffer {
-  return Buffer.from(bytes.subarray(start, end))
-}
-
-/** Returns the same bytes as a buffer. */
-export function bufferOf(bytes: Uint8Array): Buffer {
-  if (Buffer.isBuffer(bytes)) return bytes
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
 /** Returns a copy of a body that was read into memory, to send it again. */
 export function copyOfRead(known: BufferedBody | undefined): Buffer[] {
   return known?.complete === true ? [Buffer.from(known.bytes)] : []

@@ -1,3 +1,4 @@
+import { bufferOf } from '../../base/buffers.ts'
 import { PieceQueue } from '../../base/piece-queue.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { ReturnStream, SideStream } from '../../exchange/exchange.ts'
@@ -88,7 +89,7 @@ class ReturnedBody extends ExchangeBody implements ReturnStream {
 
   write(bytes: Uint8Array): boolean {
     if (this.ended) return true
-    this.feed(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, bytes.length)
+    this.feed(bufferOf(bytes), 0, bytes.length)
     this.#owner.onReturned()
     return this.ended || this.wantsBytes
   }

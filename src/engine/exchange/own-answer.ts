@@ -1,5 +1,5 @@
 /** Responses of the gateway's own. */
-import { bufferOf } from '../bytes/body-copy.ts'
+import { bufferOf } from '../../base/buffers.ts'
 import type { DownstreamHandler, DownstreamStream } from '../contracts/downstream.ts'
 import type { ResponseStream } from '../contracts/requests.ts'
 import { type BodyShape, type Framing, frameResponse, statusForClient } from '../message/framing.ts'

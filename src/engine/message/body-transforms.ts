@@ -1,6 +1,7 @@
 /** What a body asks of its transforms. */
+
+import { copyOf } from '../../base/buffers.ts'
 import type { BodyTransform, ByteSpan, OmittedBytes } from '../../exchange/exchange.ts'
-import { copyOf } from '../bytes/body-copy.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
 
 const nothing: OmittedBytes = { cutStart: 0, cutEnd: 0 }

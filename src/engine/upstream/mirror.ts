@@ -1,4 +1,4 @@
-import { copyOf } from '../bytes/body-copy.ts'
+import { copyOf } from '../../base/buffers.ts'
 import type { BodyTap } from '../bytes/body-sink.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { FramingFields } from '../message/head-output.ts'

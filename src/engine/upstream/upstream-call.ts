@@ -2,6 +2,8 @@
  * A request that the gateway itself makes, such as a callout of a policy. It uses the same pools,
  * protocols and TLS settings as requests of clients.
  */
+
+import { bufferOf } from '../../base/buffers.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
 import type { CallListener, CallRequest, OpenCall } from '../contracts/calls.ts'
@@ -126,9 +128,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   }
 
   #send(stream: UpstreamStream, piece: Uint8Array): void {
-    const bytes = Buffer.isBuffer(piece)
-      ? piece
-      : Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    const bytes = bufferOf(piece)
     const isCoded = this.#isCoded(stream)
     if (isCoded) stream.sink.appendText(`${bytes.length.toString(16)}\r\n`)
     stream.sink.appendBytes(bytes, 0, bytes.length)

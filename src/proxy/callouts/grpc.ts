@@ -1,4 +1,6 @@
 /** gRPC calls of policies to backends: unary calls and bidirectional streams. */
+
+import { bufferOf } from '../../base/buffers.ts'
 import type { CallListener } from '../../engine/contracts/calls.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type {
@@ -148,7 +150,7 @@ class CalloutStream implements GrpcStream, CallListener {
 
   onBytes(bytes: Uint8Array): void {
     if (this.#isOver) return
-    const messages = this.#reader.read(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
+    const messages = this.#reader.read(bufferOf(bytes))
     if (typeof messages === 'string') {
       this.#abort(messages)
       return

@@ -17,6 +17,7 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js'
+import { bufferOf } from '../../base/buffers.ts'
 import type { ResourceKey } from '../../model/resources.ts'
 import {
   type DeltaRequest,
@@ -131,7 +132,6 @@ const channelOptions = {
   'grpc.use_local_subchannel_pool': 1,
 } as const
 
-const raw = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 const same = (bytes: Buffer): Uint8Array => bytes
 
 type Files = Pick<StreamOptions, 'tokenFile' | 'caFile'>
@@ -147,7 +147,7 @@ const connectOverGrpc =
         ? credentials.createInsecure()
         : credentials.createSsl(readAuthorities(caFile))
     const client = new Client(address, security, channelOptions)
-    const stream = client.makeBidiStreamRequest(deltaMethodPath, raw, same, metadata)
+    const stream = client.makeBidiStreamRequest(deltaMethodPath, bufferOf, same, metadata)
     return { stream, close: () => client.close() }
   }
 

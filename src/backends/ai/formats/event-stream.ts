@@ -7,6 +7,7 @@
  * All numbers are big-endian. A header is a length byte, the name, a type byte and a value.
  */
 import { crc32 } from 'node:zlib'
+import { bufferOf } from '../../../base/buffers.ts'
 import { GrowingBytes } from '../../../base/growing-bytes.ts'
 import type { EventDecoder, StreamEvent } from '../chat.ts'
 import { eventTooLarge, LlmError } from '../llm-error.ts'
@@ -67,7 +68,7 @@ export class EventStreamDecoder implements EventDecoder {
   }
 
   push(chunk: Uint8Array, onEvent: (event: StreamEvent) => void): void {
-    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+    const bytes = bufferOf(chunk)
     let at = 0
     while (at < bytes.length) {
       // The prelude contains the length of the frame.

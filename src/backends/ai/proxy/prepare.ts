@@ -1,11 +1,11 @@
 /** Prepares a request to a model: reads it, runs the guards, and writes it for the provider. */
 import { randomBytes } from 'node:crypto'
+import { bufferOf } from '../../../base/buffers.ts'
 import type { BufferedBody, RespondVerdict } from '../../../exchange/exchange.ts'
 import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import { addNote } from '../../../exchange/notes.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
-import { asBuffer } from '../json.ts'
 import { LlmError, UnsupportedByProviderError } from '../llm-error.ts'
 import type { RouteType } from '../policy/schema.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
@@ -252,7 +252,7 @@ function needWhole(body: BufferedBody, limit: number): Uint8Array {
 
 function keepClientBody(call: ModelCall, route: ReadRouteType, bytes: Uint8Array): ClientBody {
   const mayPassOn = !isGuarded(call) && call.policy?.config.prompt === undefined
-  const client = new ClientBody(asBuffer(bytes), mayPassOn ? route : undefined)
+  const client = new ClientBody(bufferOf(bytes), mayPassOn ? route : undefined)
   call.clientBody = client
   call.context.exchange.learned.describeLlmRequest(client)
   return client

@@ -1,4 +1,6 @@
 /** Turns the answer of a provider into the answer for the client. */
+
+import { bufferOf } from '../../../base/buffers.ts'
 import type { ServerExchange } from '../../../engine/contracts/requests.ts'
 import type {
   Body,
@@ -9,7 +11,7 @@ import type {
 import type { AnswerContext, StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { HeldStream } from '../guards/held-stream.ts'
-import { asBuffer, type JsonObject, utf8Text } from '../json.ts'
+import { type JsonObject, utf8Text } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
 import { detailsInBytes, readErrorAnswer, readWholeAnswer } from '../serve/answer.ts'
 import type { ConversionOptions } from '../serve/conversion.ts'
@@ -167,7 +169,7 @@ function replaceDecoded(
   if (wasDecoded) response.headers.remove('content-encoding')
   return format !== undefined && isStream(response, format)
     ? replaceStream(answer, bytes, format)
-    : replaceWhole(answer, asBuffer(bytes), wasDecoded)
+    : replaceWhole(answer, bufferOf(bytes), wasDecoded)
 }
 
 /** Replaces a whole streamed answer; guards check all of it before the client gets any. */

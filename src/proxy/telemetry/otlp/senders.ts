@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto'
 import type { RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { PeerCertificate } from 'node:tls'
+import { bufferOf } from '../../../base/buffers.ts'
 import { Agent as HttpAgent, request as httpRequest } from '../../../base/node-http.ts'
 import type { UpstreamAddress, UpstreamTls } from '../../../engine/sockets/upstream-address.ts'
 
@@ -108,7 +109,7 @@ export class GrpcSender implements Sender {
   async send(to: CollectorAddress, body: Uint8Array): Promise<SendResult> {
     const grpc = await import('@grpc/grpc-js')
     const client = this.#clientOf(grpc, to)
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    const bytes = bufferOf(body)
     return new Promise((resolve) => {
       const options = { deadline: Date.now() + timeoutMs }
       const done = (error: { code?: number } | null) => {
