@@ -41,6 +41,22 @@ describe('AccessLog', () => {
     expect(log.droppedLines).toBe(0)
   })
 
+  it('uses buffers again once they are written, and keeps every line', async () => {
+    const log = new AccessLog({ fd, isShared: false })
+    let expected = ''
+    for (let round = 0; round < 40; round++) {
+      // Some rounds fill several batches before any is written, others wait until all are.
+      for (let at = 0; at < 300 * (1 + (round % 4)); at++) {
+        const line = `line ${round} ${at} ${'x'.repeat(300)}\n`
+        expected += line
+        write(log, line)
+      }
+      if (round % 2 === 0) await log.flush()
+    }
+    await log.close()
+    expect(read() === expected).toBe(true)
+  })
+
   it('writes lines of all sizes, larger than a batch too, and drops a line that was not ended', async () => {
     const log = new AccessLog({ fd, isShared: false })
     const lines = [1, 70_000, 20_000, 60_000, 1, 300_000, 5].map((size) => `${'é'.repeat(size)}\n`)

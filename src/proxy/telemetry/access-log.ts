@@ -12,6 +12,8 @@ const { SonicBoom } = sonicBoom
 /** PIPE_BUF: maximum size that is written atomically to a pipe that threads share. */
 const atomicBytes = 4_096
 const batchBytes = 64 * 1_024
+/** Room for the line with which a batch would become too large; for a longer one, the buffer grows. */
+const lineBytes = 8 * 1_024
 const lineFeed = 0x0a
 const flushEveryMs = 100
 /** Maximum size of lines that wait for a slow reader. Further lines are dropped and counted. */
@@ -41,11 +43,13 @@ export class AccessLog {
     this.#fd = fd
     const maxWrite = isShared && fstatSync(fd).isFIFO() ? atomicBytes : batchBytes
     this.#maxBatchBytes = maxWrite
-    this.#lines = new LineBytes(maxWrite)
+    this.#lines = new LineBytes(maxWrite + lineBytes)
     this.#sink = new SonicBoom({ fd, maxWrite, maxLength: maxPendingBytes, contentMode: 'buffer' })
     this.#sink.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE' || error.code === 'EBADF') this.#isOpen = false
     })
+    // Nothing of what was handed over is left to be written.
+    this.#sink.on('drain', () => this.#lines.giveBack())
     this.#sink.on('drop', (batch: Uint8Array) => {
       for (const byte of batch) if (byte === lineFeed) this.droppedLines++
     })

@@ -18,6 +18,10 @@ const zero = 0x30
 export class LineBytes {
   readonly #size: number
   #bytes: Buffer
+  /** The buffer of the last bytes that were taken out without a copy. */
+  #lent: Buffer | undefined
+  /** A buffer that nobody reads any more. */
+  #spare: Buffer | undefined
   /** Number of bytes that are written. */
   length = 0
 
@@ -82,16 +86,32 @@ export class LineBytes {
     this.length += digits
   }
 
-  /** Takes the first bytes out. They stay as they are while others are written. */
+  /** Takes the first bytes out. They stay as they are until `giveBack`, while others are written. */
   take(length: number): Buffer {
     const taken = this.#bytes.subarray(0, length)
     const rest = this.#bytes.subarray(length, this.length)
     const isReused = length <= copiedBytes && this.#bytes.length === this.#size
     const batch = isReused ? Buffer.from(taken) : taken
-    if (!isReused) this.#bytes = Buffer.allocUnsafeSlow(Math.max(this.#size, rest.length))
+    if (!isReused) this.#changeBuffer(rest.length)
     this.#bytes.set(rest)
     this.length = rest.length
     return batch
+  }
+
+  /**
+   * Called when everything that was taken out has been read. The buffer is used again, because the system maps
+   * memory of this size anew for each one.
+   */
+  giveBack(): void {
+    if (this.#lent?.length === this.#size) this.#spare = this.#lent
+    this.#lent = undefined
+  }
+
+  #changeBuffer(needed: number): void {
+    const spare = needed <= this.#size ? this.#spare : undefined
+    this.#lent = this.#bytes
+    this.#spare = undefined
+    this.#bytes = spare ?? Buffer.allocUnsafeSlow(Math.max(this.#size, needed))
   }
 
   #makeRoom(length: number): void {
