@@ -1,10 +1,15 @@
 /** How fast texts are counted that were not counted before, against the peers. */
+import { setFlagsFromString } from 'node:v8'
 import { countTokens as countByGptTokenizer } from 'gpt-tokenizer/encoding/o200k_base'
 import { get_encoding } from 'tiktoken'
 import { cpuNanoseconds, interleave, type Row } from '../harness.ts'
 import { sliceTexts } from './token-texts.ts'
 
 type Count = (text: string) => number
+
+// Other threads would sweep the garbage of a collection during the measurement after it, as time of this process.
+setFlagsFromString('--no-concurrent-sweeping')
+setFlagsFromString('--no-concurrent-array-buffer-sweeping')
 
 const tiktoken = get_encoding('o200k_base')
 
