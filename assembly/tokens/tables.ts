@@ -19,7 +19,7 @@ export const ID_MASK: u32 = 0x3ffff
 export const SHORT_ENTRY: usize = 12
 export const MEDIUM_ENTRY: usize = 20
 export const LONG_ENTRY: usize = 12
-export const FILTER_BITS: u32 = 21
+export const FILTER_BITS: u32 = 20
 export const CACHE_BITS: u32 = 14
 export const CACHE_ENTRY: usize = 16
 /** Bytes of the longest part whose count is cached. */
@@ -78,7 +78,7 @@ export class Vocabulary {
 }
 
 /** "SLT" and a number, which changes with every change of a table, a hash or the record. */
-export const IMAGE_MAGIC: u32 = 0x01544c53
+export const IMAGE_MAGIC: u32 = 0x02544c53
 
 const SLOTS: i32 = 8
 const slots: usize = memory.data(4 * 8)
