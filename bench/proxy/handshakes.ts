@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { cpuPer } from './cost.ts'
-import { type Load, routing } from './load.ts'
+import { type Load, routing, scenarios } from './load.ts'
 import type { MeasuredProxy } from './process.ts'
 
 /** Clients that shake hands at a time. */
@@ -34,6 +34,8 @@ function dial(port: number, options: ConnectionOptions): TLSSocket {
 /** A session that a proxy issued and resumes; rejects if it does not resume it. */
 async function sessionOf(port: number, options: ConnectionOptions): Promise<Buffer> {
   const first = dial(port, options)
+  // BoringSSL sends sessions together with its first response.
+  first.write(scenarios.get.request)
   const [session] = (await once(first, 'session')) as [Buffer]
   first.destroy()
   const second = dial(port, { ...options, session })

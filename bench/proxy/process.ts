@@ -35,6 +35,12 @@ export type Peer = { readonly name: string } & (
   | { readonly absent: string }
 )
 
+/** What this process must not leave behind. */
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
 const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 function isOpen(port: number): Promise<boolean> {
@@ -53,8 +59,7 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
   const [program = '', ...args] = pinned(proxyCore, proxy.command)
   const nowhere = openSync('/dev/null', 'w')
   const child = spawn(program, args, { stdio: ['ignore', nowhere, 'pipe'] })
-  const kill = () => child.kill('SIGKILL')
-  process.once('exit', kill)
+  running.add(child)
   let complaints = ''
   let isGone = false
   child.stderr?.on('data', (text) => {
@@ -69,7 +74,7 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
   })
   void gone.then(() => {
     isGone = true
-    process.off('exit', kill)
+    running.delete(child)
   })
   const giveUp = performance.now() + 120_000
   while (!(await isOpen(proxy.port))) {
