@@ -7,7 +7,7 @@ import { sliceTexts } from './token-texts.ts'
 
 type Count = (text: string) => number
 
-// Other threads would sweep the garbage of a collection during the measurement after it, as time of this process.
+// Concurrent sweeping would add CPU time of earlier garbage to the next measurement.
 setFlagsFromString('--no-concurrent-sweeping')
 setFlagsFromString('--no-concurrent-array-buffer-sweeping')
 

@@ -34,7 +34,7 @@ function dial(port: number, options: ConnectionOptions): TLSSocket {
 /** A session that a proxy issued and resumes; rejects if it does not resume it. */
 async function sessionOf(port: number, options: ConnectionOptions): Promise<Buffer> {
   const first = dial(port, options)
-  // BoringSSL sends sessions together with its first response.
+  // BoringSSL sends session tickets only with its first response.
   first.write(scenarios.get.request)
   const [session] = (await once(first, 'session')) as [Buffer]
   first.destroy()

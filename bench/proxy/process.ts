@@ -35,7 +35,7 @@ export type Peer = { readonly name: string } & (
   | { readonly absent: string }
 )
 
-/** What this process must not leave behind. */
+/** Children to kill when this process exits. */
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')

@@ -41,7 +41,7 @@ describe('AccessLog', () => {
     expect(log.droppedLines).toBe(0)
   })
 
-  it('uses buffers again once they are written, and keeps every line', async () => {
+  it('writes every line in order while buffers are reused', async () => {
     const log = new AccessLog({ fd, isShared: false })
     let expected = ''
     for (let round = 0; round < 40; round++) {

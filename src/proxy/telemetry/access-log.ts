@@ -12,7 +12,7 @@ const { SonicBoom } = sonicBoom
 /** PIPE_BUF: maximum size that is written atomically to a pipe that threads share. */
 const atomicBytes = 4_096
 const batchBytes = 64 * 1_024
-/** Room for the line with which a batch would become too large; for a longer one, the buffer grows. */
+/** Extra space, so that the last line of a batch rarely makes its buffer grow. */
 const lineBytes = 8 * 1_024
 const lineFeed = 0x0a
 const flushEveryMs = 100
@@ -48,8 +48,8 @@ export class AccessLog {
     this.#sink.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE' || error.code === 'EBADF') this.#isOpen = false
     })
-    // Nothing of what was handed over is left to be written.
-    this.#sink.on('drain', () => this.#lines.giveBack())
+    // The sink has written every batch.
+    this.#sink.on('drain', () => this.#lines.release())
     this.#sink.on('drop', (batch: Uint8Array) => {
       for (const byte of batch) if (byte === lineFeed) this.droppedLines++
     })

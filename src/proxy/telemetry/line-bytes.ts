@@ -18,9 +18,9 @@ const zero = 0x30
 export class LineBytes {
   readonly #size: number
   #bytes: Buffer
-  /** The buffer of the last bytes that were taken out without a copy. */
-  #lent: Buffer | undefined
-  /** A buffer that nobody reads any more. */
+  /** The last buffer that `take` returned without a copy; it may still be read. */
+  #pinned: Buffer | undefined
+  /** A released buffer. */
   #spare: Buffer | undefined
   /** Number of bytes that are written. */
   length = 0
@@ -86,7 +86,7 @@ export class LineBytes {
     this.length += digits
   }
 
-  /** Takes the first bytes out. They stay as they are until `giveBack`, while others are written. */
+  /** Removes and returns the first bytes. They stay valid until `release`, even if more are written. */
   take(length: number): Buffer {
     const taken = this.#bytes.subarray(0, length)
     const rest = this.#bytes.subarray(length, this.length)
@@ -98,18 +98,15 @@ export class LineBytes {
     return batch
   }
 
-  /**
-   * Called when everything that was taken out has been read. The buffer is used again, because the system maps
-   * memory of this size anew for each one.
-   */
-  giveBack(): void {
-    if (this.#lent?.length === this.#size) this.#spare = this.#lent
-    this.#lent = undefined
+  /** Called when all taken bytes have been read. Reuse of the buffer saves a memory mapping for each batch. */
+  release(): void {
+    if (this.#pinned?.length === this.#size) this.#spare = this.#pinned
+    this.#pinned = undefined
   }
 
   #changeBuffer(needed: number): void {
     const spare = needed <= this.#size ? this.#spare : undefined
-    this.#lent = this.#bytes
+    this.#pinned = this.#bytes
     this.#spare = undefined
     this.#bytes = spare ?? Buffer.allocUnsafeSlow(Math.max(this.#size, needed))
   }
