@@ -61,7 +61,6 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
   const child = spawn(program, args, { stdio: ['ignore', nowhere, 'pipe'] })
   running.add(child)
   let complaints = ''
-  let isGone = false
   child.stderr?.on('data', (text) => {
     complaints = `${complaints}${text}`.slice(-4000)
   })
@@ -72,13 +71,10 @@ export async function startProxyProcess(proxy: ProxyCommand): Promise<MeasuredPr
       resolve()
     })
   })
-  void gone.then(() => {
-    isGone = true
-    running.delete(child)
-  })
+  void gone.then(() => running.delete(child))
   const giveUp = performance.now() + 120_000
   while (!(await isOpen(proxy.port))) {
-    if (isGone || performance.now() > giveUp) {
+    if (!running.has(child) || performance.now() > giveUp) {
       child.kill('SIGKILL')
       throw new Error(`${proxy.name} does not listen: ${complaints.trim()}`)
     }

@@ -90,9 +90,9 @@ export class LineBytes {
   take(length: number): Buffer {
     const taken = this.#bytes.subarray(0, length)
     const rest = this.#bytes.subarray(length, this.length)
-    const isReused = length <= copiedBytes && this.#bytes.length === this.#size
-    const batch = isReused ? Buffer.from(taken) : taken
-    if (!isReused) this.#changeBuffer(rest.length)
+    const isCopied = length <= copiedBytes && this.#bytes.length === this.#size
+    const batch = isCopied ? Buffer.from(taken) : taken
+    if (!isCopied) this.#changeBuffer(rest.length)
     this.#bytes.set(rest)
     this.length = rest.length
     return batch
