@@ -15,7 +15,6 @@ export type Attribute = readonly [name: string, value: AttributeValue]
 export interface ObservedParts {
   readonly requestBody: boolean
   readonly responseBody: boolean
-  readonly responseHead: boolean
   /** The texts of a model's response. */
   readonly modelTexts: boolean
 }

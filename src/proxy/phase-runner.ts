@@ -117,7 +117,9 @@ export class PhaseRunner implements RequestHandler {
       const id = context.namer.idFor(context, response.status)
       if (id !== undefined) response.headers.set(idHeader, id)
     }
-    if (context.observers.keepsResponse) recordResponse(context)
+    if (context.observers.parts.responseBody) {
+      exchange.responseBody?.record(exchange.bufferLimit)
+    }
     if (!changesResponse(context)) {
       exchange.relay()
       return
@@ -310,19 +312,10 @@ export class PhaseRunner implements RequestHandler {
   }
 }
 
-/** Keeps the parts of a response that the access log and spans contain. */
-function recordResponse({ observers, exchange }: RequestContext): void {
-  const { responseBody, responseHead } = observers.parts
-  if (responseBody) exchange.responseBody?.record(exchange.bufferLimit)
-  if (responseHead) exchange.keepResponseHead()
-}
-
-/** Marks gRPC responses and keeps their head, which has the status if there is no body (trailers-only). */
+/** Marks gRPC responses, whose status is in their head if there is no body (trailers-only). */
 function recordGrpcStatus(context: RequestContext): void {
   const type = context.exchange.response?.headers.get('content-type')
-  if (type === undefined || !type.startsWith('application/grpc')) return
-  context.isGrpc = true
-  context.exchange.keepResponseHead()
+  if (type?.startsWith('application/grpc') === true) context.isGrpc = true
 }
 
 function isGrpcType([name, value]: readonly [string, string]): boolean {

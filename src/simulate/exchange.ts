@@ -229,10 +229,6 @@ export class SimulatedExchange implements ServerExchange {
     // Nothing to do: there is no upstream.
   }
 
-  keepResponseHead(): void {
-    // Nothing to do: there is no upstream.
-  }
-
   watchTunnel(): void {
     // Nothing to do: there is no upstream.
   }

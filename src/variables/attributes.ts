@@ -93,7 +93,6 @@ export function observedParts(expressions: readonly Expression[]): ObservedParts
   return {
     requestBody: expressions.some(({ request }) => request),
     responseBody: expressions.some(({ response }) => response),
-    responseHead: some('response.headers') || some('response.grpcStatus'),
     modelTexts: some('llm.completion') || some('llm.toolCalls'),
   }
 }

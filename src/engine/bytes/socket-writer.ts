@@ -17,7 +17,7 @@ export interface SocketWriter {
   readonly backlog: number
   /** Whether bytes wait for the peer, so that `onWritten` will be called. */
   readonly needsDrain: boolean
-  /** Whether written views are still referenced while a drain is awaited. */
+  /** Whether written views may still be referenced. */
   readonly holdsViews: boolean
   /** Writes Latin-1 text. */
   writeText(text: string): void

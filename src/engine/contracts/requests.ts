@@ -121,8 +121,6 @@ export interface ServerExchange extends Exchange {
    * `onError` if the body breaks off. Must be called inside onResponse.
    */
   bufferResponse(maxBytes: number): void
-  /** Keeps the response head readable until onDone; must be called inside onResponse. */
-  keepResponseHead(): void
   /** Calls `watcher` with the bytes that the upstream sends if the request opens a tunnel. */
   watchTunnel(watcher: TunnelWatcher): void
   /** Also sends head and body to another address, whose response is ignored. Call it before `forward`. */

@@ -17,7 +17,7 @@ export interface UpstreamHandler {
   readonly isHead: boolean
   /** The protocols that the request asks to switch to, separated by commas; undefined if there are none. */
   readonly upgrade: string | undefined
-  /** The client socket if it may still reference the stream's read buffer after bytes were written to it. */
+  /** The client socket while it may still reference the stream's read buffer; otherwise undefined. */
   readonly bufferHolder: Socket | undefined
   /** Whether the request has been written completely. */
   readonly isRequestSent: boolean
@@ -63,8 +63,6 @@ export interface UpstreamStream {
   /** Number of written bytes that have not been sent yet. */
   readonly backlog: number
   readonly tunnelEnd: TunnelEnd
-  /** Whether a client socket still references the read buffer, so that it must not be reused. */
-  isPinned: boolean
   /** Begins a request; `onUpstreamReady` is called at once. */
   use(handler: UpstreamHandler): void
   /**

@@ -176,10 +176,6 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.hasResponse = false
   }
 
-  keepResponseHead(): void {
-    this.responseHead.detach()
-  }
-
   get requestBytes(): number {
     return this.requestSource.receivedBytes + (this.tunnel?.bytesUp ?? 0)
   }

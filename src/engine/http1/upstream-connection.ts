@@ -6,6 +6,7 @@ import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import type { ConnectionOwner, UpstreamHandler, UpstreamStream } from '../contracts/upstream.ts'
 import { connectTimeout, idleTimeoutMs } from '../limits/engine-limits.ts'
+import { HeadLoan } from '../message/head-loan.ts'
 import type { FramingFields } from '../message/head-output.ts'
 import { interimLimit } from '../message/head-reader.ts'
 import { refusedResponse } from '../message/refusals.ts'
@@ -26,6 +27,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   #owner: ConnectionOwner<UpstreamConnection>
   /** The buffer that bytes are read into; undefined if each read has its own buffer. */
   readonly #buffer: ReadBuffer | undefined
+  readonly #loan: HeadLoan | undefined
   readonly transport: Transport
   readonly framesBodies = false
   isUnprocessed = false
@@ -43,8 +45,6 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   #generation = 0
   /** Number of requests that were answered completely. */
   served = 0
-  /** Whether a client socket still references the read buffer, so that it must not be reused. */
-  isPinned = false
   /** Whether a byte of the current response has arrived. */
   hasAnswered = false
   lostTick: number | undefined
@@ -60,6 +60,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.#owner = owner
     this.#handler = handler
     this.#buffer = isLongLived ? undefined : parts.readBuffers.lease()
+    this.#loan = this.#buffer && new HeadLoan(this.#buffer.memory)
     this.#startedAt = parts.clock.now()
     const reads = this.#buffer ?? 'events'
     this.transport = openTransport(parts, { address: owner.address, race, reads, owner: this })
@@ -149,6 +150,9 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
       else this.#readHead(handler, bytes, start, end)
     } catch (thrown) {
       this.#fail(this.#parts.toError(thrown))
+    } finally {
+      // The next read overwrites the buffer, and may belong to another exchange.
+      this.#loan?.end()
     }
   }
 
@@ -177,7 +181,9 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
         this.#fail(refusedResponse(code))
         return
       }
-      handler.responseHead.load(reader, from, at, from === this.#buffer?.memory)
+      const loan = this.#loan
+      if (from === loan?.memory) handler.responseHead.borrow(reader, loan, at)
+      else handler.responseHead.load(reader, from, at)
       at += reader.headLength
       if (handler.responseHead.status >= 200 || handler.responseHead.status === 101) {
         this.#takeHead(handler, from, at, to)
@@ -215,7 +221,6 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     } else if (head.status === 101) this.#hold(bytes, start, end)
     else this.#readBody(handler, bytes, start, end)
     if (this.#generation !== generation || this.#handler === undefined) return
-    head.detach()
     handler.onReadEnd()
   }
 
@@ -313,13 +318,8 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   #giveBackBuffer(): void {
     const buffer = this.#buffer
     if (buffer === undefined) return
-    const isSeen = this.isPinned || this.#state === 'tunnel'
-    const holder = isSeen ? this.#handler?.bufferHolder : undefined
-    const { isPending } = this.transport
-    this.#parts.readBuffers.giveBackAfterClose(
-      buffer,
-      isPending ? undefined : (holder ?? this.transport.socket),
-    )
+    const own = this.transport.isPending ? undefined : this.transport.socket
+    this.#parts.readBuffers.giveBackAfterClose(buffer, this.#handler?.bufferHolder ?? own)
   }
 
   onEnd(): void {

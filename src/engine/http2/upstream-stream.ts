@@ -43,7 +43,6 @@ interface RequestSession extends StreamSession {
 export class Http2UpstreamStream extends Http2Stream<RequestSession> implements UpstreamStream {
   readonly framesBodies = true
   isUnprocessed = false
-  isPinned = false
   hasAnswered = false
   readonly served: number
   #handler: UpstreamHandler | undefined
@@ -195,7 +194,7 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
       this.broken('malformed response head')
       return
     }
-    handler.responseHead.load(reader, reader.textBytes, reader.textStart, true)
+    handler.responseHead.borrow(reader, reader.textLoan, reader.textStart)
     if (isInterim) {
       this.#interims++
       if (this.#interims > interimLimit) this.broken('too many interim responses')
@@ -230,9 +229,7 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
     if (isLast) this.isReceiveClosed = true
     handler.responseSource.start('none', 0, false)
     handler.onResponseHead(this)
-    if (this.#handler !== handler) return
-    handler.responseHead.detach()
-    handler.onReadEnd()
+    if (this.#handler === handler) handler.onReadEnd()
   }
 
   #onFinalHead(handler: UpstreamHandler, isLast: boolean): void {
@@ -257,9 +254,7 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
     // The handler may have finished the response, so that the head belongs to another request.
     if (this.#handler !== handler) return
     if (kind === 'none') handler.onResponseBody(this)
-    if (this.#handler !== handler) return
-    head.detach()
-    handler.onReadEnd()
+    if (this.#handler === handler) handler.onReadEnd()
   }
 
   protected onFed(): void {

@@ -24,6 +24,8 @@ import {
   HEAD_STATUS,
 } from '../../core/index.ts'
 
+import { HeadLoan } from './head-loan.ts'
+
 /** A set of known field names, one bit each, that selects fields to omit from a head. */
 export type NameBits = number
 
@@ -90,6 +92,8 @@ export class HeadReader {
   readonly #body: number
   /** Start address of the head that was read last. */
   #start = 0
+  /** The loan of the core's memory to the head that was read last from text. */
+  readonly textLoan: HeadLoan
   readonly #spans: number[] = []
 
   /** The data plane finds the head that was read last in `requestRecord`. */
@@ -99,6 +103,7 @@ export class HeadReader {
     this.#responseRecord = core.createHead({ maxFields: requestRecord.maxFields })
     this.#chunkedBody = core.createChunkedBody()
     this.#input = core.allocate(inputSize)
+    this.textLoan = new HeadLoan(core.bytes)
     this.#record = requestRecord
     this.#head = requestRecord.address >> 2
     this.#body = this.#chunkedBody.address >> 2
@@ -167,6 +172,7 @@ export class HeadReader {
   }
 
   #placeText(text: string): number {
+    this.textLoan.end()
     return this.#input + this.#core.bytes.write(text, this.#input, inputSize, 'latin1')
   }
 
@@ -367,6 +373,7 @@ export class HeadReader {
     }
     const memory = this.#core.bytes
     if (bytes === memory) return start
+    this.textLoan.end()
     // The core needs the previous byte to find line ends.
     bytes.copy(memory, this.#input + resume - 1, from - 1, end)
     return this.#input
@@ -376,6 +383,7 @@ export class HeadReader {
   #place(bytes: Buffer, start: number, end: number): number {
     const memory = this.#core.bytes
     if (bytes === memory) return start
+    this.textLoan.end()
     bytes.copy(memory, this.#input, start, end)
     return this.#input
   }

@@ -9,6 +9,7 @@ import {
 import { GatewayError } from '../../errors/index.ts'
 import type { HeaderFields, ResponseHead } from '../../exchange/exchange.ts'
 import { type FramingFields, type HeadOutput, HeadText } from './head-output.ts'
+import type { Borrower, HeadLoan } from './head-loan.ts'
 import { type HeadReader, nameBit } from './head-reader.ts'
 import { checkField, FieldList } from './header-fields.ts'
 import { statusLine } from './status-line.ts'
@@ -18,7 +19,7 @@ const lengthBit = nameBit(NAME_CONTENT_LENGTH)
 const trailerBit = nameBit(NAME_TRAILER)
 
 /** A response head as the data plane reads and edits it, and as it is written to the client. */
-export class ResponseHeadView implements ResponseHead {
+export class ResponseHeadView implements ResponseHead, Borrower {
   readonly fields: FieldList = new FieldList(0)
   contentLength = -1
   /** The status that the upstream sent; 0 for a response of the gateway's own. */
@@ -28,17 +29,24 @@ export class ResponseHeadView implements ResponseHead {
   #bytes: Buffer = nothing
   #base = 0
   #length = 0
-  /** Whether the bytes are a connection's read buffer, which the next read overwrites. */
-  #borrowed = false
+  /** The loan of the memory that contains the bytes; undefined if nothing overwrites them. */
+  #loan: HeadLoan | undefined
   #status = 0
   #statusEdited = false
   readonly #upgradeSpan = { start: -1, end: -1 }
 
-  /** Loads the response head that the reader has just read from `bytes` at `base`. */
-  load(reader: HeadReader, bytes: Buffer, base: number, borrowed: boolean): void {
+  /** Loads the response head that the reader has just read at `base` of memory that will be overwritten. */
+  borrow(reader: HeadReader, loan: HeadLoan, base: number): void {
+    loan.lendTo(this)
+    this.load(reader, loan.memory, base)
+    this.#loan = loan
+  }
+
+  /** Loads the response head that the reader has just read at `base` of bytes that nothing overwrites. */
+  load(reader: HeadReader, bytes: Buffer, base: number): void {
     this.#bytes = bytes
     this.#base = base
-    this.#borrowed = borrowed
+    this.#loan = undefined
     this.#length = reader.headLength
     this.#flags = reader.flags
     this.#minor = reader.minor
@@ -56,7 +64,7 @@ export class ResponseHeadView implements ResponseHead {
    */
   compose(status: number, headers: readonly (readonly [string, string])[]): void {
     this.fields.reset()
-    this.#borrowed = false
+    this.#loan = undefined
     this.#flags = 0
     this.status = status
     this.receivedStatus = 0
@@ -67,19 +75,18 @@ export class ResponseHeadView implements ResponseHead {
     }
   }
 
-  /** Copies the head out of a buffer that is about to be overwritten. */
-  detach(): void {
-    if (!this.#borrowed) return
+  onLoanEnd(loan: HeadLoan): void {
+    if (this.#loan !== loan) return
+    this.#loan = undefined
     this.#bytes = Buffer.from(this.#bytes.subarray(this.#base, this.#base + this.#length))
     this.#base = 0
-    this.#borrowed = false
     this.fields.relocate(this.#bytes, 0)
   }
 
   /** Releases the bytes of the head. */
   release(): void {
     this.#bytes = nothing
-    this.#borrowed = false
+    this.#loan = undefined
     this.fields.relocate(nothing, 0)
     this.fields.reset()
   }

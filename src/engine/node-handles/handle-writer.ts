@@ -89,7 +89,6 @@ function onComplete(this: WriteRequest, status: number): void {
 
 /** Writes into the handle of one plaintext socket. */
 class HandleWriter implements SocketWriter {
-  readonly holdsViews = true
   readonly #writes: HandleWrites
   readonly #socket: Socket
   readonly #handle: WritableHandle
@@ -103,6 +102,11 @@ class HandleWriter implements SocketWriter {
     this.#socket = socket
     this.#handle = handle
     this.#owner = owner
+  }
+
+  /** Whether a write waits, which may contain views. */
+  get holdsViews(): boolean {
+    return this.backlog > 0
   }
 
   writeText(text: string): void {

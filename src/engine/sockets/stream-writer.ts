@@ -4,7 +4,6 @@ import type { WriteBuffer } from '../bytes/write-buffers.ts'
 
 /** Writes through the stream of the socket, with documented methods only. */
 export class StreamWriter implements SocketWriter {
-  readonly holdsViews = true
   readonly #socket: Socket
   /** True from a write that filled the stream until the stream drains. */
   #isFull = false
@@ -19,6 +18,10 @@ export class StreamWriter implements SocketWriter {
 
   get backlog(): number {
     return this.#socket.writableLength
+  }
+
+  get holdsViews(): boolean {
+    return this.backlog > 0
   }
 
   get needsDrain(): boolean {

@@ -139,9 +139,10 @@ export class Transport implements BodySink, WriterOwner {
     return this.#writer?.needsDrain === true
   }
 
-  /** The socket if it references written views until it drains or closes; otherwise undefined. */
+  /** The socket while views that were appended may still be read until it drains or closes. */
   get bufferHolder(): Socket | undefined {
-    return this.#writer?.holdsViews === false ? undefined : this.#socket
+    const isHeld = this.#queue !== undefined || this.#writer?.holdsViews === true
+    return isHeld ? this.#socket : undefined
   }
 
   /** Number of written bytes that have not reached the kernel. */

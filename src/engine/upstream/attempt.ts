@@ -59,11 +59,9 @@ export class Attempt {
     this.#address = address
   }
 
-  /** Prevents reuse of the connection until the client socket has drained its buffer. */
+  /** Keeps the connection from reading while the client socket still references its read buffer. */
   pin(): void {
-    if (this.stream === undefined) return
-    this.stream.isPinned = true
-    this.stream.pause()
+    this.stream?.pause()
   }
 
   /** Called when the response is complete and its bytes are unreferenced. `now`: the time, if known. */
@@ -71,7 +69,6 @@ export class Attempt {
     const { stream } = this
     if (stream === undefined) return
     this.stream = undefined
-    stream.isPinned = false
     stream.release(now)
   }
 

@@ -25,14 +25,11 @@ export interface Observers {
   readonly tracing: TracingRules | undefined
   /** The parts of messages that the access log and spans contain. */
   readonly parts: ObservedParts
-  /** Must any part of the response be kept for them? */
-  readonly keepsResponse: boolean
 }
 
 const noParts: ObservedParts = {
   requestBody: false,
   responseBody: false,
-  responseHead: false,
   modelTexts: false,
 }
 
@@ -40,7 +37,6 @@ export const noObservers: Observers = {
   accessLog: undefined,
   tracing: undefined,
   parts: noParts,
-  keepsResponse: false,
 }
 
 function observersOf(steps: readonly Step[]): Observers {
@@ -51,11 +47,9 @@ function observersOf(steps: readonly Step[]): Observers {
   const parts: ObservedParts = {
     requestBody: both.some(({ requestBody }) => requestBody),
     responseBody: both.some(({ responseBody }) => responseBody),
-    responseHead: both.some(({ responseHead }) => responseHead),
     modelTexts: both.some(({ modelTexts }) => modelTexts),
   }
-  const keepsResponse = parts.responseBody || parts.responseHead
-  return { accessLog, tracing, parts, keepsResponse }
+  return { accessLog, tracing, parts }
 }
 
 /** A listener that is served, with its merged policies. */

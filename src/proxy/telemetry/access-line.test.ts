@@ -162,7 +162,7 @@ describe('an access log line as JSON', () => {
     ).toMatchObject({ 'http.status': 431, reason: 'InvalidRequest', protocol: 'https' }))
 })
 
-const noParts = { requestBody: false, responseBody: false, responseHead: false, modelTexts: false }
+const noParts = { requestBody: false, responseBody: false, modelTexts: false }
 
 describe('an access log line that a policy changes', () => {
   const shaped = (
