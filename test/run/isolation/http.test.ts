@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { startExtAuthServer } from '../../support/ext-auth-server.ts'
-import { type Processor, passAll, startExtProcServer } from '../../support/ext-proc-server.ts'
+import {
+  type Processor,
+  type ProcessorStream,
+  passAll,
+  startExtProcServer,
+} from '../../support/ext-proc-server.ts'
 import { useAuthority, useFixture, useGateway } from '../../support/fixture.ts'
 import { freePort } from '../../support/gateway.ts'
 import {
