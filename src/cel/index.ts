@@ -21,7 +21,7 @@ export { CelError, errorText, isCelError } from './error.ts'
 export { FlattenedMap } from './flattened.ts'
 export type { Activation } from './frame.ts'
 export { toText } from './functions/convert.ts'
-export { type HeaderSource, HeadersView } from './headers.ts'
+export { combinedLines, type HeaderSource, HeadersView } from './headers.ts'
 export { parseJson, writeJson } from './json.ts'
 export { CelDuration, CelTimestamp } from './time.ts'
 export {
@@ -74,10 +74,14 @@ export class CelProgram {
     this.#mentions = mentions
   }
 
-  /** Returns the value or an error. Never throws, even if the activation does. */
-  evaluate(activation: Activation): CelResult {
+  /**
+   * Returns the value or an error. Never throws, even if the activation does.
+   *
+   * @param share divides the maximum number of steps, for one of several evaluations that share it
+   */
+  evaluate(activation: Activation, share = 1): CelResult {
     const locals = this.#locals === 0 ? noLocals : []
-    const frame: Frame = { activation, locals, budget: this.#costLimit }
+    const frame: Frame = { activation, locals, budget: this.#costLimit / share }
     try {
       const result = this.#step(frame)
       return frame.budget < 0 ? tooCostly : result

@@ -164,6 +164,11 @@ describe('rateLimit.global [RateLimits.global]', () => {
     expect(server.asked).toHaveLength(before)
   })
 
+  it('counts a header of several lines by its joined value', async () => {
+    await running.send(port, { host: hostOf('service'), headers: { 'x-team': ['red', 'blue'] } })
+    expect(asked()).toEqual([[['team', 'red, blue']]])
+  })
+
   it('[GlobalRateLimit.backendRef] reaches the server through a Service', async () => {
     const before = server.asked.length
     expect((await ask('service', { 'x-team': 'red' })).status).toBe(200)
