@@ -5,7 +5,7 @@ import {
   type RateLimitResponse,
   RateLimitResponseSchema,
 } from '../../../proto/gen/called/rate_limit_pb.ts'
-import { type CelResult, type CelValue, isCelError, toText } from '../../cel/index.ts'
+import { type CelResult, type CelValue, isAvailable, isCelError, toText } from '../../cel/index.ts'
 import {
   type Callouts,
   type Exchange,
@@ -28,12 +28,11 @@ interface BoundDescriptor {
   readonly entries: readonly {
     readonly key: string
     readonly expression: Expression
-    /** True if it reads values that exist only after a provider was chosen or has answered. */
+    /** True if it reads what is known only once the request to a model is read, such as `llm` or the body. */
     readonly isLate: boolean
   }[]
 }
 
-const lateVariables = ['llm', 'llmRequest', 'response', 'backend', 'destination', 'request.body']
 const earlyResultsExtension = 'rateLimit.tokenDescriptors'
 
 /** The server's answer if the request is allowed. */
@@ -63,7 +62,7 @@ export class GlobalLimits implements BodyNeeds {
       counts,
       entries: entries.map((entry) => {
         const expression = new Expression(entry.expression)
-        const isLate = lateVariables.some((name) => expression.mentions(name))
+        const isLate = expression.request || !isAvailable(entry.expression, 'traffic')
         return { key: entry.name, expression, isLate }
       }),
     }))
