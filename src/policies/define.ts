@@ -102,6 +102,8 @@ interface PolicyBehaviour<Spec, Config> {
   readonly configVersion?: number
   /** Kinds of targets on which it has an effect; the status reports others. Default: all. */
   readonly effectiveOn?: readonly string[]
+  /** True if a service that it calls gets all headers of the request. */
+  readonly seesAllHeaders?: true
   /** When its expressions run. They must not read what never has a value then. Required if it has any. */
   readonly expressions?: ExpressionPoints
   /** True if it answers in place of a backend. It then runs after the rule's filters, such as redirects. */

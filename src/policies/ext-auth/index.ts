@@ -131,6 +131,7 @@ export const extAuth = definePolicy({
   doc: 'Asks an authorization service whether a request is allowed.',
   security: true,
   preRouting: true,
+  seesAllHeaders: true,
   expressions: [
     { path: 'http.responseMetadata', point: 'authAnswer', early: 'earlyAuthAnswer' },
     { path: '', point: 'traffic', early: 'earlyExtAuth' },
