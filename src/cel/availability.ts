@@ -55,25 +55,36 @@ function readOf(
 }
 
 /** Returns why a path such as `['llm', 'requestModel']` is never set; undefined if it may be set. */
-function unavailable(path: readonly string[], { when, has }: ExpressionPoint): string | undefined {
+function unavailable(path: readonly string[], point: ExpressionPoint): string | undefined {
   let entries: ReadonlyMap<string, VariableEntry> | undefined = variableTable
   let instead: string | undefined
   for (let depth = 0; depth < path.length; depth++) {
     const entry: VariableEntry | undefined = entries?.get(path[depth] ?? '')
     if (entry === undefined) return undefined
     instead = entry.instead ?? instead
-    if (!has.includes(entry.stage)) {
-      const isNever = entry.stage === 'never'
-      const place = isNever ? '' : ` ${when}`
-      const hint = isNever || instead === undefined ? '' : `; ${instead}`
-      const around = path.slice(0, depth).join('.')
-      return around === ''
-        ? `${path[0]} is never set${place}${hint}`
-        : `${around} has no field ${path[depth]}${place}${hint}`
-    }
+    if (!point.has.includes(entry.stage)) return unsetText(path, depth, entry, instead, point)
+    const name = path[depth + 1] ?? ''
+    const hint = entry.absent?.get(name.toLowerCase())
+    if (hint !== undefined) return `${path.slice(0, depth + 1).join('.')} has no ${name}; ${hint}`
     entries = entry.fields
   }
   return undefined
+}
+
+function unsetText(
+  path: readonly string[],
+  depth: number,
+  { stage }: VariableEntry,
+  instead: string | undefined,
+  { when }: ExpressionPoint,
+): string {
+  const isNever = stage === 'never'
+  const place = isNever ? '' : ` ${when}`
+  const hint = isNever || instead === undefined ? '' : `; ${instead}`
+  const around = path.slice(0, depth).join('.')
+  return around === ''
+    ? `${path[0]} is never set${place}${hint}`
+    : `${around} has no field ${path[depth]}${place}${hint}`
 }
 
 /** Is the expression a test for a value that is never set, and does it hold? */

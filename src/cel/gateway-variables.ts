@@ -32,6 +32,8 @@ export interface VariableEntry {
   readonly fields?: ReadonlyMap<string, VariableEntry>
   /** What users can write where the variable has no value. */
   readonly instead?: string
+  /** Names that no value of the field has, in lower case, and what to write instead. */
+  readonly absent?: ReadonlyMap<string, string>
 }
 
 const some = (stage: ExpressionStage, names: string) =>
@@ -57,6 +59,15 @@ const route: VariableEntry = {
   instead: 'use phase PostRouting',
 }
 
+/** Names that are not header fields of requests, although other gateways have them there. */
+const noHeaders: ReadonlyMap<string, string> = new Map([
+  ['host', 'use request.host'],
+  [':authority', 'use request.host'],
+  [':method', 'use request.method'],
+  [':path', 'use request.pathAndQuery'],
+  [':scheme', 'use request.scheme'],
+])
+
 const ofBody = 'use json(request.body)'
 const ofResponse = 'use transformation.response, the access log or spans'
 
@@ -67,7 +78,8 @@ export const variableTable: ReadonlyMap<string, VariableEntry> = new Map<string,
     {
       stage: 'arrival',
       fields: fieldsOf(
-        some('arrival', 'method uri host scheme path pathAndQuery version headers'),
+        some('arrival', 'method uri host scheme path pathAndQuery version'),
+        [['headers', { stage: 'arrival', absent: noHeaders }]],
         some('body', 'body bodyPrefix'),
         some('arrival', 'startTime'),
         some('end', 'endTime'),

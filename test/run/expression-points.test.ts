@@ -52,6 +52,8 @@ const invalid: Readonly<Record<string, readonly [spec: Fields, message: string]>
   'connect-headers': [deny('source.connectHeaders["x"] == "y"'), 'no field connectHeaders'],
   metadata: [deny('metadata.x == "y"'), 'metadata is never set'],
   'end-time': [deny('request.endTime > request.startTime'), 'request has no field endTime'],
+  host: [deny('request.headers["Host"] == "x"'), 'request.headers has no Host; use request.host'],
+  path: [deny('request.headers[":path"] == "/x"'), 'use request.pathAndQuery'],
   allow: [{ traffic: rules('Allow', 'backend.type != "ai"') }, 'backend is never set'],
   'limit-tool': [descriptor('mcp.tool.name'), 'mcp is never set'],
   'limit-model': [descriptor('llm.requestModel'), 'llm is never set'],

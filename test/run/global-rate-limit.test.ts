@@ -70,6 +70,9 @@ const running = useGateway(async () => {
         backendRef: toBackend('impatient'),
         descriptors: [{ entries: [team] }],
       }),
+      ...limited('by-body', {
+        descriptors: [{ entries: [entry('team', 'json(request.body).team')] }],
+      }),
       ...limited('down', {
         backendRef: toBackend('down'),
         descriptors: [{ entries: [team] }],
@@ -162,6 +165,18 @@ describe('rateLimit.global [RateLimits.global]', () => {
     const before = server.asked.length
     expect((await ask('service')).status).toBe(200)
     expect(server.asked).toHaveLength(before)
+  })
+
+  it('refuses a request for which an expression fails, which could evade the limit', async () => {
+    const before = [server.asked.length, upstream.received.length]
+    const post = (body: string) =>
+      running.send(port, { method: 'POST', host: hostOf('by-body'), body })
+    expect((await post('{"team":"red"')).status).toBe(500)
+    expect((await post(`{"team":"red"}${' '.repeat(2_097_152)}`)).status).toBe(500)
+    expect([server.asked.length, upstream.received.length]).toEqual(before)
+    expect((await post('{"team":"red"}')).status).toBe(200)
+    expect(asked()).toEqual([[['team', 'red']]])
+    expect((await post('{}')).status).toBe(200)
   })
 
   it('counts a header of several lines by its joined value', async () => {
