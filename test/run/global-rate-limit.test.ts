@@ -99,6 +99,33 @@ const running = useGateway(async () => {
           },
         },
       }),
+      aiBackend('renamed', {
+        provider: { vendorA: { model: 'other' }, host: '127.0.0.1', port: models.port },
+      }),
+      httpRoute('renamed', {
+        hostnames: [hostOf('renamed')],
+        rules: [{ backendRefs: [toBackend('renamed')] }],
+      }),
+      policy('renamed', 'HTTPRoute/renamed', {
+        traffic: {
+          rateLimit: {
+            global: {
+              domain: 'by-model',
+              backendRef: toBackend('limits'),
+              descriptors: [
+                {
+                  entries: [
+                    entry('asked', 'json(request.body).model'),
+                    entry('backend', 'backend.name'),
+                    entry('sent', 'llm.requestModel + " " + llmRequest.model'),
+                  ],
+                  unit: 'Tokens',
+                },
+              ],
+            },
+          },
+        },
+      }),
       ...limited(
         'local-first',
         { descriptors: [{ entries: [team] }] },
@@ -152,6 +179,22 @@ describe('rateLimit.global [RateLimits.global]', () => {
     expect(charged.descriptors[0]?.entries).toMatchObject([{ key: 'fixed', value: 'yes' }])
     server.answer({ overallCode: 2 })
     expect((await running.send(port, request)).status).toBe(429)
+  })
+
+  it('checks and charges a token limit by the same values, although the request is rewritten', async () => {
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] })
+    const headers = { 'content-type': 'application/json' }
+    const path = '/v1/chat/completions'
+    const request = { method: 'POST', host: hostOf('renamed'), path, headers, body }
+    expect((await running.send(port, request)).status).toBe(200)
+    const own = () => server.asked.filter(({ domain }) => domain === 'by-model')
+    await waitFor('check and charge', () => own().length === 2)
+    const entries = [
+      ['asked', 'm'],
+      ['backend', 'default/renamed'],
+      ['sent', 'other m'],
+    ].map(([key, value]) => ({ key, value }))
+    expect(own()).toMatchObject([{ descriptors: [{ entries }] }, { descriptors: [{ entries }] }])
   })
 
   it('omits a descriptor with a missing value, and sends nothing if none is left', async () => {
