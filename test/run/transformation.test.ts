@@ -23,6 +23,11 @@ describe('headers of requests [Traffic.transformation]', () => {
     expect(headers).not.toHaveProperty('x-also-gone')
   })
 
+  it('reads a header of several lines as one value', async () => {
+    const { headers } = await received('set', { headers: { 'x-seen': ['a', 'b'] } })
+    expect(headers['x-seen']).toBe('before: a, b')
+  })
+
   it('[Transform.add] adds a header that was missing', async () => {
     expect((await received('add')).headers).toMatchObject({ 'x-list': 'mine' })
   })

@@ -25,16 +25,17 @@ export async function prepareRealtime(call: ModelCall): Promise<RespondVerdict |
   const query = new URLSearchParams(request.query)
   const named = config.model ?? config.deploymentName ?? query.get('model')
   const model = named === null ? undefined : resolveAlias(named, policy?.config.modelAliases)
-  const spent = await tokenLimitsOf(exchange)?.check(exchange)
-  if (context.over || spent !== undefined) return spent
-  if (!call.overridePath()) setTarget(request, target, model)
-  // Compressed messages could not be read, so the offer of compression is removed.
-  request.headers.remove('sec-websocket-extensions')
+  // Before the limits, whose descriptors may read it.
   exchange.learned.llm = {
     ...(model !== undefined && { requestModel: model }),
     provider: provider.vendor.systemName,
     streaming: true,
   }
+  const spent = await tokenLimitsOf(exchange)?.check(exchange)
+  if (context.over || spent !== undefined) return spent
+  if (!call.overridePath()) setTarget(request, target, model)
+  // Compressed messages could not be read, so the offer of compression is removed.
+  request.headers.remove('sec-websocket-extensions')
   countUsage(call)
   return undefined
 }
