@@ -246,6 +246,8 @@ export class KubernetesSource {
 
   #note(kind: WatchedKind, state: KindState): void {
     const before = this.#states.get(kind.kind)
+    // A failing watch has not recovered before a listing is complete or a stream is open.
+    if (before?.state === 'failing' && state.state === 'listing') return
     this.#states.set(kind.kind, state)
     if (!isSameReport(before, state)) this.#options.onState(kind, state)
   }
