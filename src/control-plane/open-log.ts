@@ -55,7 +55,7 @@ const textName = /\.(ya?ml|json|jsonl|txt|md)$/i
 
 /** @throws LogError if the path is a manifest or an export, mistaken for a log */
 function assertNoText(path: string): void {
-  const found = statSync(path, { throwIfNoEntry: false })
+  const found = orUnwritable(path, () => statSync(path, { throwIfNoEntry: false }))
   if (found === undefined || !found.isFile() || found.size === 0) return
   if (isExport(path)) {
     const use = 'sluice replay, status and explain read it'
@@ -87,9 +87,16 @@ async function openLocked(
 
 /** @throws LockedError, LogError */
 function lockOf(path: string): () => void {
-  try {
+  return orUnwritable(path, () => {
     makeFolder(dirname(path), 0o700)
     return takeFileLock(path)
+  })
+}
+
+/** @throws LockedError, or LogError if the system refuses the work */
+function orUnwritable<Result>(path: string, work: () => Result): Result {
+  try {
+    return work()
   } catch (error) {
     if (error instanceof LockedError) throw error
     const why = oneLine(error instanceof Error ? error.message : String(error))

@@ -153,7 +153,7 @@ describe('a damaged event log', () => {
 })
 
 describe('a damaged event in the log', () => {
-  const blocks = "UPDATE blocks SET body = substr(body, 1, 9) || x'0000' || substr(body, 12)"
+  const blocks = 'UPDATE blocks SET body = zeroblob(length(body))'
   it.each([
     ['a damaged block of events', blocks],
     ['an event that is not JSON', "UPDATE events SET body = '{' || body"],
@@ -169,7 +169,11 @@ describe('a damaged event in the log', () => {
     const { gw, port } = await start()
     await gw.stop()
     const { log } = openEmbeddedLog(gw.logFile)
-    await log.append(Array.from({ length: 400 }, (_, index) => routeApplied(`more-${index}`)))
+    const all = await Array.fromAsync(log.read())
+    const applied = all.find(({ event }) => event.type === 'dev.sluice.resource.applied.v1')
+    if (applied === undefined) throw new Error('the log has no object')
+    const copies = Array.from({ length: 400 }, (_, index) => ({ ...applied.event, id: `${index}` }))
+    expect((await log.append(copies)).ok).toBe(true)
     await log.close()
     const database = new DatabaseSync(gw.logFile)
     database.exec(`DELETE FROM snapshots; ${damage}`)
