@@ -11,7 +11,6 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openEmbeddedLog } from '../../src/log/index.ts'
 import { routeApplied } from '../contract/events.ts'
@@ -149,42 +148,6 @@ describe('a damaged event log', () => {
     expect((await send(port)).status).toBe(200)
     const kept = readdirSync(dirname(gw.logFile)).filter((name) => name.includes('corrupt'))
     expect(kept.length).toBeGreaterThan(0)
-  })
-})
-
-describe('a damaged event in the log', () => {
-  const blocks = 'UPDATE blocks SET body = zeroblob(length(body))'
-  it.each([
-    ['a damaged block of events', blocks],
-    ['an event that is not JSON', "UPDATE events SET body = '{' || body"],
-    ['an event of an unknown shape', "UPDATE events SET body = '{}'"],
-    [
-      'a missing event',
-      'DELETE FROM events WHERE position = (SELECT max(position) - 1 FROM events)',
-    ],
-    ['a missing table', 'DROP TABLE subjects'],
-    ['a missing purge position', 'DELETE FROM purged'],
-    ['a purge position after its end', 'UPDATE purged SET up_to = 1000000'],
-  ])('is moved aside with the log: %s', async (_, damage) => {
-    const { gw, port } = await start()
-    await gw.stop()
-    const { log } = openEmbeddedLog(gw.logFile)
-    const all = await Array.fromAsync(log.read())
-    const applied = all.find(({ event }) => event.type === 'dev.sluice.resource.applied.v1')
-    if (applied === undefined) throw new Error('the log has no object')
-    const copies = Array.from({ length: 400 }, (_, index) => ({ ...applied.event, id: `${index}` }))
-    expect((await log.append(copies)).ok).toBe(true)
-    await log.close()
-    const database = new DatabaseSync(gw.logFile)
-    database.exec(`DELETE FROM snapshots; ${damage}`)
-    database.close()
-    await gw.start()
-    expect((await send(port)).status).toBe(200)
-    expect(gw.stderr).toMatch(/was damaged .* and is now .*corrupt-1/)
-    await gw.stop()
-    await gw.start()
-    expect((await send(port)).status).toBe(200)
-    expect(readdirSync(dirname(gw.logFile)).filter((name) => /corrupt-2/.test(name))).toEqual([])
   })
 })
 
