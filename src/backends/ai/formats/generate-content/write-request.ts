@@ -17,7 +17,7 @@ import { argumentsObject } from '../arguments.ts'
 import { searchResultAsText } from '../media.ts'
 import { bareId, signatureOf, standInSignature } from '../thought-signature.ts'
 import type { ToolLabels } from '../tool-labels.ts'
-import { cleanSchema } from './schema-cleanup.ts'
+import { schemaField } from './schema-cleanup.ts'
 
 const mediaTypes: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
@@ -167,7 +167,7 @@ function tools({ tools: all, webSearch }: Chat, labels: ToolLabels): JsonObject[
   const search = webSearch === undefined ? [] : [writeWebSearch(webSearch)]
   if (all.length === 0) return search.length === 0 ? undefined : search
   const functionDeclarations = all.map(({ name, description, schema }) =>
-    compact({ name: labels.name(name), description, parameters: cleanSchema(schema) }),
+    compact({ name: labels.name(name), description, ...schemaField('parameters', schema) }),
   )
   return [{ functionDeclarations }, ...search]
 }
@@ -206,7 +206,7 @@ function generationConfig(chat: Chat): JsonObject {
     candidateCount: chat.stream ? undefined : chat.choices,
     seed: chat.seed,
     responseMimeType: output === undefined ? undefined : 'application/json',
-    responseSchema: output?.type === 'schema' ? cleanSchema(output.schema) : undefined,
+    ...(output?.type === 'schema' && schemaField('responseSchema', output.schema)),
     responseModalities: chat.images === true ? ['TEXT', 'IMAGE'] : undefined,
     thinkingConfig: thinkingConfig(chat.reasoning, chat.model),
   })
