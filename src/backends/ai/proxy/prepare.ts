@@ -109,7 +109,15 @@ function settleSigning({ context, provider }: ModelCall): void {
   else extensions.set(forwardingExtensions.signingScope, scope)
 }
 
-function refuseInFormat(context: RequestContext, route: RouteType, error: unknown): RespondVerdict {
+const tooDeep = new LlmError(400, 'the body is nested too deeply')
+
+function refuseInFormat(
+  context: RequestContext,
+  route: RouteType,
+  thrown: unknown,
+): RespondVerdict {
+  // Converters and JSON.stringify throw a RangeError if they run out of stack.
+  const error = thrown instanceof RangeError ? tooDeep : thrown
   if (!(error instanceof LlmError)) throw error
   const { message } = error
   context.refusal = message
