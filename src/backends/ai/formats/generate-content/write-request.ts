@@ -49,8 +49,10 @@ function partsOf(block: Block): JsonObject[] {
     case 'image':
       return [mediaPart(block)]
     case 'document': {
-      const context = block.context === undefined ? [] : [{ text: block.context }]
-      return [...context, mediaPart(block)]
+      const isText = block.source.mediaType?.startsWith('text/') === true
+      const texts = [isText ? block.name : undefined, block.context]
+      const described = texts.flatMap((text) => (text ? [{ text }] : []))
+      return [...described, mediaPart(block)]
     }
     case 'audio':
       return [{ inlineData: { mimeType: `audio/${block.format}`, data: block.data } }]
