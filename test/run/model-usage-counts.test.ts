@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { policy } from '../support/manifests.ts'
-import { reached, useFleet } from '../support/vendors/fleet.ts'
+import { reached, routes, useFleet } from '../support/vendors/fleet.ts'
 import { json, openStream, sendEvent, type VendorCall } from '../support/vendors/vendor.ts'
 import { chunk } from '../support/vendors/vendor-a.ts'
 import { frame, openFrames } from '../support/vendors/vendor-f.ts'
@@ -18,6 +18,17 @@ const fleet = useFleet(
     reached('e', { vendorE: project, ...at('e') }),
     reached('f', { vendorF: { region }, ...at('f') }),
     reached('limited', { vendorC: {}, ...at('c') }),
+    reached('limited-a', { vendorA: {}, ...at('a') }),
+    [
+      policy('limited-a', 'HTTPRoute/limited-a', {
+        traffic: { rateLimit: { local: [{ tokens: 500, unit: 'Hours' }] } },
+      }),
+    ],
+    reached(
+      'guarded',
+      { vendorA: {}, ...at('a') },
+      { ai: { routes, promptGuard: { response: [{ regex: { builtins: ['Ssn'] } }] } } },
+    ),
     [
       policy('limited', 'HTTPRoute/limited', {
         traffic: { rateLimit: { local: [{ tokens: 500, unit: 'Hours' }] } },
@@ -299,4 +310,15 @@ it('a compaction is charged to a token limit', async () => {
   })
   // Without the compaction, 25 requests would fit into the limit.
   expect(fleet.vendors.c.calls.length).toBeLessThan(5)
+})
+
+it.each(['limited-a', 'guarded'])('a response in the background is refused (%s)', async (name) => {
+  const body = JSON.stringify({ model: 'gpt-5', input: 'x', background: true })
+  const send = (to: string) => fetch(`${fleet.base(to)}/v1/responses`, { method: 'POST', body })
+  const answer = await send(name)
+  expect(answer.status).toBe(400)
+  expect(await answer.text()).toContain('background responses are not supported')
+  expect(fleet.vendors.a.calls).toHaveLength(0)
+  await (await send('a')).text()
+  expect(fleet.lastCall('a')?.body.background).toBe(true)
 })
