@@ -95,7 +95,8 @@ function changeHeader(
     setStatus(exchange, result)
     return
   }
-  const text = toFieldValue(result)?.replace(/^[\t ]+|[\t ]+$/g, '')
+  const given = toFieldValue(result)
+  const text = given && withoutOuterBlanks(given)
   const isSound = text !== undefined && isFieldValue(text)
   if (!isSound) noteFailure(exchange, name, name.startsWith(':') ? 'kept' : 'removed', result)
   if (name.startsWith(':')) {
@@ -103,6 +104,16 @@ function changeHeader(
   } else if (!isSound) headers.remove(name)
   else if (isHost(exchange, headers, name)) setRequestPart(exchange, ':authority', text)
   else headers[action](name, text)
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
+
+/** Removes spaces and tabs at both ends, in linear time. */
+function withoutOuterBlanks(text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && isBlank(text.charCodeAt(start))) start++
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
 }
 
 function noteFailure(exchange: Exchange, part: string, outcome: string, result: CelResult): void {

@@ -109,7 +109,15 @@ function settleSigning({ context, provider }: ModelCall): void {
   else extensions.set(forwardingExtensions.signingScope, scope)
 }
 
-function refuseInFormat(context: RequestContext, route: RouteType, error: unknown): RespondVerdict {
+const tooDeep = new LlmError(400, 'the body is nested too deeply')
+
+function refuseInFormat(
+  context: RequestContext,
+  route: RouteType,
+  thrown: unknown,
+): RespondVerdict {
+  // Converters and JSON.stringify throw a RangeError if they run out of stack.
+  const error = thrown instanceof RangeError ? tooDeep : thrown
   if (!(error instanceof LlmError)) throw error
   const { message } = error
   context.refusal = message
@@ -194,10 +202,26 @@ function finishPreparing(
   describeModelCall(call)
   // Limits do not apply to token counts: clients use them to stay below the limits.
   const limits = outgoing.route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(exchange)
+  if (limits !== undefined || (call.policy?.responseGuards.length ?? 0) > 0) {
+    refuseBackground(call, outgoing)
+  }
   const spent = limits?.check(exchange)
   return spent instanceof Promise
     ? awaitLimits(spent, call, outgoing, bytes)
     : sendUnless(spent, call, outgoing, bytes)
+}
+
+/**
+ * Refuses a response in the background: its tokens and texts come with a later request, which is neither
+ * charged nor guarded. @throws LlmError 400
+ */
+function refuseBackground({ request }: ModelCall, { route, plan }: OutgoingRequest): void {
+  if (route !== 'Responses' || plan.kind !== 'native') return
+  if (request?.body.fields.background !== true) return
+  throw new LlmError(
+    400,
+    'background responses are not supported where token limits or response guards apply; send the request without background',
+  )
 }
 
 async function awaitLimits(

@@ -10,7 +10,7 @@ import { mediaTypeRules } from './media-types.ts'
 import { parameterFields } from './parameters.ts'
 
 /** The fields of bodies that are passed on as they came. */
-const read = ['model', 'stream', 'stream_options', ...parameterFields]
+const read = ['model', 'stream', 'stream_options', 'background', ...parameterFields]
 
 function scannerOf(route: ReadRouteType): MemberScanner {
   const { checked, refused } = historyRules[route]
