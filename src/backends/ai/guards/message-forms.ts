@@ -40,7 +40,7 @@ export function needOwnTexts(body: JsonObject, route: ReadRouteType, path: strin
   for (const name of Object.keys(body)) {
     // Both conversions are needed: some letters become ASCII letters in only one of the two cases.
     const plain = name.toUpperCase().toLowerCase()
-    if (!textMembers.has(plain) || own.includes(name) || body[name] == null) continue
+    if (!textMembers.has(plain) || own.includes(plain) || body[name] == null) continue
     throw new LlmError(400, `${route} requests have no field ${name}. ${otherFormat(path, route)}`)
   }
   if (route === 'Responses' && typeof body.prompt === 'string') {
@@ -75,7 +75,7 @@ export function hasAnswerForm(body: JsonObject, route: ReadRouteType): boolean {
 }
 
 /** Returns true for `{error}`, `{type: "error"}`, `{message}`, `{Message}` and `{detail}`. */
-export function hasErrorForm(body: JsonObject): boolean {
+function hasErrorForm(body: JsonObject): boolean {
   if (body.error != null || body.type === 'error' || body.detail !== undefined) return true
   return typeof body.message === 'string' || typeof body.Message === 'string'
 }
