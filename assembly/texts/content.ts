@@ -1,7 +1,8 @@
 // Finds the texts of requests and answers, and masks them. In requests, adjacent text parts are one text; in
 // answers, all text parts of a message are.
-import { TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_HIDDEN, TEXTS_MESSAGES, TEXTS_NOT_TEXT, TEXTS_RESPONSES } from './abi'
+import { TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_HIDDEN, TEXTS_MESSAGES, TEXTS_NOT_TEXT, TEXTS_RESPONSES, TEXTS_TOKEN_COUNT } from './abi'
 import { failure, isAscii, setFailure } from './bytes'
+import { maskError } from './forms'
 import { addToGroup, beginGroup, maskGroup, maskOne } from './group'
 import {
   AUDIO, CHOICES, CONTENT, CONTEXT, DATA, INPUT, INSTRUCTIONS, LOGS, MESSAGE, MESSAGES, OUTPUT, OUTPUTS, PREDICTION, PROMPT,
@@ -187,7 +188,7 @@ function maskMessages(list: i32): void {
 
 function fieldsOf(format: i32): u64 {
   if (format == TEXTS_COMPLETIONS) return bit(MESSAGES) | bit(PREDICTION)
-  if (format == TEXTS_MESSAGES) return bit(SYSTEM) | bit(MESSAGES)
+  if (format == TEXTS_MESSAGES || format == TEXTS_TOKEN_COUNT) return bit(SYSTEM) | bit(MESSAGES)
   if (format == TEXTS_RESPONSES) return bit(INSTRUCTIONS) | bit(PROMPT) | bit(INPUT)
   return bit(INPUT)
 }
@@ -231,6 +232,7 @@ function maskVariables(prompt: i32): void {
 export function maskAnswer(root: i32): void {
   if (!isKind(root, KIND_OBJECT)) return
   checkNames(root, 0)
+  maskError(root)
   if (rw.format == TEXTS_COMPLETIONS) {
     const choices = member(root, CHOICES)
     if (isKind(choices, KIND_OBJECT)) maskChoice(choices)
@@ -255,6 +257,7 @@ function eachItem(list: i32, what: i32): void {
 function maskChoice(choice: i32): void {
   if (!isKind(choice, KIND_OBJECT)) return
   checkNames(choice, 0)
+  maskError(choice)
   const message = member(choice, MESSAGE)
   if (isKind(message, KIND_OBJECT)) maskChoiceMessage(message)
   const text = memberOf(choice, TEXT, KIND_STRING)

@@ -1,6 +1,7 @@
 // Finds the texts in an event of a streamed answer of Chat Completions.
 import { failure } from './bytes'
 import { textOf } from './content'
+import { maskError } from './forms'
 import { AUDIO, CHOICES, CONTENT, DELTA, ERROR, FINISH_REASON, INDEX, REFUSAL, TEXT, TRANSCRIPT } from './names'
 import { complete, indexOf, needOnce, nonEmpty, takePiece } from './stream'
 import { isKind, KIND_ARRAY, KIND_NULL, KIND_OBJECT, member, memberOf, node } from './tape'
@@ -10,6 +11,7 @@ export function readCompletions(root: i32): void {
   for (let choice = choices == 0 ? 0 : node(choices).child; choice != 0 && failure == 0; choice = node(choice).next) {
     if (!isKind(choice, KIND_OBJECT)) continue
     needOnce(choice)
+    maskError(choice)
     const index = indexOf(choice, INDEX)
     const text = nonEmpty(choice, TEXT)
     if (text != 0) takePiece(text, index, TEXT, TEXT)

@@ -14,7 +14,12 @@ const read = ['model', 'stream', 'stream_options', 'background', ...parameterFie
 
 function scannerOf(route: ReadRouteType): MemberScanner {
   const { checked, refused } = historyRules[route]
-  return new MemberScanner({ read, checked: { ...mediaTypeRules.checked, ...checked }, refused })
+  return new MemberScanner({
+    read,
+    noted: ['messages'],
+    checked: { ...mediaTypeRules.checked, ...checked },
+    refused,
+  })
 }
 
 const scanners: Readonly<Record<ReadRouteType, MemberScanner>> = {
@@ -40,6 +45,8 @@ export class ClientBody implements RequestBody, RecordSource {
   /** Where the value of `model` is; undefined unless there is exactly one. */
   readonly #model: ByteRange | undefined
   #parsed: ParsedBody | undefined
+  /** True if the body may be passed on as it came and has a list of messages. */
+  readonly hasMessages: boolean = false
 
   /**
    * `route` is set if the body may be passed on as it came.
@@ -52,12 +59,14 @@ export class ClientBody implements RequestBody, RecordSource {
       this.#route = route
       this.#fields = scanner.values()
       this.#model = scanner.rangeOf('model')
+      this.hasMessages = scanner.isArray('messages')
     } else this.#parsed = parseBody(bytes)
   }
 
   /** Returns the fields if no correction for a provider with the client's format changes the others. */
   fieldsToPassOn(route: ReadRouteType): JsonObject | undefined {
-    return this.#route === route ? this.#fields : undefined
+    const isWhole = this.hasMessages || route === 'Responses' || route === 'Embeddings'
+    return this.#route === route && isWhole ? this.#fields : undefined
   }
 
   get fields(): JsonObject {

@@ -88,9 +88,9 @@ export class NativeConversion implements Conversion {
   }
 
   finish(isCut: boolean, text: string): readonly StreamEvent[] {
-    const { request, format } = this.#options
+    const { format } = this.#options
     if (this.hasEnded && (!isCut || format !== 'Completions')) return []
-    return errorEvents(this.#options, errorInPlace(request, text))
+    return errorEvents(this.#options, errorInPlace(this.#options, text))
   }
 
   /** Handles data that is not a JSON object: an HTML page is an error; other data is passed on. */
@@ -101,7 +101,7 @@ export class NativeConversion implements Conversion {
   /** Converts an error of a proxy in front of the provider to the client's format. */
   #error(text: string): readonly StreamEvent[] {
     this.hasEnded = true
-    return errorEvents(this.#options, errorInPlace(this.#options.request, text))
+    return errorEvents(this.#options, errorInPlace(this.#options, text))
   }
 }
 
