@@ -353,7 +353,12 @@ export interface GrpcStream {
   /** Stops messages from the server until `resume`. */
   pause(): void
   resume(): void
-  /** Abandons the call; the listener is not called any more. */
+  /**
+   * Ends the call after the last message: the server receives the end of the stream and may still end its
+   * side. The listener is not called any more.
+   */
+  end(): void
+  /** Resets the call, which the server sees as cancelled. The listener is not called any more. */
   close(): void
 }
 
