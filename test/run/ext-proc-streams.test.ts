@@ -18,6 +18,11 @@ const requestPass = (modeOverride?: Mode) =>
   }) as const
 const responsePass = { response: { case: 'responseHeaders', value: {} } } as const
 
+const refuseAndEnd = (stream: BareStream) => {
+  stream.send(refusal)
+  stream.end()
+}
+
 /** Refuses every response. If `loss` is set, it is called between request and response, before the upstream answers. */
 async function askAndLose(
   loss: (stream: BareStream) => void,
@@ -96,7 +101,7 @@ describe('a processor that is lost after it answered the request', () => {
   })
 
   it('lets its response to the client through that it sends before the upstream answers', async () => {
-    expect(await askAndLose((stream) => (stream.send(refusal), stream.end()))).toMatchObject({
+    expect(await askAndLose(refuseAndEnd)).toMatchObject({
       status: 419,
     })
   })
@@ -141,8 +146,13 @@ describe('streams to a processor', () => {
       return bare.endings.at(-1)?.resetCode
     }
     expect(await endsOf((_, stream) => stream.send(refusal), 419)).toBe(0)
-    expect(await endsOf((_, stream) => (stream.send(refusal), stream.end()), 419)).toBe(0)
-    expect(await endsOf((_, stream) => (stream.send(requestPass()), stream.end()), 200)).toBe(0)
+    expect(await endsOf((_, stream) => refuseAndEnd(stream), 419)).toBe(0)
+    expect(
+      await endsOf((_, stream) => {
+        stream.send(requestPass())
+        stream.end()
+      }, 200),
+    ).toBe(0)
   })
 
   it('are reset when the client aborts the exchange', async () => {

@@ -65,12 +65,7 @@ class PasswordChecker {
     return pending.answer
   }
 
-  #ask(
-    digest: string,
-    password: string,
-    hash: string,
-    client: PasswordClient,
-  ): Promise<boolean> {
+  #ask(digest: string, password: string, hash: string, client: PasswordClient): Promise<boolean> {
     if (!this.#hasRoom(client)) return Promise.reject(tooMany())
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const since = performance.now()
@@ -111,7 +106,8 @@ class PasswordChecker {
         slot.thread.postMessage({ id: 0, password, hash } satisfies PasswordCheck)
       }
     }
-    if (this.#queue.size > 0) this.#sweeps ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
+    if (this.#queue.size > 0)
+      this.#sweeps ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
     else {
       clearInterval(this.#sweeps)
       this.#sweeps = undefined

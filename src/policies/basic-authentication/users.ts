@@ -1,6 +1,6 @@
 import { passwordChecker } from '../../auth/passwords/checker.ts'
-import type { Exchange } from '../../exchange/exchange.ts'
 import { htpasswdLines, type PasswordHashKind, passwordHashKind } from '../../base/htpasswd.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 
 /** Users and their password hashes, read from texts in htpasswd format. */
 export class Users {
