@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { received, running, send } from './transformation-rig.ts'
+import { received, running, send, upstream } from './transformation-rig.ts'
 
 describe('headers of requests [Traffic.transformation]', () => {
   it('[Transform.set] [HeaderTransformation.value] replaces values, each seeing the one before', async () => {
@@ -121,9 +121,12 @@ describe('bodies of requests [Transform.body]', () => {
     expect([body, headers['content-length']]).toEqual(['', '0'])
   })
 
-  it('are empty if the original body exceeds the limit', async () => {
+  it('fail the request with 413 if they are made from a body over the limit', async () => {
     const body = `{"missing":1,"pad":"${'x'.repeat(2_097_152)}"}`
-    expect((await received('body-fails', { method: 'POST', body })).body).toBe('')
+    const { length } = upstream.received
+    const refused = await send('body-fails', { method: 'POST', body })
+    expect([refused.status, refused.body]).toEqual([413, 'request body too large'])
+    expect(upstream.received).toHaveLength(length)
   })
 })
 

@@ -204,6 +204,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
 
   onResponseBody(stream: UpstreamStream): void {
     if (!this.responseSource.ended || this.#isOver) return
+    if (this.#request.endsWithResponse === true) this.end()
     this.#over()
     stream.release()
     this.#parts.callResponses.keep(this.#response)

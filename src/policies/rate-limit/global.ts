@@ -190,11 +190,16 @@ function toPermission(answer: RateLimitResponse, domain: string): Permission | R
     return { status, forRequest: pairs(answer.requestHeadersToAdd), forResponse }
   }
   const waitMs = (status?.reset ?? 1) * 1000
-  const name = `global limit${status ? ` ${status.limit}` : ''} of domain ${domain}`
-  const refused = limited(status ?? { limit: 0, remaining: 0, reset: 1 }, waitMs, name)
+  const recorded = `global limit${status ? ` ${status.limit}` : ''} of domain ${domain}`
+  const refused = limited(status ?? { limit: 0, remaining: 0, reset: 1 }, waitMs, {
+    recorded,
+    shown: undefined,
+  })
   const headers = status === undefined ? forResponse : [...(refused.headers ?? []), ...forResponse]
   const body = Buffer.from(answer.rawBody).toString()
-  return { ...refused, headers, ...(body !== '' && { body }) }
+  // A text of the server says more than the gateway can.
+  const own = body !== '' && { body, limit: { message: body, waitMs } }
+  return { ...refused, headers, ...own }
 }
 
 /** The status of the limit with the fewest remaining units; statuses without a limit are skipped. */

@@ -1,7 +1,7 @@
 /** Answers of the gateway itself to clients of language models. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
-import { writeErrorFor } from '../client-formats.ts'
+import { type ErrorWriter, noRetryHeader } from '../../../proxy/request/error-response.ts'
+import { writeErrorFor, writeLimitErrorFor } from '../client-formats.ts'
 import type { JsonObject } from '../json.ts'
 import { type LlmError, UnsupportedByProviderError } from '../llm-error.ts'
 import type { Refusal } from '../policy/config.ts'
@@ -104,7 +104,12 @@ export function errorWriterAt(types: RouteTypes, path: string): ErrorWriter | un
 /** Returns a writer of errors in the client's format; undefined if the gateway does not know the format. */
 export function errorWriterFor(route: RouteType): ErrorWriter | undefined {
   if (unknownFormats.has(route)) return undefined
-  return (status, message) => JSON.stringify(writeErrorFor(route, { status, message }))
+  return (status, message, limit) =>
+    JSON.stringify(
+      limit === undefined
+        ? writeErrorFor(route, { status, message })
+        : writeLimitErrorFor(route, status, limit),
+    )
 }
 
 /** Returns the response of a guard that rejects; `answer` of its webhook takes precedence. */
@@ -115,7 +120,8 @@ export function guardRefusal(
   return {
     kind: 'respond',
     status: answer?.status ?? status,
-    headers: [['content-type', 'text/plain']],
+    // The same request would be refused again.
+    headers: [['content-type', 'text/plain'], noRetryHeader],
     body: answer?.body ?? message,
     reason: 'Guardrail',
   }
