@@ -11,7 +11,7 @@ import type { OnMatch } from './match-counts.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slots.ts'
 import { StreamMasker } from './stream-mask.ts'
-import { type EventTexts, eventReaders, readGuarded } from './stream-texts.ts'
+import { type EventTexts, eventReaders, nameOfEvent, readGuarded } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
 interface HeldEvent extends StreamEvent {
@@ -104,8 +104,11 @@ export class HeldStream {
     this.#groups = new Map()
     this.#repeated = new Map()
     this.#events = events.map((event) => {
-      const held = { ...event, parsed: readGuarded(event.data) }
-      return mapHeld(held, keepTexts)
+      const parsed = readGuarded(event.data)
+      if (parsed === undefined) return { event: undefined, data: event.data, parsed }
+      // The event is written again, because other readers may find another value for a repeated key.
+      const name = nameOfEvent(event.event, parsed)
+      return mapHeld({ event: name, data: JSON.stringify(parsed), parsed }, keepTexts)
     })
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
     this.#original = new Map(this.#texts)
@@ -132,7 +135,7 @@ export class HeldStream {
 
   /** Collects texts that the provider repeats in another form than it streamed: guards must see them too. */
   #collectRepeated(event: JsonObject): void {
-    this.#read(event).repeat?.((texts) => {
+    this.#read(event).repeat((texts) => {
       for (const text of texts) {
         if (text === '' || this.#keyOf.has(text) || this.#repeated.has(text)) continue
         this.#repeated.set(text, text)
@@ -182,9 +185,9 @@ export class HeldStream {
       written.add(part)
       return isWritten ? '' : current
     })
-    if (repeat !== undefined) return repeat((all) => all.map((text) => this.#currentOf(text)))
+    const repeated = repeat((all) => all.map((text) => this.#currentOf(text)))
     const isSame = texts.every((text, at) => text === pieces[at]?.text)
-    return isSame || put === undefined ? event : put(texts)
+    return isSame || put === undefined ? repeated : put(texts, repeated)
   }
 
   /** Returns the current text in place of a text that an event repeats. */

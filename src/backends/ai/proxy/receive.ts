@@ -200,6 +200,8 @@ function replaceBody({ response, body }: ReceivedAnswer, bytes: Uint8Array): und
   for (const name of contentHeaders) response.headers.remove(name)
 }
 
+const isGuarded = ({ policy }: ModelCall): boolean => (policy?.responseGuards.length ?? 0) > 0
+
 /** Replaces an answer that is not streamed. @throws LlmError 502 if it cannot be read. */
 function replaceWhole(
   received: ReceivedAnswer,
@@ -208,8 +210,11 @@ function replaceWhole(
 ): Result | Promise<Result> {
   const { call, request, format } = received
   const { status } = received.response
-  const isGuarded = (call.policy?.responseGuards.length ?? 0) > 0
-  const found = status < 300 && !isGuarded ? detailsInBytes(request, bytes) : undefined
+  // A redirect is no answer of a model, and its body could be anything.
+  if (status >= 300 && status < 400 && isGuarded(call)) {
+    throw new LlmError(502, `the provider answered ${status}, which guards cannot read`)
+  }
+  const found = status < 300 && !isGuarded(call) ? detailsInBytes(request, bytes) : undefined
   const relayed = wasDecoded ? bytes : undefined
   if (found !== undefined) {
     learnDetails(call, found)
@@ -234,14 +239,16 @@ function replaceParsed(
   learnDetails(call, answer.details)
   const changed = answer.isChanged ? answer.body : relayed
   if (format === undefined) return put(received, changed)
-  const finish = (body: JsonObject): undefined => {
-    call.output = new WholeOutput(body, format)
-    return put(received, body === answer.body ? changed : body)
+  if (!isGuarded(call)) {
+    call.output = new WholeOutput(answer.body, format)
+    return put(received, changed)
   }
-  if ((call.policy?.responseGuards.length ?? 0) === 0) return finish(answer.body)
-  return guardAnswer(call, answer.body, format).then(({ body, refusal }) =>
-    call.context.over || refusal !== undefined ? refusal : finish(body),
-  )
+  return guardAnswer(call, answer.body, format).then(({ body, refusal }) => {
+    if (call.context.over || refusal !== undefined) return refusal
+    call.output = new WholeOutput(body, format)
+    // The body is written again, because the client may find another value for a repeated key.
+    return put(received, body)
+  })
 }
 
 function learnDetails(call: ModelCall, details: AnswerDetails): void {

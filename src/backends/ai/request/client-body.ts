@@ -14,7 +14,12 @@ const read = ['model', 'stream', 'stream_options', ...parameterFields]
 
 function scannerOf(route: ReadRouteType): MemberScanner {
   const { checked, refused } = historyRules[route]
-  return new MemberScanner({ read, checked: { ...mediaTypeRules.checked, ...checked }, refused })
+  return new MemberScanner({
+    read,
+    checked: { ...mediaTypeRules.checked, ...checked },
+    refused,
+    needsPlainNames: true,
+  })
 }
 
 const scanners: Readonly<Record<ReadRouteType, MemberScanner>> = {
@@ -58,6 +63,11 @@ export class ClientBody implements RequestBody, RecordSource {
   /** Returns the fields if no correction for a provider with the client's format changes the others. */
   fieldsToPassOn(route: ReadRouteType): JsonObject | undefined {
     return this.#route === route ? this.#fields : undefined
+  }
+
+  /** True if every reader finds the same top-level fields in the bytes; otherwise the body is written again. */
+  get isUnambiguous(): boolean {
+    return this.#fields !== undefined
   }
 
   get fields(): JsonObject {

@@ -47,7 +47,7 @@ function sourceOf(block: unknown, path: string): MediaSource {
   const type = stringAt(source, 'type')
   const url = stringAt(source, 'url')
   if (url !== undefined) return { type: 'url', url }
-  const data = stringAt(source, 'data')
+  const data = type === 'text' || type === 'base64' ? stringAt(source, 'data') : undefined
   if (data === undefined) {
     throw unsupportedPart(`${path}.source`, `sources of type ${String(type)}`)
   }
