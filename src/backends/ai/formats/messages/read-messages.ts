@@ -118,9 +118,10 @@ function toolCall(block: unknown, path: string): Block {
 
 /** Reduces search results to titles and URLs: only the provider that searched can read their content. */
 function foundPages(block: unknown): TextBlock[] {
-  const pages = listAt(block, 'content').map(
-    (page) => `${stringAt(page, 'title') ?? ''} ${stringAt(page, 'url') ?? ''}`,
-  )
+  // Guards read the URLs of results of this type, and of no other.
+  const pages = listAt(block, 'content')
+    .filter((page) => stringAt(page, 'type') === 'web_search_result')
+    .map((page) => `${stringAt(page, 'title') ?? ''} ${stringAt(page, 'url') ?? ''}`)
   if (pages.length === 0) return []
   return [{ type: 'text', text: ['Found on the web:', ...pages].join('\n') }]
 }
