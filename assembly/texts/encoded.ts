@@ -81,14 +81,21 @@ function urlKind(fileName: i32): i32 {
   return isTextType(from, length) ? ENCODED_TEXT : ENCODED_BINARY
 }
 
+const LOWER: usize = memory.data(24)
+
+/** Is it text/*, or application/json, xml, yaml or x-yaml? The case does not matter. */
 function isTextType(from: usize, length: i32): bool {
-  if (length >= 5 && isAscii(from, 5, 'text/')) return true
-  if (length < 12 || !isAscii(from, 12, 'application/')) return false
-  let end = 12
-  while (end < length && load<u8>(from + end) != 59) end++
-  const rest = from + 12
-  const size = end - 12
-  return isAscii(rest, size, 'json') || isAscii(rest, size, 'xml') || isAscii(rest, size, 'x-yaml') || isAscii(rest, size, 'yaml')
+  let size = 0
+  for (; size < length && size < 24; size++) {
+    const byte = <u32>load<u8>(from + size)
+    if (byte == 59) break
+    store<u8>(LOWER + size, byte - 65 < 26 ? byte | 32 : byte)
+  }
+  if (size >= 5 && isAscii(LOWER, 5, 'text/')) return true
+  if (size < 12 || size == 24 || !isAscii(LOWER, 12, 'application/')) return false
+  const rest = LOWER + 12
+  const left = size - 12
+  return isAscii(rest, left, 'json') || isAscii(rest, left, 'xml') || isAscii(rest, left, 'x-yaml') || isAscii(rest, left, 'yaml')
 }
 
 const EXTENSION: usize = memory.data(8)

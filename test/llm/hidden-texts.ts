@@ -33,7 +33,14 @@ const textFields = [
   ],
   ...['content', 'output', 'input', 'arguments', 'reasoning_content', 'encrypted_content', 'name'],
 ]
-const mediaTypes = ['text/plain', 'text/csv', 'application/json', 'image/png', 'application/pdf']
+const mediaTypes = [
+  'TEXT/plain',
+  'text/plain',
+  'text/csv',
+  'application/json',
+  'image/png',
+  'application/pdf',
+]
 const fileNames = ['a.txt', 'b.MD', 'c.pdf', 'd.json', 'e']
 
 /** Makes requests; each secret has a number of its own. */
@@ -215,7 +222,7 @@ const otherFields = new Set([
   ...['reasoning_signature', 'redacted_thinking'],
 ])
 const textFormats = new Set<unknown>(['txt', 'md', 'csv', 'html'])
-const textTypes = /^(?:text\/|application\/(?:json|xml))/
+const textTypes = /^(?:text\/|application\/(?:json|xml))/i
 
 /** Returns every text of a provider's request; text documents in base64 are decoded. */
 export function textsOf(body: Json, provider: ProviderFormat): string[] {

@@ -135,6 +135,8 @@ const encodedPart = (random: Random): unknown =>
   ])()
 
 const mediaTypes = [
+  'Text/Plain',
+  'application/XML;a',
   'text/csv',
   'application/json',
   'application/jsonl',

@@ -71,7 +71,7 @@ export function sourceOfFile(data: string, name: string | undefined): MediaSourc
   return { ...source, mediaType: typeOfFile(name, source.data) }
 }
 
-const textTypes = /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)(?:;|$))/
+const textTypes = /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)(?:;|$))/i
 
 /** Returns true if the gateway decodes documents of this media type to text. */
 export const isTextType = (mediaType: string): boolean => textTypes.test(mediaType)
