@@ -143,6 +143,7 @@ describe('request guards', () => {
       chat,
       user('x', { new_field: { deep: ['SECRET1'] } }),
     ],
+    ['a title of embeddings', '/v1/embeddings', { input: 'x', title: 'SECRET1' }],
     [
       'a field of the request that is not known',
       chat,

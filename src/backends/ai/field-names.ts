@@ -6,7 +6,7 @@ import { type JsonObject, objectAt } from './json.ts'
 import { LlmError } from './llm-error.ts'
 
 /** Fields of requests that the gateway reads, sets or charges by, besides those of the user's settings. */
-const decidedFields = [
+export const decidedFields = [
   'model stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of temperature',
   'top_p top_k seed dimensions frequency_penalty presence_penalty encoding_format service_tier background',
 ].flatMap((line) => line.split(' '))

@@ -17,7 +17,7 @@ import {
 import { messageFields } from './texts.ts'
 
 /** Fields by which guards decide what they read, in any object. assembly/texts/fields.ts has them too. */
-const guardedFields = new Set(
+export const guardedFields = new Set(
   [
     'content output outputs results title context stdout stderr logs role refusal type text source data',
     'variables transcript media_type file_data filename custom input messages system instructions prompt',

@@ -9,7 +9,7 @@ import { citationFields } from './text-fields.ts'
 import { mapEntries, type TextsMap } from './texts.ts'
 
 /** Fields with arguments and settings, which repeat no text. */
-const otherFields = new Set(
+export const otherFields = new Set(
   'arguments input parameters input_schema schema tools usage metadata'.split(' '),
 )
 /** Fields that list the tokens of an answer. */

@@ -30,7 +30,7 @@ export const contentFields: ReadonlySet<string> = new Set(
 )
 
 /** Top-level settings of requests, which answers may repeat. */
-const settings = new Set(
+export const settings = new Set(
   [
     'model stream stream_options tools tool_choice functions function_call response_format text stop',
     'stop_sequences user safety_identifier prompt_cache_key prompt_cache_retention metadata service_tier',
@@ -46,7 +46,7 @@ export const isSetting = (name: string, value: unknown): boolean =>
   settings.has(name) && !(name === 'text' && typeof value === 'string')
 
 /** Names of strings that are no text, in any object. */
-const labels = new Set(
+export const labels = new Set(
   [
     'type role name id ids object status phase model format detail media_type mime_type content_type',
     'signature b64_json partial_image_b64 namespace server_label version finish_reason',
@@ -68,31 +68,36 @@ export const isUrlName = (name: string): boolean => urlPattern.test(name)
 /** Types of parts whose text is reasoning. */
 const reasoningTypes = new Set<unknown>(['reasoning_text', 'summary_text'])
 /** Fields whose content is reasoning. */
-const reasoningFields = new Set(
+export const reasoningFields = new Set(
   'thinking reasoning reasoning_content reasoning_details thinking_blocks'.split(' '),
 )
 /** Arguments of tool calls, schemas of tools, and settings of parts. */
-const argumentFields = new Set(
+export const argumentFields = new Set(
   'arguments partial_json parameters input_schema schema json_schema cache_control'.split(' '),
 )
 /** Details of answers that are not texts of the model. */
-const answerDetails = new Set(
+export const answerDetails = new Set(
   [
     'usage incomplete_details content_filter_results content_filter_result prompt_filter_results',
     'safety_ratings',
   ].flatMap((line) => line.split(' ')),
 )
-const clientCall = new Set(['action', 'actions', 'operation', 'environment'])
+export const clientCall = new Set(['action', 'actions', 'operation', 'environment'])
+export const imageCall = new Set([
+  'result',
+  'size',
+  'quality',
+  'background',
+  'output_format',
+  'action',
+])
 /** Fields that are no text in objects of a type: arguments of calls that the client runs, and images. */
 const fieldsOfType = new Map<unknown, ReadonlySet<string>>([
   ['computer_call', clientCall],
   ['shell_call', clientCall],
   ['local_shell_call', clientCall],
   ['apply_patch_call', clientCall],
-  [
-    'image_generation_call',
-    new Set(['result', 'size', 'quality', 'background', 'output_format', 'action']),
-  ],
+  ['image_generation_call', imageCall],
 ])
 /** Types of objects whose `input` has the arguments of a call. */
 const callType = /(?:tool_use|_call)$/
