@@ -40,6 +40,7 @@ export const LABEL_3: string = 'service_tier system_fingerprint provider obfusca
 export const REASONING_1: string = 'thinking reasoning reasoning_content reasoning_details thinking_blocks '
 export const ARGUMENT_1: string = 'arguments partial_json parameters input_schema schema json_schema cache_control '
 export const DETAIL_1: string = 'usage incomplete_details content_filter_results content_filter_result prompt_filter_results safety_ratings '
+export const DETAIL_2: string = 'billing '
 export const CITATION_1: string = 'annotation annotations citation citations context search_results '
 export const CLIENT_CALL_1: string = 'action actions operation environment '
 export const IMAGE_CALL_1: string = 'result size quality background output_format action '

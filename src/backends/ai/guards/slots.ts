@@ -43,6 +43,11 @@ export function answerTexts(body: JsonObject, format: ChatFormat): RoleText[] {
   return answerSlots(body, format).map(({ role, content }) => ({ role, content }))
 }
 
+/** Returns the texts of the messages of an answer: one for each choice, content or message. */
+export function messageTexts(body: JsonObject, format: ChatFormat): string[] {
+  return messageSlots(body, format).map(({ content }) => content)
+}
+
 /**
  * Returns the request with other texts. If the number and roles of the texts are the original ones, each
  * message gets its new text and keeps its images and tool calls. Otherwise the texts replace the whole
@@ -159,25 +164,41 @@ function otherSlots(holder: unknown, ...skipped: readonly string[]): Slot[] {
 const answerSlot = (holder: JsonObject, name: string): Slot =>
   slotOf(holder, name, 'assistant', mapAnswerField)
 
-function answerSlots(body: JsonObject, format: ChatFormat): Slot[] {
+const answerSlots = (body: JsonObject, format: ChatFormat): Slot[] => [
+  ...messageSlots(body, format),
+  ...slotsBesideMessages(body, format),
+]
+
+const isMessage = ({ type }: JsonObject): boolean => type === 'message'
+
+/** Returns one slot for each choice, content or message, also if it has no text. */
+function messageSlots(body: JsonObject, format: ChatFormat): Slot[] {
+  switch (format) {
+    case 'Completions':
+      return listAt(body, 'choices').map(choiceSlot)
+    case 'Messages':
+      return [answerSlot(body, 'content')]
+    case 'Responses':
+      return listAt(body, 'output')
+        .filter(isObject)
+        .filter(isMessage)
+        .map((item) => answerSlot(item, 'content'))
+  }
+}
+
+/** Returns the slots of all other fields with a text. */
+function slotsBesideMessages(body: JsonObject, format: ChatFormat): Slot[] {
   const settings = Object.keys(body).filter((name) => isSetting(name, body[name]))
   const rest = otherSlots(body, answerFields[format], ...settings)
-  switch (format) {
-    case 'Completions': {
-      const choices = listAt(body, 'choices')
-      return [...choices.map(choiceSlot), ...choices.flatMap(otherSlotsOfChoice), ...rest]
-    }
-    case 'Messages':
-      return [answerSlot(body, 'content'), ...rest]
-    case 'Responses': {
-      const items = listAt(body, 'output').filter(isObject)
-      const messages = items.filter(({ type }) => type === 'message')
-      const others = items.flatMap((item) =>
-        otherSlots(item, item.type === 'message' ? 'content' : ''),
-      )
-      return [...messages.map((item) => answerSlot(item, 'content')), ...others, ...rest]
-    }
-  }
+  if (format === 'Messages') return rest
+  const items = listAt(body, answerFields[format])
+  const ofItems =
+    format === 'Completions'
+      ? items.flatMap(otherSlotsOfChoice)
+      : items
+          .filter(isObject)
+          .flatMap((item) => (isMessage(item) ? otherSlots(item, 'content') : otherSlots(item)))
+  return [...ofItems, ...rest]
 }
 
 /** Finds the text of a choice: its content, otherwise its refusal or the transcript of its audio. */

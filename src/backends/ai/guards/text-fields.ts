@@ -79,7 +79,7 @@ export const argumentFields = new Set(
 export const answerDetails = new Set(
   [
     'usage incomplete_details content_filter_results content_filter_result prompt_filter_results',
-    'safety_ratings',
+    'safety_ratings billing',
   ].flatMap((line) => line.split(' ')),
 )
 export const clientCall = new Set(['action', 'actions', 'operation', 'environment'])
