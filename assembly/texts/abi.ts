@@ -8,15 +8,18 @@ export const TEXTS_HIDDEN: i32 = -404 // a member occurs twice, or differs from 
 export const TEXTS_NOT_TEXT: i32 = -405 // numbers or lists where only texts can be guarded
 export const TEXTS_UNDECIDED: i32 = -406 // a pattern holds back more than the limit
 export const TEXTS_TOO_MANY: i32 = -407 // more choices or open parts than a stream may have
+export const TEXTS_OTHER_FORMAT: i32 = -408 // an object, but no message of the format
 
 // --- formats and messages of texts_new ---------------------------------------------------------------
 export const TEXTS_COMPLETIONS: i32 = 1 // chat completions
 export const TEXTS_MESSAGES: i32 = 2
 export const TEXTS_RESPONSES: i32 = 3
 export const TEXTS_EMBEDDINGS: i32 = 4
+export const TEXTS_TOKEN_COUNT: i32 = 5 // a request of Messages whose tokens are counted
 export const TEXTS_REQUEST: i32 = 1 // a request
 export const TEXTS_ANSWER: i32 = 2 // a whole answer
 export const TEXTS_STREAM: i32 = 3 // an answer of server-sent events
+export const TEXTS_ERROR: i32 = 4 // an error in any form, of which every string is masked
 
 // --- texts record: what texts_record writes -------------------------------------------------------------
 //

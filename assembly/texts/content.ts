@@ -7,6 +7,7 @@ import {
   FIELD_ARGUMENT, FIELD_CITATION, FIELD_CLIENT_CALL, FIELD_CONTENT, FIELD_DECIDED, FIELD_DETAIL, FIELD_GUARDED, FIELD_IMAGE_CALL,
   FIELD_LABEL, FIELD_REASONING, FIELD_SETTING,
 } from './fields'
+import { isOwn, maskError } from './forms'
 import { addToGroup, beginGroup, maskGroup, maskOne } from './group'
 import {
   AUDIO, CHOICES, CONTENT, CUSTOM, DATA, DELTA, flagsOf, INPUT, INPUT_AUDIO, MESSAGE, MESSAGES, OUTPUT, REFUSAL, ROLE, TEXT, TRANSCRIPT,
@@ -200,7 +201,10 @@ export function maskRest(part: i32, key: i32): void {
 export function maskRequest(root: i32): void {
   isStrict = true
   isAssistant = false
-  checkNames(root, FIELD_GUARDED | FIELD_DECIDED)
+  checkNames(root, FIELD_DECIDED)
+  for (let i = isGuarded() ? node(root).child : 0; i != 0; i = node(i).next) {
+    if (node(i).flags & NODE_FOLDED && isOwn(node(i).name)) setFailure(TEXTS_HIDDEN)
+  }
   for (let i = node(root).child; i != 0 && failure == 0; i = node(i).next) {
     const name = nameAt(i)
     if (isSetting(i, name)) continue
@@ -254,8 +258,10 @@ function mainField(): i32 {
 
 /** Masks the texts of a whole answer: all texts of a message or choice are one text. */
 export function maskAnswer(root: i32): void {
-  if (!isKind(root, KIND_OBJECT) || rw.format == TEXTS_EMBEDDINGS) return
+  if (!isKind(root, KIND_OBJECT)) return
   checkNames(root)
+  maskError(root)
+  if (mainField() < 0) return
   const main = mainField()
   for (let i = node(root).child; i != 0 && failure == 0; i = node(i).next) {
     const name = nameAt(i)
@@ -277,6 +283,7 @@ function maskChoices(choices: i32): void {
 function maskChoice(choice: i32): void {
   if (!isKind(choice, KIND_OBJECT)) return maskContent(choice)
   checkNames(choice)
+  maskError(choice)
   for (let i = node(choice).child; i != 0 && failure == 0; i = node(i).next) {
     const name = nameAt(i)
     if ((name == MESSAGE || name == DELTA) && isKind(i, KIND_OBJECT)) maskChoiceMessage(i)

@@ -2,6 +2,7 @@
 import { TEXTS_COMPLETIONS, TEXTS_MESSAGES, TEXTS_RESPONSES } from './abi'
 import { append, Bytes, clear, failure, isAscii, push } from './bytes'
 import { addEdit, beginEdits, E_KIND, E_LENGTH, E_VALUE, EDIT_BYTES, EDIT_NUMBER, EDIT_PART, EDIT_TEXT, sortEdits } from './edits'
+import { maskError, needEvent } from './forms'
 import { isKnown, knownLength, knownText, learn, writeKnown } from './known'
 import { SEQUENCE_NUMBER, TYPE } from './names'
 import { enqueue, newWaiting, release, Waiting, writeRest } from './queue'
@@ -37,10 +38,8 @@ export function takeEvent(name: usize, nameLength: i32, root: i32): void {
   beginEdits(rw.found)
   setCurrent(newWaiting(stream.queue))
   if (!isGuarded() || isPlainName(name, nameLength, root)) append(current.event.name, name, nameLength)
-  if (isGuarded()) maskRepeated(root)
-  if (rw.format == TEXTS_COMPLETIONS) readCompletions(root)
-  else if (rw.format == TEXTS_MESSAGES) readMessages(root)
-  else if (rw.format == TEXTS_RESPONSES) readResponses(root)
+  if (!isGuarded() || needEvent(root)) readEvent(root)
+  else complete(-1)
   if (failure == 0 && isGuarded()) {
     numberEvent(root)
     sortEdits(current.event.edits)
@@ -63,6 +62,16 @@ function isPlainName(name: usize, length: i32, root: i32): bool {
     if (textLength == length && memory.compare(textStart, name, length) == 0) return true
   }
   return isAscii(name, length, 'message') || isAscii(name, length, 'error') || isAscii(name, length, 'ping') || isAscii(name, length, 'done')
+}
+
+function readEvent(root: i32): void {
+  if (isGuarded()) {
+    maskRepeated(root)
+    maskError(root)
+  }
+  if (rw.format == TEXTS_COMPLETIONS) readCompletions(root)
+  else if (rw.format == TEXTS_MESSAGES) readMessages(root)
+  else if (rw.format == TEXTS_RESPONSES) readResponses(root)
 }
 
 function giveBack(waiting: Waiting): void {

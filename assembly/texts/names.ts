@@ -206,19 +206,26 @@ function isName(entry: usize, hash: u32, from: usize, length: i32): bool {
   return true
 }
 
-const FOLDED: usize = memory.data(64)
+/** The name that `foldName` wrote. */
+export const foldedText: usize = memory.data(64)
 
 /**
  * The number of the name that a server might read here if it ignores case, or 0. Some letters become ASCII
  * letters only by a change of case: U+017F (s), U+212A (k), U+0131 (i), U+00DF (ss) and the ligatures of U+FB00.
  */
 export function foldedName(from: usize, length: i32): i32 {
-  if (length > LONGEST * 3) return 0
+  const size = foldName(from, length)
+  return size < 0 ? 0 : nameOf(foldedText, size)
+}
+
+/** Writes a name at `foldedText` as a server that ignores case may read it; its length, or -1 if it is no known name. */
+export function foldName(from: usize, length: i32): i32 {
+  if (length > LONGEST * 3) return -1
   let size = 0
   for (let i = 0; i < length && size <= LONGEST; i++) {
     const byte = <u32>load<u8>(from + i)
     if (byte < 0x80) {
-      store<u8>(FOLDED + size++, byte - 65 < 26 ? byte | 32 : byte)
+      store<u8>(foldedText + size++, byte - 65 < 26 ? byte | 32 : byte)
       continue
     }
     const pair = i + 1 < length ? (byte << 8) | load<u8>(from + i + 1) : 0
@@ -228,14 +235,14 @@ export function foldedName(from: usize, length: i32): i32 {
     else if (pair == 0xc39f) size = putFolded(size, 'ss')
     else if (triple == 0xe284aa) size = putFolded(size, 'k')
     else if (triple >= 0xefac80 && triple <= 0xefac86) size = putLigature(size, triple - 0xefac80)
-    else return 0
+    else return -1
     i += pair < 0xe000 ? 1 : 2
   }
-  return size > LONGEST ? 0 : nameOf(FOLDED, size)
+  return size > LONGEST ? -1 : size
 }
 
 function putFolded(size: i32, text: string): i32 {
-  for (let i = 0; i < text.length; i++) store<u8>(FOLDED + size + i, load<u8>(changetype<usize>(text) + (<usize>i << 1)))
+  for (let i = 0; i < text.length; i++) store<u8>(foldedText + size + i, load<u8>(changetype<usize>(text) + (<usize>i << 1)))
   return size + text.length
 }
 

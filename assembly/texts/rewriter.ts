@@ -3,7 +3,8 @@
 import { blockAlloc, blockFree } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY } from '../abi'
 import {
-  TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_MALFORMED, TEXTS_MESSAGES, TEXTS_REQUEST, TEXTS_RESPONSES, TEXTS_STREAM, TEXTS_TOO_LARGE,
+  TEXTS_COMPLETIONS, TEXTS_ERROR, TEXTS_MALFORMED, TEXTS_MESSAGES, TEXTS_REQUEST, TEXTS_RESPONSES, TEXTS_STREAM, TEXTS_TOKEN_COUNT,
+  TEXTS_TOO_LARGE,
 } from './abi'
 import { dropHandle, HANDLE_TEXTS, newHandle, recordOf } from '../regex/handles'
 import { freeStreamRecord } from '../regex/stream'
@@ -14,6 +15,7 @@ import { maskAnswer, maskRequest } from './content'
 import { readDetails } from './details'
 import { beginEdits, sortEdits, writeTape } from './edits'
 import { finishStream } from './events'
+import { maskEvery, needAnswer, needRequest } from './forms'
 import { newMasked } from './masked'
 import { freeMatches } from './matches'
 import { maskRepeated } from './repeated'
@@ -30,7 +32,7 @@ export function rewriterOf(handle: i32): Rewriter {
 
 export function newRewriter(guards: i32, format: i32, kind: i32, limit: i32): i32 {
   const chain = guardsOf(guards)
-  const isKnown = format >= TEXTS_COMPLETIONS && format <= TEXTS_EMBEDDINGS && kind >= TEXTS_REQUEST && kind <= TEXTS_STREAM
+  const isKnown = format >= TEXTS_COMPLETIONS && format <= TEXTS_TOKEN_COUNT && kind >= TEXTS_REQUEST && kind <= TEXTS_ERROR
   if ((guards != 0 && chain == 0) || !isKnown || limit <= 0) return ERROR_ARGUMENT
   clearFailure()
   const made = changetype<Rewriter>(newRecord(offsetof<Rewriter>()))
@@ -138,21 +140,34 @@ function pushWhole(from: usize, length: i32, isEnd: bool): void {
 
 function rewrite(from: usize, length: i32): void {
   const root = parseDocument(from, length)
-  if (failure == 0 && !isKind(root, KIND_OBJECT)) setFailure(TEXTS_MALFORMED)
+  if (failure == 0 && rw.kind != TEXTS_ERROR && !isKind(root, KIND_OBJECT)) setFailure(TEXTS_MALFORMED)
   if (failure != 0) return
   clear(rw.side)
   beginEdits(rw.found)
-  readDetails(root)
-  if (rw.kind == TEXTS_REQUEST) maskRequest(root)
+  if (rw.kind == TEXTS_ERROR) maskEvery(root)
   else {
-    if (isGuarded()) maskRepeated(root)
-    maskAnswer(root)
+    readDetails(root)
+    if (rw.kind == TEXTS_REQUEST) rewriteRequest(root)
+    else rewriteAnswer(root)
   }
   if (failure != 0) return
   sortEdits(rw.edits)
   writeTape(rw.out, rw.edits, rw.side)
   clear(rw.side)
   forgetDocument()
+}
+
+function rewriteRequest(root: i32): void {
+  maskRequest(root)
+  if (failure == 0 && isGuarded()) needRequest(root)
+}
+
+function rewriteAnswer(root: i32): void {
+  if (isGuarded()) {
+    if (!needAnswer(root)) return
+    maskRepeated(root)
+  }
+  maskAnswer(root)
 }
 
 /** Writes an error with which the message ends, behind what has come out of it; bytes at the output. */
@@ -163,12 +178,13 @@ export function writeError(rewriter: Rewriter, status: i32, from: usize, length:
   rw.code = rw.code == 0 ? ERROR_ARGUMENT : rw.code
   rw.isOver = true
   const isStream = rw.kind == TEXTS_STREAM
+  const isMessages = rw.format == TEXTS_MESSAGES || rw.format == TEXTS_TOKEN_COUNT
   if (!isStream) clear(rw.out)
   if (isStream && rw.format == TEXTS_RESPONSES) writeResponsesError(from, length)
   else {
-    if (isStream) appendAscii(rw.out, rw.format == TEXTS_MESSAGES ? 'event: error\ndata: ' : 'data: ')
-    appendAscii(rw.out, rw.format == TEXTS_MESSAGES ? '{"type":"error","error":{"type":"' : '{"error":{"message":')
-    if (rw.format == TEXTS_MESSAGES) {
+    if (isStream) appendAscii(rw.out, isMessages ? 'event: error\ndata: ' : 'data: ')
+    appendAscii(rw.out, isMessages ? '{"type":"error","error":{"type":"' : '{"error":{"message":')
+    if (isMessages) {
       appendAscii(rw.out, messagesType(status))
       appendAscii(rw.out, '","message":')
       appendString(rw.out, from, length)

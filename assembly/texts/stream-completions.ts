@@ -2,6 +2,7 @@
 import { failure } from './bytes'
 import { isLabel, isSkipped, maskChoiceMessage, maskContent, maskMember, maskObject, maskRest, textOf } from './content'
 import { addEdit, EDIT_REMOVE } from './edits'
+import { maskError } from './forms'
 import { AUDIO, CHOICES, CONTENT, DELTA, ERROR, FINISH_REASON, INDEX, MESSAGE, TEXT, TRANSCRIPT } from './names'
 import { complete, fieldOf, indexOf, isNonEmpty, needOnce, nonEmpty, takePiece } from './stream'
 import { isKind, KIND_ARRAY, KIND_NULL, KIND_OBJECT, KIND_STRING, member, memberOf, node } from './tape'
@@ -29,6 +30,7 @@ function isFinished(choice: i32): bool {
 
 function readChoice(choice: i32): void {
   needOnce(choice)
+  maskError(choice)
   const index = indexOf(choice, INDEX)
   const text = memberOf(choice, TEXT, KIND_STRING)
   const delta = memberOf(choice, DELTA, KIND_OBJECT)

@@ -19,5 +19,14 @@ export function credentialsOf(
 /** The text of the credentials, or why there are no usable credentials. */
 export type Credentials = string | typeof none | typeof ambiguous
 
+/**
+ * Header fields of a 401 to a client that needs a bearer token or an API key (RFC 9110 15.5.2, RFC 6750 3).
+ * Without credentials, the challenge has no error code.
+ */
+export const bearerChallenge = [['www-authenticate', 'Bearer realm="Restricted"']] as const
+export const invalidTokenChallenge = [
+  ['www-authenticate', 'Bearer realm="Restricted", error="invalid_token"'],
+] as const
+
 export const none = Symbol('no credentials')
 export const ambiguous = Symbol('several credentials')

@@ -1,8 +1,13 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, truncateSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 /** Thrown if another process holds the lock. */
 export class LockedError extends Error {}
+
+/** SQLITE_BUSY: another process holds the lock. */
+const busy = 5
+/** SQLITE_CORRUPT and SQLITE_NOTADB: the file has content, which a lock does not need. */
+const notOurs: readonly unknown[] = [11, 26]
 
 /**
  * Locks `path` until this process ends or calls the returned function. The lock is SQLite's lock on
@@ -11,12 +16,26 @@ export class LockedError extends Error {}
  */
 export function takeFileLock(path: string): () => void {
   createPrivate(`${path}.lock`)
+  try {
+    return lockFile(path)
+  } catch (error) {
+    if (!notOurs.includes((error as { errcode?: unknown }).errcode)) throw error
+  }
+  // No process holds the lock of such a file, since none can have taken it.
+  truncateSync(`${path}.lock`)
+  return lockFile(path)
+}
+
+function lockFile(path: string): () => void {
   const lock = new DatabaseSync(`${path}.lock`)
   try {
-    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-  } catch {
+    // The journal in memory needs no space on the disk.
+    lock.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  } catch (error) {
     lock.close()
-    throw new LockedError(`${path} is in use by another process`)
+    const { errcode } = error as { errcode?: number }
+    if (errcode === busy) throw new LockedError(`${path} is in use by another process`)
+    throw error
   }
   return () => lock.close()
 }

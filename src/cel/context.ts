@@ -1,8 +1,8 @@
 import { nearest } from '../base/suggest.ts'
 import type { Step } from './frame.ts'
+import type { Variables } from './gateway-variables.ts'
 import { type CelProblem, problemAt } from './problem.ts'
 import type { Expression } from './syntax.ts'
-import type { Variables } from './variables.ts'
 
 /** A variable that a macro binds, and those that are bound around it. */
 export interface Scope {

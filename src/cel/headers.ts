@@ -7,11 +7,18 @@ export interface HeaderSource {
   /** Returns a single value as a string, several lines as a list, or undefined if there are none. */
   get(name: string): string | readonly string[] | undefined
   names(): readonly string[]
+  /** Returns several lines as the one value that expressions read. If omitted, they read a list. */
+  combine?(name: string, lines: readonly string[]): string
+}
+
+/** Joins the lines of a header to one value (RFC 9110 5.3; RFC 6265 5.4 for cookies). */
+export function combinedLines(name: string, lines: readonly string[]): string {
+  return lines.join(name === 'cookie' ? '; ' : ', ')
 }
 
 /** The form in which an expression reads the values of a name. */
 type Form =
-  /** A single value as a string, several values as a list. */
+  /** A single value as a string. Several lines are combined by the source, or else a list. */
   | 'plain'
   /** One string, with commas between the values of all lines. */
   | 'join'
@@ -54,8 +61,8 @@ export class HeadersView extends CelView {
       const lower = name.toLowerCase()
       return lower === name ? undefined : this.field(lower)
     }
-    if (this.#isRedacted && this.#sensitive.has(name)) return this.#show(redacted)
-    return this.#form === 'plain' ? found : this.#show(found)
+    if (this.#isRedacted && this.#sensitive.has(name)) return this.#show(name, redacted)
+    return this.#form === 'plain' && typeof found === 'string' ? found : this.#show(name, found)
   }
 
   override hasField(name: string): boolean {
@@ -82,11 +89,13 @@ export class HeadersView extends CelView {
     }
   }
 
-  #show(found: string | readonly string[]): CelResult {
+  #show(name: string, found: string | readonly string[]): CelResult {
+    if (this.#form === 'plain') {
+      return typeof found === 'string' ? found : (this.#source.combine?.(name, found) ?? found)
+    }
     const lines = typeof found === 'string' ? [found] : found
-    if (this.#form === 'plain') return found
     if (this.#form === 'raw') return lines
-    if (this.#form === 'join') return lines.join(', ')
+    if (this.#form === 'join') return combinedLines(name, lines)
     return lines.flatMap((line) => line.split(',').map((part) => part.trim()))
   }
 

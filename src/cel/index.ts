@@ -5,24 +5,33 @@
  *   if (outcome.ok) outcome.value.evaluate(activationOf({ request: { path: '/a/b' } })) // true
  */
 import { fail, type Outcome, succeed } from '../base/outcome.ts'
+import { unavailableReads } from './availability.ts'
 import { compileStep } from './compile.ts'
 import { CompileContext } from './context.ts'
 import { CelError } from './error.ts'
 import type { Activation, Frame, Step } from './frame.ts'
 import { typeNames } from './functions/convert.ts'
 import { namespaces } from './functions/table.ts'
+import { type ExpressionPointName, expressionPoints, type Variables } from './gateway-variables.ts'
 import { doesMention, findMentions, type Mentions } from './mentions.ts'
 import { parseExpression } from './parser.ts'
-import type { CelProblem } from './problem.ts'
+import { type CelProblem, problemAt } from './problem.ts'
 import type { CelResult } from './value.ts'
-import type { Variables } from './variables.ts'
 
 export { CelError, errorText, isCelError } from './error.ts'
 export { FlattenedMap } from './flattened.ts'
 export type { Activation } from './frame.ts'
 export { toText } from './functions/convert.ts'
-export { type HeaderSource, HeadersView } from './headers.ts'
+export {
+  type ExpressionPointName,
+  expressionPoints,
+  gatewayVariables,
+  stages,
+  variableTable,
+} from './gateway-variables.ts'
+export { combinedLines, type HeaderSource, HeadersView } from './headers.ts'
 export { parseJson, writeJson } from './json.ts'
+export { positionedText } from './problem.ts'
 export { CelDuration, CelTimestamp } from './time.ts'
 export {
   type CelMapValue,
@@ -37,7 +46,7 @@ export {
   mapGet,
   mapKeys,
 } from './value.ts'
-export { activationOf, gatewayVariables, mcpRuleFields } from './variables.ts'
+export { activationOf } from './variables.ts'
 
 interface CelOptions {
   /**
@@ -74,10 +83,14 @@ export class CelProgram {
     this.#mentions = mentions
   }
 
-  /** Returns the value or an error. Never throws, even if the activation does. */
-  evaluate(activation: Activation): CelResult {
+  /**
+   * Returns the value or an error. Never throws, even if the activation does.
+   *
+   * @param share divides the maximum number of steps, for one of several evaluations that share it
+   */
+  evaluate(activation: Activation, share = 1): CelResult {
     const locals = this.#locals === 0 ? noLocals : []
-    const frame: Frame = { activation, locals, budget: this.#costLimit }
+    const frame: Frame = { activation, locals, budget: this.#costLimit / share }
     try {
       const result = this.#step(frame)
       return frame.budget < 0 ? tooCostly : result
@@ -126,6 +139,23 @@ export function compileCel(
   if (first !== undefined) return fail(first, ...rest)
   const mentions = findMentions(parsed.value, (name) => isVariable(name, variables))
   return succeed(new CelProgram(source, step, context.locals, costLimit, mentions))
+}
+
+/**
+ * Finds what an expression of the gateway reads that never has a value at the point where it runs. An
+ * expression that does not compile has no such problems.
+ */
+export function availabilityProblems(source: string, point: ExpressionPointName): CelProblem[] {
+  const parsed = parseExpression(source)
+  if (!parsed.ok) return []
+  return unavailableReads(parsed.value, expressionPoints[point]).map(({ at, message }) =>
+    problemAt(source, at, message),
+  )
+}
+
+/** Can everything that an expression reads have a value at the point? */
+export function isAvailable(source: string, point: ExpressionPointName): boolean {
+  return availabilityProblems(source, point).length === 0
 }
 
 /** Returns true if a name is that of a variable. Names of namespaces and types are not, unless declared. */

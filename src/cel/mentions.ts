@@ -31,7 +31,7 @@ export function findMentions(root: Expression, isVariable: (name: string) => boo
 }
 
 /** Returns the path of `a.b["c"]` as ['a', 'b', 'c']; undefined for any other expression. */
-function pathOf(expression: Expression): Path | undefined {
+export function pathOf(expression: Expression): Path | undefined {
   if (expression.op === 'name') return [expression.name]
   if (expression.op === 'field') return extend(pathOf(expression.of), expression.name)
   if (expression.op !== 'index' || expression.key.op !== 'literal') return undefined
@@ -58,7 +58,7 @@ const loopMacros: ReadonlySet<string> = new Set([
 type Bound = ReadonlySet<string>
 
 /** Returns a function that returns the names that macros bind in a part of the expression. */
-function boundWithin(expression: Expression, bound: Bound): (child: Expression) => Bound {
+export function boundWithin(expression: Expression, bound: Bound): (child: Expression) => Bound {
   if (expression.op !== 'method') return () => bound
   const { name, of, args } = expression
   const [variable, value] = args

@@ -17,6 +17,11 @@ export function problemAt(source: string, offset: number, message: string): CelP
   return { message, offset, line, column: offset - before.lastIndexOf('\n') }
 }
 
+/** Returns the message with the position in the expression. */
+export function positionedText({ message, line, column }: CelProblem): string {
+  return `${message} (line ${line}, column ${column} of the expression)`
+}
+
 /** A syntax error; thrown and caught only within the parser. */
 export class BadSyntax {
   readonly at: number

@@ -47,7 +47,7 @@ import type { OpenedLog } from './open-log.ts'
 import type { ControlPlaneOptions, Parts, Plane } from './parts.ts'
 import { Reconciler } from './reconciler.ts'
 import { restoreOrReset } from './restore.ts'
-import { openSecretStore, secretDigests } from './secrets.ts'
+import { openSecretStore, SecretCollector } from './secrets.ts'
 import { captureState, type RestoredState, saveState } from './stored-state.ts'
 
 /**
@@ -93,6 +93,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   readonly #identity: string
   readonly #from: Position
   readonly #secrets: SecretStore
+  readonly #collector: SecretCollector
   readonly #digests: DigestCheck
   readonly #reconciler: Reconciler
   readonly #lease: Lease | undefined
@@ -101,7 +102,6 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   readonly #heartbeat: Heartbeat | undefined
   readonly #listed = Promise.withResolvers<void>()
   #foldBegan = 0
-  #mayHaveUnusedSecrets = false
   /** Position up to which events were removed externally, as last reported. */
   #truncatedUpTo = 0
   #isOpen = false
@@ -122,9 +122,8 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
         this.writer.enqueue('delivery', events)
       },
     })
-    this.#secrets = openSecretStore(options.log.digestKey, (late) =>
-      this.parts.channel.publish(late),
-    )
+    this.#secrets = openSecretStore(options.log.digestKey, () => this.parts)
+    this.#collector = new SecretCollector(this.#secrets, fold)
     this.#digests = new DigestCheck({
       ...options,
       fold,
@@ -339,14 +338,14 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
   async #appendObserved(events: readonly ResourceEvent[]): Promise<void> {
     // Events of a replica that has lost the lease would be ignored.
     if (this.isShared && this.#lease?.epoch() === undefined) throw new Error('the lease is lost')
-    await this.writer.append('source', events)
+    await this.#collector.during(() => this.writer.append('source', events))
     this.#options.notify('debug', `observed: ${events.length} events`)
   }
 
   #read(event: SluiceEvent): void {
     this.index.apply(event)
     this.#foldBegan = performance.now()
-    this.#mayHaveUnusedSecrets ||= 'kind' in event.data && event.data.kind === 'Secret'
+    this.#collector.note(event)
     if (event.type === leaseAcquired.type) this.#compareKeys(event.data)
   }
 
@@ -378,9 +377,7 @@ export class ControlPlane<Chosen extends Parts> implements Plane {
     const counts = `${upserted.length} resources changed, ${removed.length} removed`
     notify('debug', `published position ${sequence}: ${counts}`)
     metrics.add('publish_seconds', (performance.now() - began) / 1_000)
-    if (!this.#mayHaveUnusedSecrets) return
-    this.#mayHaveUnusedSecrets = false
-    this.#secrets.retain(this.parts.source.secretDigests().union(secretDigests(this.fold)))
+    this.#collector.collect(this.parts.source)
   }
 
   #purge(snapshotAt: Position): void {

@@ -3,12 +3,12 @@ import { hash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import type { UnknownEventTypeError } from '../../events/index.ts'
+import { DamagedEventError, type UnknownEventTypeError } from '../../events/index.ts'
 import { LockedError, takeFileLock } from '../base/file-lock.ts'
 import { makeFolder } from '../base/make-folder.ts'
 import { type HeartbeatOptions, natsHeartbeats } from '../lease/heartbeat.ts'
 import { isExport } from '../log/export.ts'
-import { type EventLog, LogError, MemoryLog, openEmbeddedLog } from '../log/index.ts'
+import { type EventLog, LogError, MemoryLog, noteDamage, openEmbeddedLog } from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
 
 export interface SharedLog {
@@ -28,6 +28,8 @@ export interface OpenedLog {
   readonly notices: readonly string[]
   /** Set if other processes write to the same log. */
   readonly shared?: SharedLog
+  /** Has the log moved aside when it is opened the next time. Only for a log in a file. */
+  readonly discard?: (reason: string) => void
   /** Closes the log, which other processes can open then. */
   close(): Promise<void>
 }
@@ -53,7 +55,7 @@ const textName = /\.(ya?ml|json|jsonl|txt|md)$/i
 
 /** @throws LogError if the path is a manifest or an export, mistaken for a log */
 function assertNoText(path: string): void {
-  const found = statSync(path, { throwIfNoEntry: false })
+  const found = orUnwritable(path, () => statSync(path, { throwIfNoEntry: false }))
   if (found === undefined || !found.isFile() || found.size === 0) return
   if (isExport(path)) {
     const use = 'sluice replay, status and explain read it'
@@ -85,9 +87,16 @@ async function openLocked(
 
 /** @throws LockedError, LogError */
 function lockOf(path: string): () => void {
-  try {
+  return orUnwritable(path, () => {
     makeFolder(dirname(path), 0o700)
     return takeFileLock(path)
+  })
+}
+
+/** @throws LockedError, or LogError if the system refuses the work */
+function orUnwritable<Result>(path: string, work: () => Result): Result {
+  try {
+    return work()
   } catch (error) {
     if (error instanceof LockedError) throw error
     const why = oneLine(error instanceof Error ? error.message : String(error))
@@ -106,9 +115,14 @@ function fileLog(path: string, digestKey?: DigestKey): Promise<OpenedLog> {
             `${path} was damaged (${oneLine(movedAside.reason)}) and is now ${movedAside.path}; history before now is lost, the manifests are listed again`,
           ]
     const key = digestKey ?? openDigestKey(`${path}.key`)
-    return { log, digestKey: key, path, notices, close: () => log.close() }
+    const discard = (reason: string) => noteDamage(path, reason)
+    return { log, digestKey: key, path, notices, discard, close: () => log.close() }
   })
 }
+
+/** Whether an error means that stored events are damaged. */
+export const isDamage = (error: unknown): error is Error =>
+  error instanceof DamagedEventError || (error instanceof LogError && error.code === 'corrupt')
 
 /**
  * Opens the log on a NATS server. Without `keyFile`, the key of secret digests stays on this machine, in the

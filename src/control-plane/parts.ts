@@ -25,6 +25,8 @@ export interface Source {
   follow(): void
   /** Digests of all secret values that the source has now. */
   secretDigests(): Set<string>
+  /** Observes the objects again that have these secret values, since the values are missing. */
+  observeAgain(digests: ReadonlySet<string>): void
   close(): Promise<void>
 }
 

@@ -19,7 +19,14 @@ import type { SourceProblem } from '../watch/source-problem.ts'
 import { InProcessChannel } from '../xds/channel.ts'
 import { builtInObjects } from './api-binding.ts'
 import { type ControlPlane, openControlPlane } from './control-plane.ts'
-import { type LogOptions, type OpenedLog, openLog, type SharedLog, tooNewText } from './open-log.ts'
+import {
+  isDamage,
+  type LogOptions,
+  type OpenedLog,
+  openLog,
+  type SharedLog,
+  tooNewText,
+} from './open-log.ts'
 import type { ControlPlaneOptions, OpenLease } from './parts.ts'
 
 interface StandaloneOptions extends LogOptions, Pick<ControlPlaneOptions, 'notify' | 'onFault'> {
@@ -53,12 +60,28 @@ const recordWaitMs = 5_000
 /** How long `stop` waits for a log that does not answer; platforms wait longer before they kill a process. */
 const closeLimitMs = 4_000
 
+/**
+ * Starts the gateway. If the events in a log file turn out to be damaged while it starts, it starts again with an
+ * empty log: only history is lost.
+ */
 export async function startStandalone(options: StandaloneOptions): Promise<Standalone> {
   const log = await openLog(options.paths, options)
+  try {
+    return await startOn(log, options)
+  } catch (error) {
+    if (!isDamage(error) || log.discard === undefined) throw error
+    log.discard(error.message)
+  }
+  return startOn(await openLog(options.paths, options), options)
+}
+
+/** Starts the gateway with an open log, which is closed if the start fails. */
+async function startOn(log: OpenedLog, options: StandaloneOptions): Promise<Standalone> {
   const digestChecks = new DigestCheckCounts()
   const plane = await openPlane(options, log, digestChecks)
   const reading = plane.read()
-  const end = watchLog(options, plane, reading)
+  const started = Promise.withResolvers<void>()
+  const end = watchLog(options, plane, reading, log.discard && started.promise)
   const name = log.shared?.replica ?? soleProxy
   // The threads load while the configuration is read.
   const starting = startProxy({
@@ -69,7 +92,13 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
     without: end.missing,
   })
   const listing = reading.then(() => list(plane, log, name, options))
-  const [proxy] = await Promise.all([starting, listing])
+  const [proxy] = await Promise.race([Promise.all([starting, listing]), damageOf(plane)]).catch(
+    async (error) => {
+      await Promise.allSettled([starting.then((running) => running.close()), plane.stop()])
+      throw error
+    },
+  )
+  started.resolve()
   const endTrimming = trimWhenIdle({ taken: () => plane.fold.position })
   const stop = async () => {
     endTrimming()
@@ -83,6 +112,15 @@ export async function startStandalone(options: StandaloneOptions): Promise<Stand
     })
   }
   return { proxy, log: log.log, logPath: log.path, stop }
+}
+
+/** Rejects if the log ends because its events are damaged; stays pending otherwise. */
+function damageOf({ ended }: Plane): Promise<never> {
+  return new Promise((_, reject) => {
+    ended.then((error) => {
+      if (isDamage(error)) reject(error)
+    })
+  })
 }
 
 type Plane = ControlPlane<{ readonly source: FileSource; readonly channel: InProcessChannel }>
@@ -195,9 +233,14 @@ class DigestCheckCounts {
 
 /**
  * Reports to operators and probes why the log can no longer be used, after it was read to its end. The gateway
- * keeps serving.
+ * keeps serving. Damage is only reported once `started` has resolved: until then, the start is repeated.
  */
-function watchLog({ onFault, notify }: StandaloneOptions, plane: Plane, reading: Promise<void>) {
+function watchLog(
+  { onFault, notify }: StandaloneOptions,
+  plane: Plane,
+  reading: Promise<void>,
+  started: Promise<void> | undefined,
+) {
   let reason: string | undefined
   const fail = (error: unknown): void => {
     if (reason !== undefined) return
@@ -208,7 +251,13 @@ function watchLog({ onFault, notify }: StandaloneOptions, plane: Plane, reading:
     plane.stepDown()
   }
   const ended = reading.then(() => Promise.race([plane.outdated, plane.ended]))
-  ended.then(fail, () => undefined)
+  ended.then(
+    async (error) => {
+      if (isDamage(error)) await started
+      fail(error)
+    },
+    () => undefined,
+  )
   return {
     fail,
     metrics: (): MetricsSnapshot => ({

@@ -13,17 +13,23 @@ export const TEXTS_NOT_TEXT = -405
 export const TEXTS_UNDECIDED = -406
 /** more choices or open parts than a stream may have */
 export const TEXTS_TOO_MANY = -407
+/** an object, but no message of the format */
+export const TEXTS_OTHER_FORMAT = -408
 /** chat completions */
 export const TEXTS_COMPLETIONS = 1
 export const TEXTS_MESSAGES = 2
 export const TEXTS_RESPONSES = 3
 export const TEXTS_EMBEDDINGS = 4
+/** a request of Messages whose tokens are counted */
+export const TEXTS_TOKEN_COUNT = 5
 /** a request */
 export const TEXTS_REQUEST = 1
 /** a whole answer */
 export const TEXTS_ANSWER = 2
 /** an answer of server-sent events */
 export const TEXTS_STREAM = 3
+/** an error in any form, of which every string is masked */
+export const TEXTS_ERROR = 4
 /** f64; as the answer reports */
 export const TEXTS_INPUT_TOKENS = 0
 /** f64 */

@@ -21,6 +21,7 @@ import {
   TEXTS_REQUEST,
   TEXTS_RESPONSES,
   TEXTS_STREAM,
+  TEXTS_TOKEN_COUNT,
   TEXTS_UNCOUNTED,
 } from './abi-texts.ts'
 import { CoreError } from './errors.ts'
@@ -35,6 +36,7 @@ const formats = {
   Messages: TEXTS_MESSAGES,
   Responses: TEXTS_RESPONSES,
   Embeddings: TEXTS_EMBEDDINGS,
+  VendorCTokenCount: TEXTS_TOKEN_COUNT,
 } as const
 
 const kinds = { request: TEXTS_REQUEST, answer: TEXTS_ANSWER, stream: TEXTS_STREAM } as const

@@ -26,7 +26,7 @@ const keys = (upserted: readonly VersionedResource[]) =>
   upserted.map(({ resource }) => resource.key)
 
 function storeWith(...digests: string[]): SecretStore {
-  const store = new SecretStore(() => undefined)
+  const store = new SecretStore({ onArrival: () => undefined })
   for (const digest of digests) store.keep(digest, Buffer.from(digest))
   return store
 }
@@ -58,7 +58,7 @@ describe('the secret store', () => {
 
   it('publishes values that arrive late, together with the resources that refer to them', async () => {
     let arrivals = 0
-    const store = new SecretStore(() => arrivals++)
+    const store = new SecretStore({ onArrival: () => arrivals++ })
     store.join(change(7, [listener('a', 'd1', 'd2')]))
     expect(store.late()).toBeUndefined()
     for (const digest of ['d1', 'd2', 'd9']) store.keep(digest, Buffer.from(digest))
@@ -83,4 +83,18 @@ describe('the secret store', () => {
     store.retain(new Set(['d3']))
     expect(store.size).toBe(1)
   })
+})
+
+it('reports values that published resources refer to and that are missing, once for each reference', () => {
+  const missing: string[][] = []
+  const store = new SecretStore({
+    onArrival: () => undefined,
+    onMissing: (digests) => missing.push([...digests]),
+  })
+  store.keep('d1', Buffer.from('d1'))
+  store.join(change(1, [listener('a', 'd1', 'd2')]))
+  store.join(change(2, [listener('b', 'd1', 'd1')]))
+  expect(missing).toEqual([['d2']])
+  store.keep('d2', Buffer.from('d2'))
+  expect(keys(store.late()?.upserted ?? [])).toEqual(['secret/d2', 'listener/Gateway/ns/gw/a'])
 })

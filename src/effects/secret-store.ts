@@ -5,6 +5,8 @@
  *
  * ```
  *   source ──keep──► values ──join──► published change + secrets that its resources refer to
+ *     ▲                │  │
+ *     └────onMissing───┼──┘ a published resource refers to a value that is not there
  *                      │
  *                      └──retain──► removed, if neither the source nor a resource has the digest
  * ```
@@ -19,8 +21,15 @@ import {
   type VersionedResource,
 } from '../model/resources.ts'
 
+interface SecretStoreOptions {
+  /** Called when a value arrives that a published resource refers to; `late` returns it. */
+  readonly onArrival: () => void
+  /** Called with digests that published resources newly refer to, but whose values are missing. */
+  readonly onMissing?: (digests: ReadonlySet<string>) => void
+}
+
 export class SecretStore {
-  readonly #onArrival: () => void
+  readonly #options: SecretStoreOptions
   readonly #values = new Map<string, Uint8Array>()
   readonly #own = new Set<string>()
   /** Published resources that refer to secrets. */
@@ -34,9 +43,8 @@ export class SecretStore {
   /** Position of the last change set. */
   #sequence = 0
 
-  /** `onArrival` is called when a value arrives that a published resource refers to; `late` returns it. */
-  constructor(onArrival: () => void) {
-    this.#onArrival = onArrival
+  constructor(options: SecretStoreOptions) {
+    this.#options = options
   }
 
   /** Adds a value. The bytes are copied. */
@@ -45,7 +53,7 @@ export class SecretStore {
     this.#values.set(digest, Uint8Array.from(value))
     if (!this.#references.has(digest)) return
     this.#arrived.add(digest)
-    if (this.#arrived.size === 1) queueMicrotask(this.#onArrival)
+    if (this.#arrived.size === 1) queueMicrotask(this.#options.onArrival)
   }
 
   /** Adds a value of the gateway itself, which is never removed. */
@@ -61,6 +69,7 @@ export class SecretStore {
     for (const one of delta.upserted) this.#refer(one.resource.key, one, touched)
     this.#sequence = delta.sequence
     const { upserted, removed } = this.#settle(touched)
+    this.#reportMissing(touched)
     return {
       sequence: delta.sequence,
       upserted: [...upserted, ...delta.upserted],
@@ -98,6 +107,13 @@ export class SecretStore {
   /** Number of values. */
   get size(): number {
     return this.#values.size
+  }
+
+  #reportMissing(touched: ReadonlySet<string>): void {
+    const missing = [...touched].filter(
+      (digest) => this.#references.has(digest) && !this.#values.has(digest),
+    )
+    if (missing.length > 0) this.#options.onMissing?.(new Set(missing))
   }
 
   #refer(key: ResourceKey, after: VersionedResource | undefined, touched: Set<string>): void {

@@ -18,6 +18,7 @@ import {
   defaultLimits,
   defaultStreamLimits,
   type EngineLimits,
+  receiveBudgets,
   type StreamLimits,
 } from './limits/engine-limits.ts'
 import { CallResponses } from './message/call-response.ts'
@@ -99,6 +100,7 @@ export class Engine {
       ...findNodeHandles(options.core, options.usesNodeHandles ?? true),
       writeBuffers: new WriteBuffers(options.core),
       limits: { ...defaultLimits, ...options.limits },
+      ...receiveBudgets(),
       counters: startCounters(clientMeter, tlsMeter, readBuffers, () => this.#tlsConnections()),
       clientMeter,
       tlsMeter,

@@ -279,6 +279,12 @@ export const errorCatalogue = {
     'ext_proc failed',
     'An external processor could not be reached, failed, or broke the protocol.',
   ),
+  response_failed: internal(
+    500,
+    'Internal',
+    'response transformation failed',
+    'A transformation makes the body of the response from a body that exceeds maxBufferSize.',
+  ),
   overloaded: internal(
     503,
     'Internal',

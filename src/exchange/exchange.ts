@@ -233,6 +233,16 @@ export interface RespondVerdict {
   readonly refusal?: true
   /** What decided, such as the rule that matched. It is recorded, and never sent to the client. */
   readonly detail?: string
+  /** Set if a rate limit refuses. */
+  readonly limit?: SpentLimit
+}
+
+/** A rate limit that refuses a request, for clients that get errors in a format with more than a text. */
+export interface SpentLimit {
+  /** Which limit it is, and when the next request is allowed. */
+  readonly message: string
+  /** Milliseconds until the next request is allowed; infinite if that never happens. */
+  readonly waitMs: number
 }
 
 export const next: Verdict = { kind: 'next' }
@@ -353,7 +363,12 @@ export interface GrpcStream {
   /** Stops messages from the server until `resume`. */
   pause(): void
   resume(): void
-  /** Abandons the call; the listener is not called any more. */
+  /**
+   * Ends the call after the last message: the server receives the end of the stream and may still end its
+   * side. The listener is not called any more.
+   */
+  end(): void
+  /** Resets the call, which the server sees as cancelled. The listener is not called any more. */
   close(): void
 }
 

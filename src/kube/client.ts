@@ -79,6 +79,8 @@ interface WatchOptions {
   readonly accept?: string
   /** Called when the server has accepted the watch. */
   readonly onOpen?: () => void
+  /** Timeout for the head of the response, or for a whole response that refuses the watch. In milliseconds. */
+  readonly openTimeoutMs?: number
 }
 
 const patchTypes = {
@@ -113,14 +115,13 @@ export class KubeClient {
     return this.request<T>('GET', path, options)
   }
 
-  create<T = KubeObject>(path: string, body: unknown): Promise<T> {
-    return this.request<T>('POST', path, { body, query: { fieldManager } })
+  create<T = KubeObject>(path: string, body: unknown, timeoutMs?: number): Promise<T> {
+    return this.request<T>('POST', path, { body, query: { fieldManager }, ...limited(timeoutMs) })
   }
 
   /** Replaces an object; the resourceVersion in the body must be the current one. */
   replace<T = KubeObject>(path: string, body: unknown, timeoutMs?: number): Promise<T> {
-    const timeout = timeoutMs === undefined ? {} : { timeoutMs }
-    return this.request<T>('PUT', path, { body, query: { fieldManager }, ...timeout })
+    return this.request<T>('PUT', path, { body, query: { fieldManager }, ...limited(timeoutMs) })
   }
 
   /** Server-side apply, which takes over fields of other managers. With `isDry`, nothing changes. */
@@ -166,9 +167,7 @@ export class KubeClient {
       if (statusCode >= 300) throw errorOf(statusCode, body, headers['retry-after'])
       return body as T
     } catch (cause) {
-      throw limit.aborted
-        ? new KubeError(0, 'Timeout', `no answer within ${timeoutMs} ms`, { cause })
-        : asKubeError(cause)
+      throw limit.aborted ? timeoutError(timeoutMs, cause) : asKubeError(cause)
     }
   }
 
@@ -180,14 +179,17 @@ export class KubeClient {
     path: string,
     query: Query,
     signal: AbortSignal,
-    { accept, onOpen }: WatchOptions = {},
+    { accept, onOpen, openTimeoutMs = defaultTimeoutMs }: WatchOptions = {},
   ): AsyncGenerator<WatchEvent> {
     const own = new AbortController()
     const all = AbortSignal.any([own.signal, signal])
+    const late = timeoutError(openTimeoutMs)
+    const limit = setTimeout(() => own.abort(late), openTimeoutMs)
     try {
       const watching = { ...query, watch: true, allowWatchBookmarks: true }
       const options = { query: watching, signal: all, ...(accept && { accept }) }
       const answer = await withFreshToken((isFresh) => this.#openWatch(path, options, isFresh))
+      clearTimeout(limit)
       onOpen?.()
       answer.socket.setKeepAlive(true, 15_000)
       answer.setTimeout(silenceMs, () => answer.destroy(new Error('the stream fell silent')))
@@ -197,8 +199,9 @@ export class KubeClient {
         yield { type, object } as WatchEvent
       }
     } catch (cause) {
-      throw asKubeError(cause)
+      throw own.signal.aborted ? late : asKubeError(cause)
     } finally {
+      clearTimeout(limit)
       own.abort()
     }
   }
@@ -220,7 +223,8 @@ export class KubeClient {
     { query = {}, body, contentType = 'application/json', accept, signal }: RequestOptions,
     isFresh: boolean,
   ): Promise<IncomingMessage> {
-    const credentials = await this.#cluster.credentials(isFresh)
+    // A plugin that supplies the credentials may hang too.
+    const credentials = await orAborted(this.#cluster.credentials(isFresh), signal)
     const url = urlOf(this.#cluster.server, path, query)
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     const headers = {
@@ -239,6 +243,8 @@ export class KubeClient {
     })
   }
 }
+
+const limited = (timeoutMs: number | undefined) => (timeoutMs === undefined ? {} : { timeoutMs })
 
 /** Repeats an attempt once with a token that is read again, since a refused one may have been renewed. */
 async function withFreshToken<T>(attempt: (isFresh: boolean) => Promise<T>): Promise<T> {
@@ -267,6 +273,20 @@ async function readAll(answer: IncomingMessage): Promise<string> {
 function parse({ headers }: IncomingMessage, text: string): unknown {
   return (headers['content-type'] ?? '').includes('json') ? JSON.parse(text) : text
 }
+
+/** Settles as the work does, but rejects at once if the signal is aborted; the work is not cancelled. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+const timeoutError = (limitMs: number, cause?: unknown) =>
+  new KubeError(0, 'Timeout', `no answer within ${limitMs} ms`, { cause })
 
 function asKubeError(cause: unknown): KubeError {
   if (cause instanceof KubeError) return cause

@@ -92,7 +92,7 @@ export class LeaseObjectStore implements LeaseStore {
     const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }
     if (before === undefined) {
       const body = { ...kind, metadata: { name, namespace, ...ownedBy(owner) }, spec }
-      return client.create<LeaseObject>(this.#collection, body)
+      return client.create<LeaseObject>(this.#collection, body, timeoutMs)
     }
     const { version: resourceVersion } = before
     const metadata = { ...this.#object?.metadata, annotations, name, resourceVersion }

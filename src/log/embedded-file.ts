@@ -3,6 +3,7 @@ import {
   closeSync,
   existsSync,
   openSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -12,6 +13,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { makeFolder } from '../base/make-folder.ts'
+import { DamageError } from './event-block.ts'
 import { blockTables, rowTables } from './event-tables.ts'
 import { LogError } from './log.ts'
 
@@ -35,6 +37,8 @@ const migrations = [
   '',
   blockTables(''),
 ]
+
+const tableNames = ['events', 'purged', 'snapshots', 'blocks', 'ids', 'subjects', 'positions']
 
 /** New path of a damaged file, and what was wrong with it. */
 export interface MovedAside {
@@ -76,13 +80,19 @@ export function openLogFile(path: string): LogFile {
 /** A file of up to this size is read as a whole when it is opened, to check it. */
 const alwaysCheckedBytes = 32 * 1024 * 1024
 
-/** A file that exists from when damage is found in a log until the log is checked. */
+/**
+ * A file that exists from when damage is found in a log until the log is checked. It has the reason if the log
+ * is known to be unusable, and is empty if the whole file has to be checked.
+ */
 const noteOf = (path: string) => `${path}.damaged`
 
-/** Notes that a part of the file is damaged, so that the next process that opens it checks the whole file. */
-export function noteDamage(path: string): void {
+/**
+ * Notes that a part of the file is damaged, so that the next process that opens it checks the whole file. With a
+ * reason, the file is moved aside without a check.
+ */
+export function noteDamage(path: string, reason = ''): void {
   try {
-    writeFileSync(noteOf(path), '', { mode: 0o600 })
+    writeFileSync(noteOf(path), reason, { mode: 0o600 })
   } catch {
     // The damage is found again when that part is read again.
   }
@@ -93,13 +103,15 @@ function findDamage(path: string): string | undefined {
   let database: DatabaseSync | undefined
   try {
     // SQLite compares the length of the file with the one in its header.
-    database = openWith(path, versionOf)
+    database = openWith(path, (opened) => assertUsable(opened, path))
+    const known = existsSync(noteOf(path)) ? readFileSync(noteOf(path), 'utf8') : ''
+    if (known !== '') return known
     if (statSync(path).size > alwaysCheckedBytes && !existsSync(noteOf(path))) return undefined
     const [first] = database.prepare('PRAGMA quick_check(1)').all()
     const verdict = String(first?.quick_check)
     return verdict === 'ok' ? undefined : verdict
   } catch (error) {
-    if (isCorruption(error)) return messageOf(error)
+    if (isCorruption(error) || error instanceof DamageError) return messageOf(error)
     throw error
   } finally {
     database?.close()
@@ -168,6 +180,20 @@ function versionOf(database: DatabaseSync, path: string): number {
     throw new LogError('foreign', `${path} was written by a newer version (${version})`)
   }
   return version
+}
+
+/** @throws LogError if the file is no log, DamageError if a log of this version lacks a table */
+function assertUsable(database: DatabaseSync, path: string): void {
+  if (versionOf(database, path) < migrations.length) return
+  const query = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+  const found = new Set(
+    database
+      .prepare(query)
+      .all()
+      .map(({ name }) => String(name)),
+  )
+  const missing = tableNames.filter((name) => !found.has(name))
+  if (missing.length > 0) throw new DamageError(`it has no table ${missing.join(', ')}`)
 }
 
 function migrate(database: DatabaseSync, path: string): void {

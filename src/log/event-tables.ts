@@ -87,12 +87,18 @@ export class EventTables {
   }
 
   last(): Position {
+    const purged = this.purgedUpTo()
     const newest = this.#statements.last.get()?.position
-    return Number(newest ?? Math.max(this.#packedUpTo(), this.purgedUpTo())) as Position
+    if (typeof newest !== 'number') return Math.max(this.#packedUpTo(), purged) as Position
+    if (newest > purged) return newest as Position
+    throw new DamageError(`the log ends at position ${newest}, but is purged up to ${purged}`)
   }
 
+  /** @throws DamageError if the table does not say */
   purgedUpTo(): number {
-    return Number(this.#statements.purged.get()?.up_to)
+    const upTo = Number(this.#statements.purged.get()?.up_to)
+    if (upTo >= 0) return upTo
+    throw new DamageError('the number of purged events is missing')
   }
 
   /** Returns the position of the event with this id; undefined if there is none or it was purged. */

@@ -1,4 +1,5 @@
 export { MemoryLog, openEmbeddedLog, readEmbeddedLog } from './embedded.ts'
+export { noteDamage } from './embedded-file.ts'
 export { maxEventBytes } from './encode.ts'
 export {
   type AppendProblem,

@@ -10,6 +10,7 @@
  * the order of execution, which is the position in the registry.
  */
 import type { Shape } from '../base/shape.ts'
+import type { ExpressionPointName } from '../cel/index.ts'
 import type { ClientSettings, ConnectionSettings } from '../exchange/connection.ts'
 import type { Callouts, Exchange, SecretValues, Verdict } from '../exchange/exchange.ts'
 import type { McpRules } from '../exchange/mcp.ts'
@@ -78,6 +79,17 @@ export interface PolicyApply<Config> {
 
 type OneOf<Config> = Config extends readonly (infer One)[] ? One : Config
 
+/**
+ * Which expressions of a policy run at which point. The first entry applies whose path is that of the
+ * expression below the policy's field, or of a field around it; an empty path fits all.
+ */
+export type ExpressionPoints = readonly {
+  readonly path: string
+  readonly point: ExpressionPointName
+  /** The point in phase PreRouting. Default: `point`. */
+  readonly early?: ExpressionPointName
+}[]
+
 /** The parts of a definition that describe how a policy behaves, in addition to its field and schema. */
 interface PolicyBehaviour<Spec, Config> {
   /** True if the policy protects something: if it cannot be enforced, requests fail with 500. */
@@ -90,6 +102,10 @@ interface PolicyBehaviour<Spec, Config> {
   readonly configVersion?: number
   /** Kinds of targets on which it has an effect; the status reports others. Default: all. */
   readonly effectiveOn?: readonly string[]
+  /** True if a service that it calls gets all headers of the request. */
+  readonly seesAllHeaders?: true
+  /** When its expressions run. They must not read what never has a value then. Required if it has any. */
+  readonly expressions?: ExpressionPoints
   /** True if it answers in place of a backend. It then runs after the rule's filters, such as redirects. */
   readonly answers?: boolean
   /** Omitted if users cannot set the field, because it is compiled from another object. */

@@ -4,6 +4,7 @@ import type { UpstreamAddress } from '../engine/sockets/upstream-address.ts'
 import type { GatewayError } from '../errors/index.ts'
 import { cleanUp } from '../exchange/cleanup.ts'
 import type { BufferedBody, Peer, RespondVerdict } from '../exchange/exchange.ts'
+import { forwardingExtensions } from '../exchange/forwarding.ts'
 import { takeAnswer } from '../exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
 import { endAttempt, learn, moveAttempt, retryDelay } from './attempts.ts'
@@ -17,6 +18,7 @@ import {
   refusalText,
   toGatewayError,
   verdictResponse,
+  withoutRetries,
 } from './request/error-response.ts'
 import { contextOf, idHeader, nameRetry, RequestContext } from './request/request-context.ts'
 import {
@@ -255,7 +257,9 @@ export class PhaseRunner implements RequestHandler {
     if (verdict.refusal === true) context.refusal = refusalText(verdict)
     const { headers } = context.exchange.request
     const write = verdict.refusal === true ? errorWriterOf(context, this.#runtime) : undefined
-    this.#send(context, verdictResponse(verdict, headers, write))
+    const isModelLimit = verdict.limit !== undefined && isModelRoute(context)
+    const response = verdictResponse(verdict, headers, write)
+    this.#send(context, isModelLimit ? withoutRetries(response) : response)
   }
 
   #fail(context: RequestContext, error: GatewayError): void {
@@ -323,6 +327,9 @@ function isGrpcType([name, value]: readonly [string, string]): boolean {
 }
 
 /** Returns the phases of a further attempt. */
+const isModelRoute = ({ exchange }: RequestContext): boolean =>
+  exchange.extensions.get(forwardingExtensions.isModelRoute) === true
+
 const furtherPhases = ({ call }: RequestContext): typeof requestPhases =>
   call?.prepare === undefined ? retryPhases : startOverPhases
 

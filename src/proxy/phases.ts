@@ -3,20 +3,21 @@
  * undefined to continue. The last phase forwards the request. Responses are changed in `response.ts`.
  */
 import { GatewayError } from '../errors/index.ts'
-import type { ChosenBackend, RespondVerdict, Verdict } from '../exchange/exchange.ts'
+import type { ChosenBackend, RespondVerdict } from '../exchange/exchange.ts'
 import { forwardingExtensions } from '../exchange/forwarding.ts'
-import type { Step } from '../policies/define.ts'
 import { type CompiledRule, type NamedTarget, pickBackend } from './config/rules.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
 import { limitForwards } from './max-forwards.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
+import { nameMessage } from './request/message-names.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
-import { findListener, findRoute, placementAhead } from './request/route.ts'
+import { findListener, findRoute, placementAhead, placementNow } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
 import { resumeSession } from './request/session-persistence.ts'
+import { nameReading, runSteps } from './request/steps.ts'
 import { startAttemptSpan, startTrace } from './request/tracing.ts'
 import { now } from './upstream/choose.ts'
 
@@ -46,7 +47,7 @@ export const requestPhases: readonly Phase[] = [
   // After PreRouting policies, so that a header that they set can decide the route.
   // Fails with route_not_found.
   selectRoute,
-  // Before PostRouting policies, whose expressions may read the backend. Retries keep the backend.
+  // Once, before phases that retries repeat: they keep the backend.
   chooseBackend,
   // Before any later phase can respond, because these policies protect the route.
   // Fails with policy_unenforceable.
@@ -143,13 +144,36 @@ function applyPreRouting(
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
   // Vendor keys are accepted according to the route that the request matches before these policies change it.
-  markVendorKeys(context, placementAhead(context, runtime.config)?.rule, runtime.kinds)
+  const ahead = placementAhead(context, runtime.config)?.rule
+  markVendorKeys(context, ahead, runtime.kinds)
   // The steps may change the head, so the route must be matched again.
   context.isRouteKnown = false
-  return runSteps(context, runtime, policies.steps, 'preRoutingDone')
+  const names = nameReading(policies, ahead)
+  return runSteps(context, runtime, policies.steps, 'preRoutingDone', 0, names)
 }
 
-function selectRoute(context: RequestContext, runtime: GatewayRuntime): undefined {
+function selectRoute(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  placeRequest(context, runtime)
+  if (!runtime.config.headers.routesByName) return undefined
+  const { placement } = context
+  // Messages of one batch must have the same route.
+  const mayJoin = () => placementNow(context, runtime) === placement
+  const named = nameMessage(context, runtime.kinds, placement?.rule, mayJoin)
+  if (!(named instanceof Promise)) return named ?? placeAgain(context, runtime)
+  return named.then((refused) => {
+    return context.over ? undefined : (refused ?? placeAgain(context, runtime))
+  })
+}
+
+/** Finds the route again if a header was added that it may match. */
+function placeAgain(context: RequestContext, runtime: GatewayRuntime): undefined {
+  if (!context.isRouteKnown) placeRequest(context, runtime)
+}
+
+function placeRequest(context: RequestContext, runtime: GatewayRuntime): undefined {
   findRoute(context, runtime.config, runtime.heads)
   for (const kind of runtime.kinds.rerouting) kind.reroute?.(context)
   if (context.placement === undefined) throw new GatewayError('route_not_found')
@@ -174,8 +198,10 @@ function applyPostRouting(
   context.postRouting = policies
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
-  markVendorKeys(context, context.placement?.rule, runtime.kinds)
-  return runSteps(context, runtime, policies.steps, 'postRoutingDone')
+  const rule = context.placement?.rule
+  markVendorKeys(context, rule, runtime.kinds)
+  const names = nameReading(policies, rule)
+  return runSteps(context, runtime, policies.steps, 'postRoutingDone', 0, names)
 }
 
 /** Tells policies whether clients may send credentials in the way of the SDKs of model vendors. */
@@ -358,39 +384,4 @@ function forwardOptions({ placement, exchange, destination }: RequestContext) {
     attemptTimeoutMs: settings?.requestTimeoutMs ?? rule?.backendTimeoutMs ?? 0,
     requestTimeoutMs: rule?.requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0),
   }
-}
-
-type StepCount = 'preRoutingDone' | 'postRoutingDone' | 'answersDone' | 'backendStepsDone'
-
-/** Runs steps in order until one responds. `count` is incremented for each step that does not respond. */
-function runSteps(
-  context: RequestContext,
-  runtime: GatewayRuntime,
-  steps: readonly Step[],
-  count: StepCount,
-  from = 0,
-): PhaseResult | Promise<PhaseResult> {
-  context.isInStep = true
-  for (let at = from; at < steps.length; at++) {
-    const step = steps[at]
-    const verdict = step && runtime.runStep(step, context.exchange)
-    if (verdict instanceof Promise) {
-      return verdict.then((settled) => {
-        if (context.over) return undefined
-        const answer = answerOf(settled)
-        if (answer !== undefined) return answer
-        context[count]++
-        return runSteps(context, runtime, steps, count, at + 1)
-      })
-    }
-    const answer = answerOf(verdict)
-    if (answer !== undefined) return answer
-    context[count]++
-  }
-  context.isInStep = false
-  return undefined
-}
-
-function answerOf(verdict: Verdict | undefined): RespondVerdict | undefined {
-  return verdict?.kind === 'respond' ? verdict : undefined
 }

@@ -15,6 +15,7 @@ const noStream: GrpcStream = {
   expect: () => undefined,
   pause: () => undefined,
   resume: () => undefined,
+  end: () => undefined,
   close: () => undefined,
 }
 

@@ -1,4 +1,5 @@
-import type { Exchange } from '../exchange/exchange.ts'
+import type { Body, Exchange, HeaderFields } from '../exchange/exchange.ts'
+import { codingOf, decodeAhead } from './decoded.ts'
 
 /** Which bodies must be in memory. */
 export interface BodyNeeds {
@@ -7,23 +8,37 @@ export interface BodyNeeds {
 }
 
 /**
- * Reads the needed bodies into memory, up to the limit of the Gateway; returns undefined if they
- * are in memory already. A body over the limit reads as an error in expressions, and is still sent
- * on.
+ * Reads the needed bodies into memory, up to the limit of the Gateway, and decodes them; returns undefined if
+ * that is done already. A body over the limit reads as an error in expressions, and is still sent on.
  *
  * @throws GatewayError (as a rejection) if a body is malformed or its sender is gone
  */
 export function bufferBodies(
-  { requestBody, responseBody, bufferLimit }: Exchange,
+  exchange: Exchange,
   { request, response }: BodyNeeds,
 ): Promise<unknown> | undefined {
-  const first =
-    request && requestBody.known === undefined ? requestBody.buffer(bufferLimit) : undefined
-  const second =
-    response && responseBody !== undefined && responseBody.known === undefined
-      ? responseBody.buffer(bufferLimit)
-      : undefined
+  const { bufferLimit } = exchange
+  const first = request
+    ? prepare(exchange.requestBody, exchange.request.headers, bufferLimit)
+    : undefined
+  const second = response
+    ? prepare(exchange.responseBody, exchange.response?.headers, bufferLimit)
+    : undefined
   return first === undefined || second === undefined
     ? (first ?? second)
     : Promise.all([first, second])
+}
+
+function prepare(
+  body: Body | undefined,
+  headers: HeaderFields | undefined,
+  limit: number,
+): Promise<unknown> | undefined {
+  if (body === undefined || headers === undefined) return undefined
+  const { known } = body
+  if (known !== undefined) return decodeAhead(known, headers, limit)
+  const reading = body.buffer(limit)
+  return codingOf(headers) === undefined
+    ? reading
+    : reading.then((read) => decodeAhead(read, headers, limit))
 }

@@ -1,4 +1,5 @@
 import {
+  CelError,
   type CelProgram,
   type CelResult,
   type CelValue,
@@ -10,9 +11,15 @@ import {
 import type { Exchange } from '../exchange/exchange.ts'
 import { ExchangeActivation } from './activation.ts'
 import type { BodyNeeds } from './bodies.ts'
+import { lineReading } from './headers.ts'
 
 /** Shared by all expressions: evaluations are synchronous, so only one runs at a time. */
 const activation = new ExchangeActivation()
+
+/** Maximum number of lines of a header that are also judged one by one. */
+const maxLines = 32
+
+const tooManyLines = new CelError('limit', `a header has more than ${maxLines} lines`)
 
 /** An expression of a policy, compiled once; immutable. */
 export class Expression implements BodyNeeds {
@@ -42,6 +49,37 @@ export class Expression implements BodyNeeds {
   evaluate(exchange: Exchange | undefined): CelResult {
     activation.exchange = exchange
     return this.#program.evaluate(activation)
+  }
+
+  /**
+   * Evaluates a rule for every way in which a backend may read a header of several lines: joined to one value
+   * (RFC 9110 5.3), or one of its lines alone, such as the first. Returns the first result for which `decides`
+   * is true, or else the result for the joined value.
+   */
+  judge(exchange: Exchange, decides: (result: CelResult) => boolean): CelResult {
+    lineReading.lines = 1
+    const joined = this.evaluate(exchange)
+    return lineReading.lines === 1 || decides(joined)
+      ? joined
+      : this.#judgeLines(joined, lineReading.lines, decides)
+  }
+
+  #judgeLines(
+    joined: CelResult,
+    lines: number,
+    decides: (result: CelResult) => boolean,
+  ): CelResult {
+    if (lines > maxLines) return tooManyLines
+    try {
+      for (let line = 0; line < lines; line++) {
+        lineReading.line = line
+        const result = this.#program.evaluate(activation, lines)
+        if (decides(result)) return result
+      }
+    } finally {
+      lineReading.line = undefined
+    }
+    return joined
   }
 
   /** Returns true if the expression names the body; naming only the message does not buffer its body. */

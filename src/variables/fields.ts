@@ -7,7 +7,8 @@ import {
   CelTimestamp,
   type HeadersView,
 } from '../cel/index.ts'
-import { type Body, type Exchange, pathAndQuery } from '../exchange/exchange.ts'
+import { type Body, type Exchange, type HeaderFields, pathAndQuery } from '../exchange/exchange.ts'
+import { codingOf, decodedBytes } from './decoded.ts'
 
 export type Fields = Readonly<Record<string, (exchange: Exchange) => CelResult | undefined>>
 
@@ -22,8 +23,10 @@ export const requestFields = (headers: HeadersView): Fields => ({
   pathAndQuery: ({ request }) => pathAndQuery(request),
   version: ({ request }) => `HTTP/${request.version}`,
   headers: () => headers,
-  body: ({ requestBody }) => bodyField(requestBody),
-  bodyPrefix: ({ requestBody }) => bodyPrefixField(requestBody),
+  body: ({ requestBody, request, bufferLimit }) =>
+    bodyField(requestBody, request.headers, bufferLimit),
+  bodyPrefix: ({ requestBody, request, bufferLimit }) =>
+    bodyPrefixField(requestBody, request.headers, bufferLimit),
   startTime: ({ startedAt }) => timeAt(startedAt),
   endTime: ({ isOver }) => (isOver ? timeAt(performance.now()) : undefined),
 })
@@ -33,8 +36,10 @@ export const responseFields = (headers: HeadersView): Fields => ({
   code: ({ response }) => response && codes[response.status],
   grpcStatus,
   headers: ({ response }) => response && headers,
-  body: ({ response, responseBody }) => response && bodyField(responseBody),
-  bodyPrefix: ({ response, responseBody }) => response && bodyPrefixField(responseBody),
+  body: ({ response, responseBody, bufferLimit }) =>
+    response && bodyField(responseBody, response.headers, bufferLimit),
+  bodyPrefix: ({ response, responseBody, bufferLimit }) =>
+    response && bodyPrefixField(responseBody, response.headers, bufferLimit),
 })
 
 /** Fields of `source`, the client. Those of its certificate are missing unless it has a trusted one. */
@@ -78,18 +83,22 @@ const timeAt = (time: number) => CelTimestamp.fromMilliseconds(performance.timeO
 const notRead = new CelError('limit', 'the body was not read into memory')
 const tooLarge = new CelError('limit', 'the body is larger than the limit for bodies in memory')
 
-/** Returns the whole body, or an error of kind `limit` if it is not in memory. */
-function bodyField(body: Body | undefined): CelResult {
+const prefixIsEncoded = new CelError('limit', 'the body is compressed, and larger than the limit')
+
+/** Returns the whole body without its content coding, or an error of kind `limit` if it is not in memory. */
+function bodyField(body: Body | undefined, headers: HeaderFields, limit: number): CelResult {
   const known = body?.known
   if (known === undefined) return notRead
-  return known.complete ? known.bytes : tooLarge
+  if (!known.complete) return tooLarge
+  const coding = codingOf(headers)
+  return coding === undefined ? known.bytes : decodedBytes(known.bytes, coding, limit)
 }
 
-/** Returns the part of a body that is in memory. */
-function bodyPrefixField(body: Body | undefined): CelResult {
+/** Returns the part of a body that is in memory, or an error of kind `limit` if that cannot be decoded. */
+function bodyPrefixField(body: Body | undefined, headers: HeaderFields, limit: number): CelResult {
   const known = body?.known
-  if (known === undefined) return notRead
-  return known.complete ? known.bytes : known.prefix
+  if (known === undefined || known.complete) return bodyField(body, headers, limit)
+  return codingOf(headers) === undefined ? known.prefix : prefixIsEncoded
 }
 
 /** The int of every status, created once so that reading a status allocates nothing. */

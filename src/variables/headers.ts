@@ -1,10 +1,28 @@
 import { isUtf8 } from 'node:buffer'
 import { isCredentialName } from '../base/credential-names.ts'
-import { type HeaderSource, HeadersView } from '../cel/index.ts'
+import { combinedLines, type HeaderSource, HeadersView } from '../cel/index.ts'
 import type { HeaderFields } from '../exchange/exchange.ts'
 
 /** Names of header fields whose values `redacted()` hides. */
 const sensitive = { has: (name: string) => name === 'set-cookie' || isCredentialName(name) }
+
+/**
+ * How a header of several lines is read as one value. Evaluations are synchronous, so one object serves all.
+ */
+export const lineReading = {
+  /** The line to read, from 0; the last one if there are fewer. Undefined: all lines, joined. */
+  line: undefined as number | undefined,
+  /** Number of lines of the longest header that was read as one value since this was set to 1. */
+  lines: 1,
+}
+
+/** Joins lines, or selects one of them. The lines of a cookie are only ever read together (RFC 9113 8.2.3). */
+function readLines(name: string, lines: readonly string[]): string {
+  if (name === 'cookie') return combinedLines(name, lines)
+  if (lines.length > lineReading.lines) lineReading.lines = lines.length
+  const { line } = lineReading
+  return line === undefined ? combinedLines(name, lines) : (lines[line] ?? lines.at(-1) ?? '')
+}
 
 /** Creates a view of header fields; `fields` is called whenever an expression reads one. */
 export function headersView(fields: () => HeaderFields | undefined): HeadersView {
@@ -18,6 +36,7 @@ export function headersView(fields: () => HeaderFields | undefined): HeadersView
       for (const [name] of fields()?.entries() ?? []) names.add(name.toLowerCase())
       return [...names]
     },
+    combine: readLines,
   }
   return new HeadersView(source, sensitive)
 }

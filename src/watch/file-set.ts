@@ -1,11 +1,11 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { basename, dirname, normalize, sep } from 'node:path'
-import { hexDigest } from '../base/digest.ts'
 import { ClaimBook } from './claim-book.ts'
+import { readFile } from './file-read.ts'
 import { isFolder, isLink, isManifestName, listFolder, unreadable } from './file-tree.ts'
 import { LinkTracker } from './link-tracker.ts'
 import { parseManifest } from './manifest.ts'
-import { type Claim, type ObserveOptions, observe } from './observed.ts'
+import { type Claim, hasSecret, type ObserveOptions, observe } from './observed.ts'
 import { type IndexEntry, keyOf } from './resource-index.ts'
 import type { SourceProblem } from './source-problem.ts'
 
@@ -87,6 +87,21 @@ export class FileSet {
   problems(): SourceProblem[] {
     const ofFiles = [...this.#problems.values()].flat()
     return [...this.#treeProblems.values(), ...ofFiles, ...this.book.duplicates(existsSync)]
+  }
+
+  /** Every claim in use, and those of new content that is not confirmed yet. */
+  *claims(): Iterable<Claim> {
+    yield* this.book.claims()
+    for (const { parsed } of this.#found.values()) yield* parsed?.claims ?? []
+  }
+
+  /** Parses the files again that define any of these secret values, so that the values are kept again. */
+  keepAgain(digests: ReadonlySet<string>): void {
+    const files = [...this.claims()].filter((claim) => hasSecret(claim, digests))
+    for (const file of new Set(files.map(({ origin }) => origin.file))) {
+      const read = readFile(file)
+      if (read.outcome === 'read') this.#parse(read.content, file, undefined)
+    }
   }
 
   /** Whether a change of this path is relevant. Most files in the parent folder of a root are not. */
@@ -341,33 +356,6 @@ function danglingState(file: string): FileState {
 }
 
 const nothingListed = { files: [], folders: [], unreadable: [], problems: [] }
-
-type Read =
-  | { readonly outcome: 'unchanged' | 'gone' }
-  /** The stamp has changed, the bytes have not. */
-  | { readonly outcome: 'touched'; readonly stamp: string }
-  | { readonly outcome: 'unreadable'; readonly error: unknown }
-  | {
-      readonly outcome: 'read'
-      readonly stamp: string
-      readonly hash: string
-      readonly content: Uint8Array
-    }
-
-function readFile(file: string, before: FileState | undefined): Read {
-  try {
-    const { mtimeNs, ctimeNs, size, ino } = statSync(file, { bigint: true })
-    const stamp = `${mtimeNs} ${ctimeNs} ${size} ${ino}`
-    if (stamp === before?.stamp) return { outcome: 'unchanged' }
-    const bytes = readFileSync(file)
-    const hash = hexDigest('sha256', bytes)
-    if (hash === before?.hash) return { outcome: 'touched', stamp }
-    return { outcome: 'read', stamp, hash, content: bytes }
-  } catch (error) {
-    const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
-    return isGone ? { outcome: 'gone' } : { outcome: 'unreadable', error }
-  }
-}
 
 const isWarning = ({ severity }: SourceProblem) => severity === 'warning'
 

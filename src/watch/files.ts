@@ -5,7 +5,7 @@ import { builtInFile, inOrder } from './claim-book.ts'
 import { asRelist, type Change, differences } from './difference.ts'
 import { DirectoryWatch } from './directory-watch.ts'
 import { everyFile, FileSet, type Refreshed } from './file-set.ts'
-import { type Claim, type ObserveOptions, observe } from './observed.ts'
+import { type Claim, digestsOf, type ObserveOptions, observe } from './observed.ts'
 import { type IndexEntry, keyOf, ResourceIndex } from './resource-index.ts'
 import { formatProblem, type SourceProblem } from './source-problem.ts'
 
@@ -148,13 +148,14 @@ export class FileSource {
     return this.#files.problems()
   }
 
-  /** Digests of all secret values that the files have now. */
+  /** Digests of all secret values that the files have now, including those of unconfirmed content. */
   secretDigests(): Set<string> {
-    const digests = new Set<string>()
-    for (const { content } of this.#files.book.claims()) {
-      if (content.state === 'valid') for (const digest of content.secrets) digests.add(digest)
-    }
-    return digests
+    return digestsOf(this.#files.claims())
+  }
+
+  /** Reads the files again that define these secret values, and keeps the values again. */
+  observeAgain(digests: ReadonlySet<string>): void {
+    this.#files.keepAgain(digests)
   }
 
   /** Reads everything again and appends what changed. */

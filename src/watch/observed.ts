@@ -51,6 +51,23 @@ export type ObservedContent =
       readonly version: ContentVersion
     }
 
+/** Returns the digests of the secret values of some objects. */
+export function digestsOf(claims: Iterable<{ readonly content: ClaimContent }>): Set<string> {
+  const digests = new Set<string>()
+  for (const { content } of claims) {
+    if (content.state === 'valid') for (const digest of content.secrets) digests.add(digest)
+  }
+  return digests
+}
+
+/** Whether an object has any of these secret values. */
+export function hasSecret(
+  { content }: { readonly content: ClaimContent },
+  digests: ReadonlySet<string>,
+): boolean {
+  return content.state === 'valid' && content.secrets.some((digest) => digests.has(digest))
+}
+
 /** Digests of the desired part (`spec`) and of the metadata, to compare two versions of an object. */
 export interface ContentVersion {
   readonly spec: string

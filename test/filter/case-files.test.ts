@@ -73,7 +73,7 @@ describeWithParts(['envoy'], 'the filter in Envoy, on the case files of masks', 
   const vendor = useFixture(() =>
     startUpstream('vendor', ({ path, headers }, response) => {
       const content = Buffer.from(`${headers['x-content']}`, 'base64').toString()
-      if (path.endsWith('whole')) {
+      if (path.startsWith('/whole')) {
         response.setHeader('content-type', 'application/json')
         response.end(JSON.stringify({ choices: [{ index: 0, message: { content } }] }))
         return
@@ -94,7 +94,7 @@ describeWithParts(['envoy'], 'the filter in Envoy, on the case files of masks', 
 
   async function masked(guard: number, text: string) {
     const ask = async (path: string) => {
-      const answer = await fetch(`${envoy.base}/${path}`, {
+      const answer = await fetch(`${envoy.base}/${path}/v1/chat/completions`, {
         method: 'POST',
         headers: { 'x-case': `${guard}`, 'x-content': Buffer.from(text).toString('base64') },
         body: JSON.stringify({ messages: [{ content: text }] }),

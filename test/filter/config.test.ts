@@ -48,7 +48,10 @@ describe('sluice filter-config', () => {
         },
       },
     ])
-    expect(rule.ai.routes[0]).toEqual({ ending: '/v1/chat/completions', type: 'Completions' })
+    expect(rule.ai.routes).toContainEqual({
+      ending: '/v1/chat/completions',
+      type: 'Completions',
+    })
   })
 
   it('puts more specific matches first', async () => {
@@ -98,6 +101,21 @@ describe('sluice filter-config', () => {
       'note: GatewayPolicy default/limits: traffic.timeouts: configure it in Envoy',
       'note: GatewayBackend default/model: backend.ai.modelAliases: not done by the filter',
     ])
+    expect(exitCode).toBe(0)
+  })
+
+  it.each([
+    [
+      undefined,
+      'routes: not set; requests fail with 400 unless their path ends with /chat/completions, /v1/messages, /v1/messages/count_tokens, /responses, /embeddings',
+    ],
+    [
+      { '/v1/chat/completions': 'Completions', '*': 'Passthrough' },
+      "routes['*']: requests to other paths pass without guards",
+    ],
+  ])('names the paths that guards do not read with the routes %o', async (routes, line) => {
+    const { exitCode, lines } = await print(manifestsFor({ ai: { promptGuard: guard, routes } }))
+    expect(lines).toEqual([`note: GatewayBackend default/model: backend.ai.${line}`])
     expect(exitCode).toBe(0)
   })
 

@@ -194,7 +194,8 @@ describeWithParts(['envoy'], 'the filter in Envoy', () => {
         const expected = Buffer.from(rewriter.end(Buffer.from(text))).toString()
         rewriter.dispose()
         reply = stream(cut(text, [7, 1 + random.below(40), 4096][seed % 3] ?? 7))
-        const answer = await send(envoy, path, '{"messages":[],"input":"x"}')
+        const request = format === 'Responses' ? '{"input":"x"}' : '{"messages":[]}'
+        const answer = await send(envoy, path, request)
         expect(answer.text, `seed ${seed}`).toBe(expected)
       }
       outcome.guards.dispose()

@@ -13,6 +13,7 @@ export interface RouteOptions {
 const routes = {
   '/v1/chat/completions': 'Completions',
   '/v1/messages': 'Messages',
+  '/v1/messages/count_tokens': 'VendorCTokenCount',
   '/v1/responses': 'Responses',
   '/v1/embeddings': 'Embeddings',
   '/v1/raw': 'Passthrough',

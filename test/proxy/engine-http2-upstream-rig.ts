@@ -21,7 +21,7 @@ export const sessions = new Set<ServerHttp2Session>()
 
 beforeEach(async () => {
   rig = await startEngine()
-  server = createServer({ settings: { maxConcurrentStreams: 200 } })
+  server = createServer({ settings: { maxConcurrentStreams: 200 }, maxSessionMemory: 1_000 })
   server.on('stream', (stream, headers) => {
     stream.on('error', () => {})
     given.serve(stream, headers)

@@ -63,7 +63,7 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
   it('[APIKeyAuthentication=Strict] [APIKeyAuthentication.mode] [error.8] refuses a request without a key', async () => {
     const { status, body, headers } = await ask('strict')
     expect([status, body]).toEqual([401, 'api key authentication failure: no API Key found'])
-    expect(headers).not.toHaveProperty('www-authenticate')
+    expect(headers['www-authenticate']).toBe('Bearer realm="Restricted"')
     expect((await ask('strict', 'Basic a2V5OmtleQ==')).body).toContain('no API Key found')
   })
 
@@ -81,8 +81,10 @@ describe('apiKeyAuthentication [Traffic.apiKeyAuthentication]', () => {
   it.each(['key-of-eve', 'ann', 'KEY-OF-ANN', '{"key":"key-of-bob","metadata":{"group":"sales"}}'])(
     'refuses %s',
     async (key) => {
-      const { status, body } = await ask('strict', `Bearer ${key}`)
+      const { status, body, headers } = await ask('strict', `Bearer ${key}`)
       expect([status, body]).toEqual([401, 'api key authentication failure: invalid credentials'])
+      const challenge = 'Bearer realm="Restricted", error="invalid_token"'
+      expect(headers['www-authenticate']).toBe(challenge)
     },
   )
 

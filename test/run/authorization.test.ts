@@ -47,6 +47,12 @@ const rules: Readonly<Record<string, readonly ReturnType<typeof rule>[]>> = {
   body: [rule('Deny', 'json(request.body).role == "admin"')],
   'body-allow': [rule('Allow', 'string(request.body).contains("open sesame")')],
   lines: [rule('Deny', 'request.headers["x-role"] == "admin"')],
+  'lines-not': [rule('Allow', 'request.headers["x-role"] != "blocked"')],
+  'lines-require': [rule('Require', '!(request.headers["x-role"] in ["blocked", "guest"])')],
+  'lines-in': [rule('Deny', 'request.headers["x-role"] in ["admin", "root"]')],
+  'lines-start': [rule('Deny', 'request.headers["x-role"].startsWith("adm")')],
+  'lines-joined': [rule('Allow', 'request.headers["x-role"].contains("user")')],
+  'lines-cookie': [rule('Deny', 'request.headers.cookie == "a=1; role=admin"')],
   'lines-any': [rule('Deny', '"admin" in request.headers.raw()["x-role"]')],
   inherited: [rule('Allow', 'request.headers["constructor"] != ""', 'jwt.toString != null')],
   pattern: [rule('Allow', 'request.path.matches(request.headers["pattern"])')],
@@ -280,10 +286,34 @@ describe('authorization rules about bodies', () => {
 })
 
 describe('headers as attackers send them', () => {
-  it('several lines of one header are a list, not the first line alone', async () => {
-    expect(await status('lines', withHeaders({ 'x-role': 'admin' }))).toBe(403)
-    expect(await status('lines', withHeaders({ 'x-role': ['user', 'admin'] }))).toBe(200)
-    expect(await status('lines-any', withHeaders({ 'x-role': ['user', 'admin'] }))).toBe(403)
+  it.each([
+    ['lines', ['admin'], 403],
+    ['lines', ['admin', 'user'], 403],
+    ['lines', ['user', 'admin'], 403],
+    ['lines', ['admin', 'admin'], 403],
+    ['lines', ['', 'admin'], 403],
+    ['lines', ['user', 'admin', 'other'], 403],
+    ['lines', ['user', 'other'], 200],
+    ['lines', Array.from({ length: 40 }, () => 'user'), 403],
+    ['lines-not', ['user', 'other'], 200],
+    ['lines-not', ['blocked', 'user'], 403],
+    ['lines-not', ['user', 'blocked'], 403],
+    ['lines-require', ['user', 'other'], 200],
+    ['lines-require', ['user', 'guest'], 403],
+    ['lines-in', ['user', 'root'], 403],
+    ['lines-in', ['user', 'other'], 200],
+    ['lines-start', ['user', 'admin'], 403],
+    ['lines-start', ['user', 'other'], 200],
+    ['lines-joined', ['user', 'user'], 200],
+    ['lines-joined', ['user', 'other'], 403],
+    ['lines-any', ['user', 'admin'], 403],
+  ])('a rule (%s) judges the lines %j joined and alone: %i', async (name, lines, expected) => {
+    expect(await status(name, withHeaders({ 'x-role': lines }))).toBe(expected)
+  })
+
+  it('lines of cookies are one value, as backends get them', async () => {
+    expect(await status('lines-cookie', withHeaders({ cookie: ['a=1', 'role=admin'] }))).toBe(403)
+    expect(await status('lines-cookie', withHeaders({ cookie: ['a=1', 'role=user'] }))).toBe(200)
   })
 
   it('header names ignore case, and an underscore is not a hyphen', async () => {

@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { hashSync } from 'bcryptjs'
 import { describe, expect, it } from 'vitest'
 import { useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
@@ -20,6 +22,9 @@ const hashes = {
   crypt: 'abzlUXK5ed5rs',
   sha1: '{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=',
 }
+
+/** The cost makes a check take about a tenth of a second. */
+const slowHash = hashSync('pw', 10)
 
 const rules = [{ backendRefs: [toBackend('main')] }]
 const guarded = (name: string, spec: Record<string, unknown>) => [
@@ -49,6 +54,7 @@ const running = useGateway(() => ({
     ...guarded('absent', { secretRef: { name: 'nobody' } }),
     ...guarded('misnamed', { secretRef: { name: 'misnamed' } }),
     secret('misnamed', { htpasswd: `ann:${hashes.sha1}` }),
+    ...guarded('slow', { users: [`ann:${slowHash}`] }),
     ...guarded('plain', { users: ['ann:secret-password'] }),
   ],
 }))
@@ -169,5 +175,26 @@ describe('basicAuthentication [Traffic.basicAuthentication]', () => {
       { host: hostOf('absent'), headers },
       ({ status }) => status === 401,
     )
+  })
+})
+
+describe('a burst of logins whose clients are gone', () => {
+  it('does not keep a correct login waiting', async () => {
+    const guess = (at: number) =>
+      new Promise<void>((resolve) => {
+        const authorization = `Basic ${encode(`nobody:guess${at}`)}`
+        const socket = connect(port, '127.0.0.1', () => {
+          const host = hostOf('slow')
+          socket.write(
+            `GET / HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${authorization}\r\n\r\n`,
+            () => {
+              socket.destroy()
+              resolve()
+            },
+          )
+        })
+      })
+    await Promise.all(Array.from({ length: 512 }, (_, at) => guess(at)))
+    expect((await login('slow', 'ann', 'pw')).status).toBe(200)
   })
 })

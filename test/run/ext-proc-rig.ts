@@ -1,8 +1,10 @@
 import { connect } from 'node:http2'
 import { beforeEach } from 'vitest'
+import { type BareProcessor, startBareProcessor } from '../support/bare-processor.ts'
 import {
   type ExtProcServer,
   type Processor,
+  type ProcessorStream,
   passAll,
   startExtProcServer,
 } from '../support/ext-proc-server.ts'
@@ -36,6 +38,10 @@ const processed = (name: string, backendRef: Fields, traffic: Fields = {}) => [
 /** What the processor and the upstream do; each test may change it. */
 export const given = { processor: passAll, answer: echo }
 
+/** Passes everything unchanged, as a processor that is no gRPC library sees it. */
+export const passEach: BareProcessor = (message, { send }) =>
+  passAll(message, { send } as ProcessorStream)
+
 export const key = await signingKey('one')
 export const upstream = useUpstream('main', (received, response) =>
   given.answer(received, response),
@@ -43,6 +49,14 @@ export const upstream = useUpstream('main', (received, response) =>
 const authority = useAuthority()
 const any: Processor = (message, stream) => given.processor(message, stream)
 export const server = useFixture(() => startExtProcServer(any))
+/** What the bare processor does, and whether it ends its side of a stream after the gateway. */
+export const bareGiven = { processor: passEach, endsAfterGateway: true }
+export const bare = useFixture(() =>
+  startBareProcessor(
+    (message, stream) => bareGiven.processor(message, stream),
+    () => bareGiven.endsAfterGateway,
+  ),
+)
 export const secure = useFixture(() =>
   startExtProcServer(any, authority.issue(['processor.example.com'])),
 )
@@ -77,6 +91,8 @@ export const running = useGateway(() => {
         },
       }),
       ...service('processor', [server.port]),
+      staticBackend('bare', bare.port),
+      ...processed('bare', toBackend('bare')),
       ...processed('plain', toBackend('processor')),
       ...processed('service', { name: 'processor', port: 80 }),
       ...processed('secure', toBackend('secure')),
@@ -110,6 +126,8 @@ export const overHttp2 = useFixture(
 beforeEach(() => {
   given.processor = passAll
   given.answer = echo
+  bareGiven.processor = passEach
+  bareGiven.endsAfterGateway = true
 })
 
 export const ask = (name: string, more: TestRequest = {}): Promise<TestResponse> =>

@@ -70,6 +70,9 @@ const running = useGateway(async () => {
         backendRef: toBackend('impatient'),
         descriptors: [{ entries: [team] }],
       }),
+      ...limited('by-body', {
+        descriptors: [{ entries: [entry('team', 'json(request.body).team')] }],
+      }),
       ...limited('down', {
         backendRef: toBackend('down'),
         descriptors: [{ entries: [team] }],
@@ -92,6 +95,33 @@ const running = useGateway(async () => {
               domain: 'shop',
               backendRef: toBackend('limits'),
               descriptors: [{ entries: [entry('fixed', '"yes"')], unit: 'Tokens' }],
+            },
+          },
+        },
+      }),
+      aiBackend('renamed', {
+        provider: { vendorA: { model: 'other' }, host: '127.0.0.1', port: models.port },
+      }),
+      httpRoute('renamed', {
+        hostnames: [hostOf('renamed')],
+        rules: [{ backendRefs: [toBackend('renamed')] }],
+      }),
+      policy('renamed', 'HTTPRoute/renamed', {
+        traffic: {
+          rateLimit: {
+            global: {
+              domain: 'by-model',
+              backendRef: toBackend('limits'),
+              descriptors: [
+                {
+                  entries: [
+                    entry('asked', 'json(request.body).model'),
+                    entry('backend', 'backend.name'),
+                    entry('sent', 'llm.requestModel + " " + llmRequest.model'),
+                  ],
+                  unit: 'Tokens',
+                },
+              ],
             },
           },
         },
@@ -151,6 +181,22 @@ describe('rateLimit.global [RateLimits.global]', () => {
     expect((await running.send(port, request)).status).toBe(429)
   })
 
+  it('checks and charges a token limit by the same values, although the request is rewritten', async () => {
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }] })
+    const headers = { 'content-type': 'application/json' }
+    const path = '/v1/chat/completions'
+    const request = { method: 'POST', host: hostOf('renamed'), path, headers, body }
+    expect((await running.send(port, request)).status).toBe(200)
+    const own = () => server.asked.filter(({ domain }) => domain === 'by-model')
+    await waitFor('check and charge', () => own().length === 2)
+    const entries = [
+      ['asked', 'm'],
+      ['backend', 'default/renamed'],
+      ['sent', 'other m'],
+    ].map(([key, value]) => ({ key, value }))
+    expect(own()).toMatchObject([{ descriptors: [{ entries }] }, { descriptors: [{ entries }] }])
+  })
+
   it('omits a descriptor with a missing value, and sends nothing if none is left', async () => {
     await ask('team')
     expect(asked()).toEqual([
@@ -162,6 +208,23 @@ describe('rateLimit.global [RateLimits.global]', () => {
     const before = server.asked.length
     expect((await ask('service')).status).toBe(200)
     expect(server.asked).toHaveLength(before)
+  })
+
+  it('refuses a request for which an expression fails, which could evade the limit', async () => {
+    const before = [server.asked.length, upstream.received.length]
+    const post = (body: string) =>
+      running.send(port, { method: 'POST', host: hostOf('by-body'), body })
+    expect((await post('{"team":"red"')).status).toBe(500)
+    expect((await post(`{"team":"red"}${' '.repeat(2_097_152)}`)).status).toBe(500)
+    expect([server.asked.length, upstream.received.length]).toEqual(before)
+    expect((await post('{"team":"red"}')).status).toBe(200)
+    expect(asked()).toEqual([[['team', 'red']]])
+    expect((await post('{}')).status).toBe(200)
+  })
+
+  it('counts a header of several lines by its joined value', async () => {
+    await running.send(port, { host: hostOf('service'), headers: { 'x-team': ['red', 'blue'] } })
+    expect(asked()).toEqual([[['team', 'red, blue']]])
   })
 
   it('[GlobalRateLimit.backendRef] reaches the server through a Service', async () => {

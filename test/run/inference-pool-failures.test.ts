@@ -1,5 +1,11 @@
 import { request as httpRequest } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import {
+  type Processor,
+  type ProcessorStream,
+  setting,
+  streamed,
+} from '../support/ext-proc-server.ts'
 import { sluice } from '../support/gateway.ts'
 import { hostOf, inferencePool, manifest, pod } from '../support/manifests.ts'
 import { waitFor } from '../support/wait-for.ts'
@@ -8,6 +14,7 @@ import {
   ask,
   b,
   chat,
+  echo,
   given,
   line,
   members,
@@ -38,6 +45,14 @@ async function told(kind: string, name: string): Promise<Record<string, string>>
   return Object.fromEntries(conditions.map(({ type, reason }) => [type, reason]))
 }
 
+/** Picks the first endpoint when it has the body of the request. */
+const pass: Processor = ({ request }, stream) => {
+  if (request.case !== 'requestBody') return
+  const response = setting({ 'x-gateway-destination-endpoint': a() })
+  stream.send({ response: { case: 'requestHeaders', value: { response } } })
+  stream.send(streamed('requestBody', request.value.body, true))
+}
+
 describe('a picker that fails [inference.pool]', () => {
   it('[inference.pool] refuses the request with FailClose, and forwards it unchanged with FailOpen', async () => {
     expect(await ask('closed')).toMatchObject({ status: 503, body: 'endpoint picker failed' })
@@ -66,24 +81,36 @@ describe('a picker that fails [inference.pool]', () => {
   it('[inference.pool] still lets the response pass', async () => {
     given.pick = () => ({
       instead: (message, stream) => {
-        const { request } = message
-        if (request.case === 'responseHeaders') stream.end(13)
-        else if (request.case === 'requestBody') {
-          const header = { key: 'x-gateway-destination-endpoint', rawValue: Buffer.from(a()) }
-          const headerMutation = { setHeaders: [{ header }] }
-          stream.send({
-            response: { case: 'requestHeaders', value: { response: { headerMutation } } },
-          })
-          const value = { body: request.value.body, endOfStream: true }
-          const mutation = { case: 'streamedResponse', value } as const
-          const response = { bodyMutation: { mutation } }
-          stream.send({ response: { case: 'requestBody', value: { response } } })
-        }
+        if (message.request.case === 'responseHeaders') stream.end(13)
+        else pass(message, stream)
       },
     })
     const response = await ask('model')
     expect(response.status).toBe(200)
     expect(JSON.parse(response.body)).toMatchObject({ body: chat })
+  })
+
+  it('[inference.pool] still lets the response pass if it ends before it with an error, and takes its response', async () => {
+    const between = (end: (stream: ProcessorStream) => unknown) => {
+      let stream: ProcessorStream | undefined
+      given.pick = () => ({
+        instead: (message, opened) => {
+          stream = opened
+          pass(message, opened)
+        },
+      })
+      given.answer = (received, response) => {
+        void Promise.resolve(stream && end(stream)).then(() => echo(received, response))
+      }
+      return ask('model')
+    }
+    expect(await between((stream) => stream.end(13))).toMatchObject({ status: 200 })
+    const value = { status: { code: 419 } }
+    const refuse = (stream: ProcessorStream) => {
+      stream.send({ response: { case: 'immediateResponse', value } })
+      return waitFor('the end', () => stream.isGone)
+    }
+    expect(await between(refuse)).toMatchObject({ status: 419 })
   })
 
   it('[inference.pool] lets streams pass piece by piece', async () => {

@@ -98,7 +98,7 @@ describe('jwtAuthentication [Traffic.jwtAuthentication]', () => {
     expect(upstream.received.at(-1)?.headers).not.toHaveProperty('authorization')
     const { status: refused, body, headers } = await ask('strict')
     expect([refused, body]).toEqual([401, 'authentication failure: no bearer token found'])
-    expect(headers).not.toHaveProperty('www-authenticate')
+    expect(headers['www-authenticate']).toBe('Bearer realm="Restricted"')
     expect((await ask('strict', 'Basic dTpw')).body).toContain('no bearer token found')
   })
 

@@ -73,7 +73,15 @@ describe('errors of the gateway', () => {
       const spent = await post('limited', path)
       expect(spent.status).toBe(429)
       expect(spent.headers.get('retry-after')).toMatch(/^\d+$/)
-      expect(await spent.json()).toMatchObject(errorOf(path, 'rate limit exceeded'))
+      expect(await spent.json()).toMatchObject(
+        errorOf(
+          path,
+          expect.stringMatching(
+            /^rate limit exceeded: \d+ tokens per (second|minute|hour) are used up; the next request is allowed in \d+ (s|min|h|d)$/,
+          ),
+        ),
+      )
+      expect(spent.headers.get('x-should-retry')).toBe('false')
     }
     await expect(openai('limited').chat.completions.create(ask)).rejects.toBeInstanceOf(
       OpenAI.RateLimitError,

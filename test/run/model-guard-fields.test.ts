@@ -147,7 +147,7 @@ describe('request guards', () => {
     [
       'a field of the request that is not known',
       chat,
-      { ...user('x'), documents: [{ body: 'SECRET1' }] },
+      { ...user('x'), new_texts: [{ body: 'SECRET1' }] },
     ],
   ])('read %s', async (_, path, body) => {
     await (await send('a', path, { model: 'm-1', ...body })).text()
@@ -206,7 +206,7 @@ describe('request guards', () => {
 
   it('show webhooks the same texts', async () => {
     const part = { type: 'foo', refusal: 'SECRET1', note: 'SECRET2' }
-    await (await send('hooked', chat, { ...user([part]), documents: ['SECRET3'] })).text()
+    await (await send('hooked', chat, { ...user([part]), new_texts: ['SECRET3'] })).text()
     const [call] = hook.calls.filter(({ path }) => path === '/request')
     expect(call && shown(call)).toEqual([
       { role: 'user', content: 'SECRET1 SECRET2' },

@@ -22,6 +22,7 @@ const traffic: Readonly<Record<string, object>> = {
   rules: { authorization: { policy: { matchExpressions: ['false'] } } },
   external: { extAuth: { backendRef: toBackend('nobody'), grpc: {} } },
   limited: { rateLimit: { local: [{ requests: 1, unit: 'Hours' }] } },
+  brief: { rateLimit: { local: [{ requests: 1, unit: 'Minutes' }] } },
   raw: { authorization: { policy: { matchExpressions: ['false'] } } },
 }
 
@@ -64,6 +65,7 @@ const ask = (name: string, path: string, to = port()) =>
 const asOpenAi = (message: string) => ({
   error: { message, type: expect.any(String), param: null, code: null },
 })
+
 const asAnthropic = (message: string) => ({
   type: 'error',
   error: { type: expect.any(String), message },
@@ -76,7 +78,6 @@ describe('a policy that refuses a request to a model', () => {
     ['jwt', 401, expect.any(String)],
     ['rules', 403, 'authorization failed'],
     ['external', 403, 'external authorization failed'],
-    ['limited', 429, 'rate limit exceeded'],
   ])('answers in the format of the client: %s', async (name, status, message) => {
     for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/embeddings']) {
       const { status: got, headers, body } = await ask(name, path)
@@ -91,7 +92,39 @@ describe('a policy that refuses a request to a model', () => {
     expect(JSON.parse(body)).toEqual(asAnthropic(message))
   })
 
+  it('says which limit is used up and when it frees, and that the client must not retry', async () => {
+    const message = expect.stringMatching(
+      /^rate limit exceeded: 1 requests per hour are used up; the next request is allowed in \d+ (s|min|h)$/,
+    )
+    const quota = 'insufficient_quota'
+    for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/embeddings']) {
+      const { status, headers, body } = await ask('limited', path)
+      expect([status, headers['x-should-retry']]).toEqual([429, 'false'])
+      expect(JSON.parse(body)).toEqual({
+        error: { message, type: quota, param: null, code: quota },
+      })
+    }
+    const { headers, body } = await ask('limited', '/v1/messages')
+    expect(headers['x-should-retry']).toBe('false')
+    const type = 'rate_limit_error'
+    expect(JSON.parse(body)).toEqual({ type: 'error', error: { type, message } })
+  })
+
+  it('has the code rate_limit_exceeded if the limit frees soon', async () => {
+    await ask('brief', '/v1/messages')
+    const { headers, body } = await ask('brief', '/v1/chat/completions')
+    expect(headers['x-should-retry']).toBe('false')
+    expect(JSON.parse(body).error).toMatchObject({
+      type: 'rate_limit_error',
+      code: 'rate_limit_exceeded',
+    })
+  })
+
   it('keeps the headers of the refusal', async () => {
+    const challenge = async (name: string) =>
+      (await ask(name, '/v1/messages')).headers['www-authenticate']
+    expect(await challenge('keys')).toBe('Bearer realm="Restricted"')
+    expect(await challenge('jwt')).toBe('Bearer realm="Restricted"')
     const basic = await ask('basic', '/v1/messages')
     expect(basic.headers['www-authenticate']).toBe('Basic realm="ai"')
     const limited = await ask('limited', '/v1/messages')

@@ -60,6 +60,11 @@ describe('transformed responses', () => {
     expect(body).toHaveLength(3_000_000)
   })
 
+  it('over the limit are errors if a new body is made from them', async () => {
+    const { status, body } = await send('direct-body', { path: '/large' })
+    expect([status, body]).toEqual([500, 'response transformation failed'])
+  })
+
   it('are not buffered if no expression reads them', async () => {
     const { body, headers } = await send('streamed', { path: '/large' })
     expect([headers['x-code'], body.length]).toEqual(['200', 3_000_000])

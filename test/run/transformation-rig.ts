@@ -116,6 +116,7 @@ const transformations: Readonly<Record<string, { request?: Half; response?: Half
   },
   late: { response: { set: [header('x-sent', 'string(request.body)')] } },
   large: { response: { set: [header('x-large', 'string(size(response.body))')] } },
+  'direct-body': { response: { body: '"[" + string(response.body) + "]"' } },
   streamed: { response: { set: [header('x-code', 'string(response.code)')] } },
   direct: {
     response: {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { received, running, send } from './transformation-rig.ts'
+import { received, running, send, upstream } from './transformation-rig.ts'
 
 describe('headers of requests [Traffic.transformation]', () => {
   it('[Transform.set] [HeaderTransformation.value] replaces values, each seeing the one before', async () => {
@@ -21,6 +21,11 @@ describe('headers of requests [Traffic.transformation]', () => {
     expect(headers).toMatchObject({ 'x-list': 'a, b, mine', 'x-count': '3', 'x-kept': '4' })
     expect(headers).not.toHaveProperty('x-gone')
     expect(headers).not.toHaveProperty('x-also-gone')
+  })
+
+  it('reads a header of several lines as one value', async () => {
+    const { headers } = await received('set', { headers: { 'x-seen': ['a', 'b'] } })
+    expect(headers['x-seen']).toBe('before: a, b')
   })
 
   it('[Transform.add] adds a header that was missing', async () => {
@@ -116,9 +121,12 @@ describe('bodies of requests [Transform.body]', () => {
     expect([body, headers['content-length']]).toEqual(['', '0'])
   })
 
-  it('are empty if the original body exceeds the limit', async () => {
+  it('fail the request with 413 if they are made from a body over the limit', async () => {
     const body = `{"missing":1,"pad":"${'x'.repeat(2_097_152)}"}`
-    expect((await received('body-fails', { method: 'POST', body })).body).toBe('')
+    const { length } = upstream.received
+    const refused = await send('body-fails', { method: 'POST', body })
+    expect([refused.status, refused.body]).toEqual([413, 'request body too large'])
+    expect(upstream.received).toHaveLength(length)
   })
 })
 

@@ -6,7 +6,7 @@ export interface TestRequest {
   readonly path?: string
   readonly host?: string
   readonly headers?: Readonly<Record<string, string | string[]>>
-  readonly body?: string
+  readonly body?: string | Uint8Array
   readonly agent?: Agent
   /** Default: 127.0.0.1. */
   readonly address?: string

@@ -1,7 +1,7 @@
 // The answer of the upstream: its guards, and what it shows of the limits.
 import { ERROR_MEMORY } from '../../abi'
-import { TEXTS_ANSWER, TEXTS_STREAM } from '../../texts/abi'
-import { appendAscii, appendNumber, clear, isAscii } from '../../texts/bytes'
+import { TEXTS_ANSWER, TEXTS_ERROR, TEXTS_STREAM } from '../../texts/abi'
+import { appendAscii, appendNumber, Bytes, clear, isAscii } from '../../texts/bytes'
 import { texts_fail, texts_new, texts_output, texts_push } from '../../texts/exports'
 import { body, Exchange, isCoded, noteMasked, reserveSlack, text } from './exchange'
 import {
@@ -9,7 +9,7 @@ import {
 } from './host'
 import { replyError } from './local-reply'
 import { metricFailed } from './metrics'
-import { changeHeaders, FORMAT_PASS, FORMAT_TOKEN_COUNT, isNone } from './rules'
+import { changeHeaders, FORMAT_PASS, isNone } from './rules'
 import { finish } from './usage'
 
 export function onResponseHeaders(exchange: Exchange, isEnd: bool): i32 {
@@ -19,9 +19,22 @@ export function onResponseHeaders(exchange: Exchange, isEnd: bool): i32 {
   if (exchange.isAnswered) return CONTINUE
   writeLimit(exchange)
   readHeader(RESPONSE_HEADERS, ':status', text)
-  exchange.isSuccess = text.used == 3 && load<u8>(text.data) == 50
-  const isRead = rule.isModel && exchange.format != FORMAT_PASS && exchange.format != FORMAT_TOKEN_COUNT
-  return !isRead || isEnd || !exchange.isSuccess ? CONTINUE : beginAnswer(exchange)
+  exchange.status = statusIn(text)
+  exchange.isSuccess = exchange.status / 100 == 2
+  if (!rule.isModel || exchange.format == FORMAT_PASS || isEnd) return CONTINUE
+  // Errors may quote texts, so guards read them too.
+  return exchange.isSuccess || rule.responseGuards > 0 ? beginAnswer(exchange) : CONTINUE
+}
+
+/** The status, 0 if it is no number of three digits. */
+function statusIn(text: Bytes): i32 {
+  let status = 0
+  for (let i = 0; i < text.used; i++) {
+    const digit = <u32>load<u8>(text.data + i) - 48
+    if (digit > 9 || text.used != 3) return 0
+    status = status * 10 + <i32>digit
+  }
+  return status
 }
 
 function writeLimit(exchange: Exchange): void {
@@ -43,14 +56,15 @@ function isEventStream(): bool {
 
 function beginAnswer(exchange: Exchange): i32 {
   const guards = exchange.rule.responseGuards
-  exchange.isStream = isEventStream()
-  exchange.isHeld = guards > 0
+  exchange.isStream = exchange.isSuccess && isEventStream()
+  exchange.isAnswerHeld = guards > 0
   exchange.hasFailed = guards > 0 && isCoded(RESPONSE_HEADERS)
   if (!exchange.hasFailed) {
-    exchange.answer = texts_new(guards, exchange.format, exchange.isStream ? TEXTS_STREAM : TEXTS_ANSWER, exchange.config.maxBody)
+    const kind = !exchange.isSuccess ? TEXTS_ERROR : exchange.isStream ? TEXTS_STREAM : TEXTS_ANSWER
+    exchange.answer = texts_new(guards, exchange.format, kind, exchange.config.maxBody)
     exchange.hasFailed = exchange.answer <= 0
   }
-  if (!exchange.isHeld) return CONTINUE
+  if (!exchange.isAnswerHeld) return CONTINUE
   removeHeader(RESPONSE_HEADERS, 'content-length')
   removeHeader(RESPONSE_HEADERS, 'etag')
   removeHeader(RESPONSE_HEADERS, 'content-md5')
@@ -62,12 +76,12 @@ function beginAnswer(exchange: Exchange): i32 {
 
 export function onResponseBody(exchange: Exchange, size: i32, isEnd: bool): i32 {
   if (isNone(exchange.rule) || exchange.isAnswered || exchange.isOver) return CONTINUE
-  if (!exchange.isHeld) {
+  if (!exchange.isAnswerHeld) {
     if (exchange.answer > 0 && readBuffer(RESPONSE_BODY, size, body)) push(exchange, isEnd)
     if (isEnd) finish(exchange)
     return CONTINUE
   }
-  if (exchange.isSuccess && (exchange.answer > 0 || exchange.hasFailed)) return rewriteAnswer(exchange, size, isEnd)
+  if (exchange.answer > 0 || exchange.hasFailed) return rewriteAnswer(exchange, size, isEnd)
   return CONTINUE
 }
 
@@ -93,23 +107,24 @@ function rewriteAnswer(exchange: Exchange, size: i32, isEnd: bool): i32 {
 }
 
 /**
- * Ends an answer that cannot be judged: a stream with the error event of its format, anything else with 500, or with the
- * error alone if the headers are gone.
+ * Ends an answer that cannot be judged: a stream with the error event of its format, an error with its status, anything
+ * else with 500, or with the error alone if the headers are gone.
  */
 function failAnswer(exchange: Exchange, size: i32, isEnd: bool): i32 {
   if (!exchange.hasFailed) count(metricFailed, 1)
   exchange.hasFailed = true
   clear(text)
   appendAscii(text, 'the guards cannot judge the answer')
+  const status = exchange.isSuccess ? 500 : max(exchange.status, 400)
   if (exchange.answer <= 0) exchange.answer = texts_new(0, exchange.format, TEXTS_ANSWER, 1)
   if (!exchange.isStream && !isEnd) {
     replaceBuffer(RESPONSE_BODY, size, 0, 0)
     return PAUSE
   }
-  const length = exchange.answer > 0 ? texts_fail(exchange.answer, exchange.isStream ? 502 : 500, text.data, text.used) : 0
+  const length = exchange.answer > 0 ? texts_fail(exchange.answer, exchange.isStream ? 502 : status, text.data, text.used) : 0
   if (!exchange.isStream && exchange.config.holdsHeaders) {
     clear(text)
-    appendAscii(text, '500')
+    appendNumber(text, status)
     setHeader(RESPONSE_HEADERS, ':status', text)
     clear(text)
     appendAscii(text, 'application/json')
@@ -123,7 +138,7 @@ function failAnswer(exchange: Exchange, size: i32, isEnd: bool): i32 {
 }
 
 export function onResponseTrailers(exchange: Exchange): i32 {
-  if (isNone(exchange.rule) || !exchange.isHeld || exchange.isStream || exchange.isOver || exchange.answer <= 0) return CONTINUE
+  if (isNone(exchange.rule) || !exchange.isAnswerHeld || exchange.isStream || exchange.isOver || exchange.answer <= 0) return CONTINUE
   // The body is withheld, and cannot be put back before trailers.
   count(metricFailed, 1)
   return replyError(exchange, 500, 'an answer with trailers cannot be guarded', 'sluice_trailers')

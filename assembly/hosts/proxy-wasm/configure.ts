@@ -4,7 +4,7 @@ import { addDetector, addPattern, freeSet, newSet } from '../../regex/set'
 import { regexCompile, regexFree } from '../../regex/index'
 import { append, appendAscii, appendByte, appendNumber, Bytes, clear, clearFailure, failure, newBytes, newRecord } from '../../texts/bytes'
 import { addGuard, freeGuards, newGuards } from '../../texts/chain'
-import { TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_MESSAGES, TEXTS_RESPONSES } from '../../texts/abi'
+import { TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_MESSAGES, TEXTS_RESPONSES, TEXTS_TOKEN_COUNT } from '../../texts/abi'
 import { parseDocument } from '../../texts/parse'
 import { node, textLength, textStart, readText, isKind, KIND_STRING, KIND_TRUE } from '../../texts/tape'
 import { checkFields, clearProblem, copyText, countIn, field, firstItem, isGood, isText, newText, refuse } from './fields'
@@ -12,7 +12,7 @@ import { CHANGE_ADD, CHANGE_REMOVE, CHANGE_SET } from './host'
 import { Limit, newLimit } from './limits'
 import { plainPath } from './paths'
 import {
-  Config, Ending, FORMAT_PASS, FORMAT_TOKEN_COUNT, HeaderChange, HeaderMatch, HostMatch, isNone, newRule, PATH_EXACT, PATH_PATTERN,
+  Config, Ending, FORMAT_PASS, FORMAT_UNMAPPED, HeaderChange, HeaderMatch, HostMatch, isNone, newRule, PATH_EXACT, PATH_PATTERN,
   PATH_PREFIX, Refusal, Rule,
 } from './rules'
 
@@ -184,7 +184,7 @@ function readFormat(type: i32): i32 {
   if (isText(type, 'Messages')) return TEXTS_MESSAGES
   if (isText(type, 'Responses')) return TEXTS_RESPONSES
   if (isText(type, 'Embeddings')) return TEXTS_EMBEDDINGS
-  if (isText(type, 'VendorCTokenCount')) return FORMAT_TOKEN_COUNT
+  if (isText(type, 'VendorCTokenCount')) return TEXTS_TOKEN_COUNT
   if (!isText(type, 'Passthrough') && !isText(type, 'Models') && !isText(type, 'Realtime')) refuse(type, 'unknown route type')
   return FORMAT_PASS
 }
@@ -193,10 +193,11 @@ function readModel(rule: Rule, model: i32): void {
   if (model == 0) return
   checkFields(model, 'routes promptGuard ')
   rule.isModel = true
-  rule.defaultFormat = TEXTS_COMPLETIONS
+  rule.defaultFormat = FORMAT_UNMAPPED
   let last = changetype<Ending>(0)
   for (let item = firstItem(field(model, 'routes')); item != 0 && isGood(); item = node(item).next) {
     checkFields(item, 'ending type ')
+    rule.hasRoutes = true
     const ending = changetype<Ending>(newRecord(offsetof<Ending>()))
     ending.text = newText(field(item, 'ending'))
     ending.format = readFormat(field(item, 'type'))

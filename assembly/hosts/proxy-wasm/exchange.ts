@@ -16,10 +16,14 @@ export class Exchange {
   answer: i32
   /** The request was answered by this filter. */
   isAnswered: bool
-  isHeld: bool
+  /** The body of the request, or of the answer, is withheld until guards have judged it. */
+  isRequestHeld: bool
+  isAnswerHeld: bool
   isStream: bool
   hasFailed: bool
   isSuccess: bool
+  /** Status of the answer. */
+  status: i32
   isOver: bool
   /** The status of the limit with the fewest units left, which the client receives; limit 0 for none. */
   limit: i64

@@ -1,6 +1,6 @@
 // Paths of requests to models: which format a path has. A client must not avoid guards by writing a path in
 // another way, so paths are compared in a form that covers every way in which a provider may read them.
-import { append, appendByte, Bytes, clear } from '../../texts/bytes'
+import { append, appendByte, Bytes, clear, isAscii } from '../../texts/bytes'
 
 /** How often percent-encoding is decoded at most. */
 const DECODINGS: i32 = 3
@@ -76,6 +76,11 @@ function appendSegment(out: Bytes, from: usize, length: i32): bool {
 export function endsWith(text: Bytes, ending: Bytes): bool {
   const rest = text.used - ending.used
   return rest >= 0 && memory.compare(text.data + rest, ending.data, ending.used) == 0
+}
+
+export function endsWithAscii(text: Bytes, ending: string): bool {
+  const rest = text.used - ending.length
+  return rest >= 0 && isAscii(text.data + <usize>rest, ending.length, ending)
 }
 
 export function isSame(one: Bytes, other: Bytes): bool {

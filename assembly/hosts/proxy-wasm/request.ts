@@ -1,6 +1,9 @@
 // The request: its rule, limits and guards.
 import { ERROR_MEMORY } from '../../abi'
-import { TEXTS_HIDDEN, TEXTS_MALFORMED, TEXTS_MESSAGES, TEXTS_NOT_TEXT, TEXTS_REQUEST, TEXTS_TOO_DEEP, TEXTS_TOO_LARGE } from '../../texts/abi'
+import {
+  TEXTS_COMPLETIONS, TEXTS_HIDDEN, TEXTS_MALFORMED, TEXTS_NOT_TEXT, TEXTS_OTHER_FORMAT, TEXTS_REQUEST, TEXTS_TOO_DEEP,
+  TEXTS_TOO_LARGE,
+} from '../../texts/abi'
 import { appendNumber, Bytes, clear } from '../../texts/bytes'
 import { texts_new, texts_output, texts_push } from '../../texts/exports'
 import { rewriterOf } from '../../texts/rewriter'
@@ -9,10 +12,10 @@ import {
   CONTINUE, count, PAUSE, readBuffer, readHeader, removeHeader, replaceBuffer, REQUEST_BODY, REQUEST_HEADERS, setHeader,
 } from './host'
 import { admit, remaining, resetSeconds } from './limits'
-import { replyError, replyLimited, replyRejected } from './local-reply'
+import { replyError, replyLimited, replyRejected, replyUnmapped } from './local-reply'
 import { metricRequests } from './metrics'
 import { plainPath } from './paths'
-import { changeHeaders, findRule, FORMAT_PASS, FORMAT_TOKEN_COUNT, formatOf, isNone } from './rules'
+import { changeHeaders, findRule, FORMAT_PASS, FORMAT_UNMAPPED, formatOf, isNone, Rule } from './rules'
 
 const host: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
 const path: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
@@ -55,6 +58,11 @@ export function onRequestHeaders(exchange: Exchange, isEnd: bool): i32 {
   changeHeaders(REQUEST_HEADERS, rule.requestChanges)
   if (!rule.isModel) return CONTINUE
   exchange.format = formatOf(rule, plain)
+  if (exchange.format == FORMAT_UNMAPPED) {
+    // Another format has its texts in members that the guards do not read.
+    if (isGuarded(rule)) return replyUnmapped(exchange, path, plain)
+    exchange.format = TEXTS_COMPLETIONS
+  }
   if (exchange.format == FORMAT_PASS) return CONTINUE
   // Compressed answers cannot be read.
   removeHeader(REQUEST_HEADERS, 'accept-encoding')
@@ -76,9 +84,8 @@ function takeLimits(exchange: Exchange): bool {
   return true
 }
 
-/** The format of texts: token counts have that of messages. */
-function textFormat(exchange: Exchange): i32 {
-  return exchange.format == FORMAT_TOKEN_COUNT ? TEXTS_MESSAGES : exchange.format
+function isGuarded(rule: Rule): bool {
+  return rule.requestGuards > 0 || rule.responseGuards > 0
 }
 
 function beginRequest(exchange: Exchange): i32 {
@@ -86,10 +93,10 @@ function beginRequest(exchange: Exchange): i32 {
   if (guards > 0 && isCoded(REQUEST_HEADERS)) {
     return replyError(exchange, 415, 'a request with a content-encoding cannot be guarded', 'sluice_content_encoding')
   }
-  exchange.request = texts_new(guards, textFormat(exchange), TEXTS_REQUEST, exchange.config.maxBody)
+  exchange.request = texts_new(guards, exchange.format, TEXTS_REQUEST, exchange.config.maxBody)
   if (exchange.request <= 0) return replyError(exchange, 500, 'the filter has no memory left', 'sluice_memory')
-  exchange.isHeld = guards > 0
-  if (!exchange.isHeld) return CONTINUE
+  exchange.isRequestHeld = guards > 0
+  if (!exchange.isRequestHeld) return CONTINUE
   removeHeader(REQUEST_HEADERS, 'content-length')
   return exchange.config.holdsHeaders ? PAUSE : CONTINUE
 }
@@ -101,6 +108,9 @@ function refuseRequest(exchange: Exchange, code: i32): i32 {
   if (code == TEXTS_HIDDEN) {
     return replyError(exchange, 400, 'a name occurs twice, or in another case than it must have', 'sluice_hidden')
   }
+  if (code == TEXTS_OTHER_FORMAT) {
+    return replyError(exchange, 400, 'the body is not a request of the type that ai.routes maps to this path', 'sluice_other_format')
+  }
   if (code == TEXTS_NOT_TEXT) return replyError(exchange, 400, 'only texts can be guarded', 'sluice_not_text')
   return replyError(exchange, 500, 'the guards cannot judge the request', 'sluice_guard_failed')
 }
@@ -110,7 +120,7 @@ export function onRequestBody(exchange: Exchange, size: i32, isEnd: bool): i32 {
   if (!readBuffer(REQUEST_BODY, size, body)) return refuseRequest(exchange, ERROR_MEMORY)
   reserveSlack(body)
   const code = texts_push(exchange.request, body.data, body.used, isEnd ? 1 : 0)
-  if (!exchange.isHeld) return CONTINUE
+  if (!exchange.isRequestHeld) return CONTINUE
   if (code < 0) return refuseRequest(exchange, code)
   if (!isEnd) {
     replaceBuffer(REQUEST_BODY, size, 0, 0)
@@ -129,6 +139,6 @@ export function onRequestBody(exchange: Exchange, size: i32, isEnd: bool): i32 {
 }
 
 export function onRequestTrailers(exchange: Exchange): i32 {
-  if (exchange.request <= 0 || !exchange.isHeld || exchange.isAnswered) return exchange.isAnswered ? PAUSE : CONTINUE
+  if (exchange.request <= 0 || !exchange.isRequestHeld || exchange.isAnswered) return exchange.isAnswered ? PAUSE : CONTINUE
   return replyError(exchange, 400, 'a request with trailers cannot be guarded', 'sluice_trailers')
 }

@@ -1,9 +1,10 @@
 // The configuration of the filter: rules in order, of which the first that matches a request applies.
+import { TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_MESSAGES, TEXTS_RESPONSES, TEXTS_TOKEN_COUNT } from '../../texts/abi'
 import { Bytes, newBytes, newRecord } from '../../texts/bytes'
 import { regexIsFullMatch } from '../../regex/index'
 import { changeHeader, readHeaderBytes, REQUEST_HEADERS } from './host'
 import { Limit } from './limits'
-import { endsWith, hasPrefix, isSame } from './paths'
+import { endsWith, endsWithAscii, hasPrefix, isSame } from './paths'
 
 export const PATH_EXACT: i32 = 1
 export const PATH_PREFIX: i32 = 2
@@ -11,7 +12,8 @@ export const PATH_PATTERN: i32 = 3
 
 /** Formats of a path besides TEXTS_*: nothing is read. */
 export const FORMAT_PASS: i32 = 0
-export const FORMAT_TOKEN_COUNT: i32 = 5
+/** No type is mapped to the path. Rules with guards refuse the request. */
+export const FORMAT_UNMAPPED: i32 = -1
 
 @unmanaged
 export class HeaderMatch {
@@ -67,6 +69,8 @@ export class Rule {
   headers: HeaderMatch
   /** The rule reads messages of models. */
   isModel: bool
+  /** If not set, the usual endings apply. */
+  hasRoutes: bool
   endings: Ending
   defaultFormat: i32
   /** Handles of chains of guards, or 0. */
@@ -141,8 +145,18 @@ export function findRule(config: Config, host: Bytes, path: Bytes, method: Bytes
   return changetype<Rule>(0)
 }
 
-/** TEXTS_*, FORMAT_*, by the first ending that fits; the configuration has the longest ones first. */
+/** The format of a path that has a usual ending, else FORMAT_UNMAPPED. The packages for other languages have the same endings. */
+export function defaultFormatOf(plain: Bytes): i32 {
+  if (endsWithAscii(plain, '/chat/completions')) return TEXTS_COMPLETIONS
+  if (endsWithAscii(plain, '/v1/messages')) return TEXTS_MESSAGES
+  if (endsWithAscii(plain, '/v1/messages/count_tokens')) return TEXTS_TOKEN_COUNT
+  if (endsWithAscii(plain, '/responses')) return TEXTS_RESPONSES
+  return endsWithAscii(plain, '/embeddings') ? TEXTS_EMBEDDINGS : FORMAT_UNMAPPED
+}
+
+/** TEXTS_* or FORMAT_*, by the first ending that fits; the configuration has the longest ones first. */
 export function formatOf(rule: Rule, plain: Bytes): i32 {
+  if (!rule.hasRoutes) return defaultFormatOf(plain)
   for (let one = rule.endings; !isNone(one); one = one.next) if (endsWith(plain, one.text)) return one.format
   return rule.defaultFormat
 }

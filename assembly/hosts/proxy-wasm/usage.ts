@@ -1,13 +1,13 @@
 // Tokens of an exchange: charged to the limits, and shown to access logs.
 import { appendNumber, clear } from '../../texts/bytes'
-import { TEXTS_HAS_INPUT, TEXTS_HAS_OUTPUT } from '../../texts/abi'
+import { TEXTS_HAS_INPUT, TEXTS_HAS_OUTPUT, TEXTS_TOKEN_COUNT } from '../../texts/abi'
 import { rewriterOf } from '../../texts/rewriter'
 import { Rewriter } from '../../texts/state'
 import { Exchange, text } from './exchange'
 import { count, setProperty } from './host'
 import { charge } from './limits'
 import { metricFailed, metricInput, metricOutput } from './metrics'
-import { FORMAT_TOKEN_COUNT, isNone } from './rules'
+import { isNone } from './rules'
 
 /** Estimated bytes of text in a token, if the answer reports no usage. */
 const BYTES_OF_TOKEN: f64 = 4
@@ -16,7 +16,7 @@ const BYTES_OF_TOKEN: f64 = 4
 export function finish(exchange: Exchange): void {
   if (exchange.isOver || isNone(exchange.rule)) return
   exchange.isOver = true
-  if (!exchange.rule.isModel || exchange.isAnswered || exchange.format == FORMAT_TOKEN_COUNT) return
+  if (!exchange.rule.isModel || exchange.isAnswered || exchange.format == TEXTS_TOKEN_COUNT) return
   const reader = exchange.answer > 0 ? rewriterOf(exchange.answer) : changetype<Rewriter>(0)
   const asked = exchange.request > 0 ? rewriterOf(exchange.request) : changetype<Rewriter>(0)
   noteModel(reader, asked)

@@ -43,7 +43,7 @@ const hidden = 'The vendor answered with an error that the guards do not let pas
 
 /**
  * Returns a `fetch` that masks the texts of requests and of answers, whole or streamed, and those in the errors of a
- * vendor. A message that cannot be judged does not pass: the promise is rejected with a GuardsError.
+ * vendor. A message that cannot be judged, or that has another format, does not pass: the promise is rejected with a GuardsError.
  */
 export function guardFetch(options: GuardFetchOptions = {}): Fetch {
   const guarding = new Guarding(options)

@@ -217,13 +217,16 @@ pub const TEXTS_HIDDEN: i32 = -404;
 pub const TEXTS_NOT_TEXT: i32 = -405;
 pub const TEXTS_UNDECIDED: i32 = -406;
 pub const TEXTS_TOO_MANY: i32 = -407;
+pub const TEXTS_OTHER_FORMAT: i32 = -408;
 pub const TEXTS_COMPLETIONS: i32 = 1;
 pub const TEXTS_MESSAGES: i32 = 2;
 pub const TEXTS_RESPONSES: i32 = 3;
 pub const TEXTS_EMBEDDINGS: i32 = 4;
+pub const TEXTS_TOKEN_COUNT: i32 = 5;
 pub const TEXTS_REQUEST: i32 = 1;
 pub const TEXTS_ANSWER: i32 = 2;
 pub const TEXTS_STREAM: i32 = 3;
+pub const TEXTS_ERROR: i32 = 4;
 pub const TEXTS_INPUT_TOKENS: i32 = 0;
 pub const TEXTS_OUTPUT_TOKENS: i32 = 8;
 pub const TEXTS_CACHED_TOKENS: i32 = 16;
@@ -306,6 +309,7 @@ pub fn code_name(code: i32) -> &'static str {
         TEXTS_NOT_TEXT => "TEXTS_NOT_TEXT",
         TEXTS_UNDECIDED => "TEXTS_UNDECIDED",
         TEXTS_TOO_MANY => "TEXTS_TOO_MANY",
+        TEXTS_OTHER_FORMAT => "TEXTS_OTHER_FORMAT",
         _ => "unknown code",
     }
 }

@@ -179,9 +179,12 @@ export interface Chat {
 /** Why an answer ended. */
 export type StopReason = 'end' | 'length' | 'tool' | 'filter'
 
-/** Token counts that a provider reports. */
+/**
+ * The tokens that a provider bills. Logs, limits, records, metrics and clients get the same counts:
+ * `inputWithCache` as the input, and `output`.
+ */
 export interface Usage {
-  /** Input tokens as the provider reports them; some providers include cached tokens, others do not. */
+  /** Input tokens as the provider counts them; some providers include cached tokens, others do not. */
   readonly input: number
   /** Input tokens that were neither read from nor written to a cache. */
   readonly uncachedInput: number
@@ -205,7 +208,7 @@ export function laterUsage(before: Usage | undefined, now: Usage): Usage {
   return { ...before, ...now, input, uncachedInput, output }
 }
 
-/** Returns the input tokens for limits and logs, including those read from or written to a cache. */
+/** Returns all input tokens, including those read from or written to a cache. */
 export function inputWithCache({ uncachedInput, cacheRead = 0, cacheWrite = 0 }: Usage): number {
   return uncachedInput + cacheRead + cacheWrite
 }

@@ -1,4 +1,5 @@
 /** Client formats: functions that read requests and write answers. */
+import type { SpentLimit } from '../../exchange/exchange.ts'
 import type { Answer, AnswerContext, AnswerWriter, Chat, ProviderError } from './chat.ts'
 import { readCompletionsRequest } from './formats/completions/read-request.ts'
 import { writeCompletion, writeCompletionsError } from './formats/completions/response.ts'
@@ -46,8 +47,25 @@ export const clientFormats: Readonly<Record<ChatFormat, ClientFormat>> = {
   },
 }
 
+const writesMessages = (route: RouteType): boolean =>
+  route === 'Messages' || route === 'VendorCTokenCount'
+
+/** Wait after which clients of vendor A's formats should give up instead of repeating the request. */
+const longWaitMs = 60_000
+
+/** Like `writeErrorFor`, for a rate limit of the gateway. */
+export function writeLimitErrorFor(
+  route: RouteType,
+  status: number,
+  { message, waitMs }: SpentLimit,
+): JsonObject {
+  if (writesMessages(route) || waitMs <= longWaitMs)
+    return writeErrorFor(route, { status, message })
+  const code = 'insufficient_quota'
+  return writeErrorFor(route, { status, message, kind: code, code })
+}
+
 /** An error in the format that clients of a route type understand. */
 export function writeErrorFor(route: RouteType, error: ProviderError): JsonObject {
-  const isMessages = route === 'Messages' || route === 'VendorCTokenCount'
-  return clientFormats[isMessages ? 'Messages' : 'Completions'].writeError(error)
+  return clientFormats[writesMessages(route) ? 'Messages' : 'Completions'].writeError(error)
 }

@@ -41,7 +41,7 @@ export interface RefusalRules {
 interface MemberRules extends RefusalRules {
   /** Members of the object that `values` returns. */
   readonly read: readonly string[]
-  /** Other members of the object that `isFilled` knows. */
+  /** Other members of the object that `isFilled` and `isArray` know. */
   readonly noted?: readonly string[]
   /**
    * Refuses objects in which another reader may find other members: a member occurs twice, or its name has
@@ -238,6 +238,12 @@ export class MemberScanner {
       return this.#bytes[afterSpace(this.#bytes, start + 1)] !== closeBracket
     }
     return first !== letterN
+  }
+
+  /** Returns whether the object has a member of this name that is an array. */
+  isArray(name: string): boolean {
+    const start = this.#startOf(name)
+    return start >= 0 && this.#bytes[start] === openBracket
   }
 
   /** Returns where the value of a member is; undefined unless the object has exactly one member of this name. */

@@ -31,6 +31,15 @@ const ofEnvoy = new Set([
   'traffic.timeouts',
 ])
 
+/** Endings of paths that the filter reads if `routes` is not set. */
+const filterEndings = [
+  '/chat/completions',
+  '/v1/messages',
+  '/v1/messages/count_tokens',
+  '/responses',
+  '/embeddings',
+] as const
+
 /** Fields of `backend.ai` that change requests but protect nothing. */
 const settings = ['prompt', 'defaults', 'overrides', 'modelAliases', 'caching'] as const
 
@@ -99,6 +108,7 @@ export class ActionCompiler {
       ...endingsOf(config.routes ?? {}).map(({ text, type }) => ({ ending: text, type })),
       ...(config.routes?.['*'] === undefined ? [] : [{ ending: '*', type: config.routes['*'] }]),
     ]
+    if (request.length + response.length > 0) this.#noteUnread(policy, path, config)
     const promptGuard = {
       ...(request.length > 0 && { request }),
       ...(response.length > 0 && { response }),
@@ -106,6 +116,18 @@ export class ActionCompiler {
     return {
       ...(routes.length > 0 && { routes }),
       ...(Object.keys(promptGuard).length > 0 && { promptGuard }),
+    }
+  }
+
+  /** Notes the requests that guards refuse or do not read because of their paths. */
+  #noteUnread(policy: Policy, path: string, { routes }: BackendAiConfig): void {
+    if (routes === undefined) {
+      this.#note(
+        policy,
+        `${path}.routes: not set; requests fail with 400 unless their path ends with ${filterEndings.join(', ')}`,
+      )
+    } else if (routes['*'] === 'Passthrough') {
+      this.#note(policy, `${path}.routes['*']: requests to other paths pass without guards`)
     }
   }
 

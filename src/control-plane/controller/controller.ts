@@ -27,7 +27,7 @@ import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
 import { assertFree } from '../../xds/bind.ts'
 import { openSession, type Session, type SessionOptions } from '../kubernetes.ts'
-import type { OpenedLog } from '../open-log.ts'
+import { isDamage, type OpenedLog } from '../open-log.ts'
 import type { Severity } from '../parts.ts'
 import { openControllerLog } from './controller-log.ts'
 import { Health } from './health.ts'
@@ -130,9 +130,16 @@ export class Controller {
 
   /** Resolves with the reason when the session has ended. */
   async #runSession(): Promise<unknown> {
-    const { settings, notify } = this.#options
     const owners = await this.#findOwners()
     const log = await this.#openLog(owners)
+    const reason = await this.#runOn(log, owners).catch((error) => error)
+    // The next session moves the log aside: only history is lost, since everything is listed again.
+    if (isDamage(reason)) log.discard?.(reason.message)
+    return reason
+  }
+
+  async #runOn(log: OpenedLog, owners: InstallOwners): Promise<unknown> {
+    const { settings, notify } = this.#options
     const session = await openSession(this.#sessionOptions(owners), log, this.#ending.signal)
     try {
       await session.start()

@@ -38,7 +38,7 @@ interface InlinePolicies {
 function inlinePolicies(self: ObjectState, spec: GatewayBackendSpec, read: Reader): InlinePolicies {
   const found: InlinePolicies = {
     resources: [],
-    findings: expressionFindings('GatewayBackend', 'spec', spec, 'policies'),
+    findings: expressionFindings('GatewayBackend', 'spec', spec, 'PostRouting', 'policies'),
   }
   const own = backendKindOf(spec)?.definition
   for (const place of inlinePlaces(spec)) {

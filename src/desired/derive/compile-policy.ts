@@ -51,7 +51,7 @@ function failClosed(
 /** Compiles one field. The result is the same for all targets. */
 export function compileField(policy: PolicyField, read: Reader): CompiledField {
   const compiled = compileSpec(policy, read)
-  const unreadable = expressionFindings(policy.owner.kind, policy.path, policy.spec)
+  const unreadable = expressionFindings(policy.owner.kind, policy.path, policy.spec, policy.phase)
   if (unreadable.length === 0) return compiled
   const findings = [...compiled.findings, ...unreadable]
   const unsafe = unreadable.filter(({ severity }) => severity === 'closed')

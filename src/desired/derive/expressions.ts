@@ -1,13 +1,26 @@
-/** Finds CEL expressions in objects that do not compile. */
+/** Finds CEL expressions in objects that do not compile, or read what never has a value where they run. */
 import { expressionPaths } from '../../api/fields.ts'
-import { compileCel, gatewayVariables } from '../../cel/index.ts'
+import {
+  availabilityProblems,
+  compileCel,
+  type ExpressionPointName,
+  gatewayVariables,
+  positionedText,
+} from '../../cel/index.ts'
+import { type PolicyPhase, policySections } from '../../model/resources.ts'
+import type { ExpressionPoints } from '../../policies/define.ts'
+import { findPolicy } from '../../policies/registry.ts'
 import type { Finding } from './finding.ts'
 
 interface Place {
   /** Path from the top of the object: field names, `[]` for list items, `{}` for map values. */
   readonly segments: readonly string[]
   readonly security: boolean
+  /** When it runs in each phase. */
+  readonly points: Points | undefined
 }
+
+type Points = Readonly<Record<PolicyPhase, ExpressionPointName>>
 
 const placesByKind = new Map<string, readonly Place[]>()
 
@@ -15,16 +28,37 @@ const placesByKind = new Map<string, readonly Place[]>()
 function placesOf(kind: string): readonly Place[] {
   const known = placesByKind.get(kind)
   if (known !== undefined) return known
-  const places = expressionPaths(kind).map(({ path, security }) => ({
-    segments: segmentsOf(path),
-    security,
-  }))
+  const places = expressionPaths(kind).map(({ path, security }) => {
+    const segments = segmentsOf(path)
+    return { segments, security, points: pointsOf(segments) }
+  })
   placesByKind.set(kind, places)
   return places
 }
 
 function segmentsOf(path: string): string[] {
   return path.match(/\[\]|\{\}|[^.[\]{}]+/g) ?? []
+}
+
+/** Returns when an expression runs, according to the policy that it belongs to. Inline policies are `backend`. */
+function pointsOf(segments: readonly string[]): Points | undefined {
+  const inline = segments.lastIndexOf('policies')
+  const section = policySections.find((name) => name === segments[1]) ?? 'backend'
+  const at = inline < 0 ? 2 : inline + 1
+  const definition = findPolicy(section, segments[at] ?? '')
+  const names = segments.slice(at + 1).filter((segment) => segment !== '[]' && segment !== '{}')
+  const found = definition?.expressions?.find(({ path }) => isWithin(names.join('.'), path))
+  return found && { PreRouting: found.early ?? found.point, PostRouting: found.point }
+}
+
+const isWithin = (path: string, around: ExpressionPoints[number]['path']): boolean =>
+  around === '' || path === around || path.startsWith(`${around}.`)
+
+/** Paths of a kind's expressions for which no policy says when they run. */
+export function expressionsWithoutPoint(kind: string): string[] {
+  return placesOf(kind)
+    .filter(({ points }) => points === undefined)
+    .map(({ segments }) => segments.join('.'))
 }
 
 /** The problems as findings: `closed` if the expression belongs to a security field, else `ineffective`. */
@@ -44,24 +78,27 @@ interface ExpressionProblem {
 }
 
 /**
- * Finds the expressions in a part of an object that do not compile.
+ * Finds the expressions in a part of an object that do not compile, or that read what never has a value at the
+ * point where they run.
  *
  * @param path path of the part without list items, such as `spec.traffic.authorization`
+ * @param phase phase of the policy
  * @param except field of the part that is not checked
  */
 export function expressionProblems(
   kind: string,
   path: string,
   part: unknown,
+  phase: PolicyPhase = 'PostRouting',
   except?: string,
 ): ExpressionProblem[] {
   const start = segmentsOf(path)
-  return placesOf(kind).flatMap(({ segments, security }) => {
+  return placesOf(kind).flatMap(({ segments, security, points }) => {
     const isBelow = start.every((segment, i) => segments[i] === segment)
     const rest = segments.slice(start.length)
     if (!isBelow || (except !== undefined && rest[0] === except)) return []
     return findExpressions(part, rest, path).flatMap(({ at, source }) =>
-      problemsOf(at, source, security),
+      problemsOf(source, points?.[phase]).map((message) => ({ path: at, message, security })),
     )
   })
 }
@@ -90,12 +127,8 @@ function findExpressions(
   )
 }
 
-function problemsOf(path: string, source: string, security: boolean): ExpressionProblem[] {
+function problemsOf(source: string, point: ExpressionPointName | undefined): string[] {
   const outcome = compileCel(source, { variables: gatewayVariables })
-  if (outcome.ok) return []
-  return outcome.problems.map(({ message, line, column }) => ({
-    path,
-    message: `${message} (line ${line}, column ${column} of the expression)`,
-    security,
-  }))
+  if (!outcome.ok) return outcome.problems.map(positionedText)
+  return point === undefined ? [] : availabilityProblems(source, point).map(positionedText)
 }

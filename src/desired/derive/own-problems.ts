@@ -7,7 +7,7 @@ import type { GatewayBackendSpec } from '../../api/gateway-backend.ts'
 import type { GatewayPolicySpec } from '../../api/gateway-policy.ts'
 import { requestRouteKinds } from '../../api/kinds.ts'
 import type { References } from '../../model/references.ts'
-import { type PolicySection, policySections } from '../../model/resources.ts'
+import { type PolicyPhase, type PolicySection, policySections } from '../../model/resources.ts'
 import { findPolicy } from '../../policies/registry.ts'
 import { inlinePlaces } from './backend.ts'
 import { expressionProblems } from './expressions.ts'
@@ -48,7 +48,13 @@ function byPath(problems: readonly OwnProblem[]): OwnProblem[] {
 function problemsOfPolicy(spec: GatewayPolicySpec): OwnProblem[] {
   const set = policySections.filter((section) => spec[section] !== undefined)
   const ofFields = set.flatMap((section) =>
-    fieldProblems('GatewayPolicy', section, `spec.${section}`, spec[section] ?? {}),
+    fieldProblems(
+      'GatewayPolicy',
+      section,
+      `spec.${section}`,
+      spec[section] ?? {},
+      section === 'traffic' ? spec.traffic?.phase : undefined,
+    ),
   )
   return [...targetProblems(spec, set), ...earlyProblems(spec), ...ofFields]
 }
@@ -83,9 +89,12 @@ function targetProblems(spec: GatewayPolicySpec, set: readonly PolicySection[]):
 
 function problemsOfBackend(spec: GatewayBackendSpec): OwnProblem[] {
   const inline = inlinePlaces(spec).flatMap(({ path, policies }) =>
-    fieldProblems('GatewayBackend', 'backend', path, policies ?? {}),
+    fieldProblems('GatewayBackend', 'backend', path, policies ?? {}, undefined),
   )
-  return [...expressionProblems('GatewayBackend', 'spec', spec, 'policies'), ...inline]
+  return [
+    ...expressionProblems('GatewayBackend', 'spec', spec, 'PostRouting', 'policies'),
+    ...inline,
+  ]
 }
 
 function fieldProblems(
@@ -93,11 +102,15 @@ function fieldProblems(
   section: PolicySection,
   path: string,
   fields: Fields,
+  phase: PolicyPhase | undefined,
 ): OwnProblem[] {
   return Object.entries(fields).flatMap(([field, value]) => {
     if (value === undefined) return []
     const at = `${path}.${field}`
-    return [...expressionProblems(kind, at, value), ...compileProblems(section, field, at, value)]
+    return [
+      ...expressionProblems(kind, at, value, phase),
+      ...compileProblems(section, field, at, value),
+    ]
   })
 }
 

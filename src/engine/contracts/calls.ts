@@ -18,6 +18,8 @@ export interface CallRequest extends ConnectOptions {
   readonly isChunked?: boolean
   /** Whether more of the body is written later. */
   readonly isOpen?: boolean
+  /** Whether an open request ends when its response ends, instead of being reset (HTTP/2). */
+  readonly endsWithResponse?: boolean
   /** Milliseconds for the whole response; 0 means no limit. */
   readonly timeoutMs: number
 }

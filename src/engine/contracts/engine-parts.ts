@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../errors/index.ts'
 import type { ReadBuffers } from '../bytes/read-buffers.ts'
-import type { EngineLimits, StreamLimits } from '../limits/engine-limits.ts'
+import type { EngineLimits, ReceiveBudget, StreamLimits } from '../limits/engine-limits.ts'
 import type { CallResponses } from '../message/call-response.ts'
 import type { HeadReader } from '../message/head-reader.ts'
 import type { FlushQueue } from '../sockets/flush-queue.ts'
@@ -26,6 +26,9 @@ export interface EngineParts extends TransportParts {
   readonly callResponses: CallResponses
   readonly limits: EngineLimits
   readonly counters: EngineCounters
+  /** Unread data of HTTP/2 connections: request bodies of clients, and response bodies of upstreams. */
+  readonly uploadBudget: ReceiveBudget
+  readonly responseBudget: ReceiveBudget
   /** `clientMeter` counts bytes of plaintext client connections, `tlsMeter` those of TLS connections. */
   readonly clientMeter: ByteMeter
   readonly tlsMeter: ByteMeter

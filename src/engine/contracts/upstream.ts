@@ -52,6 +52,8 @@ export interface UpstreamStream {
   readonly isIdle: boolean
   /** Whether the upstream has certainly not processed the request, so that any request may be resent. */
   readonly isUnprocessed: boolean
+  /** Whether the upstream refused the request because of a limit that it had not announced before. */
+  readonly wasOverLimit: boolean
   /** Number of requests that the connection answered before. */
   readonly served: number
   /** Whether a byte of the current response has arrived. */
@@ -107,6 +109,8 @@ export interface UpstreamSource {
 /** Keeps the connections to one address. */
 export interface ConnectionOwner<Connection> {
   readonly address: UpstreamAddress
+  /** The last announced maximum of concurrent streams, assumed until a new connection announces one. */
+  expectedStreams: number
   /** Returns false if the version is negotiated and the server has not selected this one. */
   accepts(version: HttpVersion, socket: Socket): boolean
   /** Called when the connection can take requests. */

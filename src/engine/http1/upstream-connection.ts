@@ -1,6 +1,5 @@
 import { INCOMPLETE } from '../../core/index.ts'
 import { GatewayError } from '../../errors/index.ts'
-import type { BodyKind } from '../bytes/body-kind.ts'
 import type { ReadBuffer } from '../bytes/read-buffers.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
@@ -11,13 +10,19 @@ import type { FramingFields } from '../message/head-output.ts'
 import { interimLimit } from '../message/head-reader.ts'
 import { refusedResponse } from '../message/refusals.ts'
 import type { RequestHeadView } from '../message/request-head.ts'
-import type { ResponseHeadView } from '../message/response-head.ts'
 import { dialError, lostError } from '../sockets/dial.ts'
 import { type OpeningOwner, openTransport } from '../sockets/open-transport.ts'
 import type { Transport } from '../sockets/transport.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import { currentLoopTick } from '../time/loop-ticks.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
+import {
+  bodyKind,
+  type DeferredEnd,
+  isRefusal,
+  mustDeliver,
+  switchesAsAsked,
+} from './response-framing.ts'
 
 type State = 'connecting' | 'idle' | 'head' | 'body' | 'tunnel' | 'closed'
 
@@ -31,12 +36,15 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   readonly transport: Transport
   readonly framesBodies = false
   isUnprocessed = false
+  readonly wasOverLimit = false
   readonly #timer = new Timer(this)
   readonly #startedAt: number
   #handler: UpstreamHandler | undefined
   #state: State = 'connecting'
   /** Bytes that arrived before they could be used. */
   readonly #held = new UnreadBytes()
+  /** Set if the connection has ended while bytes were held, which are delivered first. */
+  #deferredEnd: DeferredEnd | undefined
   /** Offset at which reading the incomplete head continues. */
   #resume = 0
   #interims = 0
@@ -231,6 +239,10 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   #readBody(handler: UpstreamHandler, bytes: Buffer, start: number, end: number): void {
     const body = handler.responseSource
     let at = start
+    if (handler.responseHead.status === 101) {
+      this.#hold(bytes, at, end)
+      return
+    }
     if (!body.ended) {
       if (!body.wantsBytes) {
         this.#hold(bytes, at, end)
@@ -260,7 +272,12 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
       const generation = this.#generation
       this.#readHeld(handler, held)
       if (this.#generation !== generation || this.#handler === undefined) return
-      if (this.#held.size > 0 || handler.responseSource.blocked) return
+      if (this.#held.size > 0) return
+      if (this.#deferredEnd !== undefined) {
+        if (!handler.responseSource.ended) this.#endInput(this.#deferredEnd)
+        return
+      }
+      if (handler.responseSource.blocked) return
     }
     this.transport.resume()
   }
@@ -278,6 +295,9 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.transport.resume()
     const held = this.#held.take()
     if (held.length > 0) this.#handler?.onTunnelBytes(held, 0, held.length)
+    if (this.#deferredEnd === undefined) return
+    this.#handler?.onTunnelEnd()
+    if (this.transport.closed) this.#fail(this.#deferredEnd.error)
   }
 
   /**
@@ -325,22 +345,25 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   onEnd(): void {
     if (this.#state === 'tunnel') this.#handler?.onTunnelEnd()
     else if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, undefined))
-    else if (!this.#endsBody()) this.#fail(new GatewayError('upstream_reset'))
+    else this.#endInput({ error: new GatewayError('upstream_reset'), isOrderly: true })
   }
 
   onClose(error: Error | undefined): void {
     if (this.#state === 'connecting') this.#fail(dialError(this.#owner.address, error))
-    else if (!this.#isRefused || !this.#endsBody()) this.#fail(lostError(error))
+    else if (this.#state === 'tunnel') this.#fail(lostError(error))
+    else if (this.#deferredEnd === undefined) {
+      this.#endInput({ error: lostError(error), isOrderly: isRefusal(this.#handler) })
+    }
   }
 
   /**
-   * Whether the upstream has refused the request before it received all of it. A server that then
-   * closes without reading the rest resets the connection (RFC 9112 9.6), so its response may end in a
-   * reset.
+   * Ends the response, or fails it if it is incomplete. Bytes that are held are delivered first: a TLS
+   * socket may have decrypted the last bytes and the end although reading was paused.
    */
-  get #isRefused(): boolean {
-    const handler = this.#handler
-    return handler !== undefined && !handler.isRequestSent && handler.responseHead.status >= 400
+  #endInput(end: DeferredEnd): void {
+    const isHead = this.#state !== 'body'
+    if (!isHead && mustDeliver(this.#handler, this.#held.size)) this.#deferredEnd = end
+    else if (!end.isOrderly || !this.#endsBody()) this.#fail(end.error)
   }
 
   /** Ends the response at the end of the connection. Returns false if it cannot end there. */
@@ -373,19 +396,4 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.close()
     handler?.onUpstreamFailure(this, error.at(`endpoint ${host}:${port}`))
   }
-}
-
-/** Returns how the body after a final response or a 101 is framed (RFC 9112 6.3). */
-function bodyKind(head: ResponseHeadView, isHead: boolean): BodyKind {
-  const { status } = head
-  if (isHead || status === 101 || status === 204 || status === 304) return 'none'
-  if (head.isChunked) return 'chunked'
-  return head.contentLength >= 0 ? 'length' : 'close'
-}
-
-/** Whether a 101 names one of the requested protocols (RFC 9110 7.8: names ignore case). */
-function switchesAsAsked(handler: UpstreamHandler, head: ResponseHeadView): boolean {
-  const given = head.upgrade?.trim().toLowerCase()
-  const wanted = handler.upgrade?.split(',') ?? []
-  return wanted.some((protocol) => protocol.trim().toLowerCase() === given)
 }

@@ -75,7 +75,7 @@ class DownstreamSession
     { limits, port, tls }: Http2Accepted,
     open: (owner: DownstreamSession) => Transport,
   ) {
-    super(parts, limits.http2, limits.maxHeadBytes)
+    super(parts, limits.http2, limits.maxHeadBytes, parts.uploadBudget)
     this.port = port
     this.tls = tls
     this.#engineLimits = limits
@@ -285,6 +285,7 @@ class DownstreamSession
   close(): void {
     if (this.isOver) return
     this.isOver = true
+    this.output.endReceiving()
     this.#dropStreams()
     this.transport.end()
     this.#keepalive.stop()
@@ -302,6 +303,7 @@ class DownstreamSession
 
   abort(): void {
     this.isOver = true
+    this.output.endReceiving()
     if (!this.transport.closed) this.transport.destroy()
     this.#dropStreams()
     this.#gone()

@@ -89,6 +89,11 @@ export abstract class Http2Stream<Session extends StreamSession = StreamSession>
     return this.#tunnel?.isOpen === true
   }
 
+  /** Whether data of the tunnel waits for the other end. */
+  protected get hasUndelivered(): boolean {
+    return this.#tunnel?.hasWaiting === true
+  }
+
   /** Number of octets of data received. */
   get receivedBytes(): number {
     return this.#received
@@ -107,10 +112,14 @@ export abstract class Http2Stream<Session extends StreamSession = StreamSession>
     }
     this.#received += end - start
     if (this.#announced >= 0 && this.#received > this.#announced) {
+      this.session.output.credit(end - start)
       this.broken('more data than content-length')
       return
     }
-    if (isLast && !this.#close()) return
+    if (isLast && !this.#close()) {
+      this.session.output.credit(end - start)
+      return
+    }
     const { body } = this
     if (body === undefined) this.credit(end - start)
     else if (this.#held.size > 0 || !body.wantsBytes) {
@@ -234,6 +243,10 @@ class StreamTunnel implements TunnelEnd {
 
   constructor(stream: Http2Stream) {
     this.#stream = stream
+  }
+
+  get hasWaiting(): boolean {
+    return this.#waiting.size > 0
   }
 
   /** Opens the tunnel. Data that has waited goes into it first. */

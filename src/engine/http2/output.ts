@@ -2,7 +2,7 @@
 
 import { latin1Text } from '../../base/latin1.ts'
 import type { BodySink } from '../bytes/body-sink.ts'
-import type { Http2Limits } from '../limits/engine-limits.ts'
+import type { Http2Limits, ReceiveBudget } from '../limits/engine-limits.ts'
 import type { Flushable, FlushQueue } from '../sockets/flush-queue.ts'
 import type { Transport } from '../sockets/transport.ts'
 import {
@@ -47,13 +47,22 @@ export class SessionOutput implements Flushable {
   sendWindow: number = startWindow
   #receiveWindow: number
   #uncredited = 0
+  readonly #budget: ReceiveBudget
+  /** Octets of unread data that the peer may send again already. */
+  #advanced = 0
   /** Maximum size of a frame that is sent. */
   peerFrameSize: number = startFrameSize
   #unreadAnswers = 0
   #isDirty = false
 
-  constructor(flushes: FlushQueue, limits: Http2Limits, session: OutputSession) {
+  constructor(
+    flushes: FlushQueue,
+    limits: Http2Limits,
+    budget: ReceiveBudget,
+    session: OutputSession,
+  ) {
     this.#flushes = flushes
+    this.#budget = budget
     this.#limits = limits
     this.#session = session
     this.#receiveWindow = Math.max(limits.connectionWindowBytes, startWindow)
@@ -69,6 +78,23 @@ export class SessionOutput implements Flushable {
     if (this.#receiveWindow < 0) {
       throw new ConnectionError(errorCodes.flowControl, 'more data than the window')
     }
+    this.#advance(flowLength)
+  }
+
+  /**
+   * Reopens the connection window before the data is read, so that unread data of one stream does not
+   * stop other streams (RFC 9113 5.2.2). Streams without readers are bounded by their own windows.
+   */
+  #advance(length: number): void {
+    if (this.#session.isOver || this.#budget.unread + length > this.#budget.limit) return
+    this.#budget.unread += length
+    this.#advanced += length
+    this.#reopen(length)
+  }
+
+  /** Whether unread data holds most of the connection window, because the budget is used up. */
+  get isReceiveBlocked(): boolean {
+    return this.#receiveWindow * 4 < this.#limits.connectionWindowBytes
   }
 
   writeHeaders(id: number, block: string, isLast: boolean): void {
@@ -102,6 +128,19 @@ export class SessionOutput implements Flushable {
 
   /** Called when data of any stream has been taken. */
   credit(length: number): void {
+    const advanced = Math.min(length, this.#advanced)
+    this.#advanced -= advanced
+    this.#budget.unread -= advanced
+    if (advanced < length) this.#reopen(length - advanced)
+  }
+
+  /** Called when the connection has ended: nothing more can be received. */
+  endReceiving(): void {
+    this.#budget.unread -= this.#advanced
+    this.#advanced = 0
+  }
+
+  #reopen(length: number): void {
     this.#uncredited += length
     if (this.#session.isOver || this.#uncredited * 2 < this.#limits.connectionWindowBytes) return
     this.#receiveWindow += this.#uncredited
@@ -220,11 +259,11 @@ export class StreamOutput implements BodySink {
   }
 
   appendText(latin1: string): void {
-    this.#pending += latin1
+    if (!this.isClosed) this.#pending += latin1
   }
 
   appendBytes(bytes: Buffer, start: number, end: number): void {
-    this.#pending += latin1Text(bytes, start, end)
+    if (!this.isClosed) this.#pending += latin1Text(bytes, start, end)
   }
 
   endBody(trailers: string): void {

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../errors/index.ts'
 import { UnreadBytes } from '../bytes/unread-bytes.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { Http2Limits } from '../limits/engine-limits.ts'
+import type { Http2Limits, ReceiveBudget } from '../limits/engine-limits.ts'
 import type { FloodKind } from '../limits/http2-floods.ts'
 import type { Transport, TransportOwner } from '../sockets/transport.ts'
 import { FloodGuard } from './flood-guard.ts'
@@ -64,10 +64,15 @@ export abstract class Http2Session<Stream extends Http2Stream>
   /** Octets of data that the peer may have sent before it received our resets. */
   #dataUnderWay = 0
 
-  constructor(parts: EngineParts, limits: Http2Limits, maxHeadBytes: number) {
+  constructor(
+    parts: EngineParts,
+    limits: Http2Limits,
+    maxHeadBytes: number,
+    budget: ReceiveBudget,
+  ) {
     this.parts = parts
     this.limits = limits
-    this.output = new SessionOutput(parts.flushes, limits, this)
+    this.output = new SessionOutput(parts.flushes, limits, budget, this)
     this.#guard = new FloodGuard(() => parts.clock.now())
     const { maxFrameBytes: maxFrameSize } = limits
     const maxBlockSize = maxHeadBytes * 4

@@ -10,6 +10,7 @@ import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-addres
 import { currentLoopTick } from '../time/loop-ticks.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
 import { clientPreface, errorCodes, goawayFrame, protocolError, settingIds } from './frames.ts'
+import { Liveness } from './liveness.ts'
 import { ResponseFields } from './message-fields.ts'
 import { Http2Session } from './session.ts'
 import { Http2UpstreamStream } from './upstream-stream.ts'
@@ -31,6 +32,7 @@ export class UpstreamSession
   readonly #buffer: ReadBuffer
   readonly #timer = new Timer(this)
   readonly #startedAt: number
+  readonly #liveness: Liveness
   #state: State = 'connecting'
   /** Whether the settings of the upstream have arrived. */
   isSettled = false
@@ -47,12 +49,13 @@ export class UpstreamSession
     owner: ConnectionOwner<UpstreamSession>,
     { connectTimeoutMs, race }: ConnectOptions,
   ) {
-    super(parts, defaultHttp2Limits, parts.limits.maxHeadBytes)
+    super(parts, defaultHttp2Limits, parts.limits.maxHeadBytes, parts.responseBudget)
     this.lastStream = -1
     this.#owner = owner
     this.#fields = new ResponseFields(parts.limits.maxHeadBytes)
     this.#buffer = parts.readBuffers.lease()
     this.#startedAt = parts.clock.now()
+    this.#liveness = new Liveness(parts.timers, () => parts.clock.now(), this)
     const { address } = owner
     this.transport = openTransport(parts, { address, race, reads: this.#buffer, owner: this })
     parts.timers.arm(this.#timer, connectTimeout(connectTimeoutMs))
@@ -62,6 +65,7 @@ export class UpstreamSession
 
   override onSettingsEnd(): void {
     super.onSettingsEnd()
+    if (this.peerStreams > 0) this.#owner.expectedStreams = this.peerStreams
     if (this.isSettled) return
     this.isSettled = true
     for (const stream of [...this.#unopened]) stream.settled()
@@ -69,6 +73,10 @@ export class UpstreamSession
 
   get isReady(): boolean {
     return this.#state === 'ready'
+  }
+
+  get maxStreams(): number {
+    return this.peerStreams
   }
 
   get scheme(): 'http' | 'https' {
@@ -93,16 +101,19 @@ export class UpstreamSession
 
   /** Whether another request may begin here. */
   get hasRoom(): boolean {
-    const limit = Math.min(streamsLimit, this.peerStreams)
-    const isOpen = this.#state === 'ready' || this.#state === 'connecting'
-    return isOpen && this.streamCount < limit
+    const allowed = this.isSettled ? this.peerStreams : this.#owner.expectedStreams
+    if (this.streamCount >= Math.min(streamsLimit, allowed)) return false
+    if (this.#state === 'connecting') return true
+    return this.#state === 'ready' && this.#liveness.takesRequests && !this.output.isReceiveBlocked
   }
 
   /** Begins a stream for one request; `onUpstreamReady` is called once the connection has been made. */
   begin(handler: UpstreamHandler): Http2UpstreamStream {
     const stream = new Http2UpstreamStream(this, handler, this.#served)
     this.#unopened.add(stream)
-    if (this.#state === 'ready') this.parts.timers.disarm(this.#timer)
+    if (this.#state !== 'ready') return stream
+    this.parts.timers.disarm(this.#timer)
+    this.#liveness.onRequest()
     return stream
   }
 
@@ -119,6 +130,7 @@ export class UpstreamSession
     timers.disarm(this.#timer)
     this.#state = 'ready'
     this.output.writeStart(clientPreface, [[settingIds.enablePush, 0]])
+    this.#liveness.start()
     for (const stream of [...this.#unopened]) stream.ready()
     this.#waitForRequest()
   }
@@ -158,13 +170,29 @@ export class UpstreamSession
     this.forget(stream)
   }
 
+  /** Called when a request was abandoned whose head had been sent. */
+  abandoned(): void {
+    if (this.#state === 'ready') this.#liveness.onAbandoned()
+  }
+
   // --- reading ---
+
+  override onBytes(bytes: Buffer, start: number, end: number): void {
+    this.#liveness.onActivity()
+    super.onBytes(bytes, start, end)
+  }
+
+  override onDataFrame(id: number, flowLength: number): void {
+    this.#liveness.onResponseFrame()
+    super.onDataFrame(id, flowLength)
+  }
 
   protected onRead(): void {
     // Exchanges have the deadlines of requests.
   }
 
   onHeaders(id: number, bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    this.#liveness.onResponseFrame()
     const stream = this.streams.get(id)
     if (stream?.hasHead === true) {
       this.onTrailers(stream, bytes, start, end, isLast)
@@ -210,7 +238,17 @@ export class UpstreamSession
   }
 
   protected onPong(): void {
-    // The gateway does not send PINGs to upstreams.
+    // Any bytes show that the upstream is alive.
+  }
+
+  onUnanswered(): void {
+    const missing = this.isSettled ? 'answer to PING' : 'SETTINGS'
+    this.#finish(new GatewayError('upstream_reset', `no ${missing} in time`))
+  }
+
+  retire(): void {
+    this.#leave()
+    if (this.isIdle) this.close()
   }
 
   // --- ends ---
@@ -246,6 +284,8 @@ export class UpstreamSession
     const isNew = this.#state === 'connecting'
     this.#state = 'closed'
     this.isOver = true
+    this.output.endReceiving()
+    this.#liveness.stop()
     this.parts.timers.disarm(this.#timer)
     this.parts.counters.upstreamConnectionsOpen--
     this.#owner.closed(this)

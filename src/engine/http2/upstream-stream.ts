@@ -26,10 +26,14 @@ interface RequestSession extends StreamSession {
   /** Whether the settings have arrived, and whether they allow extended CONNECT (RFC 8441 3). */
   readonly isSettled: boolean
   readonly peerConnects: boolean
+  /** Maximum number of concurrent streams that the settings allow. */
+  readonly maxStreams: number
   /** Opens a stream whose head is about to be sent: gives it a number. */
   open(stream: Http2UpstreamStream): void
   /** Called when a request was aborted before its head was sent. */
   leave(stream: Http2UpstreamStream): void
+  /** Called when a request was abandoned whose head had been sent. */
+  abandoned(): void
   /** Called when request and response are complete. */
   finished(stream: Http2UpstreamStream): void
   /** Adds the address of the upstream to an error. */
@@ -43,6 +47,9 @@ interface RequestSession extends StreamSession {
 export class Http2UpstreamStream extends Http2Stream<RequestSession> implements UpstreamStream {
   readonly framesBodies = true
   isUnprocessed = false
+  wasOverLimit = false
+  /** Whether the stream was opened before the settings of the upstream had arrived. */
+  #isOpenedBlind = false
   hasAnswered = false
   readonly served: number
   #handler: UpstreamHandler | undefined
@@ -101,6 +108,7 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
   }
 
   open(): void {
+    this.#isOpenedBlind = !this.session.isSettled
     this.session.open(this)
   }
 
@@ -205,7 +213,10 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
   /** Treats data before the final head as a protocol violation (RFC 9113 8.1). */
   override onData(bytes: Buffer, start: number, end: number, isLast: boolean): void {
     if (this.hasHead || this.#handler === undefined) super.onData(bytes, start, end, isLast)
-    else this.broken('data before a head')
+    else {
+      this.session.output.credit(end - start)
+      this.broken('data before a head')
+    }
   }
 
   #opensTunnel(status: number): boolean {
@@ -283,7 +294,11 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
     if (this.id === 0) {
       this.closeBoth()
       this.session.leave(this)
-    } else this.session.reset(this, code)
+      return
+    }
+    const isAbandoned = code === errorCodes.cancel && !this.isReceiveClosed
+    this.session.reset(this, code)
+    if (isAbandoned) this.session.abandoned()
   }
 
   onBroken(error: GatewayError): void {
@@ -292,8 +307,11 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
 
   /** Whether the whole response has arrived, though parts of it may still wait to be read. */
   get #isWhole(): boolean {
-    if (!this.hasHead || this.isTunnel) return false
-    return this.isReceiveClosed || this.#handler?.responseSource.ended === true
+    if (!this.hasHead) return false
+    if (this.isReceiveClosed || this.#handler?.responseHead.status === 101) {
+      return this.isReceiveClosed
+    }
+    return this.#handler?.responseSource.ended === true
   }
 
   /** A server may reset the stream after its response if it needs no more of the request (RFC 9113 8.1). */
@@ -305,13 +323,21 @@ export class Http2UpstreamStream extends Http2Stream<RequestSession> implements 
 
   onReset(code: number): void {
     this.isUnprocessed = code === errorCodes.refusedStream
+    const ordinal = (this.id + 1) / 2
+    this.wasOverLimit = this.#isOpenedBlind && ordinal > this.session.maxStreams
     // The response is complete, even if the rest of the request was not sent.
-    if (this.#wasWhole) return
-    this.fail(new GatewayError('upstream_reset', `stream reset with code ${code}`))
+    if (this.#wasWhole) this.#endIfDelivered()
+    else this.fail(new GatewayError('upstream_reset', `stream reset with code ${code}`))
   }
 
   onSessionGone(error: GatewayError): void {
-    if (!this.#wasWhole) this.fail(error)
+    if (this.#wasWhole) this.#endIfDelivered()
+    else this.fail(error)
+  }
+
+  /** Ends a tunnel that is gone. If data of it waits for the client, the tunnel ends after that. */
+  #endIfDelivered(): void {
+    if (this.isTunnel && !this.hasUndelivered) this.#endIfComplete()
   }
 
   /** Reports the end of the stream to the handler. */

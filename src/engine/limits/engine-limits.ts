@@ -37,6 +37,14 @@ export interface Http2Limits {
   keepaliveTimeoutMs: number
 }
 
+/** Unread data of all connections of one side, in octets. */
+export interface ReceiveBudget {
+  /** Unread data for which connection windows were reopened already. */
+  unread: number
+  /** Above this, a connection window is reopened only when data is read. */
+  readonly limit: number
+}
+
 /** Limits of streams that are forwarded unread. */
 export interface StreamLimits {
   /** Milliseconds without bytes after which a connection is reset. */
@@ -55,6 +63,22 @@ export const defaultHttp2Limits: Http2Limits = {
   keepaliveIntervalMs: 0,
   keepaliveTimeoutMs: 20_000,
 }
+
+/**
+ * Maximum unread data in octets, per worker, for which HTTP/2 connection windows are reopened before
+ * the data is read: of clients, and of upstreams.
+ */
+const uploadBudgetBytes = 128 * 1024 * 1024
+const responseBudgetBytes = 256 * 1024 * 1024
+
+/** Returns empty budgets for both sides. */
+export const receiveBudgets = (): {
+  uploadBudget: ReceiveBudget
+  responseBudget: ReceiveBudget
+} => ({
+  uploadBudget: { unread: 0, limit: uploadBudgetBytes },
+  responseBudget: { unread: 0, limit: responseBudgetBytes },
+})
 
 export const defaultLimits: EngineLimits = {
   maxHeaders: 100,

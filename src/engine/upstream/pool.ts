@@ -21,6 +21,7 @@ type Connection = UpstreamConnection | UpstreamSession
 /** Connections to one address. The last one used is reused first, so that the others can expire. */
 class Pool implements ConnectionOwner<Connection> {
   readonly address: UpstreamAddress
+  expectedStreams = Number.POSITIVE_INFINITY
   readonly #pools: Pools
   readonly #open = new Set<Connection>()
   /** Connections that can take requests: of HTTP/1.1 (`#idle`), and of HTTP/2 (`#sessions`). */
@@ -85,12 +86,22 @@ class Pool implements ConnectionOwner<Connection> {
   ): UpstreamStream {
     // Requests that lost the same connection share the next one.
     const oldest = after?.serial ?? 0
-    let session = this.#sessions.find(({ hasRoom, serial }) => hasRoom && serial > oldest)
+    let session = this.#find(oldest, true) ?? this.#find(oldest, false)
     if (session === undefined) {
       session = new UpstreamSession(parts, this, options)
       this.opened(session)
     }
     return session.begin(handler)
+  }
+
+  /** Finds an HTTP/2 connection with room, younger than the one with number `oldest`. */
+  #find(oldest: number, isSettled: boolean): UpstreamSession | undefined {
+    for (const session of this.#sessions) {
+      if (session.isSettled === isSettled && session.serial > oldest && session.hasRoom) {
+        return session
+      }
+    }
+    return undefined
   }
 
   /** State of the current connections to the address. */

@@ -30,7 +30,10 @@ export class Resends {
 
   /** Returns whether the request may be resent. `isIdempotent`: the request may be sent twice. */
   admits(lostStream: UpstreamStream, error: GatewayError, isIdempotent: boolean): boolean {
-    if (lostStream.isUnprocessed) return this.#unprocessed++ < maxUnprocessed
+    if (lostStream.isUnprocessed) {
+      // New connections respect the limit that is known now, so this does not repeat.
+      return lostStream.wasOverLimit || this.#unprocessed++ < maxUnprocessed
+    }
     if (this.#hasReplacedKept || !this.#diedIdle(lostStream, error, isIdempotent)) return false
     this.#hasReplacedKept = true
     return true

@@ -204,6 +204,7 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
 
   onResponseBody(stream: UpstreamStream): void {
     if (!this.responseSource.ended || this.#isOver) return
+    if (this.#request.endsWithResponse === true) this.end()
     this.#over()
     stream.release()
     this.#parts.callResponses.keep(this.#response)
@@ -241,9 +242,9 @@ export class UpstreamCall implements OpenCall, UpstreamHandler, BodySink, TimerO
   }
 
   onTimer(): void {
-    const stream = this.#stream
+    // Closed first, so that a call which replaces this one does not use a connection that is silent.
+    this.#stream?.close()
     this.#fail(new GatewayError('upstream_timeout'))
-    stream?.close()
   }
 
   onUpstreamFailure(stream: UpstreamStream, error: GatewayError): void {

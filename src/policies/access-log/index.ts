@@ -13,6 +13,7 @@ export const accessLog = definePolicy({
   }),
   doc: 'Fields and filter of the access log.',
   security: false,
+  expressions: [{ path: '', point: 'observation' }],
   // Expressions are checked for all kinds in derive/expressions.ts, so nothing is left to check here.
   compile: ({ filter, attributes }) => ({ config: { filter, attributes }, problems: [] }),
   apply: () => import('./apply.ts'),

@@ -4,8 +4,10 @@
  */
 import {
   ambiguous,
+  bearerChallenge,
   type Credentials,
   credentialsOf,
+  invalidTokenChallenge,
   none,
 } from '../../auth/authorization-header.ts'
 import { removeVendorKeys, vendorKeysOf } from '../../auth/vendor-keys.ts'
@@ -61,7 +63,12 @@ function onlyKeyOf(request: RequestHead, bearer: Credentials): Credentials {
 }
 
 const failure = 'api key authentication failure'
-const missing = refuse(401, 'APIKeyAuth', `${failure}: no API Key found`, 'no API key')
-const invalid = (detail: string) =>
-  refuse(401, 'APIKeyAuth', `${failure}: invalid credentials`, detail)
+const missing: Verdict = {
+  ...refuse(401, 'APIKeyAuth', `${failure}: no API Key found`, 'no API key'),
+  headers: bearerChallenge,
+}
+const invalid = (detail: string): Verdict => ({
+  ...refuse(401, 'APIKeyAuth', `${failure}: invalid credentials`, detail),
+  headers: invalidTokenChallenge,
+})
 const several = invalid('several API keys that differ')

@@ -20,6 +20,7 @@ export const authorization = definePolicy({
   security: true,
   preRouting: true,
   merge: 'append',
+  expressions: [{ path: '', point: 'traffic', early: 'earlyAuthorization' }],
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -26,6 +26,10 @@ interface Rule {
  *   an Allow rule has a true expression                    allowed
  *   there are Allow rules, but no true expression in them  refused
  *   otherwise                                              allowed
+ *
+ * If a request has several lines of a header, backends may read them joined, or one of them alone. An
+ * expression of a Deny rule is true if it is true for any of these values, and that of another rule only if it
+ * is true for all of them.
  */
 export class AuthorizationRules implements BodyNeeds {
   readonly #deny: readonly Rule[]
@@ -52,7 +56,7 @@ export class AuthorizationRules implements BodyNeeds {
   refusal(exchange: Exchange): string | undefined {
     for (const rule of this.#deny) {
       for (const expression of rule.expressions) {
-        const result = expression.evaluate(exchange)
+        const result = expression.judge(exchange, mustDeny)
         if (mustDeny(result)) return denial(rule, expression, result)
       }
     }
@@ -66,9 +70,13 @@ export class AuthorizationRules implements BodyNeeds {
 }
 
 function hasTrue({ expressions }: Rule, exchange: Exchange): boolean {
-  for (const expression of expressions) if (expression.evaluate(exchange) === true) return true
+  for (const expression of expressions) {
+    if (expression.judge(exchange, isNotTrue) === true) return true
+  }
   return false
 }
+
+const isNotTrue = (result: CelResult): boolean => result !== true
 
 /**
  * Does the result of a Deny expression refuse the request? False, null and a missing key do not. Every
@@ -95,6 +103,8 @@ function failures(rules: readonly Rule[], exchange: Exchange): string {
   const all = rules.flatMap(({ expressions }) => expressions)
   if (all.length === 0) return 'there is no expression'
   const sources = quoteInDetail(all.map(({ source }) => source).join(' || '))
-  const error = all.map((one) => one.evaluate(exchange)).find((result) => isCelError(result))
+  const error = all
+    .map((one) => one.judge(exchange, isNotTrue))
+    .find((result) => isCelError(result))
   return error === undefined ? sources : `${sources}; ${errorText(error)}`
 }

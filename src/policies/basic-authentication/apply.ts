@@ -44,7 +44,7 @@ const apply: PolicyApply<Infer<typeof shape>> = {
         if (credentials === ambiguous) return several
         const pair = decode(credentials)
         if (pair === undefined) return malformed
-        const fits = users.check(pair.user, pair.password)
+        const fits = users.check(pair.user, pair.password, exchange)
         if (!(fits instanceof Promise)) return settle(exchange, pair.user, fits)
         return fits.then((settled) => settle(exchange, pair.user, settled))
       },

@@ -1,5 +1,6 @@
 import { passwordChecker } from '../../auth/passwords/checker.ts'
 import { htpasswdLines, type PasswordHashKind, passwordHashKind } from '../../base/htpasswd.ts'
+import type { Exchange } from '../../exchange/exchange.ts'
 
 /** Users and their password hashes, read from texts in htpasswd format. */
 export class Users {
@@ -19,9 +20,11 @@ export class Users {
   }
 
   /** Rejects with `overloaded` if too many password checks are queued. */
-  check(user: string, password: string): boolean | Promise<boolean> {
+  check(user: string, password: string, exchange: Exchange): boolean | Promise<boolean> {
     const known = this.#hashes.get(user)
-    const matches = passwordChecker.check(password, known ?? this.#decoy)
+    const { address } = exchange.source
+    const client = { address, user, isGone: () => exchange.isOver }
+    const matches = passwordChecker.check(password, known ?? this.#decoy, client)
     return known === undefined ? falseAfter(matches) : matches
   }
 }

@@ -35,6 +35,8 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
   readonly #metadata: Named
   /** Names of the client's headers that are sent to the service. */
   readonly #sent: ReadonlySet<string>
+  /** The same with the body, which the service could not decode otherwise. */
+  readonly #sentWithBody: ReadonlySet<string>
 
   constructor(config: ExtAuthConfig, http: HttpAuthorization, callouts: Callouts) {
     this.#config = config
@@ -45,6 +47,7 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
     this.#added = bindAll(http.addRequestHeaders)
     this.#metadata = bindAll(http.responseMetadata)
     this.#sent = new Set(['authorization', ...http.allowedRequestHeaders])
+    this.#sentWithBody = new Set([...this.#sent, 'content-encoding'])
     const all = [...this.#added, ...this.#metadata].map(({ expression }) => expression)
     this.request = [this.#path, this.#redirect, ...all].some((one) => one?.request === true)
   }
@@ -86,7 +89,7 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
   #headersFor(exchange: Exchange, withBody: boolean): Pair[] {
     const { headers, authority } = exchange.request
     const pairs: Pair[] = []
-    for (const name of this.#sent) {
+    for (const name of withBody ? this.#sentWithBody : this.#sent) {
       const values = name === 'host' ? [withoutRootDot(authority)] : headers.getAll(name)
       for (const value of values) pairs.push([name, value])
     }

@@ -131,6 +131,11 @@ export const extAuth = definePolicy({
   doc: 'Asks an authorization service whether a request is allowed.',
   security: true,
   preRouting: true,
+  seesAllHeaders: true,
+  expressions: [
+    { path: 'http.responseMetadata', point: 'authAnswer', early: 'earlyAuthAnswer' },
+    { path: '', point: 'traffic', early: 'earlyExtAuth' },
+  ],
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -29,7 +29,7 @@ const apply: PolicyApply<Infer<typeof shape>> = {
       onRequest: (exchange) => processRequest(exchange, target, callouts, extension),
       onResponse(exchange) {
         const processing = exchange.extensions.get(extension) as Processing | undefined
-        if (processing === undefined || isOwnAnswer(exchange) || processing.isOver) return
+        if (processing === undefined || isOwnAnswer(exchange) || processing.hasPassed) return
         return processResponse(exchange, processing)
       },
     }
@@ -57,6 +57,8 @@ async function processRequest(
   onExchangeEnd(exchange, () => processing.close())
   try {
     await sendRequest(exchange, processing, claimsMetadata(exchange))
+    // The processor may have been lost at once after its answer.
+    processing.requireIntact()
     return next
   } catch (error) {
     return answerInstead(exchange, error)

@@ -37,7 +37,10 @@ export function sendRequest(
   return answered
 }
 
-/** Sends head and body of the response according to `modes`; `metadata` is sent with the head. */
+/**
+ * Sends head and body of the response according to `modes`; `metadata` is sent with the head. Rejects if
+ * the processor fails, has failed since it answered the request, or responds to the client itself.
+ */
 export async function sendResponse(
   exchange: Exchange,
   processing: Processing,
@@ -45,15 +48,19 @@ export async function sendResponse(
 ): Promise<void> {
   const { response, responseBody } = exchange
   if (response === undefined || responseBody === undefined) return
+  processing.requireIntact()
   processing.beginResponse()
   const hasBody = responseBody.length !== 0 && response.status !== 101
   if (processing.modes.sendsHeaders) {
     const { bufferLimit } = exchange
     await sendHead(response, responseBody, processing, { hasBody, metadata, bufferLimit })
   }
-  if (hasBody && !processing.isOver && !processing.response.isReplaced) {
-    await sendBody(exchange, responseBody, processing)
+  if (hasBody && !processing.response.isReplaced) {
+    // A body that is being sent already has got the error of a processor that has failed.
+    if (!processing.response.isSending) processing.requireIntact()
+    if (!processing.isOver) await sendBody(exchange, responseBody, processing)
   }
+  processing.endWhenDone()
 }
 
 function sendHead(

@@ -16,6 +16,7 @@ export const extProc = definePolicy({
   doc: 'Lets an external processor change headers and bodies of requests and responses.',
   security: true,
   preRouting: true,
+  seesAllHeaders: true,
   compile({ backendRef }, references) {
     const target = calledBackend(references, backendRef)
     if (typeof target === 'string') return { problems: [{ path: 'backendRef', message: target }] }

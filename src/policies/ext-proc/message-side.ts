@@ -69,6 +69,8 @@ export class MessageSide implements SideStream {
   readonly #pieceSizes = new Fifo<number>()
   readonly #pieceLimit: number
   #awaited: PendingAnswer | undefined
+  /** True once the body continues without the processor. */
+  #isAlone = false
 
   /** `pieceLimit` is the maximum number of unanswered bytes of a body to keep. */
   constructor(name: 'request' | 'response', conversation: Conversation, pieceLimit: number) {
@@ -79,6 +81,11 @@ export class MessageSide implements SideStream {
 
   get isDone(): boolean {
     return this.#state === 'done' || this.#state === 'before'
+  }
+
+  /** True after the body was opened for pieces, which then get the error of a processor that fails. */
+  get isSending(): boolean {
+    return this.#returnStream !== undefined
   }
 
   /** True if the message can continue only after an answer of the processor. */
@@ -285,7 +292,7 @@ export class MessageSide implements SideStream {
    * there is no ledger, or the body was changed or is too large to be kept.
    */
   continueAlone(): boolean {
-    if (this.#returnStream === undefined) return true
+    if (this.#returnStream === undefined || this.#isAlone) return true
     const rest = this.ledger?.takeRest()
     if (rest === undefined) return false
     this.#sendAlone(this.#returnStream, rest)
@@ -308,6 +315,7 @@ export class MessageSide implements SideStream {
 
   #sendAlone(stream: ReturnStream, rest: readonly Uint8Array[]): void {
     this.#state = 'alone'
+    this.#isAlone = true
     this.#forgetPieces()
     for (const piece of rest) stream.write(piece)
     if (this.#isSent) this.#finish(this.#trailers)

@@ -73,8 +73,11 @@ export class Processing implements Conversation, GrpcStreamListener {
   #isSlow = false
   #isPaused = false
   #hasResponse = false
+  #endsWhenDone = false
   /** True if nothing more is sent. The processor may end the stream after its last expected answer. */
   isOver = false
+  /** The error with which the conversation ended; undefined if it ended in order or is not over. */
+  #error: GatewayError | undefined
 
   constructor(options: ProcessingOptions) {
     const { target, exchange, callouts, learn, isPicker, defaultTls } = options
@@ -132,6 +135,25 @@ export class Processing implements Conversation, GrpcStreamListener {
     this.onStateChange()
   }
 
+  /** True if the processor ended the stream in order: the rest of the exchange passes without it. */
+  get hasPassed(): boolean {
+    return this.isOver && this.#error === undefined
+  }
+
+  /**
+   * Call before a part passes that the processor has not received. Throws the error with which the
+   * conversation ended, since a processor that is lost has not agreed to the rest of the exchange.
+   */
+  requireIntact(): void {
+    if (this.#error !== undefined) throw this.#error
+  }
+
+  /** Call when the last part was begun. The stream ends once the processor has answered everything. */
+  endWhenDone(): void {
+    this.#endsWhenDone = true
+    this.onStateChange()
+  }
+
   onDrain(): void {
     this.#isSlow = false
     this.request.resume()
@@ -145,6 +167,10 @@ export class Processing implements Conversation, GrpcStreamListener {
    */
   onStateChange(): void {
     if (this.isOver) return
+    if (this.#endsWhenDone && this.#isDone) {
+      this.#end()
+      return
+    }
     const isPaused = this.response.isFull || (this.request.isFull && !this.#hasResponse)
     if (isPaused !== this.#isPaused) {
       this.#isPaused = isPaused
@@ -205,12 +231,10 @@ export class Processing implements Conversation, GrpcStreamListener {
   }
 
   #answerInstead(answer: RespondVerdict): void {
-    this.#finish()
+    this.#end()
     // If the request was already forwarded, its error is turned into this response.
     storeAnswer(this.#exchange, answer)
-    const error = new GatewayError(this.#failure, 'it answered', new AnsweredInstead(answer))
-    this.request.fail(error)
-    this.response.fail(error)
+    this.#stop(new GatewayError(this.#failure, 'it answered', new AnsweredInstead(answer)))
   }
 
   onViolation(detail: string): void {
@@ -232,18 +256,39 @@ export class Processing implements Conversation, GrpcStreamListener {
   }
 
   #fail(error: GatewayError): void {
-    this.#finish()
+    this.#reset()
+    this.#stop(error)
+  }
+
+  /** Fails what is being processed, and keeps the error for what begins later. */
+  #stop(error: GatewayError): void {
+    this.#error = error
     this.request.fail(error)
     this.response.fail(error)
   }
 
-  #finish(): void {
+  get #isDone(): boolean {
+    return this.request.isDone && this.response.isDone
+  }
+
+  /**
+   * Ends the gateway's side of the stream. A reset for every exchange would look like an attack to servers
+   * that limit resets (CVE-2023-44487).
+   */
+  #end(): void {
+    this.isOver = true
+    this.#stream.end()
+  }
+
+  #reset(): void {
     this.isOver = true
     this.#stream.close()
   }
 
-  /** Call when the exchange is over. */
+  /** Call when the exchange is over. Resets the stream if a message was aborted. */
   close(): void {
-    if (!this.isOver) this.#finish()
+    if (this.isOver) return
+    if (this.#isDone) this.#end()
+    else this.#reset()
   }
 }

@@ -14,6 +14,9 @@ export async function sendWhole(
   if (!body.complete && !isPartial) {
     throw new GatewayError('ext_proc_failed', `a body of more than ${bufferLimit} bytes to buffer`)
   }
+  // The processor may have ended the stream while the body was read.
+  processing.requireIntact()
+  if (processing.isOver) return
   const bytes = body.complete ? body.bytes : body.prefix
   const side = processing.response
   const answered = side.wholeSent((common) => {

@@ -6,7 +6,7 @@ import { definePolicy } from '../define.ts'
 
 const fields = {
   maxBufferSize: optional(byteSize({ min: 1 }), {
-    doc: 'Maximum size of a body that is read into memory for a policy. Requests with larger bodies get 413.',
+    doc: 'Maximum size of a body that is read into memory for a policy. Requests with larger bodies get 413 if a policy must have the body. For expressions the body is absent.',
     unit: 'bytes',
     default: 2_097_152,
   }),

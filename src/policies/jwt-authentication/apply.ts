@@ -1,5 +1,11 @@
 /** Verifies JSON Web Tokens that clients send as bearer tokens (RFC 6750 section 2.1). */
-import { ambiguous, credentialsOf, none } from '../../auth/authorization-header.ts'
+import {
+  ambiguous,
+  bearerChallenge,
+  credentialsOf,
+  invalidTokenChallenge,
+  none,
+} from '../../auth/authorization-header.ts'
 import { algorithms } from '../../auth/jwt/key-set.ts'
 import { TokenVerifier } from '../../auth/jwt/verifier.ts'
 import { choice, type Infer, list, map, optional, record, text } from '../../base/shape.ts'
@@ -60,12 +66,16 @@ export default apply
 /** Caches refusals by detail. There are few texts, and none contains a part of the token. */
 const refusals = new Map<string, RespondVerdict>()
 
-function refusal(why: string, detail = why): RespondVerdict {
+function refusal(
+  why: string,
+  detail = why,
+  headers: RespondVerdict['headers'] = invalidTokenChallenge,
+): RespondVerdict {
   const known = refusals.get(detail)
   if (known !== undefined) return known
-  const made = refuse(401, 'JwtAuth', `authentication failure: ${why}`, detail)
+  const made = { ...refuse(401, 'JwtAuth', `authentication failure: ${why}`, detail), headers }
   refusals.set(detail, made)
   return made
 }
 
-const missing = refusal('no bearer token found')
+const missing = refusal('no bearer token found', undefined, bearerChallenge)

@@ -5,7 +5,15 @@ import {
   type RateLimitResponse,
   RateLimitResponseSchema,
 } from '../../../proto/gen/called/rate_limit_pb.ts'
-import { type CelResult, type CelValue, isCelError, toText } from '../../cel/index.ts'
+import {
+  type CelError,
+  type CelResult,
+  type CelValue,
+  errorText,
+  isAvailable,
+  isCelError,
+  toText,
+} from '../../cel/index.ts'
 import {
   type Callouts,
   type Exchange,
@@ -28,13 +36,12 @@ interface BoundDescriptor {
   readonly entries: readonly {
     readonly key: string
     readonly expression: Expression
-    /** True if it reads values that exist only after a provider was chosen or has answered. */
+    /** True if it reads what is known only once the request to a model is read, such as `llm` or the body. */
     readonly isLate: boolean
   }[]
 }
 
-const lateVariables = ['llm', 'llmRequest', 'response', 'backend', 'destination', 'request.body']
-const earlyResultsExtension = 'rateLimit.tokenDescriptors'
+const resultsExtension = 'rateLimit.tokenDescriptors'
 
 /** The server's answer if the request is allowed. */
 export interface Permission {
@@ -63,7 +70,7 @@ export class GlobalLimits implements BodyNeeds {
       counts,
       entries: entries.map((entry) => {
         const expression = new Expression(entry.expression)
-        const isLate = lateVariables.some((name) => expression.mentions(name))
+        const isLate = expression.request || !isAvailable(entry.expression, 'traffic')
         return { key: entry.name, expression, isLate }
       }),
     }))
@@ -77,8 +84,8 @@ export class GlobalLimits implements BodyNeeds {
 
   /**
    * Charges `cost` units to the limits of one unit at the server. Resolves to undefined if there is nothing
-   * to ask, because no descriptor has all of its values. If the server fails, the request is refused with
-   * 500, since otherwise requests over the limit could pass.
+   * to ask, because no descriptor has all of its values. If the server or an expression fails, the request is
+   * refused with 500, since otherwise requests over the limit could pass.
    */
   async ask(
     exchange: Exchange,
@@ -86,6 +93,7 @@ export class GlobalLimits implements BodyNeeds {
     cost: number,
   ): Promise<Permission | RespondVerdict | undefined> {
     const descriptors = this.#values(exchange, what)
+    if ('kind' in descriptors) return descriptors
     if (descriptors.length === 0) return undefined
     const hitsAddend = BigInt(Math.max(0, Math.trunc(cost)))
     const request = create(RateLimitRequestSchema, {
@@ -112,32 +120,60 @@ export class GlobalLimits implements BodyNeeds {
     }
   }
 
-  /** Stores the values of expressions that do not depend on a provider, for use after the request. */
+  /** Stores the values of token descriptors that are known before the request to a model is read. */
   note(exchange: Exchange): void {
-    const earlyResults = new Map<Expression, CelResult>()
+    this.#note(exchange, false)
+  }
+
+  /** Stores the other values, so that the limit that is checked is the one that is charged. */
+  noteLate(exchange: Exchange): void {
+    this.#note(exchange, true)
+  }
+
+  #note(exchange: Exchange, late: boolean): void {
+    const results = resultsOf(exchange) ?? new Map<Expression, CelResult>()
     for (const { counts, entries } of this.#descriptors) {
       if (counts !== 'tokens') continue
       for (const { expression, isLate } of entries) {
-        if (!isLate) earlyResults.set(expression, expression.evaluate(exchange))
+        if (isLate === late) results.set(expression, expression.evaluate(exchange))
       }
     }
-    exchange.extensions.set(earlyResultsExtension, earlyResults)
+    exchange.extensions.set(resultsExtension, results)
   }
 
-  #values(exchange: Exchange, what: LimitUnit) {
-    const earlyResults = exchange.extensions.get(earlyResultsExtension) as
-      | ReadonlyMap<Expression, CelResult>
-      | undefined
-    return this.#descriptors.flatMap(({ counts, entries }) => {
-      if (counts !== what) return []
-      const values = entries.flatMap(({ key, expression }) => {
-        const value = textOf(earlyResults?.get(expression) ?? expression.evaluate(exchange))
-        return value === undefined ? [] : [{ key, value }]
-      })
-      return values.length === entries.length ? [values] : []
-    })
+  /**
+   * Returns the entries of each descriptor that has all of its values, or a refusal if an expression fails.
+   * Otherwise a client could evade a limit with a request for which its expression fails, such as a body over
+   * the limit.
+   */
+  #values(exchange: Exchange, what: LimitUnit): DescriptorEntry[][] | RespondVerdict {
+    const results = resultsOf(exchange)
+    const found: DescriptorEntry[][] = []
+    for (const { counts, entries } of this.#descriptors) {
+      if (counts !== what) continue
+      const values: DescriptorEntry[] = []
+      for (const { key, expression } of entries) {
+        const result = results?.get(expression) ?? expression.evaluate(exchange)
+        if (isCelError(result) && result.kind !== 'missing') return failedEntry(key, result)
+        const value = textOf(result)
+        if (value !== undefined) values.push({ key, value })
+      }
+      if (values.length === entries.length) found.push(values)
+    }
+    return found
   }
 }
+
+interface DescriptorEntry {
+  readonly key: string
+  readonly value: string
+}
+
+const failedEntry = (key: string, error: CelError) =>
+  refuse(500, 'RateLimit', 'rate limit failed', `the entry ${key} failed: ${errorText(error)}`)
+
+const resultsOf = ({ extensions }: Exchange) =>
+  extensions.get(resultsExtension) as Map<Expression, CelResult> | undefined
 
 /** Converts a string, number or bool to text. A descriptor with any other value is not sent. */
 function textOf(result: CelResult): string | undefined {
@@ -154,11 +190,16 @@ function toPermission(answer: RateLimitResponse, domain: string): Permission | R
     return { status, forRequest: pairs(answer.requestHeadersToAdd), forResponse }
   }
   const waitMs = (status?.reset ?? 1) * 1000
-  const name = `global limit${status ? ` ${status.limit}` : ''} of domain ${domain}`
-  const refused = limited(status ?? { limit: 0, remaining: 0, reset: 1 }, waitMs, name)
+  const recorded = `global limit${status ? ` ${status.limit}` : ''} of domain ${domain}`
+  const refused = limited(status ?? { limit: 0, remaining: 0, reset: 1 }, waitMs, {
+    recorded,
+    shown: undefined,
+  })
   const headers = status === undefined ? forResponse : [...(refused.headers ?? []), ...forResponse]
   const body = Buffer.from(answer.rawBody).toString()
-  return { ...refused, headers, ...(body !== '' && { body }) }
+  // A text of the server says more than the gateway can.
+  const own = body !== '' && { body, limit: { message: body, waitMs } }
+  return { ...refused, headers, ...own }
 }
 
 /** The status of the limit with the fewest remaining units; statuses without a limit are skipped. */

@@ -1,3 +1,4 @@
+import { availabilityProblems, positionedText } from '../../cel/index.ts'
 import { calledBackend, type References } from '../../model/references.ts'
 import {
   choice,
@@ -11,7 +12,7 @@ import {
 import { atLeastOneOf, exactlyOneOf } from '../../schema/rules.ts'
 import { backendObjectReference } from '../../schema/shapes/references.ts'
 import { celExpression, shortString, tinyString } from '../../schema/strings.ts'
-import { definePolicy } from '../define.ts'
+import { definePolicy, type PolicyProblem } from '../define.ts'
 
 const localRateLimit = object(
   'LocalRateLimit',
@@ -74,6 +75,7 @@ const rateLimitSchema = object(
   { rules: [atLeastOneOf('local', 'global')] },
 )
 type RateLimitSpec = Infer<typeof rateLimitSchema>
+type GlobalSpec = NonNullable<RateLimitSpec['global']>
 
 /** A reference to a server that does not exist is treated like a failure of that server. */
 function compile({ local = [], global }: RateLimitSpec, references: References) {
@@ -91,7 +93,24 @@ function compile({ local = [], global }: RateLimitSpec, references: References) 
     return { counts, entries }
   })
   const { domain } = global
-  return { config: { local: limits, global: { target, domain, descriptors } }, problems: [] }
+  const config = { local: limits, global: { target, domain, descriptors } }
+  return { config, problems: requestProblems(global) }
+}
+
+/** Returns the problems of descriptors that count requests and read what is known only of requests to models. */
+function requestProblems({ descriptors }: GlobalSpec): PolicyProblem[] {
+  return descriptors.flatMap(({ entries, unit }, at) =>
+    unit === 'Tokens'
+      ? []
+      : entries.flatMap(({ expression }, entry) => {
+          const path = `global.descriptors[${at}].entries[${entry}].expression`
+          const known = availabilityProblems(expression, 'modelRequest')
+          const found = availabilityProblems(expression, 'traffic')
+          return found
+            .filter(({ offset }) => known.every((one) => one.offset !== offset))
+            .map((problem) => ({ path, message: positionedText(problem) }))
+        }),
+  )
 }
 
 /** Limits requests and LLM tokens. */
@@ -101,6 +120,8 @@ export const rateLimit = definePolicy({
   schema: rateLimitSchema,
   doc: 'Limits requests or LLM tokens. Requests that exceed a limit get 429.',
   security: true,
+  // `compile` checks descriptors that count requests, for which less is known.
+  expressions: [{ path: '', point: 'modelRequest' }],
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -1,7 +1,7 @@
 import type { Exchange, RespondVerdict } from '../../exchange/exchange.ts'
 import type { PolicyHost, RateBucket, TokenLimits } from '../../exchange/rate-limits.ts'
 import type { LocalLimit } from './config.ts'
-import { limited, type RateLimitStatus, statusOf } from './status.ts'
+import { type LimitNames, limited, type RateLimitStatus, statusOf } from './status.ts'
 
 /** A refusal, or the status of the limit with the fewest remaining units; undefined without limits. */
 type Admission = RespondVerdict | RateLimitStatus | undefined
@@ -9,7 +9,7 @@ type Admission = RespondVerdict | RateLimitStatus | undefined
 /** A bucket, and how refusals name it. */
 interface NamedBucket {
   readonly bucket: RateBucket
-  readonly name: string
+  readonly names: LimitNames
 }
 
 /** Limits that this proxy counts itself; its threads share the counts. */
@@ -32,8 +32,8 @@ export class LocalLimits implements TokenLimits {
   /** Charges one request to each limit, in order. If one refuses, those before it stay charged. */
   admit(): Admission {
     let least: RateLimitStatus | undefined
-    for (const { bucket, name } of this.#requests) {
-      if (!bucket.take(1)) return limited(statusOf(bucket), bucket.waitMs, name)
+    for (const { bucket, names } of this.#requests) {
+      if (!bucket.take(1)) return limited(statusOf(bucket), bucket.waitMs, names)
       const remaining = Math.floor(bucket.remaining)
       if (least === undefined || remaining < least.remaining) least = statusOf(bucket)
     }
@@ -46,8 +46,8 @@ export class LocalLimits implements TokenLimits {
 
   /** Refuses a request only if earlier requests have used all tokens; its own tokens are not counted. */
   check(_exchange: Exchange): RespondVerdict | undefined {
-    for (const { bucket, name } of this.#tokens) {
-      if (!bucket.hasSome()) return limited(statusOf(bucket), bucket.waitMs, name)
+    for (const { bucket, names } of this.#tokens) {
+      if (!bucket.hasSome()) return limited(statusOf(bucket), bucket.waitMs, names)
     }
     return undefined
   }
@@ -70,7 +70,16 @@ function bucketsOf(limits: readonly LocalLimit[], host: PolicyHost): NamedBucket
     seen.set(name, nth + 1)
     return {
       bucket: host.bucket(`${name}:${nth}`, limit),
-      name: `limit ${rate} ${counts} per ${unit} with burst ${burst}`,
+      names: namesOf(limit),
     }
   })
+}
+
+const unitNames = { Seconds: 'second', Minutes: 'minute', Hours: 'hour' } as const
+
+function namesOf({ counts, rate, unit, burst }: LocalLimit): LimitNames {
+  return {
+    recorded: `limit ${rate} ${counts} per ${unit} with burst ${burst}`,
+    shown: `${rate} ${counts} per ${unitNames[unit]}`,
+  }
 }

@@ -20,14 +20,27 @@ export function statusOf({ capacity, remaining, resetMs }: RateBucket): RateLimi
   return { limit: capacity, remaining: Math.max(0, Math.floor(remaining)), reset }
 }
 
-/**
- * Refuses a request. `waitMs` is the time after which the next request would be allowed, `limit` the name of
- * the limit for the record.
- */
-export function limited(status: RateLimitStatus, waitMs: number, limit: string): RespondVerdict {
+/** How a limit is named in records, which only operators see, and in errors of clients. */
+export interface LimitNames {
+  readonly recorded: string
+  /** Such as `10 tokens per hour`; undefined if only its server knows it. */
+  readonly shown: string | undefined
+}
+
+const exceeded = 'rate limit exceeded'
+
+/** Refuses a request. `waitMs` is the time after which the next request would be allowed. */
+export function limited(
+  status: RateLimitStatus,
+  waitMs: number,
+  { recorded, shown }: LimitNames,
+): RespondVerdict {
+  const message = `${exceeded}${shown === undefined ? '' : `: ${shown} are used up`}`
+  const free = Number.isFinite(waitMs) ? `; the next request is allowed in ${spanOf(waitMs)}` : ''
   const retryAfter = Math.max(1, Math.ceil(Number.isFinite(waitMs) ? waitMs / 1000 : 1))
   return {
-    ...refuse(429, 'RateLimit', 'rate limit exceeded', detailOf(status, waitMs, limit)),
+    ...refuse(429, 'RateLimit', exceeded, detailOf(status, waitMs, recorded)),
+    limit: { message: message + free, waitMs },
     headers: [
       [names.limit, `${status.limit}`],
       [names.remaining, `${status.remaining}`],
@@ -35,6 +48,19 @@ export function limited(status: RateLimitStatus, waitMs: number, limit: string):
       ['retry-after', `${retryAfter}`],
     ],
   }
+}
+
+const units = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const
+
+/** A time in the largest unit of which it has at least two, rounded up, such as `90 s` or `5 d`. */
+function spanOf(ms: number): string {
+  const seconds = Math.max(1, Math.ceil(ms / 1000))
+  const found = units.find(([, size]) => seconds >= 2 * size)
+  return found === undefined ? `${seconds} s` : `${Math.ceil(seconds / found[1])} ${found[0]}`
 }
 
 function detailOf({ remaining }: RateLimitStatus, waitMs: number, limit: string): string {

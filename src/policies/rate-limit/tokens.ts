@@ -21,6 +21,7 @@ export class AllTokenLimits implements TokenLimits {
   async check(exchange: Exchange): Promise<RespondVerdict | undefined> {
     const refused = this.#local.check(exchange)
     if (refused !== undefined) return refused
+    this.#global.noteLate(exchange)
     const answer = await this.#global.ask(exchange, 'tokens', 0)
     return answer !== undefined && 'kind' in answer ? answer : undefined
   }

@@ -34,6 +34,11 @@ export const tracing = definePolicy({
   schema: tracingSchema,
   doc: 'Sends spans to an OpenTelemetry collector.',
   security: false,
+  expressions: [
+    { path: 'attributes', point: 'observation' },
+    { path: 'resources', point: 'process' },
+    { path: '', point: 'sampling' },
+  ],
   compile({ backendRef, protocol = 'HTTP', resources = [], ...rest }, references) {
     const target = references.backend(backendRef)
     if (typeof target === 'string') return { problems: [{ path: 'backendRef', message: target }] }

@@ -67,6 +67,10 @@ export const transformation = definePolicy({
   doc: 'Changes headers and bodies by expressions.',
   security: true,
   preRouting: true,
+  expressions: [
+    { path: 'request', point: 'traffic', early: 'earlyTransformation' },
+    { path: 'response', point: 'response' },
+  ],
   compile({ request, response }) {
     const problems: PolicyProblem[] = []
     const config = {

@@ -1,5 +1,6 @@
 import { type Infer, list, optional, record, text } from '../../base/shape.ts'
 import { type CelResult, errorText, isCelError } from '../../cel/index.ts'
+import { GatewayError } from '../../errors/index.ts'
 import type { Body, Exchange, HeaderFields } from '../../exchange/exchange.ts'
 import { addNote } from '../../exchange/notes.ts'
 import { isFieldValue } from '../../model/header-changes.ts'
@@ -68,9 +69,13 @@ export class Transform implements BodyNeeds {
     for (const header of this.#set) changeHeader(exchange, headers, header, 'set')
     for (const name of this.#remove) headers.remove(name)
     if (this.#body === undefined || body === undefined) return
-    // If the expression fails, the body becomes empty, since it may contain what had to be removed.
+    // If the expression fails, the body becomes empty, since it may contain what had to be removed. A body
+    // that is too large to be read is an error instead, because valid data would be lost without a trace.
     const result = this.#body.evaluate(exchange)
     const bytes = toBytes(result)
+    if (bytes === undefined && isOverLimit(this.#body, exchange, result)) {
+      throw new GatewayError(body === exchange.requestBody ? 'body_too_large' : 'response_failed')
+    }
     if (bytes === undefined) noteFailure(exchange, 'body', 'emptied', result)
     body.replace(bytes ?? empty)
     for (const name of this.#stale) headers.remove(name)
@@ -78,6 +83,19 @@ export class Transform implements BodyNeeds {
 }
 
 const empty = new Uint8Array()
+
+/** True if an expression has no value because a body that it reads is larger than the limit of buffers. */
+function isOverLimit(
+  { request, response }: Expression,
+  { requestBody, responseBody }: Exchange,
+  result: CelResult,
+): boolean {
+  if (!isCelError(result) || result.kind !== 'limit') return false
+  return (
+    (request && requestBody.known?.complete === false) ||
+    (response && responseBody?.known?.complete === false)
+  )
+}
 
 /**
  * Adds or sets a field. If its expression fails or has a value that is not valid in a field, the field is
@@ -95,7 +113,8 @@ function changeHeader(
     setStatus(exchange, result)
     return
   }
-  const text = toFieldValue(result)?.replace(/^[\t ]+|[\t ]+$/g, '')
+  const given = toFieldValue(result)
+  const text = given && withoutOuterBlanks(given)
   const isSound = text !== undefined && isFieldValue(text)
   if (!isSound) noteFailure(exchange, name, name.startsWith(':') ? 'kept' : 'removed', result)
   if (name.startsWith(':')) {
@@ -103,6 +122,16 @@ function changeHeader(
   } else if (!isSound) headers.remove(name)
   else if (isHost(exchange, headers, name)) setRequestPart(exchange, ':authority', text)
   else headers[action](name, text)
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
+
+/** Removes spaces and tabs at both ends, in linear time. */
+function withoutOuterBlanks(text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && isBlank(text.charCodeAt(start))) start++
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
 }
 
 function noteFailure(exchange: Exchange, part: string, outcome: string, result: CelResult): void {

@@ -19,6 +19,9 @@ const headers = [
   ['te', 'trailers'],
 ] as const
 
+/** Time that a server has to end a stream after the gateway has ended its side; then it is reset. */
+const lingerMs = 5_000
+
 /**
  * Makes a unary call. Rejects with `callout_failed`, or with the reason why the backend cannot be reached.
  */
@@ -129,6 +132,18 @@ class CalloutStream implements GrpcStream, CallListener {
     this.#isPaused = false
     this.#open?.call.resume()
     this.#watch()
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const open = this.#open
+    if (open === undefined) return
+    open.call.end()
+    // What the server still sends is read and ignored, so that its end is seen.
+    open.call.resume()
+    open.call.limit(lingerMs)
+    open.end(this.#status || undefined)
   }
 
   close(): void {

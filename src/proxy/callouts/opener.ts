@@ -66,6 +66,7 @@ export class CalloutOpener {
         head,
         body,
         isOpen: isGrpc && body === undefined,
+        endsWithResponse: isGrpc,
       },
       listener,
     )

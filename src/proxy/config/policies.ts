@@ -8,6 +8,7 @@ import type { PolicyPhase, PolicyResource, PolicySection } from '../../model/res
 import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.ts'
 import { type Levels, mergePolicies, targetKey } from '../../policies/merge.ts'
 import { findPolicy, policyName, policyRegistry } from '../../policies/registry.ts'
+import { readsNames } from './header-references.ts'
 
 /** Services that policies may use. */
 export interface PolicyServices {
@@ -65,6 +66,8 @@ export interface BoundPolicies {
   readonly client: ClientSettings
   /** Why all requests are refused; undefined if all policies can be enforced. */
   readonly closed?: string
+  /** Index of the first step that reads headers which name a message; -1 if none does. */
+  readonly firstReader: number
 }
 
 const noSettings: ConnectionSettings = {}
@@ -74,6 +77,7 @@ export const noPolicies: BoundPolicies = {
   answers: [],
   connection: noSettings,
   client: noClientSettings,
+  firstReader: -1,
 }
 
 /** A policy with the result of reading its config. */
@@ -158,6 +162,7 @@ export class PolicyIndex {
     let connection = noSettings
     let client = noClientSettings
     let closed = unknown
+    let firstReader = -1
     for (const { definition, policies } of found) {
       const bound = policies.flatMap(({ key }) => this.#byKey.get(key) ?? [])
       const why = bound.find((policy) => policy.closed !== undefined)?.closed
@@ -167,9 +172,12 @@ export class PolicyIndex {
       if (step === undefined) continue
       if (step.connection !== undefined) connection = { ...connection, ...step.connection }
       if (step.client !== undefined) client = { ...client, ...step.client }
+      if (firstReader < 0 && policies.some(({ config }) => readsNames(definition, config))) {
+        firstReader = steps.length
+      }
       ;(definition.answers === true ? answers : steps).push(step)
     }
-    return { steps, answers, connection, client, closed }
+    return { steps, answers, connection, client, closed, firstReader }
   }
 
   /**

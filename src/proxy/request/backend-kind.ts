@@ -1,6 +1,6 @@
 /** The contract between the proxy and a kind of backends. */
 import { GatewayError } from '../../errors/index.ts'
-import type { ChosenBackend } from '../../exchange/exchange.ts'
+import type { ChosenBackend, RespondVerdict } from '../../exchange/exchange.ts'
 import type {
   BackendResource,
   Destination as BackendSettings,
@@ -53,6 +53,15 @@ export interface BackendKind {
    * Changes the route of requests that belong to a backend of this kind although their path does not match.
    */
   reroute?(context: RequestContext): void
+  /**
+   * Sets headers that name the message in the body, for policies and routes that read them. Returns a refusal
+   * if they cannot name it. `mayJoin` is called for each of several messages with its headers set; if it is
+   * omitted or returns false, they are refused.
+   */
+  nameMessage?(
+    context: RequestContext,
+    mayJoin?: () => boolean,
+  ): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
   /** Types of resources that the kind stores, besides its GatewayBackends. */
   readonly resources?: readonly ResourceType[]
   /** Stores a resource of the kind; `old` is its previous version. */

@@ -1,7 +1,7 @@
 /** Makes responses from errors and verdicts. Responses to requests with a route are made only here. */
 import { CoreTrap } from '../../core/errors.ts'
 import { type ErrorCode, GatewayError } from '../../errors/index.ts'
-import type { HeaderFields, RespondVerdict } from '../../exchange/exchange.ts'
+import type { HeaderFields, RespondVerdict, SpentLimit } from '../../exchange/exchange.ts'
 import { isGrpc } from '../../exchange/grpc.ts'
 
 /** A response of the gateway itself. */
@@ -18,8 +18,15 @@ export function toGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('bug', undefined, thrown)
 }
 
-/** Writes a JSON error in the format of a backend's clients. */
-export type ErrorWriter = (status: number, message: string) => string
+/** Writes a JSON error in the format of a backend's clients. `limit` is set if a rate limit refused. */
+export type ErrorWriter = (status: number, message: string, limit?: SpentLimit) => string
+
+/** Tells the SDKs of vendors A and C not to wait and repeat a request to a language model. */
+export const noRetryHeader = ['x-should-retry', 'false'] as const
+
+export function withoutRetries(response: LocalResponse): LocalResponse {
+  return { ...response, headers: [...response.headers, noRetryHeader] }
+}
 
 interface ErrorFormat {
   /** If omitted, errors are plain text. */
@@ -51,10 +58,11 @@ export function verdictResponse(
   requestHeaders: HeaderFields,
   write?: ErrorWriter,
 ): LocalResponse {
-  const { status, headers = [], body, refusal } = verdict
+  const { status, headers = [], body, refusal, limit } = verdict
   if (refusal !== true) return { status, headers, body }
   const text = refusalText(verdict)
-  if (write !== undefined) return { status, headers: [json, ...headers], body: write(status, text) }
+  if (write !== undefined)
+    return { status, headers: [json, ...headers], body: write(status, text, limit) }
   if (isGrpc(requestHeaders.get('content-type'))) {
     return grpcResponse(grpcByStatus[status] ?? 2, text, headers)
   }

@@ -86,6 +86,17 @@ export function placementAhead(
   return context.routeId < 0 ? undefined : table?.entry(context.routeId)?.placement
 }
 
+/** Returns the rule that matches the head as it is now; undefined if there is none. */
+export function placementNow(
+  context: RequestContext,
+  { config, heads }: { readonly config: ConfigStore; readonly heads: MatchableHeads },
+): RulePlacement | undefined {
+  const table = tableOf(context, config)
+  if (table === undefined || context.listener === undefined) return undefined
+  const id = table.routes.matchInScope(context.listener.scope, heads.written(context.exchange))
+  return id < 0 ? undefined : table.entry(id)?.placement
+}
+
 /** Sets the rule that matches the request, if there is one, and the matched prefix. */
 export function findRoute(
   context: RequestContext,

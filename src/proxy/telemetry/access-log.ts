@@ -9,7 +9,11 @@ import { LineBytes } from './line-bytes.ts'
 
 const { SonicBoom } = sonicBoom
 
-/** PIPE_BUF: maximum size that is written atomically to a pipe that threads share. */
+/**
+ * Maximum size of a batch that threads write to a file descriptor that they share, unless it is a file. A pipe
+ * takes this much whole or not at all (PIPE_BUF), and so does a socket of the machine in practice, because it
+ * is one message. A larger write may be cut, and another thread could write into the gap.
+ */
 const atomicBytes = 4_096
 const batchBytes = 64 * 1_024
 /** Extra space, so that the last line of a batch rarely makes its buffer grow. */
@@ -41,7 +45,7 @@ export class AccessLog {
 
   constructor({ fd, isShared }: AccessLogOptions) {
     this.#fd = fd
-    const maxWrite = isShared && fstatSync(fd).isFIFO() ? atomicBytes : batchBytes
+    const maxWrite = isShared && !fstatSync(fd).isFile() ? atomicBytes : batchBytes
     this.#maxBatchBytes = maxWrite
     this.#lines = new LineBytes(maxWrite + lineBytes)
     this.#sink = new SonicBoom({ fd, maxWrite, maxLength: maxPendingBytes, contentMode: 'buffer' })

@@ -1,7 +1,7 @@
 /** Keeps the newest observed version of every object, by kind, namespace and name. */
 import { SetMap } from '../../base/set-map.ts'
 import type { KubeObject, LiveObject } from '../../kube/index.ts'
-import type { ObserveOptions } from '../observed.ts'
+import { digestsOf, hasSecret, type ObserveOptions } from '../observed.ts'
 import { keyOf } from '../resource-index.ts'
 import { type Mentions, mentionsOf } from './interest.ts'
 import type { Listing } from './kind-watch.ts'
@@ -61,12 +61,17 @@ export class Collection {
 
   /** Digests of all secret values of relevant objects. */
   secretDigests(): Set<string> {
-    const digests = new Set<string>()
-    for (const { claim } of this.#entries.values()) {
-      if (claim?.content.state !== 'valid') continue
-      for (const digest of claim.content.secrets) digests.add(digest)
-    }
-    return digests
+    return digestsOf(this.#claims())
+  }
+
+  /** Objects that have any of these secret values. */
+  withSecrets(digests: ReadonlySet<string>): Entry[] {
+    const entries = [...this.#entries.values()]
+    return entries.filter(({ claim }) => claim !== undefined && hasSecret(claim, digests))
+  }
+
+  *#claims(): Iterable<ClusterClaim> {
+    for (const { claim } of this.#entries.values()) if (claim !== undefined) yield claim
   }
 
   get size(): number {

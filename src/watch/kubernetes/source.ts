@@ -11,17 +11,10 @@
  * Every replica watches, so that each has the values of Secrets and can take over at once. Only the
  * leader appends, and it begins with a comparison of all objects.
  */
-import type { EventContext, ResourceEvent } from '../../../events/index.ts'
+import type { EventContext } from '../../../events/index.ts'
 import { systemClock } from '../../base/clock.ts'
-import {
-  type KubeClient,
-  KubeError,
-  type KubeObject,
-  type LiveObject,
-  objectPath,
-} from '../../kube/index.ts'
+import { KubeError, type KubeObject, type LiveObject, objectPath } from '../../kube/index.ts'
 import { asRelist, type Listing } from '../difference.ts'
-import type { ObserveOptions } from '../observed.ts'
 import { type IndexEntry, keyOf, type ResourceIndex } from '../resource-index.ts'
 import { Collection, type Entry } from './collection.ts'
 import { Definitions } from './definitions.ts'
@@ -29,7 +22,8 @@ import { clusterDifferences, kindsInDoubt } from './differences.ts'
 import { isSameReport, type KindSink, type KindState, KindWatch } from './kind-watch.ts'
 import { inferenceKinds, pathOf, type WatchedKind, watchedKinds } from './kinds.ts'
 import { claimNow, observeObject } from './observe.ts'
-import { Scope, type ScopeOptions } from './scope.ts'
+import { Scope } from './scope.ts'
+import type { KubernetesSourceOptions } from './source-options.ts'
 
 /** Source attribute of the events, the same for every replica of a cluster. */
 export const kubernetesSource = '/sluice/kubernetes'
@@ -38,21 +32,6 @@ const retryMs = 1_000
 /** Maximum number of events in one append; a first listing may have more. */
 const batchSize = 1_000
 const maxParallelFetches = 8
-
-interface KubernetesSourceOptions extends ObserveOptions, ScopeOptions {
-  readonly client: KubeClient
-  /** Whether InferencePools are read, and the Pods that they select. */
-  readonly readsPools: boolean
-  /** Called with events to append, in order and all or none. Resolves once they are in the log. */
-  onChange(events: readonly ResourceEvent[]): Promise<void>
-  /** Called when the state of the watch of a kind changes. */
-  onState(kind: WatchedKind, state: KindState): void
-  onProblem(message: string): void
-  /** Called when an object whose status this controller writes was observed or removed. */
-  onLive(key: string): void
-  /** Called with the Gateway API versions of the cluster's CRDs, sorted and without duplicates. */
-  onVersions(versions: readonly string[]): void
-}
 
 interface Leadership {
   readonly index: ResourceIndex
@@ -230,6 +209,14 @@ export class KubernetesSource {
     return this.#collection.secretDigests()
   }
 
+  /** Fetches the objects again that have these secret values; a failed request is repeated. */
+  observeAgain(digests: ReadonlySet<string>): void {
+    for (const entry of this.#collection.withSecrets(digests)) {
+      entry.claim = undefined
+      this.#touch(entry.key)
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     this.follow()
@@ -259,6 +246,8 @@ export class KubernetesSource {
 
   #note(kind: WatchedKind, state: KindState): void {
     const before = this.#states.get(kind.kind)
+    // A failing watch has not recovered before a listing is complete or a stream is open.
+    if (before?.state === 'failing' && state.state === 'listing') return
     this.#states.set(kind.kind, state)
     if (!isSameReport(before, state)) this.#options.onState(kind, state)
   }
@@ -315,9 +304,10 @@ export class KubernetesSource {
     const wanted: Entry[] = []
     for (const key of this.#pending.keys()) {
       const entry = this.#collection.get(key)
-      if (entry === undefined || !entry.kind.isNarrowed) continue
-      if (!this.#scope.includes(entry)) entry.claim = undefined
-      else if (entry.claim === undefined) wanted.push(entry)
+      if (entry === undefined) continue
+      if (this.#scope.includes(entry)) {
+        if (entry.claim === undefined) wanted.push(entry)
+      } else if (entry.kind.isNarrowed) entry.claim = undefined
     }
     let missing = 0
     const next = async () => {
@@ -365,7 +355,7 @@ export class KubernetesSource {
       for (const [key, before] of noticed) {
         const entry = this.#collection.get(key)
         // Objects that changed in the meantime or are still to be fetched stay pending.
-        const isUnfetched = entry?.kind.isNarrowed && entry.claim === undefined
+        const isUnfetched = entry !== undefined && entry.claim === undefined
         const isDone = this.#pending.get(key) === before
         if (isDone && !(isUnfetched && this.#scope.includes(entry))) this.#pending.delete(key)
       }

@@ -175,17 +175,29 @@ const message = (random: Random) => ({
 
 export type Format = 'Completions' | 'Messages' | 'Responses' | 'Embeddings'
 
+/** Fields of a request, without texts of other formats, which are refused. */
+function otherFields(random: Random): Record<string, unknown> {
+  const {
+    content: _content,
+    instructions: _text,
+    input: _input,
+    queries: _all,
+    ...rest
+  } = anyObject(random)
+  return rest
+}
+
 export function requestOf(format: Format, random: Random): Record<string, unknown> {
   const messages = random.list(4, () => message(random))
   const tools = [{ name: 'bob@example.com', parameters: { min: -1.5e300, list: [1, 2, null] } }]
   switch (format) {
     case 'Completions':
-      return { model: 'm', messages, tools, ...anyObject(random), stream: random.below(2) === 0 }
+      return { model: 'm', messages, tools, ...otherFields(random), stream: random.below(2) === 0 }
     case 'Messages':
       return { messages, system: contentOf(random), tools, max_tokens: 5 }
     case 'Responses':
       return {
-        ...anyObject(random),
+        ...otherFields(random),
         instructions: textOf(random),
         input: random.below(2) === 0 ? textOf(random) : messages,
         prompt: { id: 'bob@example.com', variables: { a: textOf(random), b: part(random) } },

@@ -32,7 +32,7 @@ function run(options: Omit<TextsOptions, 'limit'>, text: string | Uint8Array, li
 }
 
 const request = { format: 'Completions', message: 'request' } as const
-const nested = (depth: number) => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
+const nested = (depth: number) => `{"messages":[],"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
 
 describe('the rewriter of texts refuses', () => {
   it.each([

@@ -24,6 +24,7 @@ const contextOf = (route: Route) => ({
   provider: { vendor: route === 'Messages' ? 'vendorC' : 'vendorA' } as const,
   settings: undefined,
   headers: new FieldPairs([]),
+  path: '/',
   newId: () => 'id',
 })
 

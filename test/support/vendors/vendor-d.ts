@@ -52,6 +52,7 @@ const configFields = [
   'seed',
   'responseMimeType',
   'responseSchema',
+  'responseJsonSchema',
   'responseModalities',
   'thinkingConfig',
 ]
@@ -147,13 +148,16 @@ export function checkGenerate(body: Fields, path: string): string | undefined {
   const inConfig = unknownIn(config, configFields, 'generation_config')
   if (inConfig !== undefined) return inConfig
   for (const { functionDeclarations } of listOf(body.tools)) {
-    for (const { name, parameters } of listOf(functionDeclarations)) {
+    for (const { name, parameters, parametersJsonSchema } of listOf(functionDeclarations)) {
       if (!/^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/.test(String(name))) {
         return 'Invalid function name. Must start with a letter or an underscore.'
       }
-      if ((parameters as Fields | undefined)?.type !== 'object')
-        return `tools.${name}.parameters.type`
-      const problem = checkSchema(parameters as Fields, `tools.${name}.parameters`)
+      if (parameters !== undefined && parametersJsonSchema !== undefined) {
+        return `tools.${name}: parameters and parameters_json_schema are mutually exclusive`
+      }
+      const given = (parameters ?? parametersJsonSchema) as Fields | undefined
+      if (given?.type !== 'object') return `tools.${name}.parameters.type`
+      const problem = checkSchema(parameters as Fields | undefined, `tools.${name}.parameters`)
       if (problem !== undefined) return problem
     }
   }

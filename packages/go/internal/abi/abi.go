@@ -218,13 +218,16 @@ const (
 	TextsNotText             = -405
 	TextsUndecided           = -406
 	TextsTooMany             = -407
+	TextsOtherFormat         = -408
 	TextsCompletions         = 1
 	TextsMessages            = 2
 	TextsResponses           = 3
 	TextsEmbeddings          = 4
+	TextsTokenCount          = 5
 	TextsRequest             = 1
 	TextsAnswer              = 2
 	TextsStream              = 3
+	TextsError               = 4
 	TextsInputTokens         = 0
 	TextsOutputTokens        = 8
 	TextsCachedTokens        = 16
@@ -374,6 +377,8 @@ func CodeName(code int32) string {
 		return "TEXTS_UNDECIDED"
 	case TextsTooMany:
 		return "TEXTS_TOO_MANY"
+	case TextsOtherFormat:
+		return "TEXTS_OTHER_FORMAT"
 	}
 	return ""
 }

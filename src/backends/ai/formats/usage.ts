@@ -1,6 +1,6 @@
 /** Reads token counts in the formats of vendors, and writes them in the formats of clients. */
-import type { Usage } from '../chat.ts'
-import { compact, type JsonObject, numberAt, objectAt } from '../json.ts'
+import { inputWithCache, type Usage } from '../chat.ts'
+import { compact, type JsonObject, listAt, numberAt, objectAt, stringAt } from '../json.ts'
 
 /** Token counts as a provider reports them; undefined if it does not. */
 interface Counts {
@@ -74,6 +74,7 @@ export function readResponsesUsage(usage: unknown): Usage | undefined {
     input: numberAt(usage, 'input_tokens'),
     output: numberAt(usage, 'output_tokens'),
     cacheRead: numberAt(details, 'cached_tokens'),
+    cacheWrite: numberAt(details, 'cache_write_tokens'),
     reasoning: numberAt(outputDetails, 'reasoning_tokens'),
     kinds: kindsOf(details, outputDetails),
   }
@@ -86,11 +87,21 @@ export function readRealtimeUsage(usage: unknown): Usage | undefined {
     input: numberAt(usage, 'input_tokens'),
     output: numberAt(usage, 'output_tokens'),
     cacheRead: numberAt(objectAt(usage, 'input_token_details'), 'cached_tokens'),
+    cacheWrite: numberAt(objectAt(usage, 'input_token_details'), 'cache_write_tokens'),
   }
   return usageOf(counts, 'included')
 }
 
+/** Reads the usage of vendor C. The compactions of a request are billed in addition to its own counts. */
 export function readMessagesUsage(usage: unknown): Usage | undefined {
+  const own = messagesUsage(usage)
+  const compactions = listAt(usage, 'iterations').filter(isCompaction)
+  return own && compactions.reduce<Usage>((sum, one) => sumOfUsage(sum, messagesUsage(one)), own)
+}
+
+const isCompaction = (iteration: unknown): boolean => stringAt(iteration, 'type') === 'compaction'
+
+function messagesUsage(usage: unknown): Usage | undefined {
   const counts = {
     input: numberAt(usage, 'input_tokens'),
     output: numberAt(usage, 'output_tokens'),
@@ -110,10 +121,15 @@ export function readConverseUsage(usage: unknown): Usage | undefined {
   return usageOf(counts, 'separate')
 }
 
-/** Reads the usage of vendor D, which counts thoughts separately; `output` includes them. */
+/**
+ * Reads the usage of vendor D, which counts thoughts, and what its own tools add to the prompt, separately.
+ * `output` and `input` include them.
+ */
 export function readGenerateContentUsage(usage: unknown): Usage | undefined {
-  const input = numberAt(usage, 'promptTokenCount')
-  if (input === undefined) return undefined
+  const prompt = numberAt(usage, 'promptTokenCount')
+  const added = numberAt(usage, 'toolUsePromptTokenCount')
+  if (prompt === undefined && added === undefined) return undefined
+  const input = (prompt ?? 0) + (added ?? 0)
   const reasoning = numberAt(usage, 'thoughtsTokenCount')
   const output = (numberAt(usage, 'candidatesTokenCount') ?? 0) + (reasoning ?? 0)
   const cacheRead = numberAt(usage, 'cachedContentTokenCount')
@@ -126,8 +142,25 @@ export function laterCounts(before: JsonObject, now: JsonObject | undefined): Js
   return { ...before, ...Object.fromEntries(known) }
 }
 
+/** Adds up usage that a provider reports separately. */
+export function sumOfUsage(a: Usage, b: Usage | undefined): Usage {
+  if (b === undefined) return a
+  const sum: Writable<Usage> = {
+    ...a,
+    input: a.input + b.input,
+    uncachedInput: a.uncachedInput + b.uncachedInput,
+    output: a.output + b.output,
+  }
+  for (const name of ['cacheRead', 'cacheWrite', 'reasoning'] as const) {
+    const [one, other] = [a[name], b[name]]
+    if (one !== undefined || other !== undefined) sum[name] = (one ?? 0) + (other ?? 0)
+  }
+  return sum
+}
+
 export function writeCompletionsUsage(usage: Usage): JsonObject {
-  const { input, output, cacheRead, cacheWrite, reasoning } = usage
+  const { output, cacheRead, cacheWrite, reasoning } = usage
+  const input = inputWithCache(usage)
   const hasCache = cacheRead !== undefined || cacheWrite !== undefined
   return compact({
     prompt_tokens: input,
@@ -154,10 +187,11 @@ export function writeMessagesUsage(usage: Usage | undefined): JsonObject {
 
 export function writeResponsesUsage(usage: Usage | undefined): JsonObject | null {
   if (usage === undefined) return null
-  const { input, output, cacheRead = 0, reasoning = 0 } = usage
+  const { output, cacheRead = 0, cacheWrite, reasoning = 0 } = usage
+  const input = inputWithCache(usage)
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cacheRead },
+    input_tokens_details: compact({ cached_tokens: cacheRead, cache_write_tokens: cacheWrite }),
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: input + output,

@@ -7,11 +7,12 @@ import type { Mask } from '../../../core/index.ts'
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { type JsonObject, listAt, numberAt } from '../json.ts'
+import { mapErrorsBeside } from './error-texts.ts'
 import type { OnMatch } from './match-counts.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slots.ts'
 import { StreamMasker } from './stream-mask.ts'
-import { type EventTexts, eventReaders, nameOfEvent, readGuarded } from './stream-texts.ts'
+import { type EventTexts, guardedReaders, nameOfEvent, readGuarded } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
 interface HeldEvent extends StreamEvent {
@@ -118,7 +119,7 @@ export class HeldStream {
   }
 
   #read(event: JsonObject): EventTexts {
-    return eventReaders[this.#format](event, undefined)
+    return guardedReaders[this.#format](event, undefined)
   }
 
   #collect(event: JsonObject): void {
@@ -135,14 +136,16 @@ export class HeldStream {
 
   /** Collects texts that the provider repeats in another form than it streamed: guards must see them too. */
   #collectRepeated(event: JsonObject): void {
-    this.#read(event).repeat((texts) => {
+    const collect: TextsMap = (texts) => {
       for (const text of texts) {
         if (text === '' || this.#keyOf.has(text) || this.#repeated.has(text)) continue
         this.#repeated.set(text, text)
         this.#groups.set(`repeated ${this.#repeated.size}`, { keys: [], repeated: text })
       }
       return texts
-    })
+    }
+    this.#read(event).repeat(collect)
+    mapErrorsBeside(event, collect)
   }
 
   #group(name: string): Group {
@@ -177,15 +180,20 @@ export class HeldStream {
   }
 
   #withTexts(event: JsonObject, written: Set<string>): JsonObject {
+    const current: TextsMap = (all) => all.map((text) => this.#currentOf(text))
+    return mapErrorsBeside(this.#withContent(event, written, current), current)
+  }
+
+  #withContent(event: JsonObject, written: Set<string>, current: TextsMap): JsonObject {
     const { pieces = [], put, repeat } = this.#read(event)
     const texts = pieces.map(({ part, text }) => {
-      const current = this.#texts.get(part) ?? ''
-      if (current === this.#original.get(part)) return text
+      const now = this.#texts.get(part) ?? ''
+      if (now === this.#original.get(part)) return text
       const isWritten = written.has(part)
       written.add(part)
-      return isWritten ? '' : current
+      return isWritten ? '' : now
     })
-    const repeated = repeat((all) => all.map((text) => this.#currentOf(text)))
+    const repeated = repeat(current)
     const isSame = texts.every((text, at) => text === pieces[at]?.text)
     return isSame || put === undefined ? repeated : put(texts, repeated)
   }

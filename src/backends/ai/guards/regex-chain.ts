@@ -11,7 +11,6 @@ import {
   type TextsFormat,
   type TextsOptions,
 } from '../../../core/index.ts'
-import type { ReadRouteType } from '../providers/provider.ts'
 import { textOfMatches } from './match-counts.ts'
 import type { RegexGuard } from './regex-guard.ts'
 
@@ -95,7 +94,3 @@ export function chainOf(
     ? new RegexChain(regexes)
     : undefined
 }
-
-/** Returns the kernel's format for messages of a route. */
-export const textsFormatOf = (route: ReadRouteType): TextsFormat =>
-  route === 'VendorCTokenCount' ? 'Messages' : route

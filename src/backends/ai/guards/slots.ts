@@ -155,10 +155,13 @@ function promptSlots(prompt: JsonObject): Slot[] {
 /** Returns the slots of the fields of an object in an answer, except those in `skipped`. */
 function otherSlots(holder: unknown, ...skipped: readonly string[]): Slot[] {
   if (!isObject(holder)) return []
-  return Object.keys(holder)
-    .filter((name) => !skipped.includes(name))
-    .map((name) => slotOf(holder, name, 'assistant', mapAnswerField))
-    .filter(hasText)
+  return (
+    Object.keys(holder)
+      // Webhooks see errors apart.
+      .filter((name) => name !== 'error' && !skipped.includes(name))
+      .map((name) => slotOf(holder, name, 'assistant', mapAnswerField))
+      .filter(hasText)
+  )
 }
 
 const answerSlot = (holder: JsonObject, name: string): Slot =>

@@ -4,6 +4,7 @@ import {
   TEXTS_HIDDEN,
   TEXTS_MALFORMED,
   TEXTS_NOT_TEXT,
+  TEXTS_OTHER_FORMAT,
   TEXTS_TOO_DEEP,
   TEXTS_TOO_LARGE,
   TEXTS_TOO_MANY,
@@ -13,6 +14,7 @@ import {
 import type { ByteSpan, OmittedBytes } from '../../../exchange/exchange.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { eventTooLarge, LlmError } from '../llm-error.ts'
+import { otherAnswer } from './message-forms.ts'
 import type { GuardFinding, RegexChain } from './regex-chain.ts'
 import { undecided } from './stream-mask.ts'
 
@@ -92,6 +94,7 @@ const refusals = new Map<number, string>([
   [TEXTS_NOT_TEXT, unreadableEvent],
   [TEXTS_TOO_DEEP, 'an event of the answer is nested too deeply to be guarded'],
   [TEXTS_HIDDEN, 'an event of the answer has a field twice'],
+  [TEXTS_OTHER_FORMAT, otherAnswer],
   [TEXTS_TOO_MANY, 'the answer has too many choices or parts at once to be guarded'],
 ])
 

@@ -10,6 +10,7 @@ import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { type JsonObject, numberAt, parseJson, stringAt } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
+import { mapErrorsBeside } from './error-texts.ts'
 import type { OnMatch } from './match-counts.ts'
 import { maskThrough } from './parts-masker.ts'
 import { mapRepeatedTexts } from './repeated-texts.ts'
@@ -17,8 +18,8 @@ import { RunningText, type TextPart } from './running-text.ts'
 import {
   answer,
   type EventTexts,
-  eventReaders,
   everything,
+  guardedReaders,
   nameOfEvent,
   type Piece,
   type ReadEvent,
@@ -64,7 +65,7 @@ export class StreamMasker {
   constructor(masks: readonly Mask[], format: ChatFormat, maxHeld: number, onMatch?: OnMatch) {
     this.#masks = masks
     this.#format = format
-    this.#read = eventReaders[format]
+    this.#read = guardedReaders[format]
     this.#maxHeld = maxHeld
     this.#onMatch = onMatch
   }
@@ -72,7 +73,7 @@ export class StreamMasker {
   /** @throws LlmError 502 if too much would be held back, or if the event cannot be read. */
   push(given: StreamEvent): StreamEvent[] {
     const whole = readGuarded(given.data)
-    const parsed = whole && mapRepeatedTexts(whole, this.#mask)
+    const parsed = whole && mapErrorsBeside(mapRepeatedTexts(whole, this.#mask), this.#mask)
     // The event is written again, because other readers may find another value for a repeated key.
     const event =
       parsed === undefined

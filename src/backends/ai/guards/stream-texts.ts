@@ -13,6 +13,8 @@ import {
   withFields,
 } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
+import { mapErrorAnswer } from './error-texts.ts'
+import { needEventForm } from './message-forms.ts'
 import { answerScope, isLabel, isSkipped, putText, textOfPart } from './text-fields.ts'
 import {
   mapAnswerField,
@@ -355,6 +357,21 @@ function mapPart(event: JsonObject, name: 'item' | 'part', map: TextsMap): JsonO
   const [mapped] = listAt(mapAnswerTexts({ output: [item] }, 'Responses', map), 'output')
   const found = name === 'item' ? mapped : listAt(mapped, 'content')[0]
   return withFields(rest, { [name]: found })
+}
+
+/** Reads an event of a guarded answer. @throws LlmError 502 if it has another format. */
+const guarded =
+  (format: ChatFormat): ReadEvent =>
+  (event, name) =>
+    needEventForm(event, format) === 'event'
+      ? eventReaders[format](event, name)
+      : { completes: everything, repeat: (map) => mapErrorAnswer(event, map), isWhole: true }
+
+/** Readers of events that guards judge: an error has a text in each of its strings, and anything else is refused. */
+export const guardedReaders: Readonly<Record<ChatFormat, ReadEvent>> = {
+  Completions: guarded('Completions'),
+  Messages: guarded('Messages'),
+  Responses: guarded('Responses'),
 }
 
 export const eventReaders: Readonly<Record<ChatFormat, ReadEvent>> = {

@@ -20,7 +20,7 @@ import { ModelCall, operations, routeTypesOf } from './model-call.ts'
 import { finishModelCall } from './model-details.ts'
 import { compileProviders, type ModelBackend } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
-import { errorWriterFor } from './own-answers.ts'
+import { errorWriterAt, errorWriterFor } from './own-answers.ts'
 import { prepareModelRequest } from './prepare.ts'
 import { receiveAnswer, wholeAnswerLimit } from './receive.ts'
 
@@ -39,8 +39,7 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     errorWriter(context, placement, { name }) {
       const provider = backends.find(name)?.groups[0]?.[0]
       const access = provider && placement?.backend(provider.named, () => provider.part)
-      const types = routeTypesOf(access)
-      return errorWriterFor(types.typeOf(context.exchange.request.path) ?? 'Completions')
+      return errorWriterAt(routeTypesOf(access), context.exchange.request.path)
     },
     warmUp({ namespace, name }) {
       const backend = backends.find(`${namespace}/${name}`)
@@ -121,9 +120,9 @@ class AiCall implements BackendCall {
 
   errorWriter(): ErrorWriter | undefined {
     const { route, routeTypes, context } = this.#call
-    return errorWriterFor(
-      route ?? routeTypes.typeOf(context.exchange.request.path) ?? 'Completions',
-    )
+    return route === undefined
+      ? errorWriterAt(routeTypes, context.exchange.request.path)
+      : errorWriterFor(route)
   }
 
   /** Describes an attempt by OpenTelemetry's conventions for calls of language models. */
@@ -144,6 +143,7 @@ class AiCall implements BackendCall {
   }
 
   finish(): void {
-    this.record = new ModelRecord(finishModelCall(this.#call))
+    const details = finishModelCall(this.#call)
+    if (!this.#call.isProbe) this.record = new ModelRecord(details)
   }
 }

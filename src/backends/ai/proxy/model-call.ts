@@ -52,6 +52,8 @@ export class ModelCall {
   /** The AI settings for the current provider. Set with `access`. */
   policy: AiStep | undefined
   route: RouteType | undefined
+  /** True for requests without a body, such as probes of clients, which are no calls of a model. */
+  isProbe = false
   /** The decoded body of the client. */
   clientBody: ClientBody | undefined
   /** The request in the client's format after guards; undefined until then. */

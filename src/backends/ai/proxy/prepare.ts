@@ -6,6 +6,7 @@ import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import { addNote } from '../../../exchange/notes.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
+import { needConversation, needOwnTexts } from '../guards/message-forms.ts'
 import { LlmError, UnsupportedByProviderError } from '../llm-error.ts'
 import type { RouteType } from '../policy/schema.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
@@ -22,7 +23,7 @@ import { apiVersion, type ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import type { ProviderEndpoint } from './model-providers.ts'
 import { modelsAnswer } from './models.ts'
-import { llmRefusal, ownAnswer, unsupported } from './own-answers.ts'
+import { llmRefusal, ownAnswer, refuseMethod, refuseUnmapped, unsupported } from './own-answers.ts'
 import { prepareRealtime } from './realtime.ts'
 import { guardRequest } from './request-guards.ts'
 
@@ -40,11 +41,14 @@ const ambiguousPath = new LlmError(
 export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepared> {
   const { context } = call
   settleSigning(call)
-  const route = call.routeTypes.typeOf(context.exchange.request.path)
+  const { path } = context.exchange.request
+  const route = call.routeTypes.typeOf(path)
   if (route === undefined) {
     context.refusal = ambiguousPath.message
     return llmRefusal('Completions', ambiguousPath)
   }
+  const refused = refuseHead(call, route, path)
+  if (refused !== undefined) return refused
   call.route = route
   call.outgoing = undefined
   switch (route) {
@@ -57,6 +61,19 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
       return prepareOrRefuse(call, route)
   }
 }
+
+/** Refuses a request whose head shows that its body has another format than that of the type. */
+function refuseHead(call: ModelCall, route: RouteType, path: string): Result {
+  const { method } = call.context.exchange.request
+  const unmapped = call.routeTypes.unmappedPath(path)
+  call.isProbe = method === 'GET' || method === 'HEAD'
+  if (unmapped !== undefined) return refuseUnmapped(path, unmapped)
+  call.isProbe &&= isRead(route)
+  return method !== 'POST' && isRead(route) ? refuseMethod(route, method, path) : undefined
+}
+
+const isRead = (route: RouteType): route is ReadRouteType =>
+  route !== 'Passthrough' && route !== 'Models' && route !== 'Realtime'
 
 /** Answers a request that cannot be prepared in the format of the client. */
 function prepareOrRefuse(
@@ -109,7 +126,15 @@ function settleSigning({ context, provider }: ModelCall): void {
   else extensions.set(forwardingExtensions.signingScope, scope)
 }
 
-function refuseInFormat(context: RequestContext, route: RouteType, error: unknown): RespondVerdict {
+const tooDeep = new LlmError(400, 'the body is nested too deeply')
+
+function refuseInFormat(
+  context: RequestContext,
+  route: RouteType,
+  thrown: unknown,
+): RespondVerdict {
+  // Converters and JSON.stringify throw a RangeError if they run out of stack.
+  const error = thrown instanceof RangeError ? tooDeep : thrown
   if (!(error instanceof LlmError)) throw error
   const { message } = error
   context.refusal = message
@@ -157,8 +182,8 @@ function prepareBody(
 const isGuarded = ({ policy }: ModelCall): boolean => (policy?.requestGuards.length ?? 0) > 0
 
 function outgoingContext({ context, policy }: ModelCall, { vendor, provider }: ProviderEndpoint) {
-  const { headers } = context.exchange.request
-  return { vendor, provider: provider.config, settings: policy?.config, headers, newId }
+  const { headers, path } = context.exchange.request
+  return { vendor, provider: provider.config, settings: policy?.config, headers, path, newId }
 }
 
 async function prepareWhole(
@@ -169,6 +194,9 @@ async function prepareWhole(
 ): Promise<Result> {
   const { context, policy } = call
   const settled = settleRequest(client.whole, route, provider.provider.config, policy?.config)
+  const { path } = context.exchange.request
+  needConversation(settled.body, route, path)
+  if (isGuarded(call)) needOwnTexts(settled.body, route, path)
   const judged = isGuarded(call) ? await guardRequest(call, route, settled) : settled
   if (judged === undefined) return undefined
   if ('kind' in judged) return judged
@@ -205,10 +233,26 @@ function finishPreparing(
   describeModelCall(call)
   // Limits do not apply to token counts: clients use them to stay below the limits.
   const limits = outgoing.route === 'VendorCTokenCount' ? undefined : tokenLimitsOf(exchange)
+  if (limits !== undefined || (call.policy?.responseGuards.length ?? 0) > 0) {
+    refuseBackground(call, outgoing)
+  }
   const spent = limits?.check(exchange)
   return spent instanceof Promise
     ? awaitLimits(spent, call, outgoing, bytes)
     : sendUnless(spent, call, outgoing, bytes)
+}
+
+/**
+ * Refuses a response in the background: its tokens and texts come with a later request, which is neither
+ * charged nor guarded. @throws LlmError 400
+ */
+function refuseBackground({ request }: ModelCall, { route, plan }: OutgoingRequest): void {
+  if (route !== 'Responses' || plan.kind !== 'native') return
+  if (request?.body.fields.background !== true) return
+  throw new LlmError(
+    400,
+    'background responses are not supported where token limits or response guards apply; send the request without background',
+  )
 }
 
 async function awaitLimits(

@@ -2,11 +2,11 @@
 import type { RequestHead, RespondVerdict } from '../../../exchange/exchange.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
-import { readRealtimeUsage } from '../formats/usage.ts'
+import { readRealtimeUsage, sumOfUsage } from '../formats/usage.ts'
 import { WebSocketTexts } from '../formats/websocket.ts'
 import { field, objectAt, parseJson, stringAt } from '../json.ts'
 import { LlmError, unsupportedRoute } from '../llm-error.ts'
-import { resolveAlias } from '../request/body.ts'
+import { modelOf } from '../request/body.ts'
 import { apiVersion, type ModelCall } from './model-call.ts'
 
 /** @throws LlmError 400 if the provider has no sessions or the request is not an upgrade. */
@@ -23,18 +23,19 @@ export async function prepareRealtime(call: ModelCall): Promise<RespondVerdict |
   const target = provider.vendor.realtimePath?.(config)
   if (target === undefined) throw unsupportedRoute('Realtime', provider.vendor.systemName)
   const query = new URLSearchParams(request.query)
-  const named = config.model ?? config.deploymentName ?? query.get('model')
-  const model = named === null ? undefined : resolveAlias(named, policy?.config.modelAliases)
-  const spent = await tokenLimitsOf(exchange)?.check(exchange)
-  if (context.over || spent !== undefined) return spent
-  if (!call.overridePath()) setTarget(request, target, model)
-  // Compressed messages could not be read, so the offer of compression is removed.
-  request.headers.remove('sec-websocket-extensions')
+  const named = config.model ?? config.deploymentName ?? query.get('model') ?? undefined
+  const model = modelOf(named, policy?.config.modelAliases)
+  // Before the limits, whose descriptors may read it.
   exchange.learned.llm = {
     ...(model !== undefined && { requestModel: model }),
     provider: provider.vendor.systemName,
     streaming: true,
   }
+  const spent = await tokenLimitsOf(exchange)?.check(exchange)
+  if (context.over || spent !== undefined) return spent
+  if (!call.overridePath()) setTarget(request, target, model)
+  // Compressed messages could not be read, so the offer of compression is removed.
+  request.headers.remove('sec-websocket-extensions')
   countUsage(call)
   return undefined
 }
@@ -61,7 +62,7 @@ function countUsage(call: ModelCall): void {
   const texts = new WebSocketTexts((text) => {
     const usage = usageIn(text)
     if (usage === undefined) return
-    call.addDetails({ usage: sumOfUsage(call.details.usage, usage) })
+    call.addDetails({ usage: sumOfUsage(usage, call.details.usage) })
     tokenLimitsOf(exchange)?.charge(exchange, inputWithCache(usage) + usage.output)
   }, exchange.bufferLimit)
   exchange.watchTunnel((bytes, start, end) => texts.push(bytes, start, end))
@@ -73,16 +74,4 @@ function usageIn(text: string): Usage | undefined {
   const event = parseJson(text)
   if (stringAt(event, 'type') !== 'response.done') return undefined
   return readRealtimeUsage(field(objectAt(event, 'response'), 'usage'))
-}
-
-/** Adds up the usage of the responses of a session. */
-function sumOfUsage(a: Usage | undefined, b: Usage): Usage {
-  if (a === undefined) return b
-  const hasCache = a.cacheRead !== undefined || b.cacheRead !== undefined
-  return {
-    input: a.input + b.input,
-    uncachedInput: a.uncachedInput + b.uncachedInput,
-    output: a.output + b.output,
-    ...(hasCache && { cacheRead: (a.cacheRead ?? 0) + (b.cacheRead ?? 0) }),
-  }
 }

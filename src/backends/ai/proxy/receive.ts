@@ -11,11 +11,18 @@ import type {
 import type { AnswerContext, StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { HeldStream } from '../guards/held-stream.ts'
-import { type JsonObject, utf8Text } from '../json.ts'
+import { hasAnswerForm, otherAnswer } from '../guards/message-forms.ts'
+import { isObject, type JsonObject, parseJson, utf8Text } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
-import { detailsInBytes, readErrorAnswer, readWholeAnswer } from '../serve/answer.ts'
+import { detailsInBytes, readErrorAnswer, readWholeAnswer, statusError } from '../serve/answer.ts'
 import type { ConversionOptions } from '../serve/conversion.ts'
 import { StreamedOutput, WholeOutput } from '../serve/model-output.ts'
+import {
+  errorInAnswer,
+  loggedText,
+  ProviderFailure,
+  providerFailed,
+} from '../serve/provider-error.ts'
 import { chatFormatOf, type OutgoingRequest } from '../serve/request.ts'
 import { AnswerStream, convertEvents, eventBytes } from '../serve/stream.ts'
 import type { AnswerDetails } from '../serve/usage.ts'
@@ -24,7 +31,13 @@ import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { llmRefusal } from './own-answers.ts'
 import { newId } from './prepare.ts'
-import { guardAnswer, guardHeld, holdsAnswer, streamGuardOf } from './response-guards.ts'
+import {
+  guardAnswer,
+  guardError,
+  guardHeld,
+  holdsAnswer,
+  streamGuardOf,
+} from './response-guards.ts'
 
 type Result = RespondVerdict | undefined
 
@@ -115,6 +128,7 @@ function conversionOf({ call, request }: ReceivedAnswer, format: ChatFormat): Co
     clientFields: call.clientBody?.fields ?? {},
     eventLimit: answerLimitOf(call.context.exchange),
     context: contextNow(),
+    isProtected: isProtected(call),
     onDetails: (details) => call.addDetails(details),
     onContent: (bytes) => call.noteContent(bytes),
   }
@@ -155,8 +169,8 @@ async function awaitOrRefuse(answer: ReceivedAnswer, pending: Promise<Result>): 
 
 function refuseAnswer({ call, request }: ReceivedAnswer, error: unknown): RespondVerdict {
   if (!(error instanceof LlmError)) throw error
-  call.context.refusal = error.message
-  return llmRefusal(request.route, error)
+  call.context.refusal = loggedText(error)
+  return llmRefusal(request.route, error, isProtected(call))
 }
 
 function replaceDecoded(
@@ -200,8 +214,6 @@ function replaceBody({ response, body }: ReceivedAnswer, bytes: Uint8Array): und
   for (const name of contentHeaders) response.headers.remove(name)
 }
 
-const isGuarded = ({ policy }: ModelCall): boolean => (policy?.responseGuards.length ?? 0) > 0
-
 /** Replaces an answer that is not streamed. @throws LlmError 502 if it cannot be read. */
 function replaceWhole(
   received: ReceivedAnswer,
@@ -210,11 +222,8 @@ function replaceWhole(
 ): Result | Promise<Result> {
   const { call, request, format } = received
   const { status } = received.response
-  // A redirect is no answer of a model, and its body could be anything.
-  if (status >= 300 && status < 400 && isGuarded(call)) {
-    throw new LlmError(502, `the provider answered ${status}, which guards cannot read`)
-  }
-  const found = status < 300 && !isGuarded(call) ? detailsInBytes(request, bytes) : undefined
+  if (isProtected(call)) return replaceProtected(received, utf8Text(bytes))
+  const found = status < 300 ? detailsInBytes(request, bytes) : undefined
   const relayed = wasDecoded ? bytes : undefined
   if (found !== undefined) {
     learnDetails(call, found)
@@ -227,28 +236,66 @@ function replaceWhole(
     : replaceParsed(received, text, relayed)
 }
 
+/** Returns true if guards protect the answer. */
+const isProtected = ({ policy }: ModelCall): boolean => (policy?.responseGuards.length ?? 0) > 0
+
+/** Replaces an answer that guards protect. What they cannot read is refused. @throws LlmError 502 */
+async function replaceProtected(received: ReceivedAnswer, text: string): Promise<Result> {
+  const { call, request, format, response } = received
+  const { status } = response
+  // A redirect is no answer of a model, and its body could be anything.
+  if (status >= 300 && status < 400) {
+    throw new LlmError(502, `the provider answered ${status}, which guards cannot read`)
+  }
+  const parsed = parseJson(text)
+  if (status >= 300 || errorInAnswer(request, text, parsed) !== undefined) {
+    return replaceError(received, parsed)
+  }
+  const isForeign = request.plan.kind === 'native' && isObject(parsed)
+  if (isForeign && !hasAnswerForm(parsed, request.route)) throw new LlmError(502, otherAnswer)
+  const answer = readAnswer(received, text)
+  if (format === undefined) return put(received, answer.body)
+  const { body, refusal } = await guardAnswer(call, answer.body, format)
+  if (call.context.over || refusal !== undefined) return refusal
+  call.output = new WholeOutput(body, format)
+  // The body is written again, because the client may find another value for a repeated key.
+  return put(received, body)
+}
+
+/** Replaces an error of the provider by what guards leave of it. @throws ProviderFailure if its status is that of an answer. */
+async function replaceError(received: ReceivedAnswer, error: unknown): Promise<Result> {
+  const { call, request, response } = received
+  const { status } = response
+  if (!isObject(error) && !Array.isArray(error)) {
+    return put(received, statusError(request, status))
+  }
+  const { value, refusal } = await guardError(call, error)
+  if (call.context.over || refusal !== undefined) return refusal
+  const text = JSON.stringify(value)
+  if (status >= 300) {
+    return put(received, readErrorAnswer(request, status, text) ?? Buffer.from(text))
+  }
+  const found = errorInAnswer(request, text, value, true)
+  throw found === undefined ? new LlmError(502, providerFailed) : new ProviderFailure(found)
+}
+
+function readAnswer(received: ReceivedAnswer, text: string) {
+  const { headers } = received.response
+  const answer = readWholeAnswer(received.request, text, (name) => headers.get(name), contextNow())
+  learnDetails(received.call, answer.details)
+  return answer
+}
+
 /** `relayed` is set if the bytes of the provider cannot be relayed as they came. */
 function replaceParsed(
   received: ReceivedAnswer,
   text: string,
   relayed: Buffer | undefined,
-): Result | Promise<Result> {
-  const { call, request, format } = received
-  const { headers } = received.response
-  const answer = readWholeAnswer(request, text, (name) => headers.get(name), contextNow())
-  learnDetails(call, answer.details)
-  const changed = answer.isChanged ? answer.body : relayed
-  if (format === undefined) return put(received, changed)
-  if (!isGuarded(call)) {
-    call.output = new WholeOutput(answer.body, format)
-    return put(received, changed)
-  }
-  return guardAnswer(call, answer.body, format).then(({ body, refusal }) => {
-    if (call.context.over || refusal !== undefined) return refusal
-    call.output = new WholeOutput(body, format)
-    // The body is written again, because the client may find another value for a repeated key.
-    return put(received, body)
-  })
+): undefined {
+  const { call, format } = received
+  const answer = readAnswer(received, text)
+  if (format !== undefined) call.output = new WholeOutput(answer.body, format)
+  return put(received, answer.isChanged ? answer.body : relayed)
 }
 
 function learnDetails(call: ModelCall, details: AnswerDetails): void {

@@ -7,7 +7,6 @@ import { guardFailure } from '../guards/guard-call.ts'
 import { MatchCounts } from '../guards/match-counts.ts'
 import { maskTexts } from '../guards/parts-masker.ts'
 import { needPlainKeys } from '../guards/plain-keys.ts'
-import { textsFormatOf } from '../guards/regex-chain.ts'
 import { requestTexts, withRequestTexts } from '../guards/slots.ts'
 import { mapRequestTexts } from '../guards/texts.ts'
 import type { WebhookGuard } from '../guards/webhook.ts'
@@ -58,7 +57,7 @@ function passesAsBytes(call: ModelCall, route: ReadRouteType, settled: SettledBo
   const { policy, clientBody } = call
   const chain = settled.isChanged ? undefined : policy?.requestChain
   if (policy === undefined || chain === undefined || clientBody === undefined) return false
-  if (!chain.isHarmless(clientBody.bytes, textsFormatOf(route))) return false
+  if (!chain.isHarmless(clientBody.bytes, route)) return false
   for (const [at, guard] of policy.requestGuards.entries()) {
     recordCheck(call, { phase: 'Request', guard, at }, 'Allow')
   }

@@ -5,6 +5,12 @@
 import type { Mask } from '../../../core/index.ts'
 import type { HeaderFields, RespondVerdict } from '../../../exchange/exchange.ts'
 import type { ChatFormat } from '../client-formats.ts'
+import {
+  mapErrorsBeside,
+  mapEvery,
+  textOfErrorsBeside,
+  textOfEvery,
+} from '../guards/error-texts.ts'
 import { type GuardCheck, guardFailure } from '../guards/guard-call.ts'
 import type { HeldStream } from '../guards/held-stream.ts'
 import { MatchCounts, type OnMatch } from '../guards/match-counts.ts'
@@ -65,27 +71,61 @@ export async function guardAnswer(
   let current = mapRepeatedTexts(body, keepTexts)
   const answer: GuardableAnswer = {
     texts() {
-      return answerTexts(current, format)
+      return [...answerTexts(current, format), ...textOfErrorsBeside(current)]
     },
     mask(mask, onMatch) {
       const before = current
       const map: TextsMap = (texts) => maskTexts(mask, texts).texts
       const counting: TextsMap = (texts) => maskTexts(mask, texts, onMatch).texts
-      current = mapAnswerTexts(mapRepeatedTexts(current, map), format, counting)
+      const texts = mapAnswerTexts(mapRepeatedTexts(current, map), format, counting)
+      current = mapErrorsBeside(texts, counting)
       return current !== before
     },
     replace(texts) {
-      const shown = answerTexts(current, format)
-      const replaced = withAnswerTexts(current, format, texts)
+      const shown = answer.texts()
+      if (texts.length !== shown.length) return false
+      const count = answerTexts(current, format).length
+      const replaced = withAnswerTexts(current, format, texts.slice(0, count))
       if (replaced === undefined) return false
       const isChanged = texts.some(({ content }, at) => content !== shown[at]?.content)
-      // Citations are emptied, because the guard did not see their texts.
-      current = isChanged ? mapRepeatedTexts(replaced, emptyTexts) : replaced
+      // Citations and errors are emptied, because the guard did not see their texts as they are.
+      current = isChanged
+        ? mapErrorsBeside(mapRepeatedTexts(replaced, emptyTexts), emptyTexts)
+        : replaced
       return true
     },
   }
   const refusal = await judge(call, answer)
   return { body: current, refusal }
+}
+
+/** The guarded error of a provider; `refusal` is set if a guard rejects it. */
+interface GuardedError {
+  readonly value: unknown
+  readonly refusal: RespondVerdict | undefined
+}
+
+/** Runs the guards, of which there is at least one, on an error that came in place of an answer. */
+export async function guardError(call: ModelCall, error: unknown): Promise<GuardedError> {
+  let current = error
+  const answer: GuardableAnswer = {
+    texts: () => textOfEvery(current),
+    mask(mask, onMatch) {
+      const before = current
+      current = mapEvery(current, (texts) => maskTexts(mask, texts, onMatch).texts)
+      return current !== before
+    },
+    replace([text, ...rest]) {
+      const [shown] = answer.texts()
+      if (rest.length > 0 || (text === undefined) !== (shown === undefined)) return false
+      if (text === undefined || text.content === shown?.content) return true
+      // The formats of vendors have the message in one of these places.
+      current = { error: { message: text.content }, message: text.content }
+      return true
+    },
+  }
+  const refusal = await judge(call, answer)
+  return { value: current, refusal }
 }
 
 /** Runs the guards on a held stream; returns undefined if they accept it. */

@@ -5,12 +5,11 @@ import { decimal, retryAfterMs } from '../../../proxy/request/retry-after.ts'
 /** Larger numbers in `x-ratelimit-reset` are seconds since the epoch, not durations. */
 const maxRelativeSeconds = 30 * 24 * 3600
 
-const resetHeaders = [
-  'x-ratelimit-reset-requests',
-  'x-ratelimit-reset-tokens',
-  'x-ratelimit-reset-requests-day',
-  'x-ratelimit-reset-tokens-minute',
-] as const
+/** What vendors limit, as their headers `x-ratelimit-reset-NAME` and `x-ratelimit-remaining-NAME` name it. */
+const limits = ['requests', 'tokens', 'requests-day', 'tokens-minute'].map((name) => ({
+  reset: `x-ratelimit-reset-${name}`,
+  remaining: `x-ratelimit-remaining-${name}`,
+}))
 
 /** Returns the time to wait in milliseconds; 0 if the response has no hint. */
 export function retryHintMs(headers: HeaderFields, now: number): number {
@@ -18,7 +17,7 @@ export function retryHintMs(headers: HeaderFields, now: number): number {
     retryAfterMs(headers.get('retry-after'), now) ??
     decimal(headers.get('retry-after-ms')) ??
     reset(headers.get('x-ratelimit-reset'), now) ??
-    smallest(resetHeaders.map((name) => duration(headers.get(name)))) ??
+    limitReset(headers) ??
     0
   )
 }
@@ -48,7 +47,14 @@ function duration(text: string | undefined): number | undefined {
   )
 }
 
-function smallest(values: readonly (number | undefined)[]): number | undefined {
-  const known = values.filter((value) => value !== undefined)
-  return known.length === 0 ? undefined : Math.min(...known)
+/** Returns when the last exhausted limit resets; if none is known to be exhausted, when the first one does. */
+function limitReset(headers: HeaderFields): number | undefined {
+  const known = limits.flatMap(({ reset: name, remaining }) => {
+    const time = duration(headers.get(name))
+    const left = decimal(headers.get(remaining))
+    return time === undefined ? [] : [{ time, isExhausted: left === 0 }]
+  })
+  const exhausted = known.filter((one) => one.isExhausted).map(({ time }) => time)
+  if (exhausted.length > 0) return Math.max(...exhausted)
+  return known.length === 0 ? undefined : Math.min(...known.map(({ time }) => time))
 }

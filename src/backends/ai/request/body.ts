@@ -78,7 +78,7 @@ export interface SettledBody {
 
 const fieldOf = ({ field }: FieldValue): string => field
 
-/** @throws LlmError 400 if the body has no model, or a field of the gateway in another case. */
+/** @throws LlmError 400 if the body has no model, one with a long name, or a field of the gateway in another case. */
 export function settleBody(original: JsonObject, settings: BodySettings): SettledBody {
   const { model: pinned, overrides = [], defaults = [], modelAliases } = settings
   needDecidedNames(original, [...overrides, ...defaults].map(fieldOf))
@@ -113,8 +113,22 @@ export function settledModel(
   return modelOf(pinned ?? stringAt(fields, 'model'), modelAliases)
 }
 
-function modelOf(named: string | undefined, aliases: Aliases | undefined): string | undefined {
-  return named === undefined || named === '' ? undefined : resolveAlias(named, aliases)
+/** Maximum length of a model name. Clients choose it, and logs and spans contain it. */
+const maxModelLength = 512
+
+/**
+ * Returns the model that a provider gets for a name; undefined if there is none.
+ * @throws LlmError 400 if the name is too long.
+ */
+export function modelOf(
+  named: string | undefined,
+  aliases: Aliases | undefined,
+): string | undefined {
+  if (named === undefined || named === '') return undefined
+  if (named.length > maxModelLength) {
+    throw new LlmError(400, `the model name has more than ${maxModelLength} characters`)
+  }
+  return resolveAlias(named, aliases)
 }
 
 /** Matches models that reject `max_tokens`; other models know only this older name. */
@@ -150,15 +164,23 @@ const renamesLimit = (body: JsonObject, model: string): boolean =>
 export const asksForUsage = (body: JsonObject): boolean =>
   objectAt(body, 'stream_options')?.include_usage === true
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-
-/** Returns true if the whole name matches a pattern in which `*` stands for any text. */
+/** Returns true if the whole name matches a pattern in which `*` stands for any text. Takes linear time. */
 function matches(pattern: string, name: string): boolean {
-  return new RegExp(`^${pattern.split('*').map(escaped).join('.*')}$`, 's').test(name)
+  const [prefix = '', ...others] = pattern.split('*')
+  const suffix = others.pop() ?? ''
+  const end = name.length - suffix.length
+  if (!name.startsWith(prefix) || !name.endsWith(suffix) || end < prefix.length) return false
+  let from = prefix.length
+  for (const piece of others) {
+    const at = name.indexOf(piece, from)
+    if (at < 0 || at + piece.length > end) return false
+    from = at + piece.length
+  }
+  return true
 }
 
 /** Returns the model of the exact alias, otherwise of the longest matching pattern; resolves only once. */
-export function resolveAlias(model: string, aliases: Aliases | undefined): string {
+function resolveAlias(model: string, aliases: Aliases | undefined): string {
   if (aliases === undefined) return model
   if (Object.hasOwn(aliases, model)) return aliases[model] ?? model
   const [best] = Object.keys(aliases)

@@ -10,12 +10,13 @@ import { mediaTypeRules } from './media-types.ts'
 import { parameterFields } from './parameters.ts'
 
 /** The fields of bodies that are passed on as they came. */
-const read = ['model', 'stream', 'stream_options', ...parameterFields]
+const read = ['model', 'stream', 'stream_options', 'background', ...parameterFields]
 
 function scannerOf(route: ReadRouteType): MemberScanner {
   const { checked, refused } = historyRules[route]
   return new MemberScanner({
     read,
+    noted: ['messages'],
     checked: { ...mediaTypeRules.checked, ...checked },
     refused,
     needsPlainNames: true,
@@ -45,6 +46,8 @@ export class ClientBody implements RequestBody, RecordSource {
   /** Where the value of `model` is; undefined unless there is exactly one. */
   readonly #model: ByteRange | undefined
   #parsed: ParsedBody | undefined
+  /** True if the body may be passed on as it came and has a list of messages. */
+  readonly hasMessages: boolean = false
 
   /**
    * `route` is set if the body may be passed on as it came.
@@ -57,12 +60,14 @@ export class ClientBody implements RequestBody, RecordSource {
       this.#route = route
       this.#fields = scanner.values()
       this.#model = scanner.rangeOf('model')
+      this.hasMessages = scanner.isArray('messages')
     } else this.#parsed = parseBody(bytes)
   }
 
   /** Returns the fields if no correction for a provider with the client's format changes the others. */
   fieldsToPassOn(route: ReadRouteType): JsonObject | undefined {
-    return this.#route === route ? this.#fields : undefined
+    const isWhole = this.hasMessages || route === 'Responses' || route === 'Embeddings'
+    return this.#route === route && isWhole ? this.#fields : undefined
   }
 
   /** True if every reader finds the same top-level fields in the bytes; otherwise the body is written again. */

@@ -4,6 +4,7 @@
  * in which a provider may read them.
  */
 import type { RouteType } from '../policy/schema.ts'
+import { type KnownPath, knownPathOf } from './known-paths.ts'
 
 export type Routes = Readonly<Record<string, RouteType>>
 
@@ -39,13 +40,36 @@ export class RouteTypes {
   typeOf(path: string): RouteType | undefined {
     if (this.#endings.length === 0) return this.#default
     const plain = plainPath(path)
-    if (plain === undefined) return undefined
-    return this.#endings.find(({ text }) => plain.endsWith(text))?.type ?? this.#default
+    return plain === undefined ? undefined : (this.#mapped(plain) ?? this.#default)
   }
+
+  /**
+   * Returns what a path is in the APIs of vendors, if only the type of all other paths applies to it and its
+   * requests have another format.
+   */
+  unmappedPath(path: string): KnownPath | undefined {
+    const plain = plainPath(path)
+    if (plain === undefined || this.#mapped(plain) !== undefined) return undefined
+    return otherPath(plain, this.#default)
+  }
+
+  #mapped(plain: string): RouteType | undefined {
+    return this.#endings.find(({ text }) => plain.endsWith(text))?.type
+  }
+}
+
+/** Returns the known path that a request has, if it is one of another type than that of all other paths. */
+function otherPath(plain: string, type: RouteType): KnownPath | undefined {
+  if (unreadTypes.has(type)) return undefined
+  const known = knownPathOf(plain)
+  return known?.type === type ? undefined : known
 }
 
 /** Route types for providers without an AI policy. */
 export const defaultRouteTypes = new RouteTypes()
+
+/** Types whose requests may have any format. */
+const unreadTypes: ReadonlySet<RouteType> = new Set(['Passthrough', 'Models', 'Realtime'])
 
 const unguardedRank = ({ type }: Ending): number => (type === 'Passthrough' ? 1 : 0)
 

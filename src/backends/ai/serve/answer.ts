@@ -98,6 +98,11 @@ export function readErrorAnswer(
   if (plan.kind !== 'native') return writeErrorFor(route, readerOf(request)(status, text))
   if (isObject(parseJson(text))) return undefined
   // A proxy in front of the provider may send plain text, which no SDK can read.
-  const message = text.trim() === '' ? `the provider answered ${status}` : excerptOf(text)
-  return writeErrorFor(route, readCompletionsError(status, message))
+  if (text.trim() === '') return statusError(request, status)
+  return writeErrorFor(route, readCompletionsError(status, excerptOf(text)))
+}
+
+/** Returns an error in the client's format that names only the status of the provider. */
+export function statusError({ route }: OutgoingRequest, status: number): JsonObject {
+  return writeErrorFor(route, { status, message: `the provider answered ${status}` })
 }

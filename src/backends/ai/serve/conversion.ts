@@ -3,7 +3,7 @@ import type { OmittedBytes } from '../../../exchange/exchange.ts'
 import type { AnswerContext, ProviderError, StreamEvent } from '../chat.ts'
 import { type ChatFormat, clientFormats } from '../client-formats.ts'
 import type { JsonObject } from '../json.ts'
-import { errorInAnswer, unreadable } from './provider-error.ts'
+import { clientText, errorInAnswer, unreadable } from './provider-error.ts'
 import type { OutgoingRequest } from './request.ts'
 import type { AnswerDetails } from './usage.ts'
 
@@ -24,6 +24,8 @@ export interface ConversionOptions {
   readonly onEvent?: ((event: StreamEvent) => void) | undefined
   /** True if guards read the events as bytes. */
   readonly isGuarded?: boolean
+  /** True if guards protect the answer, so that errors must not quote what guards have not read. */
+  readonly isProtected: boolean
 }
 
 /** Converts events of the provider to events for the client. */
@@ -54,8 +56,13 @@ const cutOff: ProviderError = { status: 502, message: 'the answer of the provide
 export const isPlainText = (data: string): boolean => !/^\s*(?:[[{]|$)/.test(data)
 
 /** Returns the error of a stream without an end. `text` is what the provider sent instead of events. */
-export function errorInPlace(request: OutgoingRequest, text: string): ProviderError {
+export function errorInPlace(
+  { request, isProtected }: Pick<ConversionOptions, 'request' | 'isProtected'>,
+  text: string,
+): ProviderError {
   if (text.trim() === '') return cutOff
-  const { status, message } = unreadable(text)
-  return errorInAnswer(request, text) ?? { status, message }
+  const found = errorInAnswer(request, text, undefined, isProtected)
+  if (found !== undefined) return found
+  const error = unreadable(text)
+  return { status: error.status, message: clientText(error, isProtected) }
 }

@@ -98,6 +98,7 @@ function stream(
       isStream: true,
       hidesUsage,
     },
+    isProtected: false,
     format,
     clientFields: {},
     eventLimit: 1 << 20,

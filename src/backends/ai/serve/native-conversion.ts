@@ -6,7 +6,7 @@ import { EventCallIndexes } from '../formats/completions/call-indexes.ts'
 import { isObject, type JsonObject, listAt, objectAt, parseJson, stringAt } from '../json.ts'
 import { type Conversion, type ConversionOptions, errorEvents, errorInPlace } from './conversion.ts'
 import { EventTemplate } from './event-template.ts'
-import { detailsOfEvent } from './usage.ts'
+import { EventDetails } from './usage.ts'
 
 /** Types of events that end a stream. */
 const terminalTypes = new Set([
@@ -21,11 +21,13 @@ export class NativeConversion implements Conversion {
   readonly #options: ConversionOptions
   readonly #callIndexes = new EventCallIndexes()
   readonly #template: EventTemplate
+  readonly #details: EventDetails
   hasEnded = false
 
   constructor(options: ConversionOptions) {
     this.#options = options
     this.#template = new EventTemplate(options.isGuarded === true)
+    this.#details = new EventDetails(options.request.route)
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {
@@ -35,10 +37,10 @@ export class NativeConversion implements Conversion {
     }
     const parsed = parseJson(event.data)
     if (!isObject(parsed)) return this.#convertOther(event)
-    const { request, format, onDetails, onContent } = this.#options
+    const { format, onDetails, onContent } = this.#options
     const pieces = contentOf(format, parsed)
     for (const piece of pieces) onContent(Buffer.byteLength(piece))
-    const details = detailsOfEvent(request.route, parsed)
+    const details = this.#details.read(parsed)
     if (details.usage !== undefined || details.model !== undefined) onDetails(details)
     const ends = isEnd(parsed)
     if (ends) this.hasEnded = true
@@ -86,9 +88,9 @@ export class NativeConversion implements Conversion {
   }
 
   finish(isCut: boolean, text: string): readonly StreamEvent[] {
-    const { request, format } = this.#options
+    const { format } = this.#options
     if (this.hasEnded && (!isCut || format !== 'Completions')) return []
-    return errorEvents(this.#options, errorInPlace(request, text))
+    return errorEvents(this.#options, errorInPlace(this.#options, text))
   }
 
   /** Handles data that is not a JSON object: an HTML page is an error; other data is passed on. */
@@ -99,7 +101,7 @@ export class NativeConversion implements Conversion {
   /** Converts an error of a proxy in front of the provider to the client's format. */
   #error(text: string): readonly StreamEvent[] {
     this.hasEnded = true
-    return errorEvents(this.#options, errorInPlace(this.#options.request, text))
+    return errorEvents(this.#options, errorInPlace(this.#options, text))
   }
 }
 

@@ -40,20 +40,27 @@ function hasAnswer(body: JsonObject): boolean {
 function isError(body: JsonObject): boolean {
   const error = field(body, 'error')
   if (isObject(error) || (typeof error === 'string' && error !== '')) return true
-  const hasMessage = ['message', 'Message', 'detail'].some((name) => stringAt(body, name))
-  return body.type === 'error' || hasMessage
+  const hasMessage = ['message', 'Message'].some((name) => stringAt(body, name))
+  return body.type === 'error' || hasMessage || field(body, 'detail') != null
 }
 
-/** Returns the error in a provider's text; undefined if the text is an answer. */
+export const providerFailed = 'the provider answered with an error'
+
+/**
+ * Returns the error in a provider's text; undefined if the text is an answer. If guards protect the answer, the
+ * message is never the text itself, in which escapes hide what the text says.
+ */
 export function errorInAnswer(
   request: OutgoingRequest,
   text: string,
   parsed = parseJson(text),
+  isGuarded = false,
 ): ProviderError | undefined {
   const body: unknown = Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed
   if (!isObject(body) || hasAnswer(body) || !isError(body)) return undefined
   const error = readerOf(request)(502, text)
-  const message = error.message === text ? (stringAt(body, 'detail') ?? text) : error.message
+  const whole = isGuarded ? providerFailed : text
+  const message = error.message === text ? (stringAt(body, 'detail') ?? whole) : error.message
   return { ...error, message: excerptOf(message), status: statusOf(body, error) }
 }
 
@@ -119,9 +126,29 @@ function statusOf(body: JsonObject, { code, kind }: ProviderError): number {
   return status ?? statusByErrorName[named ?? ''] ?? 502
 }
 
-/** Returns the error for an answer that cannot be read, with an excerpt of the answer. */
-export function unreadable(text: string): LlmError {
-  const excerpt = excerptOf(text)
-  const detail = excerpt === '' ? '; it is empty' : `: ${excerpt}`
-  return new LlmError(502, `the answer of the provider is not a JSON object${detail}`)
+/** An answer that cannot be read. The message does not quote it, because logs repeat the message. */
+class UnreadableAnswer extends LlmError {
+  /** The beginning of the answer, for clients. */
+  readonly excerpt: string
+
+  constructor(text: string) {
+    const excerpt = excerptOf(text)
+    const isEmpty = excerpt === '' ? '; it is empty' : ''
+    super(502, `the answer of the provider is not a JSON object${isEmpty}`)
+    this.name = 'UnreadableAnswer'
+    this.excerpt = excerpt
+  }
 }
+
+export const unreadable = (text: string): LlmError => new UnreadableAnswer(text)
+
+/** Returns the text of an error for the client. If guards protect the answer, it quotes nothing that they have not read. */
+export function clientText(error: LlmError, isGuarded: boolean): string {
+  const { message } = error
+  if (isGuarded || !(error instanceof UnreadableAnswer) || error.excerpt === '') return message
+  return `${message}: ${error.excerpt}`
+}
+
+/** Returns the text of an error for logs, which never quotes an answer. */
+export const loggedText = (error: LlmError): string =>
+  error instanceof ProviderFailure ? providerFailed : error.message

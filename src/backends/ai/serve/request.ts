@@ -9,6 +9,7 @@ import {
   writePredict,
 } from '../formats/embeddings/embeddings.ts'
 import { writeInvokeCount } from '../formats/invoke-count.ts'
+import { needOwnTexts } from '../guards/message-forms.ts'
 import { requestTexts } from '../guards/slots.ts'
 import type { JsonObject } from '../json.ts'
 import type { BackendAiConfig } from '../policy/config.ts'
@@ -76,6 +77,8 @@ interface RequestContext {
   readonly settings: BackendAiConfig | undefined
   /** Headers of the client. */
   readonly headers: HeaderFields
+  /** The client's path, for errors. */
+  readonly path: string
   newId(): string
 }
 
@@ -88,7 +91,7 @@ export function outgoingRequest(
   const { model } = settled
   const body = settleMediaTypes(settled.body)
   const isStream = body.stream === true && route !== 'Embeddings'
-  const { vendor, provider, settings, headers, newId } = context
+  const { vendor, provider, settings, headers, path, newId } = context
   const plan = vendor.plan(route, model, provider, isStream)
   const base = { route, model, isStream, hidesUsage: false, translation: undefined }
   switch (plan.kind) {
@@ -103,6 +106,7 @@ export function outgoingRequest(
       return { ...base, plan, body: isChanged ? changed : undefined, hidesUsage }
     }
     case 'translated': {
+      needOwnTexts(body, route, path)
       checkClientShape(body, route)
       const chat = clientFormats[route as ChatFormat].readRequest(body)
       const options = vendor.requestOptions?.(provider, settings?.caching, headers)
@@ -111,6 +115,7 @@ export function outgoingRequest(
       return { ...base, plan, translation, body: written }
     }
     case 'embeddings': {
+      needOwnTexts(body, route, path)
       checkClientShape(body, route)
       const request = readEmbeddingsRequest(body)
       const isPredict = plan.format === 'predict'

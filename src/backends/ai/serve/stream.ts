@@ -20,7 +20,7 @@ import {
 } from './conversion.ts'
 import { NativeConversion } from './native-conversion.ts'
 import { PassingEvents } from './passing-events.ts'
-import { unreadable } from './provider-error.ts'
+import { clientText, unreadable } from './provider-error.ts'
 import type { OutgoingRequest } from './request.ts'
 
 interface StreamOptions extends ConversionOptions {
@@ -225,7 +225,8 @@ export class AnswerStream implements BodyTransform {
   #failed(error: unknown): Uint8Array {
     this.isOver = true
     if (!(error instanceof LlmError)) throw error
-    const { status, message } = error
+    const { status } = error
+    const message = clientText(error, this.#options.isProtected)
     const last =
       this.#guard?.fail(error) ?? eventBytes(errorEvents(this.#options, { status, message }))
     this.#guard?.dispose()
@@ -259,7 +260,7 @@ class TranslatedConversion implements Conversion {
     const last = isCut ? [] : this.#write(this.#reader.finish())
     if (this.#hasFailed) return last
     if (isCut || !this.hasEnded) {
-      const error = errorInPlace(this.#options.request, text)
+      const error = errorInPlace(this.#options, text)
       return [...last, ...this.#writer.write({ type: 'error', error })]
     }
     return [...last, ...this.#writer.finish(true)]

@@ -1,7 +1,12 @@
 /** Reads usage and other details from answers that are not translated. */
 import type { Usage } from '../chat.ts'
-import { readCompletionsUsage, readMessagesUsage, readResponsesUsage } from '../formats/usage.ts'
-import { field, numberAt, objectAt, stringAt } from '../json.ts'
+import {
+  laterCounts,
+  readCompletionsUsage,
+  readMessagesUsage,
+  readResponsesUsage,
+} from '../formats/usage.ts'
+import { field, type JsonObject, numberAt, objectAt, stringAt } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
 
 /** Details of an answer, as far as they are known. */
@@ -40,16 +45,34 @@ export function detailsOfAnswer(route: ReadRouteType, body: unknown): AnswerDeta
   return details
 }
 
-/** Reads the details in one event of a stream in the client's format. */
-export function detailsOfEvent(route: ReadRouteType, event: unknown): AnswerDetails {
-  switch (route) {
-    case 'Messages': {
-      const message = objectAt(event, 'message') ?? { usage: field(event, 'usage') }
-      return detailsOfAnswer(route, message)
+/** Reads the details in the events of one stream in the client's format. */
+export class EventDetails {
+  readonly #route: ReadRouteType
+  /** The latest counts of a stream of Messages, whose events repeat only some of them. */
+  #counts: JsonObject = noCounts
+
+  constructor(route: ReadRouteType) {
+    this.#route = route
+  }
+
+  read(event: unknown): AnswerDetails {
+    const route = this.#route
+    switch (route) {
+      case 'Messages': {
+        const message = objectAt(event, 'message')
+        const counts = objectAt(message ?? event, 'usage')
+        if (counts === undefined)
+          return message === undefined ? none : detailsOfAnswer(route, message)
+        this.#counts = laterCounts(this.#counts, counts)
+        return detailsOfAnswer(route, { ...message, usage: this.#counts })
+      }
+      case 'Responses':
+        return detailsOfAnswer(route, objectAt(event, 'response'))
+      default:
+        return detailsOfAnswer(route, event)
     }
-    case 'Responses':
-      return detailsOfAnswer(route, objectAt(event, 'response'))
-    default:
-      return detailsOfAnswer(route, event)
   }
 }
+
+const none: AnswerDetails = {}
+const noCounts: JsonObject = {}

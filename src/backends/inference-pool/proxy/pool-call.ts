@@ -228,7 +228,7 @@ export class PoolCall implements BackendCall, BackendRecord {
   /** Sends the response to the picker, which may change it. Returns undefined if it is not sent. */
   changeResponse(exchange: Exchange): Promise<void> | undefined {
     const processing = this.#processing
-    if (processing === undefined || processing.isOver) return undefined
+    if (processing === undefined || processing.hasPassed) return undefined
     if (this.#last === undefined || isOwnAnswer(exchange)) return undefined
     return changeByPicker(exchange, processing, this.#last)
   }

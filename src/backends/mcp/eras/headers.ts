@@ -20,7 +20,7 @@ export function encodeName(name: string): string {
 }
 
 /** Reverses `encodeName`. Returns undefined if the value is not valid. */
-function decodeName(value: string): string | undefined {
+export function decodeName(value: string): string | undefined {
   if (!isEncoded(value)) return /^[\t\x20-\x7e]*$/.test(value) ? value : undefined
   const encoded = value.slice(begin.length, -end.length)
   const bytes = Buffer.from(encoded, 'base64')

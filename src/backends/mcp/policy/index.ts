@@ -1,5 +1,4 @@
 /** `backend.mcp`: authentication and authorization of MCP clients. */
-import { compileCel, gatewayVariables, mcpRuleFields } from '../../../cel/index.ts'
 import type { References } from '../../../model/references.ts'
 import { compile as compileAuthorization } from '../../../policies/authorization/index.ts'
 import { type Compiled, definePolicy, type PolicyProblem } from '../../../policies/define.ts'
@@ -46,7 +45,6 @@ const backendMcpSchema = object(
   { rules: [atLeastOneOf('authorization', 'authentication')] },
 )
 type BackendMcpSpec = Infer<typeof backendMcpSchema>
-type AuthorizationSpec = NonNullable<BackendMcpSpec['authorization']>
 type AuthenticationSpec = NonNullable<BackendMcpSpec['authentication']>
 
 /**
@@ -57,9 +55,7 @@ function compile(
   { authorization, authentication }: BackendMcpSpec,
   references: References,
 ): Compiled<BackendMcpConfig> {
-  const problems = authorization === undefined ? [] : ruleProblems(authorization)
-  // If the rules are invalid, the whole backend is closed. Missing keys need not close it.
-  const protects = problems.length === 0
+  const problems: PolicyProblem[] = []
   const notes: string[] = []
   const config: BackendMcpConfig = {
     ...(authorization && { authorization: compileAuthorization(authorization).config }),
@@ -67,24 +63,8 @@ function compile(
       authentication: compileAuthentication(authentication, references, problems, notes),
     }),
   }
-  return { config, problems, notes, ...(protects && { protects }) }
-}
-
-/** Variables of rules for tools, prompts and resources. */
-const variables = new Map([...gatewayVariables, ['mcp', mcpRuleFields]])
-
-/**
- * Returns the problems of rules that read variables which are not available here. Syntax errors and the like
- * are reported with the rules themselves.
- */
-function ruleProblems({ policy }: AuthorizationSpec): PolicyProblem[] {
-  return policy.matchExpressions.flatMap((source, at) => {
-    if (!compileCel(source, { variables: gatewayVariables }).ok) return []
-    const outcome = compileCel(source, { variables })
-    if (outcome.ok) return []
-    const path = `authorization.policy.matchExpressions[${at}]`
-    return outcome.problems.map(({ message }) => ({ path, message }))
-  })
+  // Missing keys need not close the backend. Invalid rules do; derive/expressions.ts finds them.
+  return { config, problems, notes, protects: true }
 }
 
 function compileAuthentication(
@@ -147,6 +127,7 @@ export const backendMcp = definePolicy({
   schema: backendMcpSchema,
   doc: 'Settings for MCP. They apply to backends of type mcp only.',
   security: true,
+  expressions: [{ path: 'authorization', point: 'mcpItem' }],
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -6,6 +6,7 @@ import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { readMetadataPath } from '../auth/oauth-metadata.ts'
 import { type McpBackends, McpHub } from './hub.ts'
 import { McpCall } from './mcp-call.ts'
+import { nameMessage } from './message-names.ts'
 
 export function mcpKind(runtime: GatewayRuntime): BackendKind {
   const hub = new McpHub(runtime)
@@ -17,6 +18,7 @@ export function mcpKind(runtime: GatewayRuntime): BackendKind {
     set: backends.set,
     remove: backends.remove,
     begin: (context) => new McpCall(context, runtime, hub),
+    nameMessage,
     reroute: (context) => findMetadataRoute(context, runtime, backends),
     warmUp({ destination }) {
       if (destination.type !== 'mcp') return

@@ -133,8 +133,9 @@ function errorTypeOf(status: number): string {
   return errorTypeByStatus[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
 }
 
-export function writeCompletionsError({ status, kind, code, message }: ProviderError): JsonObject {
-  return {
-    error: { message, type: kind ?? errorTypeOf(status), param: null, code: code ?? null },
-  }
+export function writeCompletionsError(error: ProviderError): JsonObject {
+  const { status, kind, message } = error
+  // Clients tell a limit from a used quota by the code, so it is never null.
+  const code = error.code ?? (status === 429 ? 'rate_limit_exceeded' : null)
+  return { error: { message, type: kind ?? errorTypeOf(status), param: null, code } }
 }

@@ -68,8 +68,7 @@ function readPart(part: unknown, newId: () => string): Part[] {
 function readMadeImage(inline: JsonObject): Part[] {
   const mediaType = stringAt(inline, 'mimeType') ?? ''
   if (!mediaType.startsWith('image/')) {
-    const message = `the answer has content of type ${mediaType}, which cannot be passed on`
-    throw new LlmError(502, message)
+    throw new LlmError(502, 'the answer has media other than images, which cannot be passed on')
   }
   return [{ type: 'made-image', mediaType, data: stringAt(inline, 'data') ?? '' }]
 }

@@ -17,7 +17,7 @@ import { argumentsObject } from '../arguments.ts'
 import { searchResultAsText } from '../media.ts'
 import { bareId, signatureOf, standInSignature } from '../thought-signature.ts'
 import type { ToolLabels } from '../tool-labels.ts'
-import { cleanSchema } from './schema-cleanup.ts'
+import { schemaField } from './schema-cleanup.ts'
 
 const mediaTypes: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
@@ -49,8 +49,10 @@ function partsOf(block: Block): JsonObject[] {
     case 'image':
       return [mediaPart(block)]
     case 'document': {
-      const context = block.context === undefined ? [] : [{ text: block.context }]
-      return [...context, mediaPart(block)]
+      const isText = block.source.mediaType?.startsWith('text/') === true
+      const texts = [isText ? block.name : undefined, block.context]
+      const described = texts.flatMap((text) => (text ? [{ text }] : []))
+      return [...described, mediaPart(block)]
     }
     case 'audio':
       return [{ inlineData: { mimeType: `audio/${block.format}`, data: block.data } }]
@@ -172,7 +174,7 @@ function tools({ tools: all, webSearch }: Chat, labels: ToolLabels): JsonObject[
   const search = webSearch === undefined ? [] : [writeWebSearch(webSearch)]
   if (all.length === 0) return search.length === 0 ? undefined : search
   const functionDeclarations = all.map(({ name, description, schema }) =>
-    compact({ name: labels.name(name), description, parameters: cleanSchema(schema) }),
+    compact({ name: labels.name(name), description, ...schemaField('parameters', schema) }),
   )
   return [{ functionDeclarations }, ...search]
 }
@@ -211,7 +213,7 @@ function generationConfig(chat: Chat): JsonObject {
     candidateCount: chat.stream ? undefined : chat.choices,
     seed: chat.seed,
     responseMimeType: output === undefined ? undefined : 'application/json',
-    responseSchema: output?.type === 'schema' ? cleanSchema(output.schema) : undefined,
+    ...(output?.type === 'schema' && schemaField('responseSchema', output.schema)),
     responseModalities: chat.images === true ? ['TEXT', 'IMAGE'] : undefined,
     thinkingConfig: thinkingConfig(chat.reasoning, chat.model),
   })
