@@ -1,56 +1,58 @@
 // Finds the texts of requests and answers, and masks them. In requests, adjacent text parts are one text; in
-// answers, all text parts of a message are.
-import { TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_HIDDEN, TEXTS_MESSAGES, TEXTS_NOT_TEXT, TEXTS_RESPONSES, TEXTS_TOKEN_COUNT } from './abi'
+// answers, all text parts of a message are. fields.ts says which strings are no texts.
+import { TEXTS_COMPLETIONS, TEXTS_EMBEDDINGS, TEXTS_HIDDEN, TEXTS_MESSAGES, TEXTS_NOT_TEXT, TEXTS_RESPONSES } from './abi'
 import { failure, isAscii, setFailure } from './bytes'
-import { maskError } from './forms'
+import { ENCODED_BINARY, ENCODED_NONE, encodedKind, maskEncoded } from './encoded'
+import {
+  FIELD_ARGUMENT, FIELD_CITATION, FIELD_CLIENT_CALL, FIELD_CONTENT, FIELD_DECIDED, FIELD_DETAIL, FIELD_GUARDED, FIELD_IMAGE_CALL,
+  FIELD_LABEL, FIELD_REASONING, FIELD_SETTING,
+} from './fields'
+import { isOwn, maskError } from './forms'
 import { addToGroup, beginGroup, maskGroup, maskOne } from './group'
 import {
-  AUDIO, CHOICES, CONTENT, CONTEXT, DATA, INPUT, INSTRUCTIONS, LOGS, MESSAGE, MESSAGES, OUTPUT, OUTPUTS, PREDICTION, PROMPT,
-  REFUSAL, RESULTS, ROLE, SOURCE, STDERR, STDOUT, SYSTEM, TEXT, TITLE, TRANSCRIPT, TYPE, VARIABLES,
+  AUDIO, CHOICES, CONTENT, CUSTOM, DATA, DELTA, flagsOf, INPUT, INPUT_AUDIO, MESSAGE, MESSAGES, OUTPUT, REFUSAL, ROLE, TEXT, TRANSCRIPT,
+  TYPE, URL, VARIABLES,
 } from './names'
 import { isGuarded, rw } from './state'
 import {
-  isKind, KIND_ARRAY, KIND_OBJECT, KIND_STRING, member, memberOf, node, NODE_FOLDED, NODE_SCALARS, readText, textLength, textStart,
+  isKind, KIND_ARRAY, KIND_OBJECT, KIND_STRING, member, memberOf, node, NODE_FOLDED, NODE_SCALARS, readName, readText, textLength,
+  textStart,
 } from './tape'
-
-// @ts-ignore: decorator
-@inline
-function bit(name: i32): u64 {
-  return (<u64>1) << (<u64>name)
-}
-
-const NESTED: u64 = bit(CONTENT) | bit(OUTPUT) | bit(OUTPUTS) | bit(RESULTS)
-const PLAIN: u64 = bit(TITLE) | bit(CONTEXT) | bit(STDOUT) | bit(STDERR) | bit(LOGS)
-const GUARDED: u64 = NESTED | PLAIN | bit(ROLE) | bit(REFUSAL) | bit(TYPE) | bit(TEXT) | bit(SOURCE) | bit(DATA) | bit(VARIABLES)
-
-function has(names: u64, name: u32): bool {
-  return ((names >> name) & 1) != 0
-}
 
 /** True while a request is read, in which no text may be hidden. */
 let isStrict: bool = false
+/** True in messages of the assistant and in answers, whose reasoning is not read. */
+let isAssistant: bool = true
+
+/** The last object in which each name was seen, as its number in `objects`. */
+const SEEN: usize = memory.data(256 * 4)
+let objects: u32 = 0
 
 /**
  * Refuses an object in which a provider could read another text than the guards: a name that occurs twice, or
- * that differs from a guarded one only in case.
+ * that differs only in case from one that guards know (`flags`).
  */
-function checkNames(object: i32, names: u64): void {
+export function checkNames(object: i32, flags: u32 = FIELD_GUARDED): void {
   if (!isGuarded()) return
-  let seen: u64 = 0
+  objects++
   for (let i = node(object).child; i != 0; i = node(i).next) {
-    const name = <u32>node(i).name
+    const name = <i32>node(i).name
     if (name == 0) continue
-    const isFolded = (node(i).flags & NODE_FOLDED) != 0
-    if (isFolded ? isStrict && has(names, name) : has(seen, name)) return setFailure(TEXTS_HIDDEN)
-    if (!isFolded) seen |= bit(name)
+    if (node(i).flags & NODE_FOLDED) {
+      if (isStrict && flagsOf(name) & flags) return setFailure(TEXTS_HIDDEN)
+      continue
+    }
+    const seen = SEEN + (<usize>name << 2)
+    if (load<u32>(seen) == objects) return setFailure(TEXTS_HIDDEN)
+    store<u32>(seen, objects)
   }
 }
 
 /** Number of the member's name, 0 if it only could be read as it. */
 // @ts-ignore: decorator
 @inline
-function nameAt(index: i32): u32 {
-  return node(index).flags & NODE_FOLDED ? 0 : node(index).name
+function nameAt(index: i32): i32 {
+  return node(index).flags & NODE_FOLDED ? 0 : <i32>node(index).name
 }
 
 /** Is the member `type` this text? */
@@ -61,152 +63,180 @@ export function hasType(object: i32, text: string): bool {
   return isAscii(textStart, textLength, text)
 }
 
+function endsWith(text: string): bool {
+  return textLength >= text.length && isAscii(textStart + textLength - text.length, text.length, text)
+}
+
+// --- which strings are texts -------------------------------------------------------------------
+
+/** Is a string of this name an id, a type, a role, a name, a URL or encrypted? */
+export function isLabel(holder: i32, index: i32): bool {
+  const name = nameAt(index)
+  if (name == URL && hasType(holder, 'web_search_result')) return false
+  if (flagsOf(name) & FIELD_LABEL) return true
+  readName(index)
+  if (textLength >= 10 && isAscii(textStart, 10, 'encrypted_')) return true
+  return endsWith('_id') || endsWith('_ids') || endsWith('_url') || endsWith('_uri') || endsWith('_at') || endsWith('_signature')
+}
+
+/** Is nothing below the member a text that guards read here? `key` is the name of the member with the object. */
+export function isSkipped(holder: i32, key: i32, index: i32): bool {
+  const name = nameAt(index)
+  const flags = flagsOf(name)
+  if (flags & FIELD_ARGUMENT) return true
+  if (isAssistant && isReasoning(holder, name, flags)) return true
+  if (!isStrict) {
+    if (flags & FIELD_DETAIL) return true
+    // A `context` that is a string belongs to a document.
+    if (flags & FIELD_CITATION) return !isKind(index, KIND_STRING)
+  }
+  if (name == INPUT) return key == CUSTOM || isCall(holder)
+  if (name == DATA) return key == INPUT_AUDIO || key == AUDIO
+  if (flags & FIELD_CLIENT_CALL && isClientCall(holder)) return true
+  return (flags & FIELD_IMAGE_CALL) != 0 && hasType(holder, 'image_generation_call')
+}
+
+function isReasoning(holder: i32, name: i32, flags: u32): bool {
+  if (name == TEXT) return hasType(holder, 'reasoning_text') || hasType(holder, 'summary_text')
+  if (name == DATA) return hasType(holder, 'redacted_thinking')
+  return (flags & FIELD_REASONING) != 0
+}
+
+/** Is it a call of a tool, whose `input` has the arguments? */
+function isCall(object: i32): bool {
+  const type = memberOf(object, TYPE, KIND_STRING)
+  if (type == 0) return false
+  readText(type)
+  return endsWith('tool_use') || endsWith('_call')
+}
+
+function isClientCall(object: i32): bool {
+  return (
+    hasType(object, 'computer_call') || hasType(object, 'shell_call') || hasType(object, 'local_shell_call') ||
+    hasType(object, 'apply_patch_call')
+  )
+}
+
 /** The string with the text of a part, or 0. A string is its own text. */
 export function textOf(part: i32): i32 {
   if (isKind(part, KIND_STRING)) return part
   if (!isKind(part, KIND_OBJECT)) return 0
   const text = memberOf(part, TEXT, KIND_STRING)
-  if (text != 0 && !hasType(part, 'reasoning_text') && !hasType(part, 'summary_text')) return text
-  if (hasType(part, 'output_audio')) {
-    const transcript = memberOf(part, TRANSCRIPT, KIND_STRING)
-    if (transcript != 0) return transcript
+  if (text != 0 && !(isAssistant && isReasoning(part, TEXT, 0))) return text
+  const refusal = memberOf(part, REFUSAL, KIND_STRING)
+  return refusal != 0 ? refusal : memberOf(part, TRANSCRIPT, KIND_STRING)
+}
+
+// --- values ------------------------------------------------------------------------------------
+
+/** Masks the texts of an object except those in the member `skipped`. `key` is the name of the member with it. */
+export function maskObject(object: i32, key: i32 = 0, skipped: i32 = 0): void {
+  if (!isKind(object, KIND_OBJECT)) return
+  checkObject(object)
+  for (let i = node(object).child; i != 0 && failure == 0; i = node(i).next) {
+    if (i != skipped) maskMember(object, key, i)
   }
-  return hasType(part, 'refusal') ? memberOf(part, REFUSAL, KIND_STRING) : 0
+}
+
+function checkObject(object: i32): void {
+  if (!isGuarded()) return
+  checkNames(object)
+  const text = member(object, TEXT)
+  if (isStrict && (isKind(text, KIND_OBJECT) || isKind(text, KIND_ARRAY))) setFailure(TEXTS_NOT_TEXT)
+}
+
+/** Masks the texts of a member of an object. */
+export function maskMember(holder: i32, key: i32, index: i32): void {
+  const kind = node(index).kind
+  if ((kind != KIND_STRING && kind != KIND_ARRAY && kind != KIND_OBJECT) || isSkipped(holder, key, index)) return
+  const name = nameAt(index)
+  if (kind == KIND_STRING) maskString(holder, index, name)
+  else if (kind == KIND_ARRAY) {
+    if (flagsOf(name) & FIELD_CONTENT) maskParts(index, name, false, true)
+    else if (!isLabel(holder, index)) maskParts(index, name, false, false)
+    else for (let i = node(index).child; i != 0 && failure == 0; i = node(i).next) maskObject(i, name)
+  } else if (name != VARIABLES) maskObject(index, name)
+  // Variables of a template have names of their own.
+  else for (let i = node(index).child; i != 0 && failure == 0; i = node(i).next) maskContent(i)
+}
+
+function maskString(holder: i32, index: i32, name: i32): void {
+  const encoded = encodedKind(holder, index, name)
+  if (encoded == ENCODED_BINARY) return
+  if (encoded != ENCODED_NONE) maskEncoded(index)
+  else if (!isLabel(holder, index)) maskOne(index)
 }
 
 /** A text, a list of parts, or a single part. */
-function maskContent(content: i32, areOneText: bool = false): void {
+export function maskContent(content: i32, areOneText: bool = false): void {
   if (isKind(content, KIND_STRING)) maskOne(content)
-  else if (isKind(content, KIND_OBJECT)) maskPart(content)
-  else if (isKind(content, KIND_ARRAY)) {
-    if (areOneText) maskAnswerParts(content)
-    else maskRequestParts(content)
-  }
+  else if (isKind(content, KIND_OBJECT)) maskObject(content)
+  else if (isKind(content, KIND_ARRAY)) maskParts(content, 0, areOneText, true)
 }
 
-function maskPart(part: i32): void {
-  checkPart(part)
-  const text = textOf(part)
-  if (text == 0) return maskNested(part)
-  beginGroup()
-  addToGroup(text)
-  addToGroup(part)
-  maskGroup(true)
-}
-
-function checkPart(part: i32): void {
-  if (!isGuarded() || !isKind(part, KIND_OBJECT)) return
-  checkNames(part, GUARDED)
-  const text = member(part, TEXT)
-  if (isStrict && (isKind(text, KIND_OBJECT) || isKind(text, KIND_ARRAY))) setFailure(TEXTS_NOT_TEXT)
-  const source = memberOf(part, SOURCE, KIND_OBJECT)
-  if (source != 0) checkNames(source, GUARDED)
-}
-
-function maskRequestParts(list: i32): void {
+/** Masks the texts of a list: of its text parts, and of everything else in them. */
+function maskParts(list: i32, key: i32, areOneText: bool, removesEmpty: bool): void {
   beginGroup()
   for (let part = node(list).child; part != 0 && failure == 0; part = node(part).next) {
-    checkPart(part)
-    if (isStrict && isGuarded() && isKind(part, KIND_ARRAY)) return setFailure(TEXTS_NOT_TEXT)
+    if (removesEmpty && isStrict && isGuarded() && isKind(part, KIND_ARRAY)) return setFailure(TEXTS_NOT_TEXT)
     const text = textOf(part)
     if (text != 0) {
       addToGroup(text)
-      addToGroup(part)
-    } else {
-      maskGroup(true)
-      maskNested(part)
-    }
+      if (removesEmpty) addToGroup(part)
+    } else if (!areOneText) maskGroup(removesEmpty)
   }
-  maskGroup(true)
+  maskGroup(removesEmpty)
+  for (let part = node(list).child; part != 0 && failure == 0; part = node(part).next) maskRest(part, key)
 }
 
-function addParts(list: i32, keepsParts: bool): void {
-  for (let part = isKind(list, KIND_ARRAY) ? node(list).child : 0; part != 0; part = node(part).next) {
-    checkPart(part)
-    const text = textOf(part)
-    if (text == 0) continue
-    addToGroup(text)
-    if (keepsParts) addToGroup(part)
-  }
-}
-
-function maskOtherParts(list: i32): void {
-  for (let part = node(list).child; part != 0 && failure == 0; part = node(part).next) {
-    if (textOf(part) == 0) maskNested(part)
-  }
-}
-
-function maskAnswerParts(list: i32): void {
-  beginGroup()
-  addParts(list, true)
-  maskGroup(true)
-  maskOtherParts(list)
-}
-
-/** Masks the texts inside a part: tool results, documents, search results. */
-export function maskNested(part: i32): void {
-  if (!isKind(part, KIND_OBJECT)) return
-  for (let i = node(part).child; i != 0 && failure == 0; i = node(i).next) {
-    const name = nameAt(i)
-    if (name == 0) continue
-    if (has(PLAIN, name) && isKind(i, KIND_STRING)) maskOne(i)
-    else if (has(NESTED, name)) maskContent(i)
-    else if (name == SOURCE && isKind(i, KIND_OBJECT)) maskSource(i)
-  }
-}
-
-/** Masks a document: plain text, a text or parts. */
-function maskSource(source: i32): void {
-  const data = memberOf(source, DATA, KIND_STRING)
-  if (data != 0 && !hasType(source, 'base64')) maskOne(data)
-  const content = member(source, CONTENT)
-  if (content != 0) maskContent(content)
-}
-
-/** A string in place of a message is an input of embeddings. */
-function maskMessage(message: i32, skipsContent: bool = false): void {
-  if (isKind(message, KIND_STRING)) return maskOne(message)
-  if (!isKind(message, KIND_OBJECT)) return
-  checkNames(message, GUARDED)
-  for (let i = node(message).child; i != 0 && failure == 0; i = node(i).next) {
-    const name = nameAt(i)
-    if (name == 0) continue
-    if (has(NESTED, name) && !(skipsContent && name == CONTENT)) maskContent(i)
-    else if (name == REFUSAL && isKind(i, KIND_STRING)) maskOne(i)
-  }
-}
-
-function maskMessages(list: i32): void {
-  if (!isKind(list, KIND_ARRAY)) return maskContent(list)
-  for (let i = node(list).child; i != 0 && failure == 0; i = node(i).next) {
-    if (isStrict && isGuarded() && isKind(i, KIND_ARRAY)) return setFailure(TEXTS_NOT_TEXT)
-    maskMessage(i)
-  }
+/** Masks what a part contains besides its text. */
+export function maskRest(part: i32, key: i32): void {
+  if (isKind(part, KIND_ARRAY)) maskParts(part, key, false, false)
+  else if (isKind(part, KIND_OBJECT)) maskObject(part, key, textOf(part))
 }
 
 // --- requests ----------------------------------------------------------------------------------
 
-function fieldsOf(format: i32): u64 {
-  if (format == TEXTS_COMPLETIONS) return bit(MESSAGES) | bit(PREDICTION)
-  if (format == TEXTS_MESSAGES || format == TEXTS_TOKEN_COUNT) return bit(SYSTEM) | bit(MESSAGES)
-  if (format == TEXTS_RESPONSES) return bit(INSTRUCTIONS) | bit(PROMPT) | bit(INPUT)
-  return bit(INPUT)
-}
-
 /** Masks the texts of a request. */
 export function maskRequest(root: i32): void {
-  const fields = fieldsOf(rw.format)
   isStrict = true
-  checkNames(root, fields)
+  isAssistant = false
+  checkNames(root, FIELD_DECIDED)
+  for (let i = isGuarded() ? node(root).child : 0; i != 0; i = node(i).next) {
+    if (node(i).flags & NODE_FOLDED && isOwn(node(i).name)) setFailure(TEXTS_HIDDEN)
+  }
   for (let i = node(root).child; i != 0 && failure == 0; i = node(i).next) {
     const name = nameAt(i)
-    if (!has(fields, name)) continue
-    if (rw.format == TEXTS_EMBEDDINGS && isGuarded()) checkInput(i)
-    if (name == PROMPT) maskVariables(i)
-    else if (name == SYSTEM || name == INSTRUCTIONS) maskContent(i)
-    else maskMessages(i)
+    if (isSetting(i, name)) continue
+    if (rw.format == TEXTS_EMBEDDINGS && name == INPUT && isGuarded()) checkInput(i)
+    if (name != MESSAGES && name != INPUT) maskMember(root, 0, i)
+    else if (isKind(i, KIND_ARRAY)) maskMessages(i)
+    else maskContent(i)
   }
   isStrict = false
+  isAssistant = true
+}
+
+/** `text` is an object with settings, except in some requests for embeddings. */
+function isSetting(index: i32, name: i32): bool {
+  return (flagsOf(name) & FIELD_SETTING) != 0 && !(name == TEXT && isKind(index, KIND_STRING))
+}
+
+function maskMessages(list: i32): void {
+  for (let i = node(list).child; i != 0 && failure == 0; i = node(i).next) {
+    if (isGuarded() && isKind(i, KIND_ARRAY)) return setFailure(TEXTS_NOT_TEXT)
+    if (isKind(i, KIND_STRING)) {
+      // An input of embeddings.
+      maskOne(i)
+      continue
+    }
+    const role = member(i, ROLE)
+    if (isKind(role, KIND_STRING)) readText(role)
+    // A reasoning item has no role, and is written by the assistant.
+    isAssistant = role == 0 ? hasType(i, 'reasoning') : isKind(role, KIND_STRING) && isAscii(textStart, textLength, 'assistant')
+    maskObject(i)
+    isAssistant = false
+  }
 }
 
 /** Refuses token numbers, which guards cannot read. */
@@ -218,78 +248,78 @@ function checkInput(input: i32): void {
   }
 }
 
-/** Masks the variables of a template that the vendor stores. */
-function maskVariables(prompt: i32): void {
-  if (isKind(prompt, KIND_OBJECT)) checkNames(prompt, GUARDED)
-  const variables = memberOf(prompt, VARIABLES, KIND_OBJECT)
-  if (variables == 0) return
-  for (let i = node(variables).child; i != 0 && failure == 0; i = node(i).next) maskContent(i)
-}
-
 // --- answers -----------------------------------------------------------------------------------
+
+function mainField(): i32 {
+  if (rw.format == TEXTS_COMPLETIONS) return CHOICES
+  if (rw.format == TEXTS_MESSAGES) return CONTENT
+  return rw.format == TEXTS_RESPONSES ? OUTPUT : -1
+}
 
 /** Masks the texts of a whole answer: all texts of a message or choice are one text. */
 export function maskAnswer(root: i32): void {
   if (!isKind(root, KIND_OBJECT)) return
-  checkNames(root, 0)
+  checkNames(root)
   maskError(root)
-  if (rw.format == TEXTS_COMPLETIONS) {
-    const choices = member(root, CHOICES)
-    if (isKind(choices, KIND_OBJECT)) maskChoice(choices)
-    else eachItem(choices, EACH_CHOICE)
-  } else if (rw.format == TEXTS_MESSAGES) {
-    const content = member(root, CONTENT)
-    if (content != 0) maskContent(content, true)
-  } else if (rw.format == TEXTS_RESPONSES) maskOutput(member(root, OUTPUT))
-}
-
-const EACH_CHOICE: i32 = 0
-const EACH_ITEM: i32 = 1
-
-function eachItem(list: i32, what: i32): void {
-  if (!isKind(list, KIND_ARRAY)) return
-  for (let i = node(list).child; i != 0 && failure == 0; i = node(i).next) {
-    if (what == EACH_CHOICE) maskChoice(i)
-    else maskItem(i)
+  if (mainField() < 0) return
+  const main = mainField()
+  for (let i = node(root).child; i != 0 && failure == 0; i = node(i).next) {
+    const name = nameAt(i)
+    if (isSetting(i, name)) continue
+    if (name != main) maskMember(root, 0, i)
+    else if (rw.format == TEXTS_MESSAGES) maskContent(i, true)
+    else if (rw.format == TEXTS_COMPLETIONS) maskChoices(i)
+    else if (isKind(i, KIND_ARRAY)) maskOutput(i)
+    else maskContent(i)
   }
 }
 
-function maskChoice(choice: i32): void {
-  if (!isKind(choice, KIND_OBJECT)) return
-  checkNames(choice, 0)
-  maskError(choice)
-  const message = member(choice, MESSAGE)
-  if (isKind(message, KIND_OBJECT)) maskChoiceMessage(message)
-  const text = memberOf(choice, TEXT, KIND_STRING)
-  if (text != 0) maskOne(text)
+function maskChoices(choices: i32): void {
+  if (!isKind(choices, KIND_ARRAY)) return maskChoice(choices)
+  for (let i = node(choices).child; i != 0 && failure == 0; i = node(i).next) maskChoice(i)
 }
 
-function maskChoiceMessage(message: i32): void {
-  const transcript = memberOf(memberOf(message, AUDIO, KIND_OBJECT), TRANSCRIPT, KIND_STRING)
-  if (transcript != 0) maskOne(transcript)
-  const content = memberOf(message, CONTENT, KIND_ARRAY)
-  maskMessage(message, content != 0)
-  if (content != 0) maskContent(content, true)
+/** Servers put the text into `message`, or into `delta`, as in a stream. */
+function maskChoice(choice: i32): void {
+  if (!isKind(choice, KIND_OBJECT)) return maskContent(choice)
+  checkNames(choice)
+  maskError(choice)
+  for (let i = node(choice).child; i != 0 && failure == 0; i = node(i).next) {
+    const name = nameAt(i)
+    if ((name == MESSAGE || name == DELTA) && isKind(i, KIND_OBJECT)) maskChoiceMessage(i)
+    else maskMember(choice, 0, i)
+  }
+}
+
+export function maskChoiceMessage(message: i32): void {
+  checkObject(message)
+  for (let i = node(message).child; i != 0 && failure == 0; i = node(i).next) {
+    if (nameAt(i) == CONTENT && isKind(i, KIND_ARRAY)) maskParts(i, CONTENT, true, true)
+    else maskMember(message, 0, i)
+  }
 }
 
 /** Masks the text parts of all items as one text. Empty parts stay, because events refer to positions. */
-export function maskOutput(output: i32): void {
+function maskOutput(output: i32): void {
   beginGroup()
-  for (let item = isKind(output, KIND_ARRAY) ? node(output).child : 0; item != 0; item = node(item).next) {
-    addParts(memberOf(item, CONTENT, KIND_ARRAY), false)
-  }
+  for (let item = node(output).child; item != 0; item = node(item).next) addItemParts(item)
   maskGroup(false)
-  eachItem(output, EACH_ITEM)
+  for (let item = node(output).child; item != 0 && failure == 0; item = node(item).next) maskItem(item)
 }
 
 /** Masks what an item contains besides its text parts. */
 export function maskItem(item: i32): void {
+  if (!isKind(item, KIND_OBJECT)) return maskContent(item)
   const content = memberOf(item, CONTENT, KIND_ARRAY)
-  maskMessage(item, content != 0)
-  if (content != 0) maskOtherParts(content)
+  maskObject(item, 0, content)
+  for (let part = content == 0 ? 0 : node(content).child; part != 0 && failure == 0; part = node(part).next) maskRest(part, CONTENT)
 }
 
 /** Adds the text parts of an item to the group. */
 export function addItemParts(item: i32): void {
-  addParts(memberOf(item, CONTENT, KIND_ARRAY), false)
+  const content = memberOf(item, CONTENT, KIND_ARRAY)
+  for (let part = content == 0 ? 0 : node(content).child; part != 0; part = node(part).next) {
+    const text = textOf(part)
+    if (text != 0) addToGroup(text)
+  }
 }

@@ -50,6 +50,18 @@ export function addEdit(index: i32, kind: i32, value: u32 = 0, length: i32 = 0, 
   store<i32>(edit, group, E_GROUP)
 }
 
+/** The string whose place the part takes, or 0. */
+export function nodeOfPart(part: u32): i32 {
+  const count = nodeCount()
+  for (let i = 1; i < count; i++) {
+    const number = node(i).edit
+    if (number == 0) continue
+    const edit = found.data + <usize>((number - 1) * EDIT_BYTES)
+    if (load<i32>(edit, E_KIND) == EDIT_PART && load<u32>(edit, E_VALUE) == part) return i
+  }
+  return 0
+}
+
 export function hasEdit(index: i32): bool {
   return node(index).edit != 0
 }

@@ -1,10 +1,10 @@
 // Processes the events of a streamed answer, in the client's format.
 import { TEXTS_COMPLETIONS, TEXTS_MESSAGES, TEXTS_RESPONSES } from './abi'
-import { append, Bytes, clear, failure, push } from './bytes'
+import { append, Bytes, clear, failure, isAscii, push } from './bytes'
 import { addEdit, beginEdits, E_KIND, E_LENGTH, E_VALUE, EDIT_BYTES, EDIT_NUMBER, EDIT_PART, EDIT_TEXT, sortEdits } from './edits'
 import { maskError, needEvent } from './forms'
 import { isKnown, knownLength, knownText, learn, writeKnown } from './known'
-import { SEQUENCE_NUMBER } from './names'
+import { SEQUENCE_NUMBER, TYPE } from './names'
 import { enqueue, newWaiting, release, Waiting, writeRest } from './queue'
 import { maskRepeated } from './repeated'
 import { isNone, openPart, Part } from './runs'
@@ -13,7 +13,7 @@ import { complete, countText, current, maskPiece, runOf, selectStream, setCurren
 import { readCompletions } from './stream-completions'
 import { readMessages } from './stream-messages'
 import { readResponses } from './stream-responses'
-import { countOf, documentLength, documentStart, member } from './tape'
+import { countOf, documentLength, documentStart, KIND_STRING, member, memberOf, readText, textLength, textStart } from './tape'
 import { keepTemplates } from './templates'
 
 /** Processes an event that differs from an earlier one only in its text; false if it must be read. */
@@ -37,7 +37,7 @@ export function takeEvent(name: usize, nameLength: i32, root: i32): void {
   clear(rw.side)
   beginEdits(rw.found)
   setCurrent(newWaiting(stream.queue))
-  append(current.event.name, name, nameLength)
+  if (!isGuarded() || isPlainName(name, nameLength, root)) append(current.event.name, name, nameLength)
   if (!isGuarded() || needEvent(root)) readEvent(root)
   else complete(-1)
   if (failure == 0 && isGuarded()) {
@@ -52,6 +52,16 @@ export function takeEvent(name: usize, nameLength: i32, root: i32): void {
     release(stream.queue)
   } else if (failure == 0) giveBack(current)
   else enqueue(stream.queue, current)
+}
+
+/** Is the name of the event its type, or one that is known? Any other could be a text. */
+function isPlainName(name: usize, length: i32, root: i32): bool {
+  const type = memberOf(root, TYPE, KIND_STRING)
+  if (type != 0) {
+    readText(type)
+    if (textLength == length && memory.compare(textStart, name, length) == 0) return true
+  }
+  return isAscii(name, length, 'message') || isAscii(name, length, 'error') || isAscii(name, length, 'ping') || isAscii(name, length, 'done')
 }
 
 function readEvent(root: i32): void {
@@ -74,7 +84,7 @@ export function takePlainEvent(name: usize, nameLength: i32, data: usize, length
   selectStream()
   setCurrent(newWaiting(stream.queue))
   current.isPlain = true
-  append(current.event.name, name, nameLength)
+  if (!isGuarded()) append(current.event.name, name, nameLength)
   append(current.event.data, data, length)
   complete(-1)
   enqueue(stream.queue, current)

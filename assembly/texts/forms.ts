@@ -34,7 +34,7 @@ function isListed(from: usize, length: i32, words: string): bool {
   return false
 }
 
-function isOwn(name: i32): bool {
+export function isOwn(name: i32): bool {
   const format = rw.format
   if (format == TEXTS_COMPLETIONS) return name == MESSAGES
   if (format == TEXTS_MESSAGES || format == TEXTS_TOKEN_COUNT) return name == MESSAGES || name == SYSTEM

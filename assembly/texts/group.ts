@@ -4,7 +4,7 @@ import { newStreamRecord, resetStream, S_OUT } from '../regex/stream'
 import { ERROR_MEMORY } from '../abi'
 import { append, Bytes, clear, failure, push, setFailure } from './bytes'
 import { guardCount, guardSet } from './chain'
-import { addEdit, EDIT_REMOVE, EDIT_TEXT } from './edits'
+import { addEdit, EDIT_REMOVE, EDIT_TEXT, hasEdit } from './edits'
 import { endMasker, endPart, freeMasker, Masker, newMasker, pushMasker } from './masker'
 import { noteEdits } from './matches'
 import { rw } from './state'
@@ -52,6 +52,8 @@ export function addToGroup(index: i32): void {
 
 /** A text of one string. */
 export function maskOne(index: i32): void {
+  // An error is masked before the object that contains it.
+  if (hasEdit(index)) return
   readJoined(index)
   const start = rw.side.used
   const source = rw.masked.text

@@ -1,13 +1,20 @@
 // Names of JSON members that the kernel knows, by number. Names that differ only in case are recognized
 // too, because some servers accept them: `foldedName` says which name such a name could be read as.
 import { isAscii } from './bytes'
+import {
+  CONTENT_1, SETTING_1, SETTING_2, SETTING_3, SETTING_4, SETTING_5, SETTING_6, LABEL_1, LABEL_2, LABEL_3, REASONING_1,
+  ARGUMENT_1, DETAIL_1, DETAIL_2, CITATION_1, CLIENT_CALL_1, IMAGE_CALL_1, GUARDED_1, GUARDED_2, GUARDED_3, DECIDED_1, DECIDED_2,
+  UNREPEATED_1, FIELD_ARGUMENT, FIELD_CITATION, FIELD_CLIENT_CALL, FIELD_CONTENT, FIELD_DECIDED,
+  FIELD_DETAIL, FIELD_GUARDED, FIELD_IMAGE_CALL, FIELD_LABEL, FIELD_REASONING, FIELD_SETTING, FIELD_UNREPEATED,
+} from './fields'
 
-const NAMES_1: string = 'messages prediction system instructions prompt input content output outputs results title context '
-const NAMES_2: string = 'stdout stderr logs role refusal type text source data variables transcript choices message audio delta '
-const NAMES_3: string = 'index finish_reason content_block item part response annotation annotations citation citations '
-const NAMES_4: string = 'search_results logprobs token_ids output_text usage model stream error stop_reason output_index '
-const NAMES_5: string = 'content_index sequence_number prompt_tokens completion_tokens total_tokens input_tokens output_tokens '
-const NAMES_6: string = 'cache_read_input_tokens cache_creation_input_tokens '
+const NAMES_1: string = 'messages prediction system instructions prompt input content output outputs results title context stdout '
+const NAMES_2: string = 'stderr logs role refusal type text source data variables transcript choices message audio delta index '
+const NAMES_3: string = 'finish_reason content_block item part response annotation annotations citation citations search_results '
+const NAMES_4: string = 'logprobs token_ids output_text usage model stream error stop_reason output_index content_index '
+const NAMES_5: string = 'sequence_number prompt_tokens completion_tokens total_tokens input_tokens output_tokens '
+const NAMES_6: string = 'cache_read_input_tokens cache_creation_input_tokens url file_data filename media_type custom input_audio name '
+const NAMES_7: string = 'arguments thinking tools metadata parameters input_schema schema '
 
 export const MESSAGES: i32 = 1
 export const PREDICTION: i32 = 2
@@ -65,13 +72,27 @@ export const INPUT_TOKENS: i32 = 53
 export const OUTPUT_TOKENS: i32 = 54
 export const CACHE_READ: i32 = 55
 export const CACHE_CREATION: i32 = 56
+export const URL: i32 = 57
+export const FILE_DATA: i32 = 58
+export const FILENAME: i32 = 59
+export const MEDIA_TYPE: i32 = 60
+export const CUSTOM: i32 = 61
+export const INPUT_AUDIO: i32 = 62
+export const NAME: i32 = 63
+export const ARGUMENTS: i32 = 64
+export const THINKING: i32 = 65
+export const TOOLS: i32 = 66
+export const METADATA: i32 = 67
+export const PARAMETERS: i32 = 68
+export const INPUT_SCHEMA: i32 = 69
+export const SCHEMA: i32 = 70
 
 /** Bytes of the longest name. */
 const LONGEST: i32 = 27
 
-const TABLE_BYTES: usize = 256 * 16
+const TABLE_BYTES: usize = 512 * 16
 /** Open addressing: hash u32 | address of the UTF-16 text u32 | length u32 | number u32, 0 if empty. */
-const TABLE: usize = memory.data(256 * 16)
+const TABLE: usize = memory.data(512 * 16)
 let count: u32 = 0
 
 // @ts-ignore: decorator
@@ -83,15 +104,18 @@ function mix(hash: u32, byte: u32): u32 {
 // @ts-ignore: decorator
 @inline
 function slotOf(hash: u32): usize {
-  return TABLE + (<usize>(hash & 255) << 4)
+  return TABLE + (<usize>(hash & 511) << 4)
 }
 
 function nextSlot(entry: usize): usize {
   return TABLE + ((entry + 16 - TABLE) & (TABLE_BYTES - 1))
 }
 
-/** Adds names, each of which ends with a space. */
-function addNames(names: string): void {
+/** Flags of each name. */
+const FLAGS: usize = memory.data(256 * 4)
+
+/** Adds names, each of which ends with a space; gives them flags. */
+function addNames(names: string, flags: u32): void {
   const text = changetype<usize>(names)
   let start = text
   let hash: u32 = 0x811c9dc5
@@ -102,24 +126,66 @@ function addNames(names: string): void {
       hash = mix(hash, byte)
       continue
     }
+    const length = <u32>(at - start) >> 1
     let entry = slotOf(hash)
-    while (load<u32>(entry, 12) != 0) entry = nextSlot(entry)
-    store<u32>(entry, hash)
-    store<u32>(entry, <u32>start, 4)
-    store<u32>(entry, <u32>(at - start) >> 1, 8)
-    store<u32>(entry, ++count, 12)
+    while (load<u32>(entry, 12) != 0 && !isSame(entry, hash, start, length)) entry = nextSlot(entry)
+    if (load<u32>(entry, 12) == 0) {
+      store<u32>(entry, hash)
+      store<u32>(entry, <u32>start, 4)
+      store<u32>(entry, length, 8)
+      store<u32>(entry, ++count, 12)
+    }
+    const place = FLAGS + (<usize>load<u32>(entry, 12) << 2)
+    store<u32>(place, load<u32>(place) | flags)
     start = at + 2
     hash = 0x811c9dc5
   }
 }
 
+function isSame(entry: usize, hash: u32, from: usize, length: u32): bool {
+  if (load<u32>(entry) != hash || load<u32>(entry, 8) != length) return false
+  return memory.compare(<usize>load<u32>(entry, 4), from, <usize>length << 1) == 0
+}
+
+/** The names with a number above come first. */
 function fillTable(): void {
-  addNames(NAMES_1)
-  addNames(NAMES_2)
-  addNames(NAMES_3)
-  addNames(NAMES_4)
-  addNames(NAMES_5)
-  addNames(NAMES_6)
+  addNames(NAMES_1, 0)
+  addNames(NAMES_2, 0)
+  addNames(NAMES_3, 0)
+  addNames(NAMES_4, 0)
+  addNames(NAMES_5, 0)
+  addNames(NAMES_6, 0)
+  addNames(NAMES_7, 0)
+  addNames(CONTENT_1, FIELD_CONTENT)
+  addNames(SETTING_1, FIELD_SETTING)
+  addNames(SETTING_2, FIELD_SETTING)
+  addNames(SETTING_3, FIELD_SETTING)
+  addNames(SETTING_4, FIELD_SETTING)
+  addNames(SETTING_5, FIELD_SETTING)
+  addNames(SETTING_6, FIELD_SETTING)
+  addNames(LABEL_1, FIELD_LABEL)
+  addNames(LABEL_2, FIELD_LABEL)
+  addNames(LABEL_3, FIELD_LABEL)
+  addNames(REASONING_1, FIELD_REASONING)
+  addNames(ARGUMENT_1, FIELD_ARGUMENT)
+  addNames(DETAIL_1, FIELD_DETAIL)
+  addNames(DETAIL_2, FIELD_DETAIL)
+  addNames(CITATION_1, FIELD_CITATION)
+  addNames(CLIENT_CALL_1, FIELD_CLIENT_CALL)
+  addNames(IMAGE_CALL_1, FIELD_IMAGE_CALL)
+  addNames(GUARDED_1, FIELD_GUARDED)
+  addNames(GUARDED_2, FIELD_GUARDED)
+  addNames(GUARDED_3, FIELD_GUARDED)
+  addNames(DECIDED_1, FIELD_DECIDED)
+  addNames(DECIDED_2, FIELD_DECIDED)
+  addNames(UNREPEATED_1, FIELD_UNREPEATED)
+}
+
+/** FIELD_* of a name. */
+// @ts-ignore: decorator
+@inline
+export function flagsOf(name: i32): u32 {
+  return load<u32>(FLAGS + (<usize>name << 2))
 }
 
 /** The number of a name, or 0. */

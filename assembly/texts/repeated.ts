@@ -4,24 +4,9 @@ import { failure } from './bytes'
 import { addEdit, EDIT_EMPTY_LIST, EDIT_NULL, EDIT_REMOVE } from './edits'
 import { maskOne } from './group'
 import { countMatches } from './matches'
-import {
-  ANNOTATION, ANNOTATIONS, CHOICES, CITATION, CITATIONS, CONTENT, CONTENT_BLOCK, CONTEXT, DELTA, isNonText, ITEM, LOGPROBS, MESSAGE,
-  OUTPUT, OUTPUT_TEXT, PART, RESPONSE, SEARCH_RESULTS, TOKEN_IDS,
-} from './names'
+import { FIELD_CITATION, FIELD_UNREPEATED } from './fields'
+import { flagsOf, isNonText, LOGPROBS, OUTPUT_TEXT, TOKEN_IDS } from './names'
 import { isKind, KIND_ARRAY, KIND_OBJECT, KIND_STRING, node, NODE_FOLDED, NODE_SCALARS, readName, textLength, textStart } from './tape'
-
-function isContainer(name: i32): bool {
-  return (
-    name == CHOICES || name == CONTENT || name == CONTENT_BLOCK || name == DELTA || name == ITEM || name == MESSAGE ||
-    name == OUTPUT || name == PART || name == RESPONSE
-  )
-}
-
-function isCitation(name: i32): bool {
-  return (
-    name == ANNOTATION || name == ANNOTATIONS || name == CITATION || name == CITATIONS || name == CONTEXT || name == SEARCH_RESULTS
-  )
-}
 
 /** Masks citations and empties log probabilities of an answer, or of an event of a streamed answer. */
 export function maskRepeated(root: i32): void {
@@ -40,14 +25,13 @@ function maskInside(value: i32): void {
 }
 
 function maskMember(index: i32): void {
-  const name = <i32>node(index).name
-  if (name == 0 || node(index).flags & NODE_FOLDED) return
+  const name = node(index).flags & NODE_FOLDED ? 0 : <i32>node(index).name
   if (name == OUTPUT_TEXT && isKind(index, KIND_STRING)) addEdit(index, EDIT_REMOVE)
   else if (name == LOGPROBS || name == TOKEN_IDS) emptyTokens(index)
-  else if (isCitation(name)) {
+  else if (flagsOf(name) & FIELD_CITATION) {
     // A `context` that is a string belongs to a document and is masked with it.
     if (!isKind(index, KIND_STRING)) maskTexts(index)
-  } else if (isContainer(name)) maskInside(index)
+  } else if (!(flagsOf(name) & FIELD_UNREPEATED)) maskInside(index)
 }
 
 function emptyTokens(index: i32): void {

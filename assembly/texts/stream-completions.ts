@@ -1,42 +1,74 @@
 // Finds the texts in an event of a streamed answer of Chat Completions.
 import { failure } from './bytes'
-import { textOf } from './content'
+import { isLabel, isSkipped, maskChoiceMessage, maskContent, maskMember, maskObject, maskRest, textOf } from './content'
+import { addEdit, EDIT_REMOVE } from './edits'
 import { maskError } from './forms'
-import { AUDIO, CHOICES, CONTENT, DELTA, ERROR, FINISH_REASON, INDEX, REFUSAL, TEXT, TRANSCRIPT } from './names'
-import { complete, indexOf, needOnce, nonEmpty, takePiece } from './stream'
-import { isKind, KIND_ARRAY, KIND_NULL, KIND_OBJECT, member, memberOf, node } from './tape'
+import { AUDIO, CHOICES, CONTENT, DELTA, ERROR, FINISH_REASON, INDEX, MESSAGE, TEXT, TRANSCRIPT } from './names'
+import { complete, fieldOf, indexOf, isNonEmpty, needOnce, nonEmpty, takePiece } from './stream'
+import { isKind, KIND_ARRAY, KIND_NULL, KIND_OBJECT, KIND_STRING, member, memberOf, node } from './tape'
 
 export function readCompletions(root: i32): void {
   const choices = memberOf(root, CHOICES, KIND_ARRAY)
+  for (let i = isKind(root, KIND_OBJECT) ? node(root).child : 0; i != 0 && failure == 0; i = node(i).next) {
+    if (i != choices) maskMember(root, 0, i)
+  }
   for (let choice = choices == 0 ? 0 : node(choices).child; choice != 0 && failure == 0; choice = node(choice).next) {
-    if (!isKind(choice, KIND_OBJECT)) continue
-    needOnce(choice)
-    maskError(choice)
-    const index = indexOf(choice, INDEX)
-    const text = nonEmpty(choice, TEXT)
-    if (text != 0) takePiece(text, index, TEXT, TEXT)
-    const delta = memberOf(choice, DELTA, KIND_OBJECT)
-    if (delta != 0) readDelta(delta, index)
+    if (isKind(choice, KIND_OBJECT)) readChoice(choice)
+    else maskContent(choice)
   }
   const error = member(root, ERROR)
   if (error != 0 && !isKind(error, KIND_NULL)) return complete(-1)
   for (let choice = choices == 0 ? 0 : node(choices).child; choice != 0 && failure == 0; choice = node(choice).next) {
-    const reason = member(choice, FINISH_REASON)
-    if (reason != 0 && !isKind(reason, KIND_NULL)) complete(indexOf(choice, INDEX))
+    if (isFinished(choice)) complete(indexOf(choice, INDEX))
   }
 }
 
+function isFinished(choice: i32): bool {
+  const reason = member(choice, FINISH_REASON)
+  return reason != 0 && !isKind(reason, KIND_NULL)
+}
+
+function readChoice(choice: i32): void {
+  needOnce(choice)
+  maskError(choice)
+  const index = indexOf(choice, INDEX)
+  const text = memberOf(choice, TEXT, KIND_STRING)
+  const delta = memberOf(choice, DELTA, KIND_OBJECT)
+  const message = memberOf(choice, MESSAGE, KIND_OBJECT)
+  if (text != 0 && isNonEmpty(text)) takePiece(text, index, TEXT, TEXT)
+  if (delta != 0) readDelta(delta, index)
+  // Before the choice is complete, a match in a message that is repeated so far may be undecided.
+  if (message != 0 && isFinished(choice)) maskChoiceMessage(message)
+  else if (message != 0) addEdit(message, EDIT_REMOVE)
+  for (let i = node(choice).child; i != 0 && failure == 0; i = node(i).next) {
+    if (i != text && i != delta && i != message) maskMember(choice, 0, i)
+  }
+}
+
+/** Each string is a piece of a text of its own, unless it is no text. */
 function readDelta(delta: i32, index: i32): void {
   needOnce(delta)
-  const content = nonEmpty(delta, CONTENT)
-  if (content != 0) takePiece(content, index, CONTENT, CONTENT)
-  const refusal = nonEmpty(delta, REFUSAL)
-  if (refusal != 0) takePiece(refusal, index, REFUSAL, REFUSAL)
-  const transcript = nonEmpty(memberOf(delta, AUDIO, KIND_OBJECT), TRANSCRIPT)
-  if (transcript != 0) takePiece(transcript, index, TRANSCRIPT, TRANSCRIPT)
-  const parts = memberOf(delta, CONTENT, KIND_ARRAY)
-  for (let part = parts == 0 ? 0 : node(parts).child; part != 0; part = node(part).next) {
+  for (let i = node(delta).child; i != 0 && failure == 0; i = node(i).next) {
+    if (isKind(i, KIND_STRING)) {
+      const field = fieldOf(i)
+      if (isNonEmpty(i) && !isSkipped(delta, DELTA, i) && !isLabel(delta, i)) takePiece(i, index, field, field)
+    } else if (isMember(i, AUDIO) && isKind(i, KIND_OBJECT)) {
+      const transcript = nonEmpty(i, TRANSCRIPT)
+      if (transcript != 0) takePiece(transcript, index, TRANSCRIPT, TRANSCRIPT)
+      maskObject(i, AUDIO, textOf(i))
+    } else if (isMember(i, CONTENT) && isKind(i, KIND_ARRAY)) readParts(i, index)
+    else maskMember(delta, 0, i)
+  }
+}
+
+function isMember(index: i32, name: i32): bool {
+  return fieldOf(index) == name
+}
+
+function readParts(parts: i32, index: i32): void {
+  for (let part = node(parts).child; part != 0 && failure == 0; part = node(part).next) {
     const text = textOf(part)
-    if (text != 0 && node(text).end - node(text).start > 2) takePiece(text, index, CONTENT, CONTENT)
+    if (text != 0 && isNonEmpty(text)) takePiece(text, index, CONTENT, CONTENT)
+    maskRest(part, CONTENT)
   }
 }

@@ -1,31 +1,45 @@
 // Finds the texts in an event of a streamed answer of Messages.
-import { isAscii } from './bytes'
-import { hasType, maskAnswer, maskNested } from './content'
+import { failure, isAscii } from './bytes'
+import { hasType, isLabel, isSkipped, maskAnswer, maskMember, maskObject } from './content'
 import { addEdit, EDIT_INDEX } from './edits'
 import { CONTENT_BLOCK, DELTA, INDEX, MESSAGE, STOP_REASON, TEXT, TYPE } from './names'
 import { openPart } from './runs'
 import { isGuarded } from './state'
-import { complete, current, end, indexOf, isType, needOnce, runOf, takePiece } from './stream'
-import { countOf, isKind, KIND_NULL, KIND_OBJECT, KIND_STRING, member, memberOf, readText, textLength, textStart } from './tape'
+import { complete, current, end, fieldOf, indexOf, isType, needOnce, runOf, takePiece } from './stream'
+import {
+  countOf, isKind, KIND_NULL, KIND_OBJECT, KIND_STRING, member, memberOf, node, readText, textLength, textStart,
+} from './tape'
 
 export function readMessages(root: i32): void {
   if (!isKind(root, KIND_OBJECT)) return
   needOnce(root)
   const type = memberOf(root, TYPE, KIND_STRING)
-  if (type == 0) return
+  if (type == 0) return maskObject(root)
   readText(type)
   placeBlock(root)
-  if (isType('content_block_delta')) readBlock(root, memberOf(root, DELTA, KIND_OBJECT), 'text_delta')
-  else if (isType('content_block_start')) {
-    const block = memberOf(root, CONTENT_BLOCK, KIND_OBJECT)
-    if (readBlock(root, block, 'text') && isGuarded()) current.begins = openPart(runOf(0, 0), indexOf(root, INDEX), 0)
-  }
-  else if (isType('content_block_stop')) end(indexOf(root, INDEX), -1)
-  else if (isType('message_start')) maskAnswer(memberOf(root, MESSAGE, KIND_OBJECT))
-  else if (isType('message_delta')) {
+  if (isType('content_block_delta')) {
+    const delta = memberOf(root, DELTA, KIND_OBJECT)
+    maskObject(root, 0, delta)
+    readDelta(root, delta)
+  } else if (isType('content_block_start')) readStart(root, memberOf(root, CONTENT_BLOCK, KIND_OBJECT))
+  else if (isType('message_start')) {
+    const message = memberOf(root, MESSAGE, KIND_OBJECT)
+    maskObject(root, 0, message)
+    maskAnswer(message)
+  } else readOther(root)
+}
+
+/** `textStart` is the type. */
+function readOther(root: i32): void {
+  const endsBlock = isType('content_block_stop')
+  let isLast = isType('message_stop') || isType('error')
+  if (isType('message_delta')) {
     const reason = member(memberOf(root, DELTA, KIND_OBJECT), STOP_REASON)
-    if (reason != 0 && !isKind(reason, KIND_NULL)) complete(-1)
-  } else if (isType('message_stop') || isType('error')) complete(-1)
+    isLast = reason != 0 && !isKind(reason, KIND_NULL)
+  }
+  maskObject(root)
+  if (endsBlock) end(indexOf(root, INDEX), -1)
+  if (isLast) complete(-1)
 }
 
 /** Notes the index of a content block: blocks before it may be removed, or the block itself. */
@@ -40,15 +54,29 @@ function placeBlock(root: i32): void {
 
 const BLOCK: string = 'content_block_'
 
-/** Takes the text of a block, or of a delta of it; false if it is of another kind. */
-function readBlock(root: i32, block: i32, type: string): bool {
-  if (block == 0) return false
-  needOnce(block)
-  const text = memberOf(block, TEXT, KIND_STRING)
-  if (text != 0 && hasType(block, type)) {
-    takePiece(text, indexOf(root, INDEX), 0)
-    return true
+/** A block of text begins with a text that is usually empty; the rest follows in deltas. */
+function readStart(root: i32, block: i32): void {
+  maskObject(root, 0, block)
+  if (block == 0) return
+  const text = hasType(block, 'text') ? memberOf(block, TEXT, KIND_STRING) : 0
+  maskObject(block, CONTENT_BLOCK, text)
+  if (text == 0) return
+  const index = indexOf(root, INDEX)
+  takePiece(text, index, 0)
+  if (isGuarded()) current.begins = openPart(runOf(0, 0), index, 0)
+}
+
+/** Each string of a delta is a piece of a text, unless it is no text, or the delta has the whole text. */
+function readDelta(root: i32, delta: i32): void {
+  if (delta == 0) return
+  needOnce(delta)
+  const isWhole = hasType(delta, 'compaction_delta')
+  const isText = hasType(delta, 'text_delta')
+  const index = indexOf(root, INDEX)
+  for (let i = node(delta).child; i != 0 && failure == 0; i = node(i).next) {
+    const isPiece = !isWhole && isKind(i, KIND_STRING) && !isSkipped(delta, DELTA, i) && !isLabel(delta, i)
+    const field = fieldOf(i)
+    if (isPiece) takePiece(i, index, isText && field == TEXT ? 0 : field)
+    else maskMember(delta, 0, i)
   }
-  maskNested(block)
-  return false
 }

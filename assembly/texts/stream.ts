@@ -1,13 +1,14 @@
 // A streamed answer: its runs of text, and the event that is being read.
-import { TEXTS_COMPLETIONS, TEXTS_HIDDEN, TEXTS_MALFORMED, TEXTS_RESPONSES, TEXTS_TOO_MANY, TEXTS_UNDECIDED } from './abi'
+import { TEXTS_COMPLETIONS, TEXTS_MALFORMED, TEXTS_RESPONSES, TEXTS_TOO_MANY, TEXTS_UNDECIDED } from './abi'
 import { append, Bytes, clear, failure, freeRecord, isAscii, newRecord, setFailure } from './bytes'
+import { checkNames } from './content'
 import { addEdit, EDIT_PART } from './edits'
 import { freeKnown, Known, newKnown } from './known'
 import { freeQueue, newQueue, Queue, Waiting } from './queue'
 import { completeRun, endParts, freePart, freeRun, heldByRun, isNone, newRun, openPart, Part, pushPiece, Run } from './runs'
 import { isGuarded, rw } from './state'
 import {
-  countOf, isKind, KIND_NUMBER, KIND_STRING, member, memberOf, node, NODE_FOLDED, readText, textLength, textStart,
+  countOf, isKind, KIND_NUMBER, KIND_STRING, member, memberOf, node, NODE_FOLDED, readName, readText, textLength, textStart,
 } from './tape'
 
 /** State of a streamed answer. */
@@ -137,20 +138,31 @@ export function end(first: i32, second: i32): void {
 
 /** Refuses an object in which a name with a meaning occurs twice. */
 export function needOnce(object: i32): void {
-  if (!isGuarded()) return
-  let seen: u64 = 0
-  for (let i = node(object).child; i != 0; i = node(i).next) {
-    const name = <u64>node(i).name
-    if (name == 0 || node(i).flags & NODE_FOLDED) continue
-    if ((seen >> name) & 1) return setFailure(TEXTS_HIDDEN)
-    seen |= (<u64>1) << name
-  }
+  checkNames(object)
+}
+
+/** Is the string not empty? */
+export function isNonEmpty(index: i32): bool {
+  return node(index).end - node(index).start > 2
+}
+
+/** Names without a number count from here, by a hash. */
+export const OTHER_FIELD: i32 = 0x10000
+
+/** The number of a member's name; a number that depends on it if it has none. */
+export function fieldOf(index: i32): i32 {
+  const entry = node(index)
+  if (entry.name != 0 && !(entry.flags & NODE_FOLDED)) return <i32>entry.name
+  readName(index)
+  let hash: u32 = 0x811c9dc5
+  for (let i = 0; i < textLength; i++) hash = (hash ^ load<u8>(textStart + i)) * 0x01000193
+  return OTHER_FIELD | <i32>(hash >> 1)
 }
 
 /** The string if it is not empty, or 0. */
 export function nonEmpty(object: i32, name: i32): i32 {
   const found = memberOf(object, name, KIND_STRING)
-  return found != 0 && node(found).end - node(found).start > 2 ? found : 0
+  return found != 0 && isNonEmpty(found) ? found : 0
 }
 
 export function isType(text: string): bool {

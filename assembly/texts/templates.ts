@@ -1,12 +1,13 @@
 // Events that continue a part: how the provider writes them, so that held text can be sent in such an event.
 import { TEXTS_COMPLETIONS, TEXTS_MESSAGES } from './abi'
 import { append, appendAscii, appendNumber, clear, push } from './bytes'
-import { E_END, E_KIND, E_LENGTH, E_START, E_VALUE, EDIT_BYTES, EDIT_INDEX, EDIT_PART } from './edits'
-import { CHOICES, REFUSAL, TEXT, TRANSCRIPT, USAGE } from './names'
+import { E_END, E_KIND, E_LENGTH, E_START, E_VALUE, EDIT_BYTES, EDIT_INDEX, EDIT_PART, nodeOfPart } from './edits'
+import { isLabel } from './content'
+import { CONTENT, TEXT, TRANSCRIPT, USAGE } from './names'
 import { isNone, newEvent, Part } from './runs'
 import { rw } from './state'
 import { current } from './stream'
-import { documentStart, node } from './tape'
+import { documentStart, isKind, KIND_ARRAY, KIND_OBJECT, KIND_STRING, node } from './tape'
 
 /** Keeps for each part with a piece in this event how an event looks that continues it. */
 export function keepTemplates(root: i32): void {
@@ -23,7 +24,7 @@ export function keepTemplates(root: i32): void {
     clear(template.edits)
     clear(template.side)
     if (rw.format == TEXTS_COMPLETIONS) writeChoice(root, part)
-    else if (rw.format == TEXTS_MESSAGES) writeDelta(part)
+    else if (rw.format == TEXTS_MESSAGES && part.second == 0) writeDelta(part)
     else {
       append(template.name, current.event.name.data, current.event.name.used)
       append(template.data, current.event.data.data, current.event.data.used)
@@ -63,7 +64,9 @@ function writeChoice(root: i32, part: Part): void {
   append(part.template.name, current.event.name.data, current.event.name.used)
   appendAscii(data, '{')
   for (let i = node(root).child; i != 0; i = node(i).next) {
-    if (node(i).name == CHOICES || node(i).name == USAGE) continue
+    if (node(i).name == USAGE) continue
+    // Other texts of the event were in the event itself.
+    if (isKind(i, KIND_OBJECT) || isKind(i, KIND_ARRAY) || (isKind(i, KIND_STRING) && !isLabel(root, i))) continue
     append(data, start + node(i).key, node(i).end - node(i).key)
     appendAscii(data, ',')
   }
@@ -71,7 +74,13 @@ function writeChoice(root: i32, part: Part): void {
   appendNumber(data, part.first)
   if (part.second == TEXT) appendAscii(data, ',"text":')
   else if (part.second == TRANSCRIPT) appendAscii(data, ',"delta":{"audio":{"transcript":')
-  else appendAscii(data, part.second == REFUSAL ? ',"delta":{"refusal":' : ',"delta":{"content":')
+  else if (part.second == CONTENT) appendAscii(data, ',"delta":{"content":')
+  else {
+    const piece = nodeOfPart(<u32>changetype<usize>(part))
+    appendAscii(data, ',"delta":{')
+    append(data, start + node(piece).key, node(piece).keyEnd - node(piece).key)
+    appendAscii(data, ':')
+  }
   putPlace(part)
   if (part.second == TRANSCRIPT) appendAscii(data, '}}')
   else if (part.second != TEXT) appendAscii(data, '}')

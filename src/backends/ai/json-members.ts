@@ -43,6 +43,11 @@ interface MemberRules extends RefusalRules {
   readonly read: readonly string[]
   /** Other members of the object that `isFilled` and `isArray` know. */
   readonly noted?: readonly string[]
+  /**
+   * Refuses objects in which another reader may find other members: a member occurs twice, or its name has
+   * letters other than small ASCII letters.
+   */
+  readonly needsPlainNames?: boolean
 }
 
 interface Rule {
@@ -55,6 +60,8 @@ interface Rule {
 }
 
 const maxDepth = 64
+/** Maximum number of members of an object that needs plain names. */
+const maxMembers = 64
 
 /** Scans objects by the same rules. Results are valid until the next scan. */
 export class MemberScanner {
@@ -65,6 +72,11 @@ export class MemberScanner {
   readonly #starts: Int32Array
   readonly #ends: Int32Array
   readonly #repeated: Uint8Array
+  readonly #needsPlainNames: boolean
+  /** Where the names of the object's members are, if it needs plain names. */
+  readonly #nameStarts = new Int32Array(maxMembers)
+  readonly #nameEnds = new Int32Array(maxMembers)
+  #nameCount = 0
   /** For each depth, the byte that closes the object or array there. */
   readonly #closers = new Uint8Array(maxDepth + 1)
   #bytes: Buffer = Buffer.alloc(0)
@@ -74,7 +86,14 @@ export class MemberScanner {
   /** Index of the needed member of the object itself that is open; negative if it is not needed. */
   #openMember = -1
 
-  constructor({ read, noted = [], checked = {}, refused = [] }: MemberRules) {
+  constructor({
+    read,
+    noted = [],
+    checked = {},
+    refused = [],
+    needsPlainNames = false,
+  }: MemberRules) {
+    this.#needsPlainNames = needsPlainNames
     this.#names = [...new Set([...read, ...noted])]
     this.#readCount = read.length
     this.#starts = new Int32Array(this.#names.length)
@@ -103,6 +122,7 @@ export class MemberScanner {
   /** Returns the offset after the object at `from` and the space after it; negative if it is not accepted. */
   #scanFrom(bytes: Buffer, from: number): number {
     this.#depth = 0
+    this.#nameCount = 0
     let at = from
     for (;;) {
       at = this.#readItem(bytes, at)
@@ -122,7 +142,7 @@ export class MemberScanner {
     let rule: Rule | undefined
     if (this.#depth > 0 && this.#closers[this.#depth] === closeBrace) {
       const end = afterKey(bytes, at)
-      if (end < 0) return -1
+      if (end < 0 || !this.#isPlainName(at + 1, end - 1)) return -1
       rule = this.#ruleOf(bytes, at + 1, end - 1)
       at = afterSpace(bytes, end)
       if (bytes[at] !== colon || rule?.isRefused) return -1
@@ -138,6 +158,28 @@ export class MemberScanner {
     if (end < 0 || (this.#depth > 1 && isRefusedBy(rule, bytes, at, end))) return -1
     if (member >= 0) this.#ends[member] = end
     return afterSpace(bytes, end)
+  }
+
+  /** Returns false if a name at [start, end) of the object must be plain, and is not, or occurs again. */
+  #isPlainName(start: number, end: number): boolean {
+    if (!this.#needsPlainNames || this.#depth > 1) return true
+    const bytes = this.#bytes
+    for (let at = start; at < end; at++) {
+      const byte = bytes[at] ?? 0
+      if (byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a)) return false
+    }
+    const count = this.#nameCount
+    if (count === maxMembers) return false
+    for (let at = 0; at < count; at++) {
+      const other = this.#nameStarts[at] ?? 0
+      const otherEnd = this.#nameEnds[at] ?? 0
+      if (otherEnd - other !== end - start) continue
+      if (bytes.compare(bytes, other, otherEnd, start, end) === 0) return false
+    }
+    this.#nameStarts[count] = start
+    this.#nameEnds[count] = end
+    this.#nameCount = count + 1
+    return true
   }
 
   /** If a member occurs again, the last one counts, as for `JSON.parse`. */

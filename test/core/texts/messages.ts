@@ -46,8 +46,108 @@ const pieces = [
 export const textOf = (random: Random): string =>
   Array.from({ length: 1 + random.below(5) }, () => random.of(pieces)).join('')
 
+const base64Of = (random: Random): string => Buffer.from(textOf(random)).toString('base64')
+
+const names = [
+  ...[
+    'id',
+    'call_id',
+    'file_ids',
+    'url',
+    'image_url',
+    'encrypted_x',
+    'name',
+    'status',
+    'signature',
+  ],
+  ...['arguments', 'input', 'custom', 'parameters', 'action', 'result', 'schema', 'usage', 'tools'],
+  ...[
+    'thinking',
+    'reasoning_content',
+    'summary',
+    'title',
+    'new_field',
+    'queries',
+    'data',
+    'filename',
+  ],
+  ...[
+    'file_data',
+    'media_type',
+    'refusal',
+    'text',
+    'transcript',
+    'content',
+    'results',
+    'variables',
+  ],
+  ...[
+    'annotations',
+    'context',
+    'metadata',
+    'Id',
+    'a_url_b',
+    'instructions',
+    'audio',
+    'input_audio',
+  ],
+]
+const types = [
+  ...[
+    'text',
+    'foo',
+    'reasoning_text',
+    'summary_text',
+    'reasoning',
+    'tool_use',
+    'shell_call',
+    'x_call',
+  ],
+  ...['image_generation_call', 'web_search_result', 'redacted_thinking', 'refusal', 'output_audio'],
+]
+
+/** An object with fields that no list of the generator knows together. */
+export function anyObject(random: Random, depth = 0): Record<string, unknown> {
+  const fields = random.list(4, () => [random.of(names), anyValue(random, depth + 1)] as const)
+  const isTyped = random.below(2) === 0
+  return { ...(isTyped && { type: random.of(types) }), ...Object.fromEntries(fields) }
+}
+
+function anyValue(random: Random, depth: number): unknown {
+  const kind = random.below(depth > 3 ? 3 : 6)
+  if (kind === 4) return random.list(3, () => anyValue(random, depth + 1))
+  if (kind === 5) return anyObject(random, depth)
+  return kind === 3 ? random.of([null, 1, true]) : textOf(random)
+}
+
+/** A document in base64, as data or as a data URL. */
+const encodedPart = (random: Random): unknown =>
+  random.of<() => unknown>([
+    () => ({
+      file: { filename: random.of(['a.txt', 'a.TXT', 'a.pdf', '']), file_data: base64Of(random) },
+    }),
+    () => ({ file_url: `data:text/plain;x=y;base64,${base64Of(random)}` }),
+    () => ({ image_url: { url: `data:image/png;base64,${base64Of(random)}` } }),
+    () => ({ file_data: 'data:text/plain,bob@example.com', filename: textOf(random) }),
+    () => ({
+      source: { type: 'base64', media_type: random.of(mediaTypes), data: base64Of(random) },
+    }),
+  ])()
+
+const mediaTypes = [
+  'Text/Plain',
+  'application/XML;a',
+  'text/csv',
+  'application/json',
+  'application/jsonl',
+  'image/png',
+  'application/xml;a=b',
+]
+
 const part = (random: Random): unknown =>
   random.of<() => unknown>([
+    () => anyObject(random),
+    () => encodedPart(random),
     () => ({ type: 'text', text: textOf(random) }),
     () => ({ text: textOf(random), type: 'input_text' }),
     () => ({ type: 'image_url', image_url: { url: 'data:bob@example.com' } }),
@@ -55,7 +155,7 @@ const part = (random: Random): unknown =>
     () => ({ type: 'tool_result', content: contentOf(random), id: 'bob@example.com' }),
     () => ({ type: 'document', title: textOf(random), source: { data: textOf(random) } }),
     () => ({ type: 'document', source: { content: [{ type: 'text', text: textOf(random) }] } }),
-    () => ({ type: 'document', source: { type: 'base64', data: textOf(random) } }),
+    () => ({ type: 'document', source: { type: 'base64', data: base64Of(random) } }),
     () => ({ type: 'refusal', refusal: textOf(random) }),
     () => ({ type: 'output_audio', transcript: textOf(random) }),
     () => ({ type: 'shell', output: textOf(random), stdout: textOf(random), logs: 'ab' }),
@@ -69,21 +169,35 @@ const message = (random: Random) => ({
   role: random.of(['user', 'assistant', 'system']),
   content: contentOf(random),
   ...(random.below(5) === 0 && { refusal: textOf(random) }),
+  ...(random.below(5) === 0 && anyObject(random)),
   ...(random.below(5) === 0 && { tool_calls: [{ function: { arguments: textOf(random) } }] }),
 })
 
 export type Format = 'Completions' | 'Messages' | 'Responses' | 'Embeddings'
+
+/** Fields of a request, without texts of other formats, which are refused. */
+function otherFields(random: Random): Record<string, unknown> {
+  const {
+    content: _content,
+    instructions: _text,
+    input: _input,
+    queries: _all,
+    ...rest
+  } = anyObject(random)
+  return rest
+}
 
 export function requestOf(format: Format, random: Random): Record<string, unknown> {
   const messages = random.list(4, () => message(random))
   const tools = [{ name: 'bob@example.com', parameters: { min: -1.5e300, list: [1, 2, null] } }]
   switch (format) {
     case 'Completions':
-      return { model: 'm', messages, tools, stream: random.below(2) === 0 }
+      return { model: 'm', messages, tools, ...otherFields(random), stream: random.below(2) === 0 }
     case 'Messages':
       return { messages, system: contentOf(random), tools, max_tokens: 5 }
     case 'Responses':
       return {
+        ...otherFields(random),
         instructions: textOf(random),
         input: random.below(2) === 0 ? textOf(random) : messages,
         prompt: { id: 'bob@example.com', variables: { a: textOf(random), b: part(random) } },
@@ -112,8 +226,12 @@ export function answerOf(format: Format, random: Random): Record<string, unknown
     case 'Completions':
       return {
         model: 'm-2',
+        ...anyObject(random),
         choices: random.list(3, (index) => ({
           index,
+          ...(random.below(3) === 0 && {
+            delta: { content: textOf(random), ...anyObject(random) },
+          }),
           message: {
             role: 'assistant',
             content: contentOf(random),
@@ -136,7 +254,10 @@ export function answerOf(format: Format, random: Random): Record<string, unknown
       }
     case 'Responses':
       return {
-        output: random.list(3, () => outputItem(random)),
+        ...anyObject(random),
+        output: random.list(3, () =>
+          random.below(2) === 0 ? anyObject(random) : outputItem(random),
+        ),
         output_text: textOf(random),
         usage: { input_tokens: 3, output_tokens: 5, total_tokens: 8 },
       }

@@ -1,5 +1,5 @@
 /** Random streams of answers, cut into events at any place, and what a client reads from a stream. */
-import { type Format, type Random, textOf } from './messages.ts'
+import { anyObject, type Format, type Random, textOf } from './messages.ts'
 
 export interface SentEvent {
   readonly event: string | undefined
@@ -25,10 +25,10 @@ function split(text: string, random: Random): string[] {
   return pieces.length === 0 ? [''] : pieces
 }
 
-function completions(random: Random): SentEvent[] {
+function completions(random: Random, other: typeof anyObject): SentEvent[] {
   const choices = Array.from({ length: 1 + random.below(3) }, (_, index) => ({
     index,
-    field: random.of(['content', 'refusal', 'text', 'audio']),
+    field: random.of(['content', 'refusal', 'text', 'audio', 'new_field', 'title']),
     pieces: split(textOf(random), random),
   }))
   const events: SentEvent[] = []
@@ -40,7 +40,9 @@ function completions(random: Random): SentEvent[] {
       const delta = field === 'audio' ? { audio: { transcript: piece } } : { [field]: piece }
       const text = piece === undefined ? { delta: {} } : field === 'text' ? delta : { delta }
       const finish_reason = piece === undefined ? 'stop' : null
-      return { ...text, index, finish_reason, logprobs: { content: [{ token: 'ab' }] } }
+      const name = random.of(['message', 'new'])
+      const more = random.below(9) === 0 ? { [name]: other(random) } : {}
+      return { ...text, ...more, index, finish_reason, logprobs: { content: [{ token: 'ab' }] } }
     })
     if (random.below(2) === 0) events.push(unnamed({ ...head, choices: bodies }))
     else for (const body of bodies) events.push(unnamed({ ...head, choices: [body] }))
@@ -49,13 +51,20 @@ function completions(random: Random): SentEvent[] {
   return [...events, unnamed({ ...head, choices: [], usage }), { event: undefined, data: '[DONE]' }]
 }
 
-function messages(random: Random): SentEvent[] {
+function messages(random: Random, other: typeof anyObject): SentEvent[] {
   const events = [
     named({ type: 'message_start', message: { content: [], usage: { input_tokens: 2 } } }),
   ]
   const count = 1 + random.below(3)
   for (let index = 0; index < count; index++) {
-    if (random.below(4) === 0) {
+    if (random.below(6) === 0) {
+      const content_block = { ...other(random), type: 'new_block' }
+      events.push(named({ type: 'content_block_start', index, content_block }))
+      for (const new_text of split(textOf(random), random)) {
+        const delta = { type: 'new_delta', new_text, list: [textOf(random)] }
+        events.push(named({ type: 'content_block_delta', index, delta, note: textOf(random) }))
+      }
+    } else if (random.below(4) === 0) {
       const content_block = { type: 'tool_use', id: 'a', name: 'ab', input: {} }
       events.push(named({ type: 'content_block_start', index, content_block }))
     } else {
@@ -80,7 +89,7 @@ function messages(random: Random): SentEvent[] {
   return [...events, named({ type: 'message_stop' })]
 }
 
-function responses(random: Random): SentEvent[] {
+function responses(random: Random, other: typeof anyObject): SentEvent[] {
   let sequence_number = 0
   const events: SentEvent[] = []
   const send = (body: Json) =>
@@ -92,6 +101,12 @@ function responses(random: Random): SentEvent[] {
     const content: Json[] = []
     const item = { type: 'message', id: `i${output_index}`, content }
     send({ type: 'response.output_item.added', output_index, item: { ...item, content: [] } })
+    if (random.below(4) === 0) {
+      const code = textOf(random)
+      const type = random.of(['response.new_text', 'response.function_call_arguments'])
+      for (const delta of split(code, random)) send({ type: `${type}.delta`, output_index, delta })
+      send({ type: `${type}.done`, output_index, code, arguments: code, new: other(random) })
+    }
     const parts = 1 + random.below(2)
     for (let content_index = 0; content_index < parts; content_index++) {
       const text = textOf(random)
@@ -114,8 +129,16 @@ function responses(random: Random): SentEvent[] {
   return events
 }
 
-export function streamOf(format: Exclude<Format, 'Embeddings'>, random: Random): SentEvent[] {
-  return { Completions: completions, Messages: messages, Responses: responses }[format](random)
+/** `other` makes the objects in fields and events that no list of guards has. */
+export function streamOf(
+  format: Exclude<Format, 'Embeddings'>,
+  random: Random,
+  other = anyObject,
+): SentEvent[] {
+  return { Completions: completions, Messages: messages, Responses: responses }[format](
+    random,
+    other,
+  )
 }
 
 /** Writes events as bytes, in one of the ways that servers do. */

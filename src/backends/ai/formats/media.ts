@@ -11,12 +11,16 @@ import { LlmError } from '../llm-error.ts'
 
 const dataUrl = /^data:([^;,]+)(?:;[^;,]+)*;base64,(.*)$/s
 
-/** Decodes data URLs (RFC 2397, base64 only); other URLs stay locations. */
-export function sourceOfUrl(url: string): MediaSource {
+/** Reads a data URL (RFC 2397, base64 only); undefined for other URLs. */
+export function dataOfUrl(url: string): { mediaType: string; data: string } | undefined {
   const [, mediaType, data] = dataUrl.exec(url) ?? []
-  return mediaType !== undefined && data !== undefined
-    ? { type: 'data', mediaType, data }
-    : { type: 'url', url }
+  return mediaType !== undefined && data !== undefined ? { mediaType, data } : undefined
+}
+
+/** Decodes data URLs; other URLs stay locations. */
+export function sourceOfUrl(url: string): MediaSource {
+  const data = dataOfUrl(url)
+  return data === undefined ? { type: 'url', url } : { type: 'data', ...data }
 }
 
 export function urlOfSource(source: MediaSource): string {
@@ -67,11 +71,14 @@ export function sourceOfFile(data: string, name: string | undefined): MediaSourc
   return { ...source, mediaType: typeOfFile(name, source.data) }
 }
 
-const textTypes = /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)(?:;|$))/
+const textTypes = /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)(?:;|$))/i
+
+/** Returns true if the gateway decodes documents of this media type to text. */
+export const isTextType = (mediaType: string): boolean => textTypes.test(mediaType)
 
 /** Returns the text of a document with a text media type; undefined for other documents. */
 export function textOfDocument({ source }: DocumentBlock): string | undefined {
-  if (source.type !== 'data' || !textTypes.test(source.mediaType)) return undefined
+  if (source.type !== 'data' || !isTextType(source.mediaType)) return undefined
   return Buffer.from(source.data, 'base64').toString('utf8')
 }
 

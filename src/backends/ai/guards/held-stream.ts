@@ -12,7 +12,7 @@ import type { OnMatch } from './match-counts.ts'
 import { emptyTexts, keepTexts, mapRepeatedTexts } from './repeated-texts.ts'
 import type { RoleText } from './slots.ts'
 import { StreamMasker } from './stream-mask.ts'
-import { type EventTexts, guardedReaders, readGuarded } from './stream-texts.ts'
+import { type EventTexts, guardedReaders, nameOfEvent, readGuarded } from './stream-texts.ts'
 import type { TextsMap } from './texts.ts'
 
 interface HeldEvent extends StreamEvent {
@@ -105,8 +105,11 @@ export class HeldStream {
     this.#groups = new Map()
     this.#repeated = new Map()
     this.#events = events.map((event) => {
-      const held = { ...event, parsed: readGuarded(event.data) }
-      return mapHeld(held, keepTexts)
+      const parsed = readGuarded(event.data)
+      if (parsed === undefined) return { event: undefined, data: event.data, parsed }
+      // The event is written again, because other readers may find another value for a repeated key.
+      const name = nameOfEvent(event.event, parsed)
+      return mapHeld({ event: name, data: JSON.stringify(parsed), parsed }, keepTexts)
     })
     for (const { parsed } of this.#events) if (parsed !== undefined) this.#collect(parsed)
     this.#original = new Map(this.#texts)
@@ -141,7 +144,7 @@ export class HeldStream {
       }
       return texts
     }
-    this.#read(event).repeat?.(collect)
+    this.#read(event).repeat(collect)
     mapErrorsBeside(event, collect)
   }
 
@@ -190,9 +193,9 @@ export class HeldStream {
       written.add(part)
       return isWritten ? '' : now
     })
-    if (repeat !== undefined) return repeat(current)
+    const repeated = repeat(current)
     const isSame = texts.every((text, at) => text === pieces[at]?.text)
-    return isSame || put === undefined ? event : put(texts)
+    return isSame || put === undefined ? repeated : put(texts, repeated)
   }
 
   /** Returns the current text in place of a text that an event repeats. */

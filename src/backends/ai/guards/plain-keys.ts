@@ -1,56 +1,112 @@
 /**
- * Rejects requests in which a provider could read texts that guards do not see: some servers accept
- * `Content` for `content`, and some requests nest texts in ways that guards do not read.
+ * Rejects requests in which a provider could read other texts than guards: some servers accept `Type` for
+ * `type`, and some requests nest texts in ways that guards do not read.
  */
+import { asciiName } from '../field-names.ts'
 import { isObject, type JsonObject } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
-import type { ReadRouteType } from '../providers/provider.ts'
-import { nestedFields, plainFields, requestFields } from './texts.ts'
+import { encodedText, isPlainBase64 } from './encoded-texts.ts'
+import {
+  contentFields,
+  isSetting,
+  isSkipped,
+  requestScope,
+  scopeOf,
+  type TextScope,
+} from './text-fields.ts'
+import { messageFields } from './texts.ts'
 
-/** Fields of messages and parts that guards read. */
-const guardedFields = new Set<string>(
+/** Fields by which guards decide what they read, in any object. assembly/texts/fields.ts has them too. */
+export const guardedFields = new Set(
   [
-    nestedFields,
-    plainFields,
-    ['role', 'refusal', 'type', 'text', 'source', 'data', 'variables'],
-  ].flat(),
+    'content output outputs results title context stdout stderr logs role refusal type text source data',
+    'variables transcript media_type file_data filename custom input messages system instructions prompt',
+    'prediction name arguments thinking',
+  ].flatMap((line) => line.split(' ')),
 )
 const maxDepth = 100
 
 /** @throws LlmError 400 if a text may be hidden from guards. */
-export function needPlainKeys(body: JsonObject, route: ReadRouteType): void {
-  const fields = requestFields[route]
-  checkKeys(body, new Set(fields))
-  for (const name of fields) if (Object.hasOwn(body, name)) checkContent(body[name], 0)
-}
-
-/** Checks a text, a message, a part, or a list of them. */
-function checkContent(value: unknown, depth: number): void {
-  if (depth > maxDepth)
-    throw new LlmError(400, `contents deeper than ${maxDepth} cannot be guarded`)
-  for (const item of Array.isArray(value) ? value : [value]) {
-    if (Array.isArray(item)) throw new LlmError(400, 'lists inside lists cannot be guarded')
-    checkObject(item, depth)
+export function needPlainKeys(body: JsonObject): void {
+  const scope = requestScope
+  for (const [name, value] of Object.entries(body)) {
+    checkKey(name)
+    if (isSetting(name, value)) continue
+    const isContent = messageFields.has(name) || contentFields.has(name)
+    if (messageFields.has(name) && Array.isArray(value)) {
+      for (const message of value) {
+        const inner = isObject(message) ? scopeOf(message, scope) : scope
+        checkList([message], name, inner, 1, true)
+      }
+    } else checkField(body, undefined, name, { scope, depth: 0, isContent })
   }
 }
 
-function checkObject(value: unknown, depth: number): void {
-  if (!isObject(value)) return
-  checkKeys(value, guardedFields)
-  if (typeof value.text === 'object' && value.text !== null) {
+interface Place {
+  readonly scope: TextScope
+  readonly depth: number
+  /** The value is a content, in which lists contain no lists. */
+  readonly isContent: boolean
+}
+
+function checkField(
+  holder: JsonObject,
+  key: string | undefined,
+  name: string,
+  { scope, depth, isContent }: Place,
+): void {
+  const value = holder[name]
+  if (isSkipped(holder, key, name, scope)) return
+  if (typeof value === 'string') {
+    const data = encodedText(holder, name)
+    if (typeof data !== 'object' || isPlainBase64(data)) return
+    throw new LlmError(400, `${name}: a text document must be plain base64 to be guarded`)
+  }
+  if (Array.isArray(value)) checkList(value, name, scope, depth + 1, isContent)
+  else if (isObject(value)) checkObject(value, name, scope, depth + 1)
+}
+
+function checkList(
+  list: readonly unknown[],
+  key: string,
+  scope: TextScope,
+  depth: number,
+  isContent: boolean,
+): void {
+  checkDepth(depth)
+  for (const item of list) {
+    if (Array.isArray(item)) {
+      if (isContent) throw new LlmError(400, 'lists inside lists cannot be guarded')
+      checkList(item, key, scope, depth + 1, false)
+    } else if (isObject(item)) checkObject(item, key, scope, depth)
+  }
+}
+
+function checkObject(
+  value: JsonObject,
+  key: string | undefined,
+  scope: TextScope,
+  depth: number,
+): void {
+  checkDepth(depth)
+  const isMap = key === 'variables'
+  if (!isMap && typeof value.text === 'object' && value.text !== null) {
     throw new LlmError(400, 'text must be a string')
   }
-  for (const name of nestedFields) checkContent(value[name], depth + 1)
-  checkContent(value.source, depth + 1)
-  if (!isObject(value.variables)) return
-  for (const variable of Object.values(value.variables)) checkContent(variable, depth + 1)
+  for (const name of Object.keys(value)) {
+    if (!isMap) checkKey(name)
+    checkField(value, key, name, { scope, depth, isContent: isMap || contentFields.has(name) })
+  }
 }
 
-function checkKeys(value: JsonObject, names: ReadonlySet<string>): void {
-  for (const key of Object.keys(value)) {
-    if (names.has(key)) continue
-    // Both conversions are needed: some letters become ASCII letters in only one of the two cases.
-    const plain = key.toUpperCase().toLowerCase()
-    if (names.has(plain)) throw new LlmError(400, `the key "${key}" must be ${plain}`)
+function checkDepth(depth: number): void {
+  if (depth > maxDepth)
+    throw new LlmError(400, `contents deeper than ${maxDepth} cannot be guarded`)
+}
+
+function checkKey(key: string): void {
+  const plain = asciiName(key)
+  if (plain !== key && guardedFields.has(plain)) {
+    throw new LlmError(400, `the key "${key}" must be ${plain}`)
   }
 }

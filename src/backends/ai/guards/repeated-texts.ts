@@ -5,29 +5,13 @@
  */
 import { isObject, type JsonObject, mapList } from '../json.ts'
 import { LlmError } from '../llm-error.ts'
-import type { TextsMap } from './texts.ts'
+import { citationFields } from './text-fields.ts'
+import { mapEntries, type TextsMap } from './texts.ts'
 
-/** Fields of answers and events that lead to messages, parts and choices. */
-const containerFields = new Set([
-  'choices',
-  'content',
-  'content_block',
-  'delta',
-  'item',
-  'message',
-  'output',
-  'part',
-  'response',
-])
-/** Fields whose texts quote or name sources. Vendor B puts citations into `context`. */
-const citationFields = new Set([
-  'annotation',
-  'annotations',
-  'citation',
-  'citations',
-  'context',
-  'search_results',
-])
+/** Fields with arguments and settings, which repeat no text. */
+export const otherFields = new Set(
+  'arguments input parameters input_schema schema tools usage metadata'.split(' '),
+)
 /** Fields that list the tokens of an answer. */
 const tokenFields = new Set(['logprobs', 'token_ids'])
 /** Fields of citations that are not texts. */
@@ -59,7 +43,7 @@ function withoutRepeated(value: unknown, map: TextsMap, depth: number): unknown 
     // A `context` that is a string belongs to a document and is masked with it.
     if (citationFields.has(name))
       return typeof item === 'string' ? item : mapTexts(item, map, depth + 1)
-    return containerFields.has(name) ? withoutRepeated(item, map, depth + 1) : item
+    return otherFields.has(name) ? item : withoutRepeated(item, map, depth + 1)
   })
 }
 
@@ -89,18 +73,4 @@ function mapTexts(value: unknown, map: TextsMap, depth: number): unknown {
 function checkDepth(depth: number): void {
   if (depth > maxDepth)
     throw new LlmError(502, `an answer deeper than ${maxDepth} cannot be guarded`)
-}
-
-function mapEntries(
-  object: JsonObject,
-  map: (name: string, value: unknown) => unknown,
-): JsonObject {
-  let changed: Record<string, unknown> | undefined
-  for (const name of Object.keys(object)) {
-    const mapped = map(name, object[name])
-    if (mapped === object[name]) continue
-    changed ??= { ...object }
-    changed[name] = mapped
-  }
-  return changed ?? object
 }

@@ -3,17 +3,17 @@
  * contains the location of its text, so that a changed text can be put back there.
  */
 import type { ChatFormat } from '../client-formats.ts'
-import { field, isObject, type JsonObject, listAt, objectAt, parseJson } from '../json.ts'
+import { isObject, type JsonObject, listAt, objectAt, parseJson } from '../json.ts'
 import type { ReadRouteType } from '../providers/provider.ts'
+import { isSetting } from './text-fields.ts'
 import {
-  nestedFields,
-  plainFields,
-  putSource,
-  putText,
-  requestFields,
-  sourceContent,
-  sourceText,
-  textOfPart,
+  answerFields,
+  mapAnswerField,
+  mapMessageField,
+  mapRequestField,
+  mapVariable,
+  messageFields,
+  type TextsMap,
 } from './texts.ts'
 
 /** A text with the role of its author. */
@@ -22,20 +22,30 @@ export interface RoleText {
   readonly content: string
 }
 
-/** The location of a text: a field of an object, or an index of a list. */
+/** The texts of a field. */
 interface Slot extends RoleText {
-  readonly holder: object
-  readonly key: string | number
+  /** Index of the text that gets a changed content: the last text of a message, otherwise the last one. */
+  readonly last: number
+  /** Maps the texts in place. */
+  put(map: TextsMap): void
 }
 
 /** Returns all texts of a request; a separate system prompt comes first. */
-export function requestTexts(body: JsonObject, route: ReadRouteType): RoleText[] {
-  return requestSlots(body, route).map(({ role, content }) => ({ role, content }))
+export function requestTexts(body: JsonObject): RoleText[] {
+  return requestSlots(body).map(({ role, content }) => ({ role, content }))
 }
 
-/** Returns the texts of an answer: one for each choice, content or message, depending on the format. */
+/**
+ * Returns the texts of an answer: one for each choice, content or message, depending on the format, and then
+ * one for each other field with a text.
+ */
 export function answerTexts(body: JsonObject, format: ChatFormat): RoleText[] {
   return answerSlots(body, format).map(({ role, content }) => ({ role, content }))
+}
+
+/** Returns the texts of the messages of an answer: one for each choice, content or message. */
+export function messageTexts(body: JsonObject, format: ChatFormat): string[] {
+  return messageSlots(body, format).map(({ content }) => content)
 }
 
 /**
@@ -48,11 +58,11 @@ export function withRequestTexts(
   route: ReadRouteType,
   texts: readonly RoleText[],
 ): JsonObject | undefined {
-  const slots = requestSlots(body, route)
+  const slots = requestSlots(body)
   const isSame =
     slots.length === texts.length &&
     slots.every(({ role }, at) => texts[at]?.role === role || texts[at]?.role === '')
-  if (isSame) return withSlots(body, (copy) => requestSlots(copy, route), texts)
+  if (isSame) return withSlots(body, requestSlots, texts)
   return rebuildRequest(body, route, texts)
 }
 
@@ -72,121 +82,148 @@ function withSlots(
   texts: readonly RoleText[],
 ): JsonObject {
   const copy = parseJson(JSON.stringify(body)) as JsonObject
-  for (const [at, { holder, key, content }] of slotsOf(copy).entries()) {
+  for (const [at, slot] of slotsOf(copy).entries()) {
     const text = texts[at]?.content ?? ''
-    if (text === content) continue
-    Reflect.set(holder, key, withText(Reflect.get(holder, key), text))
+    if (text !== slot.content) slot.put(replaceAll(slot, text))
   }
   return copy
 }
 
-function requestSlots(body: JsonObject, route: ReadRouteType): Slot[] {
-  return requestFields[route].flatMap((name): Slot[] => {
-    const value = body[name]
-    if (name === 'system' || name === 'instructions') return slotAt(body, name, 'system')
-    if (name === 'prompt') {
-      const variables = objectAt(body.prompt, 'variables') ?? {}
-      return Object.keys(variables).flatMap((key) => slotAt(variables, key, 'user'))
+/** Replaces all texts of a slot by one; parts whose text becomes empty are removed. */
+function replaceAll({ last }: Slot, text: string): TextsMap {
+  let at = -1
+  return (parts) => parts.map(() => (++at === last ? text : ''))
+}
+
+type MapField = (holder: JsonObject, name: string, map: TextsMap) => unknown
+
+function slotOf(holder: JsonObject, name: string, role: string, mapField: MapField): Slot {
+  const texts: string[] = []
+  let last = -1
+  mapField(holder, name, (parts, isContent) => {
+    texts.push(...parts)
+    if (isContent === true) last = texts.length - 1
+    return parts
+  })
+  return {
+    role,
+    content: texts.filter((text) => text !== '').join(' '),
+    last: last < 0 ? texts.length - 1 : last,
+    put: (map) => void Reflect.set(holder, name, mapField(holder, name, map)),
+  }
+}
+
+const hasText = ({ content }: Slot): boolean => content !== ''
+
+/** Fields that come first, in this order; the first two are system prompts. */
+const firstFields = ['system', 'instructions', 'prompt']
+
+function requestSlots(body: JsonObject): Slot[] {
+  const others = Object.keys(body).filter((name) => !firstFields.includes(name))
+  const names = [...firstFields.filter((name) => Object.hasOwn(body, name)), ...others]
+  return names.flatMap((name) => slotsOfField(body, name)).filter(hasText)
+}
+
+function slotsOfField(body: JsonObject, name: string): Slot[] {
+  const value = body[name]
+  if (name === 'prompt' && isObject(value)) return promptSlots(value)
+  if (!messageFields.has(name) || !Array.isArray(value)) {
+    const isSystem = name === 'system' || name === 'instructions'
+    return [slotOf(body, name, isSystem ? 'system' : 'user', mapRequestField)]
+  }
+  return value.flatMap((message: unknown, at): Slot[] => {
+    if (!isObject(message)) {
+      const mapItem: MapField = (list, index, map) =>
+        mapRequestField({ input: Reflect.get(list, index) }, 'input', map)
+      return [slotOf(value as unknown as JsonObject, `${at}`, 'user', mapItem)]
     }
-    if (!Array.isArray(value)) return slotAt(body, name, 'user')
-    return value.flatMap((message: unknown, at) => {
-      if (!isObject(message)) return slotAt(value, at, 'user')
-      const role = typeof message.role === 'string' ? message.role : 'tool'
-      return [...nestedFields, 'refusal'].flatMap((key) => slotAt(message, key, role))
-    })
+    const role = typeof message.role === 'string' ? message.role : 'tool'
+    return Object.keys(message).map((key) => slotOf(message, key, role, mapMessageField))
   })
 }
 
-function slotAt(holder: object, key: string | number, role: string): Slot[] {
-  const content = flatText(Reflect.get(holder, key))
-  return content === '' ? [] : [{ role, content, holder, key }]
+/** Returns the slots of a template that the vendor stores: one for each variable, and the other fields. */
+function promptSlots(prompt: JsonObject): Slot[] {
+  const variables = objectAt(prompt, 'variables') ?? {}
+  const others = Object.keys(prompt).filter((name) => name !== 'variables')
+  return [
+    ...Object.keys(variables).map((name) => slotOf(variables, name, 'user', mapVariable)),
+    ...others.map((name) => slotOf(prompt, name, 'user', mapMessageField)),
+  ]
 }
 
-function answerSlots(body: JsonObject, format: ChatFormat): Slot[] {
-  const slot = (holder: object, key: string): Slot => {
-    const content = flatText(Reflect.get(holder, key))
-    return { role: 'assistant', content, holder, key }
-  }
+/** Returns the slots of the fields of an object in an answer, except those in `skipped`. */
+function otherSlots(holder: unknown, ...skipped: readonly string[]): Slot[] {
+  if (!isObject(holder)) return []
+  return (
+    Object.keys(holder)
+      // Webhooks see errors apart.
+      .filter((name) => name !== 'error' && !skipped.includes(name))
+      .map((name) => slotOf(holder, name, 'assistant', mapAnswerField))
+      .filter(hasText)
+  )
+}
+
+const answerSlot = (holder: JsonObject, name: string): Slot =>
+  slotOf(holder, name, 'assistant', mapAnswerField)
+
+const answerSlots = (body: JsonObject, format: ChatFormat): Slot[] => [
+  ...messageSlots(body, format),
+  ...slotsBesideMessages(body, format),
+]
+
+const isMessage = ({ type }: JsonObject): boolean => type === 'message'
+
+/** Returns one slot for each choice, content or message, also if it has no text. */
+function messageSlots(body: JsonObject, format: ChatFormat): Slot[] {
   switch (format) {
     case 'Completions':
-      return listAt(body, 'choices').map((choice) => choiceSlot(choice, slot))
+      return listAt(body, 'choices').map(choiceSlot)
     case 'Messages':
-      return [slot(body, 'content')]
+      return [answerSlot(body, 'content')]
     case 'Responses':
       return listAt(body, 'output')
-        .filter((item) => field(item, 'type') === 'message')
-        .map((item) => slot(item as JsonObject, 'content'))
+        .filter(isObject)
+        .filter(isMessage)
+        .map((item) => answerSlot(item, 'content'))
   }
 }
 
-/** Returns the slot of a choice: its content, otherwise its refusal or the transcript of its audio. */
-function choiceSlot(choice: unknown, slot: (holder: object, key: string) => Slot): Slot {
+/** Returns the slots of all other fields with a text. */
+function slotsBesideMessages(body: JsonObject, format: ChatFormat): Slot[] {
+  const settings = Object.keys(body).filter((name) => isSetting(name, body[name]))
+  const rest = otherSlots(body, answerFields[format], ...settings)
+  if (format === 'Messages') return rest
+  const items = listAt(body, answerFields[format])
+  const ofItems =
+    format === 'Completions'
+      ? items.flatMap(otherSlotsOfChoice)
+      : items
+          .filter(isObject)
+          .flatMap((item) => (isMessage(item) ? otherSlots(item, 'content') : otherSlots(item)))
+  return [...ofItems, ...rest]
+}
+
+/** Finds the text of a choice: its content, otherwise its refusal or the transcript of its audio. */
+function placeOfChoice(choice: unknown): { readonly holder: JsonObject; readonly name: string } {
   const message = objectAt(choice, 'message')
-  if (isObject(choice) && message === undefined) return slot(choice, 'text')
-  if (message?.content != null) return slot(message, 'content')
-  const audio = objectAt(message, 'audio')
-  if (audio !== undefined && message?.refusal == null) return slot(audio, 'transcript')
-  return slot(message ?? {}, 'refusal')
+  if (isObject(choice) && message === undefined) return { holder: choice, name: 'text' }
+  if (message?.content != null) return { holder: message, name: 'content' }
+  if (objectAt(message, 'audio') !== undefined && message?.refusal == null) {
+    return { holder: message ?? {}, name: 'audio' }
+  }
+  return { holder: message ?? {}, name: 'refusal' }
 }
 
-function flatText(content: unknown): string {
-  return leavesOf(content)
-    .filter((text) => text !== '')
-    .join(' ')
+function choiceSlot(choice: unknown): Slot {
+  const { holder, name } = placeOfChoice(choice)
+  return answerSlot(holder, name)
 }
 
-/** Returns all texts of a content, including those of documents and nested parts. */
-function leavesOf(content: unknown): string[] {
-  if (typeof content === 'string') return [content]
-  if (isObject(content)) return leavesOf([content])
-  if (!Array.isArray(content)) return []
-  return content.flatMap((part) => {
-    const text = textOfPart(part)
-    return text === undefined ? leavesBelow(part) : [text]
-  })
-}
-
-/** Returns the texts inside a part that is not a text part. */
-function leavesBelow(part: unknown): string[] {
-  const plain = plainFields.map((name) => field(part, name)).filter(isText)
-  const nested = nestedFields.flatMap((name) => leavesOf(field(part, name)))
-  const data = sourceText(part)
-  const parts = leavesOf(sourceContent(part))
-  return [...plain, ...nested, ...parts, ...(data === undefined ? [] : [data])]
-}
-
-const isText = (value: unknown): value is string => typeof value === 'string'
-
-/** Replaces all texts of a content by one: the last text part gets it, and other text parts are removed. */
-function withText(content: unknown, text: string): unknown {
-  const last = leavesOf(content).length - 1
-  let at = -1
-  const isLast = () => ++at === last
-  const changePart = (part: unknown): unknown[] => {
-    if (textOfPart(part) !== undefined) return isLast() ? [putText(part, text)] : []
-    return isObject(part) ? changeBelow(part) : [part]
-  }
-  const changeFields = (part: JsonObject): JsonObject => {
-    const plain = plainFields.filter((name) => isText(part[name]))
-    const nested = nestedFields.filter((name) => Object.hasOwn(part, name))
-    return Object.fromEntries([
-      ...plain.map((name) => [name, isLast() ? text : '']),
-      ...nested.map((name) => [name, change(part[name])]),
-    ])
-  }
-  const changeBelow = (part: JsonObject): unknown[] => {
-    const changed = { ...part, ...changeFields(part) }
-    const inner = sourceContent(part)
-    if (inner !== undefined) Object.assign(changed, putSource(part, { content: change(inner) }))
-    if (sourceText(part) === undefined) return [changed]
-    return isLast() ? [{ ...changed, ...putSource(part, { data: text }) }] : []
-  }
-  const change = (value: unknown): unknown => {
-    if (typeof value === 'string') return isLast() ? text : ''
-    if (isObject(value)) return changePart(value)[0]
-    return Array.isArray(value) ? value.flatMap(changePart) : value
-  }
-  return last < 0 ? content : change(content)
+function otherSlotsOfChoice(choice: unknown): Slot[] {
+  const { holder, name } = placeOfChoice(choice)
+  if (holder === choice) return otherSlots(choice, name)
+  return [...otherSlots(holder, name), ...otherSlots(choice, 'message')]
 }
 
 const plainRoles = new Set(['system', 'developer', 'user', 'assistant'])
@@ -198,24 +235,26 @@ const plainMessage = ({ role, content }: RoleText): RoleText => ({
 
 const isSystem = ({ role }: RoleText): boolean => role === 'system' || role === 'developer'
 
+/** Returns the settings of a request, without any text. */
+function settingsOf(body: JsonObject): JsonObject {
+  const kept = Object.keys(body).filter((name) => !slotsOfField(body, name).some(hasText))
+  return Object.fromEntries(kept.map((name) => [name, body[name]]))
+}
+
 function rebuildRequest(
   body: JsonObject,
   route: ReadRouteType,
   texts: readonly RoleText[],
 ): JsonObject | undefined {
   const messages = texts.map(plainMessage)
+  const rest = settingsOf(body)
   switch (route) {
-    case 'Completions': {
-      const { prediction: _prediction, ...rest } = body
+    case 'Completions':
       return { ...rest, messages }
-    }
-    case 'Responses': {
-      const { instructions: _instructions, prompt: _prompt, ...rest } = body
+    case 'Responses':
       return { ...rest, input: messages }
-    }
     case 'Messages':
     case 'VendorCTokenCount': {
-      const { system: _system, ...rest } = body
       const system = messages
         .filter(isSystem)
         .map(({ content }) => content)

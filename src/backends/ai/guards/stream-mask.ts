@@ -20,6 +20,7 @@ import {
   type EventTexts,
   everything,
   guardedReaders,
+  nameOfEvent,
   type Piece,
   type ReadEvent,
   readGuarded,
@@ -73,7 +74,11 @@ export class StreamMasker {
   push(given: StreamEvent): StreamEvent[] {
     const whole = readGuarded(given.data)
     const parsed = whole && mapErrorsBeside(mapRepeatedTexts(whole, this.#mask), this.#mask)
-    const event = parsed === whole ? given : { ...given, data: JSON.stringify(parsed) }
+    // The event is written again, because other readers may find another value for a repeated key.
+    const event =
+      parsed === undefined
+        ? { event: undefined, data: given.data }
+        : { event: nameOfEvent(given.event, parsed), data: JSON.stringify(parsed) }
     const content = parsed && this.#read(parsed, event.event)
     const parts = content?.pieces?.map((piece) => this.#take(piece)) ?? []
     const ended = content?.ends
@@ -148,15 +153,12 @@ export class StreamMasker {
     }
     for (const part of complete) this.#remember(part)
     if (this.#isRemoved(parsed)) return rest
-    let changed = this.#placed(parsed)
-    if (content.repeat !== undefined) {
-      const repeated = content.repeat(content.isWhole === true ? this.#mask : this.#repeat)
-      changed = repeated === parsed ? changed : this.#placed(repeated)
-    }
+    const repeated = content.repeat(content.isWhole === true ? this.#mask : this.#repeat)
+    let changed = this.#placed(repeated)
     // A block begins empty; its text follows in deltas.
     const texts = parts.map((part) => (part === begins ? '' : part.takeReady()))
     if (content.put && content.pieces?.some(({ text }, at) => texts[at] !== text)) {
-      changed = this.#placed(content.put(texts))
+      changed = this.#placed(content.put(texts, repeated))
     }
     const written = changed === parsed ? event : { ...event, data: JSON.stringify(changed) }
     return this.#numbered([...rest, written], parsed)

@@ -1,232 +1,293 @@
 /**
  * Maps the texts of requests and answers that guards read, in the format of the client. It works on
- * parsed JSON, so that escapes cannot hide text. Everything else is kept; if no text changes, the
- * result is the same object.
+ * parsed JSON, so that escapes cannot hide text. `text-fields.ts` says which strings are texts. Everything
+ * else is kept; if no text changes, the result is the same object.
  */
 import type { ChatFormat } from '../client-formats.ts'
-import { isObject, type JsonObject, listAt, mapField, mapList, withFields } from '../json.ts'
-import type { ReadRouteType } from '../providers/provider.ts'
-
-/** Maps the parts of one text, which guards read as a whole. Most texts have a single part. */
-export type TextsMap = (texts: readonly string[]) => readonly string[]
-
-const mapOne = (text: string, map: TextsMap): string => map([text])[0] ?? ''
-
-/** Guards do not read reasoning, because it may be signed. */
-const reasoningTypes = new Set<unknown>(['reasoning_text', 'summary_text'])
+import { isObject, type JsonObject, listAt, mapField, mapList } from '../json.ts'
+import { decoded, encoded, encodedText } from './encoded-texts.ts'
+import {
+  answerScope,
+  contentFields,
+  isLabel,
+  isSetting,
+  isSkipped,
+  putText,
+  requestScope,
+  scopeOf,
+  type TextScope,
+  textField,
+  textOfPart,
+} from './text-fields.ts'
 
 /**
- * Returns the name of the field with the text of a part; undefined if the part has no text. In a part of
- * an unknown type, `text` counts as its text, because the provider may read it.
+ * Maps the parts of one text, which guards read as a whole. Most texts have a single part. `isContent` is true
+ * if the parts are contents of messages.
  */
-function textField(part: unknown): 'text' | 'refusal' | 'transcript' | undefined {
-  if (!isObject(part)) return undefined
-  if (typeof part.text === 'string' && !reasoningTypes.has(part.type)) return 'text'
-  if (part.type === 'output_audio' && typeof part.transcript === 'string') return 'transcript'
-  return part.type === 'refusal' && typeof part.refusal === 'string' ? 'refusal' : undefined
+export type TextsMap = (texts: readonly string[], isContent?: boolean) => readonly string[]
+
+const mapOne = (text: string, map: TextsMap, isContent = false): string =>
+  map([text], isContent)[0] ?? ''
+
+/** How texts are mapped, and where they are. */
+interface Reading {
+  readonly map: TextsMap
+  readonly scope: TextScope
 }
 
-/** Returns the text of a part; undefined if the part has no text. */
-export function textOfPart(part: unknown): string | undefined {
-  if (typeof part === 'string') return part
-  const name = textField(part)
-  return isObject(part) && name !== undefined ? String(part[name]) : undefined
+/** How the text parts of a list are read. */
+interface ListRules {
+  /** All text parts are one text; otherwise adjacent ones are. */
+  readonly areOneText?: boolean
+  /** Parts whose text becomes empty are removed, because vendors reject empty parts. */
+  readonly removesEmpty?: boolean
 }
 
-/** Returns the part with another text; the same object if the text is the same. */
-export function putText(part: unknown, text: string): unknown {
-  if (typeof part === 'string') return text
-  const name = textField(part)
-  return isObject(part) && name !== undefined && part[name] !== text
-    ? { ...part, [name]: text }
-    : part
-}
+const contentRules: ListRules = { removesEmpty: true }
+const answerRules: ListRules = { removesEmpty: true, areOneText: true }
+const otherRules: ListRules = {}
 
-/** Returns the positions of the parts of each text. If `areOneText`, all text parts are one text. */
-function runsOf(parts: readonly unknown[], areOneText: boolean): number[][] {
-  const runs: number[][] = []
-  let isOpen = false
-  for (const [at, part] of parts.entries()) {
-    const isText = textOfPart(part) !== undefined
-    if (isText && isOpen) runs.at(-1)?.push(at)
-    else if (isText) runs.push([at])
-    isOpen = isText || (isOpen && areOneText)
+/** Maps the values of an object; returns the same object if nothing changes. */
+export function mapEntries(
+  object: JsonObject,
+  map: (name: string, value: unknown) => unknown,
+): JsonObject {
+  let changed: Record<string, unknown> | undefined
+  for (const name of Object.keys(object)) {
+    const mapped = map(name, object[name])
+    if (mapped === object[name]) continue
+    changed ??= { ...object }
+    changed[name] = mapped
   }
-  return runs
+  return changed ?? object
 }
 
-/**
- * Maps the text parts of a content. Adjacent text parts are one text; in answers (`areOneText`), all text
- * parts are. Parts whose text becomes empty are removed, because vendors reject empty parts.
- */
+/** Maps the texts of an object except those in the field `skipped`. `key` is the field that contains it. */
+function mapObject(
+  object: JsonObject,
+  key: string | undefined,
+  reading: Reading,
+  skipped?: string,
+): JsonObject {
+  return mapEntries(object, (name, value) =>
+    name === skipped ? value : mapMember(object, key, name, value, reading),
+  )
+}
+
+/** Maps the texts of a field of an object. */
+function mapMember(
+  holder: JsonObject,
+  key: string | undefined,
+  name: string,
+  value: unknown,
+  reading: Reading,
+): unknown {
+  if (value === null || isSkipped(holder, key, name, reading.scope)) return value
+  if (typeof value === 'string') return mapString(holder, name, value, reading.map)
+  if (Array.isArray(value)) {
+    if (contentFields.has(name)) return mapParts(value, name, reading, contentRules)
+    if (!isLabel(holder, name)) return mapParts(value, name, reading, otherRules)
+    return mapList(value, (item) => (isObject(item) ? mapObject(item, name, reading) : item))
+  }
+  if (!isObject(value)) return value
+  if (name !== 'variables') return mapObject(value, name, reading)
+  // Variables of a template have names of their own.
+  return mapEntries(value, (_name, variable) => mapContent(variable, reading))
+}
+
+function mapString(holder: JsonObject, name: string, value: string, map: TextsMap): string {
+  const data = encodedText(holder, name)
+  if (data === 'notText') return value
+  if (data !== undefined) {
+    const text = decoded(data)
+    const mapped = mapOne(text, map)
+    return mapped === text ? value : encoded(data, mapped)
+  }
+  return isLabel(holder, name) ? value : mapOne(value, map, contentFields.has(name))
+}
+
+/** Maps the texts of a list: of its text parts, and of everything else in them. */
 function mapParts(
   parts: readonly unknown[],
-  map: TextsMap,
-  areOneText = false,
+  key: string | undefined,
+  reading: Reading,
+  { areOneText = false, removesEmpty = false }: ListRules,
 ): readonly unknown[] {
+  const { scope } = reading
   const texts = new Map<number, string>()
-  for (const run of runsOf(parts, areOneText)) {
-    const mapped = map(run.map((at) => textOfPart(parts[at]) ?? ''))
-    for (const [index, at] of run.entries()) texts.set(at, mapped[index] ?? '')
+  const changed: unknown[] = []
+  let isSame = true
+  let isMapped = false
+  for (const [at, part] of parts.entries()) {
+    const text = textOfPart(part, scope)
+    const isNext = areOneText ? isMapped : texts.has(at)
+    if (text !== undefined && !isNext) {
+      mapRun(parts, at, reading, areOneText, texts)
+      isMapped = true
+    }
+    const mapped = text === undefined ? undefined : (texts.get(at) ?? '')
+    if (removesEmpty && mapped === '' && text !== '') {
+      isSame = false
+      continue
+    }
+    const put = mapped === undefined ? part : putText(part, mapped, scope)
+    const whole = mapRest(put, key, reading)
+    isSame &&= whole === part
+    changed.push(whole)
   }
-  const changed = parts.flatMap((part, at) => {
-    const text = texts.get(at)
-    if (text === undefined) return [mapNested(part, map)]
-    return text === '' && textOfPart(part) !== '' ? [] : [putText(part, text)]
-  })
-  const isSame = changed.length === parts.length && changed.every((part, at) => part === parts[at])
   return isSame ? parts : changed
 }
 
-/** Fields of messages and parts that contain texts or parts. */
-export const nestedFields = ['content', 'output', 'outputs', 'results'] as const
-/** Fields of parts that contain plain text, in documents and in the output of commands. */
-export const plainFields = ['title', 'context', 'stdout', 'stderr', 'logs'] as const
+const isPart = (value: unknown): boolean => isObject(value) || Array.isArray(value)
 
-/** Maps the texts inside a part: tool results, documents, search results. */
-export function mapNested(part: unknown, map: TextsMap): unknown {
-  if (!isObject(part)) return part
-  const data = sourceText(part)
-  const inner = sourceContent(part)
-  const plain = plainFields.flatMap((name) => {
-    const text = part[name]
-    return typeof text === 'string' ? [[name, mapOne(text, map)]] : []
-  })
-  return withFields(part, {
-    ...Object.fromEntries(plain),
-    ...mapFields(part, map),
-    ...(data !== undefined && putSource(part, { data: mapOne(data, map) })),
-    ...(inner !== undefined && putSource(part, { content: mapContent(inner, map) })),
-  })
+/** Maps the text that begins at a part. */
+function mapRun(
+  parts: readonly unknown[],
+  from: number,
+  { map, scope }: Reading,
+  areOneText: boolean,
+  texts: Map<number, string>,
+): void {
+  const places: number[] = []
+  const run: string[] = []
+  for (let at = from; at < parts.length; at++) {
+    const text = textOfPart(parts[at], scope)
+    // Numbers and null are no parts, so that they end no text.
+    if (isPart(parts[at]) && text === undefined && !areOneText) break
+    if (text === undefined) continue
+    places.push(at)
+    run.push(text)
+  }
+  const mapped = map(run, true)
+  for (const [index, at] of places.entries()) texts.set(at, mapped[index] ?? '')
 }
 
-function mapFields(holder: JsonObject, map: TextsMap): JsonObject {
-  const present = nestedFields.filter((name) => Object.hasOwn(holder, name))
-  return Object.fromEntries(present.map((name) => [name, mapContent(holder[name], map)]))
-}
-
-/** Returns the text of a document that is sent as plain text. */
-export function sourceText(part: unknown): string | undefined {
-  const source = isObject(part) ? part.source : undefined
-  const isText = isObject(source) && source.type !== 'base64'
-  return isText && typeof source.data === 'string' ? source.data : undefined
-}
-
-/** Returns the content of a document that consists of parts or of a text. */
-export function sourceContent(part: unknown): unknown {
-  const source = isObject(part) ? part.source : undefined
-  return isObject(source) ? source.content : undefined
-}
-
-/** Returns the source of a document with `fields` replaced. */
-export function putSource(part: JsonObject, fields: JsonObject): { readonly source: unknown } {
-  return { source: isObject(part.source) ? withFields(part.source, fields) : part.source }
+/** Maps what a part contains besides its text. */
+function mapRest(part: unknown, key: string | undefined, reading: Reading): unknown {
+  if (Array.isArray(part)) return mapParts(part, key, reading, otherRules)
+  return isObject(part) ? mapObject(part, key, reading, textField(part, reading.scope)) : part
 }
 
 /** Maps a content: a text, a list of parts, or a single part. */
-function mapContent(content: unknown, map: TextsMap, areOneText = false): unknown {
-  if (typeof content === 'string') return mapOne(content, map)
-  if (isObject(content)) return mapParts([content], map)[0]
-  return Array.isArray(content) ? mapParts(content, map, areOneText) : content
+function mapContent(content: unknown, reading: Reading, rules = contentRules): unknown {
+  if (typeof content === 'string') return mapOne(content, reading.map, true)
+  if (isObject(content)) return mapObject(content, undefined, reading)
+  return Array.isArray(content) ? mapParts(content, undefined, reading, rules) : content
 }
 
 /** Maps a message. A string in place of a message is an input of embeddings. */
-function mapMessage(message: unknown, map: TextsMap): unknown {
-  if (typeof message === 'string') return mapOne(message, map)
+function mapMessage(message: unknown, { map, scope }: Reading): unknown {
+  if (typeof message === 'string') return mapOne(message, map, true)
   if (!isObject(message)) return message
-  return withFields(message, {
-    ...mapFields(message, map),
-    ...(typeof message.refusal === 'string' && { refusal: mapOne(message.refusal, map) }),
+  return mapObject(message, undefined, { map, scope: scopeOf(message, scope) })
+}
+
+/** Fields of requests that contain messages. */
+export const messageFields: ReadonlySet<string> = new Set(['messages', 'input'])
+
+/** Maps a top-level field of a request. */
+export function mapRequestField(body: JsonObject, name: string, map: TextsMap): unknown {
+  const value = body[name]
+  if (isSetting(name, value)) return value
+  const reading = { map, scope: requestScope }
+  if (messageFields.has(name)) {
+    return Array.isArray(value)
+      ? mapList(value, (message) => mapMessage(message, reading))
+      : mapContent(value, reading)
+  }
+  return mapMember(body, undefined, name, value, reading)
+}
+
+/** Maps a field of a message of a request. */
+export const mapMessageField = (message: JsonObject, name: string, map: TextsMap): unknown =>
+  mapMember(message, undefined, name, message[name], {
+    map,
+    scope: scopeOf(message, requestScope),
   })
+
+/** Maps a variable of a template, whatever its name is. */
+export const mapVariable = (variables: JsonObject, name: string, map: TextsMap): unknown =>
+  mapContent(variables[name], { map, scope: requestScope })
+
+/** Maps a field of an object in an answer. */
+export const mapAnswerField = (holder: JsonObject, name: string, map: TextsMap): unknown =>
+  mapMember(holder, undefined, name, holder[name], { map, scope: answerScope })
+
+export function mapRequestTexts(body: JsonObject, map: TextsMap): JsonObject {
+  return mapEntries(body, (name) => mapRequestField(body, name, map))
 }
 
-const mapMessages = (list: unknown, map: TextsMap): unknown =>
-  Array.isArray(list) ? mapList(list, (message) => mapMessage(message, map)) : mapContent(list, map)
-
-/** Fields of a request whose texts guards read, by its format. */
-export const requestFields: Readonly<Record<ReadRouteType, readonly string[]>> = {
-  Completions: ['messages', 'prediction'],
-  Messages: ['system', 'messages'],
-  VendorCTokenCount: ['system', 'messages'],
-  Responses: ['instructions', 'prompt', 'input'],
-  Embeddings: ['input'],
-}
-
-export function mapRequestTexts(body: JsonObject, route: ReadRouteType, map: TextsMap): JsonObject {
-  const fields = requestFields[route]
-    .filter((name) => Object.hasOwn(body, name))
-    .map((name) => [name, mapRequestField(name, body[name], map)])
-  return withFields(body, Object.fromEntries(fields))
-}
-
-function mapRequestField(name: string, value: unknown, map: TextsMap): unknown {
-  if (name === 'prompt') return mapVariables(value, map)
-  const isContent = name === 'system' || name === 'instructions' || typeof value === 'string'
-  return isContent ? mapContent(value, map) : mapMessages(value, map)
-}
-
-/** Maps the variables of a template that the vendor stores. */
-function mapVariables(prompt: unknown, map: TextsMap): unknown {
-  if (!isObject(prompt) || !isObject(prompt.variables)) return prompt
-  const { variables } = prompt
-  const mapped = Object.entries(variables).map(([name, value]) => [name, mapContent(value, map)])
-  return withFields(prompt, { variables: withFields(variables, Object.fromEntries(mapped)) })
-}
+/** The field with the texts of the model in a whole answer. */
+export const answerFields = { Completions: 'choices', Messages: 'content', Responses: 'output' }
 
 /** Maps the texts of a whole answer: all texts of a message or choice are one text. */
 export function mapAnswerTexts(body: JsonObject, format: ChatFormat, map: TextsMap): JsonObject {
-  switch (format) {
-    case 'Completions':
-      return mapFieldIn(body, 'choices', (choice) =>
-        mapText(
-          mapFieldIn(choice, 'message', (message) => mapChoice(message, map)),
-          'text',
-          map,
-        ),
-      )
-    case 'Messages':
-      return withFields(body, { content: mapContent(body.content, map, true) })
-    case 'Responses':
-      return mapOutput(body, map)
-  }
+  const reading = { map, scope: answerScope }
+  return mapEntries(body, (name, value) => {
+    if (isSetting(name, value)) return value
+    if (name !== answerFields[format]) return mapAnswerField(body, name, map)
+    switch (format) {
+      case 'Completions':
+        return Array.isArray(value)
+          ? mapList(value, (choice) => mapChoice(choice, reading))
+          : mapChoice(value, reading)
+      case 'Messages':
+        return mapContent(value, reading, answerRules)
+      case 'Responses':
+        return Array.isArray(value) ? mapOutput(value, reading) : mapContent(value, reading)
+    }
+  })
 }
 
-/** Maps a field that is a text. */
-const mapText = (value: unknown, name: string, map: TextsMap): JsonObject =>
-  mapFieldIn(value, name, (text) => (typeof text === 'string' ? mapOne(text, map) : text))
+/** Maps a choice. Servers put the text into `message`, or into `delta`, as in a stream. */
+function mapChoice(choice: unknown, reading: Reading): unknown {
+  if (!isObject(choice)) return mapContent(choice, reading)
+  return mapEntries(choice, (name, value) =>
+    (name === 'message' || name === 'delta') && isObject(value)
+      ? mapChoiceMessage(value, reading)
+      : mapMember(choice, undefined, name, value, reading),
+  )
+}
 
-function mapChoice(whole: unknown, map: TextsMap): unknown {
-  const message = mapFieldIn(whole, 'audio', (audio) => mapText(audio, 'transcript', map))
-  if (!isObject(message) || !Array.isArray(message.content)) return mapMessage(message, map)
-  const { content, ...rest } = message
-  const mapped = mapMessage(rest, map)
-  return withFields(message, {
-    ...(isObject(mapped) && mapped),
-    content: mapParts(content, map, true),
-  })
+export const mapMessageOfChoice = (message: JsonObject, map: TextsMap): JsonObject =>
+  mapChoiceMessage(message, { map, scope: answerScope })
+
+function mapChoiceMessage(message: JsonObject, reading: Reading): JsonObject {
+  return mapEntries(message, (name, value) =>
+    name === 'content' && Array.isArray(value)
+      ? mapParts(value, name, reading, answerRules)
+      : mapMember(message, undefined, name, value, reading),
+  )
 }
 
 /** Maps the text parts of all items as one text. Keeps empty parts, because events refer to positions. */
-function mapOutput(body: JsonObject, map: TextsMap): JsonObject {
-  const output = listAt(body, 'output')
-  const partsOf = (item: unknown) => listAt(item, 'content')
-  const texts = output.flatMap((item) => partsOf(item).flatMap((part) => textOfPart(part) ?? []))
-  const mapped = texts.length === 0 ? [] : map(texts)
+function mapOutput(output: readonly unknown[], reading: Reading): readonly unknown[] {
+  const { map, scope } = reading
+  const texts = output.flatMap((item) =>
+    listAt(item, 'content').flatMap((part) => textOfPart(part, scope) ?? []),
+  )
+  const mapped = texts.length === 0 ? [] : map(texts, true)
   let next = 0
-  const mapPart = (part: unknown) =>
-    textOfPart(part) === undefined ? mapNested(part, map) : putText(part, mapped[next++] ?? '')
-  return mapFieldIn(body, 'output', (item) => {
-    if (!isObject(item) || !Array.isArray(item.content)) return mapMessage(item, map)
-    const { content, ...rest } = item
-    const mappedFields = mapMessage(rest, map)
-    return withFields(item, {
-      ...(isObject(mappedFields) && mappedFields),
-      content: mapList(content, mapPart),
-    })
+  const mapPart = (part: unknown): unknown => {
+    const isText = textOfPart(part, scope) !== undefined
+    const put = isText ? putText(part, mapped[next++] ?? '', scope) : part
+    return mapRest(put, 'content', reading)
+  }
+  return mapList(output, (item) => {
+    if (!isObject(item)) return mapContent(item, reading)
+    const hasParts = Array.isArray(item.content)
+    const others = mapObject(item, undefined, reading, hasParts ? 'content' : undefined)
+    return hasParts ? mapField(others, 'content', mapPart) : others
   })
 }
 
-/** Maps a field of a value that may be no object. */
-function mapFieldIn(value: unknown, name: string, map: (item: unknown) => unknown): JsonObject {
-  return isObject(value) ? mapField(value, name, map) : (value as JsonObject)
+/** Maps an object of an answer, or a block of it, as an item without parts. */
+export function mapBlock(block: JsonObject, map: TextsMap): JsonObject {
+  return mapObject(block, undefined, { map, scope: answerScope })
+}
+
+/** Maps what a part in the field `key` contains besides its text, which is a piece of a stream. */
+export function mapBlockRest(part: JsonObject, map: TextsMap, key: string): JsonObject {
+  const skipped = textField(part, answerScope)
+  return mapObject(part, key, { map, scope: answerScope }, skipped)
 }

@@ -57,7 +57,7 @@ const computedFields: PropertyDescriptorMap & ThisType<Described> = {
     enumerable: true,
     get() {
       const { request } = this[described]
-      return request && requestTexts(request.body.whole, request.route).map((text) => ({ ...text }))
+      return request && requestTexts(request.body.whole).map((text) => ({ ...text }))
     },
   },
   completion: {
@@ -107,7 +107,7 @@ function usedTokens({ details, request, output, uncountedBytes }: ModelCall, sta
   if (usage !== undefined || !hasAnswered || request === undefined) {
     return reported + estimate(uncountedBytes)
   }
-  const texts = requestTexts(request.body.whole, request.route).map(({ content }) => content)
+  const texts = requestTexts(request.body.whole).map(({ content }) => content)
   const { completion = [], toolCalls = [] } = output ?? {}
   const whole = request.isStream ? [] : [...completion, ...toolCalls.map((call) => call.arguments)]
   return estimate([...texts, ...whole].reduce(addBytes, uncountedBytes))

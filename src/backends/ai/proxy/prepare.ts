@@ -197,9 +197,10 @@ async function prepareWhole(
   const { path } = context.exchange.request
   needConversation(settled.body, route, path)
   if (isGuarded(call)) needOwnTexts(settled.body, route, path)
-  const guarded = isGuarded(call) ? await guardRequest(call, route, settled) : settled
-  if (guarded === undefined) return undefined
-  if ('kind' in guarded) return guarded
+  const judged = isGuarded(call) ? await guardRequest(call, route, settled) : settled
+  if (judged === undefined) return undefined
+  if ('kind' in judged) return judged
+  const guarded = mayRelay(call, client) ? judged : { ...judged, isChanged: true }
   const { body, model } = guarded
   const isStream = body.stream === true && route !== 'Embeddings'
   call.request = { route, model, isStream, body: { fields: body, whole: body } }
@@ -211,6 +212,16 @@ async function prepareWhole(
   }
   const bytes = outgoing.body && Buffer.from(JSON.stringify(outgoing.body))
   return finishPreparing(call, outgoing, bytes ?? client.bytes)
+}
+
+/**
+ * Returns whether the provider may get the client's bytes: with a repeated key, it might read another value than
+ * the gateway has checked or set. Guards check all fields that are known, but not those of other settings.
+ */
+function mayRelay({ guarded, policy }: ModelCall, client: ClientBody): boolean {
+  if (client.isUnambiguous) return true
+  const { overrides, defaults } = policy?.config ?? {}
+  return guarded?.isUnambiguous === true && overrides === undefined && defaults === undefined
 }
 
 function finishPreparing(

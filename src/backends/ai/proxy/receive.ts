@@ -243,6 +243,10 @@ const isProtected = ({ policy }: ModelCall): boolean => (policy?.responseGuards.
 async function replaceProtected(received: ReceivedAnswer, text: string): Promise<Result> {
   const { call, request, format, response } = received
   const { status } = response
+  // A redirect is no answer of a model, and its body could be anything.
+  if (status >= 300 && status < 400) {
+    throw new LlmError(502, `the provider answered ${status}, which guards cannot read`)
+  }
   const parsed = parseJson(text)
   if (status >= 300 || errorInAnswer(request, text, parsed) !== undefined) {
     return replaceError(received, parsed)
@@ -254,6 +258,7 @@ async function replaceProtected(received: ReceivedAnswer, text: string): Promise
   const { body, refusal } = await guardAnswer(call, answer.body, format)
   if (call.context.over || refusal !== undefined) return refusal
   call.output = new WholeOutput(body, format)
+  // The body is written again, because the client may find another value for a repeated key.
   return put(received, body)
 }
 

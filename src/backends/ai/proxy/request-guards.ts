@@ -31,7 +31,7 @@ export async function guardRequest(
   if (before !== undefined && before.policy === policy && before.route === route) {
     return withGuarded(settled, before)
   }
-  needPlainKeys(settled.body, route)
+  needPlainKeys(settled.body)
   if (route === 'Embeddings') needTexts(settled.body.input)
   if (passesAsBytes(call, route, settled)) return settled
   let body = settled.body
@@ -94,10 +94,10 @@ interface GuardedRequest {
 type Outcome = { readonly body: JsonObject; readonly detail?: string } | RespondVerdict
 
 async function run(guard: Guard, request: GuardedRequest): Promise<Outcome> {
-  const { body, route, call } = request
+  const { body, call } = request
   if (guard.type === 'regex') {
     const counts = new MatchCounts()
-    const masked = mapRequestTexts(body, route, (texts) => {
+    const masked = mapRequestTexts(body, (texts) => {
       return maskTexts(guard.mask, texts, counts.add).texts
     })
     // Matches are counted instead of comparing texts, because a match may equal its replacement.
@@ -108,7 +108,7 @@ async function run(guard: Guard, request: GuardedRequest): Promise<Outcome> {
       : { body: masked, detail }
   }
   if (guard.type === 'webhook') return askWebhook(guard, request)
-  const isFlagged = await guard.isFlagged(requestTexts(body, route), call.context.exchange)
+  const isFlagged = await guard.isFlagged(requestTexts(body), call.context.exchange)
   return isFlagged ? guardRefusal(guard.refusal) : { body }
 }
 
@@ -116,7 +116,7 @@ async function askWebhook(
   guard: WebhookGuard,
   { call, route, body }: GuardedRequest,
 ): Promise<Outcome> {
-  const texts = requestTexts(body, route)
+  const texts = requestTexts(body)
   const { headers } = call.context.exchange.request
   // `forwardHeaderMatches` applies to all headers of the client, credentials included.
   const all = {

@@ -3,10 +3,13 @@
  * aliases, in this order, on which users rely.
  */
 import { isUtf8 } from 'node:buffer'
+import { needDecidedNames } from '../field-names.ts'
 import {
   hasLongNumbers,
   isObject,
+  isTooDeep,
   type JsonObject,
+  maxJsonDepth,
   objectAt,
   parseJson,
   stringAt,
@@ -57,6 +60,8 @@ export interface ParsedBody {
 /** @throws LlmError 400 if the body is not a JSON object. */
 export function parseBody(bytes: Uint8Array): ParsedBody {
   const text = isUtf8(bytes) ? textOf(bytes) : ''
+  if (isTooDeep(text))
+    throw new LlmError(400, `the body is nested deeper than ${maxJsonDepth} levels`)
   const body = parseJson(text)
   if (body === undefined) throw new LlmError(400, 'the body is not JSON')
   if (!isObject(body)) throw new LlmError(400, 'the body is not a JSON object')
@@ -71,9 +76,12 @@ export interface SettledBody {
   readonly isChanged: boolean
 }
 
-/** @throws LlmError 400 if the body has no model, or one with a long name. */
+const fieldOf = ({ field }: FieldValue): string => field
+
+/** @throws LlmError 400 if the body has no model, one with a long name, or a field of the gateway in another case. */
 export function settleBody(original: JsonObject, settings: BodySettings): SettledBody {
   const { model: pinned, overrides = [], defaults = [], modelAliases } = settings
+  needDecidedNames(original, [...overrides, ...defaults].map(fieldOf))
   let body: Readonly<Record<string, unknown>> = original
   let isChanged = false
   const put = (name: string, value: unknown) => {

@@ -19,6 +19,7 @@ function scannerOf(route: ReadRouteType): MemberScanner {
     noted: ['messages'],
     checked: { ...mediaTypeRules.checked, ...checked },
     refused,
+    needsPlainNames: true,
   })
 }
 
@@ -67,6 +68,11 @@ export class ClientBody implements RequestBody, RecordSource {
   fieldsToPassOn(route: ReadRouteType): JsonObject | undefined {
     const isWhole = this.hasMessages || route === 'Responses' || route === 'Embeddings'
     return this.#route === route && isWhole ? this.#fields : undefined
+  }
+
+  /** True if every reader finds the same top-level fields in the bytes; otherwise the body is written again. */
+  get isUnambiguous(): boolean {
+    return this.#fields !== undefined
   }
 
   get fields(): JsonObject {

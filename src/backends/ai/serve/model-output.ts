@@ -1,7 +1,7 @@
 /** The output of a model for expressions: texts and tool calls, read in the client's format. */
 import type { StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
-import { answerTexts } from '../guards/slots.ts'
+import { messageTexts } from '../guards/slots.ts'
 import { eventReaders } from '../guards/stream-texts.ts'
 import {
   field,
@@ -48,7 +48,7 @@ export class WholeOutput implements ModelOutput {
   }
 
   get completion(): readonly string[] {
-    return answerTexts(this.#body, this.#format).map(({ content }) => content)
+    return messageTexts(this.#body, this.#format)
   }
 
   get toolCalls(): readonly OutputCall[] {

@@ -2,6 +2,7 @@
 import { countTextsForModel } from '../../../core/token-slices.ts'
 import type { HeaderFields } from '../../../exchange/exchange.ts'
 import { type ChatFormat, clientFormats } from '../client-formats.ts'
+import { needDecidedNames, promptFields } from '../field-names.ts'
 import {
   invokeFamily,
   readEmbeddingsRequest,
@@ -43,6 +44,7 @@ export function settleRequest(
   const settled = settleBody(original, { ...settings, model: pinnedModel(provider) })
   const format = chatFormatOf(route)
   if (format === undefined || settings?.prompt === undefined) return settled
+  needDecidedNames(original, promptFields)
   return withBody(settled, enrich(settled.body, format, settings.prompt))
 }
 
@@ -167,7 +169,7 @@ const tokensPerRequest = 3
 const tokensPerMessage = 4
 
 async function countLocally(body: JsonObject, model: string): Promise<number> {
-  const texts = requestTexts(body, 'VendorCTokenCount').map(({ content }) => content)
+  const texts = requestTexts(body).map(({ content }) => content)
   const counts = await countTextsForModel(texts, model)
   return counts.reduce((sum, tokens) => sum + tokensPerMessage + tokens, tokensPerRequest)
 }

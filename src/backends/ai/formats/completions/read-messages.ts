@@ -9,35 +9,46 @@ import type {
   ToolCallBlock,
   Turn,
 } from '../../chat.ts'
+import {
+  assistantScope,
+  requestScope,
+  type TextScope,
+  textOfPart,
+} from '../../guards/text-fields.ts'
 import { field, listAt, objectAt, stringAt } from '../../json.ts'
 import { LlmError, unsupportedPart } from '../../llm-error.ts'
 import { readArguments } from '../arguments.ts'
 import { audioBlock, sourceOfFile, sourceOfUrl, textBlock } from '../media.ts'
 import { readThinking } from './thinking.ts'
 
-/** Reads the content of a message: a string or a list of parts. `readPart` reads parts other than text. */
+/**
+ * Reads the content of a message: a string or a list of parts. `readPart` reads parts other than text. The texts
+ * are those that guards have read in this scope.
+ */
 function readContent<Part>(
   content: unknown,
   path: string,
   readPart: (part: unknown, path: string) => readonly Part[],
+  scope: TextScope = requestScope,
 ): (Part | TextBlock)[] {
   if (typeof content === 'string') return textBlock(content)
   if (!Array.isArray(content)) return []
   return content.flatMap((part: unknown, at): readonly (Part | TextBlock)[] => {
-    const text = typeof part === 'string' ? part : textOfPart(part)
+    const text = textOfPart(part, scope)
     return text === undefined ? readPart(part, `${path}[${at}]`) : textBlock(text)
   })
 }
-
-const textOfPart = (part: unknown): string | undefined =>
-  stringAt(part, 'text') ?? stringAt(part, 'refusal')
 
 function refusePart(part: unknown, path: string): never {
   throw unsupportedPart(path, `parts of type ${String(field(part, 'type'))}`)
 }
 
-const textBlocks = (content: unknown, path: string): TextBlock[] =>
-  readContent(content, path, refusePart)
+const textBlocks = (content: unknown, path: string, scope?: TextScope): TextBlock[] =>
+  readContent(content, path, refusePart, scope)
+
+/** Reads a part of the assistant other than text. Reasoning without a signature is dropped. */
+const assistantPart = (part: unknown, path: string): TextBlock[] =>
+  stringAt(part, 'text') === undefined ? refusePart(part, path) : []
 
 /** Reads a part other than text, in a user message or a tool result. */
 function mediaPart(part: unknown, path: string): (ImageBlock | DocumentBlock | AudioBlock)[] {
@@ -134,7 +145,7 @@ class Messages {
     const calls = listAt(message, 'tool_calls')
     const blocks: Block[] = [
       ...readThinking(message),
-      ...textBlocks(field(message, 'content'), `${path}.content`),
+      ...readContent(field(message, 'content'), `${path}.content`, assistantPart, assistantScope),
       ...textBlock(stringAt(message, 'refusal')),
       ...listAt(message, 'images').map((image, at) => imageBlock(image, `${path}.images[${at}]`)),
       ...calls.map((call, at) => toolCall(call, `${path}.tool_calls[${at}]`)),

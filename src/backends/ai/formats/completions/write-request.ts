@@ -73,7 +73,11 @@ function userMessages(blocks: readonly Block[], labels: ToolLabels): JsonObject[
     results.push({ role: 'tool', tool_call_id: id, content: texts.join('\n') })
     const otherParts = parts.filter((part) => !isText(part))
     if (otherParts.length === 0) continue
-    userParts.push({ type: 'text', text: `Content of the result of call ${id}:` }, ...otherParts)
+    // Ids are no texts, and guards do not read them.
+    userParts.push(
+      { type: 'text', text: `Content of tool result ${results.length}:` },
+      ...otherParts,
+    )
   }
   userParts.push(...blocks.flatMap(userPart))
   return userParts.length === 0 ? results : [...results, { role: 'user', content: userParts }]

@@ -41,6 +41,8 @@ export function writeAudio({ data, format, path }: AudioBlock): JsonObject {
 }
 
 const formats = new Set('pdf csv doc docx xls xlsx html txt md'.split(' '))
+/** Guards read text documents, which they know by the media type. */
+const textFormats = new Set('csv html txt md'.split(' '))
 
 const formatsByType = new Map(
   Object.entries(typesByExtension).flatMap(([extension, type]) =>
@@ -54,7 +56,9 @@ function documentFormat({ source, name, path }: DocumentBlock): string {
   const byType = formatsByType.get(type)
   if (byType !== undefined) return byType
   const extension = extensionOf(name ?? '')
-  if (extension !== undefined && formats.has(extension)) return extension
+  const isKnown = extension !== undefined && formats.has(extension)
+  // The name of a file by URL is the only sign of its type.
+  if (isKnown && (source.type === 'url' || !textFormats.has(extension))) return extension
   throw unsupportedPart(path, `documents of type ${mediaType}`)
 }
 

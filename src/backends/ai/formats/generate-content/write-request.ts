@@ -122,13 +122,17 @@ class Contents {
     }
     const sorted = [...results].sort((a, b) => position(a) - position(b))
     const mediaAfterResults: JsonObject[] = []
-    const parts = sorted.map((result) => this.#result(result, mediaAfterResults))
+    const parts = sorted.map((result, at) => this.#result(result, at + 1, mediaAfterResults))
     this.#append('function', parts)
     this.#append('user', mediaAfterResults)
   }
 
   /** `mediaAfterResults` collects media that older models accept only after the results, not inside them. */
-  #result({ id, content, isError }: ToolResultBlock, mediaAfterResults: JsonObject[]): JsonObject {
+  #result(
+    { id, content, isError }: ToolResultBlock,
+    number: number,
+    mediaAfterResults: JsonObject[],
+  ): JsonObject {
     const name = this.#labels.name(this.#names.get(id) ?? bareId(id))
     const all = content.flatMap(partsOf)
     const text = all.flatMap((part) => (isText(part) ? [part.text] : [])).join('\n')
@@ -136,7 +140,8 @@ class Contents {
     const media = all.filter((part) => !isText(part))
     if (media.length === 0) return { functionResponse: { name, response } }
     if (this.#isThirdGeneration) return { functionResponse: { name, response, parts: media } }
-    mediaAfterResults.push({ text: `Content of the result of ${name}:` }, ...media)
+    // Names are no texts, and guards do not read them.
+    mediaAfterResults.push({ text: `Content of tool result ${number}:` }, ...media)
     return { functionResponse: { name, response } }
   }
 

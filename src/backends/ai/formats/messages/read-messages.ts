@@ -47,7 +47,7 @@ function sourceOf(block: unknown, path: string): MediaSource {
   const type = stringAt(source, 'type')
   const url = stringAt(source, 'url')
   if (url !== undefined) return { type: 'url', url }
-  const data = stringAt(source, 'data')
+  const data = type === 'text' || type === 'base64' ? stringAt(source, 'data') : undefined
   if (data === undefined) {
     throw unsupportedPart(`${path}.source`, `sources of type ${String(type)}`)
   }
@@ -118,9 +118,10 @@ function toolCall(block: unknown, path: string): Block {
 
 /** Reduces search results to titles and URLs: only the provider that searched can read their content. */
 function foundPages(block: unknown): TextBlock[] {
-  const pages = listAt(block, 'content').map(
-    (page) => `${stringAt(page, 'title') ?? ''} ${stringAt(page, 'url') ?? ''}`,
-  )
+  // Guards read the URLs of results of this type, and of no other.
+  const pages = listAt(block, 'content')
+    .filter((page) => stringAt(page, 'type') === 'web_search_result')
+    .map((page) => `${stringAt(page, 'title') ?? ''} ${stringAt(page, 'url') ?? ''}`)
   if (pages.length === 0) return []
   return [{ type: 'text', text: ['Found on the web:', ...pages].join('\n') }]
 }

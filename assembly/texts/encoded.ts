@@ -1,0 +1,217 @@
+// Text documents in base64, which vendors and translations decode: guards read what is encoded.
+import { TEXTS_NOT_TEXT } from './abi'
+import { append, Bytes, clear, failure, isAscii, reserve, setFailure } from './bytes'
+import { guardCount } from './chain'
+import { addEdit, EDIT_TEXT } from './edits'
+import { maskText } from './group'
+import { DATA, FILE_DATA, FILENAME, MEDIA_TYPE, TYPE } from './names'
+import { rw } from './state'
+import { KIND_STRING, memberOf, readName, readText, textLength, textStart } from './tape'
+
+/** The string contains no encoded text that is known here; binary data; a text. */
+export const ENCODED_NONE: i32 = 0
+export const ENCODED_BINARY: i32 = 1
+export const ENCODED_TEXT: i32 = 2
+
+const value: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
+const plain: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
+/** Bytes before the base64 in `value`. */
+let prefix: i32 = 0
+
+/** What a string member of an object contains: ENCODED_*. The text is masked by the next `maskEncoded`. */
+export function encodedKind(holder: i32, index: i32, name: i32): i32 {
+  if (name == DATA) return dataKind(holder, index)
+  const isFile = name == FILE_DATA
+  if (!isFile && !isUrlName(index)) return ENCODED_NONE
+  readText(index)
+  const isUrl = textLength >= 5 && isAscii(textStart, 5, 'data:')
+  if (!isFile && !isUrl) return ENCODED_NONE
+  clear(value)
+  append(value, textStart, textLength)
+  prefix = 0
+  const fileName = isFile ? memberOf(holder, FILENAME, KIND_STRING) : 0
+  return isUrl ? urlKind(fileName) : kindOfFile(fileName)
+}
+
+/** The data of a source: plain text, or base64 of a media type. */
+function dataKind(holder: i32, index: i32): i32 {
+  const type = memberOf(holder, TYPE, KIND_STRING)
+  if (type == 0) return ENCODED_NONE
+  readText(type)
+  if (!isAscii(textStart, textLength, 'base64')) return ENCODED_NONE
+  const media = memberOf(holder, MEDIA_TYPE, KIND_STRING)
+  if (media != 0) {
+    readText(media)
+    if (!isTextType(textStart, textLength)) return ENCODED_BINARY
+  }
+  readText(index)
+  clear(value)
+  append(value, textStart, textLength)
+  prefix = 0
+  return ENCODED_TEXT
+}
+
+/** Has the member one of the names url, uri, *_url, *_uri? */
+function isUrlName(index: i32): bool {
+  readName(index)
+  const length = textLength
+  if (length < 3 || (length > 3 && load<u8>(textStart + length - 4) != 95)) return false
+  return isAscii(textStart + length - 3, 3, 'url') || isAscii(textStart + length - 3, 3, 'uri')
+}
+
+/** Reads `data:TYPE;...;base64,DATA` (RFC 2397). */
+function urlKind(fileName: i32): i32 {
+  const from = value.data + 5
+  const stop = value.data + value.used
+  let comma = from
+  while (comma < stop && load<u8>(comma) != 44) comma++
+  let typeEnd = from
+  let start = from
+  for (let at = from; at <= comma && comma < stop; at++) {
+    if (at < comma && load<u8>(at) != 59) continue
+    if (at == start) return ENCODED_NONE
+    if (typeEnd == from) typeEnd = at
+    if (at < comma) start = at + 1
+  }
+  const isBase64 = comma < stop && start > from && isAscii(start, <i32>(comma - start), 'base64')
+  if (!isBase64) return ENCODED_NONE
+  prefix = <i32>(comma + 1 - value.data)
+  const length = <i32>(typeEnd - from)
+  if (isAscii(from, length, 'application/octet-stream')) return kindOfFile(fileName)
+  return isTextType(from, length) ? ENCODED_TEXT : ENCODED_BINARY
+}
+
+const LOWER: usize = memory.data(24)
+
+/** Is it text/*, or application/json, xml, yaml or x-yaml? The case does not matter. */
+function isTextType(from: usize, length: i32): bool {
+  let size = 0
+  for (; size < length && size < 24; size++) {
+    const byte = <u32>load<u8>(from + size)
+    if (byte == 59) break
+    store<u8>(LOWER + size, byte - 65 < 26 ? byte | 32 : byte)
+  }
+  if (size >= 5 && isAscii(LOWER, 5, 'text/')) return true
+  if (size < 12 || size == 24 || !isAscii(LOWER, 12, 'application/')) return false
+  const rest = LOWER + 12
+  const left = size - 12
+  return isAscii(rest, left, 'json') || isAscii(rest, left, 'xml') || isAscii(rest, left, 'x-yaml') || isAscii(rest, left, 'yaml')
+}
+
+const EXTENSION: usize = memory.data(8)
+
+/** A file whose type only its name shows. */
+function kindOfFile(fileName: i32): i32 {
+  if (fileName == 0) return ENCODED_BINARY
+  readText(fileName)
+  let size = 0
+  while (size < textLength && load<u8>(textStart + textLength - 1 - size) != 46) size++
+  if (size == textLength || size == 0 || size > 4) return ENCODED_BINARY
+  const from = textStart + textLength - size
+  for (let i = 0; i < size; i++) {
+    const byte = <u32>load<u8>(from + i)
+    store<u8>(EXTENSION + i, byte - 65 < 26 ? byte | 32 : byte)
+  }
+  const isKnown =
+    isAscii(EXTENSION, size, 'txt') || isAscii(EXTENSION, size, 'md') || isAscii(EXTENSION, size, 'csv') ||
+    isAscii(EXTENSION, size, 'html') || isAscii(EXTENSION, size, 'json') || isAscii(EXTENSION, size, 'xml')
+  return isKnown ? ENCODED_TEXT : ENCODED_BINARY
+}
+
+/** Masks the text in the string of which `encodedKind` has said that it contains one. */
+export function maskEncoded(index: i32): void {
+  clear(plain)
+  if (!decode() || !isUtf8(plain.data, plain.used)) {
+    if (guardCount(rw.guards) > 0) setFailure(TEXTS_NOT_TEXT)
+    return
+  }
+  rw.textBytes += <f64>plain.used
+  if (guardCount(rw.guards) == 0) return
+  const start = rw.side.used
+  const made = maskText(plain.data, plain.used)
+  if (made == 0 || failure != 0) {
+    rw.side.used = start
+    return
+  }
+  clear(plain)
+  append(plain, rw.side.data + start, rw.side.used - start)
+  rw.side.used = start
+  append(rw.side, value.data, prefix)
+  encode()
+  addEdit(index, EDIT_TEXT, <u32>start, rw.side.used - start)
+}
+
+function valueOf(byte: u32): i32 {
+  if (byte - 65 < 26) return byte - 65
+  if (byte - 97 < 26) return byte - 71
+  if (byte - 48 < 10) return byte + 4
+  return byte == 43 ? 62 : byte == 47 ? 63 : -1
+}
+
+/** Decodes `value` behind the prefix to `plain`; false unless every decoder reads the same bytes. */
+function decode(): bool {
+  const from = value.data + prefix
+  const length = value.used - prefix
+  if (length & 3) return false
+  if (!reserve(plain, length)) return true
+  let end = length
+  if (length > 0 && load<u8>(from + length - 1) == 61) end -= load<u8>(from + length - 2) == 61 ? 2 : 1
+  let bits = 0
+  let count = 0
+  for (let i = 0; i < end; i++) {
+    const digit = valueOf(load<u8>(from + i))
+    if (digit < 0) return false
+    bits = ((bits << 6) | digit) & 0xffffff
+    count += 6
+    if (count < 8) continue
+    count -= 8
+    store<u8>(plain.data + plain.used, bits >> count)
+    plain.used++
+  }
+  return true
+}
+
+const DIGITS: string = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+
+function putDigit(digit: i32): void {
+  store<u8>(rw.side.data + rw.side.used, load<u8>(changetype<usize>(DIGITS) + (<usize>(digit & 63) << 1)))
+  rw.side.used++
+}
+
+/** Appends `plain` to the side buffer in base64. */
+function encode(): void {
+  if (!reserve(rw.side, ((plain.used + 2) / 3) * 4)) return
+  for (let i = 0; i < plain.used; i += 3) {
+    const left = plain.used - i
+    const at = plain.data + i
+    const first = <i32>load<u8>(at)
+    const second = left > 1 ? <i32>load<u8>(at, 1) : 0
+    const third = left > 2 ? <i32>load<u8>(at, 2) : 0
+    putDigit(first >> 2)
+    putDigit((first << 4) | (second >> 4))
+    if (left > 1) putDigit((second << 2) | (third >> 6))
+    if (left > 2) putDigit(third)
+    for (let pad = left; pad < 3; pad++) {
+      store<u8>(rw.side.data + rw.side.used, 61)
+      rw.side.used++
+    }
+  }
+}
+
+function isUtf8(from: usize, length: i32): bool {
+  let at = from
+  const end = from + length
+  while (at < end) {
+    const byte = <u32>load<u8>(at)
+    const size = byte < 0x80 ? 1 : byte - 0xc2 < 30 ? 2 : byte - 0xe0 < 16 ? 3 : byte - 0xf0 < 5 ? 4 : 0
+    if (size == 0 || at + size > end) return false
+    for (let i = 1; i < size; i++) if ((load<u8>(at + i) & 0xc0) != 0x80) return false
+    const second = size > 1 ? <u32>load<u8>(at, 1) : 0
+    if (byte == 0xe0 && second < 0xa0) return false
+    if (byte == 0xed && second > 0x9f) return false
+    if (byte == 0xf0 && second < 0x90) return false
+    if (byte == 0xf4 && second > 0x8f) return false
+    at += size
+  }
+  return true
+}

@@ -1,0 +1,55 @@
+/** What a provider gets as text has passed the guards, whatever a request consists of. */
+import assert from 'node:assert/strict'
+import type { ProviderFormat } from '../../src/backends/ai/chat.ts'
+import { type ChatFormat, clientFormats } from '../../src/backends/ai/client-formats.ts'
+import { needPlainKeys } from '../../src/backends/ai/guards/plain-keys.ts'
+import { mapRequestTexts } from '../../src/backends/ai/guards/texts.ts'
+import type { JsonObject } from '../../src/backends/ai/json.ts'
+import { LlmError } from '../../src/backends/ai/llm-error.ts'
+import { translate } from '../../src/backends/ai/provider-formats.ts'
+import { checkClientShape } from '../../src/backends/ai/request/client-shapes.ts'
+import { textsOf } from './hidden-texts.ts'
+
+export const clients = ['Completions', 'Messages', 'Responses'] as const
+export const providers = ['completions', 'messages', 'converse', 'generate-content'] as const
+
+const secret = /SECRET\d+/g
+
+/** Masks the parts of a text, also a secret that two parts share. */
+function mask(texts: readonly string[]): readonly string[] {
+  const masked = texts.map((text) => text.replaceAll(secret, '[]'))
+  return masked.join('').search(secret) < 0 ? masked : masked.map((_, at) => (at === 0 ? '[]' : ''))
+}
+
+/** Returns the request to a provider; undefined if the gateway refuses it. */
+function translated(
+  body: JsonObject,
+  client: ChatFormat,
+  provider: ProviderFormat,
+): JsonObject | undefined {
+  try {
+    needPlainKeys(body)
+    const guarded = mapRequestTexts(body, mask)
+    checkClientShape(guarded, client)
+    const chat = clientFormats[client].readRequest(guarded)
+    let next = 0
+    return translate(chat, provider, { newId: () => String(next++) }).body
+  } catch (error) {
+    if (error instanceof LlmError) return undefined
+    throw error
+  }
+}
+
+/** Returns how many providers get the request. @throws AssertionError if a provider gets a secret as text. */
+export function checkTranslations(body: JsonObject, client: ChatFormat): number {
+  let count = 0
+  for (const provider of providers) {
+    const sent = translated(body, client, provider)
+    if (sent === undefined) continue
+    count++
+    for (const text of textsOf(sent, provider)) {
+      assert.doesNotMatch(text, secret, `${client} to ${provider}: ${JSON.stringify(body)}`)
+    }
+  }
+  return count
+}
