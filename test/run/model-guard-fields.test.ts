@@ -224,6 +224,8 @@ describe('request guards', () => {
 })
 
 describe('response guards', () => {
+  const asking = (path: string): Body =>
+    path === '/v1/responses' ? { model: 'm-1', input: 'x' } : user('x')
   const item = (fields: Body): Body => ({
     id: 'r',
     object: 'response',
@@ -267,7 +269,7 @@ describe('response guards', () => {
   ])('read %s in a whole answer', async (_, path, body) => {
     fleet.vendors.a.answer = (_call, response) => json(response, 200, body)
     for (const name of ['a', 'hooked']) {
-      const answer = await send(name, path, { ...user('x'), input: 'x' })
+      const answer = await send(name, path, asking(path))
       const text = await answer.text()
       expect(text, name).toContain('<masked>')
       expect(text).not.toContain('SECRET1')
@@ -296,7 +298,7 @@ describe('response guards', () => {
       openStream(response)
       response.end(events.map((event) => `${event}\n\n`).join(''))
     }
-    return (await send(name, path, { ...user('x'), input: 'x', stream: true })).text()
+    return (await send(name, path, { ...asking(path), stream: true })).text()
   }
   const data = (body: Body) => `data: ${JSON.stringify(body)}`
   const done = 'data: [DONE]'
