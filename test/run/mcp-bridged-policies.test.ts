@@ -65,7 +65,8 @@ const running = useGateway(() => {
     jwks: { jwksPath: idp.keysPath, backendRef: toBackend('idp') },
   }
   const served = (name: string, targets: readonly Json[], mcp: object = {}) => [
-    mcpBackend(name, targets),
+    // The legacy server gives session ids, which modern clients cannot keep.
+    mcpBackend(name, targets, name.endsWith('-modern') ? {} : { sessionRouting: 'Stateless' }),
     routeByPath(name),
     policy(name, `GatewayBackend/${name}`, { backend: { mcp: { authorization, ...mcp } } }),
   ]

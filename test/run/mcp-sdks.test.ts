@@ -64,8 +64,12 @@ const connectors: Readonly<Record<string, (path: string) => Promise<AnyClient>>>
     client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { a: 'b' } }))
     return ofFirst(client)
   },
-  'generation 2, modern only': async (path) =>
-    ofSecond(await connectSdkClient(urlOf(path), { pin: '2026-07-28' })),
+  // Such a client has no session, so that servers with sessions need one for each request.
+  'generation 2, modern only': async (path) => {
+    const isOfSessions = path === '/first' || path === '/mixed'
+    const url = urlOf(isOfSessions ? `${path}-each` : path)
+    return ofSecond(await connectSdkClient(url, { pin: '2026-07-28' }))
+  },
   'generation 2, either era': async (path) => ofSecond(await connectSdkClient(urlOf(path), 'auto')),
   'generation 2, legacy': async (path) => ofSecond(await connectSdkClient(urlOf(path), 'legacy')),
 }
@@ -79,13 +83,17 @@ describeWithParts(['mcp-sdks'], 'the official SDKs', () => {
       name,
       static: { host: '127.0.0.1', port },
     })
+    const mixed = [target('a', first), target('b', modern)]
     return {
       manifests: {
         'all.yaml': mcpManifests(port, {
           first: { targets: [target('only', first)] },
           dual: { targets: [target('only', dual)] },
           modern: { targets: [target('only', modern)] },
-          mixed: { targets: [target('a', first), target('b', modern)] },
+          mixed: { targets: mixed },
+          'first-each': { targets: [target('only', first)], sessionRouting: 'Stateless' },
+          'mixed-each': { targets: mixed, sessionRouting: 'Stateless' },
+          both: { targets: [target('a', dual), target('b', modern)] },
         }),
       },
     }
@@ -126,11 +134,20 @@ describeWithParts(['mcp-sdks'], 'the official SDKs', () => {
   })
 
   it('subscribe to changes in the modern era', async () => {
-    const client = await connectSdkClient(urlOf('/mixed'), 'auto')
+    const client = await connectSdkClient(urlOf('/both'), 'auto')
     expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28')
     const subscription = await client.listen({ toolsListChanged: true })
     expect(subscription.honoredFilter).toEqual({ toolsListChanged: true })
     await subscription.close()
     await client.close()
   })
+
+  it.each(['/first', '/mixed'])(
+    'fall back to a session if a server keeps one: %s',
+    async (path) => {
+      const client = await connectSdkClient(urlOf(path), 'auto')
+      expect(client.getNegotiatedProtocolVersion()).toBe('2025-11-25')
+      await client.close()
+    },
+  )
 })

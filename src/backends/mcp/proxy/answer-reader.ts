@@ -48,7 +48,10 @@ export class AnswerReader implements CallListener {
   #isOver = false
   #events: SseReader | undefined
 
-  /** If `ignoresBody`, the body of a successful response is not read. */
+  /**
+   * If `ignoresBody`, the body of a successful response is not read, whatever it is. `onStream` is called at its
+   * start.
+   */
   constructor(listener: AnswerListener, ignoresBody = false) {
     this.#listener = listener
     this.#ignoresBody = ignoresBody
@@ -63,7 +66,10 @@ export class AnswerReader implements CallListener {
       this.#refused = { status, headers: passed }
       return
     }
-    if (this.#ignoresBody) return
+    if (this.#ignoresBody) {
+      this.#listener.onStream?.()
+      return
+    }
     const session = headers.get('mcp-session-id')
     if (session !== undefined) this.#listener.onSession?.(session)
     if (status === 202 || status === 204) return

@@ -13,7 +13,7 @@ type Extension = readonly [name: string, value: unknown]
 export interface ClientRecord extends Omit<CopiedProperties, 'startedAt'> {
   readonly head: Omit<RequestHead, 'headers'>
   readonly fields: readonly (readonly [string, string])[]
-  readonly credentials: readonly string[]
+  readonly identifying: readonly string[]
   /** Values from policies, including verified credentials. */
   readonly learned: Partial<Learned>
   readonly extensions: readonly Extension[]
@@ -23,7 +23,7 @@ export interface ClientRecord extends Omit<CopiedProperties, 'startedAt'> {
 interface CopiedParts {
   readonly head: Omit<RequestHead, 'headers'>
   readonly fields: Iterable<readonly [string, string]>
-  readonly credentials: readonly string[]
+  readonly identifying: readonly string[]
   readonly learned: Partial<Learned>
   readonly extensions: Iterable<Extension>
 }
@@ -32,32 +32,32 @@ export class ClientView extends CopiedExchange {
   readonly request: RequestHead & { readonly headers: FieldPairs }
   readonly requestBody = new MemoryBody(undefined)
   readonly peerCertificate: PeerCertificate | undefined
-  /** Names of the headers in which the client sent credentials. */
-  readonly credentials: readonly string[]
+  /** Names of the headers that remain as the client sent them and by which servers may recognize it. */
+  readonly identifying: readonly string[]
   readonly learned = new Learned()
   #extensions: Extensions | undefined
   readonly #isOver: () => boolean
 
   private constructor(
     origin: CopiedProperties,
-    { head, fields, credentials, learned, extensions }: CopiedParts,
+    { head, fields, identifying, learned, extensions }: CopiedParts,
     isOver: () => boolean,
   ) {
     super(origin)
     const { method, scheme, authority, path, query, version } = head
     const headers = new FieldPairs(fields)
     this.request = { method, scheme, authority, path, query, version, headers }
-    this.credentials = credentials
+    this.identifying = identifying
     this.peerCertificate = origin.peerCertificate
     Object.assign(this.learned, learned)
     for (const [name, value] of extensions) this.extensions.set(name, value)
     this.#isOver = isOver
   }
 
-  static of(exchange: Exchange, credentials: readonly string[], isOver: () => boolean): ClientView {
+  static of(exchange: Exchange, identifying: readonly string[], isOver: () => boolean): ClientView {
     const { request, learned, extensions } = exchange
     const fields = request.headers.entries()
-    const parts = { head: request, fields, credentials, learned, extensions }
+    const parts = { head: request, fields, identifying, learned, extensions }
     return new ClientView(exchange, parts, isOver)
   }
 
@@ -86,7 +86,7 @@ export class ClientView extends CopiedExchange {
     return {
       head: headOf(this.request),
       fields: this.request.headers.pairs,
-      credentials: this.credentials,
+      identifying: this.identifying,
       learned: { ...this.learned },
       // Only strings and numbers are sent to other threads.
       extensions: [...this.extensions].filter(

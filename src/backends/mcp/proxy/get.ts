@@ -11,8 +11,10 @@ import { ExchangeOutlet } from './outlet.ts'
 import { lostSession, TargetFailure, toFailure, verdictOf } from './refusals.ts'
 import { messageForClient } from './server-messages.ts'
 import { type ClientSession, findSession, SessionEnded } from './target-session.ts'
-import type { Flow, Transport } from './transport.ts'
+import { type Flow, type Transport, withLimit } from './transport.ts'
 
+/** How long a client waits until each of several servers has begun or refused its stream. */
+const openMs = 5_000
 /** Delay before the stream of a server is opened again. Every failure doubles it. */
 const firstRetryMs = 1_000
 /** Maximum delay between two attempts to open the stream. */
@@ -42,9 +44,14 @@ export function serveGet(
     streams.close()
     outlet.end()
   })
-  streams.open().then(
-    (failures) => settle(outlet, failures, exchange.backend.targets.length === 1),
-    (thrown) => outlet.fail(thrown),
+  const isOnly = exchange.backend.targets.length === 1
+  // One silent server does not keep the client from the streams of the others.
+  const opening = withLimit(streams.open(), isOnly ? 0 : openMs, () => outlet.open())
+  opening.then(
+    (failures) => settle(outlet, failures, isOnly),
+    (thrown) => {
+      if (!(thrown instanceof TargetFailure)) outlet.fail(thrown)
+    },
   )
   return outlet.result
 }
@@ -124,7 +131,11 @@ export class ServerStreams {
     const stream: ServerStream = this.#streams.get(name) ?? { retryMs: firstRetryMs }
     this.#streams.set(name, stream)
     try {
-      await this.#session.use(entry, (transport) => this.#listen(entry, transport, stream))
+      await this.#session.use(
+        entry,
+        (transport) => this.#listen(entry, transport, stream),
+        'stream',
+      )
       return undefined
     } catch (thrown) {
       if (thrown instanceof SessionEnded) return thrown

@@ -27,8 +27,7 @@ import { newSessionId } from '../session-state.ts'
 import type { AnswerListener } from './answer-reader.ts'
 import type { Bridge, HeldInput } from './bridge.ts'
 import { json, TargetFailure, toFailure } from './refusals.ts'
-import { notify } from './target-session.ts'
-import type { Flow, Transport } from './transport.ts'
+import { type Flow, notify, type Transport } from './transport.ts'
 
 /** How long a call waits for the client's input. */
 const heldMs = 5 * 60_000
@@ -43,7 +42,7 @@ export interface LegacyTargetParts {
   /** Digest of who may continue a call that waits for input. */
   readonly owner: string
   /** Response of the server to `initialize`. */
-  readonly hello: McpResponse | undefined
+  readonly hello: McpResponse
   /** Called when the session is needed no more. */
   release(): void
 }

@@ -138,7 +138,7 @@ export class McpHub {
   // --- sessions ---
 
   /** Returns the state of a session in memory. Creates it on first use. */
-  live({ id }: SessionState): LiveSession {
+  live({ id }: Pick<SessionState, 'id'>): LiveSession {
     let live = this.#live.get(id)
     if (live === undefined) {
       live = { targets: new Map(), held: new Map(), lastUsed: 0 }

@@ -11,12 +11,14 @@ import {
 import { legacyVersions, versionFor } from '../eras/versions.ts'
 import type { McpRequest } from '../message.ts'
 import { newSessionId, type SessionState, type TargetSession } from '../session-state.ts'
+import { begin, type InitializedSession } from './begin-session.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { jsonAnswer, jsonRefusal, TargetFailure, toFailure, verdictOf } from './refusals.ts'
 import type { OpenConnections } from './sse-connection.ts'
-import { begin, ClientSession, endEverywhere, type InitializedSession } from './target-session.ts'
-import type { OnAbandon } from './transport.ts'
+import { hasTimeout } from './target-request.ts'
+import { ClientSession, endEverywhere } from './target-session.ts'
+import { type OnAbandon, ownLimitMs } from './transport.ts'
 
 export async function serveInitialize(
   exchange: McpExchange,
@@ -61,7 +63,10 @@ export async function beginSession(
   const [first] = begun.values()
   if (backend.targets.length === 1 && first !== undefined) {
     if ('message' in first) return verdictOf(first, request.id)
-    if (first.response.error !== undefined) return jsonAnswer(first.response.text)
+    if (first.response.error !== undefined) {
+      const { response, status } = first
+      return jsonAnswer(response.text, [], status)
+    }
   }
   const good = new Map([...begun].flatMap(([name, one]) => ('hello' in one ? [[name, one]] : [])))
   const missing = [...begun.keys()].filter((name) => !good.has(name))
@@ -93,11 +98,13 @@ async function beginAll(
   onAbandon: OnAbandon,
   held: OpenConnections,
 ): Promise<ReadonlyMap<string, BeginResult>> {
+  const isOnly = exchange.backend.targets.length === 1
   const one = async (entry: McpTargetEntry): Promise<[string, BeginResult]> => {
     const { name } = entry.target
+    const limitMs = isOnly || hasTimeout(exchange, entry) ? 0 : ownLimitMs
     try {
-      const begun = await begin(exchange, entry, request, onAbandon, held)
-      const isRefused = begun.response.error !== undefined && exchange.backend.targets.length > 1
+      const begun = await begin(exchange, entry, request, onAbandon, held, limitMs)
+      const isRefused = begun.response.error !== undefined && !isOnly
       return [name, isRefused ? new TargetFailure('the server refuses to initialize') : begun]
     } catch (thrown) {
       return [name, toFailure(thrown)]

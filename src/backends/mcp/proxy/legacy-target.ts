@@ -7,8 +7,15 @@ import { type McpRequest, readMessage } from '../message.ts'
 import { newSessionId } from '../session-state.ts'
 import type { AnswerListener } from './answer-reader.ts'
 import { answerServer, HeldCall, type LegacyTargetParts } from './held-call.ts'
-import { TargetFailure, toFailure } from './refusals.ts'
-import { ask, type Flow, ignored, type OutgoingMessage, type Transport } from './transport.ts'
+import { isGoneStatus, TargetFailure, toFailure } from './refusals.ts'
+import {
+  ask,
+  type Flow,
+  ignored,
+  type OutgoingMessage,
+  ownLimitMs,
+  type Transport,
+} from './transport.ts'
 
 const idle: Flow = { pause: () => {}, resume: () => {}, close: () => {} }
 
@@ -59,9 +66,7 @@ export class LegacyTarget implements Transport {
   }
 
   #discover({ id }: McpRequest, listener: AnswerListener): Flow {
-    const { hello } = this.#parts
-    if (hello === undefined) throw new TargetFailure('the server has not said what it offers')
-    return this.#answer(listener, discoverOfLegacy(id, hello))
+    return this.#answer(listener, discoverOfLegacy(id, this.#parts.hello))
   }
 
   /** Legacy servers have one level for a session, which may fail without an effect on the request. */
@@ -74,10 +79,11 @@ export class LegacyTarget implements Transport {
   /** Asks the server for something that the client has not asked for itself. Returns whether it succeeded. */
   async #ask(id: string, method: string, text: string): Promise<boolean> {
     try {
-      const { response } = await ask(this.#inner, { text, id, method }, ignored, () => {})
+      const own = { text, id, method }
+      const { response } = await ask(this.#inner, own, ignored, () => {}, ownLimitMs)
       return response.error === undefined
     } catch (thrown) {
-      if (toFailure(thrown).isSessionLost) throw thrown
+      if (toFailure(thrown).mayHaveLostSession) throw thrown
       return false
     }
   }
@@ -86,8 +92,8 @@ export class LegacyTarget implements Transport {
   async #subscribe(request: McpRequest, listener: AnswerListener): Promise<Flow> {
     const { hello, release } = this.#parts
     const filter = readFilter(request)
-    if (typeof filter === 'string' || hello === undefined) {
-      return this.#answer(listener, errorText(request.id, codes.invalidParams, String(filter)))
+    if (typeof filter === 'string') {
+      return this.#answer(listener, errorText(request.id, codes.invalidParams, filter))
     }
     const wanted = honouredBy(readHello(hello).capabilities, filter)
     const subscribed = await Promise.all(
@@ -111,8 +117,9 @@ export class LegacyTarget implements Transport {
         },
         onEnd: () => listener.onEnd(),
         onFailure: (failure) => {
-          // A server without a stream cannot notify of anything.
-          if (failure.answer?.status === 405) acknowledge({ lists: [], uris: [] })
+          // A server without a stream cannot notify of anything. Many answer 404, although the session exists.
+          const { status = 0 } = failure.answer ?? {}
+          if (status === 405 || isGoneStatus(status)) acknowledge({ lists: [], uris: [] })
           listener.onFailure(failure)
         },
       },

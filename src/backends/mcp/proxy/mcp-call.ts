@@ -13,8 +13,12 @@ import { isLegacyStream, serveLegacyStream } from './legacy-client.ts'
 import { McpExchange } from './mcp-exchange.ts'
 import { type McpDetails, McpRecord } from './mcp-record.ts'
 import { servePost } from './post.ts'
-import { jsonRefusal } from './refusals.ts'
+import { jsonRefusal, toFailure } from './refusals.ts'
 import { endEverywhere, findSession } from './target-session.ts'
+import { withLimit } from './transport.ts'
+
+/** How long a client waits until all servers have ended its session. */
+const deleteMs = 1_000
 
 type Answer = RespondVerdict | undefined
 
@@ -96,6 +100,7 @@ async function serveDelete(exchange: McpExchange): Promise<RespondVerdict> {
   if ('kind' in session) return session
   const ends = endEverywhere(session)
   exchange.hub.end(session.state)
-  await ends
+  // A silent server does not keep the client waiting.
+  await withLimit(ends, deleteMs, () => {}).catch(toFailure)
   return { kind: 'respond', status: 200, reason: 'Upstream' }
 }

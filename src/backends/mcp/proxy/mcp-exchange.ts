@@ -1,7 +1,8 @@
 /** One message of an MCP client, with its request and its backend. */
-import { isCredentialName } from '../../../base/credential-names.ts'
+import { hash } from 'node:crypto'
 import { GatewayError } from '../../../errors/index.ts'
 import { quoteInDetail } from '../../../exchange/exchange.ts'
+import { lowerCase } from '../../../exchange/field-case.ts'
 import type { LearnedRecord } from '../../../exchange/learned.ts'
 import type { McpItem, McpRules } from '../../../exchange/mcp.ts'
 import { addNote } from '../../../exchange/notes.ts'
@@ -12,14 +13,15 @@ import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { principalOf } from '../principal.ts'
 import { ClientView } from './client-view.ts'
+import { mayIdentify } from './forwarded-headers.ts'
 import type { McpHub } from './hub.ts'
 import type { McpDetails } from './mcp-record.ts'
 import type { McpBackend, McpTargetEntry } from './mcp-targets.ts'
 import { accessAt } from './mcp-targets.ts'
 
 function viewOf(context: RequestContext): ClientView {
-  const credentials = context.exchange.receivedNames(isCredentialName)
-  return ClientView.of(context.exchange, credentials, () => context.over)
+  const identifying = context.exchange.receivedNames(mayIdentify)
+  return ClientView.of(context.exchange, identifying, () => context.over)
 }
 
 /** Data of a request that is read when its exchange ends. */
@@ -42,6 +44,7 @@ export class McpExchange {
   /** Did another thread receive the request? Then `context` is the context of the client's stream. */
   readonly #isPassedOn: boolean
   #details: McpDetails | undefined
+  #identity: string | undefined
 
   constructor(
     context: RequestContext,
@@ -66,7 +69,7 @@ export class McpExchange {
   /** Makes an exchange for one message of a batch. Each message is authorized and logged separately. */
   forMessage(): McpExchange {
     const { client } = this
-    const copy = ClientView.of(client, client.credentials, () => client.isOver)
+    const copy = ClientView.of(client, client.identifying, () => client.isOver)
     return this.#with(copy, this.#isPassedOn)
   }
 
@@ -82,6 +85,23 @@ export class McpExchange {
   /** Digest of the client's verified credentials; undefined if there are none. */
   get principal(): string | undefined {
     return principalOf(this.client)
+  }
+
+  /**
+   * Digest of everything in the request that may identify its client to a server: the verified credentials,
+   * and each header that is forwarded and not known to be harmless.
+   */
+  get identity(): string {
+    this.#identity ??= this.#digest()
+    return this.#identity
+  }
+
+  #digest(): string {
+    const fields = this.client.request.headers.pairs
+      .map(([name, value]) => [lowerCase(name), value] as const)
+      .filter(([name]) => mayIdentify(name))
+      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    return hash('sha256', JSON.stringify([this.principal, fields]), 'base64url')
   }
 
   /** The backend in its current configuration, which may change while a stream is open. */

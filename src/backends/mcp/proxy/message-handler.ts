@@ -9,23 +9,28 @@ import { type JsonNode, jsonValue, member, replace, textOf } from '../json/node.
 import { readCursor, withoutItems } from '../lists.ts'
 import type { McpNotification, McpRequest, McpResponse } from '../message.ts'
 import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../methods.ts'
-import { targetOfId, targetOfName, targetOfUri } from '../naming.ts'
+import { targetOfName, targetOfUri } from '../naming.ts'
 import { clientResult } from '../results.ts'
 import { saysUnknown } from '../unknown-item.ts'
+import { passOn } from './client-notices.ts'
 import { ClientRelay, fieldsForClient } from './client-relay.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import type { ExchangeOutlet } from './outlet.ts'
-import { toFailure } from './refusals.ts'
+import { isGoneStatus, SessionNeeded, toFailure } from './refusals.ts'
 import { keptItems } from './server-messages.ts'
-import { notify, SessionEnded } from './target-session.ts'
+import { hasTimeout } from './target-request.ts'
+import { SessionEnded } from './target-session.ts'
 import {
   ask,
+  errorResponse,
   type OnAbandon,
   type OutgoingRequest,
+  ownLimitMs,
   type ReceivedResponse,
   type Transport,
+  withLimit,
 } from './transport.ts'
 import type { Upstreams } from './upstreams.ts'
 
@@ -164,7 +169,7 @@ export class MessageHandler {
 
   async #discover(request: McpRequest): Promise<Answer> {
     const only = this.#only
-    const send: Send = (entry, one) => this.#send(entry, one)
+    const send: Send = (entry, one) => this.#sendJoined(entry, one)
     if (only === undefined) return { text: await askDiscover(this.upstreams, send, request) }
     const { response, status } = await this.#send(only, request)
     return { text: discoverThrough(response), status }
@@ -180,7 +185,7 @@ export class MessageHandler {
       return {
         text: keeps === undefined ? response.text : withoutItems(method, response, keeps),
         eventFields: fieldsForClient(this.upstreams, only, eventFields),
-        status,
+        status: this.#statusForClient(status),
       }
     }
     const cursor = textOf(request.text, member(request.params, 'cursor'))
@@ -188,7 +193,7 @@ export class MessageHandler {
     if (cursor !== undefined && cursors === undefined) {
       return refusal(request, codes.invalidParams, 'Invalid cursor')
     }
-    const send: Send = (entry, one) => this.#send(entry, one)
+    const send: Send = (entry, one) => this.#sendJoined(entry, one)
     return { text: await askLists(this.upstreams, send, request, method, cursors) }
   }
 
@@ -269,7 +274,7 @@ export class MessageHandler {
     const able = this.#targets.filter(({ target }) => {
       return this.upstreams.can(target.name)?.includes('logging') ?? true
     })
-    const all = await Promise.allSettled(able.map((entry) => this.#send(entry, request)))
+    const all = await Promise.allSettled(able.map((entry) => this.#sendJoined(entry, request)))
     const done = all.filter(
       (one) => one.status === 'fulfilled' && one.value.response.error === undefined,
     )
@@ -299,8 +304,14 @@ export class MessageHandler {
       text: isOnly ? response.text : clientResult(entry.target.name, response),
       bytes: isOnly ? response.bytes : undefined,
       eventFields: fieldsForClient(this.upstreams, entry, eventFields),
-      status,
+      status: this.#statusForClient(status),
     }
+  }
+
+  /** The status of an error is that of the only server. 404 would end the session of a legacy client. */
+  #statusForClient(status: number | undefined): number | undefined {
+    if (this.upstreams.era === 'modern') return status
+    return this.#only === undefined || isGoneStatus(status ?? 200) ? undefined : status
   }
 
   /** Reports to the client that one of several targets gave no response. */
@@ -308,6 +319,8 @@ export class MessageHandler {
     if (thrown instanceof SessionEnded || this.#only !== undefined) throw thrown
     const failure = toFailure(thrown)
     if (failure.isResumable && this.upstreams.era === 'legacy') throw failure
+    const own = failure instanceof SessionNeeded ? errorResponse(failure, request.id) : undefined
+    if (own !== undefined) return { text: own.text, status: failure.answer?.status }
     this.exchange.noteRefusal(entry, `target ${entry.target.name} failed: ${failure.message}`)
     return refusal(request, codes.internal, `${entry.target.name}: ${failure.message}`)
   }
@@ -317,15 +330,34 @@ export class MessageHandler {
     return this.upstreams.use(entry, (transport) => this.#askOver(entry, transport, request))
   }
 
+  /**
+   * Sends one of several requests whose responses are joined. If no timeout is configured, the gateway has one, so
+   * that a silent target does not hold up the others.
+   */
+  #sendJoined(entry: McpTargetEntry, request: OutgoingRequest): Promise<ReceivedResponse> {
+    const closes: (() => void)[] = []
+    const onAbandon: OnAbandon = (close) => {
+      closes.push(close)
+      this.#onAbandon(close)
+    }
+    const sent = this.upstreams.use(entry, (transport) =>
+      this.#askOver(entry, transport, request, onAbandon),
+    )
+    return withLimit(sent, hasTimeout(this.exchange, entry) ? 0 : ownLimitMs, () => {
+      for (const close of closes) close()
+    })
+  }
+
   #askOver(
     entry: McpTargetEntry,
     transport: Transport,
     request: OutgoingRequest,
+    onAbandon = this.#onAbandon,
   ): Promise<ReceivedResponse> {
     const span = this.#startSpan(entry)
     if (span !== undefined) transport.traceparent = span.header
     const relay = new ClientRelay(this.upstreams, entry, this.#outlet)
-    const asked = ask(transport, request, relay, this.#onAbandon)
+    const asked = ask(transport, request, relay, onAbandon)
     return span === undefined ? asked : endSpan(span, asked)
   }
 
@@ -341,51 +373,10 @@ export class MessageHandler {
     ])
   }
 
-  // --- notifications and responses ---
-
   /** Passes on a notification or response. Rejects with SessionEnded, or if the only target refuses. */
   async notify(message: McpNotification | McpResponse): Promise<void> {
     if (message.kind === 'notification') this.exchange.describe(message.method)
     // Servers of a stateless backend do not know about earlier requests, so there is nothing to notify.
-    if (this.exchange.backend.isStateless) return
-    const only = this.#only
-    if (only !== undefined) await this.#notify(only, message.text)
-    else if (message.kind === 'response') await this.#respond(message)
-    else await this.#notifyAll(message)
-  }
-
-  #notify(entry: McpTargetEntry, text: string): Promise<void> {
-    return this.upstreams.use(entry, (transport) => notify(transport, text))
-  }
-
-  /** Passes a response to the server that its id names. */
-  async #respond(message: McpResponse): Promise<void> {
-    const found = message.id === undefined ? undefined : targetOfId(message.id)
-    const entry = found && this.#find(found.target)
-    const node = member(message.root, 'id')
-    if (found === undefined || entry === undefined || node === undefined) return
-    await this.#notify(entry, replace(message.text, node, found.name))
-  }
-
-  async #notifyAll(message: McpNotification): Promise<void> {
-    const token = member(message.params, 'progressToken')
-    const found = token?.type === 'string' ? this.#ofServer(message, token) : undefined
-    if (found !== undefined) {
-      await this.#notify(found.entry, found.text)
-      return
-    }
-    const withSession = this.#targets.filter(({ target }) => this.upstreams.has(target.name))
-    const notified = withSession.map((entry) => this.#notify(entry, message.text))
-    const all = await Promise.allSettled(notified)
-    const ended = all.find((one) => one.status === 'rejected' && one.reason instanceof SessionEnded)
-    if (ended?.status === 'rejected') throw ended.reason
-  }
-
-  /** Returns the target of a progress notification for a server's request, and the text for the target. */
-  #ofServer({ text }: McpNotification, token: JsonNode) {
-    const found = targetOfId(JSON.stringify(textOf(text, token)))
-    const entry = found && this.#find(found.target)
-    if (found === undefined || entry === undefined) return undefined
-    return { entry, text: replace(text, token, found.name) }
+    if (!this.exchange.backend.isStateless) await passOn(this.upstreams, message)
   }
 }

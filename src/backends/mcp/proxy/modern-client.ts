@@ -4,17 +4,28 @@ import type { ModernMessage } from '../eras/classify.ts'
 import { helloOfClient, inputOf, stateOf } from '../eras/to-legacy.ts'
 import { latestLegacyVersion } from '../eras/versions.ts'
 import { jsonValue } from '../json/node.ts'
-import type { McpRequest } from '../message.ts'
+import type { McpRequest, McpResponse } from '../message.ts'
 import type { Era } from '../methods.ts'
 import { newSessionId, type SessionState } from '../session-state.ts'
+import { beginQuietly, type InitializedSession } from './begin-session.ts'
 import { LegacyTarget } from './legacy-target.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { ModernTarget } from './modern-target.ts'
-import { toFailure } from './refusals.ts'
+import { SessionNeeded, TargetFailure, toFailure } from './refusals.ts'
 import { ResumeTransport } from './resume-transport.ts'
+import { initialized, keepInitialized } from './sessionless.ts'
+import type { OpenConnections } from './sse-connection.ts'
 import { modernWire, StreamableTransport } from './streamable.ts'
-import { findEra, forgetEra, helloOf, isRefusedByEra, knownEra } from './target-eras.ts'
+import {
+  findEra,
+  forgetEra,
+  hadSessions,
+  hasSessions,
+  isRefusedByEra,
+  knownEra,
+  knownOffer,
+} from './target-eras.ts'
 import { ClientSession, endEverywhere, SessionEnded } from './target-session.ts'
 import type { OnAbandon, Transport } from './transport.ts'
 import type { Upstreams } from './upstreams.ts'
@@ -40,8 +51,8 @@ export class ModernClient implements Upstreams {
 
   can(target: string): readonly string[] | undefined {
     const entry = this.exchange.backend.targets.find((one) => one.target.name === target)
-    const discovered = entry && knownEra(entry)?.discovered
-    return discovered && Object.keys(discovered.capabilities)
+    const offer = entry && knownOffer(this.exchange, entry)
+    return offer && Object.keys(offer.capabilities)
   }
 
   has(): boolean {
@@ -99,37 +110,64 @@ export class ModernClient implements Upstreams {
 
   // --- legacy servers ---
 
+  /**
+   * Throws a TargetFailure with the error for the client if a target gives each client a session. The client
+   * then uses an earlier version. Targets that cannot be asked are not considered.
+   */
+  async requireNoSessions(): Promise<void> {
+    const { backend } = this.exchange
+    if (backend.isStateless) return
+    await Promise.all(
+      backend.targets.map(async (entry) => {
+        try {
+          if ((await this.#findEra(entry)).era === 'modern') return
+          await this.#beginShared(entry)
+        } catch (thrown) {
+          const failure = toFailure(thrown)
+          if (failure instanceof SessionNeeded) throw failure
+          if (hadSessions(entry)) throw this.#sessionNeeded(entry)
+        }
+      }),
+    )
+  }
+
+  #sessionNeeded({ target }: McpTargetEntry): SessionNeeded {
+    return new SessionNeeded(target.name, this.#request.id, this.#envelope.version)
+  }
+
   async #useLegacy<Result>(
     entry: McpTargetEntry,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
-    const owner = this.#owner(entry)
     const held = stateOf(this.#request)
     if (held !== undefined) {
       const { bridge } = this.exchange.hub
       const responses = [...(inputOf(this.#request) ?? [])]
-      return act(new ResumeTransport(bridge, { held, owner: owner.call, responses }))
+      return act(new ResumeTransport(bridge, { held, owner: this.#owner(entry), responses }))
     }
-    const session = new ClientSession(this.exchange, this.#state(owner.session))
+    const id = newSessionId()
+    const { isStateless } = this.exchange.backend
+    const begun = await (isStateless ? this.#begin(entry, id) : this.#beginShared(entry))
+    if (begun.session.isModern === true) return this.#useEra(entry, 'modern', act)
+    const state = this.#state(id, { [entry.target.name]: begun.session })
+    const session = new ClientSession(this.exchange, state)
     this.exchange.sessionId = undefined
     try {
-      return await this.#useSession(entry, session, owner, act)
+      return await this.#useSession(entry, session, begun.response, act)
     } catch (thrown) {
       if (!(thrown instanceof SessionEnded)) throw thrown
-      this.exchange.hub.forget(session.state.id)
-      return this.#useSession(entry, session, owner, act)
+      throw new TargetFailure('the server has lost the session of the request')
     }
   }
 
   async #useSession<Result>(
     entry: McpTargetEntry,
     session: ClientSession,
-    owner: Owner,
+    hello: McpResponse,
     act: (transport: Transport) => Promise<Result>,
   ): Promise<Result> {
     const { capabilities } = this.#envelope
-    const isOwn = owner.session === undefined
-    let isReleased = !isOwn
+    let isReleased = false
     const release = () => {
       if (!isReleased) void endEverywhere(session)
       isReleased = true
@@ -138,14 +176,15 @@ export class ModernClient implements Upstreams {
       bridge: this.exchange.hub.bridge,
       envelope: this.#envelope,
       capabilities: capabilities && jsonValue(this.#request.text, capabilities),
-      owner: owner.call,
+      owner: this.#owner(entry),
       release,
+      hello,
     }
     try {
       return await session.use(entry, (inner) => {
         // The server has refused to begin a session, because it is modern now.
         if (inner instanceof ModernTarget) return this.#useEra(entry, 'modern', act)
-        return act(new LegacyTarget(inner, { ...parts, hello: helloOf(entry) }))
+        return act(new LegacyTarget(inner, parts))
       })
     } catch (thrown) {
       release()
@@ -153,41 +192,52 @@ export class ModernClient implements Upstreams {
     }
   }
 
-  /**
-   * Requests with the same credentials and the same client share a session; requests without credentials have
-   * one each, because their clients cannot be distinguished. Subscriptions have their own as well, because it ends
-   * with them.
-   */
-  #owner(entry: McpTargetEntry): Owner {
-    const { client, name, principal } = this.exchange
-    const credentials = client.credentials.map((one) => [one, client.request.headers.getAll(one)])
-    const who = [name, entry.target.name, principal, credentials]
-    const { method, text } = this.#request
-    const hello = helloOfClient(text, this.#envelope)
-    const isKnown = principal !== undefined || credentials.length > 0
-    const isShared = isKnown && method !== 'subscriptions/listen'
-    return {
-      session: isShared ? digest([...who, hello]) : undefined,
-      call: digest([...who, method, this.exchange.details?.item]),
-    }
+  /** Begins a session for this request alone. */
+  #begin(entry: McpTargetEntry, id: string): Promise<InitializedSession> {
+    const hello = helloOfClient(this.#request.text, this.#envelope)
+    const isOlder = entry.target.protocol === 'SSE'
+    const held: OpenConnections = isOlder ? this.exchange.hub.live({ id }).held : new Map()
+    return beginQuietly(this.exchange, entry, hello, held)
   }
 
-  #state(session: string | undefined): SessionState {
+  /**
+   * Initializes a server that gives no session ids. Its requests have nothing in common, so one response to
+   * `initialize` serves all requests that look the same to the server. Rejects with SessionNeeded if the server
+   * gives a session id, because a client of the modern era cannot keep it.
+   */
+  async #beginShared(entry: McpTargetEntry): Promise<InitializedSession> {
+    if (hasSessions(entry) === true) throw this.#sessionNeeded(entry)
+    const hello = helloOfClient(this.#request.text, this.#envelope)
+    const key = digest([this.exchange.identity, hello])
+    const known = initialized(entry, key)
+    if (known !== undefined) return known
+    const begun = await this.#begin(entry, newSessionId())
+    if (begun.session.isModern === true) return begun
+    if (begun.session.id === undefined) {
+      keepInitialized(entry, key, begun)
+      return begun
+    }
+    const state = this.#state(newSessionId(), { [entry.target.name]: begun.session })
+    void endEverywhere(new ClientSession(this.exchange, state))
+    this.exchange.sessionId = undefined
+    throw this.#sessionNeeded(entry)
+  }
+
+  /** Returns a digest of who may continue the call, and of what it uses. */
+  #owner(entry: McpTargetEntry): string {
+    const { name, identity, details } = this.exchange
+    return digest([name, entry.target.name, identity, this.#request.method, details?.item])
+  }
+
+  #state(id: string, targets: SessionState['targets']): SessionState {
     return {
-      id: session ?? newSessionId(),
+      id,
       backend: this.exchange.name,
       version: latestLegacyVersion,
       hello: helloOfClient(this.#request.text, this.#envelope),
-      targets: {},
+      targets,
     }
   }
-}
-
-interface Owner {
-  /** Id of the session that the request shares with others; undefined if it has its own. */
-  readonly session: string | undefined
-  /** Digest of who may continue the call, and of what it uses. */
-  readonly call: string
 }
 
 const digest = (value: unknown): string => hash('sha256', JSON.stringify(value), 'base64url')

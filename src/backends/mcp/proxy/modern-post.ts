@@ -6,7 +6,7 @@ import { methodOf } from '../methods.ts'
 import { serveListen } from './listen.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { ModernClient } from './modern-client.ts'
-import { jsonRefusal } from './refusals.ts'
+import { jsonRefusal, toFailure, verdictOf } from './refusals.ts'
 import { abandonOf, serveMessages } from './serve-messages.ts'
 
 type Result = RespondVerdict | undefined
@@ -22,7 +22,14 @@ export function serveModern(
     exchange.describe(message.method)
     return serveListen(upstreams, message, onAbandon)
   }
-  return serveMessages(exchange, [{ upstreams, message }], onAbandon, () => {})
+  const serve = () => serveMessages(exchange, [{ upstreams, message }], onAbandon, () => {})
+  if (message.method !== 'server/discover') return serve()
+  return upstreams.requireNoSessions().then(serve, (thrown) => {
+    const failure = toFailure(thrown)
+    exchange.describe(message.method)
+    exchange.noteError(codes.unsupportedVersion)
+    return verdictOf(failure, message.id)
+  })
 }
 
 /**

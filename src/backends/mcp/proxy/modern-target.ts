@@ -14,7 +14,7 @@ import type { McpTargetEntry } from './mcp-targets.ts'
 import { RoundedCall } from './rounded-call.ts'
 import { SessionSubscription } from './session-subscription.ts'
 import { modernWire, StreamableTransport } from './streamable.ts'
-import { findEra } from './target-eras.ts'
+import { findOffer } from './target-eras.ts'
 import type { Flow, OutgoingMessage, Transport } from './transport.ts'
 
 const idle: Flow = { pause: () => {}, resume: () => {}, close: () => {} }
@@ -129,8 +129,8 @@ export class ModernTarget implements Transport {
   /** Opens a subscription for all changes of which the session may be notified. */
   async listen(listener: AnswerListener): Promise<Flow> {
     const stream = new SessionSubscription(listener, async (one) => {
-      const { discovered } = await findEra(this.#exchange, this.#entry, () => {})
-      const filter = sessionFilter(discovered?.capabilities ?? {}, this.#uris())
+      const offer = await findOffer(this.#exchange, this.#entry, () => {})
+      const filter = sessionFilter(offer?.capabilities ?? {}, this.#uris())
       if (filter === undefined) return undefined
       const id = JSON.stringify(`sluice/listen ${newSessionId()}`)
       const plain = requestText(id, 'subscriptions/listen', `{"notifications":${filter}}`)

@@ -4,25 +4,36 @@
  */
 import type { HeaderFields } from '../../../exchange/exchange.ts'
 import type { McpTarget } from '../../../model/mcp-targets.ts'
+import type { McpExchange } from './mcp-exchange.ts'
 import type { ReadyRequest } from './target-request.ts'
 
-/** Paths learned from redirects. Dropped if the configuration changes or the path is not found. */
-const paths = new WeakMap<McpTarget, string>()
+/**
+ * Paths learned from redirects, by client, because a server may redirect each client to another path. Dropped if
+ * the configuration changes or the path is not found.
+ */
+const paths = new WeakMap<McpTarget, Map<string, string>>()
+/** Maximum number of clients of a target whose paths are remembered. */
+const maxClients = 1_000
 
-/** Returns the path to which the target has redirected; undefined if it has not. */
-export function learnedPath(target: McpTarget): string | undefined {
-  return paths.get(target)
+/** Returns the path to which the target has redirected the client; undefined if it has not. */
+export function learnedPath(target: McpTarget, client: Identified): string | undefined {
+  return paths.get(target)?.get(client.identity)
 }
 
-/** Called when the target has redirected a message to the path. */
-export function learnPath(target: McpTarget, path: string): void {
-  paths.set(target, path)
+/** Called when the target has redirected a message of the client to the path. */
+export function learnPath(target: McpTarget, client: Identified, path: string): void {
+  const all = paths.get(target) ?? new Map<string, string>()
+  const [oldest] = all.size >= maxClients ? all.keys() : []
+  if (oldest !== undefined) all.delete(oldest)
+  paths.set(target, all.set(client.identity, path))
 }
 
 /** Called when the target does not know the path any more. */
-export function forgetPath(target: McpTarget): void {
-  paths.delete(target)
+export function forgetPath(target: McpTarget, client: Identified): void {
+  paths.get(target)?.delete(client.identity)
 }
+
+type Identified = Pick<McpExchange, 'identity'>
 
 /** Returns the new path if the response is a redirect to the same server. */
 export function namedPath(

@@ -16,7 +16,8 @@ import { clientMessage, clientResult } from '../results.ts'
 import { itemText, type McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { toFailure } from './refusals.ts'
-import { notify, SessionEnded } from './target-session.ts'
+import { SessionEnded } from './target-session.ts'
+import { notify } from './transport.ts'
 import type { Upstreams } from './upstreams.ts'
 
 /** Returns the text for the client; undefined if the client must not get the message. */

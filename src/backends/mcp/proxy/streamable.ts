@@ -6,7 +6,13 @@ import type { AnswerListener } from './answer-reader.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { TargetCall } from './target-call.ts'
-import type { Flow, OutgoingMessage, Transport } from './transport.ts'
+import {
+  type Flow,
+  type OutgoingMessage,
+  ownLimitMs,
+  type Transport,
+  withLimit,
+} from './transport.ts'
 
 type Field = readonly [name: string, value: string]
 
@@ -70,9 +76,9 @@ export class StreamableTransport implements Transport {
       session === undefined || this.traceparent !== undefined
         ? this.#postHeaders(message)
         : this.#sessionHeaders(session)
-    const { text, bytes, isLong } = message
+    const { text, bytes, isLong, isNotice } = message
     const sent = { method: 'POST', body: bytes ?? text, headers, isLong } as const
-    return new TargetCall(this, sent, listener).begin()
+    return new TargetCall(this, sent, listener, isNotice).begin()
   }
 
   #postHeaders(message: OutgoingMessage): Field[] {
@@ -110,9 +116,20 @@ export class StreamableTransport implements Transport {
     if (this.#wire.session?.id === undefined) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const listener = { onStream: resolve, onEnd: resolve, onFailure: () => resolve() }
+    const call = new TargetCall(
+      this,
+      { method: 'DELETE', headers: this.#headers() },
+      listener,
+      true,
+    )
     try {
-      await new TargetCall(this, { method: 'DELETE', headers: this.#headers() }, listener).begin()
-      await promise
+      await withLimit(
+        Promise.resolve(call.begin()).then(() => promise),
+        ownLimitMs,
+        () => {
+          call.close()
+        },
+      )
     } catch {
       // The session ends at the server by itself.
     }

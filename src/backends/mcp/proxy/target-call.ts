@@ -50,6 +50,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
     transport: MessageTransport,
     { method, body, headers, isLong }: SentMessage,
     listener: AnswerListener,
+    ignoresBody = false,
   ) {
     this.method = method
     this.body = body
@@ -59,13 +60,13 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
     this.#exchange = transport.exchange
     this.#entry = transport.entry
     this.#transport = transport
-    this.#reader = new AnswerReader(listener)
+    this.#reader = new AnswerReader(listener, ignoresBody)
     this.#reader.call = this
   }
 
   /** Sends the message. Throws or rejects with a GatewayError. */
   begin(): this | Promise<this> {
-    const sending = this.#send(learnedPath(this.#entry.target))
+    const sending = this.#send(learnedPath(this.#entry.target, this.#exchange))
     return sending === undefined ? this : sending.then(() => this)
   }
 
@@ -99,14 +100,14 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
         : ({ kind: 'failed', retryAfterMs: 0 } as const)
     ready.endpoint.record(outcome, now)
     const { target } = this.#entry
-    if (status === 404) forgetPath(target)
+    if (status === 404) forgetPath(target, this.#exchange)
     const path = this.#redirects < maxRedirects ? namedPath(status, headers, ready) : undefined
     if (path === undefined) {
       this.#reader.onHead(status, headers)
       return
     }
     this.#redirects += 1
-    learnPath(target, path)
+    learnPath(target, this.#exchange, path)
     // A closed call does not report the rest of its response.
     this.#call?.close()
     if (!this.#isClosed) this.#sendAgain(path).catch((thrown) => this.#onSendFailure(thrown))

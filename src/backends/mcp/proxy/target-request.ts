@@ -1,4 +1,5 @@
 /** Makes the requests that the gateway sends to MCP servers. */
+import { isCredentialName } from '../../../base/credential-names.ts'
 import type { CallRequest } from '../../../engine/contracts/calls.ts'
 import { FlatHead } from '../../../engine/message/head-output.ts'
 import { checkField } from '../../../engine/message/header-fields.ts'
@@ -14,6 +15,7 @@ import { requireUsable } from '../../../proxy/request/destinations.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import type { NameRace } from '../../../proxy/upstream/name-endpoints.ts'
 import { mcpStepOf } from '../policy/apply.ts'
+import { isOwnHeader } from './forwarded-headers.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import { type McpPlace, type McpTargetEntry, placeOf } from './mcp-targets.ts'
 
@@ -31,26 +33,6 @@ export interface TargetMessage {
   /** Is the response a stream without an end? */
   readonly isLong?: boolean | undefined
 }
-
-/** Headers that are not forwarded: the gateway sets them, or they concern one connection. */
-const ownHeaders = new Set([
-  'host',
-  'accept',
-  'accept-encoding',
-  'content-type',
-  'content-length',
-  'content-encoding',
-  'content-md5',
-  'digest',
-  'content-digest',
-  'expect',
-  'last-event-id',
-  'mcp-session-id',
-  'mcp-protocol-version',
-  'mcp-method',
-  'mcp-name',
-  'origin',
-])
 
 /**
  * Resolves the target and runs its policies. Returns a promise only if one of them does.
@@ -94,7 +76,7 @@ function prepareAt(
     path: mark < 0 ? whole : whole.slice(0, mark),
     query: mark < 0 ? undefined : whole.slice(mark + 1),
   } as const
-  const fields = fieldsOf(exchange, message, passesCredentials(exchange, access))
+  const fields = fieldsOf(exchange, message, withheldFrom(exchange, access))
   const body = message.body === undefined ? undefined : bodyOf(message.body)
   // Only policies need the request as an exchange.
   if (access.steps.length === 0) return new ReadyRequest(exchange, prepared, head, fields, body)
@@ -172,6 +154,12 @@ export class ReadyRequest implements CallRequest {
   }
 }
 
+/** Is there a timeout for the responses of the target? */
+export function hasTimeout(exchange: McpExchange, entry: McpTargetEntry): boolean {
+  const { requestTimeoutMs } = exchange.accessOf(entry).policies.connection
+  return requestTimeoutMs !== undefined || ruleTimeout(exchange) > 0
+}
+
 /** Returns the timeout of the whole response, from the rule or a policy; 0 means no limit. */
 function ruleTimeout({ placement, client }: McpExchange): number {
   const { backendTimeoutMs = 0, requestTimeoutMs } = placement.rule.resource
@@ -192,28 +180,36 @@ function authorityOf({ placement, chosen, client }: McpExchange, { authority }: 
     : authority
 }
 
+/** Which of the client's own headers a target does not get. */
+type Withheld = 'nothing' | 'credentials' | 'all that may identify'
+
 /**
- * Are the client's credentials forwarded? They never are if there are several targets. Otherwise a policy
- * can decide; by default they are forwarded unless they were meant for the gateway.
+ * Several targets get no header that may identify the client, because it is meant for one server. For a single
+ * target a policy can decide about credentials; by default they are forwarded unless they were meant for the
+ * gateway.
  */
-function passesCredentials({ backend }: McpExchange, { policies }: BackendAccess): boolean {
-  if (backend.targets.length > 1) return false
+function withheldFrom({ backend }: McpExchange, { policies }: BackendAccess): Withheld {
+  if (backend.targets.length > 1) return 'all that may identify'
   const { credentials } = policies.connection
-  if (credentials !== undefined) return credentials === 'client'
-  return mcpStepOf(policies)?.authentication === undefined
+  const isForwarded =
+    credentials === undefined
+      ? mcpStepOf(policies)?.authentication === undefined
+      : credentials === 'client'
+  return isForwarded ? 'nothing' : 'credentials'
 }
 
 /** Returns the header fields to send: those of the client that are forwarded, and the gateway's own. */
 function fieldsOf(
   { client }: McpExchange,
   { headers }: TargetMessage,
-  withCredentials: boolean,
+  withheld: Withheld,
 ): readonly Field[] {
   const passed = client.request.headers.pairs.filter((field) => {
     const name = lowerCase(field[0])
-    if (ownHeaders.has(name)) return false
+    if (isOwnHeader(name)) return false
     for (const own of headers) if (own[0] === name) return false
-    return withCredentials || !client.credentials.includes(name)
+    if (withheld === 'nothing' || !client.identifying.includes(name)) return true
+    return withheld === 'credentials' && !isCredentialName(name)
   })
   return passed.length === 0 ? headers : [...passed, ...headers]
 }

@@ -1,180 +1,25 @@
-/** Sessions at targets. They begin with the client's `initialize` params, and are begun again if lost. */
+/** The session of a client: its sessions at the targets, which are begun again if they are lost. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import { codes, errorCodeOf, notificationText, requestText } from '../answers.ts'
-import { askedVersion, readHello, type ServerHello } from '../eras/initialize.ts'
+import { codes } from '../answers.ts'
 import { capabilitiesIn, declares } from '../eras/server-requests.ts'
-import { helloOfModern } from '../eras/to-modern.ts'
-import { versionFor } from '../eras/versions.ts'
-import { type McpRequest, type McpResponse, readMessage } from '../message.ts'
+import type { McpRequest } from '../message.ts'
 import type { SessionState, TargetSession } from '../session-state.ts'
+import { beginQuietly, never, transportOf } from './begin-session.ts'
+import { isAlive, type MessageKind, refusedInSession } from './lost-session.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
-import { ModernTarget } from './modern-target.ts'
-import { jsonRefusal, lostSession, otherClient, TargetFailure, toFailure } from './refusals.ts'
-import { heldConnection, type OpenConnections, SseTransport } from './sse-connection.ts'
-import { legacyWire, StreamableTransport } from './streamable.ts'
 import {
-  findEra,
-  forgetEra,
-  isErrorOfModern,
-  isRefusedByEra,
-  isRefusedByModern,
-  knownEra,
-  noteHello,
-  noteNoSessions,
-} from './target-eras.ts'
-import {
-  ask,
-  ignored,
-  type OnAbandon,
-  type OutgoingRequest,
-  type ReceivedResponse,
-  type Transport,
-} from './transport.ts'
+  isGoneStatus,
+  jsonRefusal,
+  lostSession,
+  otherClient,
+  TargetFailure,
+  toFailure,
+} from './refusals.ts'
+import { heldConnection, type OpenConnections } from './sse-connection.ts'
+import { findEra, forgetEra, isRefusedByEra, isRefusedByModern } from './target-eras.ts'
+import type { Transport } from './transport.ts'
 import type { Upstreams } from './upstreams.ts'
-
-/** Returns the id of a request that the gateway sends by itself, as JSON. */
-const ownId = (what: string): string => JSON.stringify(`sluice/${what}`)
-
-export interface InitializedSession {
-  readonly session: TargetSession
-  readonly hello: ServerHello
-  readonly response: McpResponse
-}
-
-/**
- * Makes the transport. `session` is undefined for `initialize`; `held` has the open connections of the
- * session.
- */
-function transportOf(
-  exchange: McpExchange,
-  entry: McpTargetEntry,
-  session: TargetSession | undefined,
-  held: OpenConnections,
-  state?: SessionState,
-): Transport {
-  if (session?.isModern === true && state !== undefined) {
-    return new ModernTarget(exchange, entry, state)
-  }
-  if (entry.target.protocol === 'SSE') {
-    return new SseTransport(exchange, entry, held, session === undefined)
-  }
-  return new StreamableTransport(exchange, entry, legacyWire(session))
-}
-
-/** Sends `initialize`. If the server answers with a JSON-RPC error, there is no session. */
-export async function begin(
-  exchange: McpExchange,
-  entry: McpTargetEntry,
-  request: OutgoingRequest,
-  onAbandon: OnAbandon,
-  held: OpenConnections,
-): Promise<InitializedSession> {
-  if (knownEra(entry)?.hasNoSessions) return beginModern(exchange, entry, request, onAbandon)
-  const transport = transportOf(exchange, entry, undefined, held)
-  const asked = await ask(transport, request, ignored, onAbandon).catch((thrown) =>
-    toFailure(thrown),
-  )
-  if (asked instanceof TargetFailure) {
-    if (!isRefusedByEra(asked)) throw asked
-    return beginModern(exchange, entry, request, onAbandon, asked)
-  }
-  const { response, session: id } = asked
-  if (await prefersModern(exchange, entry, asked, onAbandon)) {
-    return beginModern(exchange, entry, request, onAbandon)
-  }
-  if (response.error === undefined) noteHello(entry, response)
-  const hello = readHello(response)
-  const { endpoint } = transport
-  const session: TargetSession = {
-    id,
-    endpoint,
-    version: hello.version,
-    can: Object.keys(hello.capabilities),
-  }
-  return { session, hello, response }
-}
-
-/**
- * Returns true if a legacy client should use the server in the modern era. A server without session ids cannot send
- * requests and notifications in the legacy era, even if it supports that era.
- */
-async function prefersModern(
-  exchange: McpExchange,
-  entry: McpTargetEntry,
-  { response, session }: ReceivedResponse,
-  onAbandon: OnAbandon,
-): Promise<boolean> {
-  if (entry.target.protocol === 'SSE' || session !== undefined) return false
-  const isError = response.error !== undefined
-  const mayBeModern =
-    isErrorOfModern(response) || errorCodeOf(response.text) === codes.methodNotFound
-  if (isError && !mayBeModern) return false
-  try {
-    return (await findEra(exchange, entry, onAbandon)).era === 'modern'
-  } catch (thrown) {
-    toFailure(thrown)
-    return false
-  }
-}
-
-/**
- * Answers `initialize` for a server without sessions. `refusal` is how it refused the request; if the server
- * is not modern, that is the result.
- */
-async function beginModern(
-  exchange: McpExchange,
-  entry: McpTargetEntry,
-  request: OutgoingRequest,
-  onAbandon: OnAbandon,
-  refusal?: TargetFailure,
-): Promise<InitializedSession> {
-  const { discovered } = await findEra(exchange, entry, onAbandon)
-  if (discovered === undefined) {
-    throw refusal ?? new TargetFailure('the server has changed its version')
-  }
-  noteNoSessions(entry)
-  const asked = readMessage(request.text)
-  const version = versionFor(asked.kind === 'request' ? askedVersion(asked) : undefined)
-  const response = readMessage(helloOfModern(request.id, version, discovered))
-  if (response.kind !== 'response') throw new TargetFailure('the server offers nothing')
-  const hello = readHello(response)
-  const can = Object.keys(hello.capabilities)
-  return { session: { version, can, isModern: true }, hello, response }
-}
-
-/** Begins a session at a target with the params that the client sent earlier. */
-async function beginQuietly(
-  exchange: McpExchange,
-  entry: McpTargetEntry,
-  hello: string,
-  held: OpenConnections,
-): Promise<TargetSession> {
-  const id = ownId('initialize')
-  const request = { text: requestText(id, 'initialize', hello), id, method: 'initialize' }
-  // Other requests may use the session, so this request must not cancel it.
-  const begun = await begin(exchange, entry, request, never, held)
-  if (begun.response.error !== undefined) {
-    throw new TargetFailure('the server refuses to initialize a session')
-  }
-  if (begun.session.isModern !== true) {
-    await notify(transportOf(exchange, entry, begun.session, held), initialized)
-  }
-  return begun.session
-}
-
-const initialized = notificationText('notifications/initialized')
-const never: OnAbandon = () => {}
-
-/** Sends a message that needs no response. Rejects with a TargetFailure or a GatewayError. */
-export function notify(transport: Transport, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // Some servers answer an accepted notification with a stream, so its start counts as acceptance.
-    const listener = { onStream: resolve, onEnd: resolve, onFailure: reject }
-    const flow = transport.post({ text }, listener)
-    if (flow instanceof Promise) flow.catch(reject)
-  })
-}
 
 /** A session of a client and its sessions at the targets. */
 export class ClientSession implements Upstreams {
@@ -237,22 +82,36 @@ export class ClientSession implements Upstreams {
   use<Result>(
     entry: McpTargetEntry,
     act: (transport: Transport) => Promise<Result>,
+    what: MessageKind = 'request',
   ): Promise<Result> {
     const known = this.at(entry)
     return known instanceof Promise
-      ? known.then((session) => this.#useSession(entry, session, act))
-      : this.#useSession(entry, known, act)
+      ? known.then((session) => this.#useSession(entry, session, act, what))
+      : this.#useSession(entry, known, act, what)
   }
 
   #useSession<Result>(
     entry: McpTargetEntry,
     session: TargetSession,
     act: (transport: Transport) => Promise<Result>,
+    what: MessageKind,
   ): Promise<Result> {
     return act(this.transport(entry, session)).catch(async (thrown: unknown) => {
-      await this.#requireRenewable(entry, session, toFailure(thrown))
-      return act(this.transport(entry, await this.#renew(entry, session)))
+      const failure = toFailure(thrown)
+      await this.#requireRenewable(entry, session, failure, what)
+      const renewed = await this.#renew(entry, session)
+      if (!this.#mayRepeat(failure)) {
+        throw new TargetFailure('the server has lost its session, so the call may not have run')
+      }
+      return act(this.transport(entry, renewed))
     })
+  }
+
+  /** Only some refusals prove that a call was not executed: 404, and those of a server of the other era. */
+  #mayRepeat({ answer }: TargetFailure): boolean {
+    const { method } = this.exchange.details ?? {}
+    if (method !== 'tools/call' || answer === undefined) return true
+    return isGoneStatus(answer.status) || isRefusedByModern(answer)
   }
 
   /** Throws unless a session may be begun again after the failure. */
@@ -260,13 +119,29 @@ export class ClientSession implements Upstreams {
     entry: McpTargetEntry,
     session: TargetSession,
     failure: TargetFailure,
+    what: MessageKind,
   ): Promise<void> {
     if (isOutdated(session, failure)) {
       forgetEra(entry)
+      const { era } = await findEra(this.exchange, entry, never)
+      if ((era === 'modern') === (session.isModern === true)) throw this.#refused(failure, what)
       return
     }
-    if (!failure.isSessionLost || session.id === undefined) throw failure
+    if (!failure.mayHaveLostSession) throw failure
+    if (session.id === undefined) throw this.#refused(failure, what)
+    const alive = await isAlive(this.transport(entry, session))
+    // If the server does not say, only the 404 to a request counts.
+    const isTaken = alive ?? !(what === 'request' && isGoneStatus(failure.answer?.status ?? 0))
+    if (isTaken) throw this.#refused(failure, what)
     if (!(await this.#livesElsewhere(entry))) throw new SessionEnded(this.state)
+    // A session that is gone for one of its messages may still take up room.
+    if (alive === undefined) void this.transport(entry, session).end()
+  }
+
+  /** Returns the failure of a message in a session that still exists. */
+  #refused(failure: TargetFailure, what: MessageKind): TargetFailure {
+    // A client without a session cannot take a status for the end of it.
+    return this.exchange.sessionId === undefined ? failure : refusedInSession(failure, what)
   }
 
   /** Begins a lost session again. Concurrent requests that notice the loss share the new session. */
@@ -278,7 +153,9 @@ export class ClientSession implements Upstreams {
     const { targets, held } = this.exchange.hub.live(this.state)
     const known = targets.get(name)
     if (known !== undefined && known !== lost) return known
-    const pending = beginQuietly(this.exchange, entry, this.state.hello, held)
+    const pending = beginQuietly(this.exchange, entry, this.state.hello, held).then(
+      ({ session }) => session,
+    )
     targets.set(name, pending)
     pending.then(
       (session) => targets.set(name, session),
@@ -287,30 +164,28 @@ export class ClientSession implements Upstreams {
     return pending
   }
 
-  /** Does another server still have its session? Asks one server after the other. */
+  /** Does another server still have its session? */
   async #livesElsewhere({ target }: McpTargetEntry): Promise<boolean> {
-    const id = ownId('ping')
-    const ping = { text: requestText(id, 'ping', '{}'), id, method: 'ping' }
-    for (const entry of this.exchange.backend.targets) {
-      const { name } = entry.target
-      if (name === target.name) continue
-      const known = this.state.targets[name]
-      if (known?.id === undefined) continue
-      const session = await this.at(entry)
-      try {
-        await ask(this.transport(entry, session), ping, ignored, never)
-        return true
-      } catch (thrown) {
-        toFailure(thrown)
-      }
-    }
-    return false
+    const others = this.exchange.backend.targets.filter(
+      ({ target: { name } }) => name !== target.name && this.state.targets[name]?.id !== undefined,
+    )
+    const asked = others.map(async (entry) => {
+      const session = await Promise.resolve(this.at(entry)).catch(toFailure)
+      const alive =
+        session instanceof TargetFailure ? false : await isAlive(this.transport(entry, session))
+      // Only a session that exists settles the question at once.
+      if (alive !== true) throw new TargetFailure('the session does not exist')
+    })
+    return await Promise.any(asked).then(
+      () => true,
+      () => false,
+    )
   }
 }
 
 /** Returns true if the failure shows that the server now supports only the other era. It has not served the request. */
 const isOutdated = (session: TargetSession, failure: TargetFailure): boolean =>
-  session.isModern === true ? isRefusedByEra(failure) : isRefusedByModern(failure)
+  session.isModern === true ? isRefusedByEra(failure) : isRefusedByModern(failure.answer)
 
 const noneHeld: OpenConnections = new Map()
 

@@ -4,7 +4,7 @@ import type { EventFields, McpEvent } from '../event-stream.ts'
 import { type McpMessage, type McpResponse, MessageRefusal, readMessage } from '../message.ts'
 import type { Era } from '../methods.ts'
 import type { AnswerListener } from './answer-reader.ts'
-import { TargetFailure } from './refusals.ts'
+import { type RefusedAnswer, TargetFailure } from './refusals.ts'
 
 /** A running request that can be paused or cancelled. */
 export interface Flow {
@@ -23,6 +23,8 @@ export interface OutgoingMessage {
   readonly name?: string | undefined
   /** Is the response a stream without an end? */
   readonly isLong?: boolean | undefined
+  /** Is it a notification or a response? Then nothing in the body of a successful response matters. */
+  readonly isNotice?: boolean | undefined
 }
 
 export interface OutgoingRequest extends OutgoingMessage {
@@ -65,7 +67,7 @@ export interface ReceivedResponse {
   readonly eventFields: EventFields | undefined
   /** Id of the session that the server has created, if any. */
   readonly session: string | undefined
-  /** Status of a modern error response; 200 if not set. */
+  /** Status of an error response; 200 if not set. */
   readonly status?: number
 }
 
@@ -74,19 +76,88 @@ export type OnAbandon = (close: () => void) => void
 
 export const ignored: Relay = { onMessage: () => {} }
 
-/** Sends a request and waits for its response. Responses with other ids are dropped. */
+/** How long a target may take to answer what the gateway asks on its own, or asks several targets together. */
+export const ownLimitMs = 10_000
+
+/**
+ * Sends a request and waits for its response, at most for `limitMs` if that is not 0. Responses with other ids
+ * are dropped.
+ */
 export function ask(
   transport: Transport,
   request: OutgoingRequest,
   relay: Relay,
   onAbandon: OnAbandon,
+  limitMs = 0,
 ): Promise<ReceivedResponse> {
   return new Promise((resolve, reject) => {
     const pending = new PendingRequest(transport, request.id, relay, resolve, reject)
+    if (limitMs > 0) pending.limit(limitMs)
     const flow = transport.post(request, pending)
-    if (flow instanceof Promise) flow.then((one) => pending.begun(one), reject)
-    else pending.begun(flow)
+    if (flow instanceof Promise) {
+      flow.then(
+        (one) => pending.begun(one),
+        (thrown) => pending.fail(thrown),
+      )
+    } else pending.begun(flow)
     onAbandon(() => pending.close())
+  })
+}
+
+/** Sends a message that needs no response. Rejects with a TargetFailure or a GatewayError. */
+export function notify(transport: Transport, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let flow: Flow | undefined
+    let isOver = false
+    const end = (settle: () => void) => {
+      clearTimeout(timer)
+      isOver = true
+      settle()
+    }
+    const timer = setTimeout(() => {
+      flow?.close()
+      end(() => reject(timedOut()))
+    }, ownLimitMs)
+    timer.unref()
+    const listener = {
+      // The start of any successful response counts as acceptance. Its body may be a stream that does not end.
+      onStream: () => {
+        end(resolve)
+        if (flow !== undefined) transport.linger?.(flow)
+      },
+      onEnd: () => {
+        end(resolve)
+        if (flow !== undefined) transport.ended?.(flow)
+      },
+      onFailure: (failure: TargetFailure) => end(() => reject(failure)),
+    }
+    const begun = (one: Flow) => {
+      flow = one
+      if (isOver) one.close()
+    }
+    const posted = transport.post({ text, isNotice: true }, listener)
+    if (posted instanceof Promise) posted.then(begun, (thrown) => end(() => reject(thrown)))
+    else begun(posted)
+  })
+}
+
+const timedOut = (): TargetFailure =>
+  new TargetFailure('the server does not answer in time', { hasTimedOut: true })
+
+/** Resolves like `work`, but rejects and calls `stop` if that takes longer than `ms`; 0 means no limit. */
+export function withLimit<Result>(
+  work: Promise<Result>,
+  ms: number,
+  stop: () => void,
+): Promise<Result> {
+  if (ms === 0) return work
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(timedOut())
+      stop()
+    }, ms)
+    timer.unref()
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 }
 
@@ -95,7 +166,8 @@ class PendingRequest implements AnswerListener {
   readonly #id: string
   readonly #relay: Relay
   readonly #resolve: (answered: ReceivedResponse) => void
-  readonly #reject: (failure: TargetFailure) => void
+  readonly #reject: (thrown: unknown) => void
+  #timer: NodeJS.Timeout | undefined
   #flow: Flow | undefined
   #session: string | undefined
   #isOver = false
@@ -108,7 +180,7 @@ class PendingRequest implements AnswerListener {
     id: string,
     relay: Relay,
     resolve: (answered: ReceivedResponse) => void,
-    reject: (failure: TargetFailure) => void,
+    reject: (thrown: unknown) => void,
   ) {
     this.#transport = transport
     this.#id = id
@@ -125,9 +197,29 @@ class PendingRequest implements AnswerListener {
 
   close(): void {
     if (this.#isOver) return
-    this.#isOver = true
     this.#flow?.close()
-    this.#reject(new TargetFailure('the client has gone'))
+    this.fail(new TargetFailure('the client has gone'))
+  }
+
+  /** Called if the request could not be sent. */
+  fail(thrown: unknown): void {
+    if (this.#isOver) return
+    this.#finish()
+    this.#reject(thrown)
+  }
+
+  limit(ms: number): void {
+    this.#timer = setTimeout(() => {
+      if (this.#isOver) return
+      this.#flow?.close()
+      this.fail(timedOut())
+    }, ms)
+    this.#timer.unref()
+  }
+
+  #finish(): void {
+    this.#isOver = true
+    if (this.#timer !== undefined) clearTimeout(this.#timer)
   }
 
   /** Keeps the connection open, because it can be reused once the server has ended the response. */
@@ -160,7 +252,7 @@ class PendingRequest implements AnswerListener {
       return
     }
     if (message.id !== this.#id) return
-    this.#isOver = true
+    this.#finish()
     this.#isAnswered = true
     this.#linger()
     this.#resolve({ response: message, eventFields, session: this.#session })
@@ -182,7 +274,7 @@ class PendingRequest implements AnswerListener {
   onEnd(): void {
     this.#end()
     if (this.#isOver) return
-    this.#isOver = true
+    this.#finish()
     const message = 'the server has ended without an answer'
     this.#reject(new TargetFailure(message, { isResumable: this.#hasEventIds }))
   }
@@ -190,8 +282,11 @@ class PendingRequest implements AnswerListener {
   onFailure(failure: TargetFailure): void {
     this.#end()
     if (this.#isOver) return
-    this.#isOver = true
-    const response = this.#transport.era === 'modern' ? errorResponse(failure, this.#id) : undefined
+    this.#finish()
+    const isModern = this.#transport.era === 'modern'
+    const response = isModern
+      ? errorResponse(failure, this.#id)
+      : legacyErrorResponse(failure, this.#id)
     if (response !== undefined) {
       const status = failure.answer?.status ?? 400
       this.#resolve({ response, eventFields: undefined, session: undefined, status })
@@ -210,12 +305,33 @@ const modernCodes = new Set<number>(Object.values(codes))
  * Returns the JSON-RPC error in a response with status 400 or 404, which modern servers use for errors of the
  * protocol; undefined if it is not an answer to the request.
  */
-export function errorResponse({ answer }: TargetFailure, id: string): McpResponse | undefined {
+export function errorResponse(failure: TargetFailure, id: string): McpResponse | undefined {
+  const { answer } = failure
   if (answer === undefined || (answer.status !== 400 && answer.status !== 404)) return undefined
+  const message = ownError(answer, id)
+  return message && modernCodes.has(errorCodeOf(message.text) ?? 0) ? message : undefined
+}
+
+/** Statuses that say something to the client's HTTP, such as that it must sign in. */
+const statusesForClient = [401, 403, 407, 429]
+
+/**
+ * Returns the JSON-RPC error with which a legacy server answers the request, with any status of an error;
+ * undefined if the body is no answer to the request, or if it reports that the session does not exist.
+ */
+function legacyErrorResponse(failure: TargetFailure, id: string): McpResponse | undefined {
+  const { answer } = failure
+  if (answer === undefined || answer.status < 400) return undefined
+  if (statusesForClient.includes(answer.status) || failure.namesUnknownSession) return undefined
+  return ownError(answer, id)
+}
+
+/** Returns the error response with this id in the body of a refusal. */
+function ownError({ body }: RefusedAnswer, id: string): McpResponse | undefined {
   try {
-    const message = readMessage(Buffer.from(answer.body).toString())
+    const message = readMessage(Buffer.from(body).toString())
     if (message.kind !== 'response' || message.id !== id) return undefined
-    return modernCodes.has(errorCodeOf(message.text) ?? 0) ? message : undefined
+    return message.error === undefined ? undefined : message
   } catch (error) {
     if (error instanceof MessageRefusal) return undefined
     throw error

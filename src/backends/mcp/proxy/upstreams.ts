@@ -1,5 +1,6 @@
 import type { McpRequest } from '../message.ts'
 import type { Era } from '../methods.ts'
+import type { MessageKind } from './lost-session.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import type { Transport } from './transport.ts'
@@ -15,9 +16,13 @@ export interface Upstreams {
   has(target: string): boolean
   /** May a server send this request to the client? */
   mayAsk(request: McpRequest): boolean
-  /** Calls `act` with a transport to the target, which takes and returns messages of the client's era. */
+  /**
+   * Calls `act` with a transport to the target, which takes and returns messages of the client's era. `kind` says
+   * what `act` sends; a request if omitted.
+   */
   use<Result>(
     entry: McpTargetEntry,
     act: (transport: Transport) => Promise<Result>,
+    kind?: MessageKind,
   ): Promise<Result>
 }
