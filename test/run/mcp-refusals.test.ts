@@ -1,0 +1,272 @@
+/** Servers that refuse messages without losing the session, and servers that say nothing. */
+import { createServer, type ServerResponse } from 'node:http'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { useGateway, useListening } from '../support/fixture.ts'
+import { freePort } from '../support/gateway.ts'
+import { connectClient, mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { modernRequest, sendModern } from '../support/mcp-modern-client.ts'
+import { waitFor } from '../support/wait-for.ts'
+
+interface Message {
+  readonly verb: string
+  readonly id?: unknown
+  readonly method?: string
+  readonly session: string | undefined
+}
+
+type Reply = (response: ServerResponse, message: Message) => void
+
+const send = (response: ServerResponse, status: number, body = '') => {
+  const type = /^\{|^null$/.test(body) ? 'application/json' : 'text/plain'
+  response.writeHead(status, body === '' ? {} : { 'content-type': type }).end(body)
+}
+const error = (code: number, message: string, id: unknown = null) =>
+  JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })
+
+/** A server with sessions, which tests make refuse methods, `GET`, or sessions. */
+class RefusingServer {
+  readonly seen: Message[] = []
+  readonly replies = new Map<string, Reply>()
+  readonly lost = new Set<string>()
+  isStateless = false
+  #count = 0
+  readonly http = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += String(chunk)
+    const body = (text === '' ? {} : JSON.parse(text)) as Pick<Message, 'id' | 'method'>
+    const session = request.headers['mcp-session-id'] as string | undefined
+    const message = { ...body, verb: request.method ?? '', session }
+    this.seen.push(message)
+    const reply = this.replies.get(body.method ?? message.verb)
+    if (body.method === 'initialize' && reply === undefined) this.#begin(response, message)
+    else if (session !== undefined && this.lost.has(session)) {
+      send(response, 404, error(-32001, 'Session not found'))
+    } else if (reply !== undefined) reply(response, message)
+    else if (message.verb === 'GET') send(response, 405)
+    else if (body.id === undefined) send(response, 202)
+    else {
+      const result = { tools: [{ name: 'who' }], content: [{ type: 'text', text: session ?? '' }] }
+      send(response, 200, JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
+    }
+  })
+
+  #begin(response: ServerResponse, { id }: Message): void {
+    this.#count += 1
+    const capabilities = { tools: {}, logging: {}, resources: { subscribe: true } }
+    const serverInfo = { name: 'refusing', version: '1' }
+    const result = { protocolVersion: '2025-06-18', capabilities, serverInfo }
+    if (!this.isStateless) response.setHeader('mcp-session-id', `s-${this.#count}`)
+    send(response, 200, JSON.stringify({ jsonrpc: '2.0', id, result }))
+  }
+
+  reset(): void {
+    this.seen.length = 0
+    this.replies.clear()
+    this.lost.clear()
+    this.isStateless = false
+  }
+
+  count(what: string): number {
+    return this.seen.filter(({ verb, method }) => method === what || verb === what).length
+  }
+}
+
+const one = new RefusingServer()
+const two = new RefusingServer()
+const ports = { one: useListening(one.http), two: useListening(two.http) }
+const port = await freePort()
+useGateway(() => {
+  const target = (name: 'one' | 'two') => ({
+    name,
+    static: { host: '127.0.0.1', port: ports[name].port },
+  })
+  return {
+    manifests: {
+      'all.yaml': mcpManifests(port, {
+        single: { targets: [target('one')] },
+        pair: { targets: [target('one'), target('two')] },
+        each: { targets: [target('one')], sessionRouting: 'Stateless' },
+      }),
+    },
+  }
+})
+beforeEach(() => {
+  one.reset()
+  two.reset()
+})
+
+const call = (name: string, id = 11) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: {} },
+})
+const url = (path: string) => `http://127.0.0.1:${port}${path}`
+const listen = (path: string, id: string) =>
+  fetch(url(path), { headers: { accept: 'text/event-stream', 'mcp-session-id': id } })
+
+describe.each(['/single', '/pair'])('a session behind %s', (path) => {
+  const name = path === '/single' ? 'who' : 'one_who'
+
+  it('gets the error of a call that is refused with 400, and goes on', async () => {
+    one.replies.set('tools/call', (response, { id }) =>
+      send(response, 400, error(-32602, 'session_length must be positive', id)),
+    )
+    const session = await rawSession(port, path)
+    const { message } = await session.send(port, call(name))
+    const own = { code: -32602, message: 'session_length must be positive' }
+    expect(message).toMatchObject({ id: 11, error: own })
+    expect(one.count('tools/call')).toBe(1)
+    one.replies.clear()
+    const next = await session.send(port, call(name, 12))
+    expect(next.message).toMatchObject({ id: 12, result: { content: [{ text: /^s-\d+$/ }] } })
+    expect(one.count('initialize')).toBe(1)
+  })
+
+  it.each([
+    [400, 'The user session_id is too long'],
+    [400, error(-32000, 'Session registration failed: session already exists')],
+    [404, 'no such page'],
+    [404, error(-32601, 'Method not found', 11)],
+    [410, 'gone'],
+  ])('survives a call that is refused with %i %s', async (status, body) => {
+    one.replies.set('tools/call', (response) => send(response, status, body))
+    const session = await rawSession(port, path)
+    const refused = await session.send(port, call(name))
+    expect(refused.status).not.toBe(404)
+    expect(refused.message).toHaveProperty('error')
+    expect(one.count('tools/call')).toBe(1)
+    one.replies.clear()
+    expect((await session.send(port, call(name))).message).toHaveProperty('result')
+    expect(one.count('initialize')).toBe(1)
+  })
+
+  it.each([400, 404, 405])('survives a GET that is refused with %i', async (status) => {
+    const text = error(-32000, 'Session registration failed: session already exists')
+    for (const server of [one, two]) {
+      server.replies.set('GET', (response) => send(response, status, text))
+    }
+    const session = await rawSession(port, path)
+    const answer = await listen(path, session.id)
+    expect(answer.status).not.toBe(404)
+    await answer.body?.cancel()
+    expect((await session.send(port, call(name))).message).toHaveProperty('result')
+    expect(one.count('initialize')).toBe(1)
+  })
+
+  it('survives a notification that the server does not know', async () => {
+    one.replies.set('notifications/initialized', (response) => send(response, 404))
+    const session = await rawSession(port, path)
+    expect((await session.send(port, call(name))).message).toHaveProperty('result')
+    expect(one.count('initialize')).toBe(1)
+  })
+
+  it.each([
+    ['application/json', 'null'],
+    ['application/json', '{}'],
+    ['application/json', '{"jsonrpc":"2.0","result":{}}'],
+    ['application/json', ''],
+    ['text/plain', 'ok'],
+    ['text/html', '<p>thanks</p>'],
+    ['text/event-stream', 'data: nonsense\n\n'],
+  ])('takes any body of a 200 for a notification: %s %s', async (type, body) => {
+    for (const server of [one, two]) {
+      server.replies.set('notifications/initialized', (response) => {
+        response.writeHead(200, { 'content-type': type }).end(body)
+      })
+    }
+    const client = await connectClient(port, path)
+    expect((await client.callTool({ name })).content).toHaveLength(1)
+    await client.close()
+  })
+})
+
+describe('a session that a server has lost', () => {
+  it('is begun again once, and the call is repeated after a 404', async () => {
+    const session = await rawSession(port, '/pair')
+    const before = one.seen.findLast(({ method }) => method === 'notifications/initialized')
+    one.lost.add(before?.session ?? '')
+    const { message } = await session.send(port, call('one_who'))
+    expect(message).toHaveProperty('result')
+    expect(one.count('initialize')).toBe(2)
+  })
+
+  it('is begun again after a 400 that names it, but a call is not repeated', async () => {
+    const session = await rawSession(port, '/pair')
+    const text = error(-32000, 'Bad Request: No valid session ID provided')
+    const refuse: Reply = (response) => send(response, 400, text)
+    one.replies.set('ping', refuse).set('tools/call', refuse).set('tools/list', refuse)
+    const { message } = await session.send(port, call('one_who'))
+    expect(message).toMatchObject({
+      error: { message: expect.stringContaining('lost its session') },
+    })
+    expect(one.count('tools/call')).toBe(1)
+    expect(one.count('initialize')).toBe(2)
+    one.replies.clear()
+    expect((await session.send(port, call('one_who'))).message).toHaveProperty('result')
+  })
+
+  it('ends with 404 at a single server', async () => {
+    const session = await rawSession(port, '/single')
+    const text = error(-32000, 'Bad Request: No valid session ID provided')
+    one.replies.set('ping', (response) => send(response, 400, text))
+    one.replies.set('tools/call', (response) => send(response, 400, text))
+    expect((await session.send(port, call('who'))).status).toBe(404)
+  })
+})
+
+describe('a server that says nothing', () => {
+  const silence: Reply = () => {}
+
+  it('does not hold up notifications, lists, levels and DELETE of the others', async () => {
+    const session = await rawSession(port, '/pair')
+    const methods = ['notifications/roots/list_changed', 'tools/list', 'logging/setLevel', 'DELETE']
+    for (const method of methods) two.replies.set(method, silence)
+    const [noted, listed, level] = await Promise.all([
+      session.send(port, { jsonrpc: '2.0', method: methods[0] }),
+      session.send(port, { jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      session.send(port, {
+        jsonrpc: '2.0',
+        id: 2,
+        method: 'logging/setLevel',
+        params: { level: 'info' },
+      }),
+    ])
+    expect(noted.status).toBe(202)
+    const unavailable = { _meta: { 'sluice.dev/unavailable': ['two'] } }
+    expect(listed.message).toMatchObject({
+      result: { tools: [{ name: 'one_who' }], ...unavailable },
+    })
+    expect(level.message).toMatchObject({ id: 2, result: {} })
+    expect(await session.end(port)).toBe(200)
+  }, 20_000)
+
+  it('does not hold up the beginning of a session, or its stream', async () => {
+    two.replies.set('initialize', silence).set('GET', silence)
+    one.replies.set('GET', (response) => {
+      response.writeHead(405).end()
+    })
+    const session = await rawSession(port, '/pair')
+    const stream = await listen('/pair', session.id)
+    expect(stream.status).toBe(200)
+    await stream.body?.cancel()
+  }, 30_000)
+
+  it('to server/discover is taken for a legacy one', async () => {
+    one.isStateless = true
+    one.replies.set('server/discover', silence)
+    await rawSession(port, '/single')
+    const { message } = await sendModern(url('/single'), modernRequest('server/discover'))
+    expect(message).toHaveProperty('result')
+  }, 20_000)
+})
+
+describe('a server that answers notifications with a body', () => {
+  it('serves the requests of a backend without sessions', async () => {
+    one.replies.set('notifications/initialized', (response) => send(response, 200, 'null'))
+    const client = await connectClient(port, '/each')
+    expect((await client.callTool({ name: 'who' })).content).toHaveLength(1)
+    await waitFor('the end of the sessions', () => one.count('DELETE') > 0)
+    await client.close()
+  })
+})
