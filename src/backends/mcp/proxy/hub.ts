@@ -1,5 +1,6 @@
 /** State that all MCP backends of one thread share: sessions, callbacks and one timer. */
 import { BroadcastChannel } from 'node:worker_threads'
+import { Seal } from '../../../base/seal.ts'
 import { GatewayError } from '../../../errors/index.ts'
 import { CompiledBackends } from '../../../proxy/request/backend-kind.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
@@ -14,6 +15,7 @@ import {
 import { Bridge } from './bridge.ts'
 import type { ClientRecord } from './client-view.ts'
 import { compileTargets, type McpBackend } from './mcp-targets.ts'
+import { isRunning, nameThread } from './threads.ts'
 import type { Flow } from './transport.ts'
 
 /** State of a session beyond what its encrypted id contains. */
@@ -47,15 +49,17 @@ interface PassedMessages {
 }
 
 /** A message between threads. */
+type ThreadQuestion =
+  /** Asks the thread of this name whether it has the stream of a client. */
+  | { readonly wanted: Omit<PassedMessages, 'texts' | 'client'>; readonly at: string }
+  | { readonly passed: PassedMessages; readonly at: string }
+
 type ThreadMessage =
   | { readonly ended: string }
-  | { readonly passed: PassedMessages; readonly by: string }
+  | (ThreadQuestion & { readonly by: string })
   | { readonly delivery: Delivery; readonly by: string }
 
-/**
- * Maximum time for the thread of a stream to answer. Clients of streams that no thread has wait for this
- * long, so that a busy thread does not lose its clients.
- */
+/** Maximum time for the thread of a stream to answer, which may be busy. */
 const passTimeoutMs = 10_000
 /** Maximum number of concurrent requests of one session in this thread. */
 const maxPending = 256
@@ -82,7 +86,12 @@ export class McpHub {
   )
   readonly bridge = new Bridge()
   readonly #key: () => Uint8Array | undefined
-  #seal: { readonly value: Uint8Array; readonly seal: SessionSeal } | undefined
+  #seal:
+    | { readonly value: Uint8Array; readonly seal: SessionSeal; readonly streams: Seal }
+    | undefined
+  /** Names this thread in ids of streams. */
+  readonly #name = newSessionId()
+  #named: Promise<void> | undefined
   readonly #opened = new Map<string, SessionState>()
   readonly #live = new Map<string, LiveSession>()
   readonly #ended = new Map<string, number>()
@@ -105,14 +114,23 @@ export class McpHub {
 
   // --- ids ---
 
+  get #streamSeal(): Seal {
+    return this.#seals.streams
+  }
+
   get #sealing(): SessionSeal {
+    return this.#seals.seal
+  }
+
+  get #seals() {
     const value = this.#key()
     if (value === undefined) throw new GatewayError('bug', 'the key of sessions has not arrived')
     if (this.#seal?.value !== value) {
-      this.#seal = { value, seal: new SessionSeal(value) }
+      const streams = new Seal('sluice mcp stream ids', value)
+      this.#seal = { value, seal: new SessionSeal(value), streams }
       this.#opened.clear()
     }
-    return this.#seal.seal
+    return this.#seal
   }
 
   seal(state: SessionState): string {
@@ -175,19 +193,32 @@ export class McpHub {
   #onThreadMessage(news: ThreadMessage): void {
     if ('ended' in news) this.#noteEnd(news.ended)
     else if ('delivery' in news) this.#waiting.get(news.by)?.(news.delivery)
-    else if (this.#legacyClients.has(news.passed.id)) {
+    else if (news.at === this.#name) {
       const { by } = news
-      const delivery = this.#deliver(news.passed)
+      const delivery =
+        'passed' in news
+          ? this.#deliver(news.passed)
+          : this.#clientOf(news.wanted)
+            ? 'taken'
+            : 'lost'
       this.#otherThreads().postMessage({ delivery, by } satisfies ThreadMessage)
     }
   }
 
   // --- clients of the older transport ---
 
-  /** Registers a client with a stream in this thread. Returns a function that removes it. */
-  addLegacyClient(id: string, client: StreamClient): () => void {
+  /** Makes the id of a client with a stream in this thread. The id names the thread. */
+  async newStreamId(backend: string): Promise<string> {
     // From now on other threads may send messages for the client.
     this.#otherThreads()
+    this.#named ??= nameThread(this.#name)
+    await this.#named
+    const plain = `${this.#name} ${newSessionId()}`
+    return this.#streamSeal.seal(plain, `mcp stream ${backend}`)
+  }
+
+  /** Registers a client with a stream in this thread. Returns a function that removes it. */
+  addLegacyClient(id: string, client: StreamClient): () => void {
     this.#legacyClients.set(id, client)
     return () => this.#legacyClients.delete(id)
   }
@@ -197,8 +228,18 @@ export class McpHub {
     return this.#legacyClients.get(id)
   }
 
-  /** Sends messages to the thread with the client's stream. */
-  passOn(passed: PassedMessages): Promise<Delivery> {
+  /** Sends messages to the thread with the client's stream, if there is one. */
+  async passOn(passed: PassedMessages): Promise<Delivery> {
+    const { id, backend, principal } = passed
+    const plain = this.#streamSeal.open(id, `mcp stream ${backend}`)
+    const [at = ''] = plain?.toString().split(' ') ?? []
+    if (at === '' || at === this.#name || (await isRunning(at)) === false) return 'lost'
+    // Every thread gets a copy of what is sent, so that a body is sent only if its client exists.
+    const found = await this.#askThread({ wanted: { id, backend, principal }, at })
+    return found === 'taken' ? this.#askThread({ passed, at }) : found
+  }
+
+  #askThread(question: ThreadQuestion): Promise<Delivery> {
     const by = newSessionId()
     return new Promise<Delivery>((resolve) => {
       const settle = (delivery: Delivery) => {
@@ -208,14 +249,19 @@ export class McpHub {
       }
       const timer = setTimeout(() => settle('lost'), passTimeoutMs)
       this.#waiting.set(by, settle)
-      this.#otherThreads().postMessage({ passed, by } satisfies ThreadMessage)
+      this.#otherThreads().postMessage({ ...question, by } satisfies ThreadMessage)
     })
   }
 
-  #deliver({ id, backend, principal, texts, client }: PassedMessages): Delivery {
+  #clientOf({ id, backend, principal }: Omit<PassedMessages, 'texts' | 'client'>) {
     const found = this.#legacyClients.get(id)
-    if (found?.backend !== backend || found.principal !== principal) return 'lost'
-    return found.receiveFrom(client, texts.map(readMessage)) ? 'taken' : 'full'
+    return found?.backend === backend && found.principal === principal ? found : undefined
+  }
+
+  #deliver(passed: PassedMessages): Delivery {
+    const found = this.#clientOf(passed)
+    if (found === undefined) return 'lost'
+    return found.receiveFrom(passed.client, passed.texts.map(readMessage)) ? 'taken' : 'full'
   }
 
   // --- limits ---

@@ -2,7 +2,7 @@
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
 import { codes, errorText } from '../answers.ts'
 import type { McpMessage, McpRequest } from '../message.ts'
-import { newSessionId, type SessionState } from '../session-state.ts'
+import type { SessionState } from '../session-state.ts'
 import { type ClientRecord, ClientView } from './client-view.ts'
 import { ServerStreams } from './get.ts'
 import { beginSession } from './initialize.ts'
@@ -30,7 +30,7 @@ export function legacySession({ client, backend }: McpExchange): string | undefi
 const maxPending = 256
 
 class LegacyClient {
-  readonly id = newSessionId()
+  readonly #id: string
   readonly #exchange: McpExchange
   readonly #outlet: ExchangeOutlet
   readonly principal: string | undefined
@@ -39,7 +39,8 @@ class LegacyClient {
   #streams: ServerStreams | undefined
   #pending = 0
 
-  constructor(exchange: McpExchange) {
+  constructor(exchange: McpExchange, id: string) {
+    this.#id = id
     this.#exchange = exchange
     this.#outlet = new ExchangeOutlet(exchange.context)
     this.principal = exchange.principal
@@ -48,7 +49,7 @@ class LegacyClient {
   /** Begins the stream and names the path for messages in its first event. */
   begin(): Promise<RespondVerdict | undefined> {
     const { context, hub, notes } = this.#exchange
-    const removeClient = hub.addLegacyClient(this.id, this)
+    const removeClient = hub.addLegacyClient(this.#id, this)
     const stopSweeps = hub.onSweep(() => {
       if (this.#state !== undefined) hub.live(this.#state)
       this.#outlet.keepAlive()
@@ -62,7 +63,7 @@ class LegacyClient {
     })
     const [path = '/', query] = (context.original?.path ?? context.exchange.request.path).split('?')
     const rest = query === undefined ? '' : `${query}&`
-    this.#outlet.sendEvent(`event: endpoint\ndata: ${path}?${rest}sessionId=${this.id}\n\n`)
+    this.#outlet.sendEvent(`event: endpoint\ndata: ${path}?${rest}sessionId=${this.#id}\n\n`)
     return this.#outlet.result
   }
 
@@ -151,8 +152,12 @@ class LegacyClient {
 }
 
 /** Serves a GET of the older transport. */
-export function serveLegacyStream(exchange: McpExchange): Promise<RespondVerdict | undefined> {
-  return new LegacyClient(exchange).begin()
+export async function serveLegacyStream(
+  exchange: McpExchange,
+): Promise<RespondVerdict | undefined> {
+  const id = await exchange.hub.newStreamId(exchange.name)
+  if (exchange.context.over) return undefined
+  return new LegacyClient(exchange, id).begin()
 }
 
 /** Serves a POST of the older transport. */

@@ -1,0 +1,33 @@
+/** What the worker threads of a process know of each other, by locks that end with their thread. */
+import * as workerThreads from 'node:worker_threads'
+
+/** Undefined in Node before 24.5. */
+const locks: typeof workerThreads.locks | undefined = workerThreads.locks
+
+const lockOf = (name: string): string => `sluice mcp thread ${name}`
+
+/** Makes the name of this thread known to the process, until the thread ends. Resolves when it is known. */
+export function nameThread(name: string): Promise<void> {
+  if (locks === undefined) return Promise.resolve()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const held = locks.request(lockOf(name), () => {
+    resolve()
+    return new Promise<never>(() => {})
+  })
+  // The lock is lost when the thread ends, and nothing has to be done then.
+  held.catch(() => {})
+  return promise
+}
+
+/** Is there a thread with this name in the process? Undefined if that cannot be found out. */
+export async function isRunning(name: string): Promise<boolean | undefined> {
+  if (locks === undefined) return undefined
+  const options = { mode: 'shared', ifAvailable: true } as const
+  return await locks.request(lockOf(name), options, (lock) => lock === null)
+}
+
+/** Runs `work` while no other thread of the process runs work of this name. */
+export async function runAlone<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+  if (locks === undefined) return await work()
+  return await locks.request(`sluice mcp ${name}`, work)
+}
