@@ -88,6 +88,7 @@ useGateway(() => {
         each: { targets: [target('one')], sessionRouting: 'Stateless' },
       }),
     },
+    args: ['--workers', '2'],
   }
 })
 beforeEach(() => {
@@ -134,7 +135,9 @@ describe.each(['/single', '/pair'])('a session behind %s', (path) => {
     const session = await rawSession(port, path)
     const refused = await session.send(port, call(name))
     expect(refused.status).not.toBe(404)
-    expect(refused.message).toHaveProperty('error')
+    // A refusal that is no message passes with its status.
+    if (refused.status === 200) expect(refused.message).toHaveProperty('error')
+    else expect(refused.status).toBeGreaterThanOrEqual(400)
     expect(one.count('tools/call')).toBe(1)
     one.replies.clear()
     expect((await session.send(port, call(name))).message).toHaveProperty('result')
@@ -212,6 +215,42 @@ describe('a session that a server has lost', () => {
     one.replies.set('ping', (response) => send(response, 400, text))
     one.replies.set('tools/call', (response) => send(response, 400, text))
     expect((await session.send(port, call('who'))).status).toBe(404)
+  })
+})
+
+describe('a session that is begun after that of the client', () => {
+  const text = (message: unknown) =>
+    (message as { result?: { content: [{ text: string }] } }).result?.content[0].text
+
+  it('is one session, whichever thread needs it', async () => {
+    two.replies.set('initialize', (response) => send(response, 503))
+    const session = await rawSession(port, '/pair')
+    two.replies.clear()
+    const close = { connection: 'close' }
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, id) => session.send(port, call('two_who', id), close)),
+    )
+    expect(new Set(answers.map(({ message }) => text(message))).size).toBe(1)
+    expect(two.count('initialize')).toBe(2)
+  })
+
+  it('has the subscriptions and the log level of the client', async () => {
+    const session = await rawSession(port, '/pair')
+    const uri = 'one+test://x'
+    for (const [method, params] of [
+      ['resources/subscribe', { uri }],
+      ['logging/setLevel', { level: 'debug' }],
+    ] as const) {
+      await session.send(port, { jsonrpc: '2.0', id: 1, method, params })
+    }
+    const before = one.seen.at(-1)?.session ?? ''
+    one.lost.add(before)
+    const after = text((await session.send(port, call('one_who'))).message)
+    expect(after).not.toBe(before)
+    const replayed = one.seen.filter((message) => message.session === after)
+    expect(replayed.map(({ method }) => method)).toEqual(
+      expect.arrayContaining(['resources/subscribe', 'logging/setLevel', 'tools/call']),
+    )
   })
 })
 

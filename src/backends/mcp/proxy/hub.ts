@@ -14,6 +14,7 @@ import {
 } from '../session-state.ts'
 import { Bridge } from './bridge.ts'
 import type { ClientRecord } from './client-view.ts'
+import { LateSessions } from './late-sessions.ts'
 import { compileTargets, type McpBackend } from './mcp-targets.ts'
 import { isRunning, nameThread } from './threads.ts'
 import type { Flow } from './transport.ts'
@@ -85,6 +86,7 @@ export class McpHub {
     (name, { targets, isStateless }, before) => compileTargets(name, targets, isStateless, before),
   )
   readonly bridge = new Bridge()
+  readonly late = new LateSessions()
   readonly #key: () => Uint8Array | undefined
   #seal:
     | { readonly value: Uint8Array; readonly seal: SessionSeal; readonly streams: Seal }
@@ -285,6 +287,7 @@ export class McpHub {
 
   #noteEnd(id: string): void {
     this.forget(id)
+    this.late.forget(id)
     const [oldest] = this.#ended.size >= maxEndedSessions ? this.#ended.keys() : []
     if (oldest !== undefined) this.#ended.delete(oldest)
     this.#ended.set(id, now())

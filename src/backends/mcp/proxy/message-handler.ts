@@ -241,11 +241,20 @@ export class MessageHandler {
     const isOnly = this.#only !== undefined
     const text = isOnly ? request.text : replace(request.text, node, JSON.stringify(name))
     const asked = { text, bytes: isOnly ? request.bytes : undefined, id, method, name }
+    if (type === 'resource') this.#keepSubscription(method, entry, name)
     if (this.exchange.rulesOf(entry) === undefined) return this.#ask(entry, asked)
     // An item that the rules refuse must look exactly like one that the server does not have.
     return this.#ask(entry, asked, (response) => {
       return saysUnknown(response, name) && unknownItem(request, type, called)
     })
+  }
+
+  /** Keeps what a legacy client subscribes to, for sessions at the server that are begun later. */
+  #keepSubscription(method: string, { target }: McpTargetEntry, uri: string): void {
+    const isSubscribed = method === 'resources/subscribe'
+    const { sessionId, hub } = this.exchange
+    if (sessionId === undefined || (!isSubscribed && method !== 'resources/unsubscribe')) return
+    hub.bridge.change(sessionId, { resource: `${target.name} ${uri}`, isSubscribed })
   }
 
   #locate(called: string, key: 'name' | 'uri') {
@@ -270,6 +279,10 @@ export class MessageHandler {
 
   /** Sends the request to all servers that support it. Succeeds if at least one server does. */
   async #everywhere(request: McpRequest): Promise<Answer> {
+    const { sessionId, hub } = this.exchange
+    const logLevel = textOf(request.text, member(request.params, 'level'))
+    if (sessionId !== undefined && logLevel !== undefined)
+      hub.bridge.change(sessionId, { logLevel })
     if (this.#only !== undefined) return this.#ask(this.#only, request)
     const able = this.#targets.filter(({ target }) => {
       return this.upstreams.can(target.name)?.includes('logging') ?? true

@@ -1,10 +1,10 @@
 /** The session of a client: its sessions at the targets, which are begun again if they are lost. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import { codes } from '../answers.ts'
+import { codes, requestText } from '../answers.ts'
 import { capabilitiesIn, declares } from '../eras/server-requests.ts'
 import type { McpRequest } from '../message.ts'
 import type { SessionState, TargetSession } from '../session-state.ts'
-import { beginQuietly, never, transportOf } from './begin-session.ts'
+import { beginQuietly, never, ownId, transportOf } from './begin-session.ts'
 import { isAlive, type MessageKind, refusedInSession } from './lost-session.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
@@ -18,7 +18,7 @@ import {
 } from './refusals.ts'
 import { heldConnection, type OpenConnections } from './sse-connection.ts'
 import { findEra, forgetEra, isRefusedByEra, isRefusedByModern } from './target-eras.ts'
-import type { Transport } from './transport.ts'
+import { ask, ignored, ownLimitMs, type Transport } from './transport.ts'
 import type { Upstreams } from './upstreams.ts'
 
 /** A session of a client and its sessions at the targets. */
@@ -46,7 +46,8 @@ export class ClientSession implements Upstreams {
 
   #known(target: string): TargetSession | Promise<TargetSession> | undefined {
     const live = this.exchange.hub.known(this.state)
-    return live?.targets.get(target) ?? this.state.targets[target]
+    const late = live?.targets.get(target) ?? this.exchange.hub.late.find(this.state.id, target)
+    return late ?? this.state.targets[target]
   }
 
   /** Does the target have a session? */
@@ -153,15 +154,42 @@ export class ClientSession implements Upstreams {
     const { targets, held } = this.exchange.hub.live(this.state)
     const known = targets.get(name)
     if (known !== undefined && known !== lost) return known
-    const pending = beginQuietly(this.exchange, entry, this.state.hello, held).then(
-      ({ session }) => session,
-    )
+    const begin = async () => {
+      const { session } = await beginQuietly(this.exchange, entry, this.state.hello, held)
+      await this.#replay(entry, session)
+      return session
+    }
+    // A session of the older transport is a connection of this thread.
+    const isOwn = entry.target.protocol === 'SSE' || this.exchange.sessionId === undefined
+    const pending = isOwn ? begin() : this.exchange.hub.late.begin(this.state.id, name, lost, begin)
     targets.set(name, pending)
     pending.then(
       (session) => targets.set(name, session),
       () => targets.delete(name),
     )
     return pending
+  }
+
+  /** Sets in a new session what the client has set in the one before. A server may refuse it. */
+  async #replay(entry: McpTargetEntry, session: TargetSession): Promise<void> {
+    const settings = this.exchange.hub.bridge.settings(this.state.id)
+    if (settings === undefined || session.isModern === true) return
+    const prefix = `${entry.target.name} `
+    const uris = [...settings.resources].filter((one) => one.startsWith(prefix))
+    const all: [method: string, params: object][] = uris.map((one) => [
+      'resources/subscribe',
+      { uri: one.slice(prefix.length) },
+    ])
+    const { logLevel: level } = settings
+    if (level !== undefined && session.can.includes('logging'))
+      all.push(['logging/setLevel', { level }])
+    const transport = this.transport(entry, session)
+    const asked = all.map(async ([method, params], at) => {
+      const id = ownId(`replay ${at}`)
+      const text = requestText(id, method, JSON.stringify(params))
+      await ask(transport, { text, id, method }, ignored, never, ownLimitMs).catch(toFailure)
+    })
+    await Promise.all(asked)
   }
 
   /** Does another server still have its session? */
