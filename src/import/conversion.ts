@@ -1,15 +1,16 @@
 /** Collects the objects of a conversion, and what could not be converted. */
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { ownGroup } from '../api/names.ts'
 import { validateObject } from '../api/validate.ts'
 import { Field, type SourceDocument } from './field.ts'
 
 /**
- * `protection`: the source refuses or limits requests that the result would let pass. `lost`: another setting
- * has no counterpart. `changed`: the setting is converted with a difference. `secret`: a Secret has a value
+ * `protection`: the source refuses or limits requests that the result would let pass. `route`: the source serves
+ * requests that the result would not. `lost`: another setting has no counterpart. `changed`: the setting is converted with a difference. `secret`: a Secret has a value
  * of the source, or waits for one.
  */
-export type FindingKind = 'protection' | 'lost' | 'changed' | 'secret'
+export type FindingKind = 'protection' | 'route' | 'lost' | 'changed' | 'secret'
 
 /** One line of the report. It never has a value of the source that could be secret. */
 export interface Finding {
@@ -63,13 +64,18 @@ export class Conversion {
   readonly findings: Finding[] = []
   /** Findings that are counted, but not listed. */
   omitted = 0
-  /** How many protections were lost. */
+  /** How many protections and routes were lost. */
   lostProtections = 0
+  lostRoutes = 0
+  /** Headers of requests, with expressions as values, that the source sets for every backend. */
+  forwardedHeaders: readonly Fields[] = []
   readonly #roots: { readonly root: Field; readonly prefix: string }[] = []
   readonly #objects = new Map<string, { readonly object: Manifest; readonly origin: Field }>()
   readonly #labels = new Map<SourceDocument, string>()
   readonly #names = new Map<string, string>()
   readonly #taken = new Set<string>()
+  /** Names of Secrets by namespace and label, then by content. */
+  readonly #secrets = new Map<string, Map<string, string>>()
   readonly #reported = new Map<SourceDocument, Set<string>>()
 
   constructor({ namespace, port }: ConversionOptions) {
@@ -94,6 +100,7 @@ export class Conversion {
     if (reported.has(key)) return
     this.#reported.set(field.document, reported.add(key))
     if (kind === 'protection') this.lostProtections++
+    if (kind === 'route') this.lostRoutes++
     if (this.findings.length >= maxFindings) {
       this.omitted++
       return
@@ -141,14 +148,35 @@ export class Conversion {
     return this.nameOf(kind, label)
   }
 
-  /** Adds an object; one with the same kind and name is replaced. */
+  /**
+   * Returns the name of a Secret with this content. Secrets with one label and different contents get different
+   * names, so that no credential takes the place of another; those with equal contents share one Secret.
+   */
+  secretName(label: string, content: Readonly<Record<string, string>>): string {
+    const place = `${this.namespace ?? ''}\n${label}`
+    const byContent = this.#secrets.get(place) ?? new Map<string, string>()
+    this.#secrets.set(place, byContent)
+    const key = JSON.stringify(content)
+    let name = byContent.get(key)
+    for (let n = byContent.size + 1; name === undefined; n++) {
+      const text = n === 1 ? label : `${label}-${n}`
+      if (n === 1 || !this.#names.has(`Secret\n${text}`)) name = this.nameOf('Secret', text)
+    }
+    byContent.set(key, name)
+    return name
+  }
+
+  /** Adds an object. It replaces one with the same kind and name, which is reported if that had other content. */
   add(object: Manifest, origin: Field): void {
     const { kind, apiVersion, metadata } = object
     const group = apiVersion.split('/')[0]
-    this.#objects.set(`${group}\n${kind}\n${metadata.namespace ?? ''}\n${metadata.name}`, {
-      object,
-      origin,
-    })
+    const key = `${group}\n${kind}\n${metadata.namespace ?? ''}\n${metadata.name}`
+    const before = this.#objects.get(key)
+    if (before !== undefined && !isDeepStrictEqual(before.object, object)) {
+      const reason = `${kind} ${metadata.name} is replaced by another object with this name`
+      this.report('protection', before.origin, reason)
+    }
+    this.#objects.set(key, { object, origin })
   }
 
   /** The decoded entries of a Secret that was added before; undefined if there is none. */
@@ -210,8 +238,9 @@ export class Conversion {
   ): void {
     for (const { path, message } of problems.slice(0, 5)) {
       const isGuard = kind === 'GatewayPolicy' || kind === 'GatewayBackend'
+      const loss = kind.endsWith('Route') ? 'route' : 'lost'
       const reason = `${kind} ${metadata.name} is left out, because it would be invalid: ${path}: ${message}`
-      this.report(isGuard ? 'protection' : 'lost', origin, reason)
+      this.report(isGuard ? 'protection' : loss, origin, reason)
     }
   }
 }

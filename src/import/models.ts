@@ -161,15 +161,8 @@ export function keyAuth(
   origin: Field,
 ): Fields | undefined {
   if (key.value === undefined && key.variable === undefined) return undefined
-  const secret = result.nameOf('Secret', `${name}-key`)
-  return {
-    secretRef: addCredential(
-      result,
-      secret,
-      compact({ key: 'Authorization', ...key }) as never,
-      origin,
-    ),
-  }
+  const credential = compact({ key: 'Authorization', ...key })
+  return { secretRef: addCredential(result, `${name}-key`, credential as never, origin) }
 }
 
 /** A provider of a group needs a name that is unique in its backend. */

@@ -65,6 +65,13 @@ export class RoutePlan {
       request: this.computedRequest.length > 0 ? { set: this.computedRequest } : undefined,
       response: this.computedResponse.length > 0 ? { set: this.computedResponse } : undefined,
     }
+    // A transformation of the route replaces that of the Gateway, which sets these headers otherwise.
+    if (
+      (computed.request ?? computed.response) !== undefined &&
+      result.forwardedHeaders.length > 0
+    ) {
+      computed.request = { set: [...result.forwardedHeaders, ...this.computedRequest] }
+    }
     const local = this.limits.length > 0 ? this.limits : undefined
     const traffic = compact({
       ...this.traffic,

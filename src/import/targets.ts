@@ -20,7 +20,36 @@ export function addGateway(result: Conversion, origin: Field, listeners?: readon
     listeners: listeners ?? [{ name: 'http', port: result.port, protocol: 'HTTP' }],
   }
   result.create(gatewayVersion, 'Gateway', gatewayName, { spec }, origin)
+  if (result.forwardedHeaders.length === 0) return
+  const transformation = { request: { set: result.forwardedHeaders } }
+  const name = result.nameOf('GatewayPolicy', 'forwarded-headers')
+  result.policy(name, [toGateway], { traffic: { transformation } }, origin)
 }
+
+const header = (name: string, value: string): Fields => ({ name, value })
+const originalFields = [
+  header('x-real-ip', 'source.address'),
+  header('x-forwarded-proto', 'request.scheme'),
+  header('x-forwarded-host', 'request.host'),
+  header('x-forwarded-port', 'string(destination.port)'),
+]
+
+/** The headers in which a proxy tells backends who the client is, in place of those of the client. */
+export const replacedForwardedHeaders: readonly Fields[] = [
+  ...originalFields,
+  header('x-forwarded-for', 'source.address'),
+  header('x-forwarded-scheme', 'request.scheme'),
+]
+
+const appended =
+  '"x-forwarded-for" in request.headers' +
+  ' ? request.headers["x-forwarded-for"] + ", " + source.address : source.address'
+
+/** The same for proxies that append the client's address to the list that the client has sent. */
+export const appendedForwardedHeaders: readonly Fields[] = [
+  ...originalFields,
+  header('x-forwarded-for', appended),
+]
 
 export const toGateway = { group: gatewayGroup, kind: 'Gateway', name: gatewayName }
 export const toRoute = (name: string, rule?: string) =>
@@ -36,14 +65,23 @@ export function addRoute(
   { rules, ...spec }: Fields & { readonly rules: readonly Fields[] },
   origin: Field,
 ): string[] {
-  const count = Math.ceil(rules.length / maxRules)
+  const all = rules.flatMap(withOneMatch)
+  const count = Math.ceil(all.length / maxRules)
   return Array.from({ length: count }, (_, part) => {
     const partName = part === 0 ? name : result.newName('HTTPRoute', `${name}-${part + 1}`, origin)
-    const own = rules.slice(part * maxRules, (part + 1) * maxRules)
+    const own = all.slice(part * maxRules, (part + 1) * maxRules)
     const content = { parentRefs: [{ name: gatewayName }], ...spec, rules: own }
     result.create(gatewayVersion, 'HTTPRoute', partName, { spec: compact(content) }, origin)
     return partName
   })
+}
+
+/** The Gateway API allows a rule that replaces a prefix one match only, so that it becomes a rule for each match. */
+function withOneMatch(rule: Fields): readonly Fields[] {
+  const { filters = [], matches = [] } = rule as { filters?: Fields[]; matches?: Fields[] }
+  const isReplaced = JSON.stringify(filters).includes('"replacePrefixMatch"')
+  if (!isReplaced || matches.length < 2) return [rule]
+  return matches.map((match) => ({ ...rule, matches: [match] }))
 }
 
 /** Adds a GatewayBackend and returns a reference to it. */
@@ -68,21 +106,22 @@ const placeholder = (variable: string) => `REPLACE_WITH_${variable.replace(/\W+/
 
 /**
  * Adds a Secret with a credential for a backend, whose value is inline or in an environment variable, and
- * reports it. Returns a reference to the Secret.
+ * reports it. Credentials with one label and different values get a Secret each. Returns a reference to it.
  */
 export function addCredential(
   result: Conversion,
-  name: string,
+  label: string,
   { key, value, variable }: { key: string; value?: string; variable?: string },
   origin: Field,
 ): { name: string } {
-  if (variable !== undefined) {
-    const reason = `Secret ${name} waits for the value of ${variable}: replace its placeholder in "${key}"`
-    result.report('secret', origin, reason)
-    return addSecret(result, name, { [key]: placeholder(variable) }, origin)
-  }
-  result.report('secret', origin, `the inline value is now in "${key}" of Secret ${name}`)
-  return addSecret(result, name, { [key]: value ?? '' }, origin)
+  const content = { [key]: variable === undefined ? (value ?? '') : placeholder(variable) }
+  const name = result.secretName(label, content)
+  const reason =
+    variable === undefined
+      ? `the inline value is now in "${key}" of Secret ${name}`
+      : `Secret ${name} waits for the value of ${variable}: replace its placeholder in "${key}"`
+  result.report('secret', origin, reason)
+  return addSecret(result, name, content, origin)
 }
 
 /** A host with its port and scheme. */

@@ -176,9 +176,9 @@ describe('annotations without counterpart', () => {
     expect(outline(result)).toEqual([
       `lost: ${field('proxy-body-size')}`,
       `lost: ${field('unknown-thing')}`,
-      'lost: spec.rules[0].http.paths[0].backend.service.port',
       `protection: ${field('auth-tls-secret')}`,
       `protection: ${field('configuration-snippet')}`,
+      'route: spec.rules[0].http.paths[0].backend.service.port',
     ])
     expect(result.findings.find(({ field }) => field.includes('tls'))).toMatchObject({ line: 10 })
   })

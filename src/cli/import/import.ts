@@ -23,13 +23,13 @@ export interface ImportOptions {
   readonly output: string
   /** Write the report to this file, as JSON if its name ends with `.json`. */
   readonly report?: string
-  /** Write the manifests although protections are lost. */
+  /** Write the manifests although protections or routes are lost. */
   readonly allowLoss?: boolean
   readonly namespace?: string
   readonly port?: string
 }
 
-/** The exit code is 1 if a protection is lost, and 2 if the input cannot be read. */
+/** The exit code is 1 if a protection or a route is lost, and 2 if the input cannot be read. */
 export async function importConfiguration(
   options: ImportOptions,
   { print, report }: Output,
@@ -43,8 +43,9 @@ export async function importConfiguration(
   const manifests = result.finish()
   writeReport(options, result, report)
   report(summarize(source.name, manifests, result))
-  if (result.lostProtections > 0 && options.allowLoss !== true) {
-    report('No manifest was written, because protections would be lost. --allow-loss writes them.')
+  if (result.lostProtections + result.lostRoutes > 0 && options.allowLoss !== true) {
+    const what = result.lostProtections > 0 ? 'protections' : 'routes'
+    report(`No manifest was written, because ${what} would be lost. --allow-loss writes them.`)
     return exitCode.negative
   }
   const written = manifests.map((object) => ({ kind: object.kind, text: writeYaml(object) }))

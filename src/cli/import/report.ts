@@ -3,6 +3,7 @@ import type { Conversion, Finding, Manifest } from '../../import/index.ts'
 
 const titles: Readonly<Record<Finding['kind'], string>> = {
   protection: 'protection lost',
+  route: 'route lost',
   lost: 'not converted',
   changed: 'changed',
   secret: 'secret',
@@ -24,11 +25,12 @@ export function formatReport({ findings, omitted }: Conversion): string[] {
 export function summarize(
   source: string,
   manifests: readonly Manifest[],
-  { findings, omitted, lostProtections }: Conversion,
+  { findings, omitted, lostProtections, lostRoutes }: Conversion,
 ): string {
   const kinds = Map.groupBy(manifests, ({ kind }) => kind)
   const objects = [...kinds].map(([kind, list]) => `${list.length} ${kind}`).join(', ')
   const count = (kind: Finding['kind']) => findings.filter((entry) => entry.kind === kind).length
-  const counts = `${lostProtections} protections lost, ${count('lost') + omitted} settings not converted, ${count('changed')} changed, ${count('secret')} secrets`
+  const routes = lostRoutes > 0 ? `${lostRoutes} routes lost, ` : ''
+  const counts = `${lostProtections} protections lost, ${routes}${count('lost') + omitted} settings not converted, ${count('changed')} changed, ${count('secret')} secrets`
   return `${source}: ${objects || 'no object'}; ${counts}`
 }

@@ -109,7 +109,7 @@ function keyOf(auth: Field, { name, result }: RouteScene): Fields | undefined {
   const key = auth.get('key')
   const value = typeof key.value === 'string' ? key.text() : key.get('value').text()
   const file = key.isSet && typeof key.value !== 'string' ? key.get('file').text() : undefined
-  const variable = /^\$\{?(\w+)\}?$/.exec(value ?? '')?.[1] ?? (file && 'FILE')
+  const variable = /^\$\{?(\w+)\}?$/.exec(value ?? '')?.[1] ?? (file && `FILE_${file}`)
   return keyAuth(result, name, variable === undefined ? { value } : { variable }, auth)
 }
 

@@ -202,13 +202,13 @@ export class Backends {
     const source = String((ref.take() as Fields | undefined)?.name)
     const entries = result.secretEntries(source, result.namespace)
     const key = entries?.apiKey ?? entries?.['api-key']
-    const secretName = result.nameOf('Secret', `${name}-key`)
+    const values = { Authorization: (key ?? `REPLACE_WITH_apiKey_of_${source}`).trim() }
+    const secretName = result.secretName(`${name}-key`, values)
     const reason =
       key === undefined
         ? `Secret ${secretName} waits for "apiKey" of Secret ${source}: replace its placeholder`
         : `the key of Secret ${source} is now in Secret ${secretName}`
     result.report('secret', ref, reason)
-    const values = { Authorization: (key ?? 'REPLACE_WITH_apiKey').trim() }
     return { auth: { secretRef: addSecret(result, secretName, values, ref) } }
   }
 
@@ -217,13 +217,13 @@ export class Backends {
     const result = this.#result
     const file = result.secretEntries(source, result.namespace)?.credentials ?? ''
     const value = (key: string) => new RegExp(`^\\s*${key}\\s*=\\s*(\\S+)`, 'm').exec(file)?.[1]
-    const secretName = result.nameOf('Secret', `${name}-aws`)
-    result.report('secret', origin, `the keys of Secret ${source} are now in Secret ${secretName}`)
     const values = compact({
       accessKey: value('aws_access_key_id') ?? 'REPLACE_WITH_aws_access_key_id',
       secretKey: value('aws_secret_access_key') ?? 'REPLACE_WITH_aws_secret_access_key',
       sessionToken: value('aws_session_token'),
     }) as Record<string, string>
+    const secretName = result.secretName(`${name}-aws`, values)
+    result.report('secret', origin, `the keys of Secret ${source} are now in Secret ${secretName}`)
     return { aws: { secretRef: addSecret(result, secretName, values, origin) } }
   }
 }

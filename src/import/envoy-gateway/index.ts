@@ -5,6 +5,7 @@ import type { Conversion, Fields, Manifest } from '../conversion.ts'
 import type { Field, SourceDocument } from '../field.ts'
 import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
 import { objectKind, type Source } from '../source.ts'
+import { appendedForwardedHeaders } from '../targets.ts'
 import { convertModelRoute } from './ai-routes.ts'
 import { convertBackendTrafficPolicy } from './backend-traffic.ts'
 import { Backends } from './backends.ts'
@@ -83,14 +84,26 @@ function addStandard(field: Field, kind: string, backends: Backends, result: Con
       { ...object, spec: { ...spec, rules: backends.convertRules(spec.rules, field) } },
       field,
     )
-  } else if (kind === 'Gateway' || kind === 'GatewayClass')
+  } else if (kind === 'Gateway' || kind === 'GatewayClass') {
     result.add(withoutParameters(object, field, result), field)
-  else if (kind === 'BackendTLSPolicy') {
+    if (kind === 'Gateway') addForwardedHeaders(object, field, result)
+  } else if (kind === 'BackendTLSPolicy') {
     const targetRefs = (Array.isArray(spec.targetRefs) ? (spec.targetRefs as Fields[]) : []).map(
       (ref) => (ref.group === group ? { ...ref, group: ownGroup, kind: 'GatewayBackend' } : ref),
     )
     convertTlsPolicy(object, targetRefs, field, backends, result)
   } else result.add(object, field)
+}
+
+/** Envoy tells backends who the client is, with headers that clients cannot forge. */
+function addForwardedHeaders({ metadata }: Manifest, field: Field, result: Conversion): void {
+  const home = result.namespace
+  result.namespace = metadata.namespace
+  const name = result.nameOf('GatewayPolicy', `${metadata.name}-forwarded-headers`)
+  const target = { group: gatewayGroup, kind: 'Gateway', name: metadata.name }
+  const transformation = { request: { set: appendedForwardedHeaders } }
+  result.policy(name, [target], { traffic: { transformation } }, field)
+  result.namespace = home
 }
 
 /** A BackendTLSPolicy of a Backend becomes the TLS settings of its GatewayBackend. */

@@ -72,9 +72,9 @@ function authOf(
   const access = auth.get('aws_access_key_id').text()
   const secretKey = auth.get('aws_secret_access_key')
   if (access !== undefined && secretKey.isSet) {
-    const secret = result.nameOf('Secret', `${name}-aws`)
-    result.report('secret', secretKey, `the inline value is now in Secret ${secret}`)
     const values = { accessKey: access, secretKey: secretKey.text() ?? '' }
+    const secret = result.secretName(`${name}-aws`, values)
+    result.report('secret', secretKey, `the inline value is now in Secret ${secret}`)
     return { aws: { secretRef: addSecret(result, secret, values, target) } }
   }
   const field = auth.get('header_value')

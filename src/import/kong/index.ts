@@ -3,7 +3,15 @@ import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { Field, SourceDocument } from '../field.ts'
 import { RoutePlan } from '../plan.ts'
 import { hasField, type Source } from '../source.ts'
-import { addBackend, addGateway, addRoute, addStatic, duration, parseAddress } from '../targets.ts'
+import {
+  addBackend,
+  addGateway,
+  addRoute,
+  addStatic,
+  appendedForwardedHeaders,
+  duration,
+  parseAddress,
+} from '../targets.ts'
 import { Consumers } from './consumers.ts'
 import { matchesOf } from './matches.ts'
 import { applyPlugin, reportPlugin } from './plugins.ts'
@@ -38,6 +46,7 @@ function convertConfig(document: SourceDocument, result: Conversion): void {
   )
   const consumers = new Consumers(root, result)
   const plugins = new Plugins(root, result)
+  result.forwardedHeaders = appendedForwardedHeaders
   addGateway(result, root)
   for (const { route, service } of routesOf(root, services, result)) {
     convertRoute(route, service, { upstreams, consumers, plugins }, result)

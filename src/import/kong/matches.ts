@@ -20,7 +20,7 @@ export function matchesOf(
 ): RouteMatches | undefined {
   const protocols = route.get('protocols').texts()
   if (protocols.length > 0 && !protocols.some((protocol) => /^(http|grpc)s?$/.test(protocol))) {
-    result.report('lost', route, `routes for ${protocols.join(', ')} are not converted`)
+    result.report('route', route, `routes for ${protocols.join(', ')} are not converted`)
     route.take()
     return undefined
   }

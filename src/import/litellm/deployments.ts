@@ -114,17 +114,20 @@ function awsAuth(
   }
   const entries = Object.entries(keys).filter(([, field]) => field.isSet)
   if (entries.length === 0) return undefined
-  const name = result.nameOf('Secret', `${label}-aws`)
-  const values = entries.map(([key, field]) => {
+  const sources = entries.map(([key, field]) => {
     const { value, variable }: KeySource = settings.keyOf(field)
+    return { key, field, variable, value: value ?? `REPLACE_WITH_${variable ?? key}` }
+  })
+  const content = Object.fromEntries(sources.map(({ key, value }) => [key, value]))
+  const name = result.secretName(`${label}-aws`, content)
+  for (const { key, field, variable } of sources) {
     const reason =
       variable === undefined
         ? `the inline value is now in "${key}" of Secret ${name}`
         : `Secret ${name} waits for the value of ${variable}: replace its placeholder in "${key}"`
     result.report('secret', field, reason)
-    return [key, value ?? `REPLACE_WITH_${variable ?? key}`] as const
-  })
-  return { aws: { secretRef: addSecret(result, name, Object.fromEntries(values), params) } }
+  }
+  return { aws: { secretRef: addSecret(result, name, content, params) } }
 }
 
 /** Reports weights and rates of deployments, which Sluice balances by their health instead. */

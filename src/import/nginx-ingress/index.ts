@@ -5,7 +5,7 @@ import type { Field, SourceDocument } from '../field.ts'
 import { isStandard, openObject, wholeObject } from '../kubernetes.ts'
 import { RoutePlan } from '../plan.ts'
 import { labelOf, objectKind, type Source } from '../source.ts'
-import { addRoute, gatewayName } from '../targets.ts'
+import { addRoute, gatewayName, replacedForwardedHeaders } from '../targets.ts'
 import { applyAnnotations } from './annotations.ts'
 import { type Canaries, canaryOf } from './canary.ts'
 import { addIngressGateway, type TlsHost } from './gateway.ts'
@@ -47,6 +47,7 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
   const [first] = ingresses
   if (first === undefined) return
   result.namespace = home
+  result.forwardedHeaders = replacedForwardedHeaders
   addIngressGateway(
     result,
     ingresses.flatMap(({ tls }) => tls),

@@ -82,7 +82,7 @@ function backendOf(
   const service = backend.get('service')
   const name = service.get('name').text()
   if (name === undefined) {
-    result.report('lost', backend, 'the backend is not a Service')
+    result.report('route', backend, 'the backend is not a Service')
     return undefined
   }
   const portName = service.at('port', 'name').text()
@@ -92,7 +92,7 @@ function backendOf(
       : services.portOf(namespace, name, portName)
   if (port === undefined) {
     const reason = 'add the Service to the files, since the number of a named port is unknown'
-    result.report('lost', service.get('port'), reason)
+    result.report('route', service.get('port'), reason)
     return undefined
   }
   return { name, port }
