@@ -117,6 +117,6 @@ export function providerOutcome(
     return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
   }
   if (!isProviderFailure(result.status)) return { kind: 'answered', latencyMs }
-  const hint = retryHintMs(result.headers, Date.now())
+  const hint = retryHintMs(result, Date.now())
   return hint === 0 ? { kind: 'unreachable' } : { kind: 'failed', retryAfterMs: hint }
 }

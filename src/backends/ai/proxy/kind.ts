@@ -22,7 +22,7 @@ import { compileProviders, type ModelBackend } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
 import { errorWriterAt, errorWriterFor } from './own-answers.ts'
 import { prepareModelRequest } from './prepare.ts'
-import { receiveAnswer, wholeAnswerLimit } from './receive.ts'
+import { beginningOfAnswer, receiveAnswer, wholeAnswerLimit } from './receive.ts'
 
 export function aiKind(runtime: GatewayRuntime): BackendKind {
   const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, { groups }, before) =>
@@ -112,6 +112,10 @@ class AiCall implements BackendCall {
 
   wholeResponseLimit(): number | undefined {
     return wholeAnswerLimit(this.#call)
+  }
+
+  beginningOfResponse() {
+    return beginningOfAnswer(this.#call)
   }
 
   receive(body: BufferedBody | undefined) {

@@ -18,6 +18,7 @@ import type { OutgoingRequest } from '../serve/request.ts'
 import type { AnswerStream } from '../serve/stream.ts'
 import type { AnswerDetails } from '../serve/usage.ts'
 import { ClientCredentials } from './client-credentials.ts'
+import type { FirstEvent } from './first-event.ts'
 import type { ModelBackend, ProviderEndpoint } from './model-providers.ts'
 
 const noDetails: AnswerDetails = {}
@@ -66,6 +67,8 @@ export class ModelCall {
   guarded: GuardedBody | undefined
   /** Decisions of guards, in order. */
   readonly checks: GuardCheck[] = []
+  /** Watches the beginning of the streamed answer that is being received; undefined if nothing does. */
+  firstEvent: FirstEvent | undefined
   /** The transform of a streamed answer; it holds memory of the core. */
   stream: AnswerStream | undefined
   /** The texts and tool calls of the answer; undefined if they are not recorded. */
