@@ -195,6 +195,7 @@ export class PhaseRunner implements RequestHandler {
     context.failedAttempts ??= []
     context.failedAttempts.push({
       endpoint: context.address?.label ?? context.address?.pool ?? '',
+      provider: context.call?.namedProvider?.(),
       failure: typeof failure === 'number' ? `status ${failure}` : failure.code,
     })
     endAttempt(context)

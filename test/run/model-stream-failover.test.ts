@@ -6,6 +6,7 @@ import { reachedBackend, routes, useFleet } from '../support/vendors/fleet.ts'
 import { json, openStream, sendEvent } from '../support/vendors/vendor.ts'
 import { completes } from '../support/vendors/vendor-a.ts'
 import { frame, openFrames } from '../support/vendors/vendor-f.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const project = { projectId: 'my-project', region: 'us-central1' }
 const body = {
@@ -133,7 +134,7 @@ const fleet = useFleet(
     })
     return [
       ...cases.map(([name, first]) => reachedBackend(name, groups(first))),
-      ...['begun', 'all', 'invalid', 'whole', 'slow'].map((name) =>
+      ...['begun', 'all', 'invalid', 'whole', 'slow', 'logged'].map((name) =>
         reachedBackend(name, groups('c')),
       ),
       reachedBackend('masked', groups('c'), { ai: { routes, ...masks } }),
@@ -264,4 +265,18 @@ it('the client gets the first event before the second one is sent', async () => 
   finish?.()
   const second = await reader?.read()
   expect(Buffer.from(second?.value ?? []).toString()).toContain('message_stop')
+})
+
+it('the access log names the provider of each attempt and skipped providers', async () => {
+  fleet.vendors.c.next.push((_, response) => event(overloaded, 'error')(response))
+  await textOf('logged', '/v1/messages')
+  await textOf('logged', '/v1/messages')
+  const lines = await waitFor('two lines', () => {
+    const found = fleet.running.output.split('\n').filter((line) => line.includes('default/logged'))
+    return found.length >= 2 && found
+  })
+  expect(lines[0]).toContain(
+    '"model.provider":"second","model.group":2,"model.failed":"first: status 529"',
+  )
+  expect(lines[1]).toContain('"model.provider":"second","model.group":2,"model.skipped":"first"')
 })

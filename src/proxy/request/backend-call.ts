@@ -25,6 +25,13 @@ export interface ReportedFailure {
 /** What to do with a response of the backend; undefined to relay it. */
 export type Received = RespondVerdict | ReportedFailure | undefined
 
+/** A provider of a backend whose providers have names. */
+export interface NamedProvider {
+  readonly name: string
+  /** Position of its group in the backend, from 1. */
+  readonly group: number
+}
+
 /** One request with all its attempts, for kinds of backends that do more than resolve a destination. */
 export interface BackendCall {
   /** Sets the destination of the next attempt, or leaves it unset if the call serves the request itself. */
@@ -45,6 +52,8 @@ export interface BackendCall {
   hasAnother?(failure: number | GatewayError): boolean
   /** Returns the outcome to record for the endpoint. If omitted, the usual rules apply. */
   outcomeOf?(result: ResponseHead | GatewayError, latencyMs: number): AttemptOutcome
+  /** Returns the provider of the current attempt; undefined if it has no name. */
+  namedProvider?(): NamedProvider | undefined
   /** Describes the endpoint that was just ejected, for metrics. */
   ejection?(reason: string): Ejection | undefined
   /** Returns the maximum size of a response whose whole body `receive` needs; undefined if it needs none. */

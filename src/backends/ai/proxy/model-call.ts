@@ -3,6 +3,7 @@ import type { RequestHead } from '../../../exchange/exchange.ts'
 import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
+import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { laterUsage } from '../chat.ts'
@@ -49,6 +50,8 @@ export class ModelCall {
   /** Number of tried providers that do not support the request, so that nothing was sent to them. */
   unsuited = 0
   provider: ProviderEndpoint | undefined
+  /** Ejected providers that were skipped; undefined if there are none. */
+  skipped: readonly ProviderEndpoint[] | undefined
   #access: BackendAccess | undefined
   /** The AI settings for the current provider. Set with `access`. */
   policy: AiStep | undefined
@@ -95,6 +98,15 @@ export class ModelCall {
 
   get backend(): ModelBackend | undefined {
     return this.#backends.find(this.#name)
+  }
+
+  /** Returns the name and the group of the current provider; undefined if it has no name. */
+  namedProvider(): NamedProvider | undefined {
+    const { provider } = this
+    const name = provider?.provider.name
+    if (provider === undefined || name === undefined) return undefined
+    const group = this.backend?.groups.findIndex((one) => one.includes(provider)) ?? -1
+    return { name, group: group + 1 }
   }
 
   /** The policies for the current provider. The call retains the AI policy among them until it ends. */
