@@ -272,7 +272,7 @@ it('the access log names the provider of each attempt and skipped providers', as
   await textOf('logged', '/v1/messages')
   await textOf('logged', '/v1/messages')
   const lines = await waitFor('two lines', () => {
-    const found = fleet.running.output.split('\n').filter((line) => line.includes('default/logged'))
+    const found = fleet.running.stdout.split('\n').filter((line) => line.includes('default/logged'))
     return found.length >= 2 && found
   })
   expect(lines[0]).toContain(
