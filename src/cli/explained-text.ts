@@ -7,6 +7,10 @@ import { table } from './output.ts'
 
 type Row = readonly string[]
 
+/** Fields of the access log with the provider of the last attempt. */
+const providerField = 'model.provider'
+const groupField = 'model.group'
+
 export function explanationText(explanation: Explanation): string[] {
   const { decision, problem, steps } = explanation
   const change = requiredChange(decision, steps)
@@ -80,11 +84,22 @@ function stepRows({ step, verdict, object, from, ...version }: ExplainedStep): R
   ]
 }
 
-function attemptRows({ attempts, route }: RecordedDecision): Row[] {
+function attemptRows({ attempts, route, details }: RecordedDecision): Row[] {
   if (attempts.length === 0) return []
-  const failed = attempts.map(({ endpoint, failure }, at) => [`${at + 1}`, endpoint, failure])
-  return [...failed, [`${attempts.length + 1}`, route.endpoint ?? '', 'last']]
+  const failed = attempts.map(({ endpoint, failure, provider, group }, at) => [
+    `${at + 1}`,
+    endpoint,
+    failure,
+    ...providerCells(provider, group),
+  ])
+  const last = providerCells(details[providerField], details[groupField])
+  return [...failed, [`${attempts.length + 1}`, route.endpoint ?? '', 'last', ...last]]
 }
+
+const providerCells = (
+  provider: string | number | undefined,
+  group: string | number | undefined,
+): Row => (provider === undefined ? [] : [`provider ${provider} of group ${group}`])
 
 const detailRows = ({ details }: RecordedDecision): Row[] =>
   Object.entries(details).map(([name, value]) => [name, `${value}`])

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fromBinary } from '@bufbuild/protobuf'
 import {
+  type Attempt,
   type Block,
   BlockSchema,
   type Decision,
@@ -11,7 +12,7 @@ import {
 } from '../../proto/gen/decisions_pb.ts'
 import { formatVersion } from './decision-log.ts'
 import { framesOf } from './frame.ts'
-import type { RecordedDecision, RecordedHeader, RecordedStep } from './record.ts'
+import type { RecordedAttempt, RecordedDecision, RecordedHeader, RecordedStep } from './record.ts'
 import { decisionFiles } from './ring.ts'
 
 /** A part of a file that cannot be read. */
@@ -147,12 +148,18 @@ class BlockReader {
       request: this.#request(decision),
       route: this.#route(decision),
       steps: this.#steps(decision),
-      attempts: attempts.map(({ endpoint, failure }) => ({
-        endpoint: this.#text(endpoint) ?? '',
-        failure: this.#text(failure) ?? '',
-      })),
+      attempts: attempts.map((attempt) => this.#attempt(attempt)),
       response: this.#response(decision),
       details: this.#details(decision),
+    }
+  }
+
+  #attempt({ endpoint, failure, provider, group }: Attempt): RecordedAttempt {
+    const name = this.#text(provider)
+    return {
+      endpoint: this.#text(endpoint) ?? '',
+      failure: this.#text(failure) ?? '',
+      ...(name !== undefined && { provider: name, group }),
     }
   }
 

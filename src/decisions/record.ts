@@ -25,6 +25,16 @@ export interface RecordedStep {
   readonly notes: readonly string[]
 }
 
+/** An attempt that failed and was followed by another one. */
+export interface RecordedAttempt {
+  readonly endpoint: string
+  /** `status 503`, or the code of the error. */
+  readonly failure: string
+  /** Name of the model provider, and the position of its group from 1, if it has a name. */
+  readonly provider?: string
+  readonly group?: number
+}
+
 export interface RecordedDecision {
   readonly id: string
   /** Set if texts or header fields are incomplete, because they are too long. */
@@ -58,7 +68,7 @@ export interface RecordedDecision {
     readonly endpoint?: string
   }
   readonly steps: readonly RecordedStep[]
-  readonly attempts: readonly { readonly endpoint: string; readonly failure: string }[]
+  readonly attempts: readonly RecordedAttempt[]
   readonly response: {
     readonly status: number
     readonly reason: string

@@ -11,6 +11,7 @@ import { endAttempt, learn, moveAttempt, retryDelay } from './attempts.ts'
 import type { ListenerPlacement } from './config/placement.ts'
 import type { DecisionRecorder } from './decisions/recorder.ts'
 import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
+import type { Received, ReportedFailure } from './request/backend-call.ts'
 import {
   type ErrorWriter,
   errorResponse,
@@ -32,6 +33,9 @@ import type { GatewayRuntime } from './request/runtime.ts'
 import { endAttemptSpan, finishTrace } from './request/tracing.ts'
 import type { SpanExporters } from './telemetry/otlp/exporter.ts'
 import type { Telemetry } from './telemetry/types.ts'
+
+/** Maximum number of bytes of a response to wait for before any of it is sent. */
+const maxBeginning = 64 * 1024
 
 export class PhaseRunner implements RequestHandler {
   readonly #runtime: GatewayRuntime
@@ -75,8 +79,15 @@ export class PhaseRunner implements RequestHandler {
     const { version, method } = exchange.request
     if (version === '2' && method === 'POST') recordGrpcStatus(context)
     const limit = context.call?.wholeResponseLimit?.()
-    if (limit === undefined) this.#receive(context, undefined)
-    else exchange.bufferResponse(limit)
+    if (limit !== undefined) exchange.bufferResponse(limit)
+    else this.#receiveStream(context)
+  }
+
+  /** Waits for the beginning of a response if the backend's call must know it before the client gets any. */
+  #receiveStream(context: RequestContext): void {
+    const watcher = context.call?.beginningOfResponse?.()
+    if (watcher === undefined) this.#receive(context, undefined)
+    else context.exchange.bufferResponse(maxBeginning, watcher)
   }
 
   onWholeResponse(exchange: ServerExchange, body: BufferedBody): void {
@@ -94,13 +105,26 @@ export class PhaseRunner implements RequestHandler {
     }
   }
 
-  #received(context: RequestContext, answer: RespondVerdict | undefined): void {
+  #received(context: RequestContext, received: Received): void {
     if (context.over) return
-    if (answer === undefined) this.#relay(context)
-    else this.#answer(context, answer)
+    if (received === undefined) this.#relay(context)
+    else if (received.kind === 'failed') this.#failOver(context, received)
+    else this.#answer(context, received)
   }
 
-  #awaitReceived(context: RequestContext, pending: Promise<RespondVerdict | undefined>): void {
+  /** Treats a failure that the backend reports in the body of a response like one that its status reports. */
+  #failOver(context: RequestContext, { status, answer }: ReportedFailure): void {
+    const { response } = context.exchange
+    if (response !== undefined) {
+      learn(context, { status, headers: response.headers }, this.#telemetry)
+    }
+    if (this.#askAnother(context, status)) return
+    const delay = retryDelay(context, status, this.#runtime.random)
+    if (delay === undefined) this.#answer(context, answer)
+    else this.#sendAgain(context, status, delay)
+  }
+
+  #awaitReceived(context: RequestContext, pending: Promise<Received>): void {
     const { attempt } = context
     pending
       .then((answer) => this.#received(context, answer))
@@ -171,9 +195,11 @@ export class PhaseRunner implements RequestHandler {
     context.failedAttempts ??= []
     context.failedAttempts.push({
       endpoint: context.address?.label ?? context.address?.pool ?? '',
+      provider: context.call?.namedProvider?.(),
       failure: typeof failure === 'number' ? `status ${failure}` : failure.code,
     })
     endAttempt(context)
+    context.refusal = undefined
     context.attempt++
   }
 

@@ -187,7 +187,11 @@ describe('the record of a decision', () => {
   it('lists the failed attempt of a failover', () => {
     const endpoint = `127.0.0.1:${failing.port}`
     expect(records.get('failover')).toMatchObject({
-      attempts: [{ endpoint, failure: 'status 503' }],
+      attempts: [{ endpoint, failure: 'status 503', provider: expect.any(String), group: 1 }],
+      details: {
+        'model.provider': expect.any(String),
+        'model.failed': expect.stringContaining(': status 503'),
+      },
       route: { endpoint: `127.0.0.1:${model.port}` },
     })
   })

@@ -73,6 +73,17 @@ describe('vendorF', () => {
     await expect(chat('f-default', claude)).rejects.toThrow(/us-east-1\/bedrock/)
   })
 
+  it('is asked to cite a document if the client wants that', async () => {
+    const source = { type: 'text' as const, media_type: 'text/plain' as const, data: 'Facts.' }
+    const document = { type: 'document' as const, source, citations: { enabled: true } }
+    const content = [document, { type: 'text' as const, text: 'What?' }]
+    const request = { model: claude, max_tokens: 9, messages: [{ role: 'user' as const, content }] }
+    await anthropic('f').messages.create(request)
+    expect(fleet.lastCall('f')?.body.messages).toMatchObject([
+      { content: [{ document: { citations: { enabled: true } } }, { text: 'What?' }] },
+    ])
+  })
+
   it('accepts an API key in place of a signature', async () => {
     await chat('f-key', claude)
     expect(fleet.lastCall('f')?.headers.authorization).toBe('Bearer gateway-key')

@@ -38,6 +38,8 @@ export interface DocumentBlock extends Cacheable {
   readonly name?: string
   /** Background on the document, for the model. */
   readonly context?: string
+  /** True if the model should cite the document. */
+  readonly isCited?: boolean
 }
 
 export interface AudioBlock {

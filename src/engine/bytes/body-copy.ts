@@ -2,30 +2,48 @@ import { GrowingBytes } from '../../base/growing-bytes.ts'
 import type { PieceQueue } from '../../base/piece-queue.ts'
 import type { GatewayError } from '../../errors/index.ts'
 import type { BufferedBody } from '../../exchange/exchange.ts'
+import type { BodyWatcher } from '../contracts/requests.ts'
 
 export const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
 
 /** A read of a body into memory. It makes a promise only if the body has not arrived yet. */
 export class BodyRead {
   readonly #limit: number
+  readonly #watcher: BodyWatcher | undefined
+  #isEnough = false
   /** Undefined until the body has been read. */
   body: BufferedBody | undefined
   #error: GatewayError | undefined
   #resolve: ((body: BufferedBody) => void) | undefined
   #reject: ((error: GatewayError) => void) | undefined
 
-  constructor(limit: number) {
+  /** With a watcher, the read ends as soon as the watcher says so. */
+  constructor(limit: number, watcher?: BodyWatcher) {
     this.#limit = limit
+    this.#watcher = watcher
   }
 
-  /** Ends the read if the body is complete or too large. `held` is what has arrived. */
+  /** True if only the beginning of the body is read, after which the body is still forwarded as it is. */
+  get isOfBeginning(): boolean {
+    return this.#watcher !== undefined
+  }
+
+  /** Shows bytes that have arrived to the watcher. */
+  watch(bytes: Buffer, start: number, end: number): void {
+    if (this.#watcher !== undefined && !this.#isEnough) {
+      this.#isEnough = this.#watcher.watch(bytes, start, end)
+    }
+  }
+
+  /** Ends the read if the body is complete or too large, or enough of it has arrived. `held` is what has arrived. */
   finish(held: PieceQueue, isComplete: boolean): BufferedBody | undefined {
     const isOver = held.size > this.#limit
-    if (!isOver && !isComplete) return undefined
+    if (!isOver && !isComplete && !this.#isEnough) return undefined
     const all = held.joinAll()
-    const body: BufferedBody = isOver
-      ? { complete: false, prefix: all.subarray(0, this.#limit) }
-      : { complete: true, bytes: all }
+    const body: BufferedBody =
+      isOver || !isComplete
+        ? { complete: false, prefix: all.subarray(0, this.#limit) }
+        : { complete: true, bytes: all }
     this.resolve(body)
     return body
   }

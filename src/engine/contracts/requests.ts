@@ -31,6 +31,12 @@ export interface ForwardOptions extends ConnectOptions {
 /** Called with bytes [start, end) of a connection's buffer, which is overwritten after the call. */
 export type TunnelWatcher = (bytes: Buffer, start: number, end: number) => void
 
+/** Decides how much of a body must arrive before it is forwarded. */
+export interface BodyWatcher {
+  /** Called with bytes that have arrived, which are overwritten after the call. Returns true if they are enough. */
+  watch(bytes: Buffer, start: number, end: number): boolean
+}
+
 /** How the exchange ended, for the log. */
 export type Ending = 'complete' | 'client-closed' | 'upstream-cut' | 'timeout'
 
@@ -118,9 +124,10 @@ export interface ServerExchange extends Exchange {
   relay(): void
   /**
    * Reads the body of the upstream's response up to `maxBytes` into memory, and then calls `onWholeResponse`, or
-   * `onError` if the body breaks off. Must be called inside onResponse.
+   * `onError` if the body breaks off. Must be called inside onResponse. With a watcher, reads only the beginning
+   * of the body, until the watcher has seen enough.
    */
-  bufferResponse(maxBytes: number): void
+  bufferResponse(maxBytes: number, watcher?: BodyWatcher): void
   /** Calls `watcher` with the bytes that the upstream sends if the request opens a tunnel. */
   watchTunnel(watcher: TunnelWatcher): void
   /** Also sends head and body to another address, whose response is ignored. Call it before `forward`. */

@@ -15,7 +15,7 @@ import type { BodySource } from '../bytes/body-sink.ts'
 import { Tunnel } from '../bytes/tunnel.ts'
 import type { DownstreamStream } from '../contracts/downstream.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
-import type { Ending, ReceivedFields, TunnelWatcher } from '../contracts/requests.ts'
+import type { BodyWatcher, Ending, ReceivedFields, TunnelWatcher } from '../contracts/requests.ts'
 import type { UpstreamStream } from '../contracts/upstream.ts'
 import {
   admitsContent,
@@ -158,8 +158,8 @@ export abstract class ExchangeView implements SideStreamOwner {
     return this.hasResponse ? this.responseHead : undefined
   }
 
-  bufferResponse(maxBytes: number): void {
-    this.responseRead = this.responseBody.startReading(maxBytes)
+  bufferResponse(maxBytes: number, watcher?: BodyWatcher): void {
+    this.responseRead = this.responseBody.startReading(maxBytes, watcher)
   }
 
   /** Returns the body that the data plane waits for, once, as soon as it has been read. */

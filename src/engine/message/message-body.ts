@@ -6,6 +6,7 @@ import { BodyCopy, BodyRead, copyOfRead, emptyBody } from '../bytes/body-copy.ts
 import type { BodyKind } from '../bytes/body-kind.ts'
 import type { BodySink, BodySource, BodyTap } from '../bytes/body-sink.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
+import type { BodyWatcher } from '../contracts/requests.ts'
 import { canFail, isOver, omittedBytes, rewrittenBytes } from './body-transforms.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { ReplayRecord } from './replay-record.ts'
@@ -137,7 +138,13 @@ export class MessageBody implements Body, ChunkSink {
   }
 
   record(maxBytes: number): void {
-    if (this.#readBody === undefined && !this.ended) this.#copy ??= new BodyCopy(maxBytes)
+    if (this.#copy !== undefined || this.#readBody !== undefined) return
+    const isHeld = this.#held.size > 0
+    if (this.ended && !isHeld) return
+    this.#copy = new BodyCopy(maxBytes)
+    if (!isHeld) return
+    const held = this.#held.joinAll()
+    this.#copy.add(held, 0, held.length)
   }
 
   async buffer(maxBytes: number): Promise<BufferedBody> {
@@ -148,9 +155,12 @@ export class MessageBody implements Body, ChunkSink {
     return this.startReading(maxBytes).result()
   }
 
-  /** Starts to read up to `maxBytes` into memory. The caller looks for the body whenever bytes have arrived. */
-  startReading(maxBytes: number): BodyRead {
-    const reading = new BodyRead(maxBytes)
+  /**
+   * Starts to read up to `maxBytes` into memory, or until the watcher has seen enough. The caller looks for the
+   * body whenever bytes have arrived.
+   */
+  startReading(maxBytes: number, watcher?: BodyWatcher): BodyRead {
+    const reading = new BodyRead(maxBytes, watcher)
     const known = this.#readBody
     if (known?.complete && this.#replacement !== undefined) reading.resolve(known)
     else if (this.#mode === 'flowing' || this.#reading !== undefined) {
@@ -297,7 +307,10 @@ export class MessageBody implements Body, ChunkSink {
     this.receivedBytes += end - start
     this.#copy?.add(bytes, start, end)
     if (this.#mode === 'flowing') this.#send(bytes, start, end)
-    else if (this.#mode !== 'discarding') this.#held.push(bytes, start, end)
+    else if (this.#mode !== 'discarding') {
+      this.#held.push(bytes, start, end)
+      this.#reading?.watch(bytes, start, end)
+    }
   }
 
   /** Forwards a chunk that arrived alone with its own framing, as events of a stream arrive. */
@@ -330,7 +343,7 @@ export class MessageBody implements Body, ChunkSink {
   #finishReading(): void {
     const body = this.#reading?.finish(this.#held, this.ended)
     if (body === undefined) return
-    this.#readBody = body
+    if (this.#reading?.isOfBeginning === false) this.#readBody = body
     this.#reading = undefined
     this.#mode = 'waiting'
   }

@@ -43,8 +43,9 @@ export class DecisionWriter {
   #answers = 0
   #ofBackend = 0
   #hasFindings = false
-  /** Pairs of numbers: step and plan of a note, endpoint and failure of an attempt. */
+  /** Pairs of numbers: step and plan of a note. */
   readonly #notes: number[] = []
+  /** Four numbers each: endpoint, failure, provider and group of an attempt. */
   readonly #attempts: number[] = []
   readonly #detailNames: number[] = []
   readonly #detailValues: (number | { readonly text: number })[] = []
@@ -128,8 +129,10 @@ export class DecisionWriter {
     for (const { step, source } of notes ?? []) {
       this.#notes.push(block.shared(texts, step), singlePlanNumber(block, source?.step))
     }
-    for (const { endpoint, failure } of failedAttempts ?? []) {
-      this.#attempts.push(block.shared(texts, endpoint), block.shared(texts, failure))
+    for (const { endpoint, failure, provider } of failedAttempts ?? []) {
+      const name = provider === undefined ? 0 : block.shared(texts, provider.name)
+      const group = provider?.group ?? 0
+      this.#attempts.push(block.shared(texts, endpoint), block.shared(texts, failure), name, group)
     }
     record?.eachField((name, value) => {
       if (value === undefined || value === '' || leftOut.has(name)) return
@@ -199,10 +202,12 @@ export class DecisionWriter {
       block.flag(noteFields.isAnswer, note?.source?.isAnswer === true)
       block.end(at)
     }
-    for (let index = 0; index < this.#attempts.length; index += 2) {
+    for (let index = 0; index < this.#attempts.length; index += 4) {
       const at = block.begin(decisionFields.attempts)
       block.uint(attemptFields.endpoint, this.#attempts[index] ?? 0)
       block.uint(attemptFields.failure, this.#attempts[index + 1] ?? 0)
+      block.uint(attemptFields.provider, this.#attempts[index + 2] ?? 0)
+      block.uint(attemptFields.group, this.#attempts[index + 3] ?? 0)
       block.end(at)
     }
     for (const [index, name] of this.#detailNames.entries()) {

@@ -1,3 +1,4 @@
+import type { BodyWatcher } from '../../engine/contracts/requests.ts'
 import type { GatewayError } from '../../errors/index.ts'
 import type {
   BufferedBody,
@@ -11,6 +12,25 @@ import type { AttemptOutcome } from '../upstream/endpoint.ts'
 import type { ErrorWriter } from './error-response.ts'
 
 type Answer = RespondVerdict | undefined
+
+/** A response of the backend that reports a failure although its status is that of a success. */
+export interface ReportedFailure {
+  readonly kind: 'failed'
+  /** The status that the backend should have sent. */
+  readonly status: number
+  /** The response for the client if no other destination can be tried. */
+  readonly answer: RespondVerdict
+}
+
+/** What to do with a response of the backend; undefined to relay it. */
+export type Received = RespondVerdict | ReportedFailure | undefined
+
+/** A provider of a backend whose providers have names. */
+export interface NamedProvider {
+  readonly name: string
+  /** Position of its group in the backend, from 1. */
+  readonly group: number
+}
 
 /** One request with all its attempts, for kinds of backends that do more than resolve a destination. */
 export interface BackendCall {
@@ -32,15 +52,22 @@ export interface BackendCall {
   hasAnother?(failure: number | GatewayError): boolean
   /** Returns the outcome to record for the endpoint. If omitted, the usual rules apply. */
   outcomeOf?(result: ResponseHead | GatewayError, latencyMs: number): AttemptOutcome
+  /** Returns the provider of the current attempt; undefined if it has no name. */
+  namedProvider?(): NamedProvider | undefined
   /** Describes the endpoint that was just ejected, for metrics. */
   ejection?(reason: string): Ejection | undefined
   /** Returns the maximum size of a response whose whole body `receive` needs; undefined if it needs none. */
   wholeResponseLimit?(): number | undefined
   /**
-   * Reads the response of the backend first. May return another response to send instead. `body` is set if
-   * `wholeResponseLimit` has returned a limit.
+   * Asked if `wholeResponseLimit` returns undefined: returns what decides how much of the response must arrive
+   * before `receive` is called; undefined if nothing must.
    */
-  receive?(body: BufferedBody | undefined): Answer | Promise<Answer>
+  beginningOfResponse?(): BodyWatcher | undefined
+  /**
+   * Reads the response of the backend first. May return another response to send instead, or a failure, so
+   * that another destination is tried. `body` is set if `wholeResponseLimit` has returned a limit.
+   */
+  receive?(body: BufferedBody | undefined): Received | Promise<Received>
   /** Changes a response before policies do. Also called for responses of the gateway itself. */
   changeResponse?(exchange: Exchange): Promise<void> | undefined
   /** Returns a function that writes errors in the client's format; undefined for plain text. */

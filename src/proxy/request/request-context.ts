@@ -11,7 +11,7 @@ import type { BoundPolicies } from '../config/policies.ts'
 import type { CompiledBackend } from '../config/rules.ts'
 import type { Destination } from '../upstream/destination.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
-import type { BackendCall } from './backend-call.ts'
+import type { BackendCall, NamedProvider } from './backend-call.ts'
 import type { RequestTrace } from './request-trace.ts'
 import type { RequestSession } from './session-tokens.ts'
 
@@ -24,6 +24,8 @@ interface OriginalRequest {
 
 interface FailedAttempt {
   readonly endpoint: string
+  /** The provider that the attempt went to, if it has a name. */
+  readonly provider: NamedProvider | undefined
   /** `status 503`, or the code of the error. */
   readonly failure: string
 }

@@ -28,6 +28,7 @@ export function resolveProvider(
   if (access.problem !== undefined) {
     throw new GatewayError(access.problem.code, access.problem.detail)
   }
+  if (backend.hasSeveral) noteSkipped(call, backend, provider)
   call.tried = [...call.tried, provider]
   call.provider = provider
   offerCredential(exchange, call.credentials.ofVendor(provider.vendor, backend.hasOneVendor))
@@ -53,6 +54,17 @@ function untriedProvider(
   }
   if (provider === undefined) throw new GatewayError('no_endpoints')
   return provider
+}
+
+/** Notes ejected providers that would otherwise have been candidates. Called before `provider` counts as tried. */
+function noteSkipped(call: ModelCall, { groups }: ModelBackend, provider: ProviderEndpoint): void {
+  for (const group of groups) {
+    for (const one of group) {
+      const isKnown = one === provider || call.tried.includes(one) || call.skipped?.includes(one)
+      if (!isKnown && one.endpoint.isEjected(now)) call.skipped = [...(call.skipped ?? []), one]
+    }
+    if (group.includes(provider)) return
+  }
 }
 
 function aimAtName(
@@ -117,6 +129,6 @@ export function providerOutcome(
     return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
   }
   if (!isProviderFailure(result.status)) return { kind: 'answered', latencyMs }
-  const hint = retryHintMs(result.headers, Date.now())
+  const hint = retryHintMs(result, Date.now())
   return hint === 0 ? { kind: 'unreachable' } : { kind: 'failed', retryAfterMs: hint }
 }

@@ -18,11 +18,11 @@ import {
 } from './choose-provider.ts'
 import { ModelCall, operations, routeTypesOf } from './model-call.ts'
 import { finishModelCall } from './model-details.ts'
-import { compileProviders, type ModelBackend } from './model-providers.ts'
+import { compileProviders, type ModelBackend, providerName } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
 import { errorWriterAt, errorWriterFor } from './own-answers.ts'
 import { prepareModelRequest } from './prepare.ts'
-import { receiveAnswer, wholeAnswerLimit } from './receive.ts'
+import { beginningOfAnswer, receiveAnswer, wholeAnswerLimit } from './receive.ts'
 
 export function aiKind(runtime: GatewayRuntime): BackendKind {
   const backends = new CompiledBackends<'ai', ModelBackend>('ai', (name, { groups }, before) =>
@@ -98,13 +98,17 @@ class AiCall implements BackendCall {
 
   readonly outcomeOf = providerOutcome
 
+  namedProvider() {
+    return this.#call.namedProvider()
+  }
+
   ejection(reason: string): Ejection | undefined {
     const { provider, context } = this.#call
     if (provider === undefined) return undefined
-    const { host, port, endpoint } = provider
+    const { endpoint } = provider
     return {
       backend: context.backend?.label ?? 'unknown',
-      provider: provider.provider.name ?? `${host}:${port}`,
+      provider: providerName(provider),
       reason,
       isOver: () => !endpoint.isEjected(now),
     }
@@ -112,6 +116,10 @@ class AiCall implements BackendCall {
 
   wholeResponseLimit(): number | undefined {
     return wholeAnswerLimit(this.#call)
+  }
+
+  beginningOfResponse() {
+    return beginningOfAnswer(this.#call)
   }
 
   receive(body: BufferedBody | undefined) {

@@ -3,6 +3,7 @@ import type { RequestHead } from '../../../exchange/exchange.ts'
 import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
+import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { laterUsage } from '../chat.ts'
@@ -18,6 +19,7 @@ import type { OutgoingRequest } from '../serve/request.ts'
 import type { AnswerStream } from '../serve/stream.ts'
 import type { AnswerDetails } from '../serve/usage.ts'
 import { ClientCredentials } from './client-credentials.ts'
+import type { FirstEvent } from './first-event.ts'
 import type { ModelBackend, ProviderEndpoint } from './model-providers.ts'
 
 const noDetails: AnswerDetails = {}
@@ -48,6 +50,8 @@ export class ModelCall {
   /** Number of tried providers that do not support the request, so that nothing was sent to them. */
   unsuited = 0
   provider: ProviderEndpoint | undefined
+  /** Ejected providers that were skipped; undefined if there are none. */
+  skipped: readonly ProviderEndpoint[] | undefined
   #access: BackendAccess | undefined
   /** The AI settings for the current provider. Set with `access`. */
   policy: AiStep | undefined
@@ -66,6 +70,8 @@ export class ModelCall {
   guarded: GuardedBody | undefined
   /** Decisions of guards, in order. */
   readonly checks: GuardCheck[] = []
+  /** Watches the beginning of the streamed answer that is being received; undefined if nothing does. */
+  firstEvent: FirstEvent | undefined
   /** The transform of a streamed answer; it holds memory of the core. */
   stream: AnswerStream | undefined
   /** The texts and tool calls of the answer; undefined if they are not recorded. */
@@ -92,6 +98,15 @@ export class ModelCall {
 
   get backend(): ModelBackend | undefined {
     return this.#backends.find(this.#name)
+  }
+
+  /** Returns the name and the group of the current provider; undefined if it has no name. */
+  namedProvider(): NamedProvider | undefined {
+    const { provider } = this
+    const name = provider?.provider.name
+    if (provider === undefined || name === undefined) return undefined
+    const group = this.backend?.groups.findIndex((one) => one.includes(provider)) ?? -1
+    return { name, group: group + 1 }
   }
 
   /** The policies for the current provider. The call retains the AI policy among them until it ends. */

@@ -1,6 +1,7 @@
 /** Details of a request to a language model for expressions, logs, spans, metrics and limits. */
 import type { LearnedRecord, LearnedValue } from '../../../exchange/learned.ts'
 import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
+import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import { requestTexts } from '../guards/slots.ts'
@@ -8,6 +9,7 @@ import type { JsonObject } from '../json.ts'
 import { type ParameterName, parameterNames, parameterOf } from '../request/parameters.ts'
 import { noteMatches } from './guard-checks.ts'
 import { type ModelCall, operations } from './model-call.ts'
+import { providerName } from './model-providers.ts'
 import type { ModelDetails } from './model-record.ts'
 
 /** Provides `llm` to expressions, with the details that are known when an expression is evaluated. */
@@ -135,7 +137,17 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     operationSeconds: outgoing && (now() - attemptStartedAt) / 1_000,
     failure: hasFailed || exchange.error !== undefined ? failure : undefined,
     checks,
+    named: call.namedProvider(),
+    failedAttempts: failedText(context.failedAttempts),
+    skipped: call.skipped?.map(providerName).join(', '),
   }
+}
+
+/** Returns the failed attempts at named providers, such as `first: status 429`. */
+function failedText(attempts: RequestContext['failedAttempts']): string | undefined {
+  return attempts
+    ?.flatMap(({ provider, failure }) => (provider ? [`${provider.name}: ${failure}`] : []))
+    .join(', ')
 }
 
 type Timing = Pick<ModelDetails, 'firstTokenSeconds' | 'perTokenSeconds'>

@@ -41,7 +41,12 @@ export interface ModelBackend {
   readonly groups: readonly (readonly ProviderEndpoint[])[]
   /** True if all providers are of the same vendor. */
   readonly hasOneVendor: boolean
+  readonly hasSeveral: boolean
 }
+
+/** Returns the name of a provider, or its address if it has no name. */
+export const providerName = ({ provider, host, port }: ProviderEndpoint): string =>
+  provider.name ?? `${host}:${port}`
 
 const defaultPort = 443
 
@@ -70,6 +75,7 @@ export function compileProviders(
   const vendors = new Set(groups.flat().map(({ config }) => config.vendor))
   return {
     hasOneVendor: vendors.size < 2,
+    hasSeveral: groups.flat().length > 1,
     groups: groups.map((group) =>
       group.map((one) => known.get(JSON.stringify(one)) ?? compileProvider(backend, one)),
     ),

@@ -1,4 +1,5 @@
 /** Log and span fields of a request to a language model, with OpenTelemetry's names. */
+import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
 import type { BackendRecord } from '../../../proxy/telemetry/types.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
@@ -24,6 +25,12 @@ export interface ModelDetails {
   /** Error code or HTTP status; undefined if the request succeeded. */
   readonly failure: string | undefined
   readonly checks: readonly GuardCheck[]
+  /** The provider of the last attempt, if it has a name. */
+  readonly named: NamedProvider | undefined
+  /** The attempts before the last one, such as `first: status 429`, separated by commas. */
+  readonly failedAttempts: string | undefined
+  /** Names of ejected providers that the request would have been sent to, separated by commas. */
+  readonly skipped: string | undefined
 }
 
 /** The telemetry record of a request to a language model. */
@@ -54,6 +61,10 @@ const kind = (name: string, of: string): ModelField =>
 const modelFields: readonly ModelField[] = [
   field('gen_ai.operation.name', ({ operation }) => operation),
   field('gen_ai.provider.name', ({ provider }) => provider),
+  field('model.provider', ({ named }) => named?.name),
+  field('model.group', ({ named }) => named?.group),
+  field('model.failed', ({ failedAttempts }) => failedAttempts),
+  field('model.skipped', ({ skipped }) => skipped),
   field('gen_ai.request.model', ({ requestModel }) => requestModel),
   field('gen_ai.response.model', ({ responseModel }) => responseModel),
   field('gen_ai.usage.input_tokens', ({ usage }) => usage && inputWithCache(usage)),

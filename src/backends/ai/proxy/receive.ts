@@ -2,12 +2,8 @@
 
 import { bufferOf } from '../../../base/buffers.ts'
 import type { ServerExchange } from '../../../engine/contracts/requests.ts'
-import type {
-  Body,
-  BufferedBody,
-  RespondVerdict,
-  ResponseHead,
-} from '../../../exchange/exchange.ts'
+import type { Body, BufferedBody, ResponseHead } from '../../../exchange/exchange.ts'
+import type { Received } from '../../../proxy/request/backend-call.ts'
 import type { AnswerContext, StreamEvent } from '../chat.ts'
 import type { ChatFormat } from '../client-formats.ts'
 import { HeldStream } from '../guards/held-stream.ts'
@@ -19,6 +15,7 @@ import type { ConversionOptions } from '../serve/conversion.ts'
 import { StreamedOutput, WholeOutput } from '../serve/model-output.ts'
 import {
   errorInAnswer,
+  isOfProvider,
   loggedText,
   ProviderFailure,
   providerFailed,
@@ -26,7 +23,9 @@ import {
 import { chatFormatOf, type OutgoingRequest } from '../serve/request.ts'
 import { AnswerStream, convertEvents, eventBytes } from '../serve/stream.ts'
 import type { AnswerDetails } from '../serve/usage.ts'
+import { isProviderFailure } from './choose-provider.ts'
 import { decodeBody } from './content-coding.ts'
+import { FirstEvent, maxFirstEvent } from './first-event.ts'
 import type { ModelCall } from './model-call.ts'
 import { describeModelCall } from './model-details.ts'
 import { llmRefusal } from './own-answers.ts'
@@ -39,7 +38,7 @@ import {
   streamGuardOf,
 } from './response-guards.ts'
 
-type Result = RespondVerdict | undefined
+type Result = Received
 
 /** An answer of a provider that the gateway reads. */
 interface ReceivedAnswer {
@@ -61,6 +60,7 @@ const streamTypes = /^(text\/event-stream|application\/vnd\.amazon\.eventstream)
 
 /** Returns the maximum size of an answer that is read as a whole; undefined for other answers. */
 export function wholeAnswerLimit(call: ModelCall): number | undefined {
+  call.firstEvent = undefined
   const { outgoing, context } = call
   const { response } = context.exchange
   if (outgoing === undefined || response === undefined) return undefined
@@ -72,8 +72,21 @@ export function wholeAnswerLimit(call: ModelCall): number | undefined {
 }
 
 /**
+ * Returns what must see the beginning of a stream before the client gets any of it; undefined if there is no
+ * other provider to try, or if the answer is not a stream that the gateway reads.
+ */
+export function beginningOfAnswer(call: ModelCall): FirstEvent | undefined {
+  const { outgoing, canRestore } = call
+  if (outgoing === undefined || !canRestore || chatFormatOf(outgoing.route) === undefined) {
+    return undefined
+  }
+  call.firstEvent = new FirstEvent(outgoing)
+  return call.firstEvent
+}
+
+/**
  * Returns the response to send instead; undefined if the provider's response can be relayed. `read` is the
- * body if `wholeAnswerLimit` has returned a limit.
+ * body if `wholeAnswerLimit` has returned a limit, or its beginning after `beginningOfAnswer`.
  */
 export function receiveAnswer(
   call: ModelCall,
@@ -81,8 +94,31 @@ export function receiveAnswer(
 ): Result | Promise<Result> {
   const answer = receivedAnswer(call)
   if (answer === undefined) return undefined
-  if (read !== undefined) return receiveWhole(answer, read)
-  const { format, response, body } = answer
+  const { firstEvent } = call
+  if (firstEvent === undefined) {
+    return read === undefined ? relayStream(answer) : receiveWhole(answer, read)
+  }
+  const whole = read?.complete === true ? read.bytes : undefined
+  return receiveFailure(answer, firstEvent, whole) ?? relayStream(answer)
+}
+
+/** Returns the refusal of a stream that begins with an error; undefined if its answer begins. */
+function receiveFailure(
+  answer: ReceivedAnswer,
+  first: FirstEvent,
+  whole: Uint8Array | undefined,
+): Result | Promise<Result> {
+  const isGuarded = isProtected(answer.call)
+  const failure = first.failure(whole, isGuarded)
+  if (failure === undefined || !isProviderFailure(failure.error.status)) return undefined
+  return isGuarded && failure.parsed !== undefined
+    ? awaitOrRefuse(answer, replaceError(answer, failure.parsed))
+    : refuseAnswer(answer, new ProviderFailure(failure.error))
+}
+
+/** Converts the events of a stream while they pass. */
+function relayStream(answer: ReceivedAnswer): undefined {
+  const { call, format, response, body } = answer
   if (format === undefined) return undefined
   response.headers.set('content-type', 'text/event-stream')
   const conversion = conversionOf(answer, format)
@@ -167,10 +203,13 @@ async function awaitOrRefuse(answer: ReceivedAnswer, pending: Promise<Result>): 
   }
 }
 
-function refuseAnswer({ call, request }: ReceivedAnswer, error: unknown): RespondVerdict {
+function refuseAnswer({ call, request }: ReceivedAnswer, error: unknown): Result {
   if (!(error instanceof LlmError)) throw error
   call.context.refusal = loggedText(error)
-  return llmRefusal(request.route, error, isProtected(call))
+  const answer = llmRefusal(request.route, error, isProtected(call))
+  const { status } = error
+  const isFailure = isOfProvider(error) && isProviderFailure(status)
+  return isFailure ? { kind: 'failed', status, answer } : answer
 }
 
 function replaceDecoded(
@@ -192,7 +231,13 @@ async function replaceStream(
   bytes: Uint8Array,
   format: ChatFormat,
 ): Promise<Result> {
-  const { call, response } = answer
+  const { call, request, response } = answer
+  if (call.canRestore) {
+    const first = new FirstEvent(request)
+    first.watch(bufferOf(bytes), 0, Math.min(bytes.length, maxFirstEvent))
+    const failure = await receiveFailure(answer, first, bytes)
+    if (call.context.over || failure !== undefined) return failure
+  }
   const conversion = { ...conversionOf(answer, format), eventLimit: bytes.length }
   const held = new HeldStream(format, convertEvents(conversion, bytes))
   const refusal = await guardHeld(call, held)

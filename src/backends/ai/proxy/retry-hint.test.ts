@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import type { HeaderFields } from '../../../exchange/exchange.ts'
 import { retryHintMs } from './retry-hint.ts'
 
-const hint = (fields: Record<string, string>) =>
-  retryHintMs({ get: (name: string) => fields[name] } as HeaderFields, 0)
+const hint = (fields: Record<string, string>, status = 429) =>
+  retryHintMs({ status, headers: { get: (name: string) => fields[name] } as HeaderFields }, 0)
 
 it('waits for the reset of the limit that is exhausted', () => {
   const requests = { 'x-ratelimit-reset-requests': '1s', 'x-ratelimit-remaining-requests': '99' }
@@ -18,4 +18,11 @@ it('waits for the first reset if no limit is known to be exhausted', () => {
   expect(hint(resets)).toBe(1_000)
   expect(hint({ ...resets, 'x-ratelimit-remaining-tokens': '5' })).toBe(1_000)
   expect(hint({})).toBe(0)
+})
+
+it('does not wait for limits that are left if the failure has another cause', () => {
+  const requests = { 'x-ratelimit-reset-requests': '8ms', 'x-ratelimit-remaining-requests': '99' }
+  expect(hint(requests, 529)).toBe(0)
+  expect(hint({ ...requests, 'x-ratelimit-remaining-requests': '0' }, 529)).toBe(8)
+  expect(hint({ ...requests, 'retry-after': '2' }, 529)).toBe(2_000)
 })

@@ -1,5 +1,5 @@
 /** Reads from the headers of a response when the provider accepts the next request. */
-import type { HeaderFields } from '../../../exchange/exchange.ts'
+import type { HeaderFields, ResponseHead } from '../../../exchange/exchange.ts'
 import { decimal, retryAfterMs } from '../../../proxy/request/retry-after.ts'
 
 /** Larger numbers in `x-ratelimit-reset` are seconds since the epoch, not durations. */
@@ -12,12 +12,15 @@ const limits = ['requests', 'tokens', 'requests-day', 'tokens-minute'].map((name
 }))
 
 /** Returns the time to wait in milliseconds; 0 if the response has no hint. */
-export function retryHintMs(headers: HeaderFields, now: number): number {
+export function retryHintMs({ status, headers }: ResponseHead, now: number): number {
+  const asked =
+    retryAfterMs(headers.get('retry-after'), now) ?? decimal(headers.get('retry-after-ms'))
+  if (asked !== undefined) return asked
+  // Vendors send their limits with every response; only a 429 says that one of them is the cause.
+  const isLimit = status === 429
   return (
-    retryAfterMs(headers.get('retry-after'), now) ??
-    decimal(headers.get('retry-after-ms')) ??
-    reset(headers.get('x-ratelimit-reset'), now) ??
-    limitReset(headers) ??
+    (isLimit ? reset(headers.get('x-ratelimit-reset'), now) : undefined) ??
+    limitReset(headers, isLimit) ??
     0
   )
 }
@@ -47,8 +50,11 @@ function duration(text: string | undefined): number | undefined {
   )
 }
 
-/** Returns when the last exhausted limit resets; if none is known to be exhausted, when the first one does. */
-function limitReset(headers: HeaderFields): number | undefined {
+/**
+ * Returns when the last exhausted limit resets. If none is known to be exhausted, returns when the first one
+ * does if a limit was the cause, and otherwise undefined.
+ */
+function limitReset(headers: HeaderFields, isLimit: boolean): number | undefined {
   const known = limits.flatMap(({ reset: name, remaining }) => {
     const time = duration(headers.get(name))
     const left = decimal(headers.get(remaining))
@@ -56,5 +62,5 @@ function limitReset(headers: HeaderFields): number | undefined {
   })
   const exhausted = known.filter((one) => one.isExhausted).map(({ time }) => time)
   if (exhausted.length > 0) return Math.max(...exhausted)
-  return known.length === 0 ? undefined : Math.min(...known.map(({ time }) => time))
+  return known.length === 0 || !isLimit ? undefined : Math.min(...known.map(({ time }) => time))
 }

@@ -140,6 +140,10 @@ class UnreadableAnswer extends LlmError {
   }
 }
 
+/** Returns true if the provider failed although it answered with a successful status. */
+export const isOfProvider = (error: LlmError): boolean =>
+  error instanceof ProviderFailure || error instanceof UnreadableAnswer
+
 export const unreadable = (text: string): LlmError => new UnreadableAnswer(text)
 
 /** Returns the text of an error for the client. If guards protect the answer, it quotes nothing that they have not read. */

@@ -38,7 +38,10 @@ export function convertEvents(options: ConversionOptions, bytes: Uint8Array): St
   return [...converted, ...conversion.finish(isCutOff(decoder, conversion), text)]
 }
 
-function decoderOf({ request, eventLimit }: ConversionOptions): EventDecoder {
+export function decoderOf({
+  request,
+  eventLimit,
+}: Pick<ConversionOptions, 'request' | 'eventLimit'>): EventDecoder {
   return request.translation?.framing === 'event-stream'
     ? new EventStreamDecoder(eventLimit)
     : new SseDecoder(eventLimit)
@@ -48,7 +51,7 @@ function decoderOf({ request, eventLimit }: ConversionOptions): EventDecoder {
 const openingBytes = 4_096
 
 /** Returns the text that came instead of events; empty if an event began. */
-function openingOf({ translation }: OutgoingRequest, bytes: Uint8Array): string {
+export function openingOf({ translation }: OutgoingRequest, bytes: Uint8Array): string {
   if (translation?.framing === 'event-stream') return ''
   const text = Buffer.from(bytes.subarray(0, openingBytes)).toString('utf8')
   return /^\s*(?:data|event|id|retry)?:/.test(text) ? '' : text

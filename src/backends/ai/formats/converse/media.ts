@@ -66,7 +66,8 @@ export function writeDocument(block: DocumentBlock, names: DocumentNames): JsonO
   const source = writeSource(block.source, block.path)
   const format = documentFormat(block)
   const name = names.next(block.name ?? 'document')
-  return { document: compact({ format, name, source, context: block.context }) }
+  const citations = block.isCited === true ? { enabled: true } : undefined
+  return { document: compact({ format, name, source, context: block.context, citations }) }
 }
 
 /** Makes unique document names from letters, digits, single spaces, hyphens, parentheses and brackets. */

@@ -71,7 +71,8 @@ function documentBlocks(block: unknown, path: string): (TextBlock | ImageBlock |
     return [...head, ...readContent(parts, `${path}.source.content`, contentPart)]
   }
   const source = sourceOf(block, path)
-  return [{ type: 'document', source, path, name, context, cache: cacheOf(block) }]
+  const isCited = field(objectAt(block, 'citations'), 'enabled') === true
+  return [{ type: 'document', source, path, name, context, isCited, cache: cacheOf(block) }]
 }
 
 function contentPart(block: unknown, path: string): ImageBlock[] {

@@ -49,8 +49,10 @@ function writeBlock(block: Block, labels: ToolLabels): JsonObject[] {
     case 'image':
       return [cacheable(block, { type: 'image', source: source(block.source) })]
     case 'document': {
-      const { name: title, context } = block
-      return [cacheable(block, { type: 'document', source: documentSource(block), title, context })]
+      const { name: title, context, isCited } = block
+      const source = documentSource(block)
+      const citations = isCited === true ? { enabled: true } : undefined
+      return [cacheable(block, { type: 'document', source, title, context, citations })]
     }
     case 'audio':
       throw unsupportedPart(block.path, 'audio parts')
