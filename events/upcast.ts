@@ -90,5 +90,9 @@ export function upcast(
   }
   const shape = dataShapes[current.type]
   if (shape !== undefined) assertShape(current.data, shape, 'event.data')
+  if (current.type === 'dev.sluice.resource.applied.v1') {
+    const { object } = current.data as { readonly object: unknown }
+    assertShape(object, [['metadata', 'object']], 'event.data.object')
+  }
   return current as SluiceEvent
 }

@@ -44,18 +44,40 @@ function nameOf({ proxyName, stateDir }: RemoteSettings): string {
   return fresh
 }
 
-/** Creates and locks the state folder; returns a function that unlocks it. */
-function openStateFolder(folder: string | undefined): () => void {
-  if (folder === undefined) return () => undefined
+interface ProxyState {
+  readonly name: string
+  /** The folder, if it can be used. */
+  readonly folder?: string
+  readonly lastGood?: Pick<LastGood, 'load' | 'save'>
+  unlock(): void
+}
+
+/**
+ * Creates and locks the state folder. A folder that cannot be used, such as on a full disk, is only reported: the
+ * proxy serves without it, and counts every save as failed. @throws UsageError if another proxy uses it
+ */
+function openState(settings: RemoteSettings, log: OperationalLog): ProxyState {
+  const { gateway, stateDir: folder } = settings
+  const unlock = () => undefined
+  if (folder === undefined) {
+    log.write('info', 'no --state-dir: after a restart, the proxy serves once a controller answers')
+    return { name: nameOf(settings), unlock }
+  }
   try {
     makeFolder(folder, 0o700)
     chmodSync(folder, 0o700)
-    return takeFileLock(join(folder, 'proxy'))
+    const unlockFolder = takeFileLock(join(folder, 'proxy'))
+    const lastGood = new LastGood(folder, `${gateway.namespace}/${gateway.name}`)
+    return { name: nameOf(settings), folder, lastGood, unlock: unlockFolder }
   } catch (error) {
     if (error instanceof LockedError) {
       throw new UsageError(`--state-dir: ${folder} is in use by another proxy`)
     }
-    throw new UsageError(`--state-dir: ${error instanceof Error ? error.message : String(error)}`)
+    const why = error instanceof Error ? error.message : String(error)
+    const text = `--state-dir: ${folder} cannot be used: ${why}`
+    log.write('warn', `${text}. After a restart, the proxy serves once a controller answers.`)
+    const lastGood = { load: () => undefined, save: () => Promise.reject(new Error(why)) }
+    return { name: nameOf({ ...settings, stateDir: undefined }), lastGood, unlock }
   }
 }
 
@@ -77,20 +99,16 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
   )
   // Configuration from another machine must not make the proxy connect to loopback addresses of this one.
   const settings = valuesOf(readTable(remoteSettings, flags, texts.env, texts.sources))
-  const { xdsAddress, gateway, stateDir } = settings
-  const folder = stateDir && join(stateDir, 'decisions')
+  const { xdsAddress, gateway } = settings
+  const { name, lastGood, unlock, ...state } = openState(settings, log)
+  const folder = state.folder && join(state.folder, 'decisions')
   const records = { share: 'off', folder } as const
   const traffic = trafficOptions(flags, { log, loopback: false, records, onQuit: end, texts })
-  const unlock = openStateFolder(stateDir)
-  const name = nameOf(settings)
   const gatewayName = `${gateway.namespace}/${gateway.name}`
   handleSignals(end, log)
   prepareThreads(traffic.workers)
   const { RemoteChannel } = await import('../proxy/remote/remote-channel.ts')
   const { startProxy } = await import('../proxy/workers/supervisor.ts')
-  if (stateDir === undefined) {
-    log.write('info', 'no --state-dir: after a restart, the proxy serves once a controller answers')
-  }
   const channel = new RemoteChannel({
     addresses: xdsAddress,
     node: {
@@ -98,10 +116,11 @@ export async function proxy(flags: ProxyFlags, output: Output): Promise<number> 
       gateway,
       addresses: [settings.advertiseAddress ?? reachableAddress(traffic.bindAddress)],
       version: packageVersion(),
+      instance: randomBytes(8).toString('hex'),
     },
     tokenFile: settings.xdsTokenFile,
     caFile: settings.xdsCaFile,
-    lastGood: stateDir === undefined ? undefined : new LastGood(stateDir, gatewayName),
+    ...(lastGood && { lastGood }),
     onNotice: (severity, text) => log.write(severity, text, 'sluice::xds'),
   })
   warnAboutPlaintext(settings, log)

@@ -217,10 +217,18 @@ class BlockReader {
     const notes = Map.groupBy(decision.notes, ({ step }) => this.#text(step) ?? '')
     const inPhases = this.#inPhases(decision).map((step) => {
       const found = notes.get(step.step) ?? []
-      return { ...step, notes: found.map(({ text }) => text) }
+      const verdict = this.#answersLater(step, found) ? 'answer' : step.verdict
+      return { ...step, verdict, notes: found.map(({ text }) => text) }
     })
     for (const { step } of inPhases) notes.delete(step)
     return [...inPhases, ...Array.from(notes, ([step, found]) => this.#partOfBackend(step, found))]
+  }
+
+  /** Whether a step that let the request pass has answered it later, as a part of the backend. */
+  #answersLater({ config }: Omit<RecordedStep, 'notes'>, notes: readonly Note[]): boolean {
+    return notes.some(
+      ({ isAnswer, plan }) => isAnswer && this.#plans[plan - 1]?.[0]?.config === config,
+    )
   }
 
   #inPhases(decision: Decision): Omit<RecordedStep, 'notes'>[] {

@@ -9,11 +9,14 @@ interface DecisionNote {
   readonly source?: NoteSource | undefined
 }
 
-/** The step of a note, if it runs as a part of a backend. The phases of a request do not list such steps. */
+/**
+ * The step of a note, if it runs as a part of a backend. The phases of a request do not list such steps, or list
+ * them as passed.
+ */
 interface NoteSource {
   /** The step. Its policies are recorded with the note. */
   readonly step: object | undefined
-  /** True if the step answers in place of the backend. */
+  /** True if the step answers in place of the backend. Such a note is never dropped, since no step answers twice. */
   readonly isAnswer?: boolean
 }
 
@@ -29,7 +32,7 @@ export function addNote(
 ): void {
   const notes = extensions.get(extension) as DecisionNote[] | undefined
   if (notes === undefined) extensions.set(extension, [{ step, text, source }])
-  else if (notes.length < maxNotes) notes.push({ step, text, source })
+  else if (notes.length < maxNotes || source?.isAnswer === true) notes.push({ step, text, source })
 }
 
 export function notesOf({ extensions }: Exchange): readonly DecisionNote[] | undefined {

@@ -1,5 +1,6 @@
-/** Rate limits as policies see them. Types only: the data plane keeps the buckets. */
+/** Rate limits as policies see them. The data plane keeps the buckets. */
 import type { Exchange, RespondVerdict } from './exchange.ts'
+import { addNote } from './notes.ts'
 
 /** A full bucket holds `rate + burst` units and refills evenly by `rate` units per `unit` of time. */
 export interface RateLimitSpec {
@@ -35,8 +36,8 @@ export interface PolicyHost {
 }
 
 /**
- * Limits for the tokens of LLM requests. The AI backend calls `check` before it sends a request, and `charge`
- * once the number of tokens is known. Other backends call neither.
+ * Limits for the tokens of LLM requests. The AI backend calls `checkTokenLimits` before it sends a request, and
+ * `charge` once the number of tokens is known. Other backends call neither.
  */
 export interface TokenLimits {
   /** Evaluates rate limit descriptors on the client's request, before it is changed for a provider. */
@@ -49,12 +50,46 @@ export interface TokenLimits {
 
 const tokenLimitsExtension = 'rateLimit.tokens'
 
-/** Stores limits for the AI backend. */
-export function storeTokenLimits({ extensions }: Exchange, limits: TokenLimits): void {
-  extensions.set(tokenLimitsExtension, limits)
+/** Limits, and the step of the policy that they come from. */
+interface StoredLimits {
+  readonly limits: TokenLimits
+  readonly step: object
 }
 
+/** Stores limits for the AI backend, which are the same for all requests of the step. */
+export function storeTokenLimits({ extensions }: Exchange, stored: StoredLimits): void {
+  extensions.set(tokenLimitsExtension, stored)
+}
+
+const storedIn = ({ extensions }: Exchange) =>
+  extensions.get(tokenLimitsExtension) as StoredLimits | undefined
+
 /** Returns the limits that a policy has stored; undefined if there is no such policy. */
-export function tokenLimitsOf({ extensions }: Exchange): TokenLimits | undefined {
-  return extensions.get(tokenLimitsExtension) as TokenLimits | undefined
+export const tokenLimitsOf = (exchange: Exchange): TokenLimits | undefined =>
+  storedIn(exchange)?.limits
+
+/**
+ * Returns a refusal if the token limits of the request are used up, or undefined if it may continue. The step of
+ * the limits has passed the request already, so a refusal is recorded as its answer.
+ */
+export function checkTokenLimits(exchange: Exchange): ReturnType<TokenLimits['check']> {
+  const stored = storedIn(exchange)
+  const refused = stored?.limits.check(exchange)
+  if (refused instanceof Promise) return refused.then((late) => noteRefusal(exchange, stored, late))
+  return noteRefusal(exchange, stored, refused)
+}
+
+function noteRefusal(
+  exchange: Exchange,
+  stored: StoredLimits | undefined,
+  refused: RespondVerdict | undefined,
+): RespondVerdict | undefined {
+  if (stored !== undefined && refused !== undefined) {
+    const { step } = stored
+    addNote(exchange, 'traffic.rateLimit', refused.detail ?? refused.reason, {
+      step,
+      isAnswer: true,
+    })
+  }
+  return refused
 }

@@ -82,17 +82,19 @@ export async function openLink(options: NatsLogOptions): Promise<Link> {
   try {
     const maxPayload = checkServer(connection)
     const manager = await openManager(connection)
-    await ensureStream(manager, {
+    const { max_msg_size: maxMessage } = await ensureStream(manager, {
       create: options.create ?? true,
       canCompress: isAtLeast(connection, [2, 10]),
     })
     const client = jetstream(connection, { timeout: answerTimeoutMs })
+    // -1 and 0 mean that only the limit of the server applies.
+    const maxBytes = maxMessage > 0 ? Math.min(maxPayload, maxMessage) : maxPayload
     return {
       connection,
       client,
       manager,
       objects: new Objm(client),
-      maxFrameBytes: Math.min(largestFrame, maxPayload - headerReserve),
+      maxFrameBytes: Math.min(largestFrame, maxBytes - headerReserve),
       reconnects,
       isConnected: () => connected,
     }
@@ -175,7 +177,7 @@ interface StreamOptions {
 async function ensureStream(
   manager: JetStreamManager,
   { create, canCompress }: StreamOptions,
-): Promise<void> {
+): Promise<StreamConfig> {
   if (!create && (await findStream(manager, stream)) === undefined) {
     throw new LogError('foreign', `the NATS server has no stream ${stream}`)
   }
@@ -187,6 +189,7 @@ async function ensureStream(
     // An account that may not change the stream keeps it as it is: the log only takes more space.
     await manager.streams.update(stream, compressed).catch(() => undefined)
   }
+  return config
 }
 
 /** @throws LogError `storage` if the server refuses to create the stream */
@@ -235,6 +238,9 @@ function checkStream(config: StreamConfig): void {
     config.max_age > 0 && 'max_age is set',
     config.max_msgs > 0 && config.discard !== DiscardPolicy.New && 'max_msgs is set',
     config.max_msgs_per_subject > 0 && 'max_msgs_per_subject is set',
+    config.max_msg_size > 0 &&
+      config.max_msg_size < smallestPayload &&
+      `max_msg_size is ${config.max_msg_size}, and must be ${smallestPayload} or more, or -1`,
     config.sealed && 'it is sealed',
     config.no_ack && 'it gives no acknowledgements',
     !config.subjects?.includes(subjects) && `it does not take ${subjects}`,

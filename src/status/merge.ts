@@ -15,6 +15,7 @@ export type Status = Readonly<Record<string, unknown>>
 interface Condition {
   readonly type: string
   readonly status: string
+  readonly message?: string
   readonly lastTransitionTime?: string
 }
 
@@ -36,6 +37,9 @@ const ownConditions: Readonly<Record<string, readonly string[]>> = {
 
 /** Fields with lists that have entries of several controllers. */
 const sharedLists = ['parents', 'ancestors'] as const
+
+/** Maximum number of entries in the lists, of all controllers together. The API server refuses more. */
+const maxShared = { parents: 32, ancestors: 16 } as const
 
 /**
  * Returns the fields of the status that must change, with their new values, or undefined if none must. If
@@ -70,7 +74,7 @@ function mergeField(kind: string, field: string, before: unknown, value: unknown
   switch (field) {
     case 'parents':
     case 'ancestors':
-      return mergeShared(listOf<Shared>(before), listOf<Shared>(value))
+      return mergeShared(listOf<Shared>(before), listOf<Shared>(value), field)
     case 'conditions':
       return mergeConditions(listOf(before), listOf(value), ownConditions[kind] ?? [])
     case 'listeners':
@@ -83,15 +87,38 @@ function mergeField(kind: string, field: string, before: unknown, value: unknown
   }
 }
 
-function mergeShared(before: readonly Shared[], decided: readonly Shared[]): readonly Shared[] {
+function mergeShared(
+  before: readonly Shared[],
+  decided: readonly Shared[],
+  field: keyof typeof maxShared,
+): readonly Shared[] {
   const known = before.filter(isOurs)
-  const ours = decided.map((entry) => {
+  const room = Math.max(0, maxShared[field] - (before.length - known.length))
+  const ours = cut(decided, room, field).map((entry) => {
     const old = known.find((one) => isSame(refOf(one), refOf(entry)))
     return { ...entry, conditions: keepTimes(listOf(old?.conditions), listOf(entry.conditions)) }
   })
   // If our entries are unchanged, the list stays, whatever the order of all entries.
   if (isSame(known, ours)) return before
   return [...before.filter((entry) => !isOurs(entry)), ...ours]
+}
+
+/** Returns the entries for which there is room. The last one says how many are missing. */
+function cut(
+  decided: readonly Shared[],
+  room: number,
+  field: keyof typeof maxShared,
+): readonly Shared[] {
+  const last = decided[room - 1]
+  if (decided.length <= room || last === undefined) return decided.slice(0, room)
+  const left = decided.length - room
+  const text = `${left} more ${field} are not listed, because status.${field} has at most ${maxShared[field]} entries.`
+  const conditions = listOf<Condition>(last.conditions).map((condition) =>
+    condition.type === 'Accepted'
+      ? { ...condition, message: [condition.message, text].filter(Boolean).join('. ') }
+      : condition,
+  )
+  return [...decided.slice(0, room - 1), { ...last, conditions }]
 }
 
 const isOurs = (entry: Shared) => entry.controllerName === controllerName

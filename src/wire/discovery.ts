@@ -47,6 +47,8 @@ export interface ProxyNode {
   readonly addresses: readonly string[]
   /** Version of the proxy software; empty if unknown. */
   readonly version: string
+  /** Random text of the process, so that a duplicate name is told from a reconnect; not set by old proxies. */
+  readonly instance?: string
 }
 
 /** A message from a proxy to its controller. */
@@ -104,7 +106,7 @@ function nodeId({ name, addresses, gateway }: ProxyNode): string {
 }
 
 function encodeNode(node: ProxyNode, position: number | undefined) {
-  const { name, gateway, addresses, version } = node
+  const { name, gateway, addresses, version, instance } = node
   return {
     id: nodeId(node),
     cluster: `${gateway.namespace}/${gateway.name}`,
@@ -115,6 +117,7 @@ function encodeNode(node: ProxyNode, position: number | undefined) {
       INSTANCE_IPS: addresses.join(','),
       role: `${gateway.namespace}~${gateway.name}`,
       ...(position !== undefined && { POSITION: String(position) }),
+      ...(instance !== undefined && { PROCESS: instance }),
     },
     userAgentName: 'sluice',
     userAgentVersion: version,
@@ -127,7 +130,14 @@ function decodeNode({ id, metadata, userAgentVersion }: Node): ProxyNode | undef
   const name = textOf(metadata, 'NAME') ?? id
   if (!namespace || !gateway || rest.length > 0 || name === '') return undefined
   const addresses = textOf(metadata, 'INSTANCE_IPS')?.split(',') ?? []
-  return { name, gateway: { namespace, name: gateway }, addresses, version: userAgentVersion }
+  const instance = textOf(metadata, 'PROCESS')
+  return {
+    name,
+    gateway: { namespace, name: gateway },
+    addresses,
+    version: userAgentVersion,
+    ...(instance !== undefined && { instance }),
+  }
 }
 
 function encodeRefusal({ rejections, omitted, message }: Refusal) {

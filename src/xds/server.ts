@@ -74,8 +74,10 @@ export class XdsServer {
   readonly #options: XdsServerOptions
   readonly #state: PublishedState
   readonly #counters = new XdsCounters()
-  /** Connections by proxy name. A new stream of a proxy replaces its older one. */
+  /** Connections by proxy name. A new stream of a proxy process replaces its older one. */
   readonly #connected = new Map<string, Connected>()
+  /** Names of connected proxies that others were refused for, so that each is reported once. */
+  readonly #duplicates = new Set<string>()
   readonly #expected = new Set<string>()
   #listener: Awaited<ReturnType<Listen>> | undefined
   #watch: NodeJS.Timeout | undefined
@@ -234,10 +236,11 @@ export class XdsServer {
       return this.#fail(call, status.UNAVAILABLE, 'not everything is listed yet')
     }
     const older = this.#connected.get(node.name)
-    const ownsName = older === undefined || isSameName(older.node.gateway, gateway)
-    if (ownsName) return this.#connect(call, node, versions, older)
-    const text = `a proxy of another Gateway has the name ${node.name}; set SLUICE_PROXY_NAME to a unique name`
-    this.#options.onNotice?.(text)
+    const owner = older && otherOwner(older.node, node)
+    if (owner === undefined) return this.#connect(call, node, versions, older)
+    const text = `${owner} has the name ${node.name}; set SLUICE_PROXY_NAME to a unique name`
+    if (!this.#duplicates.has(node.name)) this.#options.onNotice?.(text)
+    this.#duplicates.add(node.name)
     return this.#fail(call, status.ALREADY_EXISTS, text)
   }
 
@@ -284,6 +287,7 @@ export class XdsServer {
     session.close()
     if (this.#connected.get(node.name)?.session !== session) return
     this.#connected.delete(node.name)
+    this.#duplicates.delete(node.name)
     this.#options.answers.disconnected(node.name, why)
   }
 
@@ -319,6 +323,16 @@ export class XdsServer {
 
 const isSameName = (a: ObjectName, b: ObjectName) =>
   a.namespace === b.namespace && a.name === b.name
+
+/**
+ * Returns which other proxy a connected one is; undefined if it may be the same one. The stream of a proxy that is
+ * gone ends with its connection, or by the keepalive after 20 s.
+ */
+function otherOwner(older: ProxyNode, node: ProxyNode): string | undefined {
+  if (!isSameName(older.gateway, node.gateway)) return 'a proxy of another Gateway'
+  const isKnown = older.instance !== undefined && node.instance !== undefined
+  return isKnown && older.instance !== node.instance ? 'another connected proxy' : undefined
+}
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 

@@ -272,6 +272,21 @@ describeWithParts(['nats-server'], 'a stream that cannot hold a log', () => {
     })
   })
 
+  it('is refused if it takes smaller messages than the server must take', async () => {
+    await withManager(server.url, (manager) =>
+      manager.streams.add({
+        name: stream,
+        subjects: ['sluice.>'],
+        discard: DiscardPolicy.New,
+        max_msg_size: 2_000,
+      }),
+    )
+    await expect(openNatsLog({ servers: server.url })).rejects.toMatchObject({
+      code: 'foreign',
+      message: expect.stringContaining('max_msg_size is 2000'),
+    })
+  })
+
   it('is not created by a reader', async () => {
     await expect(openNatsLog({ servers: server.url, create: false })).rejects.toMatchObject({
       code: 'foreign',

@@ -37,6 +37,10 @@ describe('a damaged event in the log', () => {
     ['an event that is not JSON', "UPDATE events SET body = '{' || body"],
     ['an event of an unknown shape', "UPDATE events SET body = '{}'"],
     [
+      'an object without metadata',
+      "UPDATE events SET body = json_remove(body, '$.data.object.metadata')",
+    ],
+    [
       'a missing event',
       'DELETE FROM events WHERE position = (SELECT max(position) - 1 FROM events)',
     ],

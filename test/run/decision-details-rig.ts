@@ -197,7 +197,7 @@ export const cases: Readonly<Record<string, Case>> = {
     requests: [{}, {}, {}],
     status: 429,
     step: 'traffic.rateLimit',
-    detail: /^limit 1 requests per Hours with burst 1, 0 left, admits again in \d+ ms$/,
+    detail: /^limit 1 requests per hour with burst 1, 0 left, admits again in \d+ ms$/,
   },
   'limit-global': {
     policies: [
@@ -242,7 +242,9 @@ export const cases: Readonly<Record<string, Case>> = {
     backend: toBackend('limited'),
     requests: [prompt('Hello'), prompt('Hello')],
     status: 429,
-    detail: /^limit 1 tokens per Hours with burst 0, 0 left, admits again in \d+ ms$/,
+    step: 'traffic.rateLimit',
+    detail: /^limit 1 tokens per hour with burst 0, 0 left, admits again in \d+ ms$/,
+    notes: [expect.stringMatching(/^limit 1 tokens per hour/)],
   },
   'ext-proc-answer': {
     policies: [{ extProc: { backendRef: toBackend('processor') } }],

@@ -2,7 +2,7 @@ import type { Infer } from '../../base/shape.ts'
 import { type Exchange, next, type RespondVerdict, type Verdict } from '../../exchange/exchange.ts'
 import { storeTokenLimits, type TokenLimits } from '../../exchange/rate-limits.ts'
 import { bufferBodies } from '../../variables/index.ts'
-import type { PolicyApply } from '../define.ts'
+import type { PolicyApply, Step } from '../define.ts'
 import { shape } from './config.ts'
 import { GlobalLimits, type Permission, setAll } from './global.ts'
 import { LocalLimits } from './local.ts'
@@ -20,12 +20,12 @@ const apply: PolicyApply<Infer<typeof shape>> = {
     const shared = global && new GlobalLimits(global, callouts)
     const tokens = tokenLimits(own, shared)
     const isAsked = shared?.counts('requests') === true
-    return {
+    const step: Step = {
       onRequest(exchange) {
         const admission = own.admit()
         if (admission !== undefined && 'kind' in admission) return admission
         if (admission !== undefined) exchange.extensions.set(statusExtension, admission)
-        if (tokens !== undefined) storeTokenLimits(exchange, tokens)
+        if (stored !== undefined) storeTokenLimits(exchange, stored)
         return isAsked && shared !== undefined ? askShared(shared, exchange) : next
       },
       onResponse(exchange) {
@@ -39,6 +39,8 @@ const apply: PolicyApply<Infer<typeof shape>> = {
         }
       },
     }
+    const stored = tokens && { limits: tokens, step }
+    return step
   },
 }
 

@@ -79,7 +79,7 @@ const unitNames = { Seconds: 'second', Minutes: 'minute', Hours: 'hour' } as con
 
 function namesOf({ counts, rate, unit, burst }: LocalLimit): LimitNames {
   return {
-    recorded: `limit ${rate} ${counts} per ${unit} with burst ${burst}`,
+    recorded: `limit ${rate} ${counts} per ${unitNames[unit]} with burst ${burst}`,
     shown: `${rate} ${counts} per ${unitNames[unit]}`,
   }
 }

@@ -52,6 +52,8 @@ export class RemoteChannel implements ConfigChannel {
   /** Sequence of the last change set; 0 before the first one. */
   #sequence = 0
   #connection = 0
+  /** Number of the connection whose first change set was checked. */
+  #checkedConnection = 0
   #connects = 0
   #failures = 0
   /** Position in the controller's log up to which changes are in force; -1 before the first one. */
@@ -134,12 +136,25 @@ export class RemoteChannel implements ConfigChannel {
     this.#logChange({ nonce, position, upserted, removed })
     this.#unanswered.set(sequence, { nonce, position, connection: this.#connection })
     const pieces = this.#state.receive(sequence, upserted, removed)
+    this.#warnIfEmpty()
     // A controller that is too old to name positions sends -1.
     this.#receivedPosition = Math.max(position, 0)
     const bytes = assembleSharedDelta(sequence, pieces, removed)
     const update = { sequence, position: this.#receivedPosition, bytes }
     for (const receive of [...this.#subscribers]) receive(update)
     if (removed.length > 0) this.#saveSoon()
+  }
+
+  /** Warns if the first change set of a connection leaves nothing to serve, such as for a misspelt Gateway. */
+  #warnIfEmpty(): void {
+    if (this.#checkedConnection === this.#connection) return
+    this.#checkedConnection = this.#connection
+    if (this.#state.versions().size > 0) return
+    const { namespace, name } = this.#options.node.gateway
+    this.#options.onNotice(
+      'warn',
+      `the controller has no listener of Gateway ${namespace}/${name}: check that the Gateway exists and that --gateway names it`,
+    )
   }
 
   #logChange({ position, upserted, removed }: ReceivedChange): void {

@@ -80,7 +80,7 @@ class ControllerAddresses {
     return this.#addresses[this.#next % this.#addresses.length] ?? ''
   }
 
-  /** Resets the delay. Called when the current address works. */
+  /** Resets the delay. Called when a stream of the current address has ended that worked. */
   worked(): void {
     this.#failures = 0
   }
@@ -194,7 +194,10 @@ export class ControllerStream {
     })
     stream.on('error', () => undefined)
     stream.on('status', ({ code, details }: StatusObject) => {
-      if (isMine()) this.#ended(address, `${status[code]}: ${details}`)
+      if (!isMine()) return
+      // Another proxy of this name took the stream over. Without a longer delay, both would do so in turn.
+      if (this.#isOpen && code !== status.ABORTED) this.#addresses.worked()
+      this.#ended(address, `${status[code]}: ${details}`)
     })
     this.#patience = setTimeout(() => stream.cancel(), firstAnswerMs)
     const known = position()
@@ -239,7 +242,6 @@ export class ControllerStream {
   #opened(): void {
     this.#isOpen = true
     clearTimeout(this.#patience)
-    this.#addresses.worked()
     this.#options.onOpen(this.#addresses.current)
   }
 

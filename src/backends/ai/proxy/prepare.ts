@@ -4,7 +4,7 @@ import { bufferOf } from '../../../base/buffers.ts'
 import type { BufferedBody, RespondVerdict } from '../../../exchange/exchange.ts'
 import { forwardingExtensions } from '../../../exchange/forwarding.ts'
 import { addNote } from '../../../exchange/notes.ts'
-import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
+import { checkTokenLimits, tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import { needConversation, needOwnTexts } from '../guards/message-forms.ts'
 import { LlmError, UnsupportedByProviderError } from '../llm-error.ts'
@@ -236,7 +236,7 @@ function finishPreparing(
   if (limits !== undefined || (call.policy?.responseGuards.length ?? 0) > 0) {
     refuseBackground(call, outgoing)
   }
-  const spent = limits?.check(exchange)
+  const spent = limits && checkTokenLimits(exchange)
   return spent instanceof Promise
     ? awaitLimits(spent, call, outgoing, bytes)
     : sendUnless(spent, call, outgoing, bytes)

@@ -1,6 +1,6 @@
 /** Realtime sessions: passes the upgrade to a WebSocket on to the provider and counts the usage. */
 import type { RequestHead, RespondVerdict } from '../../../exchange/exchange.ts'
-import { tokenLimitsOf } from '../../../exchange/rate-limits.ts'
+import { checkTokenLimits, tokenLimitsOf } from '../../../exchange/rate-limits.ts'
 import { inputWithCache, type Usage } from '../chat.ts'
 import { readRealtimeUsage, sumOfUsage } from '../formats/usage.ts'
 import { WebSocketTexts } from '../formats/websocket.ts'
@@ -31,7 +31,7 @@ export async function prepareRealtime(call: ModelCall): Promise<RespondVerdict |
     provider: provider.vendor.systemName,
     streaming: true,
   }
-  const spent = await tokenLimitsOf(exchange)?.check(exchange)
+  const spent = await checkTokenLimits(exchange)
   if (context.over || spent !== undefined) return spent
   if (!call.overridePath()) setTarget(request, target, model)
   // Compressed messages could not be read, so the offer of compression is removed.
