@@ -94,7 +94,10 @@ export function isCredentialParameter(name: string, value = ''): boolean {
   return pieces.some((piece) => {
     const equals = piece.indexOf('=')
     if (equals < 0) return false
-    return piece.slice(0, equals).split(/[[\]]+/).some(isParameterName)
+    return piece
+      .slice(0, equals)
+      .split(/[[\]]+/)
+      .some(isParameterName)
   })
 }
 

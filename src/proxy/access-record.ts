@@ -86,8 +86,7 @@ function withoutCredentials(
   if (start === 0 || !mayNameCredential(path)) return path
   const mayBeVendors = placement === undefined || kinds.takesVendorKeys(placement.rule)
   const query = changeQuery(path.slice(start), (parameter, name, value) => {
-    const isHidden =
-      isCredentialParameter(name, value) || (mayBeVendors && isKeyParameter(name))
+    const isHidden = isCredentialParameter(name, value) || (mayBeVendors && isKeyParameter(name))
     return isHidden ? `${parameter.split('=', 1)[0]}=${redacted}` : parameter
   })
   return path.slice(0, start) + (query ?? '')
