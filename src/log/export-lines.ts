@@ -9,7 +9,7 @@
  *
  * The parts of `gzip`, joined and decoded from Base64, are the compressed JSON of the state.
  */
-import { type AnyCloudEvent, type SluiceEvent, upcast } from '../../events/index.ts'
+import { type AnyCloudEvent, type SluiceEvent, upcastExported } from '../../events/index.ts'
 import { withoutCredentials } from '../base/redact-credentials.ts'
 import { maxEventBytes } from './encode.ts'
 import { LogError, type Position, type Recorded } from './log.ts'
@@ -133,7 +133,7 @@ export function readExportLine(text: string, place: string): Recorded {
     if (position === undefined || !Number.isSafeInteger(position) || position < 1) {
       throw new TypeError('it has no position')
     }
-    return { position, event: upcast(event as AnyCloudEvent) }
+    return { position, event: upcastExported(event as AnyCloudEvent) }
   } catch (cause) {
     const why = cause instanceof SyntaxError ? 'it is not JSON' : (cause as Error).message
     throw new LogError('foreign', `${place} is not an event of a log: ${why}`, { cause })
