@@ -6,6 +6,7 @@ import {
   type SluiceEvent,
   UnknownEventTypeError,
   upcast,
+  upcastExported,
   vocabulary,
 } from './index.ts'
 
@@ -98,5 +99,29 @@ describe('upcasting old events', () => {
       UnknownEventTypeError,
     )
     expect(() => upcast({ ...current, type: 'constructor' })).toThrow(/constructor is unknown/)
+  })
+
+  it.each([
+    ['an object without metadata', { object: { apiVersion: 'v1', kind: 'Service' } }],
+    ['metadata without a name', { object: { apiVersion: 'v1', kind: 'Service', metadata: {} } }],
+    [
+      'an age that is no time',
+      {
+        object: {
+          apiVersion: 'v1',
+          kind: 'Service',
+          metadata: { name: 'a', creationTimestamp: '+999999-01-01T00:00:00Z' },
+        },
+      },
+    ],
+  ])('refuses %s as damaged', (_, data) => {
+    const event = sample('resource-applied.v1.json')
+    const changed = { ...event, data: { ...(event.data as object), ...data } }
+    expect(() => upcastExported(changed)).toThrow(/event\.data\.object/)
+  })
+
+  it('refuses an event whose time is out of range', () => {
+    const event = sample('resource-applied.v1.json')
+    expect(() => upcastExported({ ...event, time: '2026-99-01T00:00:00Z' })).toThrow('event.time')
   })
 })

@@ -47,6 +47,12 @@ const nameShape: Shape = [
   ['name', 'string'],
 ]
 
+const objectShape: Shape = [
+  ['apiVersion', 'string'],
+  ['kind', 'string'],
+  ['metadata', 'object'],
+]
+
 /** Fields that the fold reads without checking them again. */
 const dataShapes: Readonly<Record<string, Shape>> = {
   'dev.sluice.resource.applied.v1': [
@@ -69,6 +75,27 @@ function assertShape(value: unknown, shape: Shape, at: string): void {
     const found = (value as Readonly<Record<string, unknown>>)[field]
     if (typeof found === type && found !== null) continue
     throw new DamagedEventError(`${at}.${field} is missing or no ${type}`)
+  }
+}
+
+/** Matches the beginning of a time of RFC 3339, whose years have four digits. */
+const timePattern = /^\d{4}-\d\d-\d\dT/
+
+/** @throws DamagedEventError if the fold could not order events by this time */
+function assertTime(time: unknown, at: string): void {
+  if (typeof time === 'string' && timePattern.test(time) && !Number.isNaN(Date.parse(time))) return
+  throw new DamagedEventError(`${at} is no time`)
+}
+
+/** Checks the parts of an object that every kind has. @throws DamagedEventError */
+function assertObject(object: Readonly<Record<string, unknown>>): void {
+  const at = 'event.data.object'
+  assertShape(object, objectShape, at)
+  const metadata = object.metadata as Readonly<Record<string, unknown>>
+  assertShape(metadata, [['name', 'string']], `${at}.metadata`)
+  const { creationTimestamp } = metadata
+  if (creationTimestamp !== undefined && creationTimestamp !== null) {
+    assertTime(creationTimestamp, `${at}.metadata.creationTimestamp`)
   }
 }
 
@@ -95,4 +122,15 @@ export function upcast(
     assertShape(object, [['metadata', 'object']], 'event.data.object')
   }
   return current as SluiceEvent
+}
+
+/**
+ * Converts an event from an export, which anyone may have written: its time and its object are checked too.
+ * Throws like `upcast`.
+ */
+export function upcastExported(event: AnyCloudEvent): SluiceEvent {
+  const known = upcast(event)
+  assertTime(known.time, 'event.time')
+  if (known.type === 'dev.sluice.resource.applied.v1') assertObject(known.data.object)
+  return known
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isCredentialName, mayNameCredential } from './credential-names.ts'
+import { isCredentialName, isCredentialParameter, mayNameCredential } from './credential-names.ts'
 import { changeQuery } from './query-string.ts'
 
 const credentials = [
@@ -30,6 +30,22 @@ const credentials = [
   'client_secret',
   'password',
   'sig',
+  'private_token',
+  'x-gitlab-token',
+  'api_token',
+  'apitoken',
+  'app_key',
+  'auth_key',
+  'client_assertion',
+  'pwd',
+  'pass',
+  'passphrase',
+  'db_password',
+  'webhook_secret',
+  'private_key',
+  'signing_key',
+  'encryption_key',
+  'account_key',
 ]
 
 const others = [
@@ -44,6 +60,9 @@ const others = [
   'openai-organization',
   'pageToken',
   'page_token',
+  'nextPageToken',
+  'continuation-token',
+  'progressToken',
   'prompt_cache_key',
   'sec-websocket-key',
   'x-amzn-bedrock-guardrailidentifier',
@@ -60,6 +79,38 @@ describe('names of credential fields', () => {
 
   it.each(others)('do not include %s', (name) => {
     expect(isCredentialName(name)).toBe(false)
+  })
+})
+
+describe('query parameters that are not recorded', () => {
+  it.each([
+    ['code', 'x'],
+    ['SAMLResponse', 'x'],
+    ['ticket', 'x'],
+    ['otp', 'x'],
+    ['sid', 'x'],
+    ['hmac', 'x'],
+    ['oauth_verifier', 'x'],
+    ['api_key[]', 'x'],
+    ['user[password]', 'x'],
+    ['password[0]', 'x'],
+    ['api%5Fkey', 'x'],
+    ['api%255Fkey', 'x'],
+    ['next', '/cb?access_token=x'],
+    ['next', '%2Fcb%3Fa%3Db%26access_token%3Dx'],
+    ['next', 'https://a.example/#id_token=x'],
+  ])('include %s with the value %s', (name, value) => {
+    expect(isCredentialParameter(name, value)).toBe(true)
+    expect(mayNameCredential(`${name}=${value}`)).toBe(true)
+  })
+
+  it.each([
+    ['next', '/cb?page_token=x'],
+    ['user[name]', 'x'],
+    ['q', 'access_token'],
+    ['q', '100%'],
+  ])('do not include %s with the value %s', (name, value) => {
+    expect(isCredentialParameter(name, value)).toBe(false)
   })
 })
 

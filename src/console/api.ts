@@ -21,6 +21,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { prometheusContentType } from '../base/prometheus.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import { sendText } from '../local-server/server.ts'
+import { exportedState } from '../log/export.ts'
 import { exportLine } from '../log/export-lines.ts'
 import { type EventLog, LogError, type Position, type Recorded } from '../log/index.ts'
 import { followEvents } from './follow-events.ts'
@@ -157,12 +158,13 @@ export class Api {
     const atMost = positionOf(query, 'at')
     const snapshot = await this.#openLog().loadSnapshot({ atMost, foldVersion })
     if (snapshot === undefined) throw new RequestError(404, 'no state is stored there')
+    const state = exportedState(snapshot)
     response.writeHead(200, {
       'content-type': 'application/json; charset=utf-8',
       'sluice-position': snapshot.position,
       'sluice-fold-version': snapshot.foldVersion,
     })
-    response.end(Buffer.concat(snapshot.chunks))
+    response.end(state)
   }
 
   async #tail(request: IncomingMessage, response: ServerResponse, query: URLSearchParams) {

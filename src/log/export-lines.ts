@@ -9,12 +9,20 @@
  *
  * The parts of `gzip`, joined and decoded from Base64, are the compressed JSON of the state.
  */
-import { type AnyCloudEvent, upcast } from '../../events/index.ts'
+import { type AnyCloudEvent, type SluiceEvent, upcastExported } from '../../events/index.ts'
+import { withoutCredentials } from '../base/redact-credentials.ts'
 import { maxEventBytes } from './encode.ts'
 import { LogError, type Position, type Recorded } from './log.ts'
 
+/** Writes an event as a line of an export, without the credentials that headers of the configuration set. */
 export function exportLine({ position, event }: Recorded): string {
-  return `${JSON.stringify({ position, event })}\n`
+  return `${JSON.stringify({ position, event: exported(event) })}\n`
+}
+
+function exported(event: SluiceEvent): SluiceEvent {
+  if (event.type !== 'dev.sluice.resource.applied.v1') return event
+  const object = withoutCredentials(event.data.object) as typeof event.data.object
+  return { ...event, data: { ...event.data, object } }
 }
 
 /** Maximum bytes of a line, which has an event and its position. */
@@ -125,7 +133,7 @@ export function readExportLine(text: string, place: string): Recorded {
     if (position === undefined || !Number.isSafeInteger(position) || position < 1) {
       throw new TypeError('it has no position')
     }
-    return { position, event: upcast(event as AnyCloudEvent) }
+    return { position, event: upcastExported(event as AnyCloudEvent) }
   } catch (cause) {
     const why = cause instanceof SyntaxError ? 'it is not JSON' : (cause as Error).message
     throw new LogError('foreign', `${place} is not an event of a log: ${why}`, { cause })

@@ -4,6 +4,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { promisify } from 'node:util'
 import { constants, createGunzip, gunzip, gunzipSync, gzip } from 'node:zlib'
 import { UnknownEventTypeError } from '../../events/index.ts'
+import { withoutCredentials } from '../base/redact-credentials.ts'
 import {
   ExportLines,
   maxLineBytes,
@@ -59,10 +60,23 @@ const partLength = 512 * 1024
 /** Maximum bytes of a snapshot after decompression. */
 const maxSnapshotBytes = 512 * 1024 * 1024
 
+/**
+ * Returns the JSON of a stored state, without the credentials that headers of the configuration set.
+ * @throws LogError `corrupt` if it is not JSON
+ */
+export function exportedState({ position, chunks }: Snapshot): Buffer {
+  try {
+    const state: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    return Buffer.from(JSON.stringify(withoutCredentials(state)))
+  } catch (cause) {
+    throw new LogError('corrupt', `the snapshot at position ${position} is damaged`, { cause })
+  }
+}
+
 /** The lines of a snapshot in an export. */
 export async function snapshotLines(snapshot: Snapshot): Promise<string[]> {
-  const { position, foldVersion, chunks } = snapshot
-  const packed = await promisify(gzip)(Buffer.concat(chunks), { level: constants.Z_BEST_SPEED })
+  const { position, foldVersion } = snapshot
+  const packed = await promisify(gzip)(exportedState(snapshot), { level: constants.Z_BEST_SPEED })
   const text = packed.toString('base64')
   const parts = Math.ceil(text.length / partLength)
   return Array.from({ length: parts }, (_, index) => {

@@ -1,5 +1,5 @@
 import { isKeyParameter } from '../auth/vendor-keys.ts'
-import { isCredentialName, mayNameCredential, redacted } from '../base/credential-names.ts'
+import { isCredentialParameter, mayNameCredential, redacted } from '../base/credential-names.ts'
 import { changeQuery } from '../base/query-string.ts'
 import type { GatewayError } from '../errors/index.ts'
 import { grpcStatus } from '../variables/index.ts'
@@ -73,9 +73,6 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   return record
 }
 
-/** Carries the id of a session of the older MCP transport, in lower case. */
-const sessionParameter = 'sessionid'
-
 /**
  * Hides credentials in the query. `?key=` is a credential for model vendors, but an ordinary parameter
  * otherwise.
@@ -88,11 +85,8 @@ function withoutCredentials(
   const start = path.indexOf('?') + 1
   if (start === 0 || !mayNameCredential(path)) return path
   const mayBeVendors = placement === undefined || kinds.takesVendorKeys(placement.rule)
-  const query = changeQuery(path.slice(start), (parameter, name) => {
-    const isHidden =
-      isCredentialName(name) ||
-      name.toLowerCase() === sessionParameter ||
-      (mayBeVendors && isKeyParameter(name))
+  const query = changeQuery(path.slice(start), (parameter, name, value) => {
+    const isHidden = isCredentialParameter(name, value) || (mayBeVendors && isKeyParameter(name))
     return isHidden ? `${parameter.split('=', 1)[0]}=${redacted}` : parameter
   })
   return path.slice(0, start) + (query ?? '')

@@ -1,5 +1,5 @@
 /** The received configuration in a readable form. */
-import { isCredentialName, redacted } from '../../base/credential-names.ts'
+import { withoutCredentials } from '../../base/redact-credentials.ts'
 import type { PolicyResource, Resource, ResourceType } from '../../model/resources.ts'
 import type { ConfigChannel, ConfigUpdate, Rejection } from '../../wire/channel.ts'
 import { decodeDelta } from '../../wire/decode.ts'
@@ -37,7 +37,7 @@ function withoutValue(resource: Resource): unknown {
 function dumpResource(version: string, resource: Resource): unknown {
   const { key, type, ...rest } =
     resource.type === 'policy' ? asRecord(readable(resource)) : asRecord(withoutValue(resource))
-  return { key, version, ...asRecord(redact(rest)) }
+  return { key, version, ...asRecord(withoutCredentials(rest, isSecretMember)) }
 }
 
 const asRecord = (value: unknown) => value as Record<string, unknown>
@@ -54,34 +54,7 @@ const secretMembers = new Set([
   'token',
 ])
 
-/** Is this the `{ name, value }` of a header that carries a credential? */
-function isSecretHeader(value: Readonly<Record<string, unknown>>): boolean {
-  return (
-    typeof value.name === 'string' &&
-    typeof value.value === 'string' &&
-    (isCredentialName(value.name) || value.name.toLowerCase() === 'set-cookie')
-  )
-}
-
-/** A SecretRef is kept, because its `key` is only the name of an entry. */
-function isSecretRef(value: Readonly<Record<string, unknown>>): boolean {
-  return Object.keys(value).sort().join() === 'digest,key,name,namespace'
-}
-
-/** Copies a JSON value with credentials redacted. */
-function redact(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(redact)
-  if (value === null || typeof value !== 'object') return value
-  const record = value as Readonly<Record<string, unknown>>
-  if (isSecretRef(record)) return record
-  const copy: Record<string, unknown> = {}
-  for (const [name, member] of Object.entries(record)) {
-    const isSecret = secretMembers.has(name.toLowerCase()) && typeof member === 'string'
-    copy[name] = isSecret ? redacted : redact(member)
-  }
-  if (isSecretHeader(record)) copy.value = redacted
-  return copy
-}
+const isSecretMember = (name: string) => secretMembers.has(name.toLowerCase())
 
 /** Formatted JSON: resources by type, sorted by key, with credentials redacted. */
 export function configDump(channel: ConfigChannel, state: DumpState): string {
