@@ -4,6 +4,10 @@ import asyncio
 import io
 import json
 import logging
+import os
+import signal
+import subprocess
+import sys
 import threading
 import unittest
 from collections.abc import Callable
@@ -229,6 +233,57 @@ class Library(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+
+#: Forks twenty times while another thread is inside of the core, and prints a line for each child that does its work.
+FORKS = """
+import logging, os, sys, threading
+from sluice_core import Builtin, Guard, Guards, Mask, MaskFilter
+
+mask = Mask([Builtin.EMAIL])
+class Discarding(logging.Handler):
+    # Locks of files are not safe after a fork.
+    def emit(self, record):
+        pass
+
+handler = Discarding()
+handler.addFilter(MaskFilter(mask))
+logging.getLogger().addHandler(handler)
+
+def work():
+    while True:
+        logging.warning("login of %s", "ada@example.com " * 2000)
+
+threading.Thread(target=work, daemon=True).start()
+for number in range(20):
+    child = os.fork()
+    if child == 0:
+        logging.warning("login of %s", "ada@example.com")
+        masked = mask("bob@example.com"), Mask(["b"])("abc")
+        if number == 0:
+            # The parent has not compiled the module of messages.
+            out = Guards([Guard(["x"])]).rewrite("Embeddings", "request", b'{"input": "x"}')
+            masked += (b"<masked>" in out,)
+        os._exit(0 if masked[:2] == ("<EMAIL_ADDRESS>", "a<masked>c") and all(masked) else 1)
+    print(os.waitpid(child, 0)[1], flush=True)
+mask("ada@example.com")
+"""
+
+
+class ForkTest(unittest.TestCase):
+    @unittest.skipUnless(hasattr(os, "fork"), "the system cannot fork")
+    def test_works_in_children_that_are_forked_while_a_thread_masks(self) -> None:
+        options = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True}
+        with subprocess.Popen([sys.executable, "-W", "ignore", "-c", FORKS], **options) as process:
+            try:
+                printed = process.communicate(timeout=60)[0]
+            finally:
+                # A child that hangs keeps the output open.
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        self.assertEqual((process.returncode, printed.split()), (0, ["0"] * 20))
 
 
 class CallsTest(unittest.TestCase):
