@@ -102,7 +102,8 @@ export async function packC({ version }) {
   const entries = [
     fileOf('sluice.h', headerOf()),
     fileOf('sluice.c', read('sluice.c') + functions().map(definitionOf).join('')),
-    ...['sluice-runtime.h', 'README.md'].map((name) => fileOf(name, read(name))),
+    fileOf('sluice-runtime.h', read('sluice-runtime.h')),
+    fileOf('README.md', read('README.md').replaceAll('sluice-c-0.1.0', folder)),
     ...modules.flatMap(generate).map(({ name, text }) => fileOf(name, text)),
     fileOf('LICENSE', readFileSync(join(root, 'LICENSE'))),
     ...encodings.map((name) => fileOf(`${name}.tokens`, readVocabulary(name))),

@@ -26,6 +26,12 @@ function* moduleFiles() {
   for (const name of readdirSync(folder).filter((name) => /\.py$|^py\.typed$/.test(name))) {
     yield { name, bytes: readFileSync(join(folder, name)) }
   }
+  // httpx2 has the same classes as httpx under another name, and neither takes objects of the other.
+  const transport = readFileSync(join(folder, 'transport.py'), 'utf8')
+  yield {
+    name: 'transport_httpx2.py',
+    bytes: Buffer.from(transport.replaceAll(/\bhttpx\b/g, 'httpx2')),
+  }
   for (const module of modules) {
     yield { name: `data/${module}`, bytes: readFileSync(join(root, 'dist', module)) }
   }

@@ -1,6 +1,15 @@
 // The npm package: what runs, its types, and only the dependencies that remain outside the bundles.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { builtFiles, importedPackages, lockedVersion, root } from './app-tree.mjs'
@@ -64,10 +73,15 @@ export function packNpm(version) {
 }
 
 /**
- * Packs a folder with a package.json, which gets the tarball, too.
+ * Packs a folder with a package.json, which gets the tarball, too. Its files get modes that do not depend on the umask.
  * @returns {{ name: string, bytes: Buffer }}
  */
 export function packFolder(folder) {
+  for (const entry of globSync('**', { cwd: folder, withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    const file = join(entry.parentPath, entry.name)
+    chmodSync(file, (statSync(file).mode & 0o100) === 0 ? 0o644 : 0o755)
+  }
   const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder]
   const { status, stdout, stderr } = spawnSync('npm', args, { cwd: folder, encoding: 'utf8' })
   if (status !== 0) throw new Error(`npm pack: ${stderr}`)

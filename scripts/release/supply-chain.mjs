@@ -2,6 +2,9 @@
 // SLSA predicate). Both depend on nothing but the content.
 import { createHash } from 'node:crypto'
 
+/** npm takes the name of the folder, which differs between checkouts. */
+const productName = 'sluice'
+
 /** A UUID that the same content always gets. */
 function uuidOf(text) {
   const hex = createHash('sha256').update(text).digest('hex')
@@ -22,7 +25,7 @@ export function sbomOf(npmSbom, { version, created }, components, subject) {
     metadata: {
       ...npmSbom.metadata,
       timestamp: created,
-      component: { ...own, version, purl: `pkg:npm/${own.name}@${version}` },
+      component: { ...own, name: productName, version, purl: `pkg:npm/${productName}@${version}` },
     },
     components: [
       ...npmSbom.components,

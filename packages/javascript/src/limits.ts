@@ -1,6 +1,9 @@
 import { RateLimiter as CoreLimiter, type RateBuckets } from '../../../src/core/rate-buckets.ts'
 import { LocalRateHost } from '../../../src/core/rate-host.ts'
 
+/** In milliseconds. The core cannot count a refill of one unit that takes longer. */
+const maxPeriod = 36 * 365 * 86_400_000
+
 /** What a limiter decided. Times are in milliseconds. */
 export interface RateLimit {
   readonly allowed: boolean
@@ -35,6 +38,12 @@ export class RateLimiter {
     const { rate, per = 1000, burst = 0, keys = 10_000 } = options
     if (!(rate > 0 && per > 0 && burst >= 0 && keys > 0)) {
       throw new RangeError('rate, per and keys must be positive, and burst must not be negative')
+    }
+    const period = per / rate
+    if (!(period > 0 && period <= maxPeriod)) {
+      throw new RangeError(
+        'per / rate, the time in which one unit returns, must be at most 36 years',
+      )
     }
     this.#options = options
     this.#clock = options.clock ?? (() => performance.now())

@@ -38,7 +38,26 @@ export const Builtin: { readonly [Name in BuiltinName]: BuiltinRule } = {
   CaSin: { builtin: 'CaSin' },
 }
 
-function ruleOf(rule: Rule): MaskRule {
+/** @throws TypeError that names the rule, if it is none. Callers in JavaScript have no types. */
+function checkRule(rule: unknown, index: number): asserts rule is Rule {
+  if (typeof rule === 'string') return
+  const fail = (problem: string): never => {
+    throw new TypeError(`rules[${index}]${problem}`)
+  }
+  if (typeof rule !== 'object' || rule === null) return fail(' must be a string or an object')
+  const { builtin, pattern, replacement } = rule as Record<string, unknown>
+  if ('builtin' in rule) {
+    if (typeof builtin !== 'string' || !Object.hasOwn(Builtin, builtin)) {
+      fail(`.builtin must be one of ${Object.keys(Builtin).join(', ')}`)
+    }
+  } else if (typeof pattern !== 'string') fail('.pattern must be a string')
+  if (replacement !== undefined && typeof replacement !== 'string') {
+    fail('.replacement must be a string')
+  }
+}
+
+function ruleOf(rule: Rule, index: number): MaskRule {
+  checkRule(rule, index)
   if (typeof rule === 'string') return { pattern: rule, replacement: patternReplacement }
   if ('builtin' in rule) {
     return {
@@ -51,7 +70,10 @@ function ruleOf(rule: Rule): MaskRule {
 }
 
 /** The rules as the core takes them. @internal */
-export const rulesOf = (rules: readonly Rule[]): MaskRule[] => rules.map(ruleOf)
+export function rulesOf(rules: readonly Rule[]): MaskRule[] {
+  if (!Array.isArray(rules)) throw new TypeError('rules must be an array')
+  return rules.map(ruleOf)
+}
 
 /** The pattern of a rule that the core has refused. @internal */
 export function patternOf(rule: Rule | undefined): string {

@@ -42,6 +42,7 @@ export class Pattern {
 
   /** @throws PatternError */
   constructor(source: string, options: { readonly ignoreCase?: boolean } = {}) {
+    if (typeof source !== 'string') throw new TypeError('a pattern must be a string')
     this.source = source
     const outcome = compileRegex(source, { caseInsensitive: options.ignoreCase ?? false })
     if (!outcome.ok) throw new PatternError(source, outcome)

@@ -107,7 +107,7 @@ const isNear = (left, right) => left === right || Math.abs(left - right) < 1e-4
 function rateProblem({ rate, unit, burst, steps }) {
   let now = 0
   const limiter = new RateLimiter({ rate, per: unit, burst, clock: () => now })
-  for (const key of ['', 'a', 'b'.repeat(500)]) {
+  for (const key of ['', 'a', 'b'.repeat(256), 'b'.repeat(257), 'b'.repeat(5000)]) {
     const wrong = steps.find((step) => {
       now = step.at
       const limit =

@@ -35,6 +35,38 @@ const chat = (content, more = {}) => ({
   ...more,
 })
 
+/** Values that are no rules must not become rules that mask something else. */
+async function refusesWrongValues() {
+  const refused = [
+    [{}, 'rules[0].pattern'],
+    [{ regex: 'ada' }, 'rules[0].pattern'],
+    [undefined, 'rules[0] must'],
+    [{ builtin: 'Nope' }, 'rules[0].builtin'],
+    [{ builtin: 'toString' }, 'rules[0].builtin'],
+    [{ pattern: 'a', replacement: 5 }, 'rules[0].replacement'],
+  ]
+  for (const [rule, message] of refused) {
+    for (const make of [() => new Mask([rule]), () => new Guards([{ rules: [rule] }])]) {
+      const error = await Promise.try(make).catch((reason) => reason)
+      expectEqual([error instanceof TypeError, error.message?.includes(message)], [true, true])
+    }
+  }
+  await expectError(
+    TypeError,
+    Promise.try(() => new Mask('abc')),
+  )
+  for (const source of [undefined, null, 5]) {
+    await expectError(
+      TypeError,
+      Promise.try(() => new Pattern(source)),
+    )
+  }
+  await expectError(
+    RangeError,
+    Promise.try(() => new RateLimiter({ rate: 1, per: 1e15 })),
+  )
+}
+
 function post(send, url, body, headers = {}) {
   return send(url, {
     method: 'POST',
@@ -56,6 +88,7 @@ const textOf = async (response) => (await response).text()
 const jsonOf = async (response) => (await response).json()
 
 const checks = {
+  'refuses values that are no rules, patterns or periods': refusesWrongValues,
   async 'masks requests and whole answers'(url) {
     const send = guardFetch({ request: guards, response: guards })
     const answer = await jsonOf(

@@ -119,7 +119,7 @@ class CaseFiles(unittest.TestCase):
     def check_rate(self, case: dict[str, Any]) -> None:
         now = 0.0
         limiter = RateLimiter(case["rate"], per=case["unit"] / 1000, burst=case["burst"], clock=lambda: now)
-        for key in ("", "a", "b" * 256):
+        for key in ("", "a", "b" * 256, "b" * 257, "b" * 256 + "é" * 3000):
             for step in case["steps"]:
                 now = step["at"] / 1000
                 if step["do"] == "charge":

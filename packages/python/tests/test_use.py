@@ -4,14 +4,22 @@ import asyncio
 import io
 import json
 import logging
+import os
+import signal
+import subprocess
+import sys
 import threading
 import unittest
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import anthropic
 import httpx
+import httpx2
+import openai
 import wasmtime
+from sluice_core import transport_httpx2
 from sluice_core import Builtin, Guard, Guards, GuardsError, Mask, MaskFilter, MaskStream, Pattern, RateLimiter, TokenCounter
 from sluice_core.calls import _bind_types, bind
 from sluice_core.transport import AsyncGuardTransport, GuardTransport
@@ -148,6 +156,53 @@ class Transports(unittest.TestCase):
                 client.post(self.url.replace("chat/completions", "images"), json={})
 
 
+class Sdks(unittest.TestCase):
+    """Clients of vendors take the transports, so that no text leaves unmasked."""
+
+    requests: list[bytes] = []
+
+    def answer(self, request: Any) -> Any:
+        Sdks.requests.append(request.content)
+        if request.url.path.endswith("/messages"):
+            content = [{"type": "text", "text": "to bob@example.com"}]
+            body = {"id": "1", "type": "message", "role": "assistant", "model": "m", "content": content}
+            return httpx2.Response(200, json={**body, "usage": {"input_tokens": 1, "output_tokens": 1}})
+        message = {"role": "assistant", "content": "to bob@example.com"}
+        choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+        return httpx2.Response(200, json={"id": "1", "object": "chat.completion", "choices": choices})
+
+    def client(self) -> Any:
+        vendor = httpx2.MockTransport(self.answer)
+        transport = transport_httpx2.GuardTransport(request=guards, response=guards, transport=vendor)
+        return httpx2.Client(transport=transport)
+
+    def async_client(self) -> Any:
+        vendor = httpx2.MockTransport(self.answer)
+        transport = transport_httpx2.AsyncGuardTransport(request=guards, response=guards, transport=vendor)
+        return httpx2.AsyncClient(transport=transport)
+
+    messages: list[Any] = [{"role": "user", "content": "I am ada@example.com"}]
+
+    def check(self, text: str | None) -> None:
+        self.assertEqual(text, "to <EMAIL_ADDRESS>")
+        self.assertIn(b"I am <EMAIL_ADDRESS>", Sdks.requests[-1])
+
+    def test_guards_anthropic(self) -> None:
+        sdk = anthropic.Anthropic(api_key="k", http_client=self.client())
+        self.check(sdk.messages.create(model="m", max_tokens=9, messages=self.messages).content[0].text)
+
+    def test_guards_asynchronous_anthropic(self) -> None:
+        async def run() -> str:
+            sdk = anthropic.AsyncAnthropic(api_key="k", http_client=self.async_client())
+            return (await sdk.messages.create(model="m", max_tokens=9, messages=self.messages)).content[0].text
+
+        self.check(asyncio.run(run()))
+
+    def test_guards_openai(self) -> None:
+        sdk = openai.OpenAI(api_key="k", http_client=self.client())
+        self.check(sdk.chat.completions.create(model="m", messages=self.messages).choices[0].message.content)
+
+
 class Library(unittest.TestCase):
     def test_rewrites_whole_messages(self) -> None:
         body = json.dumps(chat("ada\\u0040example.com ada@example.com")).encode()
@@ -178,6 +233,19 @@ class Library(unittest.TestCase):
         self.assertTrue(limiter.take("b"))
         limiter.charge(5, "b")
         self.assertLess(limiter.peek("b").remaining, 0)
+
+    def test_refuses_a_unit_that_returns_after_36_years(self) -> None:
+        for rate, per in [(1, 1e12), (1e-12, 1), (float("inf"), 1)]:
+            with self.subTest(rate=rate, per=per), self.assertRaisesRegex(ValueError, "36 years"):
+                RateLimiter(rate=rate, per=per)
+        self.assertTrue(RateLimiter(rate=1, per=36 * 365 * 86_400).take())
+
+    def test_refuses_what_is_no_rule(self) -> None:
+        for make in (Mask, MaskFilter, lambda rules: Guards([Guard(rules)])):
+            with self.assertRaisesRegex(TypeError, "rules must be a list of rules, not str"):
+                make("abc")
+            with self.assertRaisesRegex(TypeError, r"rules\[1\] must match a str or a Builtin, not NoneType"):
+                make(["a", None])
 
     def test_masks_log_records(self) -> None:
         out = io.StringIO()
@@ -229,6 +297,58 @@ class Library(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+
+#: Forks twenty times while another thread is inside of the core, and prints a line for each child that does its work.
+FORKS = """
+import logging, os, sys, threading
+from sluice_core import transport_httpx2
+from sluice_core import Builtin, Guard, Guards, Mask, MaskFilter
+
+mask = Mask([Builtin.EMAIL])
+class Discarding(logging.Handler):
+    # Locks of files are not safe after a fork.
+    def emit(self, record):
+        pass
+
+handler = Discarding()
+handler.addFilter(MaskFilter(mask))
+logging.getLogger().addHandler(handler)
+
+def work():
+    while True:
+        logging.warning("login of %s", "ada@example.com " * 2000)
+
+threading.Thread(target=work, daemon=True).start()
+for number in range(20):
+    child = os.fork()
+    if child == 0:
+        logging.warning("login of %s", "ada@example.com")
+        masked = mask("bob@example.com"), Mask(["b"])("abc")
+        if number == 0:
+            # The parent has not compiled the module of messages.
+            out = Guards([Guard(["x"])]).rewrite("Embeddings", "request", b'{"input": "x"}')
+            masked += (b"<masked>" in out,)
+        os._exit(0 if masked[:2] == ("<EMAIL_ADDRESS>", "a<masked>c") and all(masked) else 1)
+    print(os.waitpid(child, 0)[1], flush=True)
+mask("ada@example.com")
+"""
+
+
+class ForkTest(unittest.TestCase):
+    @unittest.skipUnless(hasattr(os, "fork"), "the system cannot fork")
+    def test_works_in_children_that_are_forked_while_a_thread_masks(self) -> None:
+        options = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True}
+        with subprocess.Popen([sys.executable, "-W", "ignore", "-c", FORKS], **options) as process:
+            try:
+                printed = process.communicate(timeout=60)[0]
+            finally:
+                # A child that hangs keeps the output open.
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        self.assertEqual((process.returncode, printed.split()), (0, ["0"] * 20))
 
 
 class CallsTest(unittest.TestCase):

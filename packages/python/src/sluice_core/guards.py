@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .kernel import Compiled, Core, CoreError, abi, free_later, texts_kernel, utf8
-from .masks import RuleLike, compile_rules
+from .masks import RuleLike, checked_rules, compile_rules
 
 Format = Literal["Completions", "Messages", "Responses", "Embeddings"]
 Kind = Literal["request", "answer", "stream"]
@@ -44,7 +44,8 @@ class Guards(Compiled):
     """Guards in order; each sees the texts as the guards before it leave them."""
 
     def __init__(self, guards: Sequence[Guard]) -> None:
-        self.guards = tuple(guards)
+        # A copy of the rules, which are compiled again after a trap.
+        self.guards = tuple(Guard(checked_rules(each.rules), each.rejects) for each in guards)
         super().__init__(texts_kernel, "guards_free", self._compile_guards)
 
     def _compile_guards(self, core: Core) -> int:

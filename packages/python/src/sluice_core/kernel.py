@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import struct
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from threading import RLock
 from typing import Any
 
-from wasmtime import Engine, Func, Instance, Memory, Module, Store, Trap, WasmtimeError
+from wasmtime import Config, Engine, Func, Instance, Memory, Module, Store, Trap, WasmtimeError
 
 from .calls import bind
 
@@ -132,19 +134,40 @@ class Kernel:
 
     def __init__(self, file: str) -> None:
         self.lock = RLock()
+        #: Handles whose owners were collected. Appending needs no lock.
+        self.unused: deque[tuple[Core, str, int]] = deque()
         self._file = file
         self._module: tuple[Engine, Module] | None = None
         self._core: Core | None = None
+        if hasattr(os, "register_at_fork"):
+            # No other thread is inside a call when the process forks. Otherwise the child would get a lock that
+            # no thread of it ever releases, and an instance in the middle of a call.
+            os.register_at_fork(
+                before=self.lock.acquire,
+                after_in_parent=self.lock.release,
+                after_in_child=self.lock.release,
+            )
 
     def core(self) -> Core:
-        """The instance; a new one after a trap."""
+        """The instance; a new one after a trap. Frees what is not used any more."""
+        while self.unused:
+            core, function, handle = self.unused.popleft()
+            if not core.has_trapped:
+                core.call(function, handle)
         if self._core is None or self._core.has_trapped:
             if self._module is None:
-                engine = Engine()
+                engine = Engine(_config())
                 self._module = engine, Module(engine, data_file(self._file))
             engine, module = self._module
             self._core = Core(module, engine)
         return self._core
+
+
+def _config() -> Config:
+    """Compiles without a pool of threads: a forked child would wait for threads that it does not have."""
+    config = Config()
+    config.parallel_compilation = False
+    return config
 
 
 #: Patterns, masks, tokens, rate limits and routes.
@@ -175,12 +198,9 @@ class Compiled:
 
 
 def free_later(owner: object, kernel: Kernel, core: Core, function: str, handle: int) -> None:
-    """Frees a handle when its owner is collected."""
-    finalizer = weakref.finalize(owner, _free, kernel, core, function, handle)
+    """Frees a handle when its owner has been collected, at the next call of the kernel.
+
+    Collections happen anywhere, also while a thread holds the lock of another kernel. They must not wait for a lock.
+    """
+    finalizer = weakref.finalize(owner, kernel.unused.append, (core, function, handle))
     finalizer.atexit = False
-
-
-def _free(kernel: Kernel, core: Core, function: str, handle: int) -> None:
-    with kernel.lock:
-        if not core.has_trapped:
-            core.call(function, handle)

@@ -130,6 +130,19 @@ def compile_rules(core: Core, rules: Sequence[RuleLike]) -> int:
     return mask
 
 
+def checked_rules(rules: Sequence[RuleLike]) -> tuple[RuleLike, ...]:
+    """The rules. Raises TypeError if one is no rule; a text alone would be one rule for each character."""
+    if isinstance(rules, (str, bytes, Rule, Builtin)):
+        raise TypeError(f"rules must be a list of rules, not {type(rules).__name__}")
+    for index, each in enumerate(checked := tuple(rules)):
+        rule = each if isinstance(each, Rule) else Rule(each)
+        if not isinstance(rule.matches, (str, Builtin)):
+            raise TypeError(f"rules[{index}] must match a str or a Builtin, not {type(rule.matches).__name__}")
+        if not isinstance(rule.text, str):
+            raise TypeError(f"rules[{index}].replacement must be a str, not {type(rule.text).__name__}")
+    return checked
+
+
 def _add_rule(core: Core, mask: int, rule: Rule) -> None:
     text = utf8(rule.text)
     with core.scratch():
@@ -151,7 +164,7 @@ class Mask(Compiled):
     """Rules that are applied together. Of overlapping matches, the replacement of the first is used."""
 
     def __init__(self, rules: Sequence[RuleLike], *, kernel: Kernel = core_kernel) -> None:
-        self.rules = tuple(rules)
+        self.rules = checked_rules(rules)
         super().__init__(kernel, "mask_free", lambda core: compile_rules(core, self.rules))
 
     def __call__(self, text: str) -> str:
