@@ -279,6 +279,29 @@ describe('sluice proxy', () => {
     expect(wrong.stderr).toMatch(/--gateway: "edge" is not `namespace\/name`/)
   })
 
+  it('serves with a warning if the state folder cannot be used', async () => {
+    const port = await stablePort()
+    makeRig(port)
+    const { address } = await rig.controlPlane()
+    const file = `${rig.folder}/file`
+    writeFileSync(file, '')
+    const args = ['--state-dir', `${file}/state`]
+    const options = { name: 'edge-1', addresses: [address], isKept: false, args }
+    const proxy = await rig.proxy(options).start()
+    await proxy.printed(/--state-dir: .*file\/state cannot be used: /)
+    expect((await send(port)).status).toBe(200)
+    await waitFor('a failed save', async () => {
+      return (await proxy.metric('last_good_save_failures_total')) > 0
+    })
+  })
+
+  it('says that the controller has no listener of an unknown Gateway', async () => {
+    const { plane } = await startAll()
+    const addresses = [plane.address]
+    const proxy = rig.proxy({ name: 'none-1', addresses, gateway: 'default/nope' }).launch()
+    await proxy.printed(/the controller has no listener of Gateway default\/nope/)
+  })
+
   it('refuses a state folder that another proxy uses', async () => {
     rig = new ClusterRig({})
     const addresses = [`127.0.0.1:${await stablePort()}`]
