@@ -36,9 +36,10 @@ describeWithParts(
     const serve = (name: keyof typeof ports, server: { readonly port: number }) =>
       useGateway(() => {
         const target = { name: 'only', static: { host: '127.0.0.1', port: server.port } }
-        return {
-          manifests: { 'all.yaml': mcpManifests(ports[name], { mcp: { targets: [target] } }) },
-        }
+        // The legacy server keeps sessions, which modern clients do not have.
+        const sessionRouting = name === 'legacy' ? 'Stateless' : 'Stateful'
+        const mcp = { targets: [target], sessionRouting }
+        return { manifests: { 'all.yaml': mcpManifests(ports[name], { mcp }) } }
       })
     serve('modern', modern)
     serve('legacy', legacy)

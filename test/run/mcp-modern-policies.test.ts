@@ -31,7 +31,12 @@ const target = (name: string, server: { readonly port: number }) => ({
   static: { host: '127.0.0.1', port: server.port },
 })
 const served = (name: string, server: { readonly port: number }, mcp: object = {}) => [
-  mcpBackend(name, [target('only', server)]),
+  // The legacy server keeps sessions, which modern clients do not have.
+  mcpBackend(
+    name,
+    [target('only', server)],
+    name === 'legacy' ? { sessionRouting: 'Stateless' } : {},
+  ),
   routeByPath(name),
   policy(name, `GatewayBackend/${name}`, { backend: { mcp } }),
 ]
