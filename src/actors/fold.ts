@@ -31,7 +31,7 @@ import {
 import { StatusCauses } from './status-causes.ts'
 
 /** Must change if the same log gives other results. Digests are comparable within one version only. */
-export const foldVersion = '13'
+export const foldVersion = '14'
 
 /** An event with its position in the log. */
 export interface RecordedEvent {
