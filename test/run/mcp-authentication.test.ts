@@ -109,7 +109,7 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
     const response = await initialize('/strict')
     expect(response.status).toBe(401)
     expect(response.headers.get('www-authenticate')).toBe(
-      `Bearer resource_metadata="${at('/.well-known/oauth-protected-resource/strict').href}"`,
+      `Bearer resource_metadata="${at('/.well-known/oauth-protected-resource/strict').href}", scope="read write"`,
     )
     for (const method of ['GET', 'DELETE']) {
       expect((await fetch(at('/strict'), { method })).status).toBe(401)
@@ -131,6 +131,7 @@ describe('tokens for MCP backends [BackendMCP.authentication]', () => {
       expect([what, response.status]).toEqual([what, 401])
       const challenge = response.headers.get('www-authenticate')
       expect(challenge).toMatch(/resource_metadata="[^"]+", error="invalid_token", error_descr/)
+      expect(challenge).toMatch(/, scope="read write"$/)
     }
     // Without issuer and audiences, the keys alone decide.
     expect(await statusOf('/anybody', bearer(wrong.issuer))).toBe(200)

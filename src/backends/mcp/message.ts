@@ -1,5 +1,5 @@
 /** Reads JSON-RPC messages of MCP as strictly as the strictest server or client. */
-import { type JsonNode, member, rawOf } from './json/node.ts'
+import { type JsonNode, member, rawOf, splice } from './json/node.ts'
 import { Outline } from './json/outline.ts'
 import { JsonRefusal, scanObject } from './json/scan.ts'
 import { envelopeKeys } from './meta-keys.ts'
@@ -188,6 +188,27 @@ function receivedId(): string {
   if (value !== undefined) return JSON.stringify(value)
   if (outline.typeOf('id') === 'number') return outline.rawOf('id')
   throw new MessageRefusal(-32600, 'an id is a string or a number')
+}
+
+/** A whole number as JSON, or as a string in JSON. */
+const numberId = /^("?)(-?\d+)(?:\.0+)?\1$/
+
+/**
+ * Returns the answer with the id of the request, or undefined if it answers another one. Servers write number
+ * ids as strings or with a fraction of zero, which the clients of the official SDKs accept.
+ */
+export function answerTo(answer: McpResponse, id: string): McpResponse | undefined {
+  if (answer.id === id) return answer
+  if (answer.id === undefined || plainId(answer.id) !== plainId(id)) return undefined
+  const node = member(answer.root, 'id')
+  if (node === undefined) return undefined
+  const read = readMessage(splice(answer.text, [{ ...node, text: id }]))
+  return read.kind === 'response' ? read : undefined
+}
+
+/** Returns the digits of a number id, however it is written, and other ids unchanged. */
+export function plainId(id: string): string {
+  return numberId.exec(id)?.[2] ?? id
 }
 
 /** Refuses keys such as `Name`, because parsers that ignore case would read them as `name`. */

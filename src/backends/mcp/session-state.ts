@@ -35,7 +35,9 @@ export interface SessionState {
 
 /** Version of the encrypted format. */
 const formatVersion = 1
-/** Maximum length of an id. A longer one would exceed the limit of request heads. */
+/** Maximum length of a new id. Usual proxies and clients have room for 8 KiB of headers or more. */
+export const maxNewIdLength = 7_680
+/** Maximum length of an id that is accepted. A longer one would exceed the limit of request heads. */
 const maxIdLength = 16_384
 const maxStateBytes = 65_536
 

@@ -35,6 +35,8 @@ export class McpAuthenticator {
   readonly #config: McpAuthenticationConfig
   readonly #verifier: TokenVerifier
   readonly #server: AuthorizationServer
+  /** Parameter of challenges that names the scopes to ask for, with a comma in front. */
+  readonly #scope: string
 
   constructor(config: McpAuthenticationConfig, callouts: Callouts, host: PolicyHost) {
     const { issuer, audiences, keys } = config
@@ -42,6 +44,7 @@ export class McpAuthenticator {
     this.#verifier = new TokenVerifier([
       { ...(issuer !== undefined && { issuer }), ...(audiences && { audiences }), keys },
     ])
+    this.#scope = scopeParameter(config.metadata.scopes_supported)
     this.#server = new AuthorizationServer(config, callouts, host)
   }
 
@@ -97,7 +100,8 @@ export class McpAuthenticator {
 
   #missing(client: ClientView): RespondVerdict {
     const body = { error: 'unauthorized', error_description: 'JWT token required' }
-    const headers = [['www-authenticate', this.#challenge(client)]] as const
+    const challenge = `${this.#challenge(client)}${this.#scope}`
+    const headers = [['www-authenticate', challenge]] as const
     return jsonAnswer(401, body, 'JwtAuth', headers, 'no bearer token')
   }
 
@@ -105,7 +109,7 @@ export class McpAuthenticator {
   #invalid(client: ClientView, why: string): RespondVerdict {
     // `why` is written by the gateway and contains no double quotes.
     const parameters = `error="invalid_token", error_description="${why.replaceAll('`', "'")}"`
-    const challenge = `${this.#challenge(client)}, ${parameters}`
+    const challenge = `${this.#challenge(client)}, ${parameters}${this.#scope}`
     const body = { error: 'invalid_token', error_description: why }
     return jsonAnswer(401, body, 'JwtAuth', [['www-authenticate', challenge]], why)
   }
@@ -115,6 +119,15 @@ export class McpAuthenticator {
     const resource = path === '/' ? '' : path
     return `Bearer resource_metadata="${quotable(`${base}${resourceMetadataPath(resource)}`)}"`
   }
+}
+
+/** A scope as RFC 6749 section 3.3 defines it. */
+const scopeToken = /^[!#-[\]-~]+$/
+
+function scopeParameter(supported: unknown): string {
+  if (!Array.isArray(supported)) return ''
+  const scopes = supported.filter((one) => typeof one === 'string' && scopeToken.test(one))
+  return scopes.length === 0 ? '' : `, scope="${scopes.join(' ')}"`
 }
 
 /** Percent-encodes characters that would end a quoted string or are not allowed in URLs. */

@@ -22,9 +22,18 @@ export function readHello({ text, result }: McpResponse): ServerHello {
   }
 }
 
-/** Returns the client's params as JSON, for servers that are initialized later. */
+/** Members of `clientInfo` that only decorate, and can be so large that no header has room for them. */
+const decorations = ['icons', 'description', 'websiteUrl']
+
+/** Returns the client's params as JSON, for servers that are initialized later, without decorations. */
 export function helloParams(text: string, params: Parameters<typeof rawOf>[1] | undefined): string {
-  return params === undefined ? '{}' : rawOf(text, params)
+  if (params === undefined) return '{}'
+  const info = member(params, 'clientInfo')
+  const value = info?.type === 'object' ? jsonValue(text, info) : undefined
+  if (info === undefined || !isRecord(value)) return rawOf(text, params)
+  const kept = Object.entries(value).filter(([name]) => !decorations.includes(name))
+  const slim = JSON.stringify(Object.fromEntries(kept))
+  return text.slice(params.start, info.start) + slim + text.slice(info.end, params.end)
 }
 
 /** Returns the version that the client requests, if any. */

@@ -4,7 +4,7 @@ import { type DiscoverPart, mergeDiscovers, readDiscover } from '../eras/discove
 import { jsonValue, member, replace } from '../json/node.ts'
 import { type ListPart, mergedResult, partOf } from '../lists.ts'
 import type { McpRequest, McpResponse } from '../message.ts'
-import type { ListMethod } from '../methods.ts'
+import type { Era, ListMethod } from '../methods.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { toFailure } from './refusals.ts'
 import { keptItems } from './server-messages.ts'
@@ -80,7 +80,10 @@ export async function askLists(
       const text = withCursor(request, cursors?.get(entry.target.name))
       return send(entry, { text, id: request.id, method: request.method })
     },
-    (entry, response) => partOfTarget(upstreams, method, entry, response),
+    (entry, response) => {
+      const part = partOfTarget(upstreams, method, entry, response)
+      return part && withoutLoop(part, cursors?.get(entry.target.name), upstreams.era)
+    },
   )
   if (parts.length === 0 && missing.length > 0) return noneAnswered(request, missing)
   return resultText(request.id, mergedResult(method, parts, missing, upstreams.era))
@@ -102,6 +105,15 @@ function partOfTarget(
   const keeps = keptItems(exchange, entry, method)
   const part = partOf(name, method, response, true, keeps ?? (() => true))
   return keeps === undefined ? part : { ...part, hints: privately(part.hints) }
+}
+
+/**
+ * Ends the list of a server that repeats the cursor it was sent. Earlier revisions do not say what an empty
+ * cursor means: servers send it at the end of a list, and clients of these revisions take it for the end.
+ */
+function withoutLoop(part: ListPart, sent: string | undefined, era: Era): ListPart {
+  const isEnd = part.cursor === sent || (part.cursor === '' && era === 'legacy')
+  return isEnd ? { ...part, cursor: undefined } : part
 }
 
 const privately = (hints: ListPart['hints']): ListPart['hints'] =>

@@ -10,7 +10,12 @@ import {
 } from '../eras/initialize.ts'
 import { legacyVersions, versionFor } from '../eras/versions.ts'
 import type { McpRequest } from '../message.ts'
-import { newSessionId, type SessionState, type TargetSession } from '../session-state.ts'
+import {
+  maxNewIdLength,
+  newSessionId,
+  type SessionState,
+  type TargetSession,
+} from '../session-state.ts'
 import { begin, type InitializedSession } from './begin-session.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
@@ -39,7 +44,11 @@ export async function serveInitialize(
   }
   exchange.sessionId = begun.state.id
   exchange.describe(request.method)
-  return jsonAnswer(begun.text, [['mcp-session-id', hub.seal(begun.state)]])
+  const id = hub.seal(begun.state)
+  if (id.length <= maxNewIdLength) return jsonAnswer(begun.text, [['mcp-session-id', id]])
+  void endEverywhere(new ClientSession(exchange, begun.state))
+  const message = `The session id would have ${id.length} characters, more than ${maxNewIdLength}. Send less in the params of initialize, or use fewer targets.`
+  return jsonRefusal(400, request.id, codes.invalidParams, message)
 }
 
 /** A session that has begun, and the text of the `initialize` response for the client. */

@@ -1,8 +1,9 @@
 /** The older transport (HTTP with SSE): one stream carries all messages of a server in a session. */
 import type { EventFields, McpEvent } from '../event-stream.ts'
 import { member, rawOf } from '../json/node.ts'
-import { type McpMessage, readMessage } from '../message.ts'
+import { type McpMessage, plainId, readMessage } from '../message.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
+import { noCoding } from './forwarded-headers.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { TargetFailure } from './refusals.ts'
@@ -47,7 +48,7 @@ class SseConnection implements AnswerListener {
     const { path } = entry.target
     const connection = new SseConnection(path)
     try {
-      const headers = [['accept', 'text/event-stream'] as const]
+      const headers = [['accept', 'text/event-stream'] as const, noCoding]
       const ready = await prepareRequest(exchange, entry, {
         method: 'GET',
         headers,
@@ -115,13 +116,21 @@ class SseConnection implements AnswerListener {
 
   onMessage(message: McpMessage, eventFields: EventFields | undefined): void {
     if (message.kind === 'response') {
-      const found = message.id === undefined ? undefined : this.#pending.get(message.id)
-      if (message.id !== undefined) this.#pending.delete(message.id)
+      const key = message.id === undefined ? undefined : this.#keyOf(message.id)
+      const found = key === undefined ? undefined : this.#pending.get(key)
+      if (key !== undefined) this.#pending.delete(key)
       found?.listener.onMessage?.(message, undefined)
       found?.listener.onEnd()
       return
     }
     this.#listenerOf(message)?.onMessage?.(message, eventFields)
+  }
+
+  /** Returns the id of the request that this id answers, which may be the same number in another form. */
+  #keyOf(id: string): string | undefined {
+    if (this.#pending.has(id)) return id
+    for (const key of this.#pending.keys()) if (plainId(key) === plainId(id)) return key
+    return undefined
   }
 
   /**

@@ -3,6 +3,7 @@ import { encodeName } from '../eras/headers.ts'
 import type { Era } from '../methods.ts'
 import type { TargetSession } from '../session-state.ts'
 import type { AnswerListener } from './answer-reader.ts'
+import { noCoding } from './forwarded-headers.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { TargetCall } from './target-call.ts'
@@ -60,7 +61,7 @@ export class StreamableTransport implements Transport {
 
   #headers({ method, name }: Partial<OutgoingMessage> = {}): Field[] {
     const { version, session } = this.#wire
-    const headers: Field[] = []
+    const headers: Field[] = [noCoding]
     if (this.traceparent !== undefined) headers.push(['traceparent', this.traceparent])
     if (version !== undefined) headers.push(['mcp-protocol-version', version])
     if (session?.id !== undefined) headers.push(['mcp-session-id', session.id])

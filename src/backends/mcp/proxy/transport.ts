@@ -1,7 +1,13 @@
 /** Sends messages to a target over either transport, and waits for responses. */
 import { codes, errorCodeOf } from '../answers.ts'
 import type { EventFields, McpEvent } from '../event-stream.ts'
-import { type McpMessage, type McpResponse, MessageRefusal, readMessage } from '../message.ts'
+import {
+  answerTo,
+  type McpMessage,
+  type McpResponse,
+  MessageRefusal,
+  readMessage,
+} from '../message.ts'
 import type { Era } from '../methods.ts'
 import type { AnswerListener } from './answer-reader.ts'
 import { type RefusedAnswer, TargetFailure } from './refusals.ts'
@@ -251,11 +257,12 @@ class PendingRequest implements AnswerListener {
       this.#slowDown()
       return
     }
-    if (message.id !== this.#id) return
+    const response = answerTo(message, this.#id)
+    if (response === undefined) return
     this.#finish()
     this.#isAnswered = true
     this.#linger()
-    this.#resolve({ response: message, eventFields, session: this.#session })
+    this.#resolve({ response, eventFields, session: this.#session })
   }
 
   onEvent(event: McpEvent): void {
@@ -330,8 +337,8 @@ function legacyErrorResponse(failure: TargetFailure, id: string): McpResponse | 
 function ownError({ body }: RefusedAnswer, id: string): McpResponse | undefined {
   try {
     const message = readMessage(Buffer.from(body).toString())
-    if (message.kind !== 'response' || message.id !== id) return undefined
-    return message.error === undefined ? undefined : message
+    const own = message.kind === 'response' ? answerTo(message, id) : undefined
+    return own?.error === undefined ? undefined : own
   } catch (error) {
     if (error instanceof MessageRefusal) return undefined
     throw error
