@@ -20,7 +20,7 @@ export function routeApplied(name: string, version = 1, padding = ''): ResourceA
       uid,
       resourceVersion: String(version),
       generation: version,
-      object: { spec: { hostnames: [`${name}.example`] }, padding },
+      object: { metadata: { name }, spec: { hostnames: [`${name}.example`] }, padding },
     },
   })
 }
