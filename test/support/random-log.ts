@@ -240,7 +240,8 @@ class Recording {
         data: { ...version, problems, targets },
       })
     }
-    const body = { apiVersion: 'v1', kind: ref.kind, metadata: made.fields, spec: made.spec }
+    const metadata = { ...made.fields, name: ref.name }
+    const body = { apiVersion: 'v1', kind: ref.kind, metadata, spec: made.spec }
     return createEvent(resourceApplied, context, {
       id,
       subject: key,
