@@ -2,7 +2,7 @@ import { GrowingBytes } from '../../base/growing-bytes.ts'
 import type { PieceQueue } from '../../base/piece-queue.ts'
 import type { GatewayError } from '../../errors/index.ts'
 import type { BufferedBody } from '../../exchange/exchange.ts'
-import type { BodyWatcher } from '../contracts/requests.ts'
+import type { BodyWatcher } from './body-sink.ts'
 
 export const emptyBody: BufferedBody = { complete: true, bytes: new Uint8Array() }
 
@@ -76,6 +76,15 @@ export class BodyCopy {
 
   constructor(limit: number) {
     this.#limit = limit
+  }
+
+  /** Starts a copy that begins with what is held. */
+  static of(held: PieceQueue, limit: number): BodyCopy {
+    const copy = new BodyCopy(limit)
+    if (held.size === 0) return copy
+    const begun = held.joinAll()
+    copy.add(begun, 0, begun.length)
+    return copy
   }
 
   add(bytes: Buffer, start: number, end: number): void {

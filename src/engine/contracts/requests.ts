@@ -18,6 +18,7 @@ import type {
   Peer,
   RoutePlace,
 } from '../../exchange/exchange.ts'
+import type { BodyWatcher } from '../bytes/body-sink.ts'
 import type { AddressRace, ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 
@@ -31,11 +32,7 @@ export interface ForwardOptions extends ConnectOptions {
 /** Called with bytes [start, end) of a connection's buffer, which is overwritten after the call. */
 export type TunnelWatcher = (bytes: Buffer, start: number, end: number) => void
 
-/** Decides how much of a body must arrive before it is forwarded. */
-export interface BodyWatcher {
-  /** Called with bytes that have arrived, which are overwritten after the call. Returns true if they are enough. */
-  watch(bytes: Buffer, start: number, end: number): boolean
-}
+export type { BodyWatcher }
 
 /** How the exchange ended, for the log. */
 export type Ending = 'complete' | 'client-closed' | 'upstream-cut' | 'timeout'

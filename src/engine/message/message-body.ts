@@ -4,9 +4,8 @@ import { GatewayError } from '../../errors/index.ts'
 import type { Body, BodyTransform, BufferedBody, OmittedBytes } from '../../exchange/exchange.ts'
 import { BodyCopy, BodyRead, copyOfRead, emptyBody } from '../bytes/body-copy.ts'
 import type { BodyKind } from '../bytes/body-kind.ts'
-import type { BodySink, BodySource, BodyTap } from '../bytes/body-sink.ts'
+import type { BodySink, BodySource, BodyTap, BodyWatcher } from '../bytes/body-sink.ts'
 import { copyLimit } from '../bytes/write-limits.ts'
-import type { BodyWatcher } from '../contracts/requests.ts'
 import { canFail, isOver, omittedBytes, rewrittenBytes } from './body-transforms.ts'
 import { type ChunkSink, ChunkState, type HeadReader } from './head-reader.ts'
 import { ReplayRecord } from './replay-record.ts'
@@ -139,12 +138,7 @@ export class MessageBody implements Body, ChunkSink {
 
   record(maxBytes: number): void {
     if (this.#copy !== undefined || this.#readBody !== undefined) return
-    const isHeld = this.#held.size > 0
-    if (this.ended && !isHeld) return
-    this.#copy = new BodyCopy(maxBytes)
-    if (!isHeld) return
-    const held = this.#held.joinAll()
-    this.#copy.add(held, 0, held.length)
+    if (!this.ended || this.#held.size > 0) this.#copy = BodyCopy.of(this.#held, maxBytes)
   }
 
   async buffer(maxBytes: number): Promise<BufferedBody> {
@@ -155,10 +149,7 @@ export class MessageBody implements Body, ChunkSink {
     return this.startReading(maxBytes).result()
   }
 
-  /**
-   * Starts to read up to `maxBytes` into memory, or until the watcher has seen enough. The caller looks for the
-   * body whenever bytes have arrived.
-   */
+  /** Starts to read up to `maxBytes`, or until the watcher has seen enough. The caller looks after each feed. */
   startReading(maxBytes: number, watcher?: BodyWatcher): BodyRead {
     const reading = new BodyRead(maxBytes, watcher)
     const known = this.#readBody
@@ -246,10 +237,7 @@ export class MessageBody implements Body, ChunkSink {
     if (this.wantsBytes) this.#source.resumeBody()
   }
 
-  /**
-   * Reads the bytes that belong to the body. Returns the offset after them, or a negative refusal of
-   * the core if the body is malformed. `isLast` is used for the kind `stream`: nothing follows.
-   */
+  /** Reads bytes of the body. Returns the offset after them, or a refusal. `isLast`: the last of a `stream`. */
   feed(bytes: Buffer, start: number, end: number, isLast = false): number {
     let next = end
     if (this.#kind === 'chunked' && !this.#passOn(bytes, start, end)) {
@@ -269,10 +257,7 @@ export class MessageBody implements Body, ChunkSink {
     return next
   }
 
-  /**
-   * Called when the source has ended. Returns false if that truncates the body. `trailers` are the
-   * field lines after the body.
-   */
+  /** Called when the source has ended, with its trailers. Returns false if that truncates the body. */
   finish(trailers = ''): boolean {
     if (this.ended) return true
     if (this.#kind !== 'close' && this.#kind !== 'stream') return false
