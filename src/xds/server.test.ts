@@ -343,41 +343,6 @@ describe('the xDS server', () => {
     expect(told.map(([what]) => what)).toEqual(['connected', 'connected'])
   })
 
-  it('refuses another process with the name of a connected proxy, and reports it once', async () => {
-    const notices: string[] = []
-    const { server, told, heard } = await start({ onNotice: (text) => notices.push(text) })
-    server.publish(state())
-    const first = connect(server).hello({ ...edgeNode, instance: 'one' })
-    await first.next()
-    for (const instance of ['two', 'three']) {
-      const second = connect(server).hello({ ...edgeNode, instance })
-      expect(await second.end()).toMatchObject({
-        code: status.ALREADY_EXISTS,
-        details: expect.stringContaining('SLUICE_PROXY_NAME'),
-      })
-    }
-    expect(first.ended).toBeUndefined()
-    expect(notices).toEqual([expect.stringContaining('another connected proxy has the name')])
-    await connect(server)
-      .hello({ ...edgeNode, instance: 'one' })
-      .next()
-    expect((await first.end()).code).toBe(status.ABORTED)
-    expect(told.map(([what]) => what)).toEqual(['connected', 'connected'])
-    await heard('connected', 'edge-1', 'ns/edge', '10.0.0.1')
-  })
-
-  it('accepts another process once the stream of the first has ended', async () => {
-    const { server, heard } = await start()
-    server.publish(state())
-    const first = connect(server).hello({ ...edgeNode, instance: 'one' })
-    await first.next()
-    first.close()
-    await heard('disconnected', 'edge-1')
-    await connect(server)
-      .hello({ ...edgeNode, instance: 'two' })
-      .next()
-  })
-
   it('drops a proxy that does not answer in time', async () => {
     const { server, heard } = await start({ answerLimitMs: 50 })
     server.publish(state())
