@@ -282,7 +282,7 @@ describe('MCP servers that misbehave', () => {
   it('answer unknown requests: the answers are dropped', async () => {
     const { message } = await ask((id, write, end) => {
       write('data: {"jsonrpc":"2.0","id":77,"result":{"tools":[{"name":"forged"}]}}\n\n')
-      write(`data: {"jsonrpc":"2.0","id":"9","result":{"tools":[{"name":"forged"}]}}\n\n`)
+      write(`data: {"jsonrpc":"2.0","id":"78","result":{"tools":[{"name":"forged"}]}}\n\n`)
       write(`data: {"jsonrpc":"2.0","id":${id},"result":{"tools":[]}}\n\n`)
       end()
     })
