@@ -98,7 +98,9 @@ describe('authentication of modern requests', () => {
       const { status, headers } = await sendModern(at('secured'), message)
       expect(status).toBe(401)
       const [, metadata = ''] =
-        /^Bearer resource_metadata="(.*)"$/.exec(headers.get('www-authenticate') ?? '') ?? []
+        /^Bearer resource_metadata="([^"]*)", scope="read"$/.exec(
+          headers.get('www-authenticate') ?? '',
+        ) ?? []
       const response = await fetch(metadata)
       expect(await response.json()).toMatchObject({
         resource: at('secured'),
