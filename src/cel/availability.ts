@@ -1,6 +1,6 @@
 /**
  * Finds what an expression reads that never has a value at the point where it runs. Such a rule would never
- * match, and nobody would notice.
+ * match, without any sign of it.
  */
 import { type ExpressionPoint, type VariableEntry, variableTable } from './gateway-variables.ts'
 import { boundWithin, pathOf } from './mentions.ts'

@@ -110,7 +110,7 @@ describe.each(['/single', '/pair'])('a loose server behind %s', (path) => {
     expect(message).toMatchObject({ id: 13, result: { tools } })
   })
 
-  it('is told not to compress', async () => {
+  it('is asked not to compress', async () => {
     isCompressing = true
     const session = await rawSession(port, path)
     expect((await session.send(port, list())).message).toMatchObject({ result: { tools } })

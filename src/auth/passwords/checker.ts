@@ -114,7 +114,7 @@ class PasswordChecker {
     }
   }
 
-  /** Drops the checks that nobody waits for, and refuses those that have waited for too long. */
+  /** Drops checks whose clients are gone, and refuses checks that have waited too long. */
   #sweep(): void {
     for (const check of this.#queue.remove(isAbandoned)) check.reject(gone())
     const before = performance.now() - maxWaitMs

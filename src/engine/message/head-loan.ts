@@ -7,7 +7,7 @@ export interface Borrower {
 /**
  * Memory in which heads are read and which is overwritten by the next read. A head in it is not copied as
  * long as the memory stays unchanged, since most responses are forwarded during the read that brought
- * them. Whoever owns the memory calls `end` before anything can overwrite it, whether the exchange of
+ * them. The owner of the memory calls `end` before anything can overwrite it, whether the exchange of
  * that head still runs or not: the connection may serve another exchange already.
  */
 export class HeadLoan {

@@ -83,7 +83,7 @@ function failureOf(
 
 const objectOf = (value: unknown): JsonObject | undefined => (isObject(value) ? value : undefined)
 
-/** Returns the object with the error of an event, without an answer beside it. */
+/** Returns the object that has the error of an event, without an answer. */
 function reported(parsed: unknown): JsonObject | undefined {
   const body = Array.isArray(parsed) && parsed.length === 1 ? objectOf(parsed[0]) : objectOf(parsed)
   if (body === undefined) return undefined

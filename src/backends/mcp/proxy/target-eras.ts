@@ -30,7 +30,7 @@ interface Known {
   readonly until: number
 }
 
-/** What is known of a target, whoever asks it. What it has told one client is not shared with another. */
+/** What is known of a target, for all clients. What it has told one client is not shared with another. */
 const known = new WeakMap<McpTargetEntry, Known>()
 
 /** Returns the era of the target if it is remembered. */
