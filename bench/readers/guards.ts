@@ -119,7 +119,7 @@ export function processorReaders(): Reader[] {
       for (const piece of pieces) ledger.returned(piece)
     }),
     trip('pieces', (pieces) => {
-      const side = new MessageSide('request', conversation, large)
+      const side = new MessageSide('request', conversation, large, true)
       const source = new MessageBody(heads, { resumeBody: ignore })
       side.openBody(Object.assign(source, { divert: () => outlet }), true)
       for (const piece of pieces) side.push(piece)

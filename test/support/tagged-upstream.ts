@@ -9,6 +9,7 @@ import {
   type Http2ServerRequest,
 } from 'node:http2'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Certificate } from './certificates.ts'
 
 type AnyRequest = IncomingMessage | Http2ServerRequest
@@ -24,6 +25,8 @@ export interface TaggedUpstream {
   readonly port: number
   /** Requests whose parts carried different tags; one line each. */
   readonly mixed: readonly string[]
+  /** Number of requests, without upgrades. */
+  readonly count: number
   close(): void
 }
 
@@ -66,7 +69,9 @@ export function taggedFields(tag: string): Record<string, string> {
 
 export async function startTaggedUpstream(certificate?: Certificate): Promise<TaggedUpstream> {
   const mixed: string[] = []
+  let count = 0
   const answer = (request: AnyRequest, response: AnyResponse) => {
+    count++
     respond(request, response, mixed).catch(() => request.socket.destroy())
   }
   const sockets = new Set<Socket>()
@@ -80,6 +85,9 @@ export async function startTaggedUpstream(certificate?: Certificate): Promise<Ta
   return {
     port: (server.address() as AddressInfo).port,
     mixed,
+    get count() {
+      return count
+    },
     close() {
       for (const socket of sockets) socket.destroy()
       server.close()
@@ -89,7 +97,7 @@ export async function startTaggedUpstream(certificate?: Certificate): Promise<Ta
 
 function plainServer(answer: (request: AnyRequest, response: AnyResponse) => void): Server {
   // Idle connections stay open, since a request that meets a close may rightly fail.
-  const http1 = createHttp1({ keepAliveTimeout: 0 }, answer)
+  const http1 = createHttp1({ keepAliveTimeout: 0 }, answer).on('upgrade', upgrade)
   const http2 = createHttp2(answer as never)
   return createServer((socket) => {
     socket.once('readable', () => {
@@ -106,10 +114,22 @@ function secureServer(
   { certificate, key }: Certificate,
   answer: (request: AnyRequest, response: AnyResponse) => void,
 ): Server {
-  return createSecureServer(
+  const server = createSecureServer(
     { cert: certificate, key, allowHTTP1: true, keepAliveTimeout: 0 } as object,
     answer as never,
   )
+  return server.on('upgrade', upgrade as never) as never
+}
+
+/** Changes the protocol; then sends the tag, followed by every byte that it gets. */
+function upgrade({ headers }: IncomingMessage, socket: Duplex, first: Buffer): void {
+  const tag = String(headers['x-tag'])
+  const fields = Object.entries({ connection: 'upgrade', upgrade: 'tags', ...taggedFields(tag) })
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.on('error', () => {})
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n${tag}`)
+  socket.write(first)
+  socket.pipe(socket)
 }
 
 async function respond(request: AnyRequest, response: AnyResponse, mixed: string[]): Promise<void> {
@@ -119,7 +139,9 @@ async function respond(request: AnyRequest, response: AnyResponse, mixed: string
   if (isEarly) begin(response, tag, shape)
   let body = ''
   for await (const chunk of request) body += String(chunk)
-  const received = tagsIn(`${JSON.stringify(request.headers)}${request.url}${body}`)
+  const { headers, trailers, url } = request
+  const received = tagsIn(`${JSON.stringify({ headers, trailers, url })}${body}`)
+  if (headers.trailer === 'x-sent' && trailers['x-sent'] !== tag) mixed.push(`${tag}: no trailer`)
   if (received.length !== 1 || received[0] !== tag) mixed.push(`${tag}: ${received.join(' ')}`)
   if (!isEarly) begin(response, tag, shape)
   finish(request, response, tag, shape)

@@ -68,15 +68,26 @@ export class MessageSide implements SideStream {
   readonly #pieces = new PieceQueue()
   readonly #pieceSizes = new Fifo<number>()
   readonly #pieceLimit: number
+  /** False if trailers pass unchanged behind the returned body. */
+  readonly #sendsTrailers: boolean
   #awaited: PendingAnswer | undefined
   /** True once the body continues without the processor. */
   #isAlone = false
 
-  /** `pieceLimit` is the maximum number of unanswered bytes of a body to keep. */
-  constructor(name: 'request' | 'response', conversation: Conversation, pieceLimit: number) {
+  /**
+   * `pieceLimit` is the maximum number of unanswered bytes of a body to keep. Endpoint pickers wait for the end of the
+   * body, and ignore trailers, so the gateway does not send them (`sendsTrailers`).
+   */
+  constructor(
+    name: 'request' | 'response',
+    conversation: Conversation,
+    pieceLimit: number,
+    sendsTrailers: boolean,
+  ) {
     this.name = name
     this.#conversation = conversation
     this.#pieceLimit = pieceLimit
+    this.#sendsTrailers = sendsTrailers
   }
 
   get isDone(): boolean {
@@ -139,12 +150,18 @@ export class MessageSide implements SideStream {
       return
     }
     this.ledger?.sent(bytes)
-    if (trailers === '' || bytes.length > 0) {
+    const isLast = !this.#endsWithTrailers
+    if (isLast || bytes.length > 0) {
       this.#keep(bytes)
-      this.#conversation.sendBody(this, bytes, trailers === '')
+      this.#conversation.sendBody(this, bytes, isLast)
     }
-    if (trailers !== '') this.#conversation.sendTrailers(this, trailers)
+    if (!isLast) this.#conversation.sendTrailers(this, trailers)
     this.#conversation.onStateChange()
+  }
+
+  /** True if trailers are sent behind the body. */
+  get #endsWithTrailers(): boolean {
+    return this.#sendsTrailers && this.#trailers !== ''
   }
 
   #keep(piece: Uint8Array): void {
@@ -228,7 +245,7 @@ export class MessageSide implements SideStream {
     if (this.#answers !== 'by piece' && mutation?.case === 'streamedResponse') {
       this.#forgetPieces()
       this.#write(mutation.value.body)
-      if (mutation.value.endOfStream) this.#finish('')
+      if (mutation.value.endOfStream) this.#finishBody()
     } else if (this.#answers !== 'streamed') {
       this.#answers = 'by piece'
       this.#answerPiece(mutation)
@@ -252,13 +269,14 @@ export class MessageSide implements SideStream {
     const piece = this.#pieces.read(size)
     if (mutation?.case === 'body') this.#write(mutation.value)
     else if (mutation?.case !== 'clearBody') this.#write(piece)
-    if (this.#isSent && this.#pieceSizes.length === 0 && this.#trailers === '') this.#finish('')
+    const isWhole = this.#isSent && this.#pieceSizes.length === 0 && !this.#endsWithTrailers
+    if (isWhole) this.#finishBody()
     else this.resume()
   }
 
   answerTrailers(mutation: HeaderMutation | undefined): void {
     if (this.isReplaced) return
-    if (this.#state !== 'body' || !this.#isSent || this.#trailers === '') {
+    if (this.#state !== 'body' || !this.#isSent || !this.#endsWithTrailers) {
       this.#conversation.onViolation(`it answered ${this.name} trailers that were not sent`)
       return
     }
@@ -270,6 +288,11 @@ export class MessageSide implements SideStream {
     this.ledger?.returned(bytes)
     if (this.#returnStream?.write(bytes) === false) this.isFull = true
     this.#conversation.onStateChange()
+  }
+
+  /** Called at the end of the returned body. Trailers that were sent end with it if they have no answer. */
+  #finishBody(): void {
+    this.#finish(this.#sendsTrailers ? '' : this.#trailers)
   }
 
   #finish(trailers: string): void {

@@ -82,8 +82,10 @@ export class Processing implements Conversation, GrpcStreamListener {
   constructor(options: ProcessingOptions) {
     const { target, exchange, callouts, learn, isPicker, defaultTls } = options
     this.#exchange = exchange
-    this.request = new MessageSide('request', this, exchange.bufferLimit)
-    this.response = new MessageSide('response', this, exchange.bufferLimit)
+    const { bufferLimit } = exchange
+    const sendsTrailers = isPicker !== true
+    this.request = new MessageSide('request', this, bufferLimit, sendsTrailers)
+    this.response = new MessageSide('response', this, bufferLimit, sendsTrailers)
     this.#learn = learn
     this.#failure = isPicker ? 'endpoint_picker_failed' : 'ext_proc_failed'
     this.#stream = callouts.stream({

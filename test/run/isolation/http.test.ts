@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { startEndpointPicker } from '../../support/endpoint-picker.ts'
 import { startExtAuthServer } from '../../support/ext-auth-server.ts'
 import {
   type Processor,
@@ -13,13 +14,18 @@ import {
   gateway,
   hostOf,
   httpRoute,
+  inferencePool,
+  pod,
   policy,
+  service,
   staticBackend,
   toBackend,
+  toPool,
 } from '../../support/manifests.ts'
 import { startRateLimitServer } from '../../support/rate-limit-server.ts'
 import { startTaggedUpstream, tagsIn } from '../../support/tagged-upstream.ts'
 import { TaggedClients } from './tagged-client.ts'
+import { upgradeAll } from './upgrades.ts'
 
 const delays = new WeakMap<ProcessorStream, number>()
 let streams = 0
@@ -49,8 +55,13 @@ const headsAlone: Processor = (message, stream) => {
 const authority = useAuthority()
 const plain = useFixture(() => startTaggedUpstream())
 const secure = useFixture(() => startTaggedUpstream(authority.issue(['tagged.test'])))
+/** Gets copies of requests. */
+const copy = useFixture(() => startTaggedUpstream())
 const processor = useFixture(() => startExtProcServer(slowly))
 const headProcessor = useFixture(() => startExtProcServer(headsAlone))
+const picker = useFixture(() =>
+  startEndpointPicker(() => ({ endpoints: `127.0.0.1:${plain.port}` })),
+)
 const judge = useFixture(startExtAuthServer)
 const limiter = useFixture(startRateLimitServer)
 const clients = useFixture(() => new TaggedClients())
@@ -86,8 +97,20 @@ const policies: Readonly<Record<string, object>> = {
     retry: { attempts: 2, codes: [503] },
     timeouts: { request: '30s' },
   },
+  mirrored: { extProc: { backendRef: toBackend('processor') } },
 }
-const backends = ['http1', 'http2', 'tls1', 'tls2'] as const
+/** Filters of routes by the name of their policy. */
+const filters: Readonly<Record<string, readonly object[]>> = {
+  mirrored: ['http1', 'http2'].map((version) => ({
+    type: 'RequestMirror',
+    requestMirror: { backendRef: toBackend(`copy-${version}`) },
+  })),
+}
+/** Sets of policies in front of connections that change their protocol. */
+const upgradable = ['nothing', 'extprocheads', 'extauth', 'transformed'] as const
+const backends = ['http1', 'http2', 'tls1', 'tls2', 'pool'] as const
+
+const toNamed = (backend: string) => (backend === 'pool' ? toPool('pool') : toBackend(backend))
 
 const port = await freePort()
 /** The listener whose access log contains parts of responses, which changes how they are kept. */
@@ -117,12 +140,17 @@ const running = useGateway(() => ({
     configMap('authority', { 'ca.crt': authority.certificate }),
     staticBackend('http1', plain.port, { http: { version: 'HTTP1' } }),
     staticBackend('http2', plain.port, { http: { version: 'HTTP2' } }),
+    staticBackend('copy-http1', copy.port, { http: { version: 'HTTP1' } }),
+    staticBackend('copy-http2', copy.port, { http: { version: 'HTTP2' } }),
     ...(['HTTP1', 'HTTP2'] as const).map((version, at) =>
       staticBackend(`tls${at + 1}`, secure.port, {
         http: { version },
         tls: { sni: 'tagged.test', caCertificateRefs: [{ name: 'authority' }] },
       }),
     ),
+    ...service('picker', [picker.port], { appProtocol: 'kubernetes.io/h2c' }),
+    pod('member', 'tagged', '127.0.0.1'),
+    inferencePool('pool', 'tagged', [plain.port], { name: 'picker' }),
     staticBackend('processor', processor.port),
     staticBackend('head-processor', headProcessor.port),
     staticBackend('judge', judge.port),
@@ -131,7 +159,7 @@ const running = useGateway(() => ({
       backends.flatMap((backend) => [
         httpRoute(`${name}-${backend}`, {
           hostnames: [hostOf(`${name}-${backend}`)],
-          rules: [{ backendRefs: [toBackend(backend)] }],
+          rules: [{ filters: filters[name] ?? [], backendRefs: [toNamed(backend)] }],
         }),
         ...(Object.keys(traffic).length === 0
           ? []
@@ -164,8 +192,17 @@ describe('concurrent clients', () => {
     expect((await Promise.all(all)).flat().slice(0, 5)).toEqual([])
   })
 
+  it.each(['http1', 'tls1'].flatMap((backend) => upgradable.map((name) => [name, backend])))(
+    'receive only bytes of their own after an upgrade with %s in front of %s',
+    async (name, backend) => {
+      const wrong = await upgradeAll(port, hostOf(`${name}-${backend}`), 120, 24)
+      expect(wrong).toEqual([])
+    },
+  )
+
   it('reach upstreams with bytes of their own only', () => {
-    expect([...plain.mixed, ...secure.mixed].slice(0, 5)).toEqual([])
+    expect(copy.count).toBeGreaterThan(100)
+    expect([...plain.mixed, ...secure.mixed, ...copy.mixed].slice(0, 5)).toEqual([])
   })
 
   it('are logged with values of their own only', () => {

@@ -46,7 +46,7 @@ const vendor = useUpstream('vendor', (received, response) => {
 
 /** An MCP server that repeats the tag of each request; `initialize` begins a session of its own. */
 const tools = useUpstream('tools', (received, response) => {
-  const message = JSON.parse(received.body || '{}') as { id?: number; method?: string }
+  const message = JSON.parse(received.body || '{}') as { id?: unknown; method?: string }
   if (message.id === undefined) {
     response.writeHead(202).end()
     return
@@ -94,6 +94,11 @@ const running = useGateway(() => ({
     ]),
     mcpBackend('tools', [{ name: 'one', static: { host: '127.0.0.1', port: tools.port } }]),
     routeByPath('tools'),
+    mcpBackend(
+      'joined',
+      ['one', 'two'].map((name) => ({ name, static: { host: '127.0.0.1', port: tools.port } })),
+    ),
+    routeByPath('joined'),
     policy('processed', 'HTTPRoute/both', {
       traffic: { extProc: { backendRef: toBackend('processor') } },
     }),
@@ -127,8 +132,10 @@ async function runAll(
   return wrong
 }
 
-async function post(path: string, body: object, accept = '*/*') {
-  const headers = { 'content-type': 'application/json', accept }
+const accepted = 'application/json, text/event-stream'
+
+async function post(path: string, body: object, accept = '*/*', more: object = {}) {
+  const headers = { 'content-type': 'application/json', accept, ...more }
   const {
     status,
     headers: received,
@@ -140,8 +147,21 @@ async function post(path: string, body: object, accept = '*/*') {
     body: JSON.stringify(body),
     agent,
   })
-  return { status, text: `${JSON.stringify(received)}${text}` }
+  return { status, received, text: `${JSON.stringify(received)}${text}` }
 }
+
+const message = (tag: string, method: string, params: object) => ({
+  jsonrpc: '2.0',
+  id: tag,
+  method,
+  params: { ...params, _meta: { tag } },
+})
+const initialize = (tag: string) =>
+  message(tag, 'initialize', {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: tag, version: '1' },
+  })
 
 describe('concurrent clients of models and tools', () => {
   const kinds = Object.keys(guards).flatMap((name) => [
@@ -165,22 +185,17 @@ describe('concurrent clients of models and tools', () => {
   )
 
   it('receive only bytes of their own from an MCP server', async () => {
-    const wrong = await runAll(300, (tag) =>
-      post(
-        '/tools',
-        {
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'initialize',
-          params: {
-            protocolVersion: '2025-06-18',
-            capabilities: {},
-            clientInfo: { name: tag, version: '1' },
-          },
-        },
-        'application/json, text/event-stream',
-      ),
-    )
+    const wrong = await runAll(300, (tag) => post('/tools', initialize(tag), accepted))
+    expect(wrong).toEqual([])
+  })
+
+  it('receive only bytes of their own from several MCP servers', async () => {
+    const wrong = await runAll(200, async (tag) => {
+      const { received } = await post('/joined', initialize(tag), accepted)
+      const session = { 'mcp-session-id': String(received['mcp-session-id']) }
+      const call = message(tag, 'tools/call', { name: 'two_say', arguments: {} })
+      return post('/joined', call, accepted, session)
+    })
     expect(wrong).toEqual([])
   })
 })

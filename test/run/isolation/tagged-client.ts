@@ -84,6 +84,11 @@ export class TaggedClients {
         others += info.rawHeaders.join(' ')
       })
       sent.on('error', reject)
+      if (method === 'POST' && shape === 'trailers') {
+        sent.setHeader('trailer', 'x-sent')
+        sent.write(tag)
+        sent.addTrailers({ 'x-sent': tag })
+      }
       sent.end(method === 'POST' ? tag.repeat(20) : undefined)
     })
   }
@@ -159,6 +164,7 @@ const gatewayFields = new Set([
   'x-ratelimit-remaining',
   'x-ratelimit-reset',
   'x-request-id',
+  'x-served-by',
   'x-set',
 ])
 
