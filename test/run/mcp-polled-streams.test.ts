@@ -5,8 +5,9 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { useGateway, useListening } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
-import { mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { connectClient, mcpManifests, rawSession } from '../support/mcp-client.ts'
 import { modernHeaders, modernRequest, sendModern } from '../support/mcp-modern-client.ts'
+import { OrderedEventStore, useMcpServer } from '../support/mcp-server.ts'
 
 const events = { 'content-type': 'text/event-stream' }
 const json = { 'content-type': 'application/json' }
@@ -114,6 +115,19 @@ const server = useListening(
   }),
 )
 
+/** A server of the official SDK with a tool that closes its stream before it answers. */
+const official = useMcpServer({
+  eventStore: () => new OrderedEventStore(),
+  retryInterval: 100,
+  offer: (one) => {
+    one.registerTool('wait', {}, async ({ closeSSEStream }) => {
+      closeSSEStream?.()
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      const text = closeSSEStream === undefined ? 'not polled' : 'polled'
+      return { content: [{ type: 'text', text }] }
+    })
+  },
+})
 const port = await freePort()
 const target = (name: string, more: object = {}) => ({
   name,
@@ -130,6 +144,11 @@ useGateway(() => ({
         sessionRouting: 'Stateless',
       },
       sse: { targets: [target('one'), target('two')] },
+      official: { targets: [target('one', { port: official.port })] },
+      'official-stateless': {
+        targets: [target('one', { port: official.port })],
+        sessionRouting: 'Stateless',
+      },
     }),
   },
 }))
@@ -142,6 +161,24 @@ const call = (name = 'wait', id = 7) => ({
 })
 const url = (path: string) => `http://127.0.0.1:${port}${path}`
 const done = { content: [{ type: 'text', text: 'wait is done' }] }
+
+describe('a server of the official SDK that closes the stream of a call', () => {
+  const polledText = { content: [{ type: 'text', text: 'polled' }] }
+
+  it.each(['/official', '/official-stateless'])('answers a legacy client: %s', async (path) => {
+    const client = await connectClient(port, path)
+    expect(await client.callTool({ name: 'wait' })).toEqual(polledText)
+    await client.close()
+  })
+
+  it('answers a modern client', async () => {
+    const { message } = await sendModern(
+      url('/official-stateless'),
+      modernRequest('tools/call', { name: 'wait', arguments: {} }),
+    )
+    expect(message).toMatchObject({ result: polledText })
+  })
+})
 
 describe('a stream that the server closes to be polled', () => {
   it('is resumed for a legacy client of a stateless backend', async () => {
@@ -173,7 +210,7 @@ describe('a stream that the server closes to be polled', () => {
     const meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } }
     const params = { name: 'wait', arguments: {} }
     const first = await sendModern(url('/stateless'), modernRequest('tools/call', params, { meta }))
-    const { inputRequests = {}, requestState } = (first.message?.['result'] ?? {}) as {
+    const { inputRequests = {}, requestState } = (first.message?.result ?? {}) as {
       inputRequests?: object
       requestState?: string
     }
