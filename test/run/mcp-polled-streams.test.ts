@@ -24,6 +24,8 @@ interface Message {
 let polls = 1
 /** Status with which the server refuses GETs; 200 if it does not. */
 let refusal = 200
+/** Do streams that GETs open begin with an event? */
+let hasEvents = true
 /** Methods whose streams are closed early. */
 let polled = new Set<string>()
 /** What the server asks the client before it closes the stream of a call. */
@@ -36,6 +38,7 @@ let received: string[] = []
 beforeEach(() => {
   polls = 1
   refusal = 200
+  hasEvents = true
   polled = new Set(['tools/call'])
   question = undefined
   gets = []
@@ -80,7 +83,7 @@ function serveGet(last: string, session: string | undefined, response: ServerRes
   response.writeHead(200, events)
   const number = last.split('-')[0]
   if (stream.asked <= polls || !hasAnswer)
-    response.end(`id: ${number}-${stream.asked + 1}\ndata: \n\n`)
+    response.end(hasEvents ? `id: ${number}-${stream.asked + 1}\ndata: \n\n` : undefined)
   else response.end(`id: ${number}-end\ndata: ${stream.answer}\n\n`)
 }
 
@@ -192,6 +195,15 @@ describe('a stream that the server closes to be polled', () => {
       expect(id).toBe(`session-${sessions}`)
     }
     expect(received.filter((method) => method === 'tools/call')).toHaveLength(1)
+  })
+
+  it('is resumed after the same event if a resumed stream gives none', async () => {
+    polls = 2
+    hasEvents = false
+    const session = await rawSession(port, '/stateless')
+    const { message } = await session.send(port, call())
+    expect(message).toEqual({ jsonrpc: '2.0', id: 7, result: done })
+    expect(gets.map(({ last }) => last.split('-')[1])).toEqual(['0', '0', '0'])
   })
 
   it('is resumed for a modern client', async () => {
