@@ -42,6 +42,8 @@ type ShareMessage =
 interface RemoteListener {
   readonly thread: string
   onReply(reply: StreamReply): void
+  /** Called if the listener is removed. */
+  onDetach?(): void
 }
 
 /** Maximum time for the thread of a stream to answer, which may be busy. */
@@ -104,7 +106,7 @@ export class SharedStreams {
 
   #receive(message: ShareMessage): void {
     if ('reply' in message) this.#remote.get(message.by)?.onReply(message.reply)
-    else if ('dropped' in message) this.#drops.get(message.dropped)?.()
+    else if ('dropped' in message) this.#drop(message.dropped)
     else if ('paused' in message) this.#pause(message.paused, message.isPaused)
     else if ('find' in message) this.#onFind(message)
     else this.#onListener(message)
@@ -155,12 +157,15 @@ export class SharedStreams {
     listener: AnswerListener,
   ): () => void {
     if ('listen' in question) return stream.listen(listener)
-    const { id, progressToken, by } = question
+    const { id, progressToken } = question
     void stream.expect(id, { listener, progressToken })
-    return () => {
-      this.#drops.delete(by)
-      stream.forget(id)
-    }
+    return () => stream.forget(id)
+  }
+
+  #drop(by: string): void {
+    const drop = this.#drops.get(by)
+    this.#drops.delete(by)
+    drop?.()
   }
 
   #pause(id: string, isPaused: boolean): void {
@@ -231,14 +236,22 @@ export class SharedStreams {
           end(reply.kind === 'end' ? undefined : lost())
       }
     }
-    this.#remote.set(by, { thread: threadOf(id), onReply })
+    const onDetach = () => {
+      clearTimeout(timer)
+      reject(lost())
+    }
+    this.#remote.set(by, { thread: threadOf(id), onReply, onDetach })
     this.post(question(by))
     return { by, taken }
   }
 
   /** Removes a listener from a stream of another thread. */
   detach(by: string): void {
-    if (this.#remote.delete(by)) this.post({ dropped: by })
+    const found = this.#remote.get(by)
+    if (found === undefined) return
+    this.#remote.delete(by)
+    found.onDetach?.()
+    this.post({ dropped: by })
   }
 
   post(message: ShareMessage): void {
@@ -297,8 +310,14 @@ class RemoteStream implements SseStream {
   listen(listener: AnswerListener): () => void {
     const ask = (by: string) => ({ listen: this.#id, by })
     const { by, taken } = this.#shared.attach(this.#id, listener, ask)
-    taken.catch(() => listener.onEnd())
-    return () => this.#shared.detach(by)
+    let isRemoved = false
+    taken.catch(() => {
+      if (!isRemoved) listener.onEnd()
+    })
+    return () => {
+      isRemoved = true
+      this.#shared.detach(by)
+    }
   }
 
   pause(): void {
