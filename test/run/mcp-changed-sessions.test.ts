@@ -90,6 +90,16 @@ describe('a session at a server that is begun again', () => {
     })
   })
 
+  it('is reported although no server has a stream', async () => {
+    for (const { replies } of [one, two]) replies.set('GET', (response) => send(response, 405))
+    two.replies.set('initialize', (response) => send(response, 503))
+    const session = await rawSession(port, '/pair')
+    two.replies.delete('initialize')
+    const text = await listen(session, '/pair')
+    await expect.poll(() => changes(text()), patient).toEqual(kinds)
+    await session.end(port)
+  })
+
   it('is reported for a server of the older transport', async () => {
     const session = await rawSession(port, '/older')
     await ask(session, 'resources/subscribe', { uri: 'test://x' })

@@ -66,7 +66,11 @@ function settle(outlet: ExchangeOutlet, failures: readonly Outcome[], isOnly: bo
   const isRefused = failures.every(
     (one) => one instanceof TargetFailure && one.answer?.status === 405,
   )
-  if (first === undefined || failures.some((one) => one instanceof SessionEnded)) {
+  const isLost = first === undefined || failures.some((one) => one instanceof SessionEnded)
+  if (outlet.isStream) {
+    // The gateway has something to report itself, so that the stream has begun.
+    if (isLost || isOnly) outlet.end()
+  } else if (isLost) {
     outlet.answer(lostSession())
   } else if (first instanceof TargetFailure && (isRefused || isOnly)) {
     outlet.answer(verdictOf(first, undefined))
