@@ -6,7 +6,12 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { useGateway, useListening } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { connectClient, mcpManifests, rawSession } from '../support/mcp-client.ts'
-import { modernHeaders, modernRequest, sendModern } from '../support/mcp-modern-client.ts'
+import {
+  modernHeaders,
+  modernRequest,
+  openModern,
+  sendModern,
+} from '../support/mcp-modern-client.ts'
 import { OrderedEventStore, useMcpServer } from '../support/mcp-server.ts'
 
 const events = { 'content-type': 'text/event-stream' }
@@ -24,6 +29,8 @@ interface Message {
 let polls = 1
 /** Status with which the server refuses GETs; 200 if it does not. */
 let refusal = 200
+/** Is there a stream for messages without a request, which is polled as well? */
+let hasOwnStream = false
 /** Do streams that GETs open begin with an event? */
 let hasEvents = true
 /** Methods whose streams are closed early. */
@@ -39,6 +46,7 @@ beforeEach(() => {
   polls = 1
   refusal = 200
   hasEvents = true
+  hasOwnStream = false
   polled = new Set(['tools/call'])
   question = undefined
   gets = []
@@ -53,7 +61,8 @@ let sessions = 0
 const resultOf = ({ method, params }: Message): object => {
   if (method === 'initialize') {
     const serverInfo = { name: 'polled', version: '1' }
-    return { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo }
+    const capabilities = { tools: { listChanged: true } }
+    return { protocolVersion: params?.protocolVersion, capabilities, serverInfo }
   }
   if (method === 'tools/list') return { tools: [{ name: 'wait', inputSchema: { type: 'object' } }] }
   return { content: [{ type: 'text', text: `${params?.name} is done` }] }
@@ -68,6 +77,14 @@ function poll(response: ServerResponse, answer: string, asked: object | undefine
 }
 
 function serveGet(last: string, session: string | undefined, response: ServerResponse): void {
+  if (last === 'undefined' && hasOwnStream) {
+    const method = 'notifications/tools/list_changed'
+    const answer = JSON.stringify({ jsonrpc: '2.0', method })
+    const number = streams.size + 1
+    streams.set(number, { answer, asked: 0, endedAt: performance.now() })
+    response.writeHead(200, events).end(`id: ${number}-0\nretry: ${retry}\ndata: \n\n`)
+    return
+  }
   const stream = streams.get(Number(last.split('-')[0]))
   if (stream === undefined) {
     response.writeHead(405).end()
@@ -330,5 +347,46 @@ describe('a stream that the server closes to be polled', () => {
     const session = await rawSession(port, '/stateless')
     await session.send(port, call())
     expect(gets.slice(after).every(({ last }) => last !== gets[after - 1]?.last)).toBe(true)
+  })
+})
+
+describe('a stream for messages without a request that the server closes to be polled', () => {
+  beforeEach(() => {
+    hasOwnStream = true
+  })
+
+  /** The server has stated the time, which is shorter than that of the gateway. */
+  const expectPolls = async () => {
+    const own = () => gets.filter(({ last }) => last.startsWith(`${streams.size}-`))
+    await expect.poll(() => own().length).toBeGreaterThan(1)
+    expect(own()[0]?.last).toMatch(/-0$/)
+    for (const { waited } of own()) {
+      expect(waited).toBeGreaterThanOrEqual(retry - 5)
+      expect(waited).toBeLessThan(900)
+    }
+  }
+
+  it('is resumed for the stream of a legacy client', async () => {
+    const session = await rawSession(port, '/several')
+    const controller = new AbortController()
+    const response = await fetch(url('/several'), {
+      headers: { accept: 'text/event-stream', 'mcp-session-id': session.id },
+      signal: controller.signal,
+    })
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    while (!text.includes('tools/list_changed')) text += (await reader?.read())?.value ?? ''
+    await expectPolls()
+    controller.abort()
+  })
+
+  it('is resumed for the subscription of a modern client', async () => {
+    const params = { notifications: { toolsListChanged: true } }
+    const request = modernRequest('subscriptions/listen', params)
+    const stream = await openModern(url('/stateless'), request)
+    await expect.poll(() => stream.messages.length).toBeGreaterThan(2)
+    expect(stream.messages[2]).toMatchObject({ method: 'notifications/tools/list_changed' })
+    await expectPolls()
+    stream.close()
   })
 })
