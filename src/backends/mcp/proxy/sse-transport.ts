@@ -25,6 +25,7 @@ export class SseTransport implements Transport {
   /** Id of the client's session. */
   readonly #client: string
   #isFresh: boolean
+  #isEnded = false
 
   /** Without a session, the first message opens a new connection. */
   constructor(
@@ -65,8 +66,11 @@ export class SseTransport implements Transport {
     this.#isFresh = false
     known?.close()
     const connection = await SseConnection.open(this.#exchange, this.#entry)
-    if (wanted()) this.#held.set(this.#entry.target.name, connection)
-    else connection.close()
+    if (!wanted() || this.#isEnded) {
+      connection.close()
+      throw new TargetFailure('the session has ended')
+    }
+    this.#held.set(this.#entry.target.name, connection)
     return connection
   }
 
@@ -92,6 +96,7 @@ export class SseTransport implements Transport {
   }
 
   end(): Promise<void> {
+    this.#isEnded = true
     this.#connection?.close()
     this.#held.delete(this.#entry.target.name)
     return Promise.resolve()
