@@ -6,6 +6,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { useGateway, useListening } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { mcpManifests, rawSession } from '../support/mcp-client.ts'
+import { modernRequest, sendModern } from '../support/mcp-modern-client.ts'
+import { useModernServer } from '../support/mcp-modern-server.ts'
 
 interface Received {
   readonly id?: number
@@ -55,6 +57,22 @@ const http = createServer(async (request, response) => {
   } else response.end(body)
 })
 const server = useListening(http)
+/** A modern server that writes number ids as strings. */
+const modern = useModernServer({
+  answers: {
+    'tools/call': ({ id }, { send, end }) => {
+      const result = { resultType: 'complete', content: [] }
+      send({ jsonrpc: '2.0', id: String(id), result })
+      end()
+      return undefined
+    },
+    'subscriptions/listen': ({ id }, { send, end }) => {
+      send({ jsonrpc: '2.0', id: String(id), error: { code: -32602, message: 'not now' } })
+      end()
+      return undefined
+    },
+  },
+})
 const port = await freePort()
 useGateway(() => {
   const target = (name: string) => ({ name, static: { host: '127.0.0.1', port: server.port } })
@@ -63,6 +81,7 @@ useGateway(() => {
       'all.yaml': mcpManifests(port, {
         single: { targets: [target('one')] },
         pair: { targets: [target('one'), target('two')] },
+        modern: { targets: [{ name: 'one', static: { host: '127.0.0.1', port: modern.port } }] },
       }),
     },
   }
@@ -133,6 +152,23 @@ describe.each(['/single', '/pair'])('a loose server behind %s', (path) => {
     const message = expect.stringMatching(/^The session id would have \d+ characters, more than/)
     expect(body).toMatchObject({ id: 0, error: { code: -32602, message } })
     await expect.poll(() => received.at(-1)?.message.method).toBe('DELETE')
+  })
+})
+
+describe('a modern server that writes number ids as strings', () => {
+  it('serves calls of legacy clients', async () => {
+    const session = await rawSession(port, '/modern')
+    const params = { name: 'who', arguments: {} }
+    const request = { jsonrpc: '2.0', id: 13, method: 'tools/call', params }
+    const { message } = await session.send(port, request)
+    expect(message).toMatchObject({ id: 13, result: { content: [] } })
+  })
+
+  it('may refuse a subscription', async () => {
+    const params = { notifications: { toolsListChanged: true } }
+    const request = modernRequest('subscriptions/listen', params, { id: 13 })
+    const { message } = await sendModern(`http://127.0.0.1:${port}/modern`, request)
+    expect(message).toMatchObject({ id: 13, error: { code: -32602, message: 'not now' } })
   })
 })
 

@@ -1,75 +1,11 @@
 /** Servers that refuse messages without losing the session, and servers that say nothing. */
-import { createServer, type ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { useGateway, useListening } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { connectClient, mcpManifests, rawSession } from '../support/mcp-client.ts'
 import { modernRequest, sendModern } from '../support/mcp-modern-client.ts'
+import { error, RefusingServer, type Reply, send } from '../support/mcp-refusing-server.ts'
 import { waitFor } from '../support/wait-for.ts'
-
-interface Message {
-  readonly verb: string
-  readonly id?: unknown
-  readonly method?: string
-  readonly session: string | undefined
-}
-
-type Reply = (response: ServerResponse, message: Message) => void
-
-const send = (response: ServerResponse, status: number, body = '') => {
-  const type = /^\{|^null$/.test(body) ? 'application/json' : 'text/plain'
-  response.writeHead(status, body === '' ? {} : { 'content-type': type }).end(body)
-}
-const error = (code: number, message: string, id: unknown = null) =>
-  JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })
-
-/** A server with sessions, which tests make refuse methods, `GET`, or sessions. */
-class RefusingServer {
-  readonly seen: Message[] = []
-  readonly replies = new Map<string, Reply>()
-  readonly lost = new Set<string>()
-  isStateless = false
-  #count = 0
-  readonly http = createServer(async (request, response) => {
-    let text = ''
-    for await (const chunk of request) text += String(chunk)
-    const body = (text === '' ? {} : JSON.parse(text)) as Pick<Message, 'id' | 'method'>
-    const session = request.headers['mcp-session-id'] as string | undefined
-    const message = { ...body, verb: request.method ?? '', session }
-    this.seen.push(message)
-    const reply = this.replies.get(body.method ?? message.verb)
-    if (body.method === 'initialize' && reply === undefined) this.#begin(response, message)
-    else if (session !== undefined && this.lost.has(session)) {
-      send(response, 404, error(-32001, 'Session not found'))
-    } else if (reply !== undefined) reply(response, message)
-    else if (message.verb === 'GET') send(response, 405)
-    else if (body.id === undefined) send(response, 202)
-    else {
-      const result = { tools: [{ name: 'who' }], content: [{ type: 'text', text: session ?? '' }] }
-      send(response, 200, JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
-    }
-  })
-
-  #begin(response: ServerResponse, { id }: Message): void {
-    this.#count += 1
-    const capabilities = { tools: {}, logging: {}, resources: { subscribe: true } }
-    const serverInfo = { name: 'refusing', version: '1' }
-    const result = { protocolVersion: '2025-06-18', capabilities, serverInfo }
-    if (!this.isStateless) response.setHeader('mcp-session-id', `s-${this.#count}`)
-    send(response, 200, JSON.stringify({ jsonrpc: '2.0', id, result }))
-  }
-
-  reset(): void {
-    this.seen.length = 0
-    this.replies.clear()
-    this.lost.clear()
-    this.isStateless = false
-  }
-
-  count(what: string): number {
-    return this.seen.filter(({ verb, method }) => method === what || verb === what).length
-  }
-}
 
 const one = new RefusingServer()
 const two = new RefusingServer()

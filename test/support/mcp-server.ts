@@ -18,6 +18,8 @@ export interface McpServerOptions {
   /** Answers with JSON if it can. */
   readonly json?: boolean
   readonly eventStore?: () => EventStore
+  /** Milliseconds after which clients resume streams that the server has closed. */
+  readonly retryInterval?: number
   /** Moved paths, each with the Location of its 307 answer. */
   readonly moved?: Readonly<Record<string, string>>
   /** 0: any. */
@@ -118,7 +120,7 @@ export class TestMcpServer {
 
   async #transport(id: string | undefined): Promise<StreamableHTTPServerTransport | undefined> {
     if (id !== undefined) return this.#sessions.get(id)?.transport
-    const { isStateless, json, eventStore, offer, instructions } = this.#options
+    const { isStateless, json, eventStore, retryInterval, offer, instructions } = this.#options
     const server = new McpServer(
       { name: 'test', version: '1.0.0' },
       { capabilities: { logging: {} }, ...(instructions !== undefined && { instructions }) },
@@ -128,6 +130,7 @@ export class TestMcpServer {
       sessionIdGenerator: isStateless === true ? undefined : () => randomUUID(),
       enableJsonResponse: json ?? false,
       ...(eventStore && { eventStore: eventStore() }),
+      ...(retryInterval !== undefined && { retryInterval }),
       onsessioninitialized: (session) => {
         this.#sessions.set(session, { server, transport })
       },

@@ -15,6 +15,8 @@ export interface TargetSession {
   readonly version: string
   /** Names of the server's capabilities. */
   readonly can: readonly string[]
+  /** Id of the stream of the session (older transport), which names the thread that has it. */
+  readonly connection?: string
   /** Does the server speak the modern era, which has no sessions? */
   readonly isModern?: boolean
 }

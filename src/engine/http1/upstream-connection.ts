@@ -16,6 +16,7 @@ import type { Transport } from '../sockets/transport.ts'
 import type { ConnectOptions, UpstreamAddress } from '../sockets/upstream-address.ts'
 import { currentLoopTick } from '../time/loop-ticks.ts'
 import { Timer, type TimerOwner } from '../time/timer-wheel.ts'
+import { idleLimit } from './keep-alive.ts'
 import {
   bodyKind,
   type DeferredEnd,
@@ -34,6 +35,8 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   readonly #buffer: ReadBuffer | undefined
   readonly #loan: HeadLoan | undefined
   readonly transport: Transport
+  readonly sink: Transport
+  readonly tunnelEnd: Transport
   readonly framesBodies = false
   isUnprocessed = false
   readonly wasOverLimit = false
@@ -49,6 +52,8 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   #resume = 0
   #interims = 0
   #mayReuse = true
+  /** How long the connection stays idle before it is closed. */
+  #idleMs = idleTimeoutMs
   /** Incremented for each request: during a call of the handler, its next request may begin here. */
   #generation = 0
   /** Number of requests that were answered completely. */
@@ -72,17 +77,11 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.#startedAt = parts.clock.now()
     const reads = this.#buffer ?? 'events'
     this.transport = openTransport(parts, { address: owner.address, race, reads, owner: this })
+    this.sink = this.transport
+    this.tunnelEnd = this.transport
     parts.timers.arm(this.#timer, connectTimeout(connectTimeoutMs))
     this.serial = ++parts.counters.upstreamConnectionsTotal
     parts.counters.upstreamConnectionsOpen++
-  }
-
-  get sink(): Transport {
-    return this.transport
-  }
-
-  get tunnelEnd(): Transport {
-    return this.transport
   }
 
   get backlog(): number {
@@ -217,8 +216,11 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     }
     const kind = bodyKind(head, handler.isHead)
     handler.responseSource.start(kind, Math.max(0, head.contentLength), false)
+    // Servers state the same timeout in all responses.
+    if (this.served === 0) this.#idleMs = idleLimit(head.keepAlive)
+    const isPersistent = head.isPersistent && this.#idleMs > 0
     this.#mayReuse =
-      head.status !== 101 && head.isPersistent && kind !== 'close' && handler.isRequestSent
+      head.status !== 101 && isPersistent && kind !== 'close' && handler.isRequestSent
     if (handler.responseSource.ended && start < end) this.#mayReuse = false
     this.#state = 'body'
     const generation = this.#generation
@@ -270,7 +272,11 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     if (handler !== undefined && this.#held.size > 0 && this.#state === 'body') {
       const held = this.#held.take()
       const generation = this.#generation
-      this.#readHeld(handler, held)
+      try {
+        this.#readBody(handler, held, 0, held.length)
+      } catch (thrown) {
+        this.#fail(this.#parts.toError(thrown))
+      }
       if (this.#generation !== generation || this.#handler === undefined) return
       if (this.#held.size > 0) return
       if (this.#deferredEnd !== undefined) {
@@ -280,14 +286,6 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
       if (handler.responseSource.blocked) return
     }
     this.transport.resume()
-  }
-
-  #readHeld(handler: UpstreamHandler, held: Buffer): void {
-    try {
-      this.#readBody(handler, held, 0, held.length)
-    } catch (thrown) {
-      this.#fail(this.#parts.toError(thrown))
-    }
   }
 
   startTunnel(): void {
@@ -318,7 +316,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
     this.#state = 'idle'
     this.transport.resume()
     this.#owner.keep(this)
-    this.#parts.timers.arm(this.#timer, idleTimeoutMs, now)
+    this.#parts.timers.arm(this.#timer, this.#idleMs, now)
   }
 
   /** Drops the connection. The handler is not called again. */

@@ -138,6 +138,14 @@ export class FieldList implements HeaderFields {
     return undefined
   }
 
+  /** Returns the value of a received field with this known name, also if the field belongs to the engine. */
+  knownValue(name: number): string | undefined {
+    for (let index = 0; index < this.#count; index++) {
+      if ((this.#span(index, 4) & infoName) === name) return this.#value(index)
+    }
+    return undefined
+  }
+
   getAll(name: string): string[] {
     const found = this.lines(name)
     return typeof found === 'string' ? [found] : [...(found ?? [])]

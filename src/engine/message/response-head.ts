@@ -4,6 +4,7 @@ import {
   FLAG_UPGRADE,
   HEAD_UPGRADE,
   NAME_CONTENT_LENGTH,
+  NAME_KEEP_ALIVE,
   NAME_TRAILER,
 } from '../../core/index.ts'
 import { GatewayError } from '../../errors/index.ts'
@@ -113,6 +114,11 @@ export class ResponseHeadView implements ResponseHead, Borrower {
 
   get isPersistent(): boolean {
     return (this.#flags & FLAG_PERSISTENT) !== 0
+  }
+
+  /** The Keep-Alive field, which is not forwarded. */
+  get keepAlive(): string | undefined {
+    return this.fields.knownValue(NAME_KEEP_ALIVE)
   }
 
   /** The protocol that a 101 response switches to; undefined for other responses. */

@@ -9,7 +9,8 @@ import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { ModernTarget } from './modern-target.ts'
 import { TargetFailure, toFailure } from './refusals.ts'
-import { type OpenConnections, SseTransport } from './sse-connection.ts'
+import type { OpenConnections } from './sse-connection.ts'
+import { SseTransport } from './sse-transport.ts'
 import { legacyWire, StreamableTransport } from './streamable.ts'
 import {
   findEra,
@@ -57,7 +58,7 @@ export function transportOf(
     return new ModernTarget(exchange, entry, state)
   }
   if (entry.target.protocol === 'SSE') {
-    return new SseTransport(exchange, entry, held, session === undefined)
+    return new SseTransport(exchange, entry, held, session, state?.id)
   }
   return new StreamableTransport(exchange, entry, legacyWire(session))
 }
@@ -80,6 +81,8 @@ export async function begin(
     toFailure(thrown),
   )
   if (asked instanceof TargetFailure) {
+    // A connection of the older transport is of no use without a session.
+    if (entry.target.protocol === 'SSE') void transport.end()
     if (!isRefusedByEra(asked)) throw asked
     return beginModern(exchange, entry, request, onAbandon, asked)
   }
@@ -89,10 +92,11 @@ export async function begin(
   }
   if (response.error === undefined) noteSessions(entry, id !== undefined)
   const hello = readHello(response)
-  const { endpoint } = transport
+  const { endpoint, connection } = transport
   const session: TargetSession = {
     id,
     endpoint,
+    connection,
     version: hello.version,
     can: Object.keys(hello.capabilities),
   }

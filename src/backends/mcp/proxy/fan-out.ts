@@ -85,6 +85,10 @@ export async function askLists(
       return part && withoutLoop(part, cursors?.get(entry.target.name), upstreams.era)
     },
   )
+  const { sessionId, hub } = upstreams.exchange
+  if (sessionId !== undefined) {
+    for (const name of missing) hub.notices.missing(sessionId, name, method.name)
+  }
   if (parts.length === 0 && missing.length > 0) return noneAnswered(request, missing)
   return resultText(request.id, mergedResult(method, parts, missing, upstreams.era))
 }

@@ -1,23 +1,27 @@
 /** GET: the messages that servers send on their own, in one stream. */
 import type { RespondVerdict } from '../../../exchange/exchange.ts'
-import { notificationText } from '../answers.ts'
+import { notificationText, requestText } from '../answers.ts'
 import { type EventFields, eventText, type McpEvent } from '../event-stream.ts'
-import type { McpMessage } from '../message.ts'
+import { type McpMessage, readMessage } from '../message.ts'
 import { readPairs, writePairs } from '../naming.ts'
 import { newSessionId } from '../session-state.ts'
+import { never, ownId } from './begin-session.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
+import { MissingLists } from './missing-lists.ts'
 import { ExchangeOutlet } from './outlet.ts'
 import { lostSession, TargetFailure, toFailure, verdictOf } from './refusals.ts'
 import { messageForClient } from './server-messages.ts'
 import { type ClientSession, findSession, SessionEnded } from './target-session.ts'
-import { type Flow, type Transport, withLimit } from './transport.ts'
+import { ask, type Flow, ignored, ownLimitMs, type Transport, withLimit } from './transport.ts'
 
 /** How long a client waits until each of several servers has begun or refused its stream. */
 const openMs = 5_000
 /** Delay before the stream of a server is opened again. Every failure doubles it. */
 const firstRetryMs = 1_000
-/** Maximum delay between two attempts to open the stream. */
+/** Minimum delay, if the server states one. */
+const minRetryMs = 10
+/** Maximum delay between two attempts to open the stream, unless the server states more. */
 const maxRetryMs = 30_000
 
 export function serveGet(
@@ -27,15 +31,12 @@ export function serveGet(
   if ('kind' in session) return session
   const { context, hub, notes } = exchange
   const from = context.exchange.request.headers.get('last-event-id')
-  const outlet = new ExchangeOutlet(context)
+  const outlet = new ExchangeOutlet(exchange)
   const streams = new ServerStreams(session, outlet, from)
   const key = `stream ${newSessionId()}`
   hub.live(session.state).held.set(key, { close: () => outlet.end() })
-  const stopSweeps = hub.onSweep(() => {
-    // A session with an open stream stays in memory.
-    hub.live(session.state)
-    outlet.keepAlive()
-  })
+  // A session with an open stream stays in memory.
+  const stopSweeps = hub.onSweep(() => hub.live(session.state))
   const removeStop = hub.onStop(() => outlet.end())
   notes.onClose(() => {
     removeStop()
@@ -65,7 +66,11 @@ function settle(outlet: ExchangeOutlet, failures: readonly Outcome[], isOnly: bo
   const isRefused = failures.every(
     (one) => one instanceof TargetFailure && one.answer?.status === 405,
   )
-  if (first === undefined || failures.some((one) => one instanceof SessionEnded)) {
+  const isLost = first === undefined || failures.some((one) => one instanceof SessionEnded)
+  if (outlet.isStream) {
+    // The gateway has something to report itself, so that the stream has begun.
+    if (isLost || isOnly) outlet.end()
+  } else if (isLost) {
     outlet.answer(lostSession())
   } else if (first instanceof TargetFailure && (isRefused || isOnly)) {
     outlet.answer(verdictOf(first, undefined))
@@ -77,7 +82,16 @@ interface ServerStream {
   flow?: Flow | undefined
   retry?: NodeJS.Timeout
   retryMs: number
+  /** Delay that the server has stated. */
+  statedMs?: number
   isGone?: boolean
+}
+
+/** Called with the reconnection time that the server has stated, if any. */
+function noteRetry(stream: ServerStream, retry: number | undefined): void {
+  if (retry === undefined) return
+  stream.statedMs = Math.max(retry, minRetryMs)
+  stream.retryMs = stream.statedMs
 }
 
 /**
@@ -85,9 +99,9 @@ interface ServerStream {
  */
 const streamKey = ''
 
-const lists = ['tools', 'prompts', 'resources'].map((kind) =>
-  notificationText(`notifications/${kind}/list_changed`),
-)
+const listChanged = (kind: string): string => notificationText(`notifications/${kind}/list_changed`)
+
+const lists = ['tools', 'prompts', 'resources'].map(listChanged)
 
 /** The streams of all servers of a session, joined into one. */
 export class ServerStreams {
@@ -100,6 +114,10 @@ export class ServerStreams {
   /** The target whose request stream is resumed, which has an end; undefined for other streams. */
   readonly #resumed: string | undefined
   readonly #streams = new Map<string, ServerStream>()
+  readonly #missing = new MissingLists(
+    (target, method) => this.#answers(target, method),
+    (target, method) => this.#onFound(target, method),
+  )
   #stopWatching: (() => void) | undefined
 
   constructor(session: ClientSession, outlet: ExchangeOutlet, from: string | undefined) {
@@ -119,7 +137,15 @@ export class ServerStreams {
 
   /** Opens the streams of all servers. Resolves with one outcome for each: its failure, or undefined. */
   open(): Promise<Outcome[]> {
-    this.#stopWatching = this.#exchange.hub.onChange(() => this.#onChange())
+    const { hub } = this.#exchange
+    const stopChanges = hub.onChange(() => this.#onChange())
+    // A stream of one request has only its own messages.
+    const stopNotices =
+      this.#resumed === undefined ? hub.notices.watch(this.#session.state.id, this) : () => {}
+    this.#stopWatching = () => {
+      stopChanges()
+      stopNotices()
+    }
     const wanted = this.#exchange.backend.targets.filter(
       ({ target }) => this.#resumed === undefined || target.name === this.#resumed,
     )
@@ -158,11 +184,12 @@ export class ServerStreams {
     const listener = {
       onStream: () => {
         hasBegun = true
-        stream.retryMs = firstRetryMs
+        stream.retryMs = stream.statedMs ?? firstRetryMs
         this.#outlet.open()
         resolve()
       },
       onMessage: (message: McpMessage, eventFields: EventFields | undefined) => {
+        noteRetry(stream, eventFields?.retry)
         const text = messageForClient(this.#session, entry, message)
         if (text === undefined) return
         this.#outlet.send(text, this.#fieldsForClient(name, eventFields))
@@ -171,6 +198,7 @@ export class ServerStreams {
       onEvent: (event: McpEvent) => {
         const { id, retry } = event
         if (id === undefined && retry === undefined) return
+        noteRetry(stream, retry)
         const eventFields = this.#fieldsForClient(name, { id, retry })
         this.#outlet.sendEvent(eventText({ ...event, id: eventFields?.id }))
         this.#slowDown(stream)
@@ -217,7 +245,7 @@ export class ServerStreams {
       if (!stream.isGone) void this.#open(entry).then((one) => this.#onRetried(one))
     }, stream.retryMs)
     stream.retry.unref()
-    stream.retryMs = Math.min(stream.retryMs * 2, maxRetryMs)
+    stream.retryMs = Math.max(Math.min(stream.retryMs * 2, maxRetryMs), stream.statedMs ?? 0)
   }
 
   #onRetried(failure: Outcome): void {
@@ -242,6 +270,55 @@ export class ServerStreams {
     for (const text of lists) this.#outlet.send(text)
   }
 
+  // --- what no server reports ---
+
+  #find(name: string): McpTargetEntry | undefined {
+    return this.#exchange.backend.targets.find(({ target }) => target.name === name)
+  }
+
+  /** Called when a session at a target was begun again: it may have other lists and resources. */
+  onRenewed(name: string, uris: readonly string[]): void {
+    this.#missing.drop(name)
+    for (const text of lists) this.#outlet.send(text)
+    const entry = this.#find(name)
+    if (entry === undefined) return
+    for (const uri of uris) {
+      const params = JSON.stringify({ uri })
+      const updated = readMessage(notificationText('notifications/resources/updated', params))
+      const text = messageForClient(this.#session, entry, updated)
+      if (text !== undefined) this.#outlet.send(text)
+    }
+  }
+
+  /** Called if a target is missing in a list of the client. */
+  onMissing(name: string, method: string): void {
+    this.#missing.add(name, method)
+  }
+
+  #onFound(name: string, method: string): void {
+    this.#exchange.hub.notices.found(this.#session.state.id, name, method)
+    const [kind = ''] = method.split('/')
+    this.#outlet.send(listChanged(kind))
+  }
+
+  /** Does the target answer a list of this method? */
+  async #answers(name: string, method: string): Promise<boolean> {
+    const entry = this.#find(name)
+    if (entry === undefined) return false
+    const id = ownId(method)
+    const request = { text: requestText(id, method, '{}'), id, method }
+    const answering = this.#session.use(entry, (transport) =>
+      ask(transport, request, ignored, never, ownLimitMs),
+    )
+    try {
+      return (await answering).response.error === undefined
+    } catch (thrown) {
+      if (thrown instanceof SessionEnded) this.#outlet.end()
+      else toFailure(thrown)
+      return false
+    }
+  }
+
   #drop(name: string): void {
     const stream = this.#streams.get(name)
     this.#streams.delete(name)
@@ -253,6 +330,7 @@ export class ServerStreams {
 
   close(): void {
     this.#stopWatching?.()
+    this.#missing.drop()
     for (const name of [...this.#streams.keys()]) this.#drop(name)
   }
 }

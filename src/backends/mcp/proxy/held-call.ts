@@ -16,6 +16,7 @@ import {
 } from '../eras/to-legacy.ts'
 import { member, rawOf } from '../json/node.ts'
 import {
+  answerTo,
   type McpMessage,
   type McpNotification,
   type McpRequest,
@@ -102,16 +103,21 @@ export class HeldCall implements AnswerListener, Flow {
         this.#onNotification(message)
         break
       case 'response':
-        if (message.id !== this.#ids.id) return
-        this.#finish((listener) => {
-          const text = toModernResponse(message, this.#request)
-          if (errorCodeOf(text) === codes.methodNotFound) listener.onFailure(notFound(text))
-          else {
-            listener.onMessage?.(readMessage(text), undefined)
-            listener.onEnd()
-          }
-        })
+        this.#onResponse(message)
     }
+  }
+
+  #onResponse(message: McpResponse): void {
+    const response = answerTo(message, this.#ids.id)
+    if (response === undefined) return
+    this.#finish((listener) => {
+      const text = toModernResponse(response, this.#request)
+      if (errorCodeOf(text) === codes.methodNotFound) listener.onFailure(notFound(text))
+      else {
+        listener.onMessage?.(readMessage(text), undefined)
+        listener.onEnd()
+      }
+    })
   }
 
   #onRequest(request: McpRequest): void {

@@ -5,7 +5,7 @@ import { GatewayError } from '../../../errors/index.ts'
 import { CompiledBackends } from '../../../proxy/request/backend-kind.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
-import { type McpMessage, readMessage } from '../message.ts'
+import { readMessage } from '../message.ts'
 import {
   newSessionId,
   SessionSeal,
@@ -13,9 +13,18 @@ import {
   type TargetSession,
 } from '../session-state.ts'
 import { Bridge } from './bridge.ts'
-import type { ClientRecord } from './client-view.ts'
 import { LateSessions } from './late-sessions.ts'
 import { compileTargets, type McpBackend } from './mcp-targets.ts'
+import type { KeptAlive, OpenStreams } from './outlet.ts'
+import { SessionNotices } from './session-notices.ts'
+import { SharedStreams } from './shared-streams.ts'
+import type {
+  Delivery,
+  PassedMessages,
+  StreamClient,
+  ThreadMessage,
+  ThreadQuestion,
+} from './thread-messages.ts'
 import { isRunning, nameThread } from './threads.ts'
 import type { Flow } from './transport.ts'
 
@@ -28,44 +37,12 @@ interface LiveSession {
   lastUsed: number
 }
 
-/** A client of the older transport. Its stream is in one thread, but any thread may receive its messages. */
-interface StreamClient {
-  readonly backend: string
-  readonly principal: string | undefined
-  /** Serves messages that another thread has received. Returns false if there are too many. */
-  receiveFrom(client: ClientRecord, messages: readonly McpMessage[]): boolean
-}
-
-/** Whether the client's stream takes messages: `lost` if no thread has it, or it is another principal's. */
-type Delivery = 'taken' | 'full' | 'lost'
-
-/** Messages for a client whose stream is in another thread. */
-interface PassedMessages {
-  readonly id: string
-  readonly backend: string
-  readonly principal: string | undefined
-  readonly texts: readonly string[]
-  /** The request that brought the messages. Its credentials authorize them. */
-  readonly client: ClientRecord
-}
-
-/** A message between threads. */
-type ThreadQuestion =
-  /** Asks the thread of this name whether it has the stream of a client. */
-  | { readonly wanted: Omit<PassedMessages, 'texts' | 'client'>; readonly at: string }
-  | { readonly passed: PassedMessages; readonly at: string }
-
-type ThreadMessage =
-  | { readonly ended: string }
-  | (ThreadQuestion & { readonly by: string })
-  | { readonly delivery: Delivery; readonly by: string }
-
 /** Maximum time for the thread of a stream to answer, which may be busy. */
 const passTimeoutMs = 10_000
 /** Maximum number of concurrent requests of one session in this thread. */
 const maxPending = 256
 
-/** Interval of the sweep that drops old state. */
+/** Interval of the sweep that drops old state and sends comments on the open streams of clients. */
 const sweepMs = 15_000
 /** After this time without messages a session leaves memory; its id stays valid. */
 const idleMs = 30 * 60_000
@@ -87,6 +64,12 @@ export class McpHub {
   )
   readonly bridge = new Bridge()
   readonly late = new LateSessions()
+  readonly notices = new SessionNotices()
+  /** Streams of the older transport to servers. */
+  readonly sharedStreams = new SharedStreams(
+    () => this.#nameThread(),
+    (id) => this.live({ id }),
+  )
   readonly #key: () => Uint8Array | undefined
   #seal:
     | { readonly value: Uint8Array; readonly seal: SessionSeal; readonly streams: Seal }
@@ -98,6 +81,7 @@ export class McpHub {
   readonly #live = new Map<string, LiveSession>()
   readonly #ended = new Map<string, number>()
   readonly #sweeps = new Set<() => void>()
+  readonly #streams = new Set<KeptAlive>()
   #lingering = new Set<Flow>()
   readonly #pending = new Map<string, number>()
   readonly #waiting = new Map<string, (delivery: Delivery) => void>()
@@ -213,10 +197,16 @@ export class McpHub {
   async newStreamId(backend: string): Promise<string> {
     // From now on other threads may send messages for the client.
     this.#otherThreads()
-    this.#named ??= nameThread(this.#name)
-    await this.#named
+    await this.#nameThread()
     const plain = `${this.#name} ${newSessionId()}`
     return this.#streamSeal.seal(plain, `mcp stream ${backend}`)
+  }
+
+  /** Makes the name of this thread known to the process. */
+  async #nameThread(): Promise<string> {
+    this.#named ??= nameThread(this.#name)
+    await this.#named
+    return this.#name
   }
 
   /** Registers a client with a stream in this thread. Returns a function that removes it. */
@@ -299,6 +289,7 @@ export class McpHub {
     const live = this.#live.get(id)
     this.#live.delete(id)
     this.bridge.forget(id)
+    this.notices.forget(id)
     for (const one of live?.held.values() ?? []) one.close()
   }
 
@@ -343,6 +334,15 @@ export class McpHub {
     this.#lingering.delete(flow)
   }
 
+  /** Streams to clients, which get a comment at each sweep. */
+  readonly openStreams: OpenStreams = {
+    add: (stream) => {
+      this.#streams.add(stream)
+      this.#watch()
+    },
+    delete: (stream) => this.#streams.delete(stream),
+  }
+
   /** Registers a function to call at each sweep. Returns a function that removes it. */
   onSweep(callback: () => void): () => void {
     this.#sweeps.add(callback)
@@ -360,6 +360,7 @@ export class McpHub {
     this.#lingering = new Set<Flow>()
     for (const flow of late) flow.close()
     for (const callback of [...this.#sweeps]) callback()
+    for (const stream of [...this.#streams]) stream.keepAlive()
     const at = now()
     for (const [id, { lastUsed }] of this.#live) {
       if (at - lastUsed < idleMs) break
@@ -369,7 +370,8 @@ export class McpHub {
       if (at - since < endedSessionMs) break
       this.#ended.delete(id)
     }
-    const size = late.size + this.#sweeps.size + this.#live.size + this.#ended.size
+    const states = this.#live.size + this.#ended.size
+    const size = late.size + this.#sweeps.size + this.#streams.size + states
     if (size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined

@@ -13,6 +13,9 @@ interface Change {
 /** Maximum number of clients' sessions of which later sessions are kept. */
 const maxClients = 50_000
 
+const isSame = (one: TargetSession, other: TargetSession | undefined): boolean =>
+  one.id === other?.id && one.connection === other?.connection
+
 export class LateSessions {
   /** By client's session and target. */
   readonly #all = new Map<string, Map<string, TargetSession>>()
@@ -38,7 +41,7 @@ export class LateSessions {
     return runAlone(`${client} ${target}`, async () => {
       this.#receive()
       const known = this.find(client, target)
-      if (known !== undefined && known.id !== lost?.id) return known
+      if (known !== undefined && !isSame(known, lost)) return known
       const session = await begin()
       const change = { client, target, session }
       this.#apply(change)

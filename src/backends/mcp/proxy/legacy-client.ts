@@ -42,7 +42,7 @@ class LegacyClient {
   constructor(exchange: McpExchange, id: string) {
     this.#id = id
     this.#exchange = exchange
-    this.#outlet = new ExchangeOutlet(exchange.context)
+    this.#outlet = new ExchangeOutlet(exchange)
     this.principal = exchange.principal
   }
 
@@ -52,7 +52,6 @@ class LegacyClient {
     const removeClient = hub.addLegacyClient(this.#id, this)
     const stopSweeps = hub.onSweep(() => {
       if (this.#state !== undefined) hub.live(this.#state)
-      this.#outlet.keepAlive()
     })
     const removeStop = hub.onStop(() => this.#outlet.end())
     notes.onClose(() => {

@@ -8,6 +8,7 @@ import { newSessionId } from '../session-state.ts'
 import type { AnswerListener } from './answer-reader.ts'
 import { answerServer, HeldCall, type LegacyTargetParts } from './held-call.ts'
 import { isGoneStatus, TargetFailure, toFailure } from './refusals.ts'
+import { ResumedStream } from './resumed-stream.ts'
 import {
   ask,
   type Flow,
@@ -107,24 +108,21 @@ export class LegacyTarget implements Transport {
     const acknowledge = (what: typeof honoured) => {
       listener.onMessage?.(readMessage(acknowledgement(request.id, what)), undefined)
     }
-    const flow = await this.#inner.listen(
-      {
-        onStream: () => acknowledge(honoured),
-        onMessage: (message) => {
-          if (message.kind === 'request') answerServer(this.#inner, message)
-          if (message.kind !== 'notification') return
-          listener.onMessage?.(readMessage(withTag(message, request.id)), undefined)
-        },
-        onEnd: () => listener.onEnd(),
-        onFailure: (failure) => {
-          // A server without a stream cannot notify of anything. Many answer 404, although the session exists.
-          const { status = 0 } = failure.answer ?? {}
-          if (status === 405 || isGoneStatus(status)) acknowledge({ lists: [], uris: [] })
-          listener.onFailure(failure)
-        },
+    const flow = await ResumedStream.listen(this.#inner, {
+      onStream: () => acknowledge(honoured),
+      onMessage: (message) => {
+        if (message.kind === 'request') answerServer(this.#inner, message)
+        if (message.kind !== 'notification') return
+        listener.onMessage?.(readMessage(withTag(message, request.id)), undefined)
       },
-      undefined,
-    )
+      onEnd: () => listener.onEnd(),
+      onFailure: (failure) => {
+        // A server without a stream cannot notify of anything. Many answer 404, although the session exists.
+        const { status = 0 } = failure.answer ?? {}
+        if (status === 405 || isGoneStatus(status)) acknowledge({ lists: [], uris: [] })
+        listener.onFailure(failure)
+      },
+    })
     const close = () => {
       flow.close()
       release()

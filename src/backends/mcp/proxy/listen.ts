@@ -14,7 +14,7 @@ import {
   withFilter,
 } from '../eras/subscriptions.ts'
 import { member, textOf } from '../json/node.ts'
-import type { McpMessage, McpNotification, McpRequest } from '../message.ts'
+import { answerTo, type McpMessage, type McpNotification, type McpRequest } from '../message.ts'
 import { clientUri, targetOfUri } from '../naming.ts'
 import { clientMessage } from '../results.ts'
 import type { AnswerListener } from './answer-reader.ts'
@@ -42,13 +42,11 @@ export function serveListen(
     exchange.noteError(codes.invalidParams)
     return jsonRefusal(400, request.id, codes.invalidParams, filter)
   }
-  const outlet = new ExchangeOutlet(exchange.context)
+  const outlet = new ExchangeOutlet(exchange)
   const subscription = new Subscription(upstreams, request, filter, outlet)
   const { hub } = exchange
-  const stopSweeps = hub.onSweep(() => outlet.keepAlive())
   const removeStop = hub.onStop(() => subscription.finish())
   onAbandon(() => {
-    stopSweeps()
     removeStop()
     subscription.close()
     outlet.end()
@@ -202,9 +200,11 @@ class Subscription {
     message: McpMessage,
     fail: (failure: TargetFailure) => void,
   ): void {
-    if (message.kind !== 'response' || message.id !== this.#request.id) return
-    if (message.error !== undefined) {
-      const answer = { status: 200, headers: [json], body: Buffer.from(message.text) }
+    if (message.kind !== 'response') return
+    const response = answerTo(message, this.#request.id)
+    if (response === undefined) return
+    if (response.error !== undefined) {
+      const answer = { status: 200, headers: [json], body: Buffer.from(response.text) }
       fail(new TargetFailure('the server refuses the subscription', { answer }))
     } else if (this.#isOnly && this.#honoured !== undefined) {
       stream.isGone = true

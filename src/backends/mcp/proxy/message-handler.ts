@@ -12,6 +12,7 @@ import { type ItemMethod, isRemoved, type ListMethod, methodOf } from '../method
 import { targetOfName, targetOfUri } from '../naming.ts'
 import { clientResult } from '../results.ts'
 import { saysUnknown } from '../unknown-item.ts'
+import { type CallSpan, endSpan } from './call-span.ts'
 import { passOn } from './client-notices.ts'
 import { ClientRelay, fieldsForClient } from './client-relay.ts'
 import { askDiscover, askLists, type Send } from './fan-out.ts'
@@ -51,27 +52,13 @@ const refusal = ({ id }: Pick<McpRequest, 'id'>, code: number, message: string):
 const unknownItem = (request: McpRequest, type: string, called: string): Answer =>
   refusal(request, codes.invalidParams, `Unknown ${type}: ${called}`)
 
-type CallSpan = NonNullable<ReturnType<typeof startCallSpan>>
-
-async function endSpan(
-  span: CallSpan,
-  asked: Promise<ReceivedResponse>,
-): Promise<ReceivedResponse> {
-  try {
-    const received = await asked
-    span.end(received.response.error === undefined ? undefined : 'the answer is an error')
-    return received
-  } catch (thrown) {
-    span.end(thrown instanceof Error ? thrown.message : 'no answer')
-    throw thrown
-  }
-}
-
 export class MessageHandler {
   readonly exchange: McpExchange
   readonly upstreams: Upstreams
   readonly #outlet: ExchangeOutlet
   readonly #onAbandon: OnAbandon
+  /** Can the client resume its stream? */
+  #clientResumes = false
 
   constructor(upstreams: Upstreams, outlet: ExchangeOutlet, onAbandon: OnAbandon) {
     this.upstreams = upstreams
@@ -98,6 +85,7 @@ export class MessageHandler {
    * GatewayError, or a TargetFailure of the only target.
    */
   finish(request: McpRequest): Promise<void> | void {
+    this.#clientResumes = this.upstreams.era === 'legacy' && this.exchange.sessionId !== undefined
     const answer = this.#answer(request)
     if (answer instanceof Promise) return answer.then((one) => this.#finish(one))
     this.#finish(answer)
@@ -340,7 +328,10 @@ export class MessageHandler {
 
   /** Sends a request to a target. Rejects as `finish` does. */
   #send(entry: McpTargetEntry, request: OutgoingRequest): Promise<ReceivedResponse> {
-    return this.upstreams.use(entry, (transport) => this.#askOver(entry, transport, request))
+    return this.upstreams.use(entry, (transport) => {
+      if (this.#clientResumes) transport.clientResumes = true
+      return this.#askOver(entry, transport, request)
+    })
   }
 
   /**

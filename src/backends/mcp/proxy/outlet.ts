@@ -26,13 +26,29 @@ interface LastMessage {
 
 const comment = Buffer.from(': \n\n')
 
+/** The open streams to clients of this thread, which get a comment at each sweep. */
+export interface OpenStreams {
+  add(stream: KeptAlive): void
+  delete(stream: KeptAlive): unknown
+}
+
+interface OutletParts {
+  readonly context: RequestContext
+  readonly hub: { readonly openStreams: OpenStreams }
+}
+
+export interface KeptAlive {
+  keepAlive(): void
+}
+
 /**
  * The outlet of one exchange. `result` resolves to the whole response, or to undefined once a stream has
  * begun.
  */
-export class ExchangeOutlet {
+export class ExchangeOutlet implements KeptAlive {
   readonly result: Promise<RespondVerdict | undefined>
   readonly #context: RequestContext
+  readonly #openStreams: OpenStreams
   readonly #settle: (verdict: RespondVerdict | undefined) => void
   readonly #fail: (error: unknown) => void
   #isOpening = false
@@ -41,8 +57,9 @@ export class ExchangeOutlet {
   #stream: ResponseStream | undefined
   #resumes: (() => void)[] = []
 
-  constructor(context: RequestContext) {
+  constructor({ context, hub }: OutletParts) {
     this.#context = context
+    this.#openStreams = hub.openStreams
     const { promise, resolve, reject } = Promise.withResolvers<RespondVerdict | undefined>()
     this.result = promise
     this.#settle = resolve
@@ -66,8 +83,12 @@ export class ExchangeOutlet {
     if (stream === undefined) return
     stream.onDrain = () => this.#drained()
     for (const bytes of this.#waiting.splice(0)) stream.write(bytes)
-    if (this.#isEnded) stream.end()
-    else if (!stream.isSlow) this.#drained()
+    if (this.#isEnded) {
+      stream.end()
+      return
+    }
+    this.#openStreams.add(this)
+    if (!stream.isSlow) this.#drained()
   }
 
   #drained(): void {
@@ -96,7 +117,7 @@ export class ExchangeOutlet {
     this.#write(Buffer.from(text))
   }
 
-  /** Keeps proxies on the way from closing an idle connection. */
+  /** Called at each sweep. A comment keeps proxies on the way from closing an idle connection. */
   keepAlive(): void {
     if (this.#stream !== undefined && !this.#stream.isSlow) this.#write(comment)
   }
@@ -119,6 +140,7 @@ export class ExchangeOutlet {
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
+    this.#openStreams.delete(this)
     this.#stream?.end()
   }
 

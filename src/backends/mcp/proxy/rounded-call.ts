@@ -12,7 +12,13 @@ import {
 } from '../eras/to-modern.ts'
 import type { EventFields } from '../event-stream.ts'
 import { jsonValue, member, rawOf } from '../json/node.ts'
-import { type McpMessage, type McpRequest, type McpResponse, readMessage } from '../message.ts'
+import {
+  answerTo,
+  type McpMessage,
+  type McpRequest,
+  type McpResponse,
+  readMessage,
+} from '../message.ts'
 import { newSessionId } from '../session-state.ts'
 import type { AnswerListener } from './answer-reader.ts'
 import type { Bridge } from './bridge.ts'
@@ -75,9 +81,10 @@ export class RoundedCall implements AnswerListener, Flow {
       this.#listener.onMessage?.(message, eventFields)
       return
     }
-    if (message.id !== this.#id) return
-    const needed = inputRequired(message)
-    if (needed === undefined) this.#finish(withId(message, this.#request.id))
+    const response = this.#id === undefined ? undefined : answerTo(message, this.#id)
+    if (response === undefined) return
+    const needed = inputRequired(response)
+    if (needed === undefined) this.#finish(withId(response, this.#request.id))
     else void this.#ask(needed)
   }
 

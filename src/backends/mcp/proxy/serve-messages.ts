@@ -37,7 +37,7 @@ export function serveMessages(
   onAbandon: OnAbandon,
   onEnd: () => unknown,
 ): Promise<RespondVerdict | undefined> {
-  const outlet = new ExchangeOutlet(exchange.context)
+  const outlet = new ExchangeOutlet(exchange)
   onAbandon(() => outlet.end())
   const all = messages.map(({ upstreams, message }) => {
     return { handler: new MessageHandler(upstreams, outlet, onAbandon), message }
@@ -124,15 +124,16 @@ function refuseAll(all: readonly ServedMessage[], thrown: unknown, outlet: Excha
   const failure = toFailure(thrown)
   // The client can resume the stream, so it gets no error.
   if (failure.isResumable) outlet.end()
-  else refuse(outlet, request, verdictOf(failure, request?.id))
+  else refuse(outlet, request, verdictOf(failure, request?.id), failure.message)
 }
 
 function refuse(
   outlet: ExchangeOutlet,
   request: McpRequest | undefined,
   verdict: RespondVerdict,
+  message = 'Session not found',
 ): void {
   if (outlet.isStream) {
-    outlet.finish({ text: errorText(request?.id, codes.internal, 'the server has gone') })
+    outlet.finish({ text: errorText(request?.id, codes.internal, message) })
   } else outlet.answer(verdict)
 }

@@ -1,38 +1,36 @@
 /** The older transport (HTTP with SSE): one stream carries all messages of a server in a session. */
 import type { EventFields, McpEvent } from '../event-stream.ts'
 import { member, rawOf } from '../json/node.ts'
-import { type McpMessage, plainId, readMessage } from '../message.ts'
+import { type McpMessage, plainId } from '../message.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
 import { noCoding } from './forwarded-headers.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
 import { TargetFailure } from './refusals.ts'
+import type { SharedStreams } from './shared-streams.ts'
+import type { PendingAnswer, SseStream } from './sse-stream.ts'
 import { prepareRequest } from './target-request.ts'
-import type { Flow, OutgoingMessage, Transport } from './transport.ts'
+import type { Flow } from './transport.ts'
 
 /** Maximum number of requests that wait for a response on the stream. */
 const maxPending = 1_000
 /** Maximum time until the server names the endpoint for messages. */
 const endpointMs = 10_000
 
-/** A request that waits for its response on the stream. */
-interface Pending {
-  readonly listener: AnswerListener
-  /** Progress token of the request, as JSON. */
-  readonly progressToken: string | undefined
-}
-
 /** The stream of a session at one server. */
-class SseConnection implements AnswerListener {
-  readonly #pending = new Map<string, Pending>()
+export class SseConnection implements AnswerListener, SseStream {
+  readonly #pending = new Map<string, PendingAnswer>()
   readonly #listeners = new Set<AnswerListener>()
   readonly #endpoint = Promise.withResolvers<string>()
   readonly #base: string
   #flow: Flow | undefined
   #timer: NodeJS.Timeout
   isOpen = true
-  /** Label of the connected endpoint. */
   label: string | undefined
+  messagePath = ''
+  /** Id by which all threads of the process find the connection. */
+  id: string | undefined
+  #remove: (() => void) | undefined
 
   private constructor(base: string) {
     this.#base = base
@@ -61,7 +59,8 @@ class SseConnection implements AnswerListener {
       const call = exchange.runtime.call(ready, reader)
       reader.call = call
       connection.#flow = call
-      await connection.#endpoint.promise
+      connection.messagePath = await connection.#endpoint.promise
+      await connection.#share(exchange.hub.sharedStreams)
       return connection
     } catch (thrown) {
       connection.close()
@@ -69,12 +68,14 @@ class SseConnection implements AnswerListener {
     }
   }
 
-  /** Path and query that messages are posted to. */
-  get messagePath(): Promise<string> {
-    return this.#endpoint.promise
+  async #share(streams: SharedStreams): Promise<void> {
+    const id = await streams.add(this)
+    this.id = id
+    if (this.isOpen) this.#remove = () => streams.remove(id)
+    else streams.remove(id)
   }
 
-  expect(id: string, pending: Pending): void {
+  expect(id: string, pending: PendingAnswer): void {
     if (this.#pending.size >= maxPending) {
       throw new TargetFailure('too many requests are under way')
     }
@@ -159,6 +160,7 @@ class SseConnection implements AnswerListener {
     if (!this.isOpen) return
     this.isOpen = false
     clearTimeout(this.#timer)
+    this.#remove?.()
     this.#flow?.close()
     this.#endpoint.reject(failure)
     for (const { listener } of this.#pending.values()) listener.onFailure(failure)
@@ -166,13 +168,6 @@ class SseConnection implements AnswerListener {
     this.#pending.clear()
     this.#listeners.clear()
   }
-}
-
-/** Returns the progress token of a client's request as JSON. */
-function wantedProgress(message: McpMessage): string | undefined {
-  if (message.kind !== 'request') return undefined
-  const token = member(member(message.params, '_meta'), 'progressToken')
-  return token && rawOf(message.text, token)
 }
 
 /** Returns the progress token of a progress notification as JSON. */
@@ -199,86 +194,6 @@ function resolveEndpoint(base: string, data: string): string | undefined {
 
 /** Open connections of a session, by target. */
 export type OpenConnections = Map<string, { close(): void }>
-
-export class SseTransport implements Transport {
-  readonly era = 'legacy'
-  readonly #exchange: McpExchange
-  readonly #entry: McpTargetEntry
-  readonly #held: OpenConnections
-  #isFresh: boolean
-
-  /** If `isFresh`, the first message opens a new connection. Otherwise there must be an open one. */
-  constructor(
-    exchange: McpExchange,
-    entry: McpTargetEntry,
-    held: OpenConnections,
-    isFresh: boolean,
-  ) {
-    this.#exchange = exchange
-    this.#entry = entry
-    this.#held = held
-    this.#isFresh = isFresh
-  }
-
-  get endpoint(): string | undefined {
-    return heldConnection(this.#held, this.#entry)?.label
-  }
-
-  async #connection(): Promise<SseConnection> {
-    const { name } = this.#entry.target
-    const known = heldConnection(this.#held, this.#entry)
-    if (known !== undefined && !this.#isFresh) return known
-    if (!this.#isFresh) throw new TargetFailure('the server has ended the session')
-    this.#isFresh = false
-    known?.close()
-    const connection = await SseConnection.open(this.#exchange, this.#entry)
-    this.#held.set(name, connection)
-    return connection
-  }
-
-  async post({ text: body }: OutgoingMessage, listener: AnswerListener): Promise<Flow> {
-    const connection = await this.#connection()
-    const message = readMessage(body)
-    const id = message.kind === 'request' ? message.id : undefined
-    const path = await connection.messagePath
-    const headers = [['content-type', 'application/json'] as const]
-    const pinned = connection.label
-    const wanted = { method: 'POST', body, headers, path, pinned } as const
-    const ready = await prepareRequest(this.#exchange, this.#entry, wanted)
-    if (id !== undefined) {
-      connection.expect(id, { listener, progressToken: wantedProgress(message) })
-    }
-    const failed = (failure: TargetFailure) => {
-      if (id !== undefined) connection.forget(id)
-      listener.onFailure(failure)
-    }
-    // The response comes on the stream. The body of the response to the POST is ignored.
-    const accepted = () => (id === undefined ? listener.onEnd() : listener.onStream?.())
-    const reader = new AnswerReader({ onEnd: accepted, onFailure: failed }, true)
-    reader.call = this.#exchange.runtime.call(ready, reader)
-    return {
-      pause: () => connection.pause(),
-      resume: () => connection.resume(),
-      close: () => {
-        if (id !== undefined) connection.forget(id)
-      },
-    }
-  }
-
-  async listen(listener: AnswerListener): Promise<Flow> {
-    const connection = await this.#connection()
-    const close = connection.listen(listener)
-    listener.onStream?.()
-    return { pause: () => connection.pause(), resume: () => connection.resume(), close }
-  }
-
-  end(): Promise<void> {
-    const { name } = this.#entry.target
-    heldConnection(this.#held, this.#entry)?.close()
-    this.#held.delete(name)
-    return Promise.resolve()
-  }
-}
 
 /** The open connection of a session to a server, if there is one. */
 export function heldConnection(

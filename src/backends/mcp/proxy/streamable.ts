@@ -6,7 +6,9 @@ import type { AnswerListener } from './answer-reader.ts'
 import { noCoding } from './forwarded-headers.ts'
 import type { McpExchange } from './mcp-exchange.ts'
 import type { McpTargetEntry } from './mcp-targets.ts'
+import { ResumedStream } from './resumed-stream.ts'
 import { TargetCall } from './target-call.ts'
+import { timeoutOf } from './target-request.ts'
 import {
   type Flow,
   type OutgoingMessage,
@@ -42,6 +44,9 @@ export class StreamableTransport implements Transport {
   readonly #wire: TargetWire
   endpoint: string | undefined
   traceparent: string | undefined
+  clientResumes = false
+  /** Id of the session that the server has created in response to `initialize`. */
+  #created: string | undefined
 
   constructor(exchange: McpExchange, entry: McpTargetEntry, wire: TargetWire) {
     this.exchange = exchange
@@ -64,7 +69,8 @@ export class StreamableTransport implements Transport {
     const headers: Field[] = [noCoding]
     if (this.traceparent !== undefined) headers.push(['traceparent', this.traceparent])
     if (version !== undefined) headers.push(['mcp-protocol-version', version])
-    if (session?.id !== undefined) headers.push(['mcp-session-id', session.id])
+    const id = session?.id ?? this.#created
+    if (id !== undefined) headers.push(['mcp-session-id', id])
     if (this.era === 'legacy' || method === undefined) return headers
     headers.push(['mcp-method', method])
     if (name !== undefined) headers.push(['mcp-name', encodeName(name)])
@@ -79,7 +85,16 @@ export class StreamableTransport implements Transport {
         : this.#sessionHeaders(session)
     const { text, bytes, isLong, isNotice } = message
     const sent = { method: 'POST', body: bytes ?? text, headers, isLong } as const
-    return new TargetCall(this, sent, listener, isNotice).begin()
+    if (this.clientResumes || isNotice === true || this.era === 'modern') {
+      return new TargetCall(this, sent, listener, isNotice).begin()
+    }
+    const stream = new ResumedStream(this, listener, timeoutOf(this.exchange, this.entry))
+    const call = new TargetCall(this, sent, stream).begin()
+    return call instanceof Promise ? call.then((one) => stream.begun(one)) : stream.begun(call)
+  }
+
+  onSession(id: string): void {
+    this.#created = id
   }
 
   #postHeaders(message: OutgoingMessage): Field[] {

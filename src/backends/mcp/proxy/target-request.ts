@@ -160,6 +160,12 @@ export function hasTimeout(exchange: McpExchange, entry: McpTargetEntry): boolea
   return requestTimeoutMs !== undefined || ruleTimeout(exchange) > 0
 }
 
+/** Returns the milliseconds that the target may take for a whole response; 0 means no limit. */
+export function timeoutOf(exchange: McpExchange, entry: McpTargetEntry): number {
+  const { requestTimeoutMs } = exchange.accessOf(entry).policies.connection
+  return requestTimeoutMs ?? ruleTimeout(exchange)
+}
+
 /** Returns the timeout of the whole response, from the rule or a policy; 0 means no limit. */
 function ruleTimeout({ placement, client }: McpExchange): number {
   const { backendTimeoutMs = 0, requestTimeoutMs } = placement.rule.resource

@@ -71,9 +71,16 @@ export class ClientSession implements Upstreams {
     if (known === undefined || known instanceof Promise) {
       return known ?? this.#renew(entry, undefined)
     }
-    // A session of the older transport ends with its stream, which must be open in this thread.
-    const isLost = entry.target.protocol === 'SSE' && !heldConnection(this.held, entry)
-    return isLost ? this.#renew(entry, known) : known
+    const isHere = entry.target.protocol !== 'SSE' || heldConnection(this.held, entry)
+    return isHere ? known : this.#atStream(entry, known)
+  }
+
+  /** Returns the session of the older transport if its stream is open in another thread. Otherwise begins another. */
+  async #atStream(entry: McpTargetEntry, known: TargetSession): Promise<TargetSession> {
+    const { connection } = known
+    const { sharedStreams } = this.exchange.hub
+    const found = connection && (await sharedStreams.find(connection, this.state.id))
+    return found ? known : this.#renew(entry, known)
   }
 
   /**
@@ -156,11 +163,12 @@ export class ClientSession implements Upstreams {
     if (known !== undefined && known !== lost) return known
     const begin = async () => {
       const { session } = await beginQuietly(this.exchange, entry, this.state.hello, held)
-      await this.#replay(entry, session)
+      const uris = await this.#replay(entry, session)
+      const { sessionId, hub } = this.exchange
+      if (sessionId !== undefined) hub.notices.renewed(sessionId, name, uris)
       return session
     }
-    // A session of the older transport is a connection of this thread.
-    const isOwn = entry.target.protocol === 'SSE' || this.exchange.sessionId === undefined
+    const isOwn = this.exchange.sessionId === undefined
     const pending = isOwn ? begin() : this.exchange.hub.late.begin(this.state.id, name, lost, begin)
     targets.set(name, pending)
     pending.then(
@@ -170,15 +178,22 @@ export class ClientSession implements Upstreams {
     return pending
   }
 
-  /** Sets in a new session what the client has set in the one before. A server may refuse it. */
-  async #replay(entry: McpTargetEntry, session: TargetSession): Promise<void> {
+  /**
+   * Sets in a new session what the client has set in the one before. A server may refuse it. Resolves to the
+   * resources of the target to which the client has subscribed.
+   */
+  async #replay(entry: McpTargetEntry, session: TargetSession): Promise<readonly string[]> {
     const settings = this.exchange.hub.bridge.settings(this.state.id)
-    if (settings === undefined || session.isModern === true) return
+    if (settings === undefined) return []
     const prefix = `${entry.target.name} `
-    const uris = [...settings.resources].filter((one) => one.startsWith(prefix))
-    const all: [method: string, params: object][] = uris.map((one) => [
+    const uris = [...settings.resources].flatMap((one) =>
+      one.startsWith(prefix) ? [one.slice(prefix.length)] : [],
+    )
+    // Each request to a modern server has the settings of the client.
+    if (session.isModern === true) return uris
+    const all: [method: string, params: object][] = uris.map((uri) => [
       'resources/subscribe',
-      { uri: one.slice(prefix.length) },
+      { uri },
     ])
     const { logLevel: level } = settings
     if (level !== undefined && session.can.includes('logging'))
@@ -190,6 +205,7 @@ export class ClientSession implements Upstreams {
       await ask(transport, { text, id, method }, ignored, never, ownLimitMs).catch(toFailure)
     })
     await Promise.all(asked)
+    return uris
   }
 
   /** Does another server still have its session? */

@@ -26,6 +26,12 @@ export async function isRunning(name: string): Promise<boolean | undefined> {
   return await locks.request(lockOf(name), options, (lock) => lock === null)
 }
 
+/** Resolves when the thread with this name has ended; never if that cannot be found out. */
+export function threadEnd(name: string): Promise<void> {
+  if (locks === undefined) return new Promise<never>(() => {})
+  return locks.request(lockOf(name), { mode: 'shared' }, () => {})
+}
+
 /** Runs `work` while no other thread of the process runs work of this name. */
 export async function runAlone<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
   if (locks === undefined) return await work()

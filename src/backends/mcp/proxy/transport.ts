@@ -42,8 +42,12 @@ export interface Transport {
   readonly era: Era
   /** `traceparent` of requests. If not set, that of the client is sent. */
   traceparent?: string | undefined
+  /** Does the client resume the streams of its responses? If not set, the gateway does. */
+  clientResumes?: boolean
   /** Label of the endpoint of the last request. */
   readonly endpoint: string | undefined
+  /** Id of the stream of the session (older transport). */
+  readonly connection?: string | undefined
   /** Sends a message; the response goes to the listener. Throws or rejects with a GatewayError. */
   post(message: OutgoingMessage, listener: AnswerListener): Flow | Promise<Flow>
   /**
@@ -278,12 +282,16 @@ class PendingRequest implements AnswerListener {
     flow.pause()
   }
 
+  get #isResumable(): boolean {
+    return this.#hasEventIds && this.#transport.clientResumes === true
+  }
+
   onEnd(): void {
     this.#end()
     if (this.#isOver) return
     this.#finish()
     const message = 'the server has ended without an answer'
-    this.#reject(new TargetFailure(message, { isResumable: this.#hasEventIds }))
+    this.#reject(new TargetFailure(message, { isResumable: this.#isResumable }))
   }
 
   onFailure(failure: TargetFailure): void {
@@ -300,7 +308,7 @@ class PendingRequest implements AnswerListener {
       return
     }
     const { message, answer, cause } = failure
-    const isResumable = this.#hasEventIds && answer === undefined
+    const isResumable = this.#isResumable && answer === undefined
     this.#reject(isResumable ? new TargetFailure(message, { isResumable }, cause) : failure)
   }
 }
