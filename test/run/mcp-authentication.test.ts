@@ -245,7 +245,7 @@ describe('the official MCP client', () => {
     }
     const first = await connect()
     expect(first.connected).toBeInstanceOf(UnauthorizedError)
-    await first.transport.finishAuth(signIn.code ?? '')
+    await first.transport.finishAuth(signIn.code)
     const second = await connect()
     expect(second.connected).toBe(true)
     const { content } = await second.client.callTool({ name: 'who', arguments: {} })

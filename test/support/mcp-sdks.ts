@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { SignIn } from './mcp-sign-in.ts'
 import { partPath } from './parts.ts'
 
 type Json = Record<string, unknown>
@@ -10,7 +11,7 @@ type Json = Record<string, unknown>
 /** The parts of the packages that tests use. */
 interface ClientPackage {
   readonly Client: new (info: Json, options: Json) => SdkClient
-  readonly StreamableHTTPClientTransport: new (url: URL) => unknown
+  readonly StreamableHTTPClientTransport: new (url: URL, options?: Json) => SdkTransport
 }
 interface ServerPackage {
   readonly McpServer: new (info: Json, options: Json) => SdkServer
@@ -22,6 +23,10 @@ interface NodePackage {
 }
 interface ZodPackage {
   readonly z: { object(shape: Json): unknown; string(): unknown }
+}
+
+interface SdkTransport {
+  finishAuth(response: URLSearchParams): Promise<void>
 }
 
 export interface SdkClient {
@@ -71,6 +76,28 @@ export async function connectSdkClient(url: string, mode: unknown): Promise<SdkC
   client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { a: 'b' } }))
   await client.connect(new StreamableHTTPClientTransport(new URL(url)))
   return client
+}
+
+/** Connects, signs in when the server asks for it, and connects again. */
+export async function signInWithSdk(url: string, signIn: SignIn): Promise<SdkClient> {
+  const { Client, StreamableHTTPClientTransport } = await load<ClientPackage>(
+    `${scope}/client/dist/index.mjs`,
+  )
+  const open = () => {
+    const client = new Client({ name: 'sdk', version: '2' }, {})
+    const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: signIn })
+    return { client, transport, connect: () => client.connect(transport) }
+  }
+  const first = open()
+  const refused = await first.connect().then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (!(refused instanceof Error) || refused.name !== 'UnauthorizedError') throw refused
+  await first.transport.finishAuth(signIn.response)
+  const second = open()
+  await second.connect()
+  return second.client
 }
 
 export interface SdkHttpServer {

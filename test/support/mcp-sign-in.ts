@@ -6,7 +6,20 @@ import type {
 } from '@modelcontextprotocol/sdk/shared/auth.js'
 
 /** Where the browser is sent back to; nothing listens there. */
-const redirect = 'http://127.0.0.1:1/callback'
+export const redirect = 'http://127.0.0.1:1/callback'
+
+/** Follows redirects as a browser does, until one leads to the client, and returns that URL. */
+export async function browse(from: URL | string, client: string = redirect): Promise<URL> {
+  let url = new URL(from)
+  for (let hops = 0; hops < 5; hops++) {
+    if (url.href.startsWith(client)) return url
+    const response = await fetch(url, { redirect: 'manual' })
+    const location = response.headers.get('location')
+    if (location === null) throw new Error(`${response.status}: ${await response.text()}`)
+    url = new URL(location, url)
+  }
+  throw new Error(`too many redirects: ${url}`)
+}
 
 export class SignIn implements OAuthClientProvider {
   readonly redirectUrl = redirect
@@ -18,7 +31,7 @@ export class SignIn implements OAuthClientProvider {
     token_endpoint_auth_method: 'none',
   }
   /** What the server has sent back with the browser. */
-  code: string | undefined
+  response = new URLSearchParams()
   #client: OAuthClientInformationMixed | undefined
   #tokens: OAuthTokens | undefined
   #verifier = ''
@@ -40,10 +53,11 @@ export class SignIn implements OAuthClientProvider {
   }
 
   async redirectToAuthorization(url: URL): Promise<void> {
-    const response = await fetch(url, { redirect: 'manual' })
-    const location = response.headers.get('location')
-    if (location === null) throw new Error(`no redirect: ${await response.text()}`)
-    this.code = new URL(location).searchParams.get('code') ?? undefined
+    this.response = (await browse(url)).searchParams
+  }
+
+  get code(): string {
+    return this.response.get('code') ?? ''
   }
 
   saveCodeVerifier(verifier: string): void {

@@ -1,7 +1,8 @@
 /**
  * An authorization server as MCP clients meet it, in two kinds that deviate from the standards in
- * their own ways. Every authorization request succeeds at once; everything else is checked exactly
- * (PKCE with S256, registered clients, their redirect URIs, codes that are valid once).
+ * their own ways. Every authorization request succeeds at once, with `iss` in the response, unless it has
+ * `prompt=none`, as if no user were signed in; everything else is checked exactly (PKCE with S256, registered
+ * clients, their redirect URIs, codes that are valid once).
  *
  *   IdpA   metadata at the well-known path of RFC 8414; a token is for `audience` of the
  *          authorization request; without it, the token has no valid audience
@@ -48,6 +49,10 @@ export class OAuthServer {
   readonly key: SigningKey
   /** Members of the metadata that are left out or replaced from now on. */
   metadata: Readonly<Record<string, unknown>> = {}
+  /** `iss` of authorization responses; none if null, and the own issuer if undefined. */
+  responseIssuer: string | null | undefined
+  /** Error of authorization responses. */
+  refusal: string | undefined
   readonly #options: OAuthServerOptions
   readonly #clients = new Map<string, readonly string[]>()
   readonly #grants = new Map<string, Grant>()
@@ -92,6 +97,13 @@ export class OAuthServer {
     return this.#options.kind === 'IdpA'
       ? '/oidc/register'
       : '/realms/mcp/clients-registrations/openid-connect'
+  }
+
+  /** Registers a client as an administrator would. Returns its id. */
+  register(...redirects: readonly string[]): string {
+    const client = randomUUID()
+    this.#clients.set(client, redirects)
+    return client
   }
 
   /** A token as the server signs it; claims may say otherwise. */
@@ -172,8 +184,7 @@ export class OAuthServer {
     if (!Array.isArray(asked.redirect_uris)) {
       return { status: 400, body: { error: 'invalid_redirect_uri' } }
     }
-    const client_id = randomUUID()
-    this.#clients.set(client_id, asked.redirect_uris)
+    const client_id = this.register(...asked.redirect_uris)
     return { status: 201, body: { ...asked, client_id, client_id_issued_at: 1 } }
   }
 
@@ -187,14 +198,21 @@ export class OAuthServer {
       query.get('code_challenge_method') === 'S256' &&
       challenge !== ''
     if (!isRight) return { status: 400, body: { error: 'invalid_request' } }
+    const back = new URL(redirect)
+    const iss = this.responseIssuer === undefined ? this.issuer : this.responseIssuer
+    if (iss !== null) back.searchParams.set('iss', iss)
+    const state = query.get('state')
+    if (state !== null) back.searchParams.set('state', state)
+    const error = query.get('prompt') === 'none' ? 'login_required' : this.refusal
+    if (error !== undefined) {
+      back.searchParams.set('error', error)
+      return { status: 302, headers: { location: back.href } }
+    }
     const code = randomUUID()
     const audience =
       this.#options.kind === 'IdpA' ? (query.get('audience') ?? undefined) : this.#options.audience
     this.#grants.set(code, { client, redirect, challenge, audience })
-    const back = new URL(redirect)
     back.searchParams.set('code', code)
-    const state = query.get('state')
-    if (state !== null) back.searchParams.set('state', state)
     return { status: 302, headers: { location: back.href } }
   }
 

@@ -5,6 +5,9 @@
  *   GET  /.well-known/oauth-protected-resource/<path>                          RFC 9728
  *   GET  /.well-known/oauth-authorization-server/<path>                        RFC 8414, from the issuer
  *   POST /.well-known/oauth-authorization-server/<path>/client-registration    RFC 7591, to the issuer
+ *   GET  /.well-known/oauth-authorization-server/<path>/client-authorization   RFC 6749, to the issuer
+ *   GET  /.well-known/oauth-authorization-server/<path>/client-callback/<key>  to the client
+ *   POST /.well-known/oauth-authorization-server/<path>/client-token           RFC 6749, to the issuer
  *   other requests                                                             need a token
  */
 import { ambiguous, credentialsOf, none } from '../../../auth/authorization-header.ts'
@@ -56,23 +59,15 @@ export class McpAuthenticator {
       : this.#answer(asked, exchange, client)
   }
 
-  #answer(
-    { document, resource }: MetadataPath,
-    exchange: Exchange,
-    { origin }: ClientView,
-  ): Verdict | Promise<Verdict> {
+  #answer(asked: MetadataPath, exchange: Exchange, client: ClientView): Verdict | Promise<Verdict> {
+    const { document, resource } = asked
     const { method } = exchange.request
-    const allowed = document === 'registration' ? 'POST' : 'GET'
+    const allowed = document === 'registration' || document === 'token' ? 'POST' : 'GET'
     if (method === 'OPTIONS') return preflight(allowed)
     if (method !== allowed && !(method === 'HEAD' && allowed === 'GET')) return wrongMethod(allowed)
-    switch (document) {
-      case 'resource':
-        return metadataAnswer(resourceMetadata(this.#config, origin, resource))
-      case 'server':
-        return this.#server.metadata(origin, resource)
-      case 'registration':
-        return this.#server.register(exchange)
-    }
+    return document === 'resource'
+      ? metadataAnswer(resourceMetadata(this.#config, client.origin, resource))
+      : this.#server.answer(asked, exchange, client)
   }
 
   #verify(exchange: Exchange, client: ClientView): Verdict {

@@ -1,19 +1,21 @@
 /** Metadata that the authorization server of an issuer publishes (RFC 8414, OpenID Connect Discovery 1.0). */
 import { GatewayError } from '../../../errors/index.ts'
-import type { Callouts, HttpCallout } from '../../../exchange/exchange.ts'
+import type { Callouts, HttpCallout, HttpCalloutAnswer } from '../../../exchange/exchange.ts'
 import type { McpAuthenticationConfig } from '../policy/config.ts'
 
 export type ServerMetadata = Readonly<Record<string, unknown>>
 
 type Target = HttpCallout['target']
 
-interface KnownIssuer {
+export interface KnownIssuer {
   readonly target: Target
   readonly metadata: ServerMetadata
 }
 
 const timeoutMs = 5_000
-export const maxAnswerBytes = 256 * 1024
+/** Timeout of requests to endpoints. */
+const requestTimeoutMs = 10_000
+const maxAnswerBytes = 256 * 1024
 /** How long metadata is cached. It rarely changes. */
 const cacheMs = 300_000
 /** How long a failure is cached, so that clients cannot cause frequent requests. */
@@ -39,9 +41,28 @@ export class IssuerMetadata {
     this.#paths = metadataPaths(this.#issuer, config.provider === 'IdpB')
   }
 
-  /** Host and port, as in the URL of the issuer. */
-  get authority(): string {
-    return this.#issuer.host
+  /**
+   * Sends a request to an endpoint of the issuer, which may be on another host than its metadata. Returns
+   * undefined if it cannot be reached.
+   */
+  async send(
+    { target }: KnownIssuer,
+    url: URL,
+    call: Pick<HttpCallout, 'method' | 'headers' | 'body'>,
+  ): Promise<HttpCalloutAnswer | undefined> {
+    try {
+      return await this.#callouts.http({
+        ...call,
+        target: url.origin === this.#issuer.origin ? target : ownServer(url),
+        path: `${url.pathname}${url.search}`,
+        headers: [['host', url.host], ...call.headers],
+        timeoutMs: requestTimeoutMs,
+        maxResponseBytes: maxAnswerBytes,
+      })
+    } catch (error) {
+      if (error instanceof GatewayError) return undefined
+      throw error
+    }
   }
 
   /** Resolves to the metadata of the issuer, or to a text that says why there is none. */
@@ -101,6 +122,12 @@ export class IssuerMetadata {
   }
 }
 
+/** Returns a member of the metadata that is a URL of HTTP; undefined if it is anything else. */
+export function endpointIn(metadata: ServerMetadata, member: string): URL | undefined {
+  const url = typeof metadata[member] === 'string' ? URL.parse(metadata[member]) : null
+  return url !== null && /^https?:$/.test(url.protocol) ? url : undefined
+}
+
 /** Removes a trailing slash, which some servers and clients add. */
 const bare = (url: string): string => url.replace(/\/$/, '')
 
@@ -114,7 +141,7 @@ function metadataPaths({ pathname }: URL, openIdFirst: boolean): string[] {
   return openIdFirst ? paths.reverse() : paths
 }
 
-/** Returns the host and port in the URL of the issuer. */
+/** Returns the server that a URL names. */
 function ownServer({ protocol, hostname, port }: URL): Target {
   const isSecure = protocol === 'https:'
   const number = port === '' ? (isSecure ? 443 : 80) : Number(port)

@@ -7,6 +7,10 @@ export interface ClientView {
   readonly origin: string
   /** Path of the request as sent, without the query. */
   readonly path: string
+  /** The query as sent, without the question mark. */
+  readonly query: string
+  /** Returns the key that all proxies share; undefined until it has arrived. */
+  readonly sessionKey: () => Uint8Array | undefined
 }
 
 /** Converts a name to snake case: `scopesSupported` becomes `scopes_supported`. */
@@ -49,18 +53,23 @@ export function resourceMetadata(
 }
 
 // Paths of OAuth metadata: a well-known prefix and the path of the resource (RFC 9728 section 3.1,
-// RFC 8414 section 3.1).
+// RFC 8414 section 3.1). Endpoints of the gateway as authorization server are below its metadata.
 
 export interface MetadataPath {
-  /** Metadata of the MCP server or the authorization server, or client registration. */
-  readonly document: 'resource' | 'server' | 'registration'
+  /** Metadata of the MCP server or the authorization server, or an endpoint of the latter. */
+  readonly document: 'resource' | 'server' | Endpoint | 'callback'
   /** Path of the MCP server, such as `/mcp`; empty for the root. */
   readonly resource: string
+  /** Of a callback: the key of the client's redirect URI. */
+  readonly redirectKey?: string
 }
+
+/** Endpoints that clients find in the metadata. */
+export type Endpoint = 'registration' | 'authorization' | 'token'
 
 const resourcePrefix = '/.well-known/oauth-protected-resource'
 const serverPrefix = '/.well-known/oauth-authorization-server'
-const registrationSuffix = '/client-registration'
+const endpointSuffix = /\/client-(?:(registration|authorization|token)|callback\/([\w-]{43}))$/
 
 /** Parses a metadata path without its query. Returns undefined if the path is another one. */
 export function readMetadataPath(path: string): MetadataPath | undefined {
@@ -69,9 +78,13 @@ export function readMetadataPath(path: string): MetadataPath | undefined {
   if (ofResource !== undefined) return { document: 'resource', resource: ofResource }
   const ofServer = below(path, serverPrefix)
   if (ofServer === undefined) return undefined
-  if (!ofServer.endsWith(registrationSuffix)) return { document: 'server', resource: ofServer }
-  const resource = ofServer.slice(0, -registrationSuffix.length)
-  return { document: 'registration', resource }
+  const found = endpointSuffix.exec(ofServer)
+  if (found === null) return { document: 'server', resource: ofServer }
+  const resource = ofServer.slice(0, found.index)
+  const [, endpoint, redirectKey] = found
+  return redirectKey === undefined
+    ? { document: endpoint as Endpoint, resource }
+    : { document: 'callback', resource, redirectKey }
 }
 
 const openIdPath = '/.well-known/openid-configuration'
@@ -90,8 +103,28 @@ export function resourceMetadataPath(resource: string): string {
   return `${resourcePrefix}${resource}`
 }
 
-export function registrationPath(resource: string): string {
-  return `${serverPrefix}${resource}${registrationSuffix}`
+/** The gateway as authorization server of the MCP server at `path`, as the client sees it. */
+export class GatewayServer {
+  readonly issuer: string
+  readonly #base: string
+
+  constructor(config: McpAuthenticationConfig, origin: string, path: string) {
+    this.issuer = resourceUrl(config, origin, path)
+    this.#base = `${publicOrigin(config, origin)}${serverPrefix}${path}/client-`
+  }
+
+  endpoint(name: Endpoint): string {
+    return `${this.#base}${name}`
+  }
+
+  /** The callback that stands for a redirect URI of clients at the provider. */
+  callback(redirectKey: string): string {
+    return `${this.#base}callback/${redirectKey}`
+  }
+
+  isCallback(uri: unknown): boolean {
+    return typeof uri === 'string' && uri.startsWith(this.callback(''))
+  }
 }
 
 function below(path: string, prefix: string): string | undefined {

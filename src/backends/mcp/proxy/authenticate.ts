@@ -67,8 +67,8 @@ function askAll(
 ): Result | Promise<Result> {
   for (const [authenticator, step] of authenticators) {
     const verdict = authenticator.authenticate(exchange, client)
-    // Only requests for metadata and registrations are answered by a promise. One authenticator suffices
-    // there.
+    // Only requests for metadata and endpoints of OAuth are answered by a promise. One authenticator
+    // suffices there.
     if (verdict instanceof Promise) return verdict.then(answerOf)
     if (verdict.kind === 'next') continue
     const { detail } = verdict
@@ -81,7 +81,10 @@ function askAll(
 const answerOf = (verdict: Verdict): Result => (verdict.kind === 'respond' ? verdict : undefined)
 
 /** Returns origin and path as the client sent them, before filters of the route changed them. */
-function clientView(context: RequestContext, { isTrustedProxy }: GatewayRuntime): ClientView {
+function clientView(
+  context: RequestContext,
+  { isTrustedProxy, sessionKey }: GatewayRuntime,
+): ClientView {
   const { exchange, original } = context
   const { request, rawSource } = exchange
   const forwardedScheme = request.headers.get('x-forwarded-proto')?.trim().toLowerCase()
@@ -90,13 +93,16 @@ function clientView(context: RequestContext, { isTrustedProxy }: GatewayRuntime)
     isTrustedProxy?.(rawSource.address) === true
   const scheme = isForwarded ? forwardedScheme : request.scheme
   const origin = `${scheme}://${withoutRootDot(original?.host ?? request.authority)}`
-  return { origin, path: sentPath(context) }
+  const path = sentPath(context)
+  const query = original === undefined ? request.query : original.path.slice(path.length + 1)
+  return { origin, path, query: query ?? '', sessionKey }
 }
 
+/** Path as the client sent it, without the query. */
 function sentPath({ exchange, original }: RequestContext): string {
-  const whole = original?.path ?? exchange.request.path
-  const mark = whole.indexOf('?')
-  return mark < 0 ? whole : whole.slice(0, mark)
+  if (original === undefined) return exchange.request.path
+  const mark = original.path.indexOf('?')
+  return mark < 0 ? original.path : original.path.slice(0, mark)
 }
 
 const notFound: RespondVerdict = { kind: 'respond', status: 404, reason: 'NotFound' }

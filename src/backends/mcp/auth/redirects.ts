@@ -1,0 +1,45 @@
+/**
+ * Redirect URIs of clients. At the provider, a callback of the gateway with the key of the URI stands for
+ * each of them. So the provider checks which URIs a client may use, and the gateway needs no list of clients.
+ */
+import { hash } from 'node:crypto'
+
+const maxLength = 2_048
+/** Characters of URIs (RFC 3986) without `#`, because a redirect URI has no fragment (RFC 6749 3.1.2). */
+const characters = /^[\w!$%&'()*+,./:;=?@[\]~-]+$/
+/** Schemes of URIs that browsers run or show themselves. */
+const unsafeScheme = /^(?:about|blob|data|file|filesystem|javascript|vbscript|view-source):/i
+
+export function isRedirectUri(uri: unknown): uri is string {
+  if (typeof uri !== 'string' || uri.length > maxLength) return false
+  if (!characters.test(uri) || unsafeScheme.test(uri)) return false
+  const url = URL.parse(uri)
+  return url !== null && url.username === '' && url.password === ''
+}
+
+/** Ports of loopback addresses differ from one sign-in to the next (RFC 8252 section 7.3). */
+const loopbackPort = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)):\d{1,5}(?=[/?]|$)/
+
+/** Digest of a redirect URI, without the port if it is of a loopback address: 43 characters of base64url. */
+export function redirectKeyOf(uri: string): string {
+  return hash('sha256', uri.replace(loopbackPort, '$1'), 'base64url')
+}
+
+/** How long it is known that the provider accepts a redirect URI. */
+const acceptedMs = 600_000
+const maxAccepted = 4_096
+
+/** Callbacks that the provider has accepted for a client. The oldest ones are forgotten. */
+export class AcceptedCallbacks {
+  readonly #until = new Map<string, number>()
+
+  add(client: string, callback: string): void {
+    const [oldest] = this.#until.size >= maxAccepted ? this.#until.keys() : []
+    if (oldest !== undefined) this.#until.delete(oldest)
+    this.#until.set(`${callback} ${client}`, performance.now() + acceptedMs)
+  }
+
+  has(client: string, callback: string): boolean {
+    return (this.#until.get(`${callback} ${client}`) ?? 0) > performance.now()
+  }
+}
