@@ -60,4 +60,6 @@ export interface PodState {
   readonly address?: string
   /** True if the Pod accepts new requests; false once it is being deleted. */
   readonly ready: boolean
+  /** Set if the Pod is being deleted but still passes its readiness probe. */
+  readonly serving?: true
 }

@@ -4,6 +4,7 @@ import type { BackendTlsConfig } from '../model/backend-tls.ts'
 import type { KeySetRequest } from '../model/key-sets.ts'
 import type { Resource } from '../model/resources.ts'
 import { serviceHost } from '../model/service-host.ts'
+import { usableEndpoints } from '../model/usable-endpoints.ts'
 
 export interface KeySetAddress {
   /** A name or an IP address. */
@@ -52,13 +53,15 @@ function endpointsOf(
   const service = resources.find(({ key }) => key === `service/${namespace}/${name}`)
   if (service?.type !== 'service') return []
   const portName = service.ports.find((candidate) => candidate.port === port)?.name
-  return resources.flatMap((resource) => {
+  const bound = resources.flatMap((resource) => {
     if (resource.type !== 'workload' || resource.service !== name) return []
     if (resource.namespace !== namespace) return []
-    const bound = resource.ports.find((candidate) => candidate.name === portName)
-    if (bound === undefined) return []
-    return resource.endpoints
-      .filter(({ ready }) => ready || service.publishNotReady)
-      .map(({ address }) => ({ host: address, port: bound.port }))
+    const found = resource.ports.find((candidate) => candidate.name === portName)
+    if (found === undefined) return []
+    return resource.endpoints.map((endpoint) => ({ ...endpoint, port: found.port }))
   })
+  return usableEndpoints(bound, service.publishNotReady).map((one) => ({
+    host: one.address,
+    port: one.port,
+  }))
 }

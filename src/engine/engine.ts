@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net'
+import { hostAndPort } from '../base/listen-hosts.ts'
 import { CoreTrap, type HeadRecord, type IoCore } from '../core/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { ReadBuffers } from './bytes/read-buffers.ts'
@@ -25,6 +26,7 @@ import { CallResponses } from './message/call-response.ts'
 import { HeadReader } from './message/head-reader.ts'
 import { findNodeHandles } from './node-handles/node-handles.ts'
 import type { ConnectionCap } from './sockets/connection-cap.ts'
+import { peerOf } from './sockets/connection-ends.ts'
 import { FlushQueue } from './sockets/flush-queue.ts'
 import { ProxyHeaderReader } from './sockets/proxy-header-reader.ts'
 import { defaultKeepalive, setKeepalive } from './sockets/tcp-keepalive.ts'
@@ -45,13 +47,13 @@ export interface EngineOptions {
   readonly streamHandler?: StreamHandler
   readonly limits?: Partial<EngineLimits>
   readonly streamLimits?: Partial<StreamLimits>
-  /** Whether connections from this address must begin with a PROXY header. */
+  /** Whether connections from this address (IPv4-mapped ones as IPv4) must begin with a PROXY header. */
   readonly expectsProxyHeader?: (address: string) => boolean
   /** Limits the client connections of all TCP ports together. If omitted, there is no limit. */
   readonly connectionCap?: ConnectionCap
   /** Maximum number of read buffers outside the core's memory; requests that need another one get 503. */
   readonly maxReadBuffers?: number
-  /** IPv4 or IPv6 address that listeners bind; `::` accepts both. */
+  /** IPv4 or IPv6 address that listeners bind; `::` accepts both. Clients over IPv4 keep IPv4 addresses. */
   readonly bindAddress: string
   /** Whether several workers bind the same port, so that the kernel spreads connections (Linux). */
   readonly reusePort: boolean
@@ -213,7 +215,7 @@ export class Engine {
         return
       }
       setKeepalive(socket, settings.keepalive)
-      if (expectsProxyHeader?.(socket.remoteAddress ?? '') !== true) {
+      if (expectsProxyHeader?.(peerOf(socket).address) !== true) {
         accept(socket, bound, server)
         return
       }
@@ -223,7 +225,7 @@ export class Engine {
     })
     return new Promise((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => {
-        const detail = `${bindAddress}:${port}: ${error.code}`
+        const detail = `${hostAndPort(bindAddress, port)}: ${error.code}`
         reject(new GatewayError('port_in_use', detail, error))
       })
       const ipv6Only = bindAddress.includes(':') && bindAddress !== '::'

@@ -182,7 +182,7 @@ export const errorCatalogue = {
     'no',
     'NoHealthyBackend',
     'no healthy backends',
-    'The Service or InferencePool has no ready endpoint.',
+    'The Service or InferencePool has no ready endpoint, and no terminating one that still serves.',
   ),
   dns_failed: upstream(
     503,

@@ -1,6 +1,7 @@
 /** A small HTTP server for operators: readiness, stats, admin requests and the console. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { hostAndPort, listenHosts } from '../base/listen-hosts.ts'
 import { createServer } from '../base/node-http.ts'
 import { cannotListen } from '../errors/listening.ts'
 
@@ -29,11 +30,11 @@ export function sendText(
   response.writeHead(status, { 'content-type': type }).end(body)
 }
 
-/** Splits `host:port`, `[v6]:port` or `:port`. Without a host, the server binds all addresses. */
-function splitAddress(address: string): { host: string | undefined; port: number } {
+/** Splits `host:port`, `[v6]:port` or `:port`. The host is without brackets. */
+function splitAddress(address: string): { host: string; port: number } {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
-  return { host: host === '' ? undefined : host, port: Number(address.slice(colon + 1)) }
+  return { host, port: Number(address.slice(colon + 1)) }
 }
 
 async function route(routes: Routes, request: IncomingMessage, response: ServerResponse) {
@@ -64,7 +65,8 @@ export function serve(
 }
 
 /**
- * Answers requests on an address. Returns undefined if the address is `off`. Rejects with `port_in_use` or
+ * Answers requests on an address. Returns undefined if the address is `off`. `:port` means all addresses of
+ * both families, and `localhost:port` the loopback addresses of both. Rejects with `port_in_use` or
  * `address_unusable` if the address cannot be bound. `name` is the name of the server in errors.
  */
 export async function listen(
@@ -73,25 +75,47 @@ export async function listen(
   answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Promise<SmallServer | undefined> {
   if (address === 'off') return undefined
-  const server = createServer((request, response) => {
-    answer(request, response).catch(() => {
-      if (response.headersSent) response.destroy()
-      else sendText(response, 500, 'internal error\n')
-    })
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(cannotListen(name, address, error)))
-    server.listen(splitAddress(address), () => resolve())
-  })
-  const { address: host, port, family } = server.address() as AddressInfo
-  return {
-    address: family === 'IPv6' ? `[${host}]:${port}` : `${host}:${port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeIdleConnections()
-        // An open request must not keep the process alive.
-        setTimeout(() => server.closeAllConnections(), 200).unref()
-      }),
+  const { host, port } = splitAddress(address)
+  const servers: Server[] = []
+  try {
+    for (const one of await listenHosts(host)) {
+      const server = createServer((request, response) => {
+        answer(request, response).catch(() => {
+          if (response.headersSent) response.destroy()
+          else sendText(response, 500, 'internal error\n')
+        })
+      })
+      // A free port is chosen for the first address; the others get the same one.
+      await bind(server, one, servers.length === 0 ? port : boundTo(servers).port)
+      servers.push(server)
+    }
+  } catch (error) {
+    for (const server of servers) server.close()
+    throw cannotListen(name, address, error)
   }
+  const bound = boundTo(servers)
+  return {
+    address: hostAndPort(bound.address, bound.port),
+    close: async () => {
+      await Promise.all(servers.map(closeServer))
+    },
+  }
+}
+
+const boundTo = ([first]: readonly Server[]): AddressInfo => first?.address() as AddressInfo
+
+function bind(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => resolve())
+  })
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+    // An open request must not keep the process alive.
+    setTimeout(() => server.closeAllConnections(), 200).unref()
+  })
 }

@@ -32,4 +32,6 @@ export interface PodResource extends ObjectName {
   /** IPv4 or IPv6 address, without brackets. */
   readonly address: string
   readonly ready: boolean
+  /** Set if the Pod is terminating but still serves. It is used while the pool has no ready Pod. */
+  readonly serving?: boolean
 }

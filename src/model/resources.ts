@@ -228,6 +228,8 @@ export interface ServiceResource extends ObjectName {
 export interface Endpoint {
   readonly address: string
   readonly ready: boolean
+  /** Set if the endpoint is terminating but still serves. It is used while the Service has no ready endpoint. */
+  readonly serving?: boolean
   readonly zone?: string
   readonly node?: string
   /** Zones that the endpoint should serve (EndpointSlice hints). */

@@ -6,7 +6,7 @@ export const consoleSettings = {
   consoleAddress: row(loopbackAddress, {
     flag: 'console-address',
     env: 'SLUICE_CONSOLE_ADDRESS',
-    default: '127.0.0.1:15004',
+    default: 'localhost:15004',
     doc: 'Loopback address of the web console. If the default is in use, another port is chosen.',
   }),
   priceFile: row(path, {

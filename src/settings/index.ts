@@ -28,8 +28,8 @@ export const settings = {
   bindAddress: row(localAddress, {
     flag: 'bind-address',
     env: 'SLUICE_BIND_ADDRESS',
-    default: '0.0.0.0',
-    doc: 'IP address on which listener ports are bound.',
+    default: '::',
+    doc: 'IP address on which listener ports are bound. `::` means all addresses of both families, or all IPv4 addresses if the system has no IPv6.',
   }),
   workers: row(workers, {
     flag: 'workers',
@@ -40,19 +40,19 @@ export const settings = {
   adminAddress: row(address, {
     flag: 'admin-address',
     env: 'SLUICE_ADMIN_ADDRESS',
-    default: '127.0.0.1:15000',
+    default: 'localhost:15000',
     doc: 'Address of the admin server: `/config_dump`, `/logging`, `/rotate_tls_session_keys` and `/quitquitquit`. Anyone who can reach it can stop the process.',
   }),
   statsAddress: row(address, {
     flag: 'stats-address',
     env: 'SLUICE_STATS_ADDRESS',
-    default: '0.0.0.0:15020',
+    default: ':15020',
     doc: 'Address of the metrics server. Prometheus scrapes `/metrics` or `/stats/prometheus`.',
   }),
   readinessAddress: row(address, {
     flag: 'readiness-address',
     env: 'SLUICE_READINESS_ADDRESS',
-    default: '0.0.0.0:15021',
+    default: ':15021',
     doc: 'Address of the readiness server: `/healthz/ready`.',
   }),
   accessLog: row(oneOf('text', 'json'), {

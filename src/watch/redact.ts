@@ -68,9 +68,10 @@ function podState({ phase, podIP, conditions }: JsonObject, isLeaving: boolean):
   const isReady =
     Array.isArray(conditions) &&
     conditions.some((one) => isObject(one) && one.type === 'Ready' && one.status === 'True')
-  const isOver = isLeaving || phase === 'Succeeded' || phase === 'Failed'
+  const isServing = isReady && phase !== 'Succeeded' && phase !== 'Failed'
   const address = typeof podIP === 'string' && podIP !== '' ? { address: podIP } : {}
-  return { ...address, ready: isReady && !isOver }
+  if (isLeaving && isServing) return { ...address, ready: false, serving: true }
+  return { ...address, ready: isServing && !isLeaving }
 }
 
 function givenAddresses({ kind }: JsonObject, status: unknown): JsonObject {

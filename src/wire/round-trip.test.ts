@@ -238,11 +238,13 @@ const resources = {
         {
           address: text,
           ready: fc.boolean(),
+          serving: fc.boolean(),
           zone: text,
           node: text,
           forZones: fc.array(text, { minLength: 1, maxLength: 2 }),
           forNodes: fc.array(text, { minLength: 1, maxLength: 2 }),
         },
+        'serving',
         'zone',
         'node',
         'forZones',
@@ -267,15 +269,19 @@ const resources = {
     'picker',
     'unusable',
   ),
-  pod: record({
-    type: fc.constant('pod' as const),
-    key: text,
-    namespace: text,
-    name: text,
-    pools: list(text),
-    address: text,
-    ready: fc.boolean(),
-  }),
+  pod: record(
+    {
+      type: fc.constant('pod' as const),
+      key: text,
+      namespace: text,
+      name: text,
+      pools: list(text),
+      address: text,
+      ready: fc.boolean(),
+      serving: fc.boolean(),
+    },
+    'serving',
+  ),
   policy: record(
     {
       type: fc.constant('policy' as const),

@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import type { Server, ServerCredentials } from '@grpc/grpc-js'
+import { hostAndPort, listenHost } from '../base/listen-hosts.ts'
 import { cannotListen } from '../errors/listening.ts'
 
 /**
@@ -13,29 +14,29 @@ export async function bind(
 ): Promise<string> {
   // Checked first: the gRPC library would write to standard error and hide the error code in its message.
   await assertFree(address)
-  const [host, port] = splitAddress(address)
+  const { host, port } = await splitAddress(address)
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`${host}:${port}`, credentials, (error, number) => {
+    server.bindAsync(hostAndPort(host, port), credentials, (error, number) => {
       if (error === null) resolve(number)
       else reject(cannotListen('xds', address, error))
     })
   })
-  return `${host}:${bound}`
+  return hostAndPort(host, bound)
 }
 
 /** Checks that an address can be bound. Rejects with `port_in_use` or `address_unusable` if not. */
-export function assertFree(address: string): Promise<void> {
-  const [host, port] = splitAddress(address)
+export async function assertFree(address: string): Promise<void> {
+  const { host, port } = await splitAddress(address)
   const server = createServer()
   return new Promise((resolve, reject) => {
     server.once('error', (error) => reject(cannotListen('xds', address, error)))
-    server.listen(Number(port), host.replace(/^\[|\]$/g, ''), () => server.close(() => resolve()))
+    server.listen({ port, host }, () => server.close(() => resolve()))
   })
 }
 
 /** Splits an address. Without a host (`:9978`), it means all addresses; IPv6 addresses are in brackets. */
-function splitAddress(address: string): readonly [host: string, port: string] {
-  const place = address.lastIndexOf(':')
-  const host = address.slice(0, place)
-  return [host === '' ? '[::]' : host, address.slice(place + 1)]
+async function splitAddress(address: string) {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
+  return { host: await listenHost(host), port: Number(address.slice(colon + 1)) }
 }

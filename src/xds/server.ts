@@ -192,7 +192,7 @@ export class XdsServer {
   /** Authenticates a proxy. If this fails, ends the call and returns undefined. */
   async #identify(call: Call): Promise<ProxyIdentity | undefined> {
     if (this.#isClosing) return this.#fail(call, status.UNAVAILABLE, 'shutting down')
-    const peer = call.getPeer()
+    const peer = peerOf(call)
     const token = bearerToken(call.metadata)
     const verify = this.#options.verify ?? verifyLoopback
     this.#counters.authRequests++
@@ -275,10 +275,10 @@ export class XdsServer {
 
   #replace({ session, node, call }: Connected, by: Call): void {
     session.close()
-    const closed = `closed the old stream from ${call.getPeer()}`
+    const closed = `closed the old stream from ${peerOf(call)}`
     const advice = 'If this repeats, two proxies share the name: set SLUICE_PROXY_NAME.'
     this.#options.onNotice?.(
-      `Proxy ${node.name} reconnected from ${by.getPeer()}; ${closed}. ${advice}`,
+      `Proxy ${node.name} reconnected from ${peerOf(by)}; ${closed}. ${advice}`,
     )
     this.#fail(call, status.ABORTED, 'the proxy has opened another stream')
   }
@@ -333,6 +333,10 @@ function otherOwner(older: ProxyNode, node: ProxyNode): string | undefined {
   const isKnown = older.instance !== undefined && node.instance !== undefined
   return isKnown && older.instance !== node.instance ? 'another connected proxy' : undefined
 }
+
+/** The peer as gRPC writes it, but with the IPv4 address of a proxy that came over IPv4. */
+const peerOf = (call: Call): string =>
+  call.getPeer().replace(/\[?::ffff:(\d+\.\d+\.\d+\.\d+)\]?(?=:\d+$)/, '$1')
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 

@@ -53,6 +53,11 @@ const pass: Processor = ({ request }, stream) => {
   stream.send(streamed('requestBody', request.value.body, true))
 }
 
+const deleted = ({ metadata, ...rest }: ReturnType<typeof pod>) => ({
+  ...rest,
+  metadata: { ...(metadata as object), deletionTimestamp: '2026-01-01T00:00:00Z' },
+})
+
 describe('a picker that fails [inference.pool]', () => {
   it('[inference.pool] refuses the request with FailClose, and forwards it unchanged with FailOpen', async () => {
     expect(await ask('closed')).toMatchObject({ status: 503, body: 'endpoint picker failed' })
@@ -183,6 +188,9 @@ describe('pools that cannot be used [inference.pool]', () => {
     await become([pod('late', 'later', '127.0.0.1', false)], 503)
     await become([pod('late', 'later', '127.0.0.1')], 200)
     await become([pod('late', 'elsewhere', '127.0.0.1')], 503)
+    // The Pod is being deleted, but still passes its readiness probe, and no other Pod is ready.
+    await become([deleted(pod('late', 'later', '127.0.0.1'))], 200)
+    await become([deleted(pod('late', 'later', '127.0.0.1', false))], 503)
   })
 
   it('[inference.pool] are refused if the API server would refuse them', async () => {

@@ -43,7 +43,7 @@ export async function openConsole(address: string, log: OperationalLog, own: Own
   try {
     return await serveConsole(address, own, onUrl).catch((error) => {
       if (!isDefault || !isAboutAddress(error) || error.code !== 'port_in_use') throw error
-      return serveConsole('127.0.0.1:0', own, onUrl)
+      return serveConsole('localhost:0', own, onUrl)
     })
   } catch (error) {
     if (isAboutAddress(error) && !isDefault) throw error

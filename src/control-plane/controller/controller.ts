@@ -15,13 +15,7 @@ import {
   KubeClient,
   KubeError,
 } from '../../kube/index.ts'
-import {
-  type Respond,
-  type Routes,
-  type SmallServer,
-  sendText,
-  serve,
-} from '../../local-server/server.ts'
+import { type Respond, type SmallServer, sendText, serve } from '../../local-server/server.ts'
 import { LogError, type LogErrorCode } from '../../log/index.ts'
 import type { ControllerSettings } from '../../settings/controller.ts'
 import { Backoff } from '../../watch/kubernetes/backoff.ts'
@@ -91,8 +85,8 @@ export class Controller {
       sendText(response, 200, this.metrics(), prometheusContentType)
     }
     this.#servers = [
-      await listen('health', settings.healthAddress, this.#health.routes()),
-      await listen('metrics', settings.metricsAddress, { '/metrics': { GET: metrics } }),
+      await serve('health', settings.healthAddress, this.#health.routes()),
+      await serve('metrics', settings.metricsAddress, { '/metrics': { GET: metrics } }),
     ]
     const [health, scrape] = this.#servers
     this.healthAddress = health?.address ?? ''
@@ -206,10 +200,6 @@ export class Controller {
     }
   }
 }
-
-/** Starts a server; the address `:port` means every IPv4 address. */
-const listen = (name: string, address: string, routes: Routes) =>
-  serve(name, address.replace(/^:/, '0.0.0.0:'), routes)
 
 const unusableLogCodes: readonly LogErrorCode[] = ['foreign', 'unsupported', 'unwritable']
 

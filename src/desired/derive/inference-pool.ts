@@ -115,7 +115,7 @@ export const podStage: Stage = {
   kinds: ['Pod'],
   derive(self: ObjectState, read: Reader): Derived {
     const { namespace, name } = self.ref
-    const { address, ready = false } = (self.object?.facts ?? {}) as Partial<PodState>
+    const { address, ready = false, serving } = (self.object?.facts ?? {}) as Partial<PodState>
     if (self.object === undefined || address === undefined) return {}
     const labels = self.object.metadata.labels ?? {}
     const pools = read
@@ -127,7 +127,8 @@ export const podStage: Stage = {
       .map(({ ref }) => ref.name)
     if (pools.length === 0) return {}
     const key = `pod/${namespace}/${name}`
-    const pod: PodResource = { type: 'pod', key, namespace, name, pools, address, ready }
+    const identity = { type: 'pod', key, namespace, name } as const
+    const pod: PodResource = { ...identity, pools, address, ready, ...(serving && { serving }) }
     return { resources: [pod] }
   },
 }

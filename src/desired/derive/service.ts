@@ -61,15 +61,20 @@ export function readService(
   return view
 }
 
-/** If `ready` is not set, the endpoint is ready (discovery.k8s.io/v1). Terminating endpoints are left out. */
+/**
+ * If `ready` is not set, the endpoint is ready, and `serving` defaults to it (discovery.k8s.io/v1). Terminating
+ * endpoints are left out unless they still serve.
+ */
 function endpointsOf(endpoint: EndpointSpec): Endpoint[] {
   const { addresses = [], conditions, zone, nodeName, hints } = endpoint
-  if (conditions?.terminating === true) return []
+  const { ready = true, serving = ready, terminating = false } = conditions ?? {}
+  if (terminating && !serving) return []
   const forZones = (hints?.forZones ?? []).map(({ name }) => name)
   const forNodes = (hints?.forNodes ?? []).map(({ name }) => name)
   return addresses.map((address) => ({
     address,
-    ready: conditions?.ready ?? true,
+    ready: ready && !terminating,
+    ...(terminating && { serving }),
     ...(zone !== undefined && { zone }),
     ...(nodeName !== undefined && { node: nodeName }),
     ...(forZones.length > 0 && { forZones }),

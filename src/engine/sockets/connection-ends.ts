@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { hostAndPort } from '../../base/listen-hosts.ts'
 import type { Peer } from '../../exchange/exchange.ts'
 import { canonicalAddress } from './canonical-address.ts'
 
@@ -16,7 +17,7 @@ export class SocketPeer implements Peer {
   /** `address:port`, with brackets around IPv6. */
   get text(): string {
     const { address, port } = this
-    this.#text ??= address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+    this.#text ??= hostAndPort(address, port)
     return this.#text
   }
 }

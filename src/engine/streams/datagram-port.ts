@@ -1,5 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
+import { hostAndPort } from '../../base/listen-hosts.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { EngineParts } from '../contracts/engine-parts.ts'
 import { canonicalAddress } from '../sockets/canonical-address.ts'
@@ -39,7 +40,7 @@ export class DatagramPort {
     const bound = new DatagramPort(parts, socket)
     return new Promise((resolve, reject) => {
       socket.once('error', (error: NodeJS.ErrnoException) => {
-        const detail = `${bindAddress}:${port}/udp: ${error.code}`
+        const detail = `${hostAndPort(bindAddress, port)}/udp: ${error.code}`
         reject(new GatewayError('port_in_use', detail, error))
       })
       socket.bind({ port, address: bindAddress, exclusive: true }, () => {

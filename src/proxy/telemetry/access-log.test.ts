@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { eventually } from '../../../test/support/wait-for.ts'
 import { AccessLog } from './access-log.ts'
+import { createOutputLock, OutputLock } from './output-lock.ts'
 
 const write = (log: AccessLog, line: string) => {
   log.begin().text(line)
@@ -26,14 +27,14 @@ describe('AccessLog', () => {
   })
 
   it('writes a single line after a short time without a flush', async () => {
-    const log = new AccessLog({ fd, isShared: false })
+    const log = new AccessLog({ fd })
     write(log, 'one\n')
     await eventually(() => expect(read()).toBe('one\n'))
     await log.close()
   })
 
   it('keeps the order and loses no line over many batches', async () => {
-    const log = new AccessLog({ fd, isShared: false })
+    const log = new AccessLog({ fd })
     const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at} ${'x'.repeat(at % 300)}\n`)
     for (const line of lines) write(log, line)
     await log.close()
@@ -42,7 +43,7 @@ describe('AccessLog', () => {
   })
 
   it('writes every line in order while buffers are reused', async () => {
-    const log = new AccessLog({ fd, isShared: false })
+    const log = new AccessLog({ fd })
     let expected = ''
     for (let round = 0; round < 40; round++) {
       // Some rounds fill several batches before any is written, others wait until all are.
@@ -58,7 +59,7 @@ describe('AccessLog', () => {
   })
 
   it('writes lines of all sizes, larger than a batch too, and drops a line that was not ended', async () => {
-    const log = new AccessLog({ fd, isShared: false })
+    const log = new AccessLog({ fd })
     const lines = [1, 70_000, 20_000, 60_000, 1, 300_000, 5].map((size) => `${'é'.repeat(size)}\n`)
     for (const line of lines) {
       log.begin().text('not ended')
@@ -70,7 +71,7 @@ describe('AccessLog', () => {
   })
 
   it('writes remaining lines synchronously on flushSync', async () => {
-    const log = new AccessLog({ fd, isShared: false })
+    const log = new AccessLog({ fd })
     write(log, 'last\n')
     log.flushSync()
     expect(read()).toBe('last\n')
@@ -82,7 +83,10 @@ describe('AccessLog', () => {
     await new Promise((resolve) => spawn('mkfifo', [fifo]).once('exit', resolve))
     const reader = spawn('cat', [fifo], { stdio: ['ignore', 'pipe', 'inherit'] })
     const writers = [openSync(fifo, 'w'), openSync(fifo, 'w')]
-    const logs = writers.map((writer) => new AccessLog({ fd: writer, isShared: true }))
+    const cells = createOutputLock()
+    const logs = writers.map(
+      (writer, name) => new AccessLog({ fd: writer, lock: new OutputLock(cells, name) }),
+    )
     let out = ''
     reader.stdout.setEncoding('utf8').on('data', (chunk) => {
       out += chunk
@@ -107,7 +111,7 @@ describe('AccessLog', () => {
     await new Promise((resolve) => spawn('mkfifo', [fifo]).once('exit', resolve))
     const reader = spawn('head', ['-c', '1', fifo], { stdio: 'ignore' })
     const writer = openSync(fifo, 'w')
-    const log = new AccessLog({ fd: writer, isShared: false })
+    const log = new AccessLog({ fd: writer })
     write(log, 'seen\n')
     await new Promise((resolve) => reader.once('exit', resolve))
     await eventually(() => {

@@ -7,6 +7,7 @@ import type {
   ServiceResource,
   WorkloadResource,
 } from '../../model/resources.ts'
+import { usableEndpoints } from '../../model/usable-endpoints.ts'
 import type { EndpointSet } from './choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
@@ -82,7 +83,10 @@ export class ServiceTable {
     return entry.versions.get(port)
   }
 
-  /** Returns the ready endpoints of a port; empty if there is no such port. */
+  /**
+   * Returns the ready endpoints of a port or, if there are none, the terminating ones that still serve, as
+   * kube-proxy does (KEP-1669). Empty if there is no such port.
+   */
   endpoints(name: ServiceName, port: number, transport: 'TCP' | 'UDP' = 'TCP'): EndpointSet {
     const entry = this.#entries.get(name)
     if (entry?.service === undefined) return noEndpoints
@@ -121,7 +125,7 @@ export class ServiceTable {
 }
 
 /**
- * Collects every ready address once. While endpoints move between slices, several slices may contain an
+ * Collects every usable address once. While endpoints move between slices, several slices may contain an
  * address.
  */
 function collectEndpoints(
@@ -132,19 +136,18 @@ function collectEndpoints(
 ): readonly HintedEndpoint[] {
   const port = findPort(service.ports, portNumber, transport)
   if (port === undefined) return []
+  const candidates = [...entry.slices.values()].flatMap(({ ports, endpoints }) => {
+    const target = ports.find(({ name }) => name === port.name)?.port
+    return target === undefined ? [] : endpoints.map((one) => ({ ...one, port: target }))
+  })
   const found = new Map<string, HintedEndpoint>()
-  for (const slice of entry.slices.values()) {
-    const target = slice.ports.find(({ name }) => name === port.name)
-    if (target === undefined) continue
-    for (const { address, ready, forZones, forNodes } of slice.endpoints) {
-      if (!(ready || service.publishNotReady)) continue
-      const text = addressText(address, target.port)
-      if (found.has(text)) continue
-      const endpoint =
-        entry.known.get(text) ?? new UpstreamEndpoint(plainAddress(address, target.port))
-      found.set(text, { endpoint, forZones, forNodes })
-      entry.known.set(text, endpoint)
-    }
+  for (const one of usableEndpoints(candidates, service.publishNotReady)) {
+    const text = addressText(one.address, one.port)
+    if (found.has(text)) continue
+    const endpoint =
+      entry.known.get(text) ?? new UpstreamEndpoint(plainAddress(one.address, one.port))
+    found.set(text, { endpoint, forZones: one.forZones, forNodes: one.forNodes })
+    entry.known.set(text, endpoint)
   }
   forgetIdle(entry, found)
   return [...found.values()]

@@ -5,6 +5,7 @@
  */
 import { createSocket } from 'node:dgram'
 import { createServer, isIPv6 } from 'node:net'
+import { listenHost } from '../../base/listen-hosts.ts'
 import type { PortName } from './worker-messages.ts'
 
 interface Claim {
@@ -30,13 +31,17 @@ export class PortClaims {
     if (!this.#isShared || port === 0) return undefined
     let claim = this.#claims.get(port)
     if (claim === undefined) {
-      claim = { holders: new Set(), probe: probe(this.#host, port) }
+      claim = { holders: new Set(), probe: this.#probe(port) }
       this.#claims.set(port, claim)
     }
     claim.holders.add(worker)
     const problem = await claim.probe
     if (problem !== undefined) this.release(port, worker)
     return problem
+  }
+
+  async #probe(port: PortName): Promise<string | undefined> {
+    return probe(await listenHost(this.#host), port)
   }
 
   release(port: PortName, worker: number): void {

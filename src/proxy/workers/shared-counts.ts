@@ -1,9 +1,10 @@
-/** Counts that all workers of a proxy share. */
+/** Counts and locks that all workers of a proxy share. */
 import {
   type ConnectionCounts,
   createConnectionCounts,
   forgetConnections,
 } from '../../engine/sockets/connection-cap.ts'
+import { createOutputLock, forgetOutput, type OutputLockCells } from '../telemetry/output-lock.ts'
 import { createRequestCounts, forgetRequests, type RequestCounts } from '../upstream/request-cap.ts'
 
 export interface SharedCounts {
@@ -11,15 +12,21 @@ export interface SharedCounts {
   readonly connections: ConnectionCounts
   /** Requests to addresses of backends; undefined if they are not limited. */
   readonly requests?: RequestCounts
+  /** The lock of the access log. */
+  readonly output: OutputLockCells
 }
 
 export function createSharedCounts(workers: number, limitsRequests: boolean): SharedCounts {
   const requests = limitsRequests ? createRequestCounts(workers) : undefined
-  return { connections: createConnectionCounts(), requests }
+  return { connections: createConnectionCounts(), requests, output: createOutputLock() }
 }
 
-/** Subtracts the counts of a worker that has died. */
-export function forgetWorker({ connections, requests }: SharedCounts, worker: number): void {
+/** Subtracts the counts of a worker that has died, and releases its lock. */
+export function forgetWorker(
+  { connections, requests, output }: SharedCounts,
+  worker: number,
+): void {
+  forgetOutput(output, worker)
   forgetConnections(connections, worker)
   if (requests !== undefined) forgetRequests(requests, worker)
 }

@@ -5,6 +5,7 @@
  *
  *   channel --config--> workers --state--> answers --ack, reject--> channel
  */
+import { listenHost } from '../../base/listen-hosts.ts'
 import { createRateLimiter, createRateMemory } from '../../core/rate.ts'
 import { TicketRotation } from '../../engine/tls/session-tickets.ts'
 import { type SmallServer, serve } from '../../local-server/server.ts'
@@ -85,6 +86,8 @@ class Supervisor {
   readonly #rateOwners = new Map<number, number>()
   readonly #counts: SharedCounts
   readonly #claims: PortClaims
+  /** The address that workers bind: `0.0.0.0` instead of `::` if the system has no IPv6. */
+  #bindAddress = ''
   readonly #answers: Answers
   readonly #tickets: TicketRotation
   readonly #servers: { [Name in 'admin' | 'stats' | 'readiness']?: SmallServer } = {}
@@ -130,6 +133,7 @@ class Supervisor {
   async start(): Promise<void> {
     process.once('exit', this.#flushLogs)
     await this.#serve()
+    this.#bindAddress = await listenHost(this.#options.bindAddress)
     const count = workerCount(this.#options.workers)
     this.#record = this.#openRecords(count)
     for (let index = 0; index < count; index++) this.#threads.push(this.#newThread(index, count))
@@ -173,7 +177,13 @@ class Supervisor {
     return new WorkerThread({
       index,
       channel: this.#options.channel,
-      settings: { index, ...shared, ...trafficSettings(this.#options), record: this.#record },
+      settings: {
+        index,
+        ...shared,
+        ...trafficSettings(this.#options),
+        bindAddress: this.#bindAddress,
+        record: this.#record,
+      },
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {
         this.#releaseRates(index)

@@ -63,7 +63,7 @@ describe('the telemetry of a worker', () => {
 
   it('limits client-chosen labels, logs an internal error once, and writes every access log line', async () => {
     const path = join(folder, 'log')
-    const log = new AccessLog({ fd: openSync(path, 'a'), isShared: false })
+    const log = new AccessLog({ fd: openSync(path, 'a') })
     const bugs: string[] = []
     const telemetry = new WorkerTelemetry({ log, format: 'text', onBug: (text) => bugs.push(text) })
     const bug = new GatewayError('bug', undefined, new TypeError('inner'))

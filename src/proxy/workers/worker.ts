@@ -11,6 +11,7 @@ import { TicketKeyring } from '../../engine/tls/session-tickets.ts'
 import { createDataPlane } from '../data-plane.ts'
 import { RateBuckets } from '../rate-buckets.ts'
 import { AccessLog } from '../telemetry/access-log.ts'
+import { OutputLock } from '../telemetry/output-lock.ts'
 import { addressRanges } from '../upstream/destination-rules.ts'
 import { RequestCap } from '../upstream/request-cap.ts'
 import { WorkerRecords } from './decision-records.ts'
@@ -38,7 +39,10 @@ async function startWorker(
   const { maxConnections, sessionKey } = settings.edge ?? {}
   const { trustedProxies = [], proxyProtocolFrom = [], ambiguousPaths } = settings.edge ?? {}
   const send = (message: FromWorker) => port.postMessage(message)
-  const log = new AccessLog({ fd: accessLogFd, isShared: reusePort })
+  const log = new AccessLog({
+    fd: accessLogFd,
+    lock: reusePort ? new OutputLock(counts.output, index) : undefined,
+  })
   // This runs even if an uncaught error ends the thread. Asynchronous work would not complete.
   process.on('exit', () => log.flushSync())
   const onBug = (text: string) => send({ type: 'fault', message: `request: ${text}` })

@@ -1,10 +1,14 @@
-/** InferencePools and their endpoints: each ready Pod on each target port. */
+/**
+ * InferencePools and their endpoints: each ready Pod on each target port. If no Pod is ready, the endpoints are
+ * those of terminating Pods that still serve.
+ */
 import type { PodResource, PoolResource } from '../../../model/inference-pools.ts'
 import type { Resource } from '../../../model/resources.ts'
+import { usableEndpoints } from '../../../model/usable-endpoints.ts'
 import type { EndpointSet } from '../../../proxy/upstream/choose.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 
-/** Ready endpoints of a pool, by `address:port`. */
+/** Endpoints of a pool that requests may use, by `address:port`. */
 export type PoolEndpoints = ReadonlyMap<string, UpstreamEndpoint>
 
 export class Pool {
@@ -54,8 +58,7 @@ export class Pool {
 
   #collect(): PoolEndpoints {
     const found = new Map<string, UpstreamEndpoint>()
-    for (const { address, ready } of this.#pods.values()) {
-      if (!ready) continue
+    for (const { address } of usableEndpoints([...this.#pods.values()])) {
       for (const port of this.resource?.targetPorts ?? []) {
         const text = addressText(address, port)
         const known = this.#known.get(text) ?? new UpstreamEndpoint(plainAddress(address, port))
