@@ -28,25 +28,26 @@ export const NO_LISTENER: i32 = -6 // no listener takes this hostname
 export const NO_ROUTE: i32 = -7 // the listener has no route for this request
 
 // --- codes: regular expressions; last_error_offset is the byte of the pattern that is to blame -------
-export const REGEX_PATTERN_TOO_LONG: i32 = -102 // more than 8192 bytes
-export const REGEX_PROGRAM_TOO_LARGE: i32 = -103 // more than 32768 instructions, by classes and counts
-export const REGEX_NESTED_TOO_DEEP: i32 = -104 // groups within groups, more than 200
-export const REGEX_NO_SPANS: i32 = -105 // a call requests spans of a regex compiled with REGEX_MATCH_ONLY
-export const REGEX_TOO_MUCH_WORK: i32 = -106 // the pattern looks far ahead of each of many matches in this text
-export const REGEX_BAD_UTF8: i32 = -110 // the pattern is not UTF-8
-export const REGEX_UNBALANCED_PAREN: i32 = -111 // a parenthesis without its partner
-export const REGEX_UNCLOSED_CLASS: i32 = -112 // `[` without its `]`
-export const REGEX_BAD_RANGE: i32 = -113 // runs backwards, or ends in a class
-export const REGEX_BAD_ESCAPE: i32 = -114 // the syntax does not define it
+// Hosts of every language show these comments to the authors of patterns.
+export const REGEX_PATTERN_TOO_LONG: i32 = -102 // the pattern is longer than 8192 bytes
+export const REGEX_PROGRAM_TOO_LARGE: i32 = -103 // the pattern is too large once its repetitions are written out
+export const REGEX_NESTED_TOO_DEEP: i32 = -104 // groups nest deeper than 200
+export const REGEX_NO_SPANS: i32 = -105 // a pattern that was compiled with REGEX_MATCH_ONLY gives no spans
+export const REGEX_TOO_MUCH_WORK: i32 = -106 // the pattern looks far ahead of each of many matches
+export const REGEX_BAD_UTF8: i32 = -110 // the pattern is not valid UTF-8
+export const REGEX_UNBALANCED_PAREN: i32 = -111 // a parenthesis has no partner
+export const REGEX_UNCLOSED_CLASS: i32 = -112 // a character class has no closing bracket
+export const REGEX_BAD_RANGE: i32 = -113 // a range in a character class runs backwards or ends in a class
+export const REGEX_BAD_ESCAPE: i32 = -114 // unknown escape
 export const REGEX_TRAILING_BACKSLASH: i32 = -115 // nothing follows the backslash
-export const REGEX_NOTHING_TO_REPEAT: i32 = -116 // a quantifier with nothing before it
-export const REGEX_NESTED_QUANTIFIER: i32 = -117 // a quantifier directly after a quantifier
-export const REGEX_BAD_REPEAT: i32 = -118 // a count above 1000, or {n,m} with n > m
-export const REGEX_BAD_GROUP: i32 = -119 // unknown after `(?`, or a malformed name
-export const REGEX_UNKNOWN_CLASS: i32 = -120 // no such \p{...} or [:name:]
-export const REGEX_LOOKAROUND: i32 = -130 // not in linear time: refused
-export const REGEX_BACKREFERENCE: i32 = -131 // not in linear time: refused
-export const REGEX_ATOMIC: i32 = -132 // atomic group or possessive quantifier: refused
+export const REGEX_NOTHING_TO_REPEAT: i32 = -116 // a quantifier has nothing to repeat
+export const REGEX_NESTED_QUANTIFIER: i32 = -117 // a quantifier follows a quantifier
+export const REGEX_BAD_REPEAT: i32 = -118 // a repetition count is above 1000, or the lower one exceeds the upper
+export const REGEX_BAD_GROUP: i32 = -119 // unknown group syntax
+export const REGEX_UNKNOWN_CLASS: i32 = -120 // unknown character class name
+export const REGEX_LOOKAROUND: i32 = -130 // look-around is not supported: it cannot be matched in linear time
+export const REGEX_BACKREFERENCE: i32 = -131 // back-references are not supported: no linear-time match exists
+export const REGEX_ATOMIC: i32 = -132 // atomic groups and possessive quantifiers are not supported
 
 // --- codes: tokens ------------------------------------------------------------------------------
 export const TOKENS_BAD_VOCABULARY: i32 = -201 // not a vocabulary file of this version

@@ -17,6 +17,7 @@ import { build } from 'esbuild'
 import { buildConsole } from './build-console.mjs'
 import { buildVocabularies } from './build-vocabularies.mjs'
 import { bundledPackages } from './bundled-packages.mjs'
+import { writeDeclarations } from './declarations.mjs'
 
 const root = join(import.meta.dirname, '..')
 const begun = new Date()
@@ -63,6 +64,7 @@ function isFresh() {
     'proto/**/*',
     'assembly/**/*',
     'scripts/build*.mjs',
+    'scripts/declarations.mjs',
     'package.json',
     'asconfig*.json',
     'tsconfig*.json',
@@ -183,9 +185,7 @@ async function bundle() {
 function declareTypes() {
   const folder = join(root, 'dist', 'types')
   rmSync(folder, { recursive: true, force: true })
-  const tsc = join(root, 'node_modules', '.bin', 'tsc')
-  const run = spawnSync(tsc, ['-p', 'tsconfig.types.json'], { cwd: root, stdio: 'inherit' })
-  if (run.status !== 0) process.exit(run.status || 1)
+  writeDeclarations('tsconfig.types.json', folder)
 }
 
 const isIfNeeded = process.argv.includes('--if-needed')

@@ -1,4 +1,14 @@
-import { globSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import {
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 // @ts-expect-error: a script without types
@@ -69,6 +79,30 @@ describe('the published bundles for tools', () => {
   ])('depend on no package (%s)', (entry, expected) => {
     expect(loadedBy(entry).packages).toEqual(expected)
   })
+
+  it('have types for programs that check the declarations of what they import', () => {
+    const root = join(dist, '..')
+    const app = mkdtempSync(join(tmpdir(), 'sluice-types-'))
+    try {
+      mkdirSync(join(app, 'node_modules'))
+      symlinkSync(root, join(app, 'node_modules', 'sluice'))
+      for (const name of ['@types', 'undici-types']) {
+        symlinkSync(join(root, 'node_modules', name), join(app, 'node_modules', name))
+      }
+      const entries = ['core', 'events', 'replay', 'policy']
+      const imports = entries.map((name) => `export * as ${name} from 'sluice/${name}'\n`)
+      writeFileSync(join(app, 'package.json'), '{ "type": "module" }')
+      writeFileSync(join(app, 'consumer.ts'), imports.join(''))
+      const strict = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false']
+      const hosts = ['--target', 'es2023', '--module', 'nodenext', '--lib', 'es2023,dom']
+      const args = [...strict, ...hosts, '--types', 'node', '--preserveSymlinks', '--noEmit']
+      const tsc = join(root, 'node_modules', '.bin', 'tsc')
+      const { stdout } = spawnSync(tsc, [...args, 'consumer.ts'], { cwd: app, encoding: 'utf8' })
+      expect(stdout).toBe('')
+    } finally {
+      rmSync(app, { recursive: true })
+    }
+  }, 60_000)
 })
 
 describe('a package in a bundle', () => {

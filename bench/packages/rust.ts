@@ -14,7 +14,7 @@ import { cacheFolder, command, pack } from './peers.ts'
 /** Builds the program with the crate, and that with its peers unless they cannot be downloaded. */
 function build(folder: string, { note }: BenchContext): string[] {
   const name = pack('rust.mjs', join(folder, 'crate'))
-  command('tar', ['-xzf', join('crate', name)], folder)
+  command('tar', ['-xzmf', join('crate', name)], folder)
   const main = join(folder, 'main')
   cpSync(join(import.meta.dirname, 'rust'), main, { recursive: true })
   renameSync(join(folder, basename(name, '.crate')), join(main, 'sluice-core'))

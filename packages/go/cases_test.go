@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ type testCase struct {
 	IDs             []uint32
 	Rate, Unit      float64
 	Burst           float64
+	Error           string
 	Steps           []caseStep
 	Format, Message string
 	Input, Output   string
@@ -74,6 +76,7 @@ type caseRequest struct {
 
 type caseStep struct {
 	Do               string
+	Key              *caseText
 	Amount, At       float64
 	Is               *bool
 	Remaining, Reset *float64
@@ -144,7 +147,7 @@ func TestPatterns(t *testing.T) {
 		pattern, err := CompilePattern(each.Pattern)
 		if each.Code != "" {
 			failed, ok := err.(*PatternError)
-			if !ok || failed.Name != each.Code || failed.Offset != each.Offset {
+			if !ok || failed.Name != each.Code || failed.Offset != each.Offset || !strings.HasSuffix(err.Error(), each.Message) {
 				t.Error(err)
 			}
 			return
@@ -293,33 +296,49 @@ func TestTokens(t *testing.T) {
 }
 
 func TestRates(t *testing.T) {
-	runCases(t, "rate", func(t *testing.T, each testCase) {
-		limiter, err := NewRateLimiter(Limit{
-			Rate: each.Rate, Per: time.Duration(each.Unit * float64(time.Millisecond)), Burst: each.Burst, Keys: 10,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		calls := map[string]func(string, float64) (Decision, error){
-			"take": limiter.Take, "peek": limiter.Peek, "charge": limiter.Charge,
-		}
-		for _, step := range each.Steps {
-			limiter.now = func() float64 { return step.At }
-			decision, err := calls[step.Do]("key", step.Amount)
-			isRight := err == nil && (step.Is == nil || *step.Is == decision.Allowed) &&
-				(step.Remaining == nil || *step.Remaining == decision.Remaining) &&
-				(step.Reset == nil || isNear(*step.Reset, decision.Reset))
-			switch wait := step.Wait.(type) {
-			case string:
-				isRight = isRight && decision.Wait == Never
-			case float64:
-				isRight = isRight && isNear(wait, decision.Wait)
-			}
-			if !isRight {
-				t.Fatalf("%s at %v: %+v %v", step.Do, step.At, decision, err)
-			}
-		}
+	runCases(t, "rate", checkRate)
+}
+
+func TestLimits(t *testing.T) {
+	runCases(t, "limits", checkRate)
+}
+
+func checkRate(t *testing.T, each testCase) {
+	limiter, err := NewRateLimiter(Limit{
+		Rate: each.Rate, Per: time.Duration(each.Unit * float64(time.Millisecond)), Burst: each.Burst, Keys: 10,
 	})
+	if each.Error != "" {
+		if err == nil || !strings.Contains(strings.ToLower(err.Error()), each.Error) {
+			t.Error(err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]func(string, float64) (Decision, error){
+		"take": limiter.Take, "peek": limiter.Peek, "charge": limiter.Charge,
+	}
+	for _, step := range each.Steps {
+		limiter.now = func() float64 { return step.At }
+		key := "key"
+		if step.Key != nil {
+			key = string(step.Key.bytes())
+		}
+		decision, err := calls[step.Do](key, step.Amount)
+		isRight := err == nil && (step.Is == nil || *step.Is == decision.Allowed) &&
+			(step.Remaining == nil || *step.Remaining == decision.Remaining) &&
+			(step.Reset == nil || isNear(*step.Reset, decision.Reset))
+		switch wait := step.Wait.(type) {
+		case string:
+			isRight = isRight && decision.Wait == Never
+		case float64:
+			isRight = isRight && isNear(wait, decision.Wait)
+		}
+		if !isRight {
+			t.Fatalf("%s at %v: %+v %v", step.Do, step.At, decision, err)
+		}
+	}
 }
 
 func TestTexts(t *testing.T) {

@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"math"
 	"math/bits"
@@ -50,6 +51,21 @@ type RateLimiter struct {
 
 const maxKeyBytes = 256
 
+// digestMark is the first byte of a digest. UTF-8 never begins with it.
+const digestMark = 0xff
+
+// maxPeriod is 36 years in milliseconds. The core cannot count a refill of one unit that takes longer.
+const maxPeriod = 36 * 365 * 86_400_000
+
+// keyBytes returns the key, or its digest if it is too long for the table or looks like a digest.
+func keyBytes(key string) []byte {
+	if len(key) <= maxKeyBytes && !(len(key) == 1+sha256.Size && key[0] == digestMark) {
+		return []byte(key)
+	}
+	digest := sha256.Sum256([]byte(key))
+	return append([]byte{digestMark}, digest[:]...)
+}
+
 // NewRateLimiter creates a limiter whose buckets are full.
 func NewRateLimiter(limit Limit) (*RateLimiter, error) {
 	if limit.Per == 0 {
@@ -60,14 +76,18 @@ func NewRateLimiter(limit Limit) (*RateLimiter, error) {
 	}
 	isFinite := limit.Rate+limit.Burst <= math.MaxFloat64
 	if !(limit.Rate > 0 && limit.Per > 0 && limit.Burst >= 0 && limit.Keys > 0 && isFinite) {
-		return nil, errors.New("sluice: Rate, Per and Keys must be positive, and Burst must not be negative")
+		return nil, errors.New("sluice: Rate, Per and Keys must be positive, Burst must not be negative, and all must be finite")
+	}
+	period := float64(limit.Per) / float64(time.Millisecond) / limit.Rate
+	if !(period > 0 && period <= maxPeriod) {
+		return nil, errors.New("sluice: Per / Rate, the time in which one unit returns, must be at most 36 years")
 	}
 	// 32 buckets in a group; half of them stay free, so that groups of unequal size have room.
 	groups := i32(min(65_536, int32(1)<<bits.Len(uint(min(limit.Keys, 1<<24)*2-1)/32)))
 	start := time.Now()
 	limiter := &RateLimiter{
 		pool:     newPool(coreModule, 1),
-		period:   float64(limit.Per) / float64(time.Millisecond) / limit.Rate,
+		period:   period,
 		capacity: limit.Rate + limit.Burst,
 		now:      func() float64 { return float64(time.Since(start)) / float64(time.Millisecond) },
 	}
@@ -88,7 +108,7 @@ func NewRateLimiter(limit Limit) (*RateLimiter, error) {
 	return limiter, nil
 }
 
-// Take takes units from the bucket of a key if the bucket has them. A key has at most 256 bytes. If the
+// Take takes units from the bucket of a key if the bucket has them. A key may have any length. If the
 // table has no room for another bucket, the request is not allowed.
 func (l *RateLimiter) Take(key string, amount float64) (Decision, error) {
 	return l.call("rate_take", key, amount)
@@ -108,7 +128,7 @@ func (l *RateLimiter) call(function, key string, amount float64) (decision Decis
 	now := l.now()
 	err = l.pool.run(func(on *instance) {
 		table := l.table.handle(on)
-		place, length := on.put([]byte(key))
+		place, length := on.put(keyBytes(key))
 		out := on.alloc(abi.RateSize)
 		answer := on.call(function, i32(table), i32(1), place, length,
 			f64(l.period), f64(l.capacity), f64(amount), f64(now), out.arg())

@@ -1,8 +1,11 @@
 package sluice
 
 import (
+	"cmp"
 	"fmt"
 	"unicode/utf8"
+
+	"sluice.dev/sluice/internal/abi"
 )
 
 // PatternError is a pattern that cannot be compiled.
@@ -12,17 +15,25 @@ type PatternError struct {
 	Offset int
 	// Name is the name of the code in core.abi.json, for example "REGEX_LOOKAROUND".
 	Name string
+	// Reason says what is wrong, for example "a parenthesis has no partner".
+	Reason string
 }
 
 func (e *PatternError) Error() string {
-	return fmt.Sprintf("sluice: pattern %q at byte %d: %s", e.Pattern, e.Offset, e.Name)
+	character := utf8.RuneCountInString(e.Pattern[:min(max(0, e.Offset), len(e.Pattern))]) + 1
+	return fmt.Sprintf("sluice: pattern %q: %s (at character %d)", e.Pattern, e.Reason, character)
+}
+
+func patternError(pattern string, offset int, code int32) *PatternError {
+	name := codeName(code)
+	return &PatternError{pattern, offset, name, cmp.Or(abi.PatternMessage(code), name)}
 }
 
 func compilePattern(on *instance, pattern string, flags int32) int32 {
 	source, length := on.put([]byte(pattern))
 	handle := on.call("regex_compile", source, length, i32(flags))
 	if handle < 0 {
-		fail(&PatternError{pattern, int(on.call("last_error_offset")), codeName(handle)})
+		fail(patternError(pattern, int(on.call("last_error_offset")), handle))
 	}
 	return handle
 }

@@ -2,15 +2,18 @@ package sluice_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice"
 )
@@ -20,6 +23,20 @@ func withoutTime(_ []string, attr slog.Attr) slog.Attr {
 		return slog.Attr{}
 	}
 	return attr
+}
+
+func TestTellsKeysFromDigestsOfKeys(t *testing.T) {
+	limiter, err := sluice.NewRateLimiter(sluice.Limit{Rate: 1, Per: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("b", 5000)
+	digest := sha256.Sum256([]byte(long))
+	for _, key := range []string{long, "\xff" + string(digest[:]), string(digest[:])} {
+		if decision, err := limiter.Take(key, 1); err != nil || !decision.Allowed {
+			t.Errorf("%q: %+v %v", key, decision, err)
+		}
+	}
 }
 
 func TestRewritesMessages(t *testing.T) {
@@ -93,11 +110,10 @@ func TestLimits(t *testing.T) {
 	if decision, err := limiter.Charge("b", 5); err != nil || decision.Remaining >= 0 {
 		t.Error(decision, err)
 	}
-	if _, err := limiter.Take(strings.Repeat("k", 257), 1); err == nil {
-		t.Error("a key of 257 bytes is taken")
-	}
-	if _, err := sluice.NewRateLimiter(sluice.Limit{}); err == nil {
-		t.Error("a limit without a rate is taken")
+	for _, limit := range []sluice.Limit{{}, {Rate: math.NaN()}, {Rate: math.Inf(1)}, {Rate: 1, Burst: math.Inf(1)}, {Rate: 1, Per: -1}, {Rate: 1, Keys: -1}} {
+		if _, err := sluice.NewRateLimiter(limit); err == nil {
+			t.Errorf("%+v is taken", limit)
+		}
 	}
 }
 

@@ -60,6 +60,23 @@ function readExports(file) {
   return [...own, ...others]
 }
 
+/** Codes of patterns, with the message that every host shows for them. */
+const patternCodes = (constants) =>
+  constants.filter(({ name, value }) => value < 0 && name.startsWith('REGEX_'))
+
+function patternMessages(constants) {
+  const rows = patternCodes(constants).map(
+    ({ name, meaning }) => `  [abi.${name}, '${meaning}'],\n`,
+  )
+  return `// Generated from assembly/ by npm run generate; do not edit.
+import * as abi from './abi.ts'
+
+/** What is wrong with a pattern, by the code of the ABI. */
+export const patternMessages: ReadonlyMap<number, string> = new Map<number, string>([
+${rows.join('')}])
+`
+}
+
 function typescript(constants) {
   const lines = constants.flatMap(({ name, value, meaning }) => [
     ...(meaning === '' ? [] : [`/** ${meaning} */`]),
@@ -82,6 +99,9 @@ function go(constants) {
   const cases = codes.map(
     ({ name }) => `\tcase ${camelCase(name)}:\n\t\treturn ${JSON.stringify(name)}\n`,
   )
+  const messages = patternCodes(constants).map(
+    ({ name, meaning }) => `\tcase ${camelCase(name)}:\n\t\treturn ${JSON.stringify(meaning)}\n`,
+  )
   return `// Code generated from assembly/ by npm run generate; DO NOT EDIT.
 
 // Package abi has the constants of the WebAssembly modules.
@@ -96,6 +116,13 @@ func CodeName(code int32) string {
 ${cases.join('')}\t}
 \treturn ""
 }
+
+// PatternMessage says what is wrong with a pattern. It returns "" for a code that is not about patterns.
+func PatternMessage(code int32) string {
+\tswitch code {
+${messages.join('')}\t}
+\treturn ""
+}
 `
 }
 
@@ -104,6 +131,7 @@ function rust(constants) {
   const lines = constants.map(({ name, value }) => `pub const ${name}: i32 = ${value};\n`)
   const codes = constants.filter(({ value }) => value < 0)
   const arms = codes.map(({ name }) => `        ${name} => "${name}",\n`)
+  const messages = patternCodes(constants).map(({ name, meaning }) => rustArm(name, meaning))
   return `// Generated from assembly/ by npm run generate; do not edit.
 
 //! Constants of the WebAssembly modules.
@@ -116,7 +144,21 @@ pub fn code_name(code: i32) -> &'static str {
 ${arms.join('')}        _ => "unknown code",
     }
 }
+
+/// What is wrong with a pattern, or \`None\` for the code of another error.
+pub fn pattern_message(name: &str) -> Option<&'static str> {
+    Some(match name {
+${messages.join('')}        _ => return None,
+    })
+}
 `
+}
+
+/** An arm for the name of a code, as rustfmt breaks lines of more than 100 characters. */
+function rustArm(name, meaning) {
+  const arm = `        "${name}" => "${meaning}",\n`
+  if (arm.length <= 101) return arm
+  return `        "${name}" => {\n            "${meaning}"\n        }\n`
 }
 
 /** @returns {Record<string, string>} */
@@ -146,6 +188,7 @@ export function generate() {
     'packages/go/internal/abi/abi.go': go(abi.constants),
     'packages/rust/src/abi.rs': rust(abi.constants),
     'src/core/abi.ts': typescript(constants),
+    'src/core/pattern-messages.ts': patternMessages(constants),
     'src/core/abi-texts.ts': typescript(textsConstants),
   }
 }

@@ -3,12 +3,12 @@
  *
  *     node scripts/packages/javascript.mjs FOLDER && npm install FOLDER/sluice-core-VERSION.tgz
  */
-import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
+import { writeDeclarations } from '../declarations.mjs'
 import { packFolder } from '../release/npm-package.mjs'
 import { encodings, modules, readVocabulary, root, runScript, writeFiles } from './common.mjs'
 
@@ -72,9 +72,7 @@ const bundle = (outdir, top, changes = {}) =>
 function writeTypes(folder) {
   const made = mkdtempSync(join(tmpdir(), 'sluice-types-'))
   try {
-    const tsc = join(root, 'node_modules', '.bin', 'tsc')
-    const run = spawnSync(tsc, ['-p', source, '--outDir', made], { encoding: 'utf8' })
-    if (run.status !== 0) throw new Error(`tsc: ${run.stdout}${run.stderr}`)
+    writeDeclarations(source, made)
     const wanted = ['packages/javascript/src/index.d.ts']
     for (const name of wanted) {
       const text = readFileSync(join(made, name), 'utf8')

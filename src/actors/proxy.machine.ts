@@ -64,6 +64,7 @@ const whileConnected = {
   DISCONNECTED: 'absent',
 } as const
 
+/** @internal xstate's declarations do not compile with exactOptionalPropertyTypes, so ours do not name them. */
 export const proxyMachine = setup({
   types: {
     context: {} as ProxyState,

@@ -128,6 +128,7 @@ const apply = { target: 'inForce', guard: 'isNews', actions: 'takeApplied' } as 
 const refuse = { guard: 'isNews', actions: 'takeRefused' } as const
 const remove = { target: 'absent', guard: 'isThisIncarnation', actions: 'forget' } as const
 
+/** @internal */
 export const resourceMachine = setup({
   types: {
     context: {} as Context,

@@ -30,6 +30,7 @@ interface Step {
  * methods at every step, at a hundred times the cost. Supports what a pure machine needs: flat states whose
  * transitions have at most a target, a named guard and a named `assign`.
  *
+ * @internal
  * @throws if the machine has anything else
  */
 export function createStep<Value extends string, Context, Event extends { readonly type: string }>(

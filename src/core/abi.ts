@@ -27,43 +27,43 @@ export const ERROR_UNKNOWN = -5
 export const NO_LISTENER = -6
 /** the listener has no route for this request */
 export const NO_ROUTE = -7
-/** more than 8192 bytes */
+/** the pattern is longer than 8192 bytes */
 export const REGEX_PATTERN_TOO_LONG = -102
-/** more than 32768 instructions, by classes and counts */
+/** the pattern is too large once its repetitions are written out */
 export const REGEX_PROGRAM_TOO_LARGE = -103
-/** groups within groups, more than 200 */
+/** groups nest deeper than 200 */
 export const REGEX_NESTED_TOO_DEEP = -104
-/** a call requests spans of a regex compiled with REGEX_MATCH_ONLY */
+/** a pattern that was compiled with REGEX_MATCH_ONLY gives no spans */
 export const REGEX_NO_SPANS = -105
-/** the pattern looks far ahead of each of many matches in this text */
+/** the pattern looks far ahead of each of many matches */
 export const REGEX_TOO_MUCH_WORK = -106
-/** the pattern is not UTF-8 */
+/** the pattern is not valid UTF-8 */
 export const REGEX_BAD_UTF8 = -110
-/** a parenthesis without its partner */
+/** a parenthesis has no partner */
 export const REGEX_UNBALANCED_PAREN = -111
-/** `[` without its `]` */
+/** a character class has no closing bracket */
 export const REGEX_UNCLOSED_CLASS = -112
-/** runs backwards, or ends in a class */
+/** a range in a character class runs backwards or ends in a class */
 export const REGEX_BAD_RANGE = -113
-/** the syntax does not define it */
+/** unknown escape */
 export const REGEX_BAD_ESCAPE = -114
 /** nothing follows the backslash */
 export const REGEX_TRAILING_BACKSLASH = -115
-/** a quantifier with nothing before it */
+/** a quantifier has nothing to repeat */
 export const REGEX_NOTHING_TO_REPEAT = -116
-/** a quantifier directly after a quantifier */
+/** a quantifier follows a quantifier */
 export const REGEX_NESTED_QUANTIFIER = -117
-/** a count above 1000, or {n,m} with n > m */
+/** a repetition count is above 1000, or the lower one exceeds the upper */
 export const REGEX_BAD_REPEAT = -118
-/** unknown after `(?`, or a malformed name */
+/** unknown group syntax */
 export const REGEX_BAD_GROUP = -119
-/** no such \p{...} or [:name:] */
+/** unknown character class name */
 export const REGEX_UNKNOWN_CLASS = -120
-/** not in linear time: refused */
+/** look-around is not supported: it cannot be matched in linear time */
 export const REGEX_LOOKAROUND = -130
-/** not in linear time: refused */
+/** back-references are not supported: no linear-time match exists */
 export const REGEX_BACKREFERENCE = -131
-/** atomic group or possessive quantifier: refused */
+/** atomic groups and possessive quantifiers are not supported */
 export const REGEX_ATOMIC = -132
 /** not a vocabulary file of this version */
 export const TOKENS_BAD_VOCABULARY = -201

@@ -1,7 +1,7 @@
 import { fail, type Outcome, succeed } from '../base/outcome.ts'
 import { REGEX_MATCH_ONLY } from './abi.ts'
-import { nameOfCode } from './errors.ts'
 import type { CoreInstance } from './instance.ts'
+import { regexProblem } from './regex-problem.ts'
 
 /** The reason why the core refuses a listener or route. */
 export interface CoreProblem {
@@ -28,8 +28,8 @@ export class PatternPool {
     }
     const handle = this.#compile(source)
     if (handle < 0) {
-      const offset = this.#core.exports.last_error_offset()
-      return fail({ code: handle, message: `${nameOfCode(handle)} at byte ${offset}: ${source}` })
+      const { message } = regexProblem(source, handle, this.#core.exports.last_error_offset())
+      return fail({ code: handle, message: `pattern ${JSON.stringify(source)}: ${message}` })
     }
     this.#patterns.set(source, { handle, users: 1 })
     return succeed(handle)

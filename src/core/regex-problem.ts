@@ -1,45 +1,20 @@
-import * as abi from './abi.ts'
 import { nameOfCode } from './errors.ts'
+import { patternMessages } from './pattern-messages.ts'
 
 /** The reason why a pattern is refused. */
 export interface RegexProblem {
   /** A REGEX_* code of the ABI. */
   readonly code: number
-  /** Message for the pattern's author; ends with the position of the error. */
+  /** Message for the pattern's author; ends with the number of the character (code point), from 1. */
   readonly message: string
   /** Index of the error in the source string. */
   readonly offset: number
 }
 
-const messages = new Map<number, string>([
-  [abi.REGEX_PATTERN_TOO_LONG, 'the pattern is longer than 8192 bytes'],
-  [abi.REGEX_PROGRAM_TOO_LARGE, 'the pattern is too large once its repetitions are written out'],
-  [abi.REGEX_NESTED_TOO_DEEP, 'groups nest deeper than 200'],
-  [abi.REGEX_TOO_MUCH_WORK, 'the pattern looks far ahead of each of many matches'],
-  [abi.REGEX_BAD_UTF8, 'the pattern is not valid UTF-8'],
-  [abi.REGEX_UNBALANCED_PAREN, 'a parenthesis has no partner'],
-  [abi.REGEX_UNCLOSED_CLASS, 'a character class has no closing bracket'],
-  [abi.REGEX_BAD_RANGE, 'a range in a character class runs backwards or ends in a class'],
-  [abi.REGEX_BAD_ESCAPE, 'unknown escape'],
-  [abi.REGEX_TRAILING_BACKSLASH, 'nothing follows the backslash'],
-  [abi.REGEX_NOTHING_TO_REPEAT, 'a quantifier has nothing to repeat'],
-  [abi.REGEX_NESTED_QUANTIFIER, 'a quantifier follows a quantifier'],
-  [abi.REGEX_BAD_REPEAT, 'a repetition count is above 1000, or the lower one exceeds the upper'],
-  [abi.REGEX_BAD_GROUP, 'unknown group syntax'],
-  [abi.REGEX_UNKNOWN_CLASS, 'unknown character class name'],
-  [abi.REGEX_LOOKAROUND, 'look-around is not supported: it cannot be matched in linear time'],
-  [abi.REGEX_BACKREFERENCE, 'back-references are not supported: no linear-time match exists'],
-  [abi.REGEX_ATOMIC, 'atomic groups and possessive quantifiers are not supported'],
-])
-
-/** Converts a byte offset in the string's UTF-8 to an index of the string. */
-function indexOfByte(source: string, offset: number): number {
-  return Buffer.from(source).subarray(0, offset).toString().length
-}
-
 /** Returns the problem for a negative code at a byte offset of the pattern. */
 export function regexProblem(source: string, code: number, byteOffset: number): RegexProblem {
-  const offset = indexOfByte(source, Math.max(0, byteOffset))
-  const message = messages.get(code) ?? nameOfCode(code)
-  return { code, offset, message: `${message} (at character ${offset + 1})` }
+  const before = Buffer.from(source).subarray(0, Math.max(0, byteOffset)).toString()
+  const message = patternMessages.get(code) ?? nameOfCode(code)
+  const character = [...before].length + 1
+  return { code, offset: before.length, message: `${message} (at character ${character})` }
 }

@@ -27,6 +27,7 @@ const packageSuites = [
   'routes',
   'tokens/cases',
   'rate',
+  'limits',
   'texts/cases',
 ] as const
 
@@ -59,6 +60,7 @@ const columns = {
   routes: 'routes',
   'tokens/cases': 'tokens',
   rate: 'rates',
+  limits: 'limiters',
   'texts/cases': 'texts of models',
 }
 

@@ -4,6 +4,9 @@ import { LocalRateHost } from '../../../src/core/rate-host.ts'
 /** In milliseconds. The core cannot count a refill of one unit that takes longer. */
 const maxPeriod = 36 * 365 * 86_400_000
 
+/** The largest table of the core has room for twice as many buckets. */
+const mostKeys = 1 << 20
+
 /** What a limiter decided. Times are in milliseconds. */
 export interface RateLimit {
   readonly allowed: boolean
@@ -22,7 +25,7 @@ export interface RateLimiterOptions {
   readonly per?: number
   /** Units that a full bucket has in addition to `rate`; 0 if omitted. */
   readonly burst?: number
-  /** Maximum number of buckets in use at once; 10,000 if omitted. */
+  /** About the number of buckets that there may be, at most 1,048,576; 10,000 if omitted. */
   readonly keys?: number
   /** Returns milliseconds of a clock that never goes back; `performance.now` if omitted. */
   readonly clock?: () => number
@@ -36,8 +39,11 @@ export class RateLimiter {
 
   constructor(options: RateLimiterOptions) {
     const { rate, per = 1000, burst = 0, keys = 10_000 } = options
-    if (!(rate > 0 && per > 0 && burst >= 0 && keys > 0)) {
-      throw new RangeError('rate, per and keys must be positive, and burst must not be negative')
+    const areFinite = [rate, per, burst, keys, rate + burst].every(Number.isFinite)
+    if (!(rate > 0 && per > 0 && burst >= 0 && keys > 0 && areFinite)) {
+      throw new RangeError(
+        'rate, per and keys must be positive, burst must not be negative, and all must be finite',
+      )
     }
     const period = per / rate
     if (!(period > 0 && period <= maxPeriod)) {
@@ -72,7 +78,8 @@ export class RateLimiter {
   #ready(): RateBuckets {
     if (this.#buckets === undefined) {
       const { rate, per = 1000, burst = 0, keys = 10_000 } = this.#options
-      const limiter = new CoreLimiter(() => new LocalRateHost({ keys, keyBytes: 256 }))
+      const size = Math.min(Math.max(1, keys), mostKeys)
+      const limiter = new CoreLimiter(() => new LocalRateHost({ keys: size, keyBytes: 256 }))
       this.#buckets = limiter.limit(1, { rate, unit: per, burst })
     }
     return this.#buckets

@@ -64,6 +64,7 @@ class CaseFiles(unittest.TestCase):
                 Pattern(case["pattern"])
             error = raised.exception
             self.assertEqual((error.name, error.offset), (case["code"], case["offset"]))
+            self.assertTrue(str(error).endswith(case["message"]), error)
             return
         pattern, text = Pattern(case["pattern"]), bytes_of(case)
         self.assertEqual([list(span) for span in pattern.find_all_bytes(text)], case["spans"])
@@ -116,24 +117,32 @@ class CaseFiles(unittest.TestCase):
     def test_rates(self) -> None:
         self.run_cases("rate", self.check_rate)
 
+    def test_limits(self) -> None:
+        self.run_cases("limits", self.check_rate)
+
     def check_rate(self, case: dict[str, Any]) -> None:
         now = 0.0
-        limiter = RateLimiter(case["rate"], per=case["unit"] / 1000, burst=case["burst"], clock=lambda: now)
-        for key in ("", "a", "b" * 256, "b" * 257, "b" * 256 + "é" * 3000):
-            for step in case["steps"]:
-                now = step["at"] / 1000
-                if step["do"] == "charge":
-                    limit = limiter.charge(step["amount"], key)
-                else:
-                    limit = getattr(limiter, step["do"])(key, step["amount"])
-                    self.assertEqual(limit.allowed, step["is"], step)
-                self.assertEqual(limit.remaining, step.get("remaining", limit.remaining), step)
-                if step.get("wait") == "never":
-                    self.assertEqual(limit.wait, math.inf)
-                elif "wait" in step:
-                    self.assertAlmostEqual(limit.wait * 1000, step["wait"], 4)
-                if "reset" in step:
-                    self.assertAlmostEqual(limit.reset * 1000, step["reset"], 4)
+        shape = {"rate": case["rate"], "per": case["unit"] / 1000, "burst": case["burst"]}
+        if "error" in case:
+            with self.assertRaisesRegex(ValueError, case["error"]):
+                RateLimiter(**shape)
+            return
+        limiter = RateLimiter(**shape, clock=lambda: now)
+        for step in case["steps"]:
+            now = step["at"] / 1000
+            key = bytes_of(step["key"]).decode() if "key" in step else "key"
+            if step["do"] == "charge":
+                limit = limiter.charge(step["amount"], key)
+            else:
+                limit = getattr(limiter, step["do"])(key, step["amount"])
+                self.assertEqual(limit.allowed, step["is"], step)
+            self.assertEqual(limit.remaining, step.get("remaining", limit.remaining), step)
+            if step.get("wait") == "never":
+                self.assertEqual(limit.wait, math.inf)
+            elif "wait" in step:
+                self.assertAlmostEqual(limit.wait * 1000, step["wait"], 4)
+            if "reset" in step:
+                self.assertAlmostEqual(limit.reset * 1000, step["reset"], 4)
 
     def test_texts(self) -> None:
         self.run_cases("texts/cases", self.check_texts)

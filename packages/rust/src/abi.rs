@@ -313,3 +313,33 @@ pub fn code_name(code: i32) -> &'static str {
         _ => "unknown code",
     }
 }
+
+/// What is wrong with a pattern, or `None` for the code of another error.
+pub fn pattern_message(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "REGEX_PATTERN_TOO_LONG" => "the pattern is longer than 8192 bytes",
+        "REGEX_PROGRAM_TOO_LARGE" => {
+            "the pattern is too large once its repetitions are written out"
+        }
+        "REGEX_NESTED_TOO_DEEP" => "groups nest deeper than 200",
+        "REGEX_NO_SPANS" => "a pattern that was compiled with REGEX_MATCH_ONLY gives no spans",
+        "REGEX_TOO_MUCH_WORK" => "the pattern looks far ahead of each of many matches",
+        "REGEX_BAD_UTF8" => "the pattern is not valid UTF-8",
+        "REGEX_UNBALANCED_PAREN" => "a parenthesis has no partner",
+        "REGEX_UNCLOSED_CLASS" => "a character class has no closing bracket",
+        "REGEX_BAD_RANGE" => "a range in a character class runs backwards or ends in a class",
+        "REGEX_BAD_ESCAPE" => "unknown escape",
+        "REGEX_TRAILING_BACKSLASH" => "nothing follows the backslash",
+        "REGEX_NOTHING_TO_REPEAT" => "a quantifier has nothing to repeat",
+        "REGEX_NESTED_QUANTIFIER" => "a quantifier follows a quantifier",
+        "REGEX_BAD_REPEAT" => {
+            "a repetition count is above 1000, or the lower one exceeds the upper"
+        }
+        "REGEX_BAD_GROUP" => "unknown group syntax",
+        "REGEX_UNKNOWN_CLASS" => "unknown character class name",
+        "REGEX_LOOKAROUND" => "look-around is not supported: it cannot be matched in linear time",
+        "REGEX_BACKREFERENCE" => "back-references are not supported: no linear-time match exists",
+        "REGEX_ATOMIC" => "atomic groups and possessive quantifiers are not supported",
+        _ => return None,
+    })
+}

@@ -1,4 +1,4 @@
-use crate::abi::code_name;
+use crate::abi::{code_name, pattern_message};
 use crate::guards::Kind;
 use std::fmt;
 
@@ -44,7 +44,15 @@ impl fmt::Display for Error {
                 pattern,
                 offset,
                 code,
-            } => write!(out, "pattern {pattern:?} at byte {offset}: {code}"),
+            } => {
+                let reason = pattern_message(code).unwrap_or(code);
+                let before = pattern.char_indices().take_while(|(at, _)| at < offset);
+                let character = before.count() + 1;
+                write!(
+                    out,
+                    "pattern {pattern:?}: {reason} (at character {character})"
+                )
+            }
             Error::Unreadable { kind, code } => write!(out, "the {kind} cannot be judged: {code}"),
             Error::Rejected { kind, guard } => write!(out, "guard {guard} rejects the {kind}"),
             Error::Argument(reason) => out.write_str(reason),

@@ -1,11 +1,17 @@
 use crate::abi;
 use crate::error::{Error, Result};
 use crate::pool::{Object, Pool};
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wasmtime::Val;
 
 const MAX_KEY_BYTES: i32 = 256;
+/// First byte of a digest. UTF-8 never begins with it.
+const DIGEST_MARK: u8 = 0xff;
+/// 36 years in milliseconds. The core cannot count a refill of one unit that takes longer.
+const MAX_PERIOD: f64 = 36.0 * 365.0 * 86_400_000.0;
 
 /// Buckets of `rate + burst` units, which refill evenly by `rate` in `per`.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +77,13 @@ impl RateLimiter {
         } = limit;
         let is_positive = rate > 0.0 && !per.is_zero() && burst >= 0.0 && keys > 0;
         if !is_positive || !(rate + burst).is_finite() {
-            let reason = "rate, per and keys must be positive, and burst must not be negative";
+            return Err(Error::Argument(
+                "rate, per and keys must be positive, burst must not be negative, and all must be finite",
+            ));
+        }
+        let period = per.as_secs_f64() * 1000.0 / rate;
+        if !(period > 0.0 && period <= MAX_PERIOD) {
+            let reason = "per / rate, the time in which one unit returns, must be at most 36 years";
             return Err(Error::Argument(reason));
         }
         // 32 buckets in a group; half of them stay free, so that groups of unequal size have room.
@@ -89,13 +101,13 @@ impl RateLimiter {
         })?;
         Ok(RateLimiter {
             table,
-            period: per.as_secs_f64() * 1000.0 / rate,
+            period,
             capacity: rate + burst,
             start: Instant::now(),
         })
     }
 
-    /// Takes units from the bucket of a key if the bucket has them. A key has at most 256 bytes. If the table
+    /// Takes units from the bucket of a key if the bucket has them. A key may have any length. If the table
     /// has no room for another bucket, the request is not allowed.
     pub fn take(&self, key: impl AsRef<[u8]>, amount: f64) -> Result<Decision> {
         self.call("rate_take", key.as_ref(), amount, self.start.elapsed())
@@ -120,7 +132,7 @@ impl RateLimiter {
         now: Duration,
     ) -> Result<Decision> {
         self.table.run(|core, table| {
-            let [place, length] = core.put(key)?;
+            let [place, length] = core.put(&bucket_key(key))?;
             let out = core.alloc(abi::RATE_SIZE as usize)?;
             let now = now.as_secs_f64() * 1000.0;
             let [period, capacity, amount, now] =
@@ -149,6 +161,17 @@ impl RateLimiter {
             })
         })
     }
+}
+
+/// The key, or its digest if it is too long for the table or looks like a digest.
+fn bucket_key(key: &[u8]) -> Cow<'_, [u8]> {
+    let looks_like_digest = key.len() == 33 && key[0] == DIGEST_MARK;
+    if key.len() <= MAX_KEY_BYTES as usize && !looks_like_digest {
+        return Cow::Borrowed(key);
+    }
+    let mut digest = vec![DIGEST_MARK];
+    digest.extend_from_slice(&Sha256::digest(key));
+    Cow::Owned(digest)
 }
 
 /// Rounds up, so that a request after this time is not early.

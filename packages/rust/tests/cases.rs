@@ -54,8 +54,13 @@ fn patterns() {
         let source = text(&case["pattern"], "");
         let pattern = Pattern::new(source);
         if let Some(wanted) = case["code"].as_str() {
-            let Err(Error::Pattern { offset, code, .. }) = pattern else {
-                panic!("{source} is compiled");
+            let error = pattern.err().expect("the pattern is refused");
+            assert!(
+                error.to_string().ends_with(text(&case["message"], "?")),
+                "{error}"
+            );
+            let Error::Pattern { offset, code, .. } = error else {
+                panic!("{error}");
             };
             assert_eq!(
                 (code, offset as i32),

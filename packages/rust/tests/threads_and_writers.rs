@@ -78,8 +78,12 @@ fn limits_refuse_and_give_back() {
     assert!(limiter.charge("b", 5.0).unwrap().remaining < 0.0);
     limiter.charge("b", -6.0).unwrap();
     assert!(limiter.peek("b", 2.0).unwrap().allowed);
-    assert!(limiter.take("k".repeat(257), 1.0).is_err());
-    assert!(RateLimiter::new(Limit::new(0.0, Duration::from_secs(1))).is_err());
+    for (rate, burst) in [(f64::NAN, 0.0), (f64::INFINITY, 0.0), (1.0, f64::INFINITY)] {
+        let limit = Limit::new(rate, Duration::from_secs(1)).burst(burst);
+        assert!(RateLimiter::new(limit).is_err());
+    }
+    assert!(RateLimiter::new(Limit::new(1.0, Duration::ZERO)).is_err());
+    assert!(RateLimiter::new(Limit::new(1.0, Duration::from_secs(1)).keys(0)).is_err());
 }
 
 #[test]

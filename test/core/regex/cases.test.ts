@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { regexProblem } from '../../../src/core/regex-problem.ts'
 import { bytesOfCase, type CaseText } from '../case-files.ts'
 import { codeOf, type Pair, RawRegex } from './raw-regex.ts'
 
@@ -17,6 +18,8 @@ interface RefusedCase {
   readonly code: string
   /** In bytes of the pattern. */
   readonly offset: number
+  /** For the author of the pattern; characters are code points, from 1. */
+  readonly message: string
 }
 
 const folder = join(import.meta.dirname, 'cases')
@@ -42,6 +45,7 @@ describe('patterns that the regex compiler refuses', () => {
     const code = raw.compile(Buffer.from(example.pattern))
     const offset = raw.core.exports.last_error_offset()
     expect({ code, offset }).toEqual({ code: codeOf(example.code), offset: example.offset })
+    expect(regexProblem(example.pattern, code, offset).message).toBe(example.message)
   })
 
   it('reports a pattern that is too long, nested too deeply or not UTF-8', () => {

@@ -382,3 +382,48 @@ func CodeName(code int32) string {
 	}
 	return ""
 }
+
+// PatternMessage says what is wrong with a pattern. It returns "" for a code that is not about patterns.
+func PatternMessage(code int32) string {
+	switch code {
+	case RegexPatternTooLong:
+		return "the pattern is longer than 8192 bytes"
+	case RegexProgramTooLarge:
+		return "the pattern is too large once its repetitions are written out"
+	case RegexNestedTooDeep:
+		return "groups nest deeper than 200"
+	case RegexNoSpans:
+		return "a pattern that was compiled with REGEX_MATCH_ONLY gives no spans"
+	case RegexTooMuchWork:
+		return "the pattern looks far ahead of each of many matches"
+	case RegexBadUtf8:
+		return "the pattern is not valid UTF-8"
+	case RegexUnbalancedParen:
+		return "a parenthesis has no partner"
+	case RegexUnclosedClass:
+		return "a character class has no closing bracket"
+	case RegexBadRange:
+		return "a range in a character class runs backwards or ends in a class"
+	case RegexBadEscape:
+		return "unknown escape"
+	case RegexTrailingBackslash:
+		return "nothing follows the backslash"
+	case RegexNothingToRepeat:
+		return "a quantifier has nothing to repeat"
+	case RegexNestedQuantifier:
+		return "a quantifier follows a quantifier"
+	case RegexBadRepeat:
+		return "a repetition count is above 1000, or the lower one exceeds the upper"
+	case RegexBadGroup:
+		return "unknown group syntax"
+	case RegexUnknownClass:
+		return "unknown character class name"
+	case RegexLookaround:
+		return "look-around is not supported: it cannot be matched in linear time"
+	case RegexBackreference:
+		return "back-references are not supported: no linear-time match exists"
+	case RegexAtomic:
+		return "atomic groups and possessive quantifiers are not supported"
+	}
+	return ""
+}

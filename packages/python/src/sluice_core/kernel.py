@@ -24,6 +24,12 @@ _abi = json.loads((_data / "core.abi.json").read_text("utf-8"))
 #: Constants of the ABI by name.
 abi: dict[str, int] = {each["name"]: each["value"] for each in _abi["constants"]}
 _code_names = {value: name for name, value in abi.items() if value < 0}
+#: What is wrong with a pattern, by the code of the ABI.
+pattern_messages: dict[int, str] = {
+    each["value"]: each["meaning"]
+    for each in _abi["constants"]
+    if each["value"] < 0 and each["name"].startswith("REGEX_")
+}
 
 
 class CoreError(Exception):

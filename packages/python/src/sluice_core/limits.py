@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -50,8 +51,8 @@ class RateLimiter(Compiled):
         keys: int = 10_000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not (rate > 0 and per > 0 and burst >= 0 and keys > 0):
-            raise ValueError("rate, per and keys must be positive, and burst must not be negative")
+        if not (rate > 0 and per > 0 and burst >= 0 and keys > 0 and math.isfinite(rate + per + burst + keys)):
+            raise ValueError("rate, per and keys must be positive, burst must not be negative, and all must be finite")
         self._period = float(per * 1000 / rate)
         if not 0 < self._period <= _MAX_PERIOD:
             raise ValueError("per / rate, the time in which one unit returns, must be at most 36 years")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from .kernel import Compiled, Core, CoreError, Kernel, abi, core_kernel, free_later, utf8
+from .kernel import Compiled, Core, CoreError, Kernel, abi, core_kernel, free_later, pattern_messages, utf8
 
 
 class PatternError(ValueError):
@@ -17,7 +17,9 @@ class PatternError(ValueError):
         self.pattern = pattern
         self.offset = offset
         self.name = CoreError(code, "").name
-        super().__init__(f"{pattern!r} at {offset}: {self.name}")
+        reason = pattern_messages.get(code, self.name)
+        character = len(utf8(pattern)[:offset].decode("utf-8", "replace")) + 1
+        super().__init__(f"{pattern!r}: {reason} (at character {character})")
 
 
 def compile_pattern(core: Core, pattern: str, flags: int = 0) -> int:
