@@ -126,10 +126,10 @@ const dataKey = text({
 
 export const secretBody = {
   type: optional(word, 'Kind of secret; Opaque if not set.'),
-  data: optional(map(base64, { keys: dataKey }), { doc: 'Values in base64.', secret: true }),
+  data: optional(map(base64, { keys: dataKey }), { doc: 'Values in base64.', secret: 'value' }),
   stringData: optional(map(word, { keys: dataKey }), {
     doc: 'Values as text; they win over data.',
-    secret: true,
+    secret: 'value',
   }),
   immutable: optional(boolean(), 'May it change?'),
 } as const

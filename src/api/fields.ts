@@ -1,5 +1,5 @@
 /** Lists every field of our kinds, and to what degree this version supports it. */
-import type { AnyProperty, Node, Support } from '../schema/field.ts'
+import type { AnyProperty, Node, SecretContent, Support } from '../schema/field.ts'
 import { typeLabel } from '../schema/label.ts'
 import type { ApiKind } from './kind.ts'
 import { kinds } from './kinds.ts'
@@ -17,7 +17,8 @@ export interface FieldStatus {
   readonly support: Support
   /** Until the field works, the requests that it should protect are rejected. */
   readonly security: boolean
-  readonly secret: boolean
+  /** Omitted if the field holds no secret. */
+  readonly secret: SecretContent | undefined
 }
 
 type Inherited = Pick<FieldStatus, 'support' | 'security'>
@@ -37,11 +38,18 @@ export function listFields(): FieldStatus[] {
   return kinds.filter((row) => row.own).flatMap(fieldsOf)
 }
 
-/** Paths of a kind's fields that hold secrets, in the notation of `FieldStatus.path`. */
-export function secretPaths(kind: string): readonly string[] {
-  return fieldsOfKind(kind)
-    .filter(({ secret }) => secret)
-    .map(({ path }) => path)
+/** A field that holds secrets. `path` has the notation of `FieldStatus.path`, and ends at the texts. */
+interface SecretField {
+  readonly path: string
+  readonly holds: SecretContent
+}
+
+/** The fields of a kind that hold secrets, or credentials of headers. */
+export function secretPaths(kind: string): readonly SecretField[] {
+  return fieldsOfKind(kind).flatMap(({ path, content, secret }) => {
+    if (secret === undefined) return []
+    return [{ path: secret === 'value' ? path : content.path, holds: secret }]
+  })
 }
 
 /** Paths of all CEL expressions of a kind, including list items and map values. */
@@ -72,7 +80,7 @@ function nestedFields(kind: string, { node, path }: Located, inherited: Inherite
       field,
       type: typeLabel(property.schema.node),
       required: property.required,
-      secret: property.secret === true,
+      secret: property.secret,
       content,
       ...own,
     }

@@ -1,5 +1,11 @@
 /** Removes credentials from configuration that leaves the machine: exports, the console and the dump. */
-import { isCredentialName, redacted } from './credential-names.ts'
+import { redacted } from './credential-names.ts'
+import {
+  isCredentialHeader,
+  literalDigest,
+  placeholderDigest,
+  replaceLiterals,
+} from './secret-placeholder.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -7,9 +13,6 @@ type Members = Readonly<Record<string, unknown>>
 type IsSecretMember = (name: string) => boolean
 
 const never: IsSecretMember = () => false
-
-const isCredentialHeader = (name: unknown): name is string =>
-  typeof name === 'string' && (isCredentialName(name) || name.toLowerCase() === 'set-cookie')
 
 /** A SecretRef is kept, because its `key` is only the name of an entry. */
 function isSecretRef(value: Members): boolean {
@@ -43,7 +46,9 @@ export function withoutCredentials(
     if (isCredential && (name === 'expression' || (name === 'value' && isTransformation))) {
       return [name, withoutLiterals(member)]
     }
-    if ((isCredential && name === 'value') || isSecretMember(name)) return [name, redacted]
+    if ((isCredential && name === 'value') || isSecretMember(name)) {
+      return [name, placeholderDigest(member) === undefined ? redacted : member]
+    }
     return [name, withoutCredentials(member)]
   })
   return Object.fromEntries(copy)
@@ -60,9 +65,8 @@ function readsCredential(text: string): boolean {
   return false
 }
 
-/** Matches an index such as `["x-user"]`, which is kept, or a string literal of CEL. */
-const literal =
-  /((?<=[\w\])])(?<!\bin)\[\s*(?:"[^"]*"|'[^']*')\s*\])|[rR](?:"[^"]*"|'[^']*')|"""[\s\S]*?"""|'''[\s\S]*?'''|"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'/g
-
+/** Placeholders stay, so that a copy of what the log has gives the same state. */
 const withoutLiterals = (expression: string): string =>
-  expression.replace(literal, (_, index?: string) => index ?? `"${redacted}"`)
+  replaceLiterals(expression, (found) =>
+    literalDigest(found) === undefined ? `"${redacted}"` : found,
+  )

@@ -19,6 +19,8 @@ export interface LogExtent {
   readonly base?: FoldSnapshot
   /** False if another fold version made `base`, so that digests computed from it cannot be compared. */
   readonly isSameFoldVersion: boolean
+  /** Set if `base` comes from an export that leaves out credentials. */
+  readonly isRedacted?: boolean
   /** Messages for the user; empty if the log is whole. */
   readonly notices: readonly string[]
 }
@@ -111,5 +113,6 @@ export async function extentOfExport(
     return { ...extent, notices: [...notices, ...extent.notices] }
   }
   const why = `begins at position ${first}: earlier events were purged`
-  return storedExtent(first, snapshot, why, notices)
+  const isRedacted = part.redacted === true
+  return { ...storedExtent(first, snapshot, why, notices), isRedacted }
 }

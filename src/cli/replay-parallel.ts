@@ -116,6 +116,7 @@ function merge(results: readonly SegmentResult[]): SegmentResult {
     missing: sum(({ missing }) => missing),
     published: sum(({ published }) => published),
     incomparable: sum(({ incomparable }) => incomparable),
+    redacted: sum(({ redacted }) => redacted),
     different: results.flatMap(({ different }) => different),
     wrongSnapshots: results.flatMap(({ wrongSnapshots }) => wrongSnapshots),
   }

@@ -1,5 +1,5 @@
 /** `sluice replay` folds a recorded log again and compares the result with what was published. */
-import { type Comparison, replay } from '../replay/index.ts'
+import { type Comparison, replay, wholeLog } from '../replay/index.ts'
 import { formatProblem } from '../watch/source-problem.ts'
 import { type Answer, exitCode, type Output } from './output.ts'
 import { logNotices, type OpenRecording, withRecording } from './recording.ts'
@@ -21,7 +21,10 @@ const snapshotCount = ({ snapshots: { stored, compared } }: VerifiedLog) =>
 async function verify(recording: OpenRecording, options: ReplayOptions): Promise<VerifiedLog> {
   const { source, events, derivation, extent } = recording
   if (source !== undefined) return replayParallel({ ...recording, source }, options)
-  const { fold, ...result } = await replay(events, derivation, extent.base)
+  const { fold, ...result } = await replay(events, derivation, extent.base, {
+    ...wholeLog,
+    ...(extent.isRedacted === true && { isRedacted: true }),
+  })
   const snapshots = { stored: 0, compared: 0 }
   return { ...resultOf(fold, { ...result, wrongSnapshots: [] }), snapshots }
 }
@@ -32,7 +35,7 @@ export async function replayLog(options: ReplayOptions, report: Output['report']
     const { extent, gaps } = recording
     const result = await verify(recording, options)
     for (const problem of recording.problems) report(formatProblem(problem))
-    const { different, incomparable, wrongSnapshots, foldVersion } = result
+    const { different, incomparable, redacted, wrongSnapshots, foldVersion } = result
     const missing = gaps.reduce((sum, { from, to }) => sum + to - from + 1, result.missing)
     const summary = {
       events: result.events,
@@ -46,6 +49,7 @@ export async function replayLog(options: ReplayOptions, report: Output['report']
       published: result.published,
       different,
       incomparable,
+      ...(redacted > 0 && { redacted }),
       snapshots: result.snapshots,
       ...(wrongSnapshots.length > 0 && { wrongSnapshots }),
     }
@@ -55,6 +59,11 @@ export async function replayLog(options: ReplayOptions, report: Output['report']
     } else if (incomparable > 0) {
       notes.push(
         `${incomparable} were published by other fold versions than ${foldVersion} and cannot be compared`,
+      )
+    }
+    if (redacted > 0) {
+      notes.push(
+        `${redacted} were published after objects whose credentials the export leaves out, and cannot be compared`,
       )
     }
     return {

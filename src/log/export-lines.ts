@@ -14,16 +14,20 @@ import { withoutCredentials } from '../base/redact-credentials.ts'
 import { maxEventBytes } from './encode.ts'
 import { LogError, type Position, type Recorded } from './log.ts'
 
-/** Writes an event as a line of an export, without the credentials that headers of the configuration set. */
-export function exportLine({ position, event }: Recorded): string {
-  return `${JSON.stringify({ position, event: exported(event) })}\n`
+/**
+ * Writes an event as a line of an export, without the credentials that the configuration has in clear. A line
+ * that leaves out any is marked with `"redacted":true`, since the fold of the export then differs.
+ */
+export function exportLine({ position, event, redacted }: Recorded): string {
+  if (event.type !== 'dev.sluice.resource.applied.v1') return line({ position, event })
+  const written = JSON.stringify(event.data.object)
+  const object = withoutCredentials(event.data.object) as typeof event.data.object
+  const isRedacted = redacted === true || JSON.stringify(object) !== written
+  const shown: SluiceEvent = { ...event, data: { ...event.data, object } }
+  return line({ position, event: shown, ...(isRedacted && { redacted: true }) })
 }
 
-function exported(event: SluiceEvent): SluiceEvent {
-  if (event.type !== 'dev.sluice.resource.applied.v1') return event
-  const object = withoutCredentials(event.data.object) as typeof event.data.object
-  return { ...event, data: { ...event.data, object } }
-}
+const line = (recorded: Recorded): string => `${JSON.stringify(recorded)}\n`
 
 /** Maximum bytes of a line, which has an event and its position. */
 export const maxLineBytes = maxEventBytes + 65_536
@@ -35,6 +39,8 @@ export interface SnapshotPart {
   /** Number of this part, from 1. */
   readonly part: number
   readonly parts: number
+  /** Set if the state lacks credentials that the configuration has in clear. */
+  readonly redacted?: true
   /** Base64. */
   readonly gzip: string
 }
@@ -51,13 +57,14 @@ const maxParts = 4_096
 function readSnapshotLine(text: string, place: string): SnapshotPart {
   try {
     const { snapshot } = JSON.parse(text) as { snapshot: Partial<SnapshotPart> }
-    const { position, foldVersion, part, parts, gzip } = snapshot
+    const { position, foldVersion, part, parts, redacted, gzip } = snapshot
     if (!isNumber(position, 1, Number.MAX_SAFE_INTEGER)) throw new TypeError('it has no position')
     if (typeof foldVersion !== 'string') throw new TypeError('it has no fold version')
     if (!isNumber(parts, 1, maxParts) || !isNumber(part, 1, parts) || typeof gzip !== 'string') {
       throw new TypeError('it is not a part of a whole')
     }
-    return { position, foldVersion, part, parts, gzip }
+    const isRedacted = redacted === true && { redacted }
+    return { position, foldVersion, part, parts, ...isRedacted, gzip }
   } catch (cause) {
     const why = cause instanceof SyntaxError ? 'it is not JSON' : (cause as Error).message
     throw new LogError('foreign', `${place} is not a part of a snapshot: ${why}`, { cause })
@@ -125,15 +132,22 @@ export class ExportLines<Line extends { readonly position: number } = Recorded> 
 /** Removes the byte order mark that some editors add. */
 const withoutMark = (text: string) => (text.startsWith('\uFEFF') ? text.slice(1) : text)
 
+interface ExportedLine {
+  readonly position: Position
+  readonly event: AnyCloudEvent
+  readonly redacted: boolean
+}
+
 /** Reads one line of an export. @throws LogError `foreign` */
 export function readExportLine(text: string, place: string): Recorded {
   try {
-    const value = JSON.parse(text) as { position?: Position; event?: AnyCloudEvent } | null
-    const { position, event } = value ?? {}
+    const value = JSON.parse(text) as Partial<ExportedLine> | null
+    const { position, event, redacted } = value ?? {}
     if (position === undefined || !Number.isSafeInteger(position) || position < 1) {
       throw new TypeError('it has no position')
     }
-    return { position, event: upcastExported(event as AnyCloudEvent) }
+    const isRedacted = redacted === true && { redacted }
+    return { position, event: upcastExported(event as AnyCloudEvent), ...isRedacted }
   } catch (cause) {
     const why = cause instanceof SyntaxError ? 'it is not JSON' : (cause as Error).message
     throw new LogError('foreign', `${place} is not an event of a log: ${why}`, { cause })

@@ -76,12 +76,21 @@ export function exportedState({ position, chunks }: Snapshot): Buffer {
 /** The lines of a snapshot in an export. */
 export async function snapshotLines(snapshot: Snapshot): Promise<string[]> {
   const { position, foldVersion } = snapshot
-  const packed = await promisify(gzip)(exportedState(snapshot), { level: constants.Z_BEST_SPEED })
+  const state = exportedState(snapshot)
+  const isRedacted = !state.equals(Buffer.concat(snapshot.chunks)) && { redacted: true as const }
+  const packed = await promisify(gzip)(state, { level: constants.Z_BEST_SPEED })
   const text = packed.toString('base64')
   const parts = Math.ceil(text.length / partLength)
   return Array.from({ length: parts }, (_, index) => {
     const piece = text.slice(index * partLength, (index + 1) * partLength)
-    return snapshotLine({ position, foldVersion, part: index + 1, parts, gzip: piece })
+    return snapshotLine({
+      position,
+      foldVersion,
+      part: index + 1,
+      parts,
+      ...isRedacted,
+      gzip: piece,
+    })
   })
 }
 

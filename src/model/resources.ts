@@ -85,9 +85,12 @@ export interface RouteMatch {
   readonly query: readonly NamedMatch[]
 }
 
-interface HeaderValue {
+export interface HeaderValue {
   readonly name: string
+  /** Empty if the value is a secret. */
   readonly value: string
+  /** Set if the value is a credential that the log does not have. */
+  readonly secret?: SecretRef
 }
 
 /** A Gateway API HTTPHeaderFilter: fields to set, add and remove. Names are case-insensitive. */
@@ -327,7 +330,7 @@ export interface DesiredDelta {
 export function secretRefsOf(resource: Resource): readonly SecretRef[] {
   if (resource.type === 'policy') return resource.secrets ?? []
   if (resource.type === 'backend' && resource.destination.type === 'mcp') return [sessionKeyRef]
-  if (resource.type === 'route' && resource.session !== undefined) return [sessionKeyRef]
+  if (resource.type === 'route') return secretRefsOfRoute(resource)
   if (resource.type !== 'listener') return []
   const certificates = resource.tls?.certificates ?? []
   const authorities = resource.tls?.clients?.authorities ?? []
@@ -335,6 +338,23 @@ export function secretRefsOf(resource: Resource): readonly SecretRef[] {
     ...certificates.flatMap(({ certificate, privateKey }) => [certificate, privateKey]),
     ...authorities.flatMap((authority) => ('secret' in authority ? [authority.secret] : [])),
   ]
+}
+
+function secretRefsOfRoute({ filters, backends, session }: RouteResource): readonly SecretRef[] {
+  const ofSession = session === undefined ? [] : [sessionKeyRef]
+  const lists = [filters, ...backends.map((backend) => backend.filters)]
+  return [...ofSession, ...lists.flatMap(secretsOfFilters)]
+}
+
+/** The secrets that header changes refer to. */
+export function secretsOfHeaders(changes: HeaderChanges | undefined): SecretRef[] {
+  if (changes === undefined) return []
+  return [...changes.set, ...changes.add].flatMap(({ secret }) => secret ?? [])
+}
+
+/** The secrets that filters of a route refer to. */
+export function secretsOfFilters(filters: readonly RouteFilter[]): SecretRef[] {
+  return filters.flatMap((filter) => ('changes' in filter ? secretsOfHeaders(filter.changes) : []))
 }
 
 /** Key of the resource that holds a secret value. */

@@ -12,7 +12,7 @@ import {
   union,
 } from '../base/shape.ts'
 import type { ServiceTarget } from './destinations.ts'
-import type { DirectTarget, HeaderChanges } from './resources.ts'
+import type { DirectTarget, HeaderChanges, HeaderValue, SecretRef } from './resources.ts'
 
 type NamedBackend = Extract<DirectTarget, { readonly type: 'backend' }>
 type NoTarget = Extract<DirectTarget, { readonly type: 'invalid' }>
@@ -66,7 +66,8 @@ export function keepaliveConfig(spec: { retries?: number; time?: string; interva
   }
 }
 
-const header = record<HeaderChanges['set'][number]>({ name: text, value: text })
+const secretRef = record<SecretRef>({ namespace: text, name: text, key: text, digest: text })
+const header = record<HeaderValue>({ name: text, value: text, secret: optional(secretRef) })
 
 export const headerChanges: Shape<HeaderChanges> = record<HeaderChanges>({
   set: list(header),

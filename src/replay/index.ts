@@ -49,6 +49,8 @@ export interface Replay {
   readonly published: number
   /** Number of published states not compared, because of another fold version or missing earlier events. */
   readonly incomparable: number
+  /** Number of published states not compared, because an export leaves out credentials of earlier events. */
+  readonly redacted: number
   /** Published states whose digests differ, in order. */
   readonly different: readonly Comparison[]
   /** Version of the fold that replayed the log. */
@@ -75,6 +77,8 @@ export interface Segment {
   readonly end: number
   /** Positions to stop at, in order; the last one may be `end`. */
   readonly stops: readonly number[]
+  /** Whether the state to begin with lacks credentials that an export leaves out. */
+  readonly isRedacted?: boolean
   /** Called with the fold at each of these positions. */
   readonly onStop: (fold: Fold) => void | Promise<void>
 }
@@ -113,6 +117,8 @@ export async function replay(
   const different: Comparison[] = []
   let published = 0
   let incomparable = 0
+  let redacted = 0
+  let isRedacted = segment.isRedacted === true
   let count = 0
   let missing = 0
   for await (const entry of events) {
@@ -122,6 +128,7 @@ export async function replay(
     if (position <= segment.end) {
       count++
       digests.add(entry)
+      isRedacted ||= entry.redacted === true
     }
     if (event.type !== 'dev.sluice.desired.published.v1') continue
     if (!isOwn(event.data.version, position, segment, base)) continue
@@ -132,16 +139,18 @@ export async function replay(
     const isKnown = base === undefined || version >= base.position
     published++
     if (writer !== foldVersion || missing > 0 || !isKnown) incomparable++
+    else if (isRedacted) redacted++
     else if (!isSame) {
       different.push({ version, recorded, replayed, equal: false, foldVersion: writer })
     }
   }
   digests.finish()
   await stopBefore(Number.POSITIVE_INFINITY)
-  return { fold, events: count, missing, published, incomparable, different, foldVersion }
+  return { fold, events: count, missing, published, incomparable, redacted, different, foldVersion }
 }
 
-const wholeLog: Segment = {
+/** A log that is replayed in one piece. */
+export const wholeLog: Segment = {
   isContinued: false,
   end: Number.POSITIVE_INFINITY,
   stops: [],

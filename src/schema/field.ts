@@ -137,6 +137,12 @@ export type Infer<S> = S extends { readonly [typeOf]?: infer T } ? Exclude<T, un
 /** How far this version supports a field. `schema`: it is accepted, but not used yet. */
 export type Support = 'works' | 'pending' | 'schema'
 
+/**
+ * What a field that holds secrets has: a secret, or the value of a header or an expression that computes it.
+ * The header is named by the field `name` beside it or by the key of a map, and only credentials are secrets.
+ */
+export type SecretContent = 'value' | 'header' | 'headerExpression'
+
 /** The documentation and behaviour of a field. */
 export interface FieldInfo {
   /** One or two sentences: what it does, its unit, and its effect if it is not set. */
@@ -146,8 +152,8 @@ export interface FieldInfo {
   /** Default that is written into the object, as the upstream CRD does. */
   readonly fill?: unknown
   readonly unit?: string
-  /** The value is a secret, which is redacted from the log. */
-  readonly secret?: true
+  /** The field holds secrets, which the log does not have. */
+  readonly secret?: SecretContent
   /** The field is part of a protection: if it cannot be enforced, traffic is refused. */
   readonly security?: boolean
   /** Also applies to the fields below this one. Default: `works`. */

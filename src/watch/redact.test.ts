@@ -6,10 +6,11 @@ import { eventually } from '../../test/support/wait-for.ts'
 import { secretPaths } from '../api/fields.ts'
 import { validateObject } from '../api/validate.ts'
 import type { JsonObject } from '../base/json-object.ts'
+import { secretPlaceholder } from '../base/secret-placeholder.ts'
 import { openEmbeddedLog } from '../log/index.ts'
 import { DigestKey, openDigestKey, randomDigestKey } from './digest-key.ts'
 import { FileSource } from './files.ts'
-import { redact, secretPlaceholder } from './redact.ts'
+import { redact } from './redact.ts'
 import { ResourceIndex } from './resource-index.ts'
 
 const digestKey = new DigestKey(new Uint8Array(32).fill(7))
@@ -84,9 +85,48 @@ describe('redacting an object', () => {
     ['b', '{"a":{"b":"x"},"list":[{"c":"y"},{"c":"z"}],"map":{"k":{"c":"w"}}}'],
   ])('hides values at %s and below it', (path, expected) => {
     const spec = { a: { b: 'x' }, list: [{ c: 'y' }, { c: 'z' }], map: { k: { c: 'w' } } }
-    const redacted = redact({ kind: 'K', spec }, { digestKey, secretPaths: () => [path] })
+    const redacted = redact(
+      { kind: 'K', spec },
+      { digestKey, secretPaths: () => [{ path, holds: 'value' }] },
+    )
     const text = JSON.stringify(redacted.spec).replaceAll(/secret:[0-9a-f]{32}/g, 'HIDDEN')
     expect(text).toBe(expected)
+  })
+
+  it('hides values of headers with the name of a credential only', () => {
+    const change = (name: string, value: string) => ({
+      requestHeaderModifier: { set: [{ name, value }], add: [{ name: 'x-plain', value }] },
+    })
+    const rules = [{ filters: [change('X-Api-Key', 'hunter2')] }]
+    const { spec } = redact({ kind: 'HTTPRoute', spec: { rules } }, options)
+    const { set, add } = (spec as { rules: typeof rules }).rules[0]?.filters[0]
+      ?.requestHeaderModifier ?? { set: [], add: [] }
+    expect(set).toEqual([
+      { name: 'X-Api-Key', value: secretPlaceholder(digestKey.digest('hunter2')) },
+    ])
+    expect(add).toEqual([{ name: 'x-plain', value: 'hunter2' }])
+  })
+
+  it.each([
+    ['"Bearer " + jwt["sub"]', 'HIDDEN + jwt["sub"]'],
+    ['\'it\' + r\'x\\\' + """a"b"""', 'HIDDEN + HIDDEN + HIDDEN'],
+    ['"a" // it\'s "kept"\n + "b"', 'HIDDEN // it\'s "kept"\n + HIDDEN'],
+    ['request.headers["x-user"]', 'request.headers["x-user"]'],
+  ])('hides the literals of the expression %s of a credential', (written, expected) => {
+    const set = [
+      { name: 'authorization', value: written },
+      { name: 'x-plain', value: written },
+    ]
+    const traffic = {
+      transformation: { request: { set } },
+      extAuth: { http: { addRequestHeaders: { cookie: written, 'x-plain': written } } },
+    }
+    const redacted = redact({ kind: 'GatewayPolicy', spec: { traffic } }, options)
+    const text = JSON.stringify(redacted).replaceAll(/\\"secret:[0-9a-f]{32}\\"/g, 'HIDDEN')
+    const isHidden = (at: string) => JSON.stringify(at === 'x-plain' ? written : expected)
+    expect(text).toContain(`{"name":"authorization","value":${isHidden('')}}`)
+    expect(text).toContain(`{"name":"x-plain","value":${isHidden('x-plain')}}`)
+    expect(text).toContain(`{"cookie":${isHidden('')},"x-plain":${isHidden('x-plain')}}`)
   })
 
   it('removes unknown fields of a Secret', () => {

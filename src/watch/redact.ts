@@ -1,5 +1,10 @@
 import type { PodState } from '../../events/index.ts'
 import { isObject, type JsonObject } from '../base/json-object.ts'
+import {
+  isCredentialHeader,
+  replaceLiterals,
+  secretPlaceholder,
+} from '../base/secret-placeholder.ts'
 import type { DigestKey } from './digest-key.ts'
 import { secretMetadata } from './secret-metadata.ts'
 
@@ -7,20 +12,22 @@ import { secretMetadata } from './secret-metadata.ts'
 export type SecretSink = (digest: string, value: Uint8Array) => void
 
 /**
- * Returns the paths of a kind's secret fields, such as `spec.providers[].auth.key`. `[]` stands for every
- * item of a list, `{}` for every value of a map. Everything below a path is secret too.
+ * Secret fields of a kind. In `path`, such as `spec.providers[].auth.key`, `[]` stands for every item of a
+ * list, `{}` for every value of a map; everything below a path is secret too. `holds` says what a text is:
+ * a secret, or the value of a header or an expression that computes it. The header is named by the `name`
+ * beside the field or by the key of the map, and only credentials are secrets.
  */
-type SecretPaths = (kind: string) => readonly string[]
+interface SecretPath {
+  readonly path: string
+  readonly holds: 'value' | 'header' | 'headerExpression'
+}
+
+type SecretPaths = (kind: string) => readonly SecretPath[]
 
 export interface RedactionOptions {
   readonly digestKey: DigestKey
   readonly secretPaths: SecretPaths
   readonly keepSecret?: SecretSink
-}
-
-/** Returns the text that replaces an inline secret. It is a string, so that the object keeps its shape. */
-export function secretPlaceholder(digest: string): string {
-  return `secret:${digest}`
 }
 
 /** Metadata that is recorded elsewhere in the event, or not at all. */
@@ -44,7 +51,21 @@ export function redact(object: JsonObject, options: RedactionOptions): JsonObjec
     return secretPlaceholder(digest)
   }
   const paths = parsedPaths(options.secretPaths, String(object.kind))
-  return paths.reduce<JsonObject>((part, path) => hideAt(part, path, hide) as JsonObject, clean)
+  return paths.reduce<JsonObject>(
+    (part, { steps, holds }) => hideAt(part, steps, hiding[holds](hide)) as JsonObject,
+    clean,
+  )
+}
+
+/** Returns the text to record. `header` is the name of the header that the text belongs to, if any. */
+type Hide = (text: string, header: unknown) => string
+
+const hiding: Readonly<Record<SecretPath['holds'], (hide: (text: string) => string) => Hide>> = {
+  value: (hide) => hide,
+  header: (hide) => (text, name) => (isCredentialHeader(name) ? hide(text) : text),
+  // A literal is hidden with its quotes, so that it need not be parsed.
+  headerExpression: (hide) => (text, name) =>
+    isCredentialHeader(name) ? replaceLiterals(text, (literal) => `"${hide(literal)}"`) : text,
 }
 
 /** Reduces a Pod to name, labels, age, address and readiness. Most changes of a Pod concern none of these. */
@@ -83,31 +104,41 @@ function givenAddresses({ kind }: JsonObject, status: unknown): JsonObject {
     : {}
 }
 
-const parsed = new WeakMap<SecretPaths, Map<string, readonly (readonly string[])[]>>()
+interface ParsedPath extends Pick<SecretPath, 'holds'> {
+  readonly steps: readonly string[]
+}
+
+const parsed = new WeakMap<SecretPaths, Map<string, readonly ParsedPath[]>>()
 
 /** Returns the steps of every secret path of a kind. They are cached, since schemas are large. */
-function parsedPaths(secretPaths: SecretPaths, kind: string): readonly (readonly string[])[] {
-  const byKind = parsed.get(secretPaths) ?? new Map<string, readonly (readonly string[])[]>()
+function parsedPaths(secretPaths: SecretPaths, kind: string): readonly ParsedPath[] {
+  const byKind = parsed.get(secretPaths) ?? new Map<string, readonly ParsedPath[]>()
   parsed.set(secretPaths, byKind)
   const known = byKind.get(kind)
   if (known !== undefined) return known
-  const paths = secretPaths(kind).map((path) => path.match(/\[\]|\{\}|[^.[\]{}]+/g) ?? [])
+  const paths = secretPaths(kind).map(({ path, holds }) => ({
+    steps: path.match(/\[\]|\{\}|[^.[\]{}]+/g) ?? [],
+    holds,
+  }))
   byKind.set(kind, paths)
   return paths
 }
 
 /** Returns a copy in which every string at and below the path is hidden. */
-function hideAt(value: unknown, path: readonly string[], hide: (text: string) => string): unknown {
+function hideAt(value: unknown, path: readonly string[], hide: Hide, header?: unknown): unknown {
   const [step, ...rest] = path
-  if (typeof value === 'string') return step === undefined ? hide(value) : value
+  if (typeof value === 'string') return step === undefined ? hide(value, header) : value
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) {
     if (step !== undefined && step !== '[]') return value
-    return value.map((item) => hideAt(item, rest, hide))
+    return value.map((item) => hideAt(item, rest, hide, header))
   }
+  const { name } = value as { readonly name?: unknown }
   const isEvery = step === undefined || step === '{}'
   const fields = Object.entries(value).map(([field, member]) =>
-    isEvery || field === step ? [field, hideAt(member, rest, hide)] : [field, member],
+    isEvery || field === step
+      ? [field, hideAt(member, rest, hide, step === '{}' ? field : name)]
+      : [field, member],
   )
   return Object.fromEntries(fields)
 }

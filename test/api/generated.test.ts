@@ -100,12 +100,38 @@ describe('listFields', () => {
 })
 
 describe('secretPaths', () => {
+  const pathsOf = (kind: string) => secretPaths(kind).map(({ path }) => path)
+
   it('lists the fields that must not be written to a log', () => {
-    expect(secretPaths('Secret')).toEqual(['data', 'stringData'])
-    expect(secretPaths('GatewayPolicy')).toContain('spec.backend.auth.key')
-    expect(secretPaths('GatewayPolicy')).toContain('spec.traffic.basicAuthentication.users')
-    expect(secretPaths('GatewayBackend')).toContain(
-      'spec.ai.groups[].providers[].policies.auth.key',
+    expect(pathsOf('Secret')).toEqual(['data', 'stringData'])
+    expect(pathsOf('GatewayPolicy')).toContain('spec.backend.auth.key')
+    expect(pathsOf('GatewayPolicy')).toContain('spec.traffic.basicAuthentication.users')
+    expect(pathsOf('GatewayBackend')).toContain('spec.ai.groups[].providers[].policies.auth.key')
+  })
+
+  it.each(['HTTPRoute', 'GRPCRoute'])(
+    'lists the values of headers that filters of %s set',
+    (kind) => {
+      for (const filters of ['spec.rules[].filters[]', 'spec.rules[].backendRefs[].filters[]']) {
+        for (const message of ['request', 'response']) {
+          for (const list of ['set', 'add']) {
+            const path = `${filters}.${message}HeaderModifier.${list}[].value`
+            expect(secretPaths(kind)).toContainEqual({ path, holds: 'header' })
+          }
+        }
+      }
+    },
+  )
+
+  it('lists the expressions of headers', () => {
+    const transform = 'spec.traffic.transformation.request.set[].value'
+    expect(secretPaths('GatewayPolicy')).toEqual(
+      expect.arrayContaining(
+        [transform, 'spec.traffic.extAuth.http.addRequestHeaders{}'].map((path) => ({
+          path,
+          holds: 'headerExpression',
+        })),
+      ),
     )
   })
 })

@@ -2,11 +2,13 @@
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { stringify } from 'yaml'
+import { revealHeaders } from '../../model/inline-secrets.ts'
+import type { HeaderChanges, VersionedResource } from '../../model/resources.ts'
 import { formatProblem, isUnreadable } from '../../watch/source-problem.ts'
 import { type Answer, exitCode, type Output, UsageError } from '../output.ts'
 import { foldRecording, readManifests } from '../recording.ts'
 import { filterRules } from './rules.ts'
-import type { FilterConfig, Gap } from './types.ts'
+import type { FilterConfig, FilterRule, Gap } from './types.ts'
 
 export interface FilterConfigOptions {
   readonly file: readonly string[]
@@ -114,6 +116,29 @@ function render(
 const lineOf = ({ object, message, isProtection }: Gap): string =>
   `${isProtection ? 'error' : 'note'}: ${object}: ${message}`
 
+/** Returns the rules with the credentials that their header modifiers set, since the filter gets no secrets. */
+function withCredentials(
+  rules: readonly FilterRule[],
+  resources: readonly VersionedResource[] = [],
+): FilterRule[] {
+  const values = new Map(
+    resources.flatMap(({ resource }) =>
+      resource.type === 'secret' ? [[resource.digest, resource.value] as const] : [],
+    ),
+  )
+  const secrets = { value: (digest: string) => values.get(digest) ?? new Uint8Array() }
+  const reveal = (changes: HeaderChanges) => revealHeaders(changes, secrets)
+  return rules.map((rule) => {
+    const { request, response } = rule.headerModifiers ?? {}
+    if (request === undefined && response === undefined) return rule
+    const headerModifiers = {
+      ...(request && { request: reveal(request) }),
+      ...(response && { response: reveal(response) }),
+    }
+    return { ...rule, headerModifiers }
+  })
+}
+
 /** The exit code is 1 if a protection would be lost or an object is invalid, and 2 if a file is unreadable. */
 export async function filterConfig(
   options: FilterConfigOptions,
@@ -128,7 +153,7 @@ export async function filterConfig(
   if (rules.length === 0) report('error: no HTTP route of a Gateway was found')
   const isComplete =
     rules.length > 0 && errors.length === 0 && gaps.every(({ isProtection }) => !isProtection)
-  const text = render({ rules }, options, gateways)
+  const text = render({ rules: withCredentials(rules, recording.secrets) }, options, gateways)
   const code = isComplete ? exitCode.success : exitCode.negative
   return {
     text: () => [text],

@@ -8,8 +8,8 @@ import type {
 import { findRouteKind } from '../../api/kinds.ts'
 import { parseDurationMs } from '../../base/duration.ts'
 import { filterProblem } from '../../model/filter-problems.ts'
+import { headerChangesOf } from '../../model/inline-secrets.ts'
 import type {
-  HeaderChanges,
   NamedMatch,
   PathModifier,
   RouteFilter,
@@ -101,10 +101,6 @@ function viewMatch(spec: HttpMatchSpec, position: number, context: Context): Rou
   }
 }
 
-function headerChanges(spec: HttpFilter['requestHeaderModifier']): HeaderChanges {
-  return { set: spec?.set ?? [], add: spec?.add ?? [], remove: spec?.remove ?? [] }
-}
-
 function pathModifier(spec: HttpPathModifier | undefined): { path?: PathModifier } {
   if (spec === undefined) return {}
   const value = spec.replaceFullPath ?? spec.replacePrefixMatch ?? ''
@@ -127,9 +123,13 @@ function viewMirror(spec: HttpFilter, context: Context): RouteFilter[] {
 function viewFilter(spec: HttpFilter, context: Context): RouteFilter[] {
   switch (spec.type) {
     case 'RequestHeaderModifier':
-      return [{ type: 'requestHeaders', changes: headerChanges(spec.requestHeaderModifier) }]
+      return [
+        { type: 'requestHeaders', changes: headerChangesOf(spec.requestHeaderModifier ?? {}) },
+      ]
     case 'ResponseHeaderModifier':
-      return [{ type: 'responseHeaders', changes: headerChanges(spec.responseHeaderModifier) }]
+      return [
+        { type: 'responseHeaders', changes: headerChangesOf(spec.responseHeaderModifier ?? {}) },
+      ]
     case 'RequestRedirect': {
       const { path, statusCode = 302, ...rest } = spec.requestRedirect ?? {}
       return [{ type: 'redirect', ...rest, ...pathModifier(path), statusCode }]

@@ -29,7 +29,7 @@ const basicAuthenticationSchema = object(
     }),
     users: optional(list(htpasswdLine, { min: 1, max: 256 }), {
       doc: 'Lines of an htpasswd file, <user>:<hash>; MD5 (apr1), bcrypt, crypt and SHA-1 hashes. Never a plain password.',
-      secret: true,
+      secret: 'value',
     }),
     secretRef: optional(
       localReference('Secret'),

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { Exchange, Verdict } from '../../exchange/exchange.ts'
+import type { Exchange, SecretValues, Verdict } from '../../exchange/exchange.ts'
+import { revealLiterals } from '../../model/inline-secrets.ts'
 import type { PolicyApply } from '../define.ts'
 import type { Authorizer } from './authorizer.ts'
 import { CallerReader } from './caller.ts'
 import type { RequestStamps } from './check-request.ts'
-import { type ExtAuthConfig, shape } from './config.ts'
+import { type ExtAuthConfig, type HttpAuthorization, shape } from './config.ts'
 import { GrpcAuthorizer } from './grpc.ts'
 import { HttpAuthorizer } from './http.ts'
 
@@ -18,7 +19,7 @@ const stamps: RequestStamps = {
 
 const apply: PolicyApply<ExtAuthConfig> = {
   shape,
-  bind(config, callouts) {
+  bind(config, callouts, secrets) {
     const { http, grpc } = config
     if (grpc !== undefined) {
       const extension = `extAuth.${policies++}`
@@ -31,13 +32,23 @@ const apply: PolicyApply<ExtAuthConfig> = {
       }
     }
     if (http === undefined) throw new Error('extAuth says neither HTTP nor gRPC')
-    const authorizer = new HttpAuthorizer(config, http, callouts)
+    const authorizer = new HttpAuthorizer(config, revealed(http, secrets), callouts)
     const sent = new Set(['authorization', ...http.allowedRequestHeaders])
     return { onRequest: (exchange: Exchange) => ask(authorizer, exchange, sent) }
   },
 }
 
 export default apply
+
+/** Returns the settings with the literals that are secrets. Throws if one has not arrived. */
+function revealed(http: HttpAuthorization, secrets: SecretValues): HttpAuthorization {
+  if (http.digests === undefined) return http
+  const added = Object.entries(http.addRequestHeaders).map(([name, expression]) => [
+    name,
+    revealLiterals(expression, http.digests, secrets),
+  ])
+  return { ...http, addRequestHeaders: Object.fromEntries(added) }
+}
 
 /** Calls the service, and records the identity of the caller if the request is allowed. */
 async function ask(

@@ -24,6 +24,8 @@ const http = record({
   redirect: optional(text),
   allowedRequestHeaders: list(text),
   addRequestHeaders: expressions,
+  /** Digests of literals of `addRequestHeaders` that are secrets; omitted if there are none. */
+  digests: optional(list(text)),
   /** `all` means all headers except those about the content or the connection of the service's response. */
   allowedResponseHeaders: either(list(text), choice('all')),
   responseMetadata: optional(expressions),

@@ -1,3 +1,4 @@
+import { secretsOfLiterals } from '../../model/inline-secrets.ts'
 import { calledBackend, type References } from '../../model/references.ts'
 import {
   byteSize,
@@ -41,7 +42,10 @@ const http = object('AgentExtAuthHTTP', {
     headerNames,
     'Client headers that are sent to the service in addition to Authorization.',
   ),
-  addRequestHeaders: optional(expressions, 'Headers added to the check request.'),
+  addRequestHeaders: optional(expressions, {
+    doc: 'Headers added to the check request.',
+    secret: 'headerExpression',
+  }),
   allowedResponseHeaders: optional(
     headerNames,
     'Headers of the answer that are copied into the request to the backend.',
@@ -99,7 +103,7 @@ function compile(
     http: http && httpConfig(http),
     grpc: grpc && { contextExtensions: {}, ...grpc },
   }
-  return { config, problems }
+  return { config, problems, secrets: addedSecrets(http?.addRequestHeaders) }
 }
 
 function headerProblems(http: HttpSpec): PolicyProblem[] {
@@ -114,9 +118,14 @@ function headerProblems(http: HttpSpec): PolicyProblem[] {
   ]
 }
 
+const addedSecrets = (added: HttpSpec['addRequestHeaders'] = {}) =>
+  secretsOfLiterals(Object.entries(added).map(([name, expression]) => ({ name, expression })))
+
 function httpConfig(http: HttpSpec): HttpAuthorization {
+  const digests = addedSecrets(http.addRequestHeaders).map(({ digest }) => digest)
   return {
     ...http,
+    ...(digests.length > 0 && { digests }),
     allowedRequestHeaders: lowerNames(http.allowedRequestHeaders),
     addRequestHeaders: http.addRequestHeaders ?? {},
     allowedResponseHeaders: lowerNames(http.allowedResponseHeaders),

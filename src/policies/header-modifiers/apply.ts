@@ -1,6 +1,7 @@
 import { type Infer, optional, record } from '../../base/shape.ts'
 import { next } from '../../exchange/exchange.ts'
 import { changeHeaders } from '../../model/header-changes.ts'
+import { revealHeaders } from '../../model/inline-secrets.ts'
 import { headerChanges } from '../../model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
 
@@ -9,7 +10,9 @@ const shape = record({ request: optional(headerChanges), response: optional(head
 
 const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
-  bind({ request, response }) {
+  bind(config, _callouts, secrets) {
+    const request = config.request && revealHeaders(config.request, secrets)
+    const response = config.response && revealHeaders(config.response, secrets)
     return {
       onRequest:
         request &&

@@ -1,5 +1,6 @@
 import { headerProblems } from '../../model/header-changes.ts'
-import type { HeaderChanges } from '../../model/resources.ts'
+import { headerChangesOf } from '../../model/inline-secrets.ts'
+import { type HeaderChanges, secretsOfHeaders } from '../../model/resources.ts'
 import { type Infer, object, optional } from '../../schema/field.ts'
 import { atLeastOneOf } from '../../schema/rules.ts'
 import { httpHeaderFilter } from '../../schema/shapes/headers.ts'
@@ -19,14 +20,16 @@ const headerModifiersSchema = object(
 /** Reports values that are not valid in a header field, since the schema checks only names and lengths. */
 function compile({ request, response }: Infer<typeof headerModifiersSchema>) {
   const config = {
-    request: request && changesOf(request),
-    response: response && changesOf(response),
+    request: request && headerChangesOf(request),
+    response: response && headerChangesOf(response),
   }
   const problems = [
     ...problemsOf('request', config.request),
     ...problemsOf('response', config.response),
   ]
-  return problems.length > 0 ? { problems } : { config, problems }
+  if (problems.length > 0) return { problems }
+  const secrets = [config.request, config.response].flatMap(secretsOfHeaders)
+  return { config, problems, secrets }
 }
 
 function problemsOf(message: string, changes: HeaderChanges | undefined): PolicyProblem[] {
@@ -35,10 +38,6 @@ function problemsOf(message: string, changes: HeaderChanges | undefined): Policy
     path: `${message}.${path}`,
     ...rest,
   }))
-}
-
-function changesOf({ set = [], add = [], remove = [] }: Infer<typeof httpHeaderFilter>) {
-  return { set, add, remove }
 }
 
 /** Sets, adds and removes header fields of requests and responses. */

@@ -1,17 +1,24 @@
-import { type Infer, optional, record } from '../../base/shape.ts'
+import { type Infer, list, optional, record, text } from '../../base/shape.ts'
 import { type Exchange, next, type Verdict } from '../../exchange/exchange.ts'
+import { revealLiterals } from '../../model/inline-secrets.ts'
 import { type BodyNeeds, bufferBodies } from '../../variables/index.ts'
 import type { PolicyApply } from '../define.ts'
 import { Transform, transformShape } from './transform.ts'
 
 /** The compiled form that proxies receive. If the changes of a message are omitted, it is not changed. */
-const shape = record({ request: optional(transformShape), response: optional(transformShape) })
+const shape = record({
+  request: optional(transformShape),
+  response: optional(transformShape),
+  /** Digests of literals that are secrets; omitted if there are none. */
+  digests: optional(list(text)),
+})
 
 const apply: PolicyApply<Infer<typeof shape>> = {
   shape,
-  bind(config) {
-    const request = config.request && new Transform(config.request)
-    const response = config.response && new Transform(config.response)
+  bind(config, _callouts, secrets) {
+    const reveal = (expression: string) => revealLiterals(expression, config.digests, secrets)
+    const request = config.request && new Transform(config.request, reveal)
+    const response = config.response && new Transform(config.response, reveal)
     // Changes to the response may read the request's body, which must be buffered before it is sent.
     const early: BodyNeeds = {
       request: request?.request === true || response?.request === true,

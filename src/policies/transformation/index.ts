@@ -1,3 +1,4 @@
+import { secretsOfLiterals } from '../../model/inline-secrets.ts'
 import { type Infer, list, object, optional, required } from '../../schema/field.ts'
 import { atLeastOneOf } from '../../schema/rules.ts'
 import { celExpression, headerName } from '../../schema/strings.ts'
@@ -5,7 +6,7 @@ import { definePolicy, type PolicyProblem } from '../define.ts'
 
 const headerTransformation = object('HeaderTransformation', {
   name: required(headerName, 'Field name, or a pseudo-header.'),
-  value: required(celExpression, 'Value of the field.'),
+  value: required(celExpression, { doc: 'Value of the field.', secret: 'headerExpression' }),
 })
 
 const headerTransformations = list(headerTransformation, { min: 1, max: 16 })
@@ -77,7 +78,16 @@ export const transformation = definePolicy({
       request: request && compileTransform('request', request, problems),
       response: response && compileTransform('response', response, problems),
     }
-    return { config, problems }
+    const headers = [config.request, config.response].flatMap((one) =>
+      one === undefined ? [] : [...one.add, ...one.set],
+    )
+    const secrets = secretsOfLiterals(headers)
+    const digests = secrets.map(({ digest }) => digest)
+    return {
+      config: { ...config, ...(digests.length > 0 && { digests }) },
+      problems,
+      secrets,
+    }
   },
   apply: () => import('./apply.ts'),
 })

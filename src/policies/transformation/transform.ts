@@ -22,11 +22,6 @@ interface BoundHeader {
   readonly value: Expression
 }
 
-const bind = ({ name, expression }: Infer<typeof namedExpression>): BoundHeader => ({
-  name,
-  value: new Expression(expression),
-})
-
 /** Header fields that describe the body's bytes and become wrong if the body is replaced. */
 const ofBody = ['content-encoding', 'content-md5', 'digest', 'content-digest', 'repr-digest']
 
@@ -41,7 +36,15 @@ export class Transform implements BodyNeeds {
   /** Fields of `ofBody` that the policy does not set itself; removed when the body is replaced. */
   readonly #stale: readonly string[]
 
-  constructor({ add, set, remove, body }: Infer<typeof transformShape>) {
+  /** `reveal` puts literals that are secrets back into the expression of a header. */
+  constructor(
+    { add, set, remove, body }: Infer<typeof transformShape>,
+    reveal: (expression: string) => string,
+  ) {
+    const bind = ({ name, expression }: Infer<typeof namedExpression>): BoundHeader => ({
+      name,
+      value: new Expression(reveal(expression)),
+    })
     this.#add = add.map(bind)
     this.#set = set.map(bind)
     this.#remove = remove

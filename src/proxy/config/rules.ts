@@ -1,6 +1,13 @@
 /** Route rules, compiled for requests. They are immutable; a change replaces a rule as a whole. */
 import { exactList, Repeated } from '../../base/repeated.ts'
-import type { BackendTarget, RouteResource, WeightedBackend } from '../../model/resources.ts'
+import type { SecretValues } from '../../exchange/exchange.ts'
+import { revealFilters } from '../../model/inline-secrets.ts'
+import {
+  type BackendTarget,
+  type RouteResource,
+  secretRefsOf,
+  type WeightedBackend,
+} from '../../model/resources.ts'
 import type { CompiledFilters, MirrorFilter } from '../filters/compile.ts'
 import { compileFilters } from '../filters/compile.ts'
 
@@ -34,6 +41,8 @@ export interface CompiledRule {
   readonly sessionBackends: readonly CompiledBackend[]
   /** Why every request of the rule gets 500; undefined if the rule is usable. */
   readonly unusable: string | undefined
+  /** Set if the rule has no value of one of its secrets yet; why it cannot be compiled. */
+  readonly incomplete?: string
 }
 
 const noBackends: readonly CompiledBackend[] = []
@@ -41,7 +50,25 @@ const noBackends: readonly CompiledBackend[] = []
 /** Shares equal lists, because thousands of rules may have the same backends. */
 const shared = new Repeated<readonly CompiledBackend[]>()
 
-export function compileRule(resource: RouteResource): CompiledRule {
+/** The values of `secrets` are in the compiled filters only, not in the resource of the rule. */
+export function compileRule(resource: RouteResource, secrets: SecretValues): CompiledRule {
+  if (secretRefsOf(resource).length === 0) return compile(resource)
+  try {
+    return { ...compile(revealed(resource, secrets)), resource }
+  } catch (error) {
+    return { ...compile(resource), incomplete: String(error) }
+  }
+}
+
+function revealed(resource: RouteResource, secrets: SecretValues): RouteResource {
+  const backends = resource.backends.map((backend) => ({
+    ...backend,
+    filters: revealFilters(backend.filters, secrets),
+  }))
+  return { ...resource, filters: revealFilters(resource.filters, secrets), backends }
+}
+
+function compile(resource: RouteResource): CompiledRule {
   const filters = compileFilters(resource.filters)
   const all = compileBackends(resource.backends)
   const backends = all.every(({ weight }) => weight > 0)

@@ -325,8 +325,9 @@ export class ConfigStore {
   /** Stores a route rule. Returns false if the old version stays in force. */
   #setRoute(resource: RouteResource): boolean {
     const old = this.#routes.get(resource.key)
-    const route: InstalledRoute = { rule: compileRule(resource), entries: noEntries }
-    const refused = this.#enterAll(route)
+    const route: InstalledRoute = { rule: compileRule(resource, this.#secrets), entries: noEntries }
+    const { incomplete } = route.rule
+    const refused = incomplete === undefined ? this.#enterAll(route) : [incomplete]
     if (refused.length > 0) {
       leave(route)
       if (old === undefined) this.#closeRoute(route, refused)

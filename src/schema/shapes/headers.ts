@@ -13,7 +13,7 @@ export const headerValue = text({
 
 const httpHeader = object('HTTPHeader', {
   name: required(plainHeaderName, 'Field name; case does not matter.'),
-  value: required(headerValue, 'Field value.'),
+  value: required(headerValue, { doc: 'Field value.', secret: 'header' }),
 })
 
 const headersByName = list(httpHeader, { max: 16, unique: { by: ['name'] } })

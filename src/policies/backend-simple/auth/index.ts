@@ -19,7 +19,7 @@ const schema = object(
   {
     key: optional(text({ max: 2048 }), {
       doc: 'Value of the Authorization header; Bearer is added to a value without a scheme. A Secret is safer.',
-      secret: true,
+      secret: 'value',
     }),
     secretRef: optional(
       localReference('Secret'),
