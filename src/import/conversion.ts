@@ -7,10 +7,11 @@ import { Field, type SourceDocument } from './field.ts'
 
 /**
  * `protection`: the source refuses or limits requests that the result would let pass. `route`: the source serves
- * requests that the result would not. `lost`: another setting has no counterpart. `changed`: the setting is converted with a difference. `secret`: a Secret has a value
- * of the source, or waits for one.
+ * requests that the result would not. `stricter`: a limit refuses requests that the source lets pass. `lost`:
+ * another setting has no counterpart. `changed`: the setting is converted with another difference. `secret`: a
+ * Secret has a value of the source, or waits for one.
  */
-export type FindingKind = 'protection' | 'route' | 'lost' | 'changed' | 'secret'
+export type FindingKind = 'protection' | 'route' | 'stricter' | 'lost' | 'changed' | 'secret'
 
 /** One line of the report. It never has a value of the source that could be secret. */
 export interface Finding {
@@ -64,9 +65,10 @@ export class Conversion {
   readonly findings: Finding[] = []
   /** Findings that are counted, but not listed. */
   omitted = 0
-  /** How many protections and routes were lost. */
+  /** How many protections and routes were lost, and how many limits became stricter. */
   lostProtections = 0
   lostRoutes = 0
+  stricterLimits = 0
   /** Headers of requests, with expressions as values, that the source sets for every backend. */
   forwardedHeaders: readonly Fields[] = []
   readonly #roots: { readonly root: Field; readonly prefix: string }[] = []
@@ -101,6 +103,7 @@ export class Conversion {
     this.#reported.set(field.document, reported.add(key))
     if (kind === 'protection') this.lostProtections++
     if (kind === 'route') this.lostRoutes++
+    if (kind === 'stricter') this.stricterLimits++
     if (this.findings.length >= maxFindings) {
       this.omitted++
       return
@@ -192,9 +195,19 @@ export class Conversion {
     return { ...Object.fromEntries(decoded), ...texts }
   }
 
-  /** Adds an object of the target namespace. */
-  create(apiVersion: string, kind: string, name: string, content: Fields, origin: Field): void {
-    const metadata = { name, ...(this.namespace !== undefined && { namespace: this.namespace }) }
+  /** Adds an object of the target namespace; `content` may have annotations beside its other fields. */
+  create(
+    apiVersion: string,
+    kind: string,
+    name: string,
+    { annotations = {}, ...content }: Fields & { readonly annotations?: Fields },
+    origin: Field,
+  ): void {
+    const metadata = {
+      name,
+      ...(this.namespace !== undefined && { namespace: this.namespace }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    }
     this.add({ apiVersion, kind, metadata, ...content }, origin)
   }
 

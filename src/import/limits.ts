@@ -1,20 +1,41 @@
 /** Converts rates to local limits. */
-import type { Fields } from './conversion.ts'
+import type { Conversion, Fields } from './conversion.ts'
+import type { Field } from './field.ts'
 
 const periods: Readonly<Record<number, string>> = { 1: 'Seconds', 60: 'Minutes', 3600: 'Hours' }
 
+/** A limit of a source. */
+interface SourceLimit {
+  readonly amount: number
+  /** Length of the period. */
+  readonly seconds: number
+  readonly unit?: 'requests' | 'tokens'
+}
+
 /**
- * A local limit of so many requests or tokens in a period. Longer periods than an hour are divided, so that
- * the limit is never exceeded; undefined if that would leave less than one an hour, or for other periods.
+ * A local limit of so many requests or tokens in a period. A longer period than an hour is divided, so that the
+ * limit is never exceeded, and reported as stricter. Undefined if that would leave less than one an hour, or
+ * for other periods; the caller reports that.
  */
 export function limitOf(
-  amount: number,
-  seconds: number,
-  unit: 'requests' | 'tokens' = 'requests',
+  { amount, seconds, unit = 'requests' }: SourceLimit,
+  field: Field,
+  result: Conversion,
 ): Fields | undefined {
   const period = periods[seconds]
-  if (amount < 1) return undefined
+  if (!(amount >= 1)) return undefined
   if (period !== undefined) return { [unit]: Math.floor(amount), unit: period }
   const hourly = Math.floor(amount / (seconds / 3600))
-  return seconds > 3600 && hourly >= 1 ? { [unit]: hourly, unit: 'Hours' } : undefined
+  if (!(seconds > 3600) || hourly < 1) return undefined
+  const reason = `${amount} ${unit} in ${hoursText(seconds)} become ${hourly} an hour`
+  result.report('stricter', field, reason)
+  return { [unit]: hourly, unit: 'Hours' }
+}
+
+const hoursText = (seconds: number): string => `${Number((seconds / 3600).toFixed(2))} hours`
+
+/** Reports that all clients share a limit which the source counts for each of them. */
+export function reportShared(field: Field, result: Conversion, counted: string): void {
+  const reason = `all clients share the limit, which ${counted}; use rateLimit.global to count separately`
+  result.report('stricter', field, reason)
 }

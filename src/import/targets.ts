@@ -13,13 +13,18 @@ export const gatewayName = 'gateway'
 /** Header that carries the choice of a PreRouting policy to the routes. Clients cannot set it. */
 export const choiceHeader = 'x-sluice-choice'
 
-/** Adds a Gateway with one HTTP listener. */
-export function addGateway(result: Conversion, origin: Field, listeners?: readonly Fields[]): void {
+/** Adds a Gateway, with one HTTP listener unless others are given. */
+export function addGateway(
+  result: Conversion,
+  origin: Field,
+  listeners?: readonly Fields[],
+  annotations?: Fields,
+): void {
   const spec = {
     gatewayClassName: 'agentgateway',
     listeners: listeners ?? [{ name: 'http', port: result.port, protocol: 'HTTP' }],
   }
-  result.create(gatewayVersion, 'Gateway', gatewayName, { spec }, origin)
+  result.create(gatewayVersion, 'Gateway', gatewayName, compact({ annotations, spec }), origin)
   if (result.forwardedHeaders.length === 0) return
   const transformation = { request: { set: result.forwardedHeaders } }
   const name = result.nameOf('GatewayPolicy', 'forwarded-headers')
@@ -64,14 +69,16 @@ export function addRoute(
   name: string,
   { rules, ...spec }: Fields & { readonly rules: readonly Fields[] },
   origin: Field,
+  annotations: Fields = {},
 ): string[] {
   const all = rules.flatMap(withOneMatch)
   const count = Math.ceil(all.length / maxRules)
   return Array.from({ length: count }, (_, part) => {
     const partName = part === 0 ? name : result.newName('HTTPRoute', `${name}-${part + 1}`, origin)
     const own = all.slice(part * maxRules, (part + 1) * maxRules)
-    const content = { parentRefs: [{ name: gatewayName }], ...spec, rules: own }
-    result.create(gatewayVersion, 'HTTPRoute', partName, { spec: compact(content) }, origin)
+    const content = compact({ parentRefs: [{ name: gatewayName }], ...spec, rules: own })
+    const object = { annotations, spec: content }
+    result.create(gatewayVersion, 'HTTPRoute', partName, object, origin)
     return partName
   })
 }

@@ -95,7 +95,7 @@ stringData: { auth: "ann:${hash}" }
 describe('sluice import of nginx Ingress objects', () => {
   const { gateway, imported } = useImport(() => ({
     content: objects(),
-    args: ['--port', `${port}`],
+    args: ['--port', `${port}`, '--allow-stricter'],
   }))
   const host = 'shop.example.com'
   const get = (path: string, headers: Record<string, string> = {}) =>

@@ -9,7 +9,7 @@ export function addImport(program: Command): void {
   program
     .command('import')
     .description(
-      'convert the configuration of another gateway to manifests; exit with 1 if a protection would be lost',
+      'convert the configuration of another gateway to manifests; exit with 1 if a protection would be lost or a limit stricter',
     )
     .option(
       '--from <source>',
@@ -28,7 +28,11 @@ export function addImport(program: Command): void {
       '--report <path>',
       'write the report to this file, as JSON if its name ends with .json (default: standard error)',
     )
-    .option('--allow-loss', 'write the manifests although protections are lost')
+    .option(
+      '--allow-loss',
+      'write the manifests although protections or routes are lost, or limits are stricter',
+    )
+    .option('--allow-stricter', 'write the manifests although limits are stricter than before')
     .option('--namespace <namespace>', 'namespace of the created objects')
     .option('--port <port>', 'port of the created Gateway (default: the port of the source)')
     .action(async (options: ImportOptions) => {

@@ -23,13 +23,15 @@ export interface ImportOptions {
   readonly output: string
   /** Write the report to this file, as JSON if its name ends with `.json`. */
   readonly report?: string
-  /** Write the manifests although protections or routes are lost. */
+  /** Write the manifests although protections or routes are lost, or limits are stricter. */
   readonly allowLoss?: boolean
+  /** Write the manifests although limits are stricter. */
+  readonly allowStricter?: boolean
   readonly namespace?: string
   readonly port?: string
 }
 
-/** The exit code is 1 if a protection or a route is lost, and 2 if the input cannot be read. */
+/** The exit code is 1 if a protection or a route is lost or a limit is stricter, and 2 if the input cannot be read. */
 export async function importConfiguration(
   options: ImportOptions,
   { print, report }: Output,
@@ -43,9 +45,9 @@ export async function importConfiguration(
   const manifests = result.finish()
   writeReport(options, result, report)
   report(summarize(source.name, manifests, result))
-  if (result.lostProtections + result.lostRoutes > 0 && options.allowLoss !== true) {
-    const what = result.lostProtections > 0 ? 'protections' : 'routes'
-    report(`No manifest was written, because ${what} would be lost. --allow-loss writes them.`)
+  const refusal = missingConsent(options, result)
+  if (refusal !== undefined) {
+    report(`No manifest was written, because ${refusal}`)
     return exitCode.negative
   }
   const written = manifests.map((object) => ({ kind: object.kind, text: writeYaml(object) }))
@@ -53,6 +55,20 @@ export async function importConfiguration(
   if (options.output === '-') print(joined(written).trimEnd())
   else writeManifests(options.output, written)
   return invalid
+}
+
+/** Why nothing may be written without another option; undefined if it may. */
+function missingConsent(
+  { allowLoss = false, allowStricter = false }: ImportOptions,
+  { lostProtections, lostRoutes, stricterLimits }: Conversion,
+): string | undefined {
+  if (allowLoss) return undefined
+  if (lostProtections + lostRoutes > 0) {
+    const what = lostProtections > 0 ? 'protections' : 'routes'
+    return `${what} would be lost. --allow-loss writes them.`
+  }
+  if (stricterLimits === 0 || allowStricter) return undefined
+  return 'limits would refuse requests that pass today. --allow-stricter writes them.'
 }
 
 async function readDocuments(file: readonly string[]): Promise<SourceDocument[]> {

@@ -4,6 +4,7 @@ import type { Conversion, Finding, Manifest } from '../../import/index.ts'
 const titles: Readonly<Record<Finding['kind'], string>> = {
   protection: 'protection lost',
   route: 'route lost',
+  stricter: 'stricter',
   lost: 'not converted',
   changed: 'changed',
   secret: 'secret',
@@ -25,12 +26,13 @@ export function formatReport({ findings, omitted }: Conversion): string[] {
 export function summarize(
   source: string,
   manifests: readonly Manifest[],
-  { findings, omitted, lostProtections, lostRoutes }: Conversion,
+  { findings, omitted, lostProtections, lostRoutes, stricterLimits }: Conversion,
 ): string {
   const kinds = Map.groupBy(manifests, ({ kind }) => kind)
   const objects = [...kinds].map(([kind, list]) => `${list.length} ${kind}`).join(', ')
   const count = (kind: Finding['kind']) => findings.filter((entry) => entry.kind === kind).length
   const routes = lostRoutes > 0 ? `${lostRoutes} routes lost, ` : ''
-  const counts = `${lostProtections} protections lost, ${routes}${count('lost') + omitted} settings not converted, ${count('changed')} changed, ${count('secret')} secrets`
+  const stricter = stricterLimits > 0 ? `${stricterLimits} stricter, ` : ''
+  const counts = `${lostProtections} protections lost, ${routes}${stricter}${count('lost') + omitted} settings not converted, ${count('changed')} changed, ${count('secret')} secrets`
   return `${source}: ${objects || 'no object'}; ${counts}`
 }

@@ -163,7 +163,8 @@ function localLimits(field: Field, { plan, result }: RouteScene): void {
     const unit = limit.get('type').text() === 'tokens' ? 'tokens' : 'requests'
     const most = limit.get('maxTokens').number() ?? 0
     const fill = limit.get('tokensPerFill').number() ?? most
-    const converted = limitOf(fill, secondsOf(limit.get('fillInterval').text() ?? ''), unit)
+    const seconds = secondsOf(limit.get('fillInterval').text() ?? '')
+    const converted = limitOf({ amount: fill, seconds, unit }, limit, result)
     if (converted === undefined) {
       result.report(
         'protection',

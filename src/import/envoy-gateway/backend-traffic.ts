@@ -1,7 +1,7 @@
 /** Converts BackendTrafficPolicy. */
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
-import { limitOf } from '../limits.ts'
+import { limitOf, reportShared } from '../limits.ts'
 import { enter, type PolicyScene } from './targets.ts'
 
 export function convertBackendTrafficPolicy(field: Field, { targets, result }: PolicyScene): void {
@@ -72,13 +72,15 @@ function rateLimitOf(rateLimit: Field, result: Conversion): Fields | undefined {
     const period = seconds[rule.at('limit', 'unit').text() ?? ''] ?? 0
     const isTokens = rule.at('cost', 'response', 'from').text() === 'Metadata'
     const selectors = rule.get('clientSelectors').items()
-    const limit = limitOf(amount, period, isTokens ? 'tokens' : 'requests')
+    const unit = isTokens ? 'tokens' : 'requests'
+    const isForAll = selectors.every(isDistinct)
+    const limit = isForAll ? limitOf({ amount, seconds: period, unit }, rule, result) : undefined
     rule.take()
-    if (selectors.some((selector) => !isDistinct(selector)) || limit === undefined) {
+    if (limit === undefined) {
       result.report('protection', rule, 'limits for some requests need a route rule of their own')
       return []
     }
-    if (selectors.length > 0) result.report('changed', rule, 'all clients share the limit')
+    if (selectors.length > 0) reportShared(rule, result, 'Envoy Gateway counts for each client')
     return [limit]
   })
   return local.length > 0 ? { local } : undefined

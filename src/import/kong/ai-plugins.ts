@@ -1,7 +1,7 @@
 /** Converts Kong's plugins for language models. */
 import { compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
-import { limitOf } from '../limits.ts'
+import { limitOf, reportShared } from '../limits.ts'
 import { keyAuth, providerOf } from '../models.ts'
 import { addSecret } from '../targets.ts'
 import type { PluginReader, PluginScene } from './plugin.ts'
@@ -162,13 +162,14 @@ function aiRateLimiting(config: Field, { plan, result }: PluginScene): void {
     'redis',
   )
   config.ignore('namespace', 'dictionary_name', 'llm_format', 'tokens_count_strategy', 'error_code')
-  result.report('changed', config, 'all clients and models of the route share the limit')
+  reportShared(config, result, 'Kong counts by client and model')
   for (const provider of config.get('llm_providers').items()) {
     provider.ignore('name')
     const limits = provider.get('limit').oneOrMore()
     const windows = provider.get('window_size').oneOrMore()
     limits.forEach((field, index) => {
-      const limit = limitOf(field.number() ?? 0, windows[index]?.number() ?? 0, 'tokens')
+      const period = { amount: field.number() ?? 0, seconds: windows[index]?.number() ?? 0 }
+      const limit = limitOf({ ...period, unit: 'tokens' }, field, result)
       if (limit === undefined) result.report('protection', field, 'the period cannot be converted')
       else plan.limits.push(limit)
     })

@@ -1,6 +1,6 @@
 /** Converts Kong's plugins that limit requests. */
 import type { Field } from '../field.ts'
-import { limitOf } from '../limits.ts'
+import { limitOf, reportShared } from '../limits.ts'
 import type { PluginReader, PluginScene } from './plugin.ts'
 
 const periods = {
@@ -35,16 +35,15 @@ function reportScope(config: Field, { result }: PluginScene): void {
   config.ignore(...counting, 'header_name', 'path')
   const by = config.get('limit_by').text() ?? config.get('identifier').text() ?? 'consumer'
   if (by === 'service' || by === 'route') return
-  result.report('changed', config, `all clients of the route share the limit; Kong counts by ${by}`)
+  reportShared(config, result, `Kong counts by ${by}`)
 }
 
 function addLimit(field: Field, amount: number, seconds: number, scene: PluginScene): void {
-  const limit = limitOf(amount, seconds)
+  const limit = limitOf({ amount, seconds }, field, scene.result)
   if (limit === undefined) {
     scene.result.report('protection', field, 'the limit has a period that cannot be converted')
     return
   }
-  if (seconds > 3600) scene.result.report('changed', field, `becomes ${limit.requests} an hour`)
   scene.plan.limits.push(limit)
 }
 

@@ -1,6 +1,7 @@
 /** Converts the annotations of the nginx Ingress controller. */
 import { compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
+import { reportShared } from '../limits.ts'
 import { addStatic, duration, parseAddress, sourceIn } from '../targets.ts'
 import { addAuthentication } from './authentication.ts'
 import type { RuleSettings } from './rules.ts'
@@ -86,7 +87,7 @@ function addLimits(read: Read, { plan, result }: AnnotationScene): void {
       unit,
       burst: Math.max(0, Math.round(requests * (multiplier - 1))),
     })
-    result.report('changed', field, 'all clients share the limit; nginx counts by address')
+    reportShared(field, result, 'nginx counts by address')
   }
   result.lose(read('limit-connections'), 'connections of a client are not limited')
   result.lose(read('limit-rate'), 'bandwidth is not limited')
@@ -94,7 +95,7 @@ function addLimits(read: Read, { plan, result }: AnnotationScene): void {
   const exempt = read('limit-whitelist')
   if (exempt.isSet) {
     exempt.take()
-    result.report('changed', exempt, 'these addresses are limited too')
+    result.report('stricter', exempt, 'these addresses are limited too')
   }
 }
 

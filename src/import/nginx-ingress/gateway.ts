@@ -4,21 +4,24 @@ import { type Conversion, compact } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { addGateway, gatewayName } from '../targets.ts'
 import { listenerOf } from './listeners.ts'
+import type { Annotations } from './other-annotations.ts'
 
 export interface TlsHost {
   readonly host: string
   readonly secret: string
   readonly namespace: string | undefined
+  readonly field: Field
 }
 
 export function addIngressGateway(
   result: Conversion,
   hosts: readonly TlsHost[],
+  annotations: Annotations,
   origin: Field,
 ): void {
   const home = result.namespace
   const allowedRoutes = { namespaces: { from: 'All' } }
-  const byHost = new Map(hosts.map((entry) => [entry.host, entry]))
+  const byHost = certificatesByHost(hosts, result)
   const secure = [...byHost.values()].map(({ host, secret, namespace }) => ({
     name: listenerOf(host),
     port: 443,
@@ -32,7 +35,7 @@ export function addIngressGateway(
     allowedRoutes,
   }))
   const plain = { name: 'http', port: result.port, protocol: 'HTTP', allowedRoutes }
-  addGateway(result, origin, [plain, ...secure])
+  addGateway(result, origin, [plain, ...secure], annotations)
   for (const { secret, namespace } of byHost.values()) {
     if (namespace === home || namespace === undefined) continue
     const spec = {
@@ -45,4 +48,19 @@ export function addIngressGateway(
       origin,
     )
   }
+}
+
+/** The certificate of each host: the first one, as in nginx. Others are reported. */
+function certificatesByHost(hosts: readonly TlsHost[], result: Conversion): Map<string, TlsHost> {
+  const byHost = new Map<string, TlsHost>()
+  for (const entry of hosts) {
+    const { host, secret, namespace, field } = entry
+    const first = byHost.get(host)
+    if (first === undefined) byHost.set(host, entry)
+    else if (first.secret !== secret || first.namespace !== namespace) {
+      const reason = `${host} has the certificate of Secret ${first.secret}, not that of ${secret}`
+      result.report('changed', field, reason)
+    }
+  }
+  return byHost
 }

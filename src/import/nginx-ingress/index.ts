@@ -10,6 +10,7 @@ import { applyAnnotations } from './annotations.ts'
 import { type Canaries, canaryOf } from './canary.ts'
 import { addIngressGateway, type TlsHost } from './gateway.ts'
 import { listenerOf } from './listeners.ts'
+import { gatewayAnnotations, ignoreBookkeeping, routeAnnotations } from './other-annotations.ts'
 import { type IngressPath, pathsOf, Services } from './paths.ts'
 import { ruleOf } from './rules.ts'
 
@@ -51,6 +52,7 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
   addIngressGateway(
     result,
     ingresses.flatMap(({ tls }) => tls),
+    gatewayAnnotations(ingresses, result),
     first.field,
   )
   const canaries: Canaries = new Map()
@@ -85,9 +87,7 @@ function readIngress(document: SourceDocument, services: Services, result: Conve
   const namespace = metadata.get('namespace').text()
   for (const [other, value] of metadata.entries()) if (other !== 'annotations') value.take()
   const annotations = metadata.get('annotations')
-  for (const [key, value] of annotations.entries()) {
-    if (!key.startsWith('nginx.ingress.kubernetes.io/')) value.take()
-  }
+  ignoreBookkeeping(annotations)
   const spec = field.get('spec')
   spec.ignore('ingressClassName')
   const paths = pathsOf(spec, namespace, services, result)
@@ -99,7 +99,8 @@ function readIngress(document: SourceDocument, services: Services, result: Conve
       const hosts = item.get('hosts').texts()
       if (secret === undefined)
         result.report('changed', item, 'without a Secret, there is no HTTPS listener')
-      return secret === undefined ? [] : hosts.map((host) => ({ host, secret, namespace }))
+      if (secret === undefined) return []
+      return hosts.map((host) => ({ host, secret, namespace, field: item }))
     })
   return { field, name, namespace, annotations, paths, tls }
 }
@@ -132,7 +133,8 @@ function convertIngress(
       const redirectName = result.nameOf('HTTPRoute', `${routeName}-to-https`)
       addRoute(result, redirectName, { ...plain, rules: [{ filters: [redirect] }] }, field)
     }
-    return addRoute(result, routeName, { parentRefs, hostnames, rules: [...root, ...rules] }, field)
+    const spec = { parentRefs, hostnames, rules: [...root, ...rules] }
+    return addRoute(result, routeName, spec, field, routeAnnotations(annotations))
   })
   plan.addPolicies(result, name, routes, field)
   if (Object.keys(settings.backend).length > 0) {

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest'
+import { runImport } from './rig.ts'
+
+const ingress = (annotations: string) => `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: { name: app, annotations: { ${annotations} } }
+spec:
+  rules:
+    - http: { paths: [{ path: /, pathType: Prefix, backend: { service: { name: app, port: { number: 80 } } } }] }
+`
+const kong = (plugin: string) => `
+_format_version: "3.0"
+services:
+  - name: app
+    url: http://localhost:32000
+    routes: [{ name: app, paths: [/a], plugins: [${plugin}] }]
+`
+const envoy = (rule: string) => `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: { name: app }
+spec: { parentRefs: [{ name: g }], rules: [{ backendRefs: [{ name: app, port: 80 }] }] }
+---
+apiVersion: gateway.envoyproxy.io/v1alpha1
+kind: BackendTrafficPolicy
+metadata: { name: app }
+spec:
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: app }]
+  rateLimit: { type: Global, global: { rules: [${rule}] } }
+`
+const agentgateway = (limit: string) => `
+binds:
+  - port: 3000
+    listeners:
+      - routes: [{ policies: { localRateLimit: [${limit}] }, backends: [{ host: 127.0.0.1:8080 }] }]
+`
+
+const perUser =
+  '{ clientSelectors: [{ headers: [{ name: x-user, type: Distinct }] }], limit: { requests: 3, unit: Hour } }'
+
+describe('a limit that would refuse requests which the source lets pass', () => {
+  it.each([
+    ['nginx: per address', ingress('nginx.ingress.kubernetes.io/limit-rps: "10"')],
+    ['nginx: per address and minute', ingress('nginx.ingress.kubernetes.io/limit-rpm: "10"')],
+    [
+      'nginx: addresses that are exempt',
+      ingress('nginx.ingress.kubernetes.io/limit-whitelist: 10.0.0.0/8'),
+    ],
+    ['Kong: per consumer', kong('{ name: rate-limiting, config: { minute: 60 } }')],
+    ['Kong: per header', kong('{ name: rate-limiting, config: { hour: 6, limit_by: header } }')],
+    [
+      'Kong: several windows',
+      kong(
+        '{ name: rate-limiting-advanced, config: { limit: [5], window_size: [60], identifier: ip } }',
+      ),
+    ],
+    ['Kong: a month', kong('{ name: rate-limiting, config: { month: 72000, limit_by: service } }')],
+    [
+      'Kong: tokens',
+      kong(
+        '{ name: ai-rate-limiting-advanced, config: { llm_providers: [{ name: openai, limit: 9, window_size: 60 }] } }',
+      ),
+    ],
+    ['Envoy Gateway: per header value', envoy(perUser)],
+    ['Envoy Gateway: a day', envoy('{ limit: { requests: 48, unit: Day } }')],
+    [
+      'agentgateway: a day',
+      agentgateway('{ maxTokens: 48, tokensPerFill: 48, fillInterval: 24h }'),
+    ],
+  ])('is written with --allow-stricter only (%s)', async (_, source) => {
+    const refused = await runImport(source)
+    expect(refused.findings.map(({ kind }) => kind)).toContain('stricter')
+    expect(refused.findings.map(({ kind }) => kind)).not.toContain('protection')
+    expect(refused.code).toBe(1)
+    expect(refused.manifests).toEqual({})
+    expect(refused.stderr).toMatch(/\d stricter/)
+    expect(refused.stderr).toContain('--allow-stricter')
+    for (const option of ['--allow-stricter', '--allow-loss']) {
+      const allowed = await runImport(source, option)
+      expect(allowed.code).toBe(0)
+      expect(allowed.manifests['routes.yaml']).toContain('kind: HTTPRoute')
+    }
+  })
+
+  it('does not excuse lost protections', async () => {
+    const annotations =
+      'nginx.ingress.kubernetes.io/limit-rps: "10", nginx.ingress.kubernetes.io/limit-connections: "2"'
+    const { code, stderr } = await runImport(ingress(annotations), '--allow-stricter')
+    expect(code).toBe(1)
+    expect(stderr).toContain('protections would be lost')
+  })
+
+  it.each([
+    kong('{ name: rate-limiting, config: { minute: 60, limit_by: service } }'),
+    envoy('{ limit: { requests: 3, unit: Hour } }'),
+    agentgateway('{ maxTokens: 9, tokensPerFill: 3, fillInterval: 1m }'),
+  ])('is not reported for limits that are converted as they are (%#)', async (source) => {
+    const { code, findings } = await runImport(source)
+    expect(findings.map(({ kind }) => kind)).not.toContain('stricter')
+    expect(code).toBe(0)
+  })
+})
