@@ -1,13 +1,16 @@
 /** Servers of the older MCP transport (HTTP with SSE): timeouts, and one session for all workers. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { CreateMessageRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CreateMessageRequestSchema,
+  CreateMessageResultSchema,
+} from '@modelcontextprotocol/sdk/types.js'
 import { afterEach, describe, expect, it } from 'vitest'
 import { useFixture, useGateway } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { mcpManifests, rawSession } from '../support/mcp-client.ts'
 import { startOlderServer } from '../support/mcp-older-server.ts'
-import { useMcpServer } from '../support/mcp-server.ts'
+import { TestSseServer, useMcpServer } from '../support/mcp-server.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const older = useFixture(startOlderServer)
@@ -16,6 +19,19 @@ const newer = useMcpServer({
     one.registerTool('who', {}, () => ({ content: [] }))
   },
 })
+/** A server of the official SDK, whose tool asks the client. */
+const official = useFixture(
+  () =>
+    new TestSseServer((one) => {
+      one.registerTool('ask', {}, async (extra) => {
+        const params = { messages: [], maxTokens: 1 }
+        const request = { method: 'sampling/createMessage' as const, params }
+        const { content } = await extra.sendRequest(request, CreateMessageResultSchema)
+        return { content: [{ type: 'text', text: JSON.stringify(content) }] }
+      })
+    }).start(),
+  (server) => server.kill(),
+)
 const port = await freePort()
 
 const target = (more: object = {}) => ({
@@ -48,6 +64,7 @@ useGateway(() => ({
       port,
       {
         plain: { targets: [target()] },
+        official: { targets: [target({ port: official.port })] },
         'by-policy': { targets: [limited()] },
         several: { targets: [limited(), other()] },
         stateless: { targets: [limited()], sessionRouting: 'Stateless' },
@@ -166,6 +183,14 @@ describe('several workers with a server of the older transport', () => {
       await client.close()
     },
   )
+
+  it('let a server of the official SDK ask the client', async () => {
+    const client = await connect('/official')
+    for (let n = 0; n < 8; n++) {
+      expect(textOf(await client.callTool({ name: 'ask' }))).toContain('sampled')
+    }
+    await client.close()
+  })
 
   it('begin one session again if the server has ended the stream', async () => {
     const client = await connect('/plain')
