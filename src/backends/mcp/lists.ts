@@ -1,9 +1,10 @@
 /** Filters and renames the items of lists, and joins the lists and cursors of several targets. */
 import { type CacheHints, hintsOf, hintsText } from './cache-hints.ts'
-import { type Edit, type JsonNode, member, rawOf, splice, textOf } from './json/node.ts'
+import { type Edit, type JsonNode, member, rawOf, splice, spliceIn, textOf } from './json/node.ts'
 import type { McpResponse } from './message.ts'
 import type { Era, ListMethod } from './methods.ts'
 import { clientName, clientUri, readPairs, writePairs } from './naming.ts'
+import { UriEdits } from './resource-uris.ts'
 
 /** One target's part of a list. */
 export interface ListPart {
@@ -72,8 +73,10 @@ function renamed(
   const value = member(node, key)
   if (value === undefined) return rawOf(text, node)
   const called = key === 'name' ? clientName(target, name) : clientUri(target, name)
-  const before = text.slice(node.start, value.start)
-  return `${before}${JSON.stringify(called)}${text.slice(value.end, node.end)}`
+  const edits = new UriEdits(target, text)
+  edits.add({ start: value.start, end: value.end, text: JSON.stringify(called) })
+  edits.meta(node)
+  return spliceIn(text, node, edits.all)
 }
 
 /** Member of a result's `_meta` that lists the targets that failed. */

@@ -6,8 +6,8 @@ import { envelopeKeys } from './meta-keys.ts'
 
 /** Maximum nesting depth of a message, which is enough for realistic schemas and results. */
 const maxDepth = 128
-/** Depth up to which nodes are kept, which includes the names of list items. */
-const keptDepth = 7
+/** Depth up to which nodes are kept, which includes URIs in the content of results of tools in `inputRequests`. */
+const keptDepth = 12
 const limits = { maxDepth, keptDepth }
 
 interface Received {

@@ -4,6 +4,7 @@
  *
  *   tools, prompts             target_name
  *   resources, templates       target+uri
+ *   those of MCP Apps          ui://target+rest, because hosts show only resources with this scheme
  *   ids of servers' requests,
  *   and their progress tokens  "target:" and the JSON of the id or token from the server
  */
@@ -21,8 +22,20 @@ const splitAt = (text: string, mark: string): TargetName | undefined => {
 export const clientName = (target: string, name: string): string => `${target}_${name}`
 export const targetOfName = (name: string): TargetName | undefined => splitAt(name, '_')
 
-export const clientUri = (target: string, uri: string): string => `${target}+${uri}`
-export const targetOfUri = (uri: string): TargetName | undefined => splitAt(uri, '+')
+/** Scheme of the resources of MCP Apps. No other name for clients begins with it. */
+const uiScheme = 'ui://'
+
+export const clientUri = (target: string, uri: string): string =>
+  uri.startsWith(uiScheme)
+    ? `${uiScheme}${target}+${uri.slice(uiScheme.length)}`
+    : `${target}+${uri}`
+
+/** Reverses `clientUri`. */
+export function targetOfUri(uri: string): TargetName | undefined {
+  if (!uri.startsWith(uiScheme)) return splitAt(uri, '+')
+  const found = splitAt(uri.slice(uiScheme.length), '+')
+  return found && { target: found.target, name: `${uiScheme}${found.name}` }
+}
 
 /** Returns the id or progress token for the client as JSON. `id` is the JSON from the server. */
 export const clientId = (target: string, id: string): string => JSON.stringify(`${target}:${id}`)

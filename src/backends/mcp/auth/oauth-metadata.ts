@@ -19,7 +19,7 @@ export function metadataMember(name: string): string {
 }
 
 /** Returns the URL that tokens have for the MCP server: the configured URL, or else that of the request. */
-export function resourceUrl(
+function resourceUrl(
   { metadata }: McpAuthenticationConfig,
   origin: string,
   path: string,
@@ -65,7 +65,7 @@ export interface MetadataPath {
 }
 
 /** Endpoints that clients find in the metadata. */
-export type Endpoint = 'registration' | 'authorization' | 'token'
+type Endpoint = 'registration' | 'authorization' | 'token'
 
 const resourcePrefix = '/.well-known/oauth-protected-resource'
 const serverPrefix = '/.well-known/oauth-authorization-server'

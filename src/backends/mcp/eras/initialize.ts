@@ -69,6 +69,9 @@ type Part = Readonly<Record<string, unknown>>
 export const isRecord = (value: unknown): value is Part =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** MCP Apps. It is the only extension that the gateway declares for several servers. */
+const appsExtension = 'io.modelcontextprotocol/ui'
+
 /**
  * Merges the capabilities of all servers. List changes are always declared, because targets are added and
  * removed. Tasks are left out, because they belong to one server.
@@ -83,6 +86,9 @@ export function mergeCapabilities(all: readonly Pick<ServerHello, 'capabilities'
   const experimental = all.flatMap(({ capabilities }) =>
     isRecord(capabilities.experimental) ? Object.entries(capabilities.experimental) : [],
   )
+  const apps = all.flatMap(({ capabilities: { extensions } }) =>
+    isRecord(extensions) && isRecord(extensions[appsExtension]) ? [extensions[appsExtension]] : [],
+  )
   return {
     ...(has('tools') && { tools: { listChanged: true } }),
     ...(has('prompts') && { prompts: { listChanged: true } }),
@@ -92,6 +98,7 @@ export function mergeCapabilities(all: readonly Pick<ServerHello, 'capabilities'
     ...(has('logging') && { logging: {} }),
     ...(has('completions') && { completions: {} }),
     ...(experimental.length > 0 && { experimental: Object.fromEntries(experimental) }),
+    ...(apps.length > 0 && { extensions: { [appsExtension]: Object.assign({}, ...apps) } }),
   }
 }
 
@@ -100,7 +107,7 @@ export function joinInstructions(
   servers: Iterable<readonly [target: string, server: Pick<ServerHello, 'instructions'>]>,
 ): string {
   const several =
-    'Several servers answer here: names of tools and prompts begin with the name of their server and "_", URIs of resources with it and "+".'
+    'Several servers answer here: names of tools and prompts begin with the name of their server and "_", URIs of resources with it and "+", which follow "ui://" if the URI begins with that.'
   const own = [...servers].flatMap(([target, { instructions }]) =>
     instructions === undefined || instructions === '' ? [] : [`[${target}]\n${instructions}`],
   )

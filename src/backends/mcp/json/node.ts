@@ -48,11 +48,20 @@ export function replace(source: string, { start, end }: JsonNode, text: string):
 
 /** Replaces the texts of several values. Edits must be in order and must not overlap. */
 export function splice(source: string, edits: readonly Edit[]): string {
+  return edits.length === 0 ? source : spliceIn(source, { start: 0, end: source.length }, edits)
+}
+
+/** Returns the JSON text of a value with the texts of values in it replaced, as `splice` does. */
+export function spliceIn(
+  source: string,
+  { start: from, end: to }: Pick<JsonNode, 'start' | 'end'>,
+  edits: readonly Edit[],
+): string {
   let out = ''
-  let at = 0
+  let at = from
   for (const { start, end, text } of edits) {
     out += source.slice(at, start) + text
     at = end
   }
-  return at === 0 ? source : out + source.slice(at)
+  return out + source.slice(at, to)
 }
