@@ -33,7 +33,10 @@ function removeStale(outputs) {
   }
 }
 
-/** Needs dist/core.wasm and dist/*.tokens.br. */
+/**
+ * Needs dist/core.wasm and dist/*.tokens.br.
+ * @returns {Promise<object[]>} the metafiles of esbuild
+ */
 export async function buildConsole() {
   mkdirSync(folder, { recursive: true })
   const common = {
@@ -64,4 +67,5 @@ export async function buildConsole() {
     copyFileSync(join(root, file), join(folder, basename(file)))
   }
   for (const name of ['o200k_base', 'cl100k_base']) recompress(name)
+  return parts.map(({ metafile }) => metafile)
 }

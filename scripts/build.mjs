@@ -18,6 +18,15 @@ import { buildConsole } from './build-console.mjs'
 import { buildVocabularies } from './build-vocabularies.mjs'
 import { bundledPackages } from './bundled-packages.mjs'
 import { writeDeclarations } from './declarations.mjs'
+import {
+  bundledFolders,
+  componentOf,
+  coreParts,
+  importedNames,
+  noticesFile,
+  noticesOf,
+  packageParts,
+} from './notices.mjs'
 
 const root = join(import.meta.dirname, '..')
 const begun = new Date()
@@ -65,6 +74,7 @@ function isFresh() {
     'assembly/**/*',
     'scripts/build*.mjs',
     'scripts/declarations.mjs',
+    'scripts/notices{.mjs,/*}',
     'package.json',
     'asconfig*.json',
     'tsconfig*.json',
@@ -179,6 +189,16 @@ async function bundle() {
   ])
   removeStale(new Set(parts.flatMap(({ metafile }) => Object.keys(metafile.outputs))))
   rmSync(join(root, 'dist', '.compile-cache'), { recursive: true, force: true })
+  return parts.map(({ metafile }) => metafile)
+}
+
+/** The licences of what dist/ contains, and a description of dist/ for releases. */
+function describeContents(program, console) {
+  const parts = [...packageParts(bundledFolders([...program, ...console])), ...coreParts()]
+  writeFileSync(join(root, 'dist', noticesFile), noticesOf(parts))
+  const components = parts.map(componentOf).sort((a, b) => (a.purl < b.purl ? -1 : 1))
+  const contents = { imports: importedNames(program), components }
+  writeFileSync(join(root, 'dist', '.contents.json'), `${JSON.stringify(contents, null, 2)}\n`)
 }
 
 /** The types of the published entry points that need nothing else. */
@@ -190,17 +210,18 @@ function declareTypes() {
 
 const isIfNeeded = process.argv.includes('--if-needed')
 const isStale = !(isIfNeeded && isFresh())
+const program = []
 if (isStale) {
   mkdirSync(join(root, 'dist'), { recursive: true })
   for (const [name, config] of Object.entries(modules)) {
     if (!(isIfNeeded && isModuleFresh(name))) buildModule(name, config)
   }
-  await bundle()
+  program.push(...(await bundle()))
   declareTypes()
 }
 // They have their own inputs, and know when they are older.
 buildVocabularies()
 if (isStale) {
-  await buildConsole()
+  describeContents(program, await buildConsole())
   writeFileSync(stamp, `${begun.toISOString()}\n`)
 }

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { componentOf } from './notices.mjs'
 import { packC } from './packages/c.mjs'
 import { packGo } from './packages/go.mjs'
 import { packJavaScript } from './packages/javascript.mjs'
@@ -74,6 +75,12 @@ async function makeArtifacts(release) {
     readdirSync(join(root, 'charts')).map((name) => packChart(name, version, images)),
   )
   const standalone = await packStandalone(version, tree)
+  const { parts, ...javaScript } = await packJavaScript(release)
+  const listed = new Set(tree.components.map(({ purl }) => purl))
+  const components = [
+    ...tree.components,
+    ...parts.map(componentOf).filter(({ purl }) => !listed.has(purl)),
+  ]
   const artifacts = [
     npm,
     ...standalone,
@@ -84,12 +91,12 @@ async function makeArtifacts(release) {
     })),
     ...charts.flat(),
     ...packGo(release),
-    await packJavaScript(release),
+    javaScript,
     packPython(release),
     await packRust(release),
     await packC(release),
     ...shellDocuments(version),
-    { name: 'sbom.cdx.json', bytes: toJson(sbomOf(tree.sbom, release, [], 'sluice')) },
+    { name: 'sbom.cdx.json', bytes: toJson(sbomOf(tree.sbom, release, components, 'sluice')) },
     { name: 'release-notes.md', bytes: releaseNotes(version) },
     {
       name: 'images.json',

@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { coreParts, noticesFile, noticesOf, packageParts } from '../notices.mjs'
 import { gzip, tarOf } from '../release/tar.mjs'
 import { encodings, modules, readVocabulary, root, runScript, writeFiles } from './common.mjs'
 
@@ -106,9 +107,11 @@ export async function packC({ version }) {
     fileOf('README.md', read('README.md').replaceAll('sluice-c-0.1.0', folder)),
     ...modules.flatMap(generate).map(({ name, text }) => fileOf(name, text)),
     fileOf('LICENSE', readFileSync(join(root, 'LICENSE'))),
+    // wasm2c writes parts of itself into what it generates.
+    fileOf(noticesFile, noticesOf([...coreParts(), ...packageParts(['node_modules/wabt'])])),
     ...encodings.map((name) => fileOf(`${name}.tokens`, readVocabulary(name))),
   ]
-  return { name: `c/${folder}.tar.gz`, bytes: gzip(await tarOf(entries)) }
+  return { name: `c/${folder}.tar.gz`, bytes: await gzip(await tarOf(entries)) }
 }
 
 await runScript(import.meta.filename, async (folder, version) => {

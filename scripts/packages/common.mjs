@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
+import { coreParts, noticesFile, noticesOf } from '../notices.mjs'
 
 export const root = join(import.meta.dirname, '..', '..')
 
@@ -15,6 +16,12 @@ export const vocabularyFile = (encoding) => join(root, 'dist', `${encoding}.toke
 
 export const readVocabulary = (encoding) =>
   brotliDecompressSync(readFileSync(vocabularyFile(encoding)))
+
+/** Files with the licences of the product and of what the core contains, for packages that have no other code. */
+export const licenseFiles = () => [
+  { name: 'LICENSE', bytes: readFileSync(join(root, 'LICENSE')) },
+  { name: noticesFile, bytes: Buffer.from(noticesOf(coreParts())) },
+]
 
 /**
  * If a script is run itself: passes its argument FOLDER and the version of the product to `write`.

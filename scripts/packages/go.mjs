@@ -6,7 +6,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { encodings, modules, readVocabulary, root, runScript, writeFiles } from './common.mjs'
+import {
+  encodings,
+  licenseFiles,
+  modules,
+  readVocabulary,
+  root,
+  runScript,
+  writeFiles,
+} from './common.mjs'
 import { zipOf } from './zip.mjs'
 
 const source = join(root, 'packages', 'go')
@@ -20,7 +28,7 @@ function* moduleFiles() {
     if (!entry.isFile() || name.startsWith('data/') || name.startsWith('.')) continue
     yield { name, bytes: readFileSync(path) }
   }
-  yield { name: 'LICENSE', bytes: readFileSync(join(root, 'LICENSE')) }
+  yield* licenseFiles()
   for (const module of modules) {
     yield { name: `data/${module}`, bytes: readFileSync(join(root, 'dist', module)) }
   }

@@ -9,6 +9,7 @@ import { dirname, join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { writeDeclarations } from '../declarations.mjs'
+import { bundledFolders, coreParts, noticesFile, noticesOf, packageParts } from '../notices.mjs'
 import { packFolder } from '../release/npm-package.mjs'
 import { encodings, modules, readVocabulary, root, runScript, writeFiles } from './common.mjs'
 
@@ -65,7 +66,10 @@ const bundle = (outdir, top, changes = {}) =>
     conditions: ['browser'],
     inject: [join(source, 'src', 'bytes.ts')],
     plugins: [packageSources(top, changes)],
+    // Comments have the paths of files, which must not depend on where the folder of packages really is.
+    preserveSymlinks: true,
     logLevel: 'warning',
+    metafile: true,
   })
 
 /** Declarations of the package, and those of the core that they import. */
@@ -88,12 +92,14 @@ function writeTypes(folder) {
   }
 }
 
-/** Writes the package to a folder. */
+/** Writes the package to a folder. Returns what it contains of others. */
 async function writePackage(folder, version) {
-  await bundle(folder, '.')
+  const { metafile } = await bundle(folder, '.')
   await bundle(join(folder, 'workerd'), '..', {
     'packages/javascript/src/embedded-modules.ts': 'packages/javascript/src/workerd-modules.ts',
   })
+  const parts = [...packageParts(bundledFolders([metafile])), ...coreParts()]
+  writeFileSync(join(folder, noticesFile), noticesOf(parts))
   for (const name of modules) copyFileSync(join(dist, name), join(folder, name))
   for (const name of encodings) {
     // Not every host can decompress Brotli.
@@ -109,18 +115,19 @@ async function writePackage(folder, version) {
   )
   copyFileSync(join(source, 'README.md'), join(folder, 'README.md'))
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
+  return parts
 }
 
 /**
  * Packs the package.
  * @param {{ version: string }} release
- * @returns {Promise<{ name: string, bytes: Buffer }>}
+ * @returns {Promise<{ name: string, bytes: Buffer, parts: import('../notices.mjs').Part[] }>}
  */
 export async function packJavaScript({ version }) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-javascript-'))
   try {
-    await writePackage(folder, version)
-    return packFolder(folder)
+    const parts = await writePackage(folder, version)
+    return { ...packFolder(folder), parts }
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -6,7 +6,15 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { encodings, modules, readVocabulary, root, runScript, writeFiles } from './common.mjs'
+import {
+  encodings,
+  licenseFiles,
+  modules,
+  readVocabulary,
+  root,
+  runScript,
+  writeFiles,
+} from './common.mjs'
 import { zipOf } from './zip.mjs'
 
 const source = join(root, 'packages', 'python')
@@ -64,7 +72,7 @@ export function packPython(release) {
     ...[...moduleFiles()].map(({ name, bytes }) => ({ name: `sluice_core/${name}`, bytes })),
     { name: `${about}/METADATA`, bytes: Buffer.from(metadataOf(version)) },
     { name: `${about}/WHEEL`, bytes: Buffer.from(wheelFile) },
-    { name: `${about}/licenses/LICENSE`, bytes: readFileSync(join(root, 'LICENSE')) },
+    ...licenseFiles().map(({ name, bytes }) => ({ name: `${about}/licenses/${name}`, bytes })),
   ]
   const rows = files.map(({ name, bytes }) => {
     const digest = createHash('sha256').update(bytes).digest('base64url')

@@ -6,7 +6,15 @@
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { entriesOf, gzip, tarOf } from '../release/tar.mjs'
-import { encodings, modules, root, runScript, vocabularyFile, writeFiles } from './common.mjs'
+import {
+  encodings,
+  licenseFiles,
+  modules,
+  root,
+  runScript,
+  vocabularyFile,
+  writeFiles,
+} from './common.mjs'
 
 const source = join(root, 'packages', 'rust')
 const own = /(name = "sluice-core"\n(?:#.*\n)?version = )"0\.0\.0"/
@@ -29,10 +37,10 @@ export async function packRust({ version }) {
   const entries = [
     ...sources,
     ...versioned,
-    fileOf('LICENSE', readFileSync(join(root, 'LICENSE'))),
+    ...licenseFiles().map(({ name, bytes }) => fileOf(name, bytes)),
     ...data.map((file) => fileOf(`data/${basename(file)}`, readFileSync(file))),
   ]
-  return { name: `rust/${folder}.crate`, bytes: gzip(await tarOf(entries)) }
+  return { name: `rust/${folder}.crate`, bytes: await gzip(await tarOf(entries)) }
 }
 
 await runScript(import.meta.filename, async (folder, version) => {

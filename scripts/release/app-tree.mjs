@@ -1,16 +1,15 @@
 // What an installed Sluice consists of: the built files, and the packages that these import.
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildSync } from 'esbuild'
 import { bundledPackages } from '../bundled-packages.mjs'
 import { entriesOf } from './tar.mjs'
 
 export const root = join(import.meta.dirname, '..', '..')
 
 /** Leaves out source maps, the site and the files that the build keeps for itself. */
-const isShipped = (name) => !/\.map$|^dist\/(site|release|\.built|\.compile-cache)/.test(name)
+const isShipped = (name) =>
+  !/\.map$|^dist\/(site|release|\.built|\.contents|\.compile-cache)/.test(name)
 const isDeclaration = (name) => name.startsWith('dist/types/')
 
 /** The built files, with type declarations for the npm package. */
@@ -23,35 +22,11 @@ export function builtFiles({ withTypes }) {
 
 const readLock = () => JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages
 
-let imported
+/** What the build says of dist/: the packages that it imports, and the components that it contains. */
+const readContents = () => JSON.parse(readFileSync(join(root, 'dist', '.contents.json'), 'utf8'))
 
 /** The packages that the built files import when they run, by name. */
-export function importedPackages() {
-  imported ??= findImported()
-  return imported
-}
-
-function findImported() {
-  const dist = join(root, 'dist')
-  const files = readdirSync(dist).filter((name) => name.endsWith('.js'))
-  const { metafile } = buildSync({
-    absWorkingDir: dist,
-    entryPoints: files,
-    outdir: 'unwritten',
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-    logLevel: 'error',
-    metafile: true,
-    write: false,
-  })
-  const imports = Object.values(metafile.inputs).flatMap((input) => input.imports)
-  const names = imports.filter(({ external, path }) => external && !path.startsWith('node:'))
-  return new Set(
-    names.flatMap(({ path }) => (isBuiltin(path) ? [] : path.match(/^(@[^/]+\/)?[^/]+/)[0])),
-  )
-}
+export const importedPackages = () => readContents().imports
 
 /** The folder in which a package finds another, as Node looks for it. */
 function folderOf(packages, name, from) {
@@ -82,7 +57,8 @@ function packageFolders(packages) {
 export const lockedVersion = (name) => readLock()[`node_modules/${name}`].version
 
 /**
- * The application as the images hold it below `app/`, and the list of its packages for an SBOM.
+ * The application as the images hold it below `app/`, with the lists for an SBOM: of its packages, and of what
+ * the built files contain besides these.
  * @param {string} manifest the text of package.json
  */
 export function appTree(manifest) {
@@ -103,9 +79,12 @@ export function appTree(manifest) {
   const shipped = new Set(
     folders.map((folder) => `${folder.split('node_modules/').at(-1)}@${packages[folder].version}`),
   )
+  const sbom = npmSbom(shipped)
+  const listed = new Set(sbom.components.map(({ purl }) => purl))
   return {
     entries: entries.map((entry) => ({ ...entry, name: `app/${entry.name}` })),
-    sbom: npmSbom(shipped),
+    sbom,
+    components: readContents().components.filter(({ purl }) => !listed.has(purl)),
   }
 }
 

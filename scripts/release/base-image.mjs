@@ -58,6 +58,7 @@ export async function systemLayer(architecture) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-base-'))
   try {
     const entries = []
+    const components = []
     for (const one of packages[architecture]) {
       const file = join(folder, `${one.name}.deb`)
       writeFileSync(file, await fetchPackage(one))
@@ -65,16 +66,14 @@ export async function systemLayer(architecture) {
       // Scanners for known defects find the packages here.
       entries.push(file644(`var/lib/dpkg/status.d/${one.name}`, control))
       entries.push(...contents.filter(({ name }) => !isUnused(name)))
+      components.push(componentOf(one, architecture, licensesOf(one.name, contents)))
     }
     const layer = await tarOf([
       ...usrMerge(architecture),
       ...entries.map(merged),
       ...accounts(entries),
     ])
-    return {
-      layer,
-      components: packages[architecture].map((one) => componentOf(one, architecture)),
-    }
+    return { layer, components }
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -134,11 +133,50 @@ export async function nodeLayer(architecture) {
     name: 'node',
     version,
     purl: `pkg:generic/node@${version}?arch=${architecture}`,
+    // Node is under the MIT licence. What it contains is not, and its file lists all of it.
+    licenses: [
+      { license: { id: 'MIT' } },
+      { license: { name: 'Licences of the libraries in Node: see nodejs/LICENSE' } },
+    ],
   }
   return { layer, components: [component] }
 }
 
-function componentOf({ name, version }, architecture) {
+/** Debian's short names of licences that have another name in SPDX. Exceptions and versions are kept as they are. */
+const spdxNames = {
+  Expat: 'MIT',
+  MIT: 'MIT',
+  'Apache-2.0': 'Apache-2.0',
+  'BSD-2-clause': 'BSD-2-Clause',
+  'BSD-3-clause': 'BSD-3-Clause',
+  'GPL-2': 'GPL-2.0-only',
+  'GPL-2+': 'GPL-2.0-or-later',
+  'GPL-3+': 'GPL-3.0-or-later',
+  ISC: 'ISC',
+  'LGPL-2.1+': 'LGPL-2.1-or-later',
+  'MPL-2.0': 'MPL-2.0',
+  Zlib: 'Zlib',
+}
+
+/**
+ * The licences of a Debian package, as its file `copyright` names them. If it names none, because it is not in the
+ * format of DEP 5 or is a link, the file itself is named.
+ */
+export function licensesOf(name, contents) {
+  const path = `usr/share/doc/${name}/copyright`
+  const text = contents.find((entry) => entry.name === path)?.body?.toString() ?? ''
+  const found = /^Format: .*copyright-format/m.test(text)
+    ? [...text.matchAll(/^License: *(\S.*)$/gm)].map(([, names]) => names)
+    : []
+  const names = found.flatMap((one) => one.split(/ and | or |, */)).map((one) => one.trim())
+  if (names.length === 0) return [{ license: { name: `see ${path}` } }]
+  return [...new Set(names)].sort().map((one) => {
+    const id = spdxNames[one]
+    return { license: id === undefined ? { name: one } : { id } }
+  })
+}
+
+function componentOf({ name, version }, architecture, licenses) {
   const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${architecture}&distro=debian-13`
-  return { name, version, purl }
+  return { name, version, purl, licenses }
 }

@@ -30,7 +30,7 @@ export async function packChart(name, version, images) {
     body: Buffer.from(stringify(value)),
   })
   const digests = Object.fromEntries(images.map((image) => [image.name, image.digest]))
-  const bytes = gzip(
+  const bytes = await gzip(
     await tarOf([
       ...entriesOf(folder, name),
       file('Chart.yaml', chart),

@@ -46,11 +46,9 @@ async function layersOf(architecture, app) {
     ['Debian packages', await systemLayer(architecture)],
     ['Node', await nodeLayer(architecture)],
   ]
+  const base = parts.map(async ([comment, { layer }]) => ({ ...(await layerOf(layer)), comment }))
   return {
-    layers: [
-      ...parts.map(([comment, { layer }]) => ({ ...layerOf(layer), comment })),
-      { ...app.layer, comment: 'Sluice' },
-    ],
+    layers: [...(await Promise.all(base)), { ...app.layer, comment: 'Sluice' }],
     components: parts.flatMap(([, { components }]) => components),
   }
 }
@@ -59,21 +57,22 @@ async function layersOf(architecture, app) {
  * Makes both images for all architectures.
  *
  * @param {{ version: string, revision: string, created: string, source: string }} release
- * @param {{ entries: object[], sbom: object }} tree the application
+ * @param {{ entries: object[], sbom: object, components: object[] }} tree the application
  * @returns {Promise<{ name: string, digest: string, archive: Buffer }[]>}
  */
 export async function buildImages(release, tree) {
-  const app = { layer: layerOf(await tarOf(tree.entries)) }
-  const bases = {}
-  for (const architecture of architectures) bases[architecture] = await layersOf(architecture, app)
-  return Promise.all(
-    Object.entries(images).map(([name, image]) =>
-      buildImage(name, image, release, bases, tree.sbom),
+  const app = { layer: await layerOf(await tarOf(tree.entries)) }
+  const bases = Object.fromEntries(
+    await Promise.all(
+      architectures.map(async (architecture) => [architecture, await layersOf(architecture, app)]),
     ),
+  )
+  return Promise.all(
+    Object.entries(images).map(([name, image]) => buildImage(name, image, release, bases, tree)),
   )
 }
 
-async function buildImage(name, { title, config }, release, bases, appSbom) {
+async function buildImage(name, { title, config }, release, bases, tree) {
   const layout = new OciLayout()
   const annotations = {
     'org.opencontainers.image.title': title,
@@ -88,7 +87,8 @@ async function buildImage(name, { title, config }, release, bases, appSbom) {
   const manifests = Object.entries(bases).flatMap(([architecture, { layers, components }]) => {
     const manifest = layout.addImage({ architecture, layers, config: labels, created, annotations })
     const subjects = [{ name: `${registry}/${name}:${release.version}`, digest: manifest.digest }]
-    const sbom = sbomOf(appSbom, release, components, `${name}-${architecture}`)
+    const contained = [...components, ...tree.components]
+    const sbom = sbomOf(tree.sbom, release, contained, `${name}-${architecture}`)
     const statements = [sbomStatement(sbom, subjects), provenance(release, subjects)]
     return [manifest, layout.addAttestation(manifest, statements)]
   })

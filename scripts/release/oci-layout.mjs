@@ -14,8 +14,8 @@ const types = {
 export const digestOf = (bytes) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
 /** A layer, compressed once for all images that contain it. */
-export function layerOf(tar) {
-  const bytes = gzip(tar)
+export async function layerOf(tar) {
+  const bytes = await gzip(tar)
   return { bytes, diffId: digestOf(tar) }
 }
 

@@ -20,21 +20,20 @@ export async function packStandalone(version, tree) {
     inFolder({ ...entry, name: entry.name.replace(/^app\//, '') }),
   )
   const launcher = entriesOf(join(root, 'bin'), 'bin').map(inFolder)
-  const archives = []
-  for (const architecture of architectures) {
+  const archiveOf = async (architecture) => {
     const place = `${folder}/node_modules/${nodePackage(architecture)}`
     const { binary, license } = await readNode(architecture)
     const node = [
       { name: `${place}/bin/node`, type: 'file', mode: 0o755, body: binary },
       { name: `${place}/LICENSE`, type: 'file', mode: 0o644, body: license },
     ]
-    archives.push({
+    return {
       name: `sluice-${version}-linux-${architecture}.tar.gz`,
       architecture,
-      bytes: gzip(await tarOf([...application, ...launcher, ...node])),
-    })
+      bytes: await gzip(await tarOf([...application, ...launcher, ...node])),
+    }
   }
-  return archives
+  return Promise.all(architectures.map(archiveOf))
 }
 
 /** The manifest of the kubectl plugin, as `kubectl krew install --manifest` reads it. */

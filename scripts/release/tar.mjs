@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import zlib, { gunzipSync } from 'node:zlib'
 import { extract, pack } from 'tar-stream'
 
 /**
@@ -47,8 +48,10 @@ function parentsOf(name) {
   return parts.map((_, i) => parts.slice(0, i + 1).join('/'))
 }
 
-/** Compresses without a time or a name in the header. */
-export const gzip = (bytes) => gzipSync(bytes, { level: 6 })
+const gzipLater = promisify(zlib.gzip)
+
+/** Compresses without a time or a name in the header, and beside other work. */
+export const gzip = (bytes) => gzipLater(bytes, { level: 6 })
 
 /**
  * The files of a folder of this machine under another name.

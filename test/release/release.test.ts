@@ -20,6 +20,7 @@ import { freePort } from '../support/gateway.ts'
 import { send } from '../support/http-client.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
 import { waitFor } from '../support/wait-for.ts'
+import { packagesIn, withoutQualifiers } from './image-packages.ts'
 import {
   addMountPoints,
   canEnter,
@@ -91,7 +92,7 @@ describe('npm run release', () => {
 describeWithParts(['release-downloads', 'helm', 'kubectl'], 'a release', () => {
   beforeAll(async () => {
     await release(output)
-  }, 180_000)
+  }, 600_000)
 
   it('contains a checksum of every artifact', async () => {
     const { stdout } = await run('sha256sum', ['--check', 'SHA256SUMS'], { cwd: output })
@@ -103,13 +104,55 @@ describeWithParts(['release-downloads', 'helm', 'kubectl'], 'a release', () => {
     expect(checked.length).toBeGreaterThan(12)
   })
 
-  it('has the same bytes if it is made again in another time zone and folder', async () => {
+  it('has the same bytes from a checkout of another folder, umask, language and time zone', async () => {
+    const checkout = join(folder, 'another name')
     const again = join(folder, 'again')
-    await release(again, { TZ: 'Pacific/Auckland', LANG: 'C' })
+    const program = `
+      umask 077
+      mkdir "$1" && cp -R --preserve=timestamps,links $(ls -A | grep -vxE '\\.git|node_modules|reports|test') "$1"
+      ln -s "$PWD/node_modules" "$1/node_modules"
+      exec "$2" "$1/scripts/release.mjs" --dry-run "$3" --output "$4"`
+    const env = { ...process.env, ...commit, TZ: 'Pacific/Auckland', LANG: 'C' }
+    const args = ['-c', program, 'sh', checkout, process.execPath, version, again]
+    await run('sh', args, { cwd: repository, env })
     const sums = (of: string) => readFileSync(join(of, 'SHA256SUMS'), 'utf8')
     expect(sums(again)).toBe(sums(output))
     rmSync(again, { recursive: true })
-  }, 180_000)
+    rmSync(checkout, { recursive: true })
+  }, 600_000)
+
+  it('has the licences of what each artifact contains', async () => {
+    const read = async (archive: string, file: string) =>
+      (await run('tar', ['-xzOf', join(output, archive), file])).stdout
+    const name = 'THIRD-PARTY-NOTICES.txt'
+    const installed = await read(`sluice-${version}.tgz`, `package/dist/${name}`)
+    for (const part of ['preact', 'undici', '@codemirror/view']) {
+      expect(installed).toMatch(new RegExp(`^${part} \\d`, 'm'))
+    }
+    const core = await read(`sluice-core-${version}.tgz`, `package/${name}`)
+    expect(core).toMatch(/^@noble\/hashes \d/m)
+    expect(core).not.toContain('preact')
+    const unzip = async (archive: string, file: string) =>
+      (await run('unzip', ['-p', join(output, archive), file])).stdout
+    const others = [
+      core,
+      installed,
+      await read(`rust/sluice-core-${version}.crate`, `sluice-core-${version}/${name}`),
+      await read(`c/sluice-c-${version}.tar.gz`, `sluice-c-${version}/${name}`),
+      await unzip(`go/sluice.dev/sluice/@v/v${version}.zip`, `*/${name}`),
+      await unzip('python/sluice_core-1.2.3.dev0+test.1-py3-none-any.whl', `*/licenses/${name}`),
+    ]
+    for (const text of others) {
+      expect(text).toContain('UNICODE LICENSE V3')
+      expect(text).toContain('Copyright (c) 2022 OpenAI')
+    }
+    const { components } = JSON.parse(readFileSync(join(output, 'sbom.cdx.json'), 'utf8'))
+    const purls = components.map(({ purl }: { purl: string }) => purl.split('@').at(-2))
+    expect(purls).toEqual(
+      expect.arrayContaining(['pkg:npm/preact', 'pkg:npm/undici', 'pkg:generic/o200k_base']),
+    )
+    expect(new Set(components.map(({ purl }: { purl: string }) => purl)).size).toBe(purls.length)
+  })
 
   it('names the commit and every artifact in its provenance', () => {
     const statement = JSON.parse(readFileSync(join(output, 'provenance.intoto.json'), 'utf8'))
@@ -152,6 +195,14 @@ describeWithParts(['release-downloads', 'helm', 'kubectl'], 'a release', () => {
       writeFileSync(manifests, manifestsOf(port, 'from the package'))
       await untilReady(spawn(sluice, runArguments(manifests), { env }))
       expect(await send(port)).toMatchObject({ status: 200, body: 'from the package' })
+    })
+
+    it('has the packages that only a log on NATS needs', async () => {
+      const port = await freePort()
+      const failure = await run(sluice, ['status', '--nats', `nats://127.0.0.1:${port}`], {
+        env,
+      }).catch((error) => error)
+      expect(failure.stderr).toContain(`cannot connect to nats://127.0.0.1:${port}`)
     })
   })
 
@@ -252,6 +303,8 @@ describeWithParts(['release-downloads', 'helm', 'kubectl'], 'a release', () => {
       const listed = (sbom?.predicate.components ?? []).map(({ purl }) => purl)
       expect(listed.filter((purl) => purl.startsWith('pkg:npm/')).length).toBeGreaterThan(20)
       expect(packagesIn(root)).toEqual(listed.map(withoutQualifiers).sort())
+      const unknown = (sbom?.predicate.components ?? []).filter(({ licenses = [] }) => !licenses[0])
+      expect(unknown).toEqual([])
     })
 
     describe.skipIf(!canEnter)('in namespaces (if the system permits them)', () => {
@@ -340,36 +393,15 @@ describeWithParts(['actionlint'], 'the workflows of GitHub', () => {
 interface Statement {
   readonly subject: readonly { readonly digest: { readonly sha256: string } }[]
   readonly predicateType: string
-  readonly predicate: { readonly components?: readonly { readonly purl: string }[] }
+  readonly predicate: {
+    readonly components?: readonly { readonly purl: string; readonly licenses?: unknown[] }[]
+  }
 }
 
 function unpackedRoot(layout: Layout, layers: readonly Descriptor[], root: string): string {
   mkdirSync(root)
   for (const layer of layers) unpack(layout.blobPath(layer), root)
   return root
-}
-
-const withoutQualifiers = (purl: string): string => decodeURIComponent(purl.split('?')[0] ?? '')
-
-/** Packages of npm, Debian and Node that a file tree contains, as package URLs. */
-function packagesIn(root: string): string[] {
-  const manifests = globSync('app/**/node_modules/{*,@*/*}/package.json', { cwd: root })
-  const npm = manifests.map((file) => {
-    const { name, version } = JSON.parse(readFileSync(join(root, file), 'utf8'))
-    return `pkg:npm/${name}@${version}`
-  })
-  const debian = globSync('var/lib/dpkg/status.d/*', { cwd: root }).map((file) => {
-    const text = readFileSync(join(root, file), 'utf8')
-    const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(text)?.[1]
-    return `pkg:deb/debian/${field('Package')}@${field('Version')}`
-  })
-  const node = `pkg:generic/node@${process.arch === 'arm64' ? nodeVersion('arm64') : nodeVersion('x64')}`
-  return [...new Set([...npm, ...debian, node])].sort()
-}
-
-function nodeVersion(arch: string): string {
-  const lock = JSON.parse(readFileSync(join(repository, 'package-lock.json'), 'utf8'))
-  return lock.packages[`node_modules/node-linux-${arch}`].version
 }
 
 const manifestsOf = (port: number, body: string) => `
