@@ -7,6 +7,7 @@ import type { ExplainOptions } from './cli/explain.ts'
 import { addFilterConfig } from './cli/filter-config/command.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import { addImport } from './cli/import/command.ts'
+import { openedLogs } from './cli/opened-logs.ts'
 import { addHelp, collect, nonEmpty, type SettingOption, settingHelp } from './cli/options.ts'
 import {
   type Answer,
@@ -370,7 +371,7 @@ addFilterConfig(program)
 addHelp(program)
 
 /** Prints wrong usage and unreadable input on one line, bugs with their stack. Returns the exit code. */
-function fail(error: unknown): number {
+async function fail(error: unknown): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCode.usage
   const isUnreadable = error instanceof UnknownEventTypeError || error instanceof DamagedEventError
   const isUserError = error instanceof UsageError || error instanceof LogError || isUnreadable
@@ -378,15 +379,27 @@ function fail(error: unknown): number {
     output.report(`sluice: ${error.message}`)
     return exitCode.usage
   }
+  const foreign = await foreignCause(error)
+  if (foreign !== undefined) {
+    output.report(`sluice: ${foreign.message}`)
+    return exitCode.usage
+  }
   output.report(`sluice: bug: ${error instanceof Error ? error.stack : String(error)}`)
   return exitCode.bug
+}
+
+/** Returns what is wrong with a log that the command has read, if that may be why it failed. */
+async function foreignCause(error: unknown): Promise<Error | undefined> {
+  if (openedLogs.size === 0) return undefined
+  const { invalidObjectError } = await import('./cli/invalid-objects.ts')
+  return invalidObjectError(error).catch(() => undefined)
 }
 
 surviveOutputErrors()
 try {
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = fail(error)
+  process.exitCode = await fail(error)
   // Something that the failed command has started, such as a watch, must not keep the process alive.
   if (!(error instanceof CommanderError)) process.exit()
 }

@@ -1,13 +1,6 @@
 /** Formats decision records as text. */
 import type { RecordedDecision, RecordedStep } from '../decisions/record.ts'
 
-/** Escapes control characters: clients choose a part of the texts. */
-export const printable = (text: string): string =>
-  text.replace(
-    /\p{Cc}/gu,
-    (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  )
-
 export function requestLine({ method, host, path, query }: RecordedDecision['request']): string {
   return `${method} ${host}${path}${query === undefined ? '' : `?${query}`}`
 }

@@ -41,7 +41,7 @@ describe('sluice decisions', () => {
     await writeDecisionFiles(folder, [[{ id: 'a', path: '/\u001b[2J\n' }]])
     const { lines } = await run()
     expect(lines).toHaveLength(1)
-    expect(lines[0]).toContain('/\\x1b[2J\\x0a')
+    expect(lines[0]).toContain('/\\u001b[2J\\u000a')
   })
 
   it('selects records by all conditions together', async () => {

@@ -1,7 +1,9 @@
 /** `sluice decisions` prints decision records, one per line. */
+
+import { printable } from '../base/printable.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import { type DecisionFilter, type DecisionSource, eachDecision } from './decision-source.ts'
-import { backendText, outcomeText, printable, requestLine, ruleText } from './decision-text.ts'
+import { backendText, outcomeText, requestLine, ruleText } from './decision-text.ts'
 import { exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 
 export interface DecisionsOptions extends DecisionSource, DecisionFilter {

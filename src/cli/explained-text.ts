@@ -1,7 +1,9 @@
 /** Formats the explanation of a recorded request. */
+
+import { printable } from '../base/printable.ts'
 import type { RecordedDecision } from '../decisions/record.ts'
 import { requiredChange } from './decision-change.ts'
-import { backendText, printable, requestLine, ruleText } from './decision-text.ts'
+import { backendText, requestLine, ruleText } from './decision-text.ts'
 import type { ExplainedStep, Explanation } from './explained-decision.ts'
 import { table } from './output.ts'
 

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { printableLines } from '../base/printable.ts'
 
 /** The output streams of a command; injected so that a command can run inside a test. */
 export interface Output {
@@ -13,19 +14,9 @@ export interface Output {
   ready?(): Promise<boolean>
 }
 
-/**
- * Escapes the control characters that a terminal obeys, except tabs and line breaks: names in files from
- * elsewhere may have them. The escape is that of JSON, so that output in JSON stays valid.
- */
-const withoutControls = (text: string): string =>
-  text.replace(
-    /(?![\t\n])\p{Cc}/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-
 export const processOutput: Output = {
-  print: (text) => void process.stdout.write(`${withoutControls(text)}\n`),
-  report: (text) => void process.stderr.write(`${withoutControls(text)}\n`),
+  print: (text) => void process.stdout.write(`${printableLines(text)}\n`),
+  report: (text) => void process.stderr.write(`${printableLines(text)}\n`),
   async ready() {
     const { stdout } = process
     if (stdout.errored !== null) return false

@@ -30,6 +30,7 @@ import { ResourceIndex } from '../watch/resource-index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
 import type { FieldPlaces } from './field-places.ts'
 import { extentOf, extentOfExport, extentOfLog, type LogExtent, type Start } from './log-extent.ts'
+import { openedLogs } from './opened-logs.ts'
 import { type Output, UsageError } from './output.ts'
 import { withoutForeign } from './skipped-objects.ts'
 
@@ -285,6 +286,7 @@ async function openLogFile(path: string, limit: Limit, start: Start): Promise<Op
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined) throw new UsageError(`${path} does not exist`)
   if (!found.isFile()) throw new UsageError(`${path} is not a log file`)
+  openedLogs.add(path)
   if (isDatabase(path)) return openLog(readEmbeddedLog(path), limit, start)
   const gaps: Gap[] = []
   const events = noteGaps(readExport(path), gaps)

@@ -1,5 +1,5 @@
 /** A cursor over the value of a source document that remembers what a reader has read. */
-import { isObject } from '../base/json-object.ts'
+import { isObject, type JsonObject } from '../base/json-object.ts'
 
 /** A parsed document, and where its fields are. Lines and columns begin at 1. */
 export interface SourceDocument {
@@ -130,6 +130,15 @@ export class Field {
   take(): unknown {
     this.#isTaken = true
     return this.value
+  }
+
+  /** The same for an object; empty if the field is not set or has another type. */
+  object(): JsonObject {
+    if (isObject(this.value) || !this.isSet) {
+      this.#isTaken = true
+      return isObject(this.value) ? this.value : {}
+    }
+    return this.#mismatch('expected an object') ?? {}
   }
 
   /** Marks fields as read that need no conversion. */

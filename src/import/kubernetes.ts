@@ -1,7 +1,7 @@
 /** Reads Kubernetes objects that need few changes or none. */
 import { controllerName, gatewayGroup } from '../api/names.ts'
 import { isObject } from '../base/json-object.ts'
-import type { Conversion, Fields, Manifest } from './conversion.ts'
+import type { Conversion, Manifest } from './conversion.ts'
 import type { Field, SourceDocument } from './field.ts'
 import { labelOf, objectKind } from './source.ts'
 
@@ -31,7 +31,7 @@ function metadataOf(field: Field): Manifest['metadata'] {
 
 /** The object as it was written, without what a cluster has added. */
 export function wholeObject(field: Field): Manifest {
-  const { status: _status, ...value } = field.take() as Fields
+  const { status: _status, ...value } = field.object()
   return { ...value, metadata: metadataOf(field) } as unknown as Manifest
 }
 
@@ -48,10 +48,30 @@ export function isStandard(document: SourceDocument): boolean {
   ].includes(group)
 }
 
+/** Names must be texts, because other objects refer to them. */
+function identityProblem(field: Field): string | undefined {
+  const { name, namespace } = field.get('metadata').object()
+  if (typeof name !== 'string' || name === '') return 'metadata.name must be a text'
+  if (namespace === undefined || namespace === null || typeof namespace === 'string') return
+  return 'metadata.namespace must be a text'
+}
+
+/** Name and namespace of an object that `openObject` has opened. */
+export function namesOf(field: Field): { name: string; namespace: string | undefined } {
+  const { name, namespace } = field.get('metadata').object()
+  return { name: String(name), namespace: typeof namespace === 'string' ? namespace : undefined }
+}
+
 /** Opens a document of a Kubernetes object. Reports and returns undefined for anything else. */
 export function openObject(document: SourceDocument, result: Conversion): Field | undefined {
   if (objectKind(document) !== undefined) {
     const field = result.open(document, labelOf(document))
+    const problem = identityProblem(field)
+    if (problem !== undefined) {
+      field.take()
+      result.report('protection', field, `${problem}; the object was not read`)
+      return undefined
+    }
     field.ignore('apiVersion', 'kind', 'metadata', 'status')
     return field
   }

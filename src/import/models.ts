@@ -1,5 +1,6 @@
 /** Builds providers of AI backends from what other gateways call models, targets and deployments. */
 
+import { entryOf } from '../base/json-object.ts'
 import { type Conversion, compact, type Fields } from './conversion.ts'
 import type { Field } from './field.ts'
 import { type Address, addCredential, parseAddress } from './targets.ts'
@@ -71,7 +72,9 @@ interface ModelTarget {
 
 /** Whether `providerOf` can convert the provider. */
 export const isKnownProvider = (name: string): boolean =>
-  vendorNames[name] !== undefined || compatible[name] !== undefined || addressed.includes(name)
+  entryOf(vendorNames, name) !== undefined ||
+  entryOf(compatible, name) !== undefined ||
+  addressed.includes(name)
 
 /**
  * Fields of a provider: a vendor with its settings, the address, and the policies. Reports the target and
@@ -83,8 +86,9 @@ export function providerOf(
   result: Conversion,
 ): Fields | undefined {
   const { provider, model } = target
-  const vendor = vendorNames[provider] ?? (isKnownProvider(provider) ? 'vendorA' : undefined)
-  const text = target.base ?? compatible[provider]
+  const vendor =
+    entryOf(vendorNames, provider) ?? (isKnownProvider(provider) ? 'vendorA' : undefined)
+  const text = target.base ?? entryOf(compatible, provider)
   const base = text === undefined ? undefined : parseAddress(text)
   const problem = problemOf(target, vendor, text, base)
   if (vendor === undefined || problem !== undefined) {

@@ -24,23 +24,26 @@ export async function readSourceFiles(paths: readonly string[]): Promise<SourceD
   for (const file of files) {
     const bytes = await readBytes(file, left)
     left -= bytes.length
-    const name = file === '-' ? '<stdin>' : file
-    const outcome = parseManifest(bytes, name)
-    if (!outcome.ok) throw new SourceError(outcome.problems.map(formatProblem).join('\n'))
-    for (const { value, problems: [problem] = [], placeOf } of outcome.value) {
-      const document = { file: name, value, placeOf }
-      if (problem !== undefined) {
-        const { line, column } = placeOf(problem.path)
-        throw new SourceError(`${name}:${line}:${column}: ${problem.path}: ${problem.message}`)
-      }
-      if (isTooDeep(value)) {
-        const { line, column } = placeOf('')
-        throw new SourceError(`${name}:${line}:${column}: is nested deeper than ${maxDepth} levels`)
-      }
-      documents.push(document)
-    }
+    documents.push(...parseSource(bytes, file === '-' ? '<stdin>' : file))
   }
   return documents
+}
+
+/** Parses the documents of a file. `name` of the file is for places. @throws SourceError */
+export function parseSource(bytes: Uint8Array, name: string): SourceDocument[] {
+  const outcome = parseManifest(bytes, name)
+  if (!outcome.ok) throw new SourceError(outcome.problems.map(formatProblem).join('\n'))
+  return outcome.value.map(({ value, problems: [problem] = [], placeOf }) => {
+    if (problem !== undefined) {
+      const { line, column } = placeOf(problem.path)
+      throw new SourceError(`${name}:${line}:${column}: ${problem.path}: ${problem.message}`)
+    }
+    if (isTooDeep(value)) {
+      const { line, column } = placeOf('')
+      throw new SourceError(`${name}:${line}:${column}: is nested deeper than ${maxDepth} levels`)
+    }
+    return { file: name, value, placeOf }
+  })
 }
 
 const maxDepth = 64

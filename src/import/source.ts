@@ -1,5 +1,5 @@
 /** What a reader of a source format provides. */
-import { isObject } from '../base/json-object.ts'
+import { isObject, type JsonObject } from '../base/json-object.ts'
 import type { Conversion } from './conversion.ts'
 import type { SourceDocument } from './field.ts'
 
@@ -24,12 +24,13 @@ export function objectKind({ value }: SourceDocument): { group: string; kind: st
   return { group: apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '', kind }
 }
 
+/** The fields of a document that may not be an object. */
+export const fieldsOf = ({ value }: SourceDocument): JsonObject => (isObject(value) ? value : {})
+
 /** `Kind namespace/name` of a Kubernetes object, for the report. */
-export function labelOf({ value }: SourceDocument): string {
-  const { kind = '', metadata } = value as {
-    kind?: string
-    metadata?: { name?: unknown; namespace?: unknown }
-  }
-  const { name = '', namespace } = metadata ?? {}
-  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
+export function labelOf(document: SourceDocument): string {
+  const { kind, metadata } = fieldsOf(document)
+  const { name, namespace } = isObject(metadata) ? metadata : {}
+  const text = (value: unknown) => (typeof value === 'string' ? value : '')
+  return `${text(kind)} ${typeof namespace === 'string' ? `${namespace}/` : ''}${text(name)}`
 }

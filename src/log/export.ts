@@ -138,10 +138,18 @@ export async function* readExport(
   path: string,
   onSnapshot?: (part: SnapshotPart) => void,
 ): AsyncGenerator<Recorded> {
+  for await (const { recorded } of readExportLines(path, onSnapshot)) yield recorded
+}
+
+/** Does the same, with the number of each line, from 1. */
+export async function* readExportLines(
+  path: string,
+  onSnapshot?: (part: SnapshotPart) => void,
+): AsyncGenerator<{ readonly line: number; readonly recorded: Recorded }> {
   const lines = new ExportLines(path, undefined, onSnapshot)
   for await (const text of linesOf(path)) {
     const recorded = lines.read(text)
-    if (recorded !== undefined) yield recorded
+    if (recorded !== undefined) yield { line: lines.line, recorded }
   }
 }
 

@@ -1,4 +1,5 @@
 /** The report of `sluice import`. */
+import { printable } from '../../base/printable.ts'
 import type { Conversion, Finding, Manifest } from '../../import/index.ts'
 
 const titles: Readonly<Record<Finding['kind'], string>> = {
@@ -17,6 +18,7 @@ export function formatReport({ findings, omitted }: Conversion): string[] {
   const lines = sorted.map(({ kind, file, line, column, object, field, reason }) =>
     [`${file}:${line}:${column}`, titles[kind], object, field, reason]
       .filter((part) => part !== '')
+      .map(printable)
       .join(': '),
   )
   return omitted === 0 ? lines : [...lines, `${omitted} more are not listed`]

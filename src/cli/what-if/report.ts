@@ -1,4 +1,5 @@
 /** Formats the answer of `sluice what-if` as text, and as Markdown for a comment on a pull request. */
+import { printable } from '../../base/printable.ts'
 import { objectKey, objectText } from '../../model/names.ts'
 import type { ChangedCondition, ControlPlaneChanges } from './control-plane.ts'
 import type { ChangeGroup, Example, RequestChanges } from './groups.ts'
@@ -17,15 +18,11 @@ interface Section {
   readonly lines: readonly string[]
 }
 
-/** Escapes control characters, because clients choose a part of the texts. */
-const printable = (text: string): string =>
-  text.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
-
 const exampleText = ({ id, time, method, host, path }: Example): string =>
   printable(`${time} ${method} ${host}${path} (${id})`)
 
 const groupTitle = ({ from, to, count, cause }: ChangeGroup): string =>
-  printable(`${from} → ${to}, ${requestsText(count)}, because ${cause}`).replaceAll('\\u2192', '→')
+  printable(`${from} → ${to}, ${requestsText(count)}, because ${cause}`)
 
 const requestsText = (count: number): string => `${count} request${count === 1 ? '' : 's'}`
 

@@ -1,11 +1,11 @@
 /** Converts agentgateway's Kubernetes resources, which have the same fields under other names. */
 import { ownGroup } from '../../api/names.ts'
 import { validateObject } from '../../api/validate.ts'
-import { isObject } from '../../base/json-object.ts'
-import { type Conversion, type Fields, isProtection, type Manifest } from '../conversion.ts'
+import { entryOf, isObject, type JsonObject } from '../../base/json-object.ts'
+import { type Conversion, isProtection, type Manifest } from '../conversion.ts'
 import type { Field, SourceDocument } from '../field.ts'
 import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
-import { objectKind } from '../source.ts'
+import { fieldsOf, objectKind } from '../source.ts'
 
 export const sourceGroup = 'agentgateway.dev'
 
@@ -39,7 +39,7 @@ const values: typeof renames = [
 
 const rename = (table: typeof renames, path: string, name: string): string => {
   const names = table.find(({ at }) => at.test(path))?.names ?? {}
-  return Object.hasOwn(names, name) ? (names[name] ?? name) : name
+  return entryOf(names, name) ?? name
 }
 
 /** A copy with Sluice's names of fields, enumeration values and references. */
@@ -47,12 +47,14 @@ function renamed(value: unknown, path: string): unknown {
   if (typeof value === 'string') return rename(values, path, value)
   if (Array.isArray(value)) return value.map((item, index) => renamed(item, `${path}.${index}`))
   if (!isObject(value)) return value
-  const copy: Record<string, unknown> = {}
-  for (const [name, field] of Object.entries(value)) {
-    copy[rename(renames, path, name)] = renamed(field, `${path}.${name}`)
-  }
+  const copy: JsonObject = Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [
+      rename(renames, path, name),
+      renamed(field, `${path}.${name}`),
+    ]),
+  )
   if (copy.group === sourceGroup && typeof copy.kind === 'string') {
-    return { ...copy, group: ownGroup, kind: kinds[copy.kind] ?? copy.kind }
+    return { ...copy, group: ownGroup, kind: entryOf(kinds, copy.kind) ?? copy.kind }
   }
   const { appProtocol } = copy
   return typeof appProtocol === 'string' && appProtocol.startsWith(`${sourceGroup}/`)
@@ -105,14 +107,18 @@ function convertObject(document: SourceDocument, result: Conversion): void {
   const field = openObject(document, result)
   if (field === undefined) return
   const { group = '', kind = '' } = objectKind(document) ?? {}
-  if (group === sourceGroup && kinds[kind] === undefined) {
+  if (group === sourceGroup && entryOf(kinds, kind) === undefined) {
     field.take()
     result.report('protection', field, `${kind} has no counterpart; it may protect something`)
     return
   }
   const object = renamed(wholeObject(field), '') as Manifest
   if (group === sourceGroup) {
-    const own = { ...object, apiVersion: `${ownGroup}/v1alpha1`, kind: kinds[kind] ?? kind }
+    const own = {
+      ...object,
+      apiVersion: `${ownGroup}/v1alpha1`,
+      kind: entryOf(kinds, kind) ?? kind,
+    }
     result.add(withKnownFields(own, field, result), field)
   } else if (isStandard(document)) {
     result.add(
@@ -131,6 +137,6 @@ export function isObjectOf(document: SourceDocument, group: string): boolean {
   const found = objectKind(document)
   if (found?.group === group) return true
   if (found?.kind !== 'GatewayClass') return false
-  const { spec } = document.value as Fields
+  const { spec } = fieldsOf(document)
   return isObject(spec) && String(spec.controllerName).startsWith(`${group}/`)
 }

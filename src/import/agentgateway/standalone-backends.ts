@@ -1,4 +1,5 @@
 /** Converts the backends of routes of the standalone agentgateway. */
+import { entryOf } from '../../base/json-object.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { keyAuth, providerOf } from '../models.ts'
@@ -81,7 +82,7 @@ function modelOf(field: Field, routeKey: Field, scene: RouteScene): Fields | und
   const own = field.at('policies', 'backendAuth')
   return providerOf(
     {
-      provider: providerNames[kind] ?? kind,
+      provider: entryOf(providerNames, kind) ?? kind,
       model: settings?.get('model').text(),
       base: base ?? azureBase(settings),
       apiVersion: settings?.get('apiVersion').text(),

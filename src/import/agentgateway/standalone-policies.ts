@@ -1,4 +1,5 @@
 /** Converts the policies of routes of the standalone agentgateway. */
+import { entryOf } from '../../base/json-object.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { limitOf } from '../limits.ts'
@@ -13,7 +14,7 @@ type PolicyReader = (field: Field, scene: RouteScene) => void
 export function applyPolicies(policies: Field, scene: RouteScene): void {
   if (!policies.isSet) return
   for (const [name, field] of policies.entries()) {
-    if (Object.hasOwn(readers, name)) readers[name]?.(field, scene)
+    entryOf(readers, name)?.(field, scene)
   }
 }
 

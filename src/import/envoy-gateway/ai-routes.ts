@@ -16,7 +16,7 @@ export function convertModelRoute(field: Field, backends: Backends, result: Conv
   const parentRefs = spec
     .get('parentRefs')
     .items()
-    .map((ref) => ref.take() as Fields)
+    .map((ref) => ref.object())
   const hostnames = spec.get('hostnames').isSet ? spec.get('hostnames').texts() : undefined
   const costs = spec.get('llmRequestCosts')
   result.lose(costs, 'costs are the numbers of tokens; limit them with rateLimit')
@@ -73,7 +73,7 @@ function convertRule(rule: Field, name: string, backends: Backends, result: Conv
   const matches = rule
     .get('matches')
     .items()
-    .map((match) => match.take() as Fields)
+    .map((match) => match.object())
   const timeouts = rule.get('timeouts')
   return compact({
     name: rule.get('name').text(),

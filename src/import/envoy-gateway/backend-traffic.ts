@@ -1,4 +1,5 @@
 /** Converts BackendTrafficPolicy. */
+import { entryOf } from '../../base/json-object.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { limitOf, reportShared } from '../limits.ts'
@@ -113,7 +114,7 @@ function retryOf(retry: Field): Fields | undefined {
     ...on
       .get('triggers')
       .texts()
-      .flatMap((trigger) => triggers[trigger] ?? []),
+      .flatMap((trigger) => entryOf(triggers, trigger) ?? []),
     ...on
       .get('httpStatusCodes')
       .items()

@@ -1,7 +1,8 @@
 /** Converts Backend, AIServiceBackend and BackendSecurityPolicy to GatewayBackends. */
-import { isObject } from '../../base/json-object.ts'
+import { entryOf, isObject } from '../../base/json-object.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
+import { namesOf } from '../kubernetes.ts'
 import { providerOf } from '../models.ts'
 import { addSecret, toBackend } from '../targets.ts'
 import { enter } from './targets.ts'
@@ -20,7 +21,7 @@ const providers: Readonly<Record<string, string>> = {
   GCPVertexAI: 'vertex_ai',
 }
 
-const nameOf = (field: Field): string => String((field.get('metadata').take() as Fields).name)
+const nameOf = (field: Field): string => namesOf(field).name
 
 export class Backends {
   readonly kinds = ['Backend', 'AIServiceBackend', 'BackendSecurityPolicy']
@@ -41,7 +42,7 @@ export class Backends {
     for (const field of services) this.#services.set(nameOf(field), field)
     for (const field of credentials) {
       for (const ref of field.at('spec', 'targetRefs').items()) {
-        const { name } = ref.take() as Fields
+        const { name } = ref.object()
         this.#credentials.set(String(name), field)
       }
     }
@@ -146,12 +147,12 @@ export class Backends {
     for (const mutation of ['headerMutation', 'bodyMutation']) {
       result.lose(spec.get(mutation), 'requests to providers are not changed')
     }
-    const backend = spec.get('backendRef').take() as Fields
+    const backend = spec.get('backendRef').object()
     const address =
       this.#addresses.get(String(backend.name)) ?? serviceAddress(backend, result.namespace)
     const { host, port, isTls } = address
     const isVendor = /(openai\.com|anthropic\.com|googleapis\.com|amazonaws\.com)$/.test(host)
-    const provider = providers[schema]
+    const provider = entryOf(providers, schema)
     const credentials = this.#credentials.get(name)?.get('spec')
     const base = `${isTls || port === 443 ? 'https' : 'http'}://${host}:${port}${prefix ?? ''}`
     const { auth, region, project } = this.#auth(name, credentials)
@@ -185,7 +186,7 @@ export class Backends {
       const region = spec.at('awsCredentials', 'region').text() ?? 'us-east-1'
       const file = spec.at('awsCredentials', 'credentialsFile')
       const secret = file.get('secretRef')
-      const source = secret.isSet ? String((secret.take() as Fields).name) : undefined
+      const source = secret.isSet ? String(secret.object().name) : undefined
       return { region, auth: source === undefined ? {} : this.#awsAuth(name, source, secret) }
     }
     const section = {
@@ -199,7 +200,7 @@ export class Backends {
       return {}
     }
     const ref = spec.at(section, 'secretRef')
-    const source = String((ref.take() as Fields | undefined)?.name)
+    const source = String(ref.object().name)
     const entries = result.secretEntries(source, result.namespace)
     const key = entries?.apiKey ?? entries?.['api-key']
     const values = { Authorization: (key ?? `REPLACE_WITH_apiKey_of_${source}`).trim() }
@@ -245,8 +246,6 @@ function tlsOf(tls: Field): Fields | undefined {
     insecureSkipVerify: isUnverified ? 'All' : undefined,
     sni: tls.get('sni').text(),
     caCertificateRefs:
-      refs.length > 0
-        ? refs.slice(0, 1).map((ref) => ({ name: (ref.take() as Fields).name }))
-        : undefined,
+      refs.length > 0 ? refs.slice(0, 1).map((ref) => ({ name: ref.object().name })) : undefined,
   })
 }

@@ -4,7 +4,7 @@ import { isObject } from '../../base/json-object.ts'
 import type { Conversion, Fields, Manifest } from '../conversion.ts'
 import type { Field, SourceDocument } from '../field.ts'
 import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
-import { objectKind, type Source } from '../source.ts'
+import { fieldsOf, objectKind, type Source } from '../source.ts'
 import { appendedForwardedHeaders } from '../targets.ts'
 import { convertModelRoute } from './ai-routes.ts'
 import { convertBackendTrafficPolicy } from './backend-traffic.ts'
@@ -19,7 +19,7 @@ const aiGroup = 'aigateway.envoyproxy.io'
 const isOurs = (document: SourceDocument): boolean => {
   const found = objectKind(document)
   if (found?.group === group || found?.group === aiGroup) return true
-  const { spec } = document.value as Fields
+  const { spec } = fieldsOf(document)
   return (
     found?.kind === 'GatewayClass' &&
     isObject(spec) &&

@@ -44,7 +44,7 @@ function corsOf(cors: Field, result: Conversion): Fields | undefined {
   })
 }
 
-const nameIn = (ref: Field): string => String((ref.take() as Fields | undefined)?.name)
+const nameIn = (ref: Field): string => String(ref.object().name)
 
 function basicAuthOf(auth: Field, name: string, result: Conversion): Fields | undefined {
   if (!auth.isSet) return undefined
@@ -143,7 +143,7 @@ function extAuthOf(auth: Field, { backends, result }: SecurityScene): Fields | u
     result.report('changed', failOpen, 'requests are refused if the service fails')
   const service = auth.get('grpc').isSet ? auth.get('grpc') : auth.get('http')
   const refs = service.get('backendRefs').items()
-  const ref = (refs[0] ?? service.get('backendRef')).take() as Fields | undefined
+  const ref = (refs[0] ?? service.get('backendRef')).object()
   service.ignore('backendSettings', 'backendRef')
   const headers = auth.get('headersToExtAuth').texts()
   const answered = service.get('headersToBackend').texts()

@@ -1,6 +1,7 @@
 /** Converts the targets of policies. */
 import type { Conversion, Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
+import { namesOf } from '../kubernetes.ts'
 
 export class Targets {
   readonly #result: Conversion
@@ -22,7 +23,7 @@ export class Targets {
     }
     return [...spec.get('targetRef').oneOrMore(), ...spec.get('targetRefs').items()].flatMap(
       (ref) => {
-        const { kind, ...rest } = ref.take() as Fields
+        const { kind, ...rest } = ref.object()
         const known = kind === 'AIGatewayRoute' ? 'HTTPRoute' : kind
         if (/^(Gateway|HTTPRoute|GRPCRoute|ListenerSet)$/.test(String(known))) {
           return [{ ...rest, group: 'gateway.networking.k8s.io', kind: known }]
@@ -41,10 +42,7 @@ export interface PolicyScene {
 
 /** The name of a policy, after which its namespace is that of the created objects. */
 export function enter(field: Field, result: Conversion): string {
-  const { name = '', namespace } = field.get('metadata').take() as {
-    name?: string
-    namespace?: string
-  }
+  const { name, namespace } = namesOf(field)
   result.namespace = namespace
   return name
 }

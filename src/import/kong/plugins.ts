@@ -1,4 +1,5 @@
 /** Converts plugins of Kong: the table of readers, and those for authentication and access. */
+import { entryOf } from '../../base/json-object.ts'
 import { type Conversion, compact, isProtection } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { quote, quoteAll, sourceIn, toGateway } from '../targets.ts'
@@ -14,7 +15,7 @@ const observing =
 /** Adds the settings of a plugin to the plan of a route. */
 export function applyPlugin(plugin: Field, scene: PluginScene): void {
   const name = plugin.get('name').text() ?? ''
-  const reader = Object.hasOwn(readers, name) ? readers[name] : undefined
+  const reader = entryOf(readers, name)
   if (reader === undefined)
     reportPlugin(plugin, `the plugin ${name} has no counterpart`, scene.result)
   else reader(plugin.get('config'), scene)

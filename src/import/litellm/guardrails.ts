@@ -1,4 +1,5 @@
 /** Reads `guardrails` of a LiteLLM configuration. */
+import { entryOf } from '../../base/json-object.ts'
 import { type Conversion, compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
 
@@ -47,7 +48,7 @@ function sidedGuards(guardrail: Field, result: Conversion): { side: string; guar
     .get('mode')
     .oneOrMore()
     .flatMap((field) => {
-      const side = sides[field.text() ?? '']
+      const side = entryOf(sides, field.text() ?? '')
       const usable = guards.filter(({ regex }) => side !== 'response' || regex !== undefined)
       if (side === undefined || usable.length < guards.length) {
         result.report('protection', field, 'the guardrail cannot be applied in this mode')
@@ -80,7 +81,7 @@ function presidio(params: Field, result: Conversion): Fields[] {
   }
   const actions = new Map<string, string[]>()
   for (const [entity, action] of config.entries()) {
-    const builtin = builtins[entity]
+    const builtin = entryOf(builtins, entity)
     if (builtin === undefined) {
       result.report('protection', action, `no built-in pattern finds ${entity}`)
       action.take()

@@ -1,4 +1,5 @@
 /** Converts the annotations for passwords and for external authorization. */
+import { entryOf } from '../../base/json-object.ts'
 import { type Conversion, compact } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { addSecret, addStatic, parseAddress, quote } from '../targets.ts'
@@ -55,7 +56,9 @@ const variables: Readonly<Record<string, string>> = {
 /** An expression for a text with variables; undefined if one of them is unknown. */
 function expressionOf(text: string): string | undefined {
   const parts = text.split(/(\$\w+)/).filter((part) => part !== '')
-  const expressions = parts.map((part) => (part.startsWith('$') ? variables[part] : quote(part)))
+  const expressions = parts.map((part) =>
+    part.startsWith('$') ? entryOf(variables, part) : quote(part),
+  )
   return expressions.includes(undefined) ? undefined : expressions.join(' + ')
 }
 

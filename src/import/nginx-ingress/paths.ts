@@ -2,7 +2,7 @@
 import { isObject } from '../../base/json-object.ts'
 import type { Conversion, Fields } from '../conversion.ts'
 import type { Field, SourceDocument } from '../field.ts'
-import { objectKind } from '../source.ts'
+import { fieldsOf, objectKind } from '../source.ts'
 
 export interface IngressPath {
   /** Empty for every host. */
@@ -22,7 +22,7 @@ export class Services {
   constructor(documents: readonly SourceDocument[]) {
     for (const document of documents) {
       if (objectKind(document)?.kind !== 'Service') continue
-      const { metadata, spec } = document.value as Fields
+      const { metadata, spec } = fieldsOf(document)
       const { name, namespace } = (isObject(metadata) ? metadata : {}) as Fields
       const ports = isObject(spec) && Array.isArray(spec.ports) ? (spec.ports as Fields[]) : []
       for (const port of ports.filter(isObject)) {

@@ -1,5 +1,5 @@
 /** Converts conditions of a Portkey config to an expression that names the target. */
-import { isObject } from '../../base/json-object.ts'
+import { entryOf, isObject } from '../../base/json-object.ts'
 import type { Conversion } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { quote } from '../targets.ts'
@@ -67,7 +67,7 @@ function comparisonOf(value: string, operand: unknown): string | undefined {
     if (operator === '$nin' && Array.isArray(expected))
       return `!default(${value} in ${literal}, false)`
     if (operator === '$regex') return `default(${value}.matches(${literal}), false)`
-    const symbol = operators[operator]
+    const symbol = entryOf(operators, operator)
     if (symbol === undefined || typeof expected === 'object') return undefined
     return `default(${value} ${symbol} ${literal}, ${operator === '$ne'})`
   })

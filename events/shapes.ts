@@ -1,0 +1,203 @@
+/** The shapes of events, to check those that come from files which anyone may have written. */
+
+/** Thrown if an event has a shape that no version writes: the log was damaged or edited. */
+export class DamagedEventError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'DamagedEventError'
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Checks a value at a path such as `event.data.name`. @throws DamagedEventError */
+type Check = (value: unknown, at: string) => void
+
+/** The type of a field; `?` marks a field that may be missing. A list checks all of its items. */
+type FieldShape = 'string' | 'number' | 'boolean' | 'object' | Check | readonly [FieldShape]
+
+/** Fields of an object. Those whose names end with `?` may be missing. Other fields are not checked. */
+type Shape = Readonly<Record<string, FieldShape>>
+
+function assertField(value: unknown, shape: FieldShape, at: string): void {
+  if (typeof shape === 'function') {
+    shape(value, at)
+  } else if (typeof shape === 'string') {
+    const isType = typeof value === shape && value !== null && !Array.isArray(value)
+    if (!isType) throw new DamagedEventError(`${at} is missing or no ${shape}`)
+  } else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) assertField(item, shape[0], `${at}[${index}]`)
+  } else throw new DamagedEventError(`${at} is missing or no list`)
+}
+
+/** @throws DamagedEventError that names the field */
+export function assertShape(value: unknown, shape: Shape, at: string): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new DamagedEventError(`${at} is no object`)
+  }
+  for (const [name, type] of Object.entries(shape)) {
+    const isOptional = name.endsWith('?')
+    const field = isOptional ? name.slice(0, -1) : name
+    const found = Object.hasOwn(value, field) ? (value as Fields)[field] : undefined
+    if (!isOptional || found !== undefined) assertField(found, type, `${at}.${field}`)
+  }
+}
+
+const record =
+  (shape: Shape): Check =>
+  (value, at) =>
+    assertShape(value, shape, at)
+
+/** Matches the beginning of a time of RFC 3339, whose years have four digits. */
+const timePattern = /^\d{4}-\d\d-\d\dT/
+
+/** @throws DamagedEventError if the fold could not order events by this time */
+export function assertTime(time: unknown, at: string): void {
+  if (typeof time === 'string' && timePattern.test(time) && !Number.isNaN(Date.parse(time))) return
+  throw new DamagedEventError(`${at} is no time`)
+}
+
+const name: Shape = { kind: 'string', namespace: 'string', name: 'string' }
+const identity: Shape = { ...name, uid: 'string', resourceVersion: 'string' }
+const origin = record({ file: 'string', line: 'number' })
+const target = record({
+  kind: 'string',
+  'group?': 'string',
+  'namespace?': 'string',
+  'name?': 'string',
+  'sectionName?': 'string',
+  'port?': 'number',
+  'matchLabels?': 'object',
+})
+
+const conditions: FieldShape = [
+  record({
+    type: 'string',
+    status: 'string',
+    reason: 'string',
+    message: 'string',
+    'lastTransitionTime?': assertTime,
+  }),
+]
+const part = record({ 'conditions?': conditions })
+const status = record({
+  'conditions?': conditions,
+  'parents?': [part],
+  'ancestors?': [part],
+  'listeners?': [part],
+})
+
+const stream: Shape = {
+  proxy: 'string',
+  'gateway?': 'string',
+  'stream?': 'string',
+  'replica?': 'string',
+}
+const digests: Shape = {
+  replica: 'string',
+  position: 'number',
+  desired: 'string',
+  status: 'string',
+  foldVersion: 'string',
+}
+
+/** Fields of the data of each event type. */
+const dataShapes: Readonly<Record<string, Shape>> = {
+  'dev.sluice.resource.applied.v1': {
+    ...identity,
+    generation: 'number',
+    object: 'object',
+    'origin?': origin,
+    'programmed?': record({ generation: 'number', addresses: ['string'] }),
+  },
+  'dev.sluice.resource.deleted.v1': { ...identity, cause: 'string' },
+  'dev.sluice.resource.refused.v1': {
+    ...identity,
+    generation: 'number',
+    problems: [record({ path: 'string', message: 'string' })],
+    'origin?': origin,
+    'targets?': [target],
+    'appliesTo?': ['string'],
+  },
+  'dev.sluice.relist.started.v1': { source: 'string', scope: ['string'], 'unread?': ['string'] },
+  'dev.sluice.relist.finished.v1': { source: 'string', count: 'number', digest: 'string' },
+  'dev.sluice.conditions.decided.v1': {
+    ...name,
+    generation: 'number',
+    status,
+    'causes?': ['number'],
+    'moreCauses?': 'boolean',
+  },
+  'dev.sluice.desired.published.v1': {
+    version: 'number',
+    digest: 'string',
+    statusDigest: 'string',
+    upserted: 'number',
+    removed: 'number',
+    'keys?': ['string'],
+    foldVersion: 'string',
+    'recordedSince?': 'number',
+  },
+  'dev.sluice.proxy.connected.v1': { ...stream, 'address?': 'string', 'version?': 'string' },
+  'dev.sluice.proxy.disconnected.v1': { ...stream, reason: 'string' },
+  'dev.sluice.config.acked.v1': { ...stream, sequence: 'number', 'refused?': ['string'] },
+  'dev.sluice.config.rejected.v1': {
+    ...stream,
+    sequence: 'number',
+    key: 'string',
+    code: 'string',
+    message: 'string',
+  },
+  'dev.sluice.lease.acquired.v1': { holder: 'string', epoch: 'number', 'keyName?': 'string' },
+  'dev.sluice.lease.lost.v1': { holder: 'string', epoch: 'number' },
+  'dev.sluice.digest.taken.v1': digests,
+  'dev.sluice.digest.differed.v1': {
+    ...digests,
+    other: 'string',
+    otherDesired: 'string',
+    otherStatus: 'string',
+  },
+  'dev.sluice.timer.fired.v1': { timer: 'string', dueAt: assertTime },
+  'dev.sluice.jwks.fetched.v1': { uri: 'string', digest: 'string', keySet: 'object' },
+  'dev.sluice.deployment.applied.v1': {
+    namespace: 'string',
+    name: 'string',
+    uid: 'string',
+    changes: [record({ kind: 'string', name: 'string', change: 'string' })],
+  },
+  'dev.sluice.deployment.failed.v1': {
+    namespace: 'string',
+    name: 'string',
+    uid: 'string',
+    message: 'string',
+  },
+  'dev.sluice.definitions.observed.v1': { versions: ['string'] },
+}
+
+/** The parts of an object that every kind has. */
+const anyObject: Shape = {
+  apiVersion: 'string',
+  kind: 'string',
+  metadata: record({ name: 'string', 'namespace?': 'string' }),
+}
+
+/** Checks all fields of the envelope and the data of an event. @throws DamagedEventError that names the field */
+export function assertEvent(event: {
+  readonly type: string
+  readonly time: unknown
+  readonly data: unknown
+}): void {
+  assertShape(
+    event,
+    { source: 'string', 'id?': 'string', 'epoch?': 'number', time: assertTime },
+    'event',
+  )
+  assertShape(event.data, dataShapes[event.type] ?? {}, 'event.data')
+  if (event.type !== 'dev.sluice.resource.applied.v1') return
+  const { object } = event.data as { readonly object: Fields }
+  const at = 'event.data.object'
+  assertShape(object, anyObject, at)
+  const { creationTimestamp } = object.metadata as Fields
+  if (creationTimestamp === undefined || creationTimestamp === null) return
+  assertTime(creationTimestamp, `${at}.metadata.creationTimestamp`)
+}
