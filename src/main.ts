@@ -8,7 +8,14 @@ import { addFilterConfig } from './cli/filter-config/command.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import { addImport } from './cli/import/command.ts'
 import { openedLogs } from './cli/opened-logs.ts'
-import { addHelp, collect, nonEmpty, type SettingOption, settingHelp } from './cli/options.ts'
+import {
+  addHelp,
+  collect,
+  hintAtHelp,
+  nonEmpty,
+  type SettingOption,
+  settingHelp,
+} from './cli/options.ts'
 import {
   type Answer,
   exitCode,
@@ -66,6 +73,10 @@ const manifestFormat = () =>
 const recordDir = () =>
   new Option('--record-dir <path>', 'folder with decision records').argParser(nonEmpty)
 
+/** Another name of `--record-dir`, under which records are requests to compare or to simulate. */
+const requestsOption = (help: string) =>
+  new Option('--requests <path>', help).argParser(nonEmpty).conflicts('recordDir')
+
 /** Adds the options of every command that reads a state without running a gateway. */
 function offline(command: Command): Command {
   return command
@@ -74,6 +85,10 @@ function offline(command: Command): Command {
     .option('--nats <url>', 'event log on a NATS server', natsServer)
     .option('--at <position|time>', 'ignore events after this position or time')
     .addOption(format())
+}
+
+interface RecordFolder {
+  readonly recordDir?: string
 }
 
 type Offline = RecordingOptions & { readonly output: OutputFormat }
@@ -96,7 +111,6 @@ const program = new Command('sluice')
   .description('Gateway for AI, MCP and HTTP traffic.')
   .version(packageVersion(), '-V, --version', 'print the version')
   .exitOverride()
-  .showHelpAfterError()
 
 const runCommand = program
   .command('run')
@@ -222,15 +236,17 @@ requestFlags(
   .option('--overlay', 'add the objects of -f to the state of the log')
   .option('--curl <command>', 'the request of a curl command line')
   .option('--har <path>', 'the requests of a HAR file')
-  .option('--requests <path>', 'folder with decision records, or an access log in JSON')
+  .addOption(recordDir())
+  .addOption(requestsOption('access log in JSON, or the same as --record-dir'))
   .option(
     '--assume <verdict>',
     "verdict of a step that cannot be computed, such as 'traffic.extAuth=pass', 'traffic.extAuth=403' or 'backend=NAMESPACE/NAME'; may be repeated",
     collect,
   )
-  .action(async (options: SimulateOptions) => {
+  .action(async ({ recordDir: folder, ...options }: SimulateOptions & RecordFolder) => {
     const { simulate } = await import('./cli/simulate/simulate.ts')
-    process.exitCode = await simulate(options, output)
+    const requests = folder ?? options.requests
+    process.exitCode = await simulate({ ...options, ...(requests && { requests }) }, output)
   })
 
 program
@@ -300,10 +316,13 @@ program
   .option('--at <position|time>', 'ignore events after this position or time')
   .addOption(manifests().makeOptionMandatory())
   .option('--overlay', 'only add and replace the objects of -f; otherwise, all others are removed')
-  .option(
-    '--requests <path>',
-    'folder with decision records; compare the outcome of each recorded request',
+  .addOption(
+    new Option(
+      '--record-dir <path>',
+      'folder with decision records; compare the outcome of each recorded request',
+    ).argParser(nonEmpty),
   )
+  .addOption(requestsOption('the same as --record-dir').hideHelp())
   .option('--ambiguous-paths <value>', ambiguousPathsHelp)
   .addOption(
     new Option('-o, --output <format>', 'output format')
@@ -311,10 +330,11 @@ program
       .default('text'),
   )
   .option('--fail-on <kinds>', 'exit with 1 only for changes of these kinds, such as deny-to-allow')
-  .action(async (options: WhatIfOptions) => {
+  .action(async ({ recordDir: folder, ...options }: WhatIfOptions & RecordFolder) => {
     const { whatIf } = await import('./cli/what-if/what-if.ts')
     const format = options.output === 'json' ? 'json' : 'text'
-    await print(whatIf(options, report), format)
+    const requests = folder ?? options.requests
+    await print(whatIf({ ...options, ...(requests && { requests }) }, report), format)
   })
 
 program
@@ -369,6 +389,7 @@ addImport(program)
 addShellCommands(program)
 addFilterConfig(program)
 addHelp(program)
+hintAtHelp(program)
 
 /** Prints wrong usage and unreadable input on one line, bugs with their stack. Returns the exit code. */
 async function fail(error: unknown): Promise<number> {

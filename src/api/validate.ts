@@ -1,8 +1,10 @@
 /** Validates whole objects as they come in from files and watches. */
+
 import { isObject } from '../base/json-object.ts'
 import { failAll, type Outcome, succeed } from '../base/outcome.ts'
 import { nearest } from '../base/suggest.ts'
 import { check, type FieldProblem } from '../schema/check.ts'
+import { foreignAdvice } from './foreign-kinds.ts'
 import type { ApiKind } from './kind.ts'
 import { apiVersionOf } from './kind.ts'
 import { type ApiObject, findKind, kinds, splitApiVersion } from './kinds.ts'
@@ -33,12 +35,20 @@ export function isForeign(input: unknown): input is { apiVersion: string; kind: 
 
 /**
  * Does a foreign object concern gateways anyway? Its group extends the Gateway API, or another version of
- * its kind is read. Users may expect such an object to have an effect.
+ * its kind is read, or it is of another gateway or another group by mistake. Users may expect such an object to have an effect.
  */
 export function isRelated({ apiVersion, kind }: { apiVersion: string; kind: string }): boolean {
   const { group } = splitApiVersion(apiVersion)
   if (relatedGroups.has(group)) return true
-  return kinds.some((row) => row.kind === kind && row.group === group)
+  if (kinds.some((row) => row.kind === kind && row.group === group)) return true
+  return foreignAdvice(group, kind) !== undefined
+}
+
+/** Why a foreign object has no effect, and what to write instead if that is known. */
+export function foreignText({ apiVersion, kind }: { apiVersion: string; kind: string }): string {
+  const advice = foreignAdvice(splitApiVersion(apiVersion).group, kind)
+  const text = `${apiVersion} ${kind} is not read and has no effect`
+  return advice === undefined ? text : `${text}; ${advice}`
 }
 
 const relatedGroups = new Set([

@@ -46,3 +46,10 @@ function printHelp(group: Command, [name, ...rest]: readonly string[]): void {
   // Parsing the unknown name fails with the usual error, which suggests a similar command.
   else group.parse([name], { from: 'user' })
 }
+
+/** Ends errors of usage with the command that prints the help, instead of the help itself. */
+export function hintAtHelp(command: Command, parents = ''): void {
+  const name = `${parents}${command.name()}`
+  command.showHelpAfterError(`see ${name} --help`)
+  for (const part of command.commands) hintAtHelp(part, `${name} `)
+}

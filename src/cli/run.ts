@@ -10,6 +10,7 @@ import { controllerSettings } from '../settings/controller.ts'
 import type { SettingName } from '../settings/index.ts'
 import { readTable } from '../settings/table.ts'
 import { formatProblem } from '../watch/source-problem.ts'
+import { ConditionReports } from './condition-reports.ts'
 import { commandsOf, openConsole, pricesOf, recordsOf } from './console/open.ts'
 import { recordFolderOf } from './decision-source.ts'
 import { OperationalLog } from './operational-log.ts'
@@ -96,6 +97,7 @@ async function start(
       proxy,
       onProblem: (problem) =>
         log.write(problem.severity === 'error' ? 'error' : 'warn', formatProblem(problem)),
+      conditions: new ConditionReports(log),
       notify: (severity, text) => log.write(severity, text),
       onFault: (error) =>
         log.write('fatal', error instanceof Error ? String(error.stack) : String(error)),

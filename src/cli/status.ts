@@ -7,12 +7,15 @@ import { formatProblem, type SourceProblem } from '../watch/source-problem.ts'
 import { FieldPlaces } from './field-places.ts'
 import { type Answer, exitCode, type Output, table, UsageError } from './output.ts'
 import { foldRecording, type RecordingOptions, readRecording, readState } from './recording.ts'
+import { withUnaskedProxies } from './unasked-proxies.ts'
 import { unresolvedReferences } from './unresolved-references.ts'
 
 const statusHeader = ['OBJECT', 'PLACE', 'CONDITION', 'STATUS', 'REASON', 'MESSAGE']
 
-function statusRows(fold: Fold): string[][] {
-  return fold.statuses().flatMap(([ref, status]) =>
+type Statuses = ReturnType<Fold['statuses']>
+
+function statusRows(statuses: Statuses): string[][] {
+  return statuses.flatMap(([ref, status]) =>
     placedConditions(status).map(({ place, condition }) => {
       const { type, status: value, reason, message } = condition
       return [objectText(ref), place, type, value, reason, message]
@@ -54,10 +57,10 @@ function refusals(fold: Fold) {
   )
 }
 
-function statusText(fold: Fold): string[] {
+function statusText(fold: Fold, statuses: Statuses): string[] {
   const proxies = proxyRows(fold)
   return [
-    table([statusHeader, ...statusRows(fold)]),
+    table([statusHeader, ...statusRows(statuses)]),
     ...(proxies.length === 0 ? [] : [`\n${table([proxyHeader, ...proxies])}`]),
     ...refusals(fold).flatMap(({ problems, ...ref }) =>
       problems.map(({ path, message }) => `refused: ${objectText(ref)}: ${path}: ${message}`),
@@ -90,12 +93,16 @@ export async function status(options: StatusOptions, report: Output['report']): 
   if (strict && file === undefined) throw new UsageError('--strict needs manifests (-f)')
   const { fold, extent, warnings } = await readStatus(options, report)
   for (const warning of warnings) report(formatProblem(warning))
+  const statuses = () =>
+    file === undefined
+      ? fold.statuses()
+      : fold.statuses().map(([ref, decided]) => [ref, withUnaskedProxies(decided)] as const)
   return {
-    text: () => statusText(fold),
+    text: () => statusText(fold, statuses()),
     // Hashing the whole state takes a good part of the command's time, and the text does not show the digests.
     get json() {
       return {
-        objects: fold.statuses().map(([ref, decided]) => ({ ...ref, status: decided })),
+        objects: statuses().map(([ref, decided]) => ({ ...ref, status: decided })),
         refused: refusals(fold),
         proxies: fold.proxies(),
         digests: fold.digests(),

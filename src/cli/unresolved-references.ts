@@ -1,8 +1,10 @@
 /** Finds references to objects that manifests do not define; a cluster may have these objects. */
 import type { ResourceApplied } from '../../events/index.ts'
 import { kinds } from '../api/kinds.ts'
+import { defaultClassName } from '../api/names.ts'
 import { type Reference, referencesOf } from '../api/references.ts'
 import { matchesSelector } from '../base/label-selector.ts'
+import { nearest } from '../base/suggest.ts'
 import { isGranted, policyReferrer, type Referrer } from '../desired/derive/references.ts'
 import type { ObjectState } from '../desired/object-state.ts'
 import { type ObjectRef, objectKey, objectText } from '../model/names.ts'
@@ -81,7 +83,8 @@ class KnownObjects {
     if (field !== 'matchLabels') {
       const ref = { kind, namespace, name: by.name }
       if (this.#fold.graph.object(objectKey(ref)) !== undefined) return undefined
-      return { field, message: `${objectText(ref)} is not in these files` }
+      const hint = kind === 'GatewayClass' ? classHint(by.name) : ''
+      return { field, message: `${objectText(ref)} is not in these files${hint}` }
     }
     const isSelected = this.#all(kind, namespace).some(({ object }) =>
       matchesSelector({ matchLabels: by.labels }, object?.metadata.labels ?? {}),
@@ -104,6 +107,12 @@ class KnownObjects {
   #all(kind: string, namespace: string): readonly ObjectState[] {
     return this.#byKind.get(`${kind}/${namespace}`) ?? []
   }
+}
+
+/** Names the class that always exists if a name looks as if it was meant. */
+function classHint(name: string): string {
+  const isMeant = /sluice|gateway/i.test(name) || nearest(name, [defaultClassName]) !== undefined
+  return isMeant ? `; the class that needs no manifest is ${defaultClassName}` : ''
 }
 
 /** Policies inside a GatewayBackend refer to other objects as a GatewayPolicy does. */

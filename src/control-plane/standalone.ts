@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import { DamagedEventError, UnknownEventTypeError } from '../../events/index.ts'
+import type { Fold, FoldChange } from '../actors/fold.ts'
 import { trimWhenIdle } from '../base/idle-trim.ts'
 import { reachableAddress } from '../base/own-address.ts'
 import { within } from '../base/within.ts'
@@ -27,7 +28,7 @@ import {
   type SharedLog,
   tooNewText,
 } from './open-log.ts'
-import type { ControlPlaneOptions, OpenLease } from './parts.ts'
+import type { ControlPlaneOptions, OpenLease, Sinks } from './parts.ts'
 
 interface StandaloneOptions extends LogOptions, Pick<ControlPlaneOptions, 'notify' | 'onFault'> {
   /** Files and folders with manifests. */
@@ -38,6 +39,11 @@ interface StandaloneOptions extends LogOptions, Pick<ControlPlaneOptions, 'notif
   /** Version of the program, recorded as that of its proxy. */
   readonly version: string
   onProblem(problem: SourceProblem): void
+  /** Learns the first state once it is complete, and then the decisions about every change. */
+  readonly conditions?: {
+    begin(fold: Fold): void
+    decided(change: FoldChange): void
+  }
 }
 
 export interface Standalone {
@@ -126,7 +132,15 @@ function damageOf({ ended }: Plane): Promise<never> {
 type Plane = ControlPlane<{ readonly source: FileSource; readonly channel: InProcessChannel }>
 
 function openPlane(
-  { paths, proxy, notify, onFault, onProblem, leaseDurationMs = defaultLeaseMs }: StandaloneOptions,
+  {
+    paths,
+    proxy,
+    notify,
+    onFault,
+    onProblem,
+    conditions,
+    leaseDurationMs = defaultLeaseMs,
+  }: StandaloneOptions,
   log: OpenedLog,
   metrics: DigestCheckCounts,
 ): Promise<Plane> {
@@ -143,6 +157,9 @@ function openPlane(
         onProblem,
       }),
       channel: new InProcessChannel(recorder),
+      ...(conditions && {
+        sinks: { ...noSinks, decided: (change: FoldChange) => conditions.decided(change) },
+      }),
     }),
     ...(shared && {
       lease: natsLease(shared, leaseDurationMs, notify),
@@ -156,6 +173,15 @@ function openPlane(
     notify,
     onFault,
   })
+}
+
+/** A standalone gateway writes no statuses. */
+const noSinks: Sinks = {
+  folded: () => undefined,
+  decided: () => undefined,
+  lead: () => undefined,
+  follow: () => undefined,
+  close: async () => undefined,
 }
 
 function natsLease(
@@ -186,6 +212,7 @@ async function list(
   await plane.list()
   await plane.caughtUp()
   await fetchFirstKeySets(plane)
+  options.conditions?.begin(plane.fold)
   plane.open(recordWaitMs)
 }
 

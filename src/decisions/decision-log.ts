@@ -23,6 +23,8 @@ interface DecisionLogOptions {
   readonly sink: BlockSink
   /** Identifies the key of the digests. */
   readonly digestKey: string
+  /** Share of the requests without an error that are recorded, from 0 to 1. */
+  readonly share: number
   /** Milliseconds since the Unix epoch. */
   readonly now: () => number
 }
@@ -66,7 +68,7 @@ export class DecisionLog {
   }
 
   #beginBlock(): void {
-    const { proxy, worker, digestKey, now } = this.#options
+    const { proxy, worker, digestKey, share, now } = this.#options
     this.#baseMs = now()
     const block = this.#filling
     block.uint(blockFields.version, formatVersion)
@@ -74,6 +76,7 @@ export class DecisionLog {
     block.uint(blockFields.worker, worker)
     block.double(blockFields.baseMs, this.#baseMs)
     block.text(blockFields.digestKey, digestKey)
+    block.double(blockFields.share, share)
     block.uint(blockFields.lost, this.#unreported)
     this.#unreported = 0
     this.#flushSoon()

@@ -126,6 +126,12 @@ function* readBlock(bytes: Uint8Array): Generator<RecordedDecision> {
   for (const decision of block.decisions) yield reader.read(decision)
 }
 
+/** The text of the setting `record` that means this share. */
+export function settingOf(share: number): string {
+  if (share <= 0) return 'errors'
+  return share >= 1 ? 'all' : `${Number((share * 100).toPrecision(6))}%`
+}
+
 class BlockReader {
   readonly #block: Block
   readonly #plans: readonly (readonly PlannedStep[])[]
@@ -136,7 +142,7 @@ class BlockReader {
   }
 
   read(decision: Decision): RecordedDecision {
-    const { proxy, worker, baseMs } = this.#block
+    const { proxy, worker, baseMs, share } = this.#block
     const { id, startedUs, position, attempts } = decision
     return {
       id,
@@ -144,6 +150,7 @@ class BlockReader {
       time: new Date(baseMs + Number(startedUs) / 1000).toISOString(),
       proxy,
       worker,
+      ...(share !== undefined && { setting: settingOf(share) }),
       position: Number(position),
       request: this.#request(decision),
       route: this.#route(decision),

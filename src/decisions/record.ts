@@ -43,6 +43,8 @@ export interface RecordedDecision {
   readonly time: string
   readonly proxy: string
   readonly worker: number
+  /** Setting under which the record was made: `errors`, `all`, or a share such as `5%`. Old records lack it. */
+  readonly setting?: string
   /** Log position of the configuration in force. */
   readonly position: number
   readonly request: {

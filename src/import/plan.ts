@@ -32,6 +32,8 @@ export class RoutePlan {
   readonly authorization: AuthorizationRule[] = []
   /** Fields of `backend.ai`. */
   readonly ai: Record<string, unknown> = {}
+  /** Fields of `backend.mcp`. */
+  readonly mcp: Record<string, unknown> = {}
   readonly requestGuards: Fields[] = []
   readonly responseGuards: Fields[] = []
   /** Providers of the models that answer instead of a service, by priority. */
@@ -80,7 +82,10 @@ export class RoutePlan {
       transformation: computed.request || computed.response ? computed : undefined,
     })
     const ai = this.#aiPolicy()
-    const backend = Object.keys(ai).length > 0 ? { ai } : {}
+    const backend = compact({
+      ai: Object.keys(ai).length > 0 ? ai : undefined,
+      mcp: Object.keys(this.mcp).length > 0 ? this.mcp : undefined,
+    })
     result.policy(result.nameOf('GatewayPolicy', name), targets, { traffic, backend }, origin)
     this.authorization.forEach(({ action, expressions }, index) => {
       const policyName = result.nameOf('GatewayPolicy', `${name}-rule-${index + 1}`)

@@ -56,7 +56,7 @@ class Checker {
       (rule) => isApplicable(rule, input, isValid) && !obeys(rule, input),
     )
     if (violated.length === 0) return copy
-    const found = violated.map(({ message, at }) => this.#problem(message, at))
+    const found = violated.map((rule) => this.#problem(violation(rule, input), rule.at))
     this.violations.splice(violationsBefore, 0, ...found)
     return copy
   }
@@ -182,13 +182,25 @@ function isApplicable(rule: Rule, input: unknown, isValid: boolean): boolean {
   return isValid || (rule.presence === true && isObject(input))
 }
 
+function violation({ message, example }: Rule, value: unknown): string {
+  const written = example?.(value as never)
+  return written === undefined ? message : `${message}: ${written}`
+}
+
 const obeys = (rule: Rule, value: unknown): boolean => rule.holds(value as never)
 
 function unknownField(name: string, { advice, fields }: ObjectNode): string {
-  const known = advice?.[name]
+  const known = adviceFor(name, advice)
   if (known !== undefined) return `unknown field; ${known}`
   const meant = nearest(name, Object.keys(fields))
   return meant === undefined ? 'unknown field' : `unknown field; did you mean ${meant}?`
+}
+
+/** Finds advice by the name as it is written, or in lower case without separators. */
+function adviceFor(name: string, advice: ObjectNode['advice'] = {}): string | undefined {
+  const names = [name, name.slice(0, 64).toLowerCase().replaceAll(/[-_]/g, '')]
+  const known = names.find((one) => Object.hasOwn(advice, one))
+  return known === undefined ? undefined : advice[known]
 }
 
 function identityOf(unique: NonNullable<ListNode['unique']>, item: unknown): string {

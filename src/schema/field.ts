@@ -19,6 +19,8 @@ export interface Rule {
   readonly cel?: string
   /** Returns true if a value obeys the rule. Unless `presence` is set, all parts of the value are valid. */
   readonly holds: (value: never) => boolean
+  /** What to write instead of one value. Offline validation adds it to the message. */
+  readonly example?: (value: never) => string | undefined
   /** The rule looks only at which fields are present, so it is checked even if parts are invalid. */
   readonly presence?: true
   /** The field of the value that the problem is about, such as `max`. */

@@ -50,6 +50,7 @@ export function rule<T>(definition: {
   readonly message: string
   readonly cel?: string
   readonly holds: (value: T) => boolean
+  readonly example?: (value: T) => string | undefined
   readonly at?: string
 }): Rule {
   return definition

@@ -1,7 +1,7 @@
 import type { FieldProblem, Origin, RefusedTarget, ResourceName } from '../../events/index.ts'
 import { findKind } from '../api/kinds.ts'
 import { gatewayGroup } from '../api/names.ts'
-import { defaultNamespace, isForeign, isRelated } from '../api/validate.ts'
+import { defaultNamespace, foreignText, isForeign, isRelated } from '../api/validate.ts'
 import { canonicalBytes, canonicalJson } from '../base/canonical.ts'
 import { hexDigest } from '../base/digest.ts'
 import { isObject, type JsonObject } from '../base/json-object.ts'
@@ -180,7 +180,7 @@ function identify(
   const { apiVersion, kind } = value
   const row = isName(apiVersion) && isName(kind) ? findKind(apiVersion, kind) : undefined
   if (isForeign(value)) {
-    const message = `${value.apiVersion} ${value.kind} is not read and has no effect`
+    const message = foreignText(value)
     const reason = isRelated(value) ? 'ignored' : 'foreign'
     return { ok: false, problems: [{ reason, path: 'kind', message }] }
   }

@@ -13,7 +13,7 @@ interface WrittenDecision {
 }
 
 export const openDecisionLog = (sink: BlockSink, now = () => Date.now(), worker = 2): DecisionLog =>
-  new DecisionLog({ proxy: 'edge-1', worker, sink, digestKey: 'k', now })
+  new DecisionLog({ proxy: 'edge-1', worker, sink, digestKey: 'k', share: 0, now })
 
 /** Writes one decision about a route; false if it is lost. */
 export function writeDecision(log: DecisionLog, written: WrittenDecision): boolean {

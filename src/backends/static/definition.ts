@@ -1,7 +1,7 @@
 /** GatewayBackends with a fixed host and port. */
 import { object, required } from '../../schema/field.ts'
+import { hostText } from '../../schema/host.ts'
 import { portNumber } from '../../schema/shapes/references.ts'
-import { shortString } from '../../schema/strings.ts'
 import { defineBackend } from '../define.ts'
 
 declare module '../../model/resources.ts' {
@@ -15,7 +15,7 @@ export const staticBackend = defineBackend({
   type: 'static',
   doc: 'A fixed host and port.',
   schema: object('StaticBackend', {
-    host: required(shortString, 'Host name or address that requests are sent to.'),
+    host: required(hostText, 'Host name or address that requests are sent to.'),
     port: required(portNumber, 'Port that requests are sent to.'),
   }),
   derive: ({ host, port }) => ({ destination: { host, port } }),

@@ -53,6 +53,16 @@ export interface RequestChanges {
   /** The worst kinds first, then the largest groups. */
   readonly groups: readonly ChangeGroup[]
   readonly undecidedGroups: readonly UndecidedGroup[]
+  /** Omitted if no records were given. */
+  readonly records?: ComparedRecords
+}
+
+/** Which part of the traffic was compared. */
+interface ComparedRecords {
+  /** Settings `record` under which the records were made, such as `errors`. Old records have none. */
+  readonly settings: readonly string[]
+  /** True if requests may have passed without a record, so that the change was not tested with them. */
+  readonly isPartial: boolean
 }
 
 const maxExamples = 5
@@ -108,7 +118,13 @@ export class RequestTally {
     from: 'various',
     to: 'various',
   })
+  readonly #settings = new Set<string | undefined>()
   readonly #reasons = new Groups<{ readonly reason: string }>({ reason: otherGroups })
+
+  /** Notes the setting under which a record was made. */
+  madeUnder(setting: string | undefined): void {
+    this.#settings.add(setting)
+  }
 
   unchanged(count = 1): void {
     this.#total += count
@@ -124,6 +140,13 @@ export class RequestTally {
     this.#total++
     this.#undecided++
     this.#reasons.add({ reason }, example)
+  }
+
+  /** The result for a folder of records, which may have none. */
+  resultOfRecords(): RequestChanges {
+    const settings = [...this.#settings].filter((setting) => setting !== undefined).sort()
+    const isPartial = this.#settings.size !== 1 || !this.#settings.has('all')
+    return { ...this.result(), records: { settings, isPartial } }
   }
 
   result(): RequestChanges {

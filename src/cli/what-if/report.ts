@@ -110,11 +110,26 @@ function summaryOf({ requests, hasRequests }: WhatIfReport, hasSections: boolean
   return [...(hasSections ? [] : ['nothing changes']), ...traffic].join('; ')
 }
 
+/** Says which requests were not tested, because the records have only a part of the traffic. */
+function caveatOf({ requests: { total, records } }: WhatIfReport): string[] {
+  if (records?.isPartial !== true) return []
+  const remedy = 'To test all requests, record them with --record all.'
+  if (total === 0) return [`There are no records, so no request was tested. ${remedy}`]
+  const settings = records.settings.join(', ')
+  const found =
+    settings === 'errors'
+      ? 'the records have only failed requests'
+      : 'the records may have only a part of the traffic'
+  const made = settings === '' ? '' : ` (record: ${settings})`
+  return [`Requests that passed may be untested: ${found}${made}. ${remedy}`]
+}
+
 export function reportText(report: WhatIfReport): string[] {
   const sections = sectionsOf(report)
   const summary = summaryOf(report, sections.length > 0)
   return [
     ...(summary === '' ? [] : [summary]),
+    ...caveatOf(report),
     ...sections.flatMap(({ title, count, lines }, at) => [
       ...(at === 0 && summary === '' ? [] : ['']),
       `${title} (${count})`,
@@ -142,6 +157,7 @@ export function reportMarkdown(report: WhatIfReport): string[] {
     '',
     sections.length === 0 ? 'This change has no effect.' : 'This change has these effects:',
     '',
+    ...caveatOf(report).flatMap((line) => [line, '']),
     ...(rows.length === 0 && !hasRequests ? [] : ['| | |', '|---|---:|']),
     ...rows,
     ...(hasRequests ? [unchanged] : []),

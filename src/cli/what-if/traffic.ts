@@ -35,11 +35,11 @@ export async function compareRequests(
   resources: StateDifferences['resources'],
   report: Output['report'],
 ): Promise<RequestChanges> {
-  const records = recordsIn(folder, report)
   const tally = new RequestTally()
+  const records = recordsIn(folder, tally, report)
   if (Object.values(resources).every(({ length }) => length === 0)) {
     for (const _ of records) tally.unchanged()
-    return tally.result()
+    return tally.resultOfRecords()
   }
   const [before, after] = [new ResourceTable(states.present), new ResourceTable(states.fold)]
   const places = new Places(before, after, resources)
@@ -68,15 +68,20 @@ export async function compareRequests(
   }
   present.close()
   candidate.close()
-  return tally.result()
+  return tally.resultOfRecords()
 }
 
 /** @throws UsageError if there are records, but none can be read */
-function* recordsIn(folder: string, report: Output['report']): Generator<RecordedDecision> {
+function* recordsIn(
+  folder: string,
+  tally: RequestTally,
+  report: Output['report'],
+): Generator<RecordedDecision> {
   let [read, problems] = [0, 0]
   for (const result of readFolder(folder)) {
     if ('decision' in result) {
       read++
+      tally.madeUnder(result.decision.setting)
       yield result.decision
     } else {
       problems++

@@ -61,7 +61,7 @@ async function requestChanges(
 ): Promise<RequestChanges> {
   if (folder === undefined) return new RequestTally().result()
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new UsageError(`--requests ${folder} is not a folder with decision records`)
+    throw new UsageError(`--record-dir ${folder} is not a folder with decision records`)
   }
   const { compareRequests } = await import('./traffic.ts')
   const records = { folder, ambiguousPaths: readPathRule({ ambiguousPaths }) }

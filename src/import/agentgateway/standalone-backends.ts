@@ -12,9 +12,11 @@ export function backendRefs(route: Field, scene: RouteScene): Fields[] {
   const refs: Fields[] = []
   for (const backend of route.get('backends').items()) {
     const weight = backend.get('weight').number()
-    if (backend.get('ai').isSet) readModels(backend.get('ai'), routeKey, scene)
+    const own = backend.at('policies', 'backendAuth')
+    const key = own.isSet ? own : routeKey
+    if (backend.get('ai').isSet) readModels(backend.get('ai'), key, scene)
     else {
-      const ref = backendOf(backend, routeKey, scene)
+      const ref = backendOf(backend, key, scene)
       if (ref !== undefined) refs.push(compact({ ...ref, weight }))
     }
   }
@@ -79,7 +81,9 @@ function modelOf(field: Field, routeKey: Field, scene: RouteScene): Fields | und
     : undefined
   const isTls = scene.backend.tls !== undefined || override?.port === 443
   const base = override && `http${isTls ? 's' : ''}://${override.host}:${override.port}`
-  const own = field.at('policies', 'backendAuth')
+  const own = [field.at('policies', 'backendAuth'), field.get('backendAuth')].find(
+    ({ isSet }) => isSet,
+  )
   return providerOf(
     {
       provider: entryOf(providerNames, kind) ?? kind,
@@ -88,7 +92,7 @@ function modelOf(field: Field, routeKey: Field, scene: RouteScene): Fields | und
       apiVersion: settings?.get('apiVersion').text(),
       project: settings?.get('projectId').text(),
       region: settings?.get('region').text(),
-      auth: keyOf(own.isSet ? own : routeKey, scene),
+      auth: keyOf(own ?? routeKey, scene),
     },
     field,
     result,

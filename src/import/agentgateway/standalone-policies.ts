@@ -1,10 +1,17 @@
 /** Converts the policies of routes of the standalone agentgateway. */
 import { entryOf } from '../../base/json-object.ts'
-import { type Conversion, compact, type Fields } from '../conversion.ts'
+import { compact, type Fields } from '../conversion.ts'
 import type { Field } from '../field.ts'
 import { limitOf } from '../limits.ts'
-import { addSecret, addStatic, parseAddress, toRoute } from '../targets.ts'
+import { addSecret, addStatic, toRoute } from '../targets.ts'
 import { builtins } from './builtins.ts'
+import {
+  basicAuth,
+  keysOf,
+  mcpAuthentication,
+  mcpAuthorization,
+  modeOf,
+} from './standalone-login.ts'
 import { hostOf, type RouteScene } from './standalone-scene.ts'
 import { extAuthz, extProc, remoteRateLimit } from './standalone-services.ts'
 
@@ -149,15 +156,13 @@ function rulesOf(
 }
 
 /** Adds rules as policies of their own, because rules of several policies apply together. */
-const addRules =
-  (section: (authorization: Fields) => Fields, label: string): PolicyReader =>
-  (field, { name, result }) => {
-    for (const { action, expressions } of rulesOf(field)) {
-      const policyName = result.nameOf('GatewayPolicy', `${name}-${label}-${action.toLowerCase()}`)
-      const authorization = { action, policy: { matchExpressions: expressions } }
-      result.policy(policyName, [toRoute(name)], section(authorization), field)
-    }
+function authorization(field: Field, { name, result }: RouteScene): void {
+  for (const { action, expressions } of rulesOf(field)) {
+    const policyName = result.nameOf('GatewayPolicy', `${name}-rules-${action.toLowerCase()}`)
+    const rules = { action, policy: { matchExpressions: expressions } }
+    result.policy(policyName, [toRoute(name)], { traffic: { authorization: rules } }, field)
   }
+}
 
 function localLimits(field: Field, { plan, result }: RouteScene): void {
   for (const limit of field.oneOrMore()) {
@@ -176,40 +181,22 @@ function localLimits(field: Field, { plan, result }: RouteScene): void {
   }
 }
 
-/** `strict` is the default of both products. */
-const modeOf = (field: Field): Fields => {
-  const mode = field.get('mode').text()
-  return mode === undefined ? {} : { mode: `${mode[0]?.toUpperCase()}${mode.slice(1)}` }
-}
-
 function jwtAuth(field: Field, { plan, result }: RouteScene): void {
   const providers = field.get('providers').isSet ? field.get('providers').items() : [field]
   const converted = providers.flatMap((provider) => {
-    const jwks = keysOf(provider.get('jwks'), result)
+    const remote = keysOf(provider.get('jwks'), result)
     const audiences = provider.get('audiences').texts()
-    if (jwks === undefined) return []
+    if (remote === undefined) return []
     return [
       compact({
         issuer: provider.get('issuer').text(),
         audiences: audiences.length > 0 ? audiences : undefined,
-        jwks,
+        jwks: { remote },
       }),
     ]
   })
   if (converted.length > 0)
     plan.traffic.jwtAuthentication = { ...modeOf(field), providers: converted }
-}
-
-function keysOf(field: Field, result: Conversion): Fields | undefined {
-  const text = field.get('url').text()
-  const url = text === undefined ? undefined : parseAddress(text)
-  if (url === undefined) {
-    result.report('protection', field, 'needs a url: put keys of a file inline into the manifest')
-    field.take()
-    return undefined
-  }
-  const backendRef = addStatic(result, url, field)
-  return { remote: { jwksPath: url.path, backendRef } }
 }
 
 function apiKey(field: Field, { plan, name, result }: RouteScene): void {
@@ -261,15 +248,17 @@ function guardOf(field: Field): Fields[] {
 const readers: Readonly<Record<string, PolicyReader>> = {
   ai,
   apiKey,
-  authorization: addRules((authorization) => ({ traffic: { authorization } }), 'rules'),
+  authorization,
   backendTLS: backendTls,
+  basicAuth,
   cors,
   directResponse,
   extAuthz,
   extProc,
   jwtAuth,
   localRateLimit: localLimits,
-  mcpAuthorization: addRules((authorization) => ({ backend: { mcp: { authorization } } }), 'tools'),
+  mcpAuthentication,
+  mcpAuthorization: (field, scene) => mcpAuthorization(rulesOf(field), scene),
   remoteRateLimit,
   requestHeaderModifier: (field, { filters }) =>
     filters.push({ type: 'RequestHeaderModifier', requestHeaderModifier: headerChanges(field) }),

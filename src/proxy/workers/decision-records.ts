@@ -87,12 +87,12 @@ export class WorkerRecords {
     publish: (block: Uint8Array) => void,
   ) {
     this.#settings = settings
-    const { folder, maxBytes, workers, proxy, key, isPublished } = settings
+    const { folder, maxBytes, workers, proxy, key, share, isPublished } = settings
     const bytes = Math.floor(maxBytes / workers)
     this.#ring = new FileRing({ folder, name: `worker-${worker}`, mostBytes: bytes })
     const sink = isPublished ? new PublishedRing(this.#ring, publish) : this.#ring
     const digestKey = hash('sha256', key).slice(0, 8)
-    this.#log = new DecisionLog({ proxy, worker, sink, digestKey, now: Date.now })
+    this.#log = new DecisionLog({ proxy, worker, sink, digestKey, share, now: Date.now })
     this.#digests = new FieldDigests(core, key)
   }
 

@@ -1,5 +1,6 @@
 /** Schemas for token validation and authorization, which HTTP and MCP policies share. */
 import { choice, type Infer, list, object, optional, required, text } from '../field.ts'
+import { withoutHost } from '../host.ts'
 import { celExpression, duration } from '../strings.ts'
 import { backendObjectReference } from './references.ts'
 
@@ -21,7 +22,7 @@ export const remoteJwks = object(
   'RemoteJWKS',
   {
     jwksPath: required(
-      text({ min: 1, max: 2000 }),
+      withoutHost(text({ min: 1, max: 2000 })),
       'Path of the key set, relative to the root of the server.',
     ),
     cacheDuration: optional(duration, {

@@ -86,6 +86,13 @@ const jwt0 = 'spec.traffic.jwtAuthentication.providers[0]'
 const extAuth = { 'spec.traffic.extAuth': { backendRef } }
 const jwtProvider = { issuer: 'i', jwks: { inline: '{}' } }
 
+const hostNeighbours = {
+  'spec.static': port,
+  'spec.ai.provider': { vendorA: {} },
+  'spec.mcp.targets[0]': { name: 'a' },
+  'spec.mcp.targets[0].static': { host: 'a', ...port },
+}
+
 const transformation0 = policyPlace('spec.traffic.transformation.request.set[0].name', {
   'spec.traffic.transformation.request.set[0]': { value: "'a'" },
 })
@@ -112,6 +119,57 @@ const types: readonly CaseGroup[] = [
     min: 1,
     max: 1024,
   }),
+  ...['spec.static.host', 'spec.ai.provider.host', 'spec.mcp.targets[0].static.host'].map((path) =>
+    formed(
+      `form of ${path}`,
+      backendPlace(path, hostNeighbours),
+      [
+        'a.example',
+        'A_b.',
+        'bücher.example',
+        '192.0.2.1',
+        '::1',
+        '[::1]',
+        'fe80::1%eth0',
+        '::ffff:192.0.2.1',
+      ],
+      [
+        'http://a',
+        'a:80',
+        'a/b',
+        '//a',
+        '[::1]:80',
+        '[::1',
+        'u@a',
+        'a?b',
+        'a b',
+        ' a',
+        'a\\b',
+        'a:b:80:x',
+      ],
+    ),
+  ),
+  formed(
+    'form of spec.ai.provider.vendorB.endpoint',
+    backendPlace('spec.ai.provider.vendorB.endpoint'),
+    [
+      'a.example',
+      'https://a.example',
+      'https://a.example/',
+      'https://a.example/openai/v1',
+      'a/b',
+      '[::1]',
+    ],
+    ['a.example:443', 'https://a.example:443/', 'https://', 'https://u@a', 'a b'],
+  ),
+  ...['spec.ai.provider.path', 'spec.mcp.targets[0].static.path'].map((path) =>
+    formed(
+      `form of ${path}`,
+      backendPlace(path, hostNeighbours),
+      ['/a', 'a', '/a?b=http://c', '/http://a'],
+      ['http://a/b', 'wss://a', 'HTTPS://a'],
+    ),
+  ),
   bounded('bounds of CELExpression', {
     at: policyPlace('spec.frontend.accessLog.filter'),
     of: letters,

@@ -1,24 +1,60 @@
 /** `ai` of a GatewayBackend: providers of language models. */
 import { backendSectionSchema } from '../../../policies/section-schema.ts'
 import { type Infer, list, object, optional, required } from '../../../schema/field.ts'
+import { hostText, withoutHost } from '../../../schema/host.ts'
 import { exactlyOneOf, rule } from '../../../schema/rules.ts'
 import { portNumber } from '../../../schema/shapes/references.ts'
-import { longString, sectionName, shortString } from '../../../schema/strings.ts'
+import { longString, sectionName } from '../../../schema/strings.ts'
 import { vendorFields, vendorNames } from '../providers/index.ts'
+
+/** Vendors have neutral names. Users often write those of the products. */
+const products: Readonly<Record<string, string>> = {
+  openai: 'OpenAI is vendorA',
+  azure: 'Azure OpenAI is vendorB',
+  azureopenai: 'Azure OpenAI is vendorB',
+  anthropic: 'Anthropic is vendorC',
+  claude: 'Anthropic is vendorC',
+  gemini: 'Gemini is vendorD',
+  google: 'Gemini is vendorD, and Vertex AI is vendorE',
+  vertex: 'Vertex AI is vendorE',
+  vertexai: 'Vertex AI is vendorE',
+  bedrock: 'Amazon Bedrock is vendorF',
+  awsbedrock: 'Amazon Bedrock is vendorF',
+  aws: 'Amazon Bedrock is vendorF',
+  ...Object.fromEntries(
+    [
+      'ollama',
+      'vllm',
+      'mistral',
+      'groq',
+      'deepseek',
+      'openrouter',
+      'together',
+      'xai',
+      'custom',
+    ].map((name) => [
+      name,
+      'for an API that is compatible with OpenAI, use vendorA with host and port',
+    ]),
+  ),
+}
 
 const oneVendor = exactlyOneOf(...vendorNames)
 
 const providerFields = {
   ...vendorFields,
-  host: optional(shortString, "Host that requests are sent to; the vendor's own if not set."),
+  host: optional(hostText, "Host that requests are sent to; the vendor's own if not set."),
   port: optional(portNumber, 'Port that requests are sent to; 443 if not set.'),
   path: optional(
-    longString,
+    withoutHost(longString),
     "URL path of requests to the provider. It replaces the vendor's own path of each format.",
   ),
 } as const
 
-const llmProvider = object('LLMProvider', providerFields, { rules: [oneVendor] })
+const llmProvider = object('LLMProvider', providerFields, {
+  rules: [oneVendor],
+  advice: products,
+})
 export type ProviderSpec = Infer<typeof llmProvider>
 
 const policies = backendSectionSchema('BackendWithAI', ['tcp', 'tls', 'http', 'auth', 'ai'])
@@ -33,7 +69,7 @@ const namedLlmProvider = object(
       'Settings of this provider. They override those of the backend and of policies.',
     ),
   },
-  { rules: [oneVendor] },
+  { rules: [oneVendor], advice: products },
 )
 
 const priorityGroup = object('PriorityGroup', {

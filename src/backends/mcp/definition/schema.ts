@@ -1,10 +1,11 @@
 /** `mcp` of a GatewayBackend: MCP servers. */
 import { backendSectionSchema } from '../../../policies/section-schema.ts'
 import { choice, type Infer, list, object, optional, required } from '../../../schema/field.ts'
+import { hostText, withoutHost } from '../../../schema/host.ts'
 import { atLeastOneOf, exactlyOneOf } from '../../../schema/rules.ts'
 import { portNumber } from '../../../schema/shapes/references.ts'
 import { labelSelector } from '../../../schema/shapes/selectors.ts'
-import { longString, sectionName, shortString } from '../../../schema/strings.ts'
+import { longString, sectionName } from '../../../schema/strings.ts'
 
 const policies = backendSectionSchema('BackendWithMCP', ['tcp', 'tls', 'http', 'auth', 'mcp'])
 
@@ -21,9 +22,12 @@ const mcpSelector = object(
 )
 
 const mcpTarget = object('McpTarget', {
-  host: required(shortString, 'Host of the MCP server.'),
+  host: required(hostText, 'Host of the MCP server.'),
   port: required(portNumber, 'Port of the MCP server.'),
-  path: optional(longString, 'Path of the MCP endpoint. Default: /mcp, or /sse for SSE.'),
+  path: optional(
+    withoutHost(longString),
+    'Path of the MCP endpoint. Default: /mcp, or /sse for SSE.',
+  ),
   protocol: optional(
     choice('MCPProtocol', {
       StreamableHTTP: 'streamable HTTP',
@@ -37,6 +41,9 @@ const mcpTarget = object('McpTarget', {
   ),
 })
 
+const bridged =
+  'a target is an MCP server over HTTP: run one beside the gateway and name it under static'
+
 const mcpTargetSelector = object(
   'McpTargetSelector',
   {
@@ -44,7 +51,16 @@ const mcpTargetSelector = object(
     selector: optional(mcpSelector, 'Services of the cluster.'),
     static: optional(mcpTarget, 'A fixed destination; for Services use selector.'),
   },
-  { rules: [exactlyOneOf('selector', 'static')] },
+  {
+    rules: [exactlyOneOf('selector', 'static')],
+    advice: {
+      stdio: `${bridged} (a bridge such as supergateway or mcp-proxy)`,
+      openapi: `${bridged} (a server that is made from the document, such as with FastMCP)`,
+      mcp: 'write host, port and path under static',
+      sse: 'write host, port and path under static, with protocol: SSE',
+      host: 'write host, port and path under static',
+    },
+  },
 )
 
 export const mcpSchema = object('MCPBackend', {

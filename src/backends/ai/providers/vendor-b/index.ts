@@ -1,4 +1,5 @@
 import { object, optional, required } from '../../../../schema/field.ts'
+import { endpointText } from '../../../../schema/host.ts'
 import { rule } from '../../../../schema/rules.ts'
 import { shortString, tinyString } from '../../../../schema/strings.ts'
 
@@ -10,7 +11,7 @@ interface Deployment {
 const config = object(
   'VendorBConfig',
   {
-    endpoint: required(shortString, 'Host of the vendor API; a scheme is removed.'),
+    endpoint: required(endpointText, 'Host of the vendor API; a scheme is removed.'),
     deploymentName: optional(
       shortString,
       "Deployment of the model; required unless apiVersion is 'v1', which can use the model of the request instead.",

@@ -1,0 +1,71 @@
+/** Fields with the host of a server or with a path, into which users often write a whole URL. */
+import { type Schema, withRules } from './field.ts'
+import { rule } from './rules.ts'
+import { shortString } from './strings.ts'
+
+// A name has none of the characters that separate the parts of a URL. IPv6 addresses may have brackets and a zone.
+const name = '[^\\s/?#@:\\[\\]\\\\]+'
+const address = '[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9._~-]+)?'
+const host = `(${name}|${address}|\\[${address}\\])`
+
+const hostForm = `^${host}$`
+const endpointForm = `^([A-Za-z]+://)?${host}(/.*)?$`
+const scheme = '^[A-Za-z][A-Za-z0-9+.-]*://'
+
+/** A pattern as a CEL string. */
+const quoted = (pattern: string): string => `'${pattern.replaceAll('\\', '\\\\')}'`
+
+const matches = (pattern: string): { cel: string; holds: (value: string) => boolean } => {
+  const form = new RegExp(pattern)
+  return { cel: `self.matches(${quoted(pattern)})`, holds: (value) => form.test(value) }
+}
+
+/** A host name or an IP address, beside a field for the port. */
+export const hostText: Schema<string> = withRules(
+  shortString,
+  rule<string>({
+    message: 'must be a host name or an address; write host, port and path separately',
+    ...matches(hostForm),
+    example: divided,
+  }),
+)
+
+/** A host that may be written as a URL, of which scheme and path are dropped; beside a field for the port. */
+export const endpointText: Schema<string> = withRules(
+  shortString,
+  rule<string>({
+    message: 'must be a host name, or a URL without a port; write host and port separately',
+    ...matches(endpointForm),
+    example: (value) => divided(value)?.replace('host:', 'endpoint:'),
+  }),
+)
+
+/** The parts of a URL or of `host:port` as fields; undefined if the text is neither. */
+function divided(value: string): string | undefined {
+  const written = value.trim()
+  const url = new RegExp(scheme).test(written) ? written : `none://${written}`
+  if (!URL.canParse(url)) return undefined
+  const { protocol, hostname, port } = new URL(url)
+  const usual = protocol === 'http:' || protocol === 'ws:' ? '80' : '443'
+  return hostname === '' ? undefined : `host: ${hostname}, port: ${port || usual}`
+}
+
+/** Adds the rule that a path is not a whole URL. */
+export function withoutHost(path: Schema<string>): Schema<string> {
+  const { cel, holds } = matches(scheme)
+  return withRules(
+    path,
+    rule<string>({
+      message: 'must be a path; write the host of a URL separately',
+      cel: `!${cel}`,
+      holds: (value) => !holds(value),
+      example: pathOf,
+    }),
+  )
+}
+
+function pathOf(value: string): string | undefined {
+  if (!URL.canParse(value)) return undefined
+  const { pathname, search } = new URL(value)
+  return `${pathname}${search}`
+}
