@@ -19,11 +19,7 @@ export function metadataMember(name: string): string {
 }
 
 /** Returns the URL that tokens have for the MCP server: the configured URL, or else that of the request. */
-function resourceUrl(
-  { metadata }: McpAuthenticationConfig,
-  origin: string,
-  path: string,
-): string {
+function resourceUrl({ metadata }: McpAuthenticationConfig, origin: string, path: string): string {
   const stated = metadata.resource
   return typeof stated === 'string' ? stated : `${origin}${path}`
 }
