@@ -20,6 +20,7 @@ const nameError = 3
 
 export class DnsServer {
   readonly #socket = createSocket('udp4')
+  readonly #held = new Map<number, (() => void)[]>()
   /** Name -> addresses of both families. */
   readonly hosts = new Map<string, readonly string[]>()
   /** Names that were asked for, once for each question. */
@@ -35,11 +36,25 @@ export class DnsServer {
 
   async start(): Promise<this> {
     this.#socket.on('message', (message, from) => {
-      this.#socket.send(this.#answer(message), from.port, from.address)
+      const send = () => this.#socket.send(this.#answer(message), from.port, from.address)
+      const held = this.#held.get(readQuestion(message).type)
+      if (held === undefined) send()
+      else held.push(send)
     })
     this.#socket.bind(0, '127.0.0.1')
     await once(this.#socket, 'listening')
     return this
+  }
+
+  /** Holds answers about records of a type back until the returned function is called. */
+  withhold(type: 'A' | 'AAAA'): () => void {
+    const code = type === 'A' ? typeA : typeAaaa
+    const held: (() => void)[] = []
+    this.#held.set(code, held)
+    return () => {
+      this.#held.delete(code)
+      for (const send of held) send()
+    }
   }
 
   close(): void {

@@ -33,6 +33,8 @@ interface HostEntry {
   /** Earliest time of the next lookup; 0 after a successful one. */
   retryAt: number
   error: GatewayError | undefined
+  /** The rest of the last lookup, if one family is late. */
+  awaited?: Resolution['complete']
   readonly byPort: Map<number, NameEndpoints>
 }
 
@@ -115,8 +117,13 @@ export class HostResolver {
     return entry.pending
   }
 
-  #learn(entry: HostEntry, { addresses, ttlMs }: Resolution): readonly string[] {
+  #learn(entry: HostEntry, { addresses, ttlMs, complete }: Resolution): readonly string[] {
     if (addresses.length === 0) throw new Error('no addresses')
+    entry.awaited = complete
+    complete?.then((resolution) => {
+      // A newer lookup may have been answered meanwhile.
+      if (entry.awaited === complete) this.#learn(entry, resolution)
+    })
     const isSame = addresses.join() === entry.addresses.join()
     if (!isSame) entry.addresses = addresses
     entry.freshUntil = this.#options.now() + Math.min(Math.max(ttlMs, minTtlMs), maxTtlMs)

@@ -1,19 +1,25 @@
 /** Looks up host names as the machine is configured. Results of DNS have its TTL. */
-import { Resolver, lookup as systemLookup } from 'node:dns/promises'
+import { lookup as systemLookup } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { setTimeout as after } from 'node:timers/promises'
 import { interleave } from './name-endpoints.ts'
+import { type AddressRecord, NameServers } from './name-servers.ts'
 
 export interface Resolution {
   /** Addresses in the order in which to try them. */
   readonly addresses: readonly string[]
   readonly ttlMs: number
+  /** Set if one family has not been answered yet: resolves with the addresses of both, and never rejects. */
+  readonly complete?: Promise<Resolution>
 }
 
 /** Looks up a host name. If it has no address, rejects or returns an empty list. */
 export type Lookup = (host: string) => Promise<Resolution>
 
+/** How long one family waits for the other (RFC 8305, section 3). */
+const resolutionDelayMs = 50
 /** TTL of results of the system's resolver, which reports none. */
 const systemTtlMs = 30_000
 
@@ -23,28 +29,67 @@ const systemTtlMs = 30_000
  * replace those of the machine and the system's resolver.
  */
 export function machineLookup(servers?: readonly string[]): Lookup {
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
-  if (servers !== undefined) resolver.setServers(servers)
+  const nameServers = new NameServers(servers)
   const isOurs = (name: string) => servers !== undefined || name.includes('.')
   return async (host) => {
     const name = host.replace(/\.$/, '')
     if ((await hostsFile()).has(name.toLowerCase()) || !isOurs(name)) return bySystem(host)
-    const [six, four] = await Promise.allSettled([
-      resolver.resolve6(name, { ttl: true }),
-      resolver.resolve4(name, { ttl: true }),
-    ])
-    const ofSix = six.status === 'fulfilled' ? six.value : []
-    const ofFour = four.status === 'fulfilled' ? four.value : []
-    // Addresses of the preferred family come first (RFC 6724, RFC 8305 4).
-    const isSixUsable = hasIpv6() || ofSix.every(({ address }) => address === '::1')
-    const records = isSixUsable ? interleave(ofSix, ofFour) : interleave(ofFour, ofSix)
-    if (records.length === 0) {
-      if (servers === undefined) return bySystem(host)
-      throw four.status === 'rejected' ? four.reason : new Error('no addresses')
+    const six = nameServers.ask(name, 'AAAA')
+    const four = nameServers.ask(name, 'A')
+    const both = Promise.allSettled([six, four])
+    const early = await firstUsable(six, four, both)
+    const complete = both.then(([ofSix, ofFour]) =>
+      toResolution(recordsOf(ofSix), recordsOf(ofFour)),
+    )
+    if (early !== undefined) {
+      return { ...early, complete: complete.then((found) => found ?? early) }
     }
-    const ttl = Math.min(...records.map((record) => record.ttl))
-    return { addresses: records.map(({ address }) => address), ttlMs: ttl * 1_000 }
+    const found = await complete
+    if (found !== undefined) return found
+    if (servers === undefined) return bySystem(host)
+    return four.then(() => {
+      throw new Error('no addresses')
+    })
   }
+}
+
+type Records = readonly AddressRecord[]
+
+/**
+ * The addresses of one family if the other one is late. Undefined if both are answered in time, or if only
+ * addresses of a family that the machine cannot use are known.
+ */
+async function firstUsable(
+  six: Promise<Records>,
+  four: Promise<Records>,
+  both: Promise<unknown>,
+): Promise<Resolution | undefined> {
+  const ofSix = six.then((records) => usable(hasIpv6() ? toResolution(records, []) : undefined))
+  const ofFour = four.then((records) => usable(toResolution([], records)))
+  try {
+    const first = await Promise.any([ofSix, ofFour])
+    const isComplete = await Promise.race([both.then(() => true), after(resolutionDelayMs, false)])
+    return isComplete ? undefined : first
+  } catch {
+    return undefined
+  }
+}
+
+function usable(found: Resolution | undefined): Resolution {
+  if (found === undefined) throw new Error('no usable address')
+  return found
+}
+
+const recordsOf = (settled: PromiseSettledResult<Records>): Records =>
+  settled.status === 'fulfilled' ? settled.value : []
+
+/** Addresses of the preferred family come first (RFC 6724, RFC 8305 4). Undefined if there are none. */
+function toResolution(six: Records, four: Records): Resolution | undefined {
+  const isSixUsable = hasIpv6() || six.every(({ address }) => address === '::1')
+  const records = isSixUsable ? interleave(six, four) : interleave(four, six)
+  if (records.length === 0) return undefined
+  const ttl = Math.min(...records.map((record) => record.ttl))
+  return { addresses: records.map(({ address }) => address), ttlMs: ttl * 1_000 }
 }
 
 async function bySystem(host: string): Promise<Resolution> {
