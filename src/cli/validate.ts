@@ -5,12 +5,14 @@ import { objectKey } from '../model/names.ts'
 import { placedConditions } from '../model/placed-conditions.ts'
 import type { Fold } from '../replay/index.ts'
 import { formatProblem, isUnreadable, type SourceProblem } from '../watch/source-problem.ts'
+import { certificateWarnings } from './certificate-warnings.ts'
 import { FieldPlaces } from './field-places.ts'
 import { type Answer, exitCode, type Output, type OutputFormat, UsageError } from './output.ts'
 import { formatReport, type ReportFormat } from './problem-reports.ts'
 import { foldRecording, type Recording, readManifests } from './recording.ts'
 import { fieldsOfMessage } from './refusal-places.ts'
 import { replacedGuards } from './replaced-guards.ts'
+import { unreachableRules } from './unreachable-rules.ts'
 import { unresolvedReferences, writtenReferences } from './unresolved-references.ts'
 import { packageVersion } from './version.ts'
 import { writtenObjects } from './written-objects.ts'
@@ -68,7 +70,10 @@ interface ValidatedObject {
   readonly name: string
   readonly status: unknown
   readonly errors: ValidationError[]
-  /** References to objects that the files do not define, and guards that have no effect. */
+  /**
+   * References to objects that the files do not define, guards and rules that have no effect, and certificates
+   * that are not valid or expire soon.
+   */
   readonly warnings: ValidationError[]
 }
 
@@ -143,7 +148,12 @@ export async function validate(
   const fold = await foldRecording(recording)
   const unresolved = unresolvedReferences(recording, fold, places)
   const refused = conditionProblems(recording, fold, places)
-  const warnings = [...replacedGuards(recording, fold, places), ...unresolved]
+  const warnings = [
+    ...replacedGuards(recording, fold, places),
+    ...certificateWarnings(recording, fold, places, Date.now()),
+    ...unreachableRules(recording, fold, places),
+    ...unresolved,
+  ]
   const problems = [...recording.problems, ...refused, ...warnings]
   const errors = problems.filter(isError)
   if (errors.length === 0 && output === 'text' && format === undefined) {

@@ -1,9 +1,13 @@
-/** Performs what the fold asks for (timers, key sets) on the replica that may write the log. */
+/**
+ * Performs what the fold asks for (timers, key sets) on the replica that may write the log, and logs certificates
+ * that expire.
+ */
 import type { Fold } from '../actors/fold.ts'
 import { KeySetFetcher } from '../effects/key-set-fetcher.ts'
 import type { SecretStore } from '../effects/secret-store.ts'
 import { Timers } from '../effects/timers.ts'
 import type { AppendQueue } from './append-queue.ts'
+import { CertificateWatch } from './certificate-watch.ts'
 import type { ControlPlaneOptions } from './parts.ts'
 
 interface EffectsOptions extends Pick<ControlPlaneOptions, 'clusterDomain' | 'timing'> {
@@ -19,6 +23,7 @@ export class Effects {
   readonly #options: EffectsOptions
   readonly #timers: Timers
   readonly #keySets: KeySetFetcher
+  readonly #certificates: CertificateWatch
 
   constructor(options: EffectsOptions) {
     const { fold, secrets, clusterDomain, timing, writer, epoch, onNotice } = options
@@ -28,6 +33,7 @@ export class Effects {
       epoch,
       append: (events) => writer.append('effect', events),
     })
+    this.#certificates = new CertificateWatch({ objects: () => fold.graph.objects(), onNotice })
     this.#keySets = new KeySetFetcher({
       epoch: () => epoch() ?? 0,
       resources: () => fold.resources().map(({ resource }) => resource),
@@ -42,10 +48,11 @@ export class Effects {
     })
   }
 
-  /** Sets the timers and key sets that the fold asks for now. */
+  /** Sets the timers and key sets that the fold asks for now, and checks certificates. */
   update(): void {
     const { fold, epoch } = this.#options
     this.#timers.want(fold.timers())
+    this.#certificates.update()
     this.#keySets.update(epoch() === undefined ? [] : fold.graph.keySets.all())
   }
 
@@ -56,6 +63,7 @@ export class Effects {
 
   async close(): Promise<void> {
     this.#timers.close()
+    this.#certificates.close()
     await this.#keySets.close()
   }
 }

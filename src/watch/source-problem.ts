@@ -28,6 +28,10 @@ type SourceProblemReason =
   | 'unresolved'
   /** A setting that replaces guards of a less specific one. */
   | 'replaced'
+  /** A certificate that is not valid now or expires soon. */
+  | 'certificate'
+  /** A rule that no request can reach, because another rule comes first. */
+  | 'unreachable'
   /** An object that is refused because another file defines it. */
   | 'duplicate'
   /** An object of a kind or version that Sluice does not read, although it concerns gateways. */
