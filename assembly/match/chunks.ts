@@ -6,6 +6,11 @@
  *                 |          ^  \
  *                 '-> EXTENSION   `-(size 0)-> TRAILER <-> NAME -> VALUE -> VALUE_LF
  *                                                 `-> END_LF -> DONE
+ *
+ * An extension is a name, or a name and a value, with optional white space around them:
+ *
+ *     EXTENSION -> EXT_NAME -> EXT_NAME_END -> EXT_VALUE -> EXT_TOKEN -> EXT_END -> SIZE_LF
+ *                                                 `-> EXT_QUOTED <-> EXT_ESCAPE
  */
 import {
   BAD_CHUNK_END,
@@ -52,6 +57,13 @@ const VALUE = 9
 const VALUE_LF = 10
 const END_LF = 11
 const DONE = 12
+const EXT_NAME = 13
+const EXT_NAME_END = 14
+const EXT_VALUE = 15
+const EXT_TOKEN = 16
+const EXT_QUOTED = 17
+const EXT_ESCAPE = 18
+const EXT_END = 19
 
 /** Address after the bytes that the last step took. */
 let next: usize = 0
@@ -90,16 +102,36 @@ function stepSize(body: usize, phase: i32, p: usize): i32 {
   return EXTENSION
 }
 
-function stepExtension(body: usize, p: usize, end: usize): i32 {
-  const stop = skipValue(p, end)
-  const bytes = load<i32>(body + BODY_EXTENSION_BYTES) + <i32>(stop - p)
-  if (bytes > EXTENSION_LIMIT) return refuse(BAD_CHUNK_EXTENSION, p)
+/** One byte of an extension; the phase to go on with, or a refusal. */
+function stepExtension(body: usize, phase: i32, p: usize): i32 {
+  next = p + 1
+  const bytes = load<i32>(body + BODY_EXTENSION_BYTES) + 1
+  const then = bytes > EXTENSION_LIMIT ? -1 : afterExtensionByte(phase, p)
+  if (then < 0) return refuse(BAD_CHUNK_EXTENSION, p)
   store<i32>(body + BODY_EXTENSION_BYTES, bytes)
-  next = stop
-  if (stop >= end) return EXTENSION
-  if (load<u8>(stop) != 0x0d) return refuse(BAD_CHUNK_EXTENSION, stop)
-  next = stop + 1
-  return SIZE_LF
+  return then
+}
+
+/** The phase after a byte of an extension (RFC 9112 7.1.1); -1 if the byte is not allowed. */
+function afterExtensionByte(phase: i32, p: usize): i32 {
+  const byte = load<u8>(p)
+  if (phase == EXT_QUOTED || phase == EXT_ESCAPE) {
+    if (skipValue(p, p + 1) == p) return -1
+    if (phase == EXT_ESCAPE) return EXT_QUOTED
+    return byte == 0x22 ? EXT_END : byte == 0x5c ? EXT_ESCAPE : EXT_QUOTED
+  }
+  if (skipToken(p, p + 1) != p) {
+    if (phase == EXTENSION || phase == EXT_NAME) return EXT_NAME
+    return phase == EXT_VALUE || phase == EXT_TOKEN ? EXT_TOKEN : -1
+  }
+  if (byte == 0x20 || byte == 0x09) {
+    return phase == EXT_NAME ? EXT_NAME_END : phase == EXT_TOKEN ? EXT_END : phase
+  }
+  if (phase == EXT_VALUE) return byte == 0x22 ? EXT_QUOTED : -1
+  if (phase == EXTENSION) return -1
+  if (byte == 0x3b) return EXTENSION
+  if (byte == 0x0d) return SIZE_LF
+  return byte == 0x3d && phase <= EXT_NAME_END ? EXT_VALUE : -1
 }
 
 function stepData(body: usize, p: usize, end: usize): i32 {
@@ -158,7 +190,14 @@ function step(body: usize, phase: i32, p: usize, end: usize): i32 {
     case SIZE_MORE:
       return stepSize(body, phase, p)
     case EXTENSION:
-      return stepExtension(body, p, end)
+    case EXT_NAME:
+    case EXT_NAME_END:
+    case EXT_VALUE:
+    case EXT_TOKEN:
+    case EXT_QUOTED:
+    case EXT_ESCAPE:
+    case EXT_END:
+      return stepExtension(body, phase, p)
     case SIZE_LF:
       return expect(p, 0x0a, load<i32>(body + BODY_REMAINING) == 0 ? TRAILER : DATA, BAD_LINE_END)
     case DATA:

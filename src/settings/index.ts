@@ -137,7 +137,7 @@ export const settings = {
     flag: 'underscore-headers',
     env: 'SLUICE_UNDERSCORE_HEADERS',
     default: 'keep',
-    doc: 'How the proxy treats request headers with `_` in the name, which some backends treat as `-`. `keep` forwards them, `drop` removes them before anything reads them, `refuse` fails the request with 400.',
+    doc: 'How the proxy treats request headers with `_` in the name, which some backends treat as `-`. `keep` forwards them, `drop` removes them before anything reads them, `refuse` fails the request with 400. `keep` also refuses `Transfer_Encoding` and `Content_Length`, because such backends would see another end of the body.',
   }),
   zone: row(host('a zone name'), {
     env: 'SLUICE_ZONE',

@@ -14,6 +14,7 @@ import {
   data,
   endHeaders,
   endStream,
+  type Field,
   FrameClient,
   frame,
   get,
@@ -22,6 +23,11 @@ import {
 } from '../proxy/frame-client.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { clock, enhanceYourCalm, flowControl, limits, rig, without } from './http2-rig.ts'
+
+/** Each counts for 32 octets more than it has (RFC 9113 6.5.2). */
+const manyFields = Array.from({ length: 496 }, (): Field => ['x', 'a'])
+/** A field of 3,000 octets that is added to the table (RFC 7541 6.2.1), and 200 references to it. */
+const bomb = `\x40\x01x\x7f\xb9\x16${'a'.repeat(3_000)}${'\xbe'.repeat(200)}`
 
 describe('floods are cut off and counted', () => {
   const many = (count: number, make: (at: number) => string) =>
@@ -71,6 +77,16 @@ describe('floods are cut off and counted', () => {
       () =>
         headers(1, get, endStream) +
         many(10, () => frame(frameTypes.continuation, 0, 1, 'x'.repeat(16_000))),
+    ],
+    [
+      'heads that are too large',
+      'oversized',
+      () => many(12, (at) => headers(at * 2 + 1, [...get, ...manyFields])),
+    ],
+    [
+      'a small header block that is decompressed to a huge head',
+      'oversized',
+      () => frame(frameTypes.headers, endHeaders | endStream, 1, headers(1, get).slice(9) + bomb),
     ],
   ])('%s', async (_title, kind, flood) => {
     rig.plane.request = () => {}

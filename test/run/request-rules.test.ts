@@ -61,6 +61,16 @@ describe('header names with an underscore', () => {
     expect(JSON.parse(body).headers).toMatchObject({ ...headers, 'x-matched': 'yes' })
   })
 
+  it.each(['Transfer_Encoding', 'content_length', 'CONTENT_LENGTH'])(
+    'are answered 400 if a backend may take them for a framing field: %s',
+    async (name) => {
+      const { status } = await keeping.send(ports.keep, { host, headers: { [name]: '0' } })
+      expect(status).toBe(400)
+      const dropped = await dropping.send(ports.drop, { host, headers: { [name]: '0' } })
+      expect(Object.keys(JSON.parse(dropped.body).headers)).not.toContain(name.toLowerCase())
+    },
+  )
+
   it('are neither matched nor forwarded if the setting drops them', async () => {
     const { body } = await dropping.send(ports.drop, { host, headers })
     const received = JSON.parse(body).headers

@@ -192,6 +192,7 @@ class DownstreamSession
       const { status, text } = refused.row
       const head = `HTTP/1.1 ${status} \r\ncontent-type: text/plain\r\ncontent-length: ${text.length}\r\n`
       stream.answer(head, text)
+      if (fields.isTooLarge) for (let n = fields.timesLimit; n > 0; n--) this.flood('oversized')
       return
     }
     const { reader } = this.parts

@@ -84,6 +84,11 @@ export class RequestFields implements FieldSink {
     return this.size > this.#limit
   }
 
+  /** How many times the head has the maximum size, rounded down and at most 16. */
+  get timesLimit(): number {
+    return Math.min(Math.floor(this.size / this.#limit), 16)
+  }
+
   /** The protocol of an extended CONNECT (RFC 8441 4); undefined for other requests. */
   get protocol(): string | undefined {
     return this.#protocol

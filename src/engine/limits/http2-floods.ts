@@ -30,6 +30,8 @@ export const floodKinds = {
    * each DATA frame that we send refills the bucket a little.
    */
   late: { burst: 1_024, perSecond: 128 },
+  /** Heads that are too large after decompression (HPACK bombs); one for each multiple of the limit. */
+  oversized: { burst: 8, perSecond: 1 },
   /** Header blocks with too many CONTINUATION frames (CVE-2024-27316). */
   continuation: { burst: 0, perSecond: 0 },
   /** Answers to control frames that the peer does not read (CVE-2019-9512, CVE-2019-9515). */

@@ -25,6 +25,7 @@ import {
 } from '../../core/index.ts'
 
 import { HeadLoan } from './head-loan.ts'
+import { dropUnderscores, hasFramingAlias } from './underscores.ts'
 
 /** A set of known field names, one bit each, that selects fields to omit from a head. */
 export type NameBits = number
@@ -243,22 +244,12 @@ export class HeadReader {
    * matched nor read nor sent. Returns whether there was one.
    */
   dropUnderscores(): boolean {
-    const { words, bytes } = this.#core
-    const first = this.#head + HEAD_FIELDS / 4
-    const end = first + (this.fieldCount * FIELD_SIZE) / 4
-    let hasFound = false
-    for (let at = first; at < end; at += FIELD_SIZE / 4) {
-      const start = words[at] ?? 0
-      const nameEnd = words[at + 1] ?? 0
-      let place = start
-      while (place < nameEnd && bytes[place] !== 0x5f) place++
-      if (place === nameEnd) continue
-      hasFound = true
-      // Names are never empty, so the field matches nothing; hop-by-hop fields are not sent.
-      words[at + 1] = start
-      words[at + 4] = (words[at + 4] ?? 0) | infoHop
-    }
-    return hasFound
+    return dropUnderscores(this.#core, this.#head, this.fieldCount)
+  }
+
+  /** See `hasFramingAlias` of `underscores.ts`. */
+  hasFramingAlias(): boolean {
+    return hasFramingAlias(this.#core, this.#head, this.fieldCount)
   }
 
   startChunks(state: ChunkState): void {

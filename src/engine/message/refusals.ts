@@ -35,7 +35,11 @@ export function unservedHead(
   if (reader.fieldCount > maxHeaders) return new GatewayError('headers_too_large')
   if (reader.methodId === METHOD_CONNECT) return new GatewayError('method_not_allowed')
   if ((reader.flags & FLAG_EXPECT_OTHER) !== 0) return new GatewayError('expectation_failed')
-  if (underscoreHeaders !== 'keep' && reader.dropUnderscores() && underscoreHeaders === 'refuse') {
+  if (underscoreHeaders === 'keep') {
+    if (!reader.hasFramingAlias()) return undefined
+    return new GatewayError('bad_request', 'a header name may be taken for a framing field')
+  }
+  if (reader.dropUnderscores() && underscoreHeaders === 'refuse') {
     return new GatewayError('bad_request', 'a header name has an underscore')
   }
   return undefined
