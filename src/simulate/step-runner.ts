@@ -155,7 +155,7 @@ function stepOf(
   reason?: string,
   status?: number,
 ): SimulatedStep {
-  return { step: name, from, verdict, basis, reason, status, config }
+  return { step: name, ...from.at(-1), from, verdict, basis, reason, status, config }
 }
 
 /** Lets the request pass a step that did not run. */

@@ -44,9 +44,11 @@ export interface StepObject {
   readonly generation?: number
 }
 
-export interface SimulatedStep {
+/** `object` and `generation` are those of the most specific policy, as in explanations of recorded decisions. */
+export interface SimulatedStep extends Partial<StepObject> {
   /** Such as `traffic.authorization`. */
   readonly step: string
+  /** All policies that the step comes from, the least specific first. */
   readonly from: readonly StepObject[]
   readonly verdict: 'pass' | 'answer' | 'undecided'
   readonly basis: Basis

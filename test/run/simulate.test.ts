@@ -172,6 +172,8 @@ describe('sluice simulate', () => {
     expect(allowed.simulations).toMatchObject([
       { steps: [{ verdict: 'pass' }], outcome: { verdict: 'forward', backend: 'default/main' } },
     ])
+    const object = { object: 'GatewayPolicy default/keyed', generation: 1 }
+    expect(allowed.simulations[0]?.steps).toMatchObject([{ ...object, from: [object] }])
     const { stdout } = await sluice('simulate', ...manifests, ...curl('team', `-H 'x-team: b'`))
     expect(stdout).toContain(
       'traffic.authorization of GatewayPolicy default/team (generation 1): answers 403',
