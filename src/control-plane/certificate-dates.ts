@@ -14,7 +14,7 @@ interface Validity {
   readonly to: number
 }
 
-export interface CertificateProblem {
+interface CertificateProblem {
   readonly ref: ObjectRef
   /** Name of the entry of the Secret or ConfigMap. */
   readonly entry: string
