@@ -5,9 +5,9 @@ import type { ConsoleOptions } from './cli/console/console.ts'
 import type { DecisionsOptions } from './cli/decisions.ts'
 import type { ExplainOptions } from './cli/explain.ts'
 import { addFilterConfig } from './cli/filter-config/command.ts'
+import { foreignCause } from './cli/foreign-cause.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import { addImport } from './cli/import/command.ts'
-import { openedLogs } from './cli/opened-logs.ts'
 import { addHelp, collect, nonEmpty, type SettingOption, settingHelp } from './cli/options.ts'
 import {
   type Answer,
@@ -386,13 +386,6 @@ async function fail(error: unknown): Promise<number> {
   }
   output.report(`sluice: bug: ${error instanceof Error ? error.stack : String(error)}`)
   return exitCode.bug
-}
-
-/** Returns what is wrong with a log that the command has read, if that may be why it failed. */
-async function foreignCause(error: unknown): Promise<Error | undefined> {
-  if (openedLogs.size === 0) return undefined
-  const { invalidObjectError } = await import('./cli/invalid-objects.ts')
-  return invalidObjectError(error).catch(() => undefined)
 }
 
 surviveOutputErrors()
