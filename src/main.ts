@@ -1,13 +1,12 @@
 /** Defines the command line. Each command is a function of its options; see src/cli. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import { DamagedEventError, UnknownEventTypeError } from '../events/index.ts'
 import type { ConsoleOptions } from './cli/console/console.ts'
 import type { DecisionsOptions } from './cli/decisions.ts'
 import type { ExplainOptions } from './cli/explain.ts'
+import { fail } from './cli/failure.ts'
 import { addFilterConfig } from './cli/filter-config/command.ts'
 import { addIdentityProvider } from './cli/idp/command.ts'
 import { addImport } from './cli/import/command.ts'
-import { openedLogs } from './cli/opened-logs.ts'
 import {
   addHelp,
   collect,
@@ -18,13 +17,11 @@ import {
 } from './cli/options.ts'
 import {
   type Answer,
-  exitCode,
   type ManifestFormat,
   type OutputFormat,
   processOutput as output,
   printAnswer,
   surviveOutputErrors,
-  UsageError,
 } from './cli/output.ts'
 import type { ProxyFlags } from './cli/proxy.ts'
 import type { RecordingOptions } from './cli/recording.ts'
@@ -36,8 +33,6 @@ import type { StatusOptions } from './cli/status.ts'
 import type { ValidateOptions } from './cli/validate.ts'
 import { packageVersion } from './cli/version.ts'
 import type { WhatIfOptions } from './cli/what-if/what-if.ts'
-import { isAboutAddress } from './errors/listening.ts'
-import { LogError } from './log/index.ts'
 import { consoleSettings } from './settings/console.ts'
 import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
 import { settings } from './settings/index.ts'
@@ -391,36 +386,11 @@ addFilterConfig(program)
 addHelp(program)
 hintAtHelp(program)
 
-/** Prints wrong usage and unreadable input on one line, bugs with their stack. Returns the exit code. */
-async function fail(error: unknown): Promise<number> {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCode.usage
-  const isUnreadable = error instanceof UnknownEventTypeError || error instanceof DamagedEventError
-  const isUserError = error instanceof UsageError || error instanceof LogError || isUnreadable
-  if (isUserError || isAboutAddress(error)) {
-    output.report(`sluice: ${error.message}`)
-    return exitCode.usage
-  }
-  const foreign = await foreignCause(error)
-  if (foreign !== undefined) {
-    output.report(`sluice: ${foreign.message}`)
-    return exitCode.usage
-  }
-  output.report(`sluice: bug: ${error instanceof Error ? error.stack : String(error)}`)
-  return exitCode.bug
-}
-
-/** Returns what is wrong with a log that the command has read, if that may be why it failed. */
-async function foreignCause(error: unknown): Promise<Error | undefined> {
-  if (openedLogs.size === 0) return undefined
-  const { invalidObjectError } = await import('./cli/invalid-objects.ts')
-  return invalidObjectError(error).catch(() => undefined)
-}
-
 surviveOutputErrors()
 try {
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = await fail(error)
+  process.exitCode = await fail(error, output)
   // Something that the failed command has started, such as a watch, must not keep the process alive.
   if (!(error instanceof CommanderError)) process.exit()
 }

@@ -59,6 +59,7 @@ export async function openControlPlane<Chosen extends Parts>(
 ): Promise<ControlPlane<Chosen>> {
   const { log, notify } = options
   for (const notice of log.notices) notify('warn', notice)
+  log.watch?.((text) => notify('error', text))
   try {
     return new ControlPlane(options, await restoreOrReset(options, newIdentity(options)))
   } catch (error) {

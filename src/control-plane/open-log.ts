@@ -10,6 +10,7 @@ import { type HeartbeatOptions, natsHeartbeats } from '../lease/heartbeat.ts'
 import { isExport } from '../log/export.ts'
 import { type EventLog, LogError, MemoryLog, noteDamage, openEmbeddedLog } from '../log/index.ts'
 import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
+import { LogPresence, lossNotice } from './log-presence.ts'
 
 export interface SharedLog {
   readonly openHeartbeats: HeartbeatOptions['openEntries']
@@ -30,6 +31,8 @@ export interface OpenedLog {
   readonly shared?: SharedLog
   /** Has the log moved aside when it is opened the next time. Only for a log in a file. */
   readonly discard?: (reason: string) => void
+  /** Calls back once if the log is lost although it can still be written. Only for a log in a file. */
+  readonly watch?: (notify: (text: string) => void) => void
   /** Closes the log, which other processes can open then. */
   close(): Promise<void>
 }
@@ -107,16 +110,22 @@ function orUnwritable<Result>(path: string, work: () => Result): Result {
 function fileLog(path: string, digestKey?: DigestKey): Promise<OpenedLog> {
   assertNoText(path)
   return openLocked(path, () => {
+    const lost = lossNotice(path)
     const { log, movedAside } = openEmbeddedLog(path)
+    const presence = new LogPresence(path)
+    const ofLoss = lost === undefined ? [] : [lost]
     const notices =
       movedAside === undefined
-        ? []
+        ? ofLoss
         : [
+            ...ofLoss,
             `${path} was damaged (${oneLine(movedAside.reason)}) and is now ${movedAside.path}; history before now is lost, the manifests are listed again`,
           ]
     const key = digestKey ?? openDigestKey(`${path}.key`)
     const discard = (reason: string) => noteDamage(path, reason)
-    return { log, digestKey: key, path, notices, discard, close: () => log.close() }
+    const watch = (notify: (text: string) => void) => presence.watch(notify)
+    const close = () => log.close().then(() => presence.close())
+    return { log, digestKey: key, path, notices, discard, watch, close }
   })
 }
 

@@ -22,6 +22,27 @@ function start(options: Partial<TimersOptions> = {}) {
 }
 
 describe('timers of the fold', () => {
+  it('wait without a warning for a time that is further away than a timer can be', async () => {
+    const warnings: Error[] = []
+    const note = (warning: Error) => void warnings.push(warning)
+    process.on('warning', note)
+    try {
+      const { timers, told } = start()
+      timers.want([{ timer: 'far', dueAt: at(1_000_000 + 800 * 86_400_000) }])
+      // Node emits the warning and fires such a timer at once.
+      timers.want([
+        { timer: 'near', dueAt: at(1_000_000) },
+        { timer: 'far', dueAt: at(8e13) },
+      ])
+      await waitFor('the event that is due', () => told.length > 0)
+      timers.want([{ timer: 'far', dueAt: at(8e13) }])
+      await new Promise(setImmediate)
+      expect(warnings).toEqual([])
+    } finally {
+      process.off('warning', note)
+    }
+  })
+
   it('fire once when they are due, with the epoch of the lease, and not before', async () => {
     const { timers, told } = start()
     const due = { timer: 'silent:p', dueAt: at(999_000) }

@@ -2,8 +2,10 @@
  * Appends an event when a timer of the fold is due. Every replica runs this; if several append the event, it
  * is stored once, since its id is derived from its content.
  */
+
 import { type SluiceEvent, timerFired } from '../../events/index.ts'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { timerDelay } from '../base/timer-delay.ts'
 import { newEvent } from '../log/index.ts'
 
 /** A timer of the fold. */
@@ -67,7 +69,8 @@ export class Timers {
     if (unfired.length === 0) return
     const first = Math.min(...unfired.map(({ dueAt }) => Date.parse(dueAt)))
     const wait = Math.max(0, Math.max(first, this.#notBefore) - this.#clock.now())
-    this.#next = setTimeout(() => this.#fire(), wait)
+    // A clock that was set back may make the wait longer than a timer can be; it is then set again.
+    this.#next = setTimeout(() => this.#fire(), timerDelay(wait))
     this.#next.unref()
   }
 

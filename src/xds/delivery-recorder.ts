@@ -157,7 +157,9 @@ export class DeliveryRecorder implements ProxyAnswers {
   #touch(proxy: string): void {
     this.#dirty.add(proxy)
     if (this.#timer !== undefined) return
-    const wait = Math.max(0, this.#lastFlush + flushIntervalMs - systemClock.now())
+    // The clock may have been set back since the last flush.
+    const left = this.#lastFlush + flushIntervalMs - systemClock.now()
+    const wait = Math.min(Math.max(0, left), flushIntervalMs)
     this.#timer = setTimeout(() => this.#flush(), wait)
   }
 
