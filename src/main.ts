@@ -13,6 +13,9 @@ import {
   collect,
   hintAtHelp,
   nonEmpty,
+  type RecordFolder,
+  recordDir,
+  requestsOption,
   type SettingOption,
   settingHelp,
 } from './cli/options.ts'
@@ -70,13 +73,6 @@ const format = () =>
 const manifestFormat = () =>
   new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml')
 
-const recordDir = () =>
-  new Option('--record-dir <path>', 'folder with decision records').argParser(nonEmpty)
-
-/** Another name of `--record-dir`, under which records are requests to compare or to simulate. */
-const requestsOption = (help: string) =>
-  new Option('--requests <path>', help).argParser(nonEmpty).conflicts('recordDir')
-
 /** Adds the options of every command that reads a state without running a gateway. */
 function offline(command: Command): Command {
   return command
@@ -85,10 +81,6 @@ function offline(command: Command): Command {
     .option('--nats <url>', 'event log on a NATS server', natsServer)
     .option('--at <position|time>', 'ignore events after this position or time')
     .addOption(format())
-}
-
-interface RecordFolder {
-  readonly recordDir?: string
 }
 
 type Offline = RecordingOptions & { readonly output: OutputFormat }
@@ -316,12 +308,7 @@ program
   .option('--at <position|time>', 'ignore events after this position or time')
   .addOption(manifests().makeOptionMandatory())
   .option('--overlay', 'only add and replace the objects of -f; otherwise, all others are removed')
-  .addOption(
-    new Option(
-      '--record-dir <path>',
-      'folder with decision records; compare the outcome of each recorded request',
-    ).argParser(nonEmpty),
-  )
+  .addOption(recordDir('folder with decision records; compare the outcome of each'))
   .addOption(requestsOption('the same as --record-dir').hideHelp())
   .option('--ambiguous-paths <value>', ambiguousPathsHelp)
   .addOption(

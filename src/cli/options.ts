@@ -1,5 +1,5 @@
 /** Argument parsers and help texts that several commands share. */
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { SettingRow } from '../settings/table.ts'
 
 /** Rejects an empty argument, which usually comes from an unset variable of a script. */
@@ -13,6 +13,18 @@ export const collect = (value: string, before: readonly string[] = []): string[]
   ...before,
   nonEmpty(value),
 ]
+
+/** The folder of `--record-dir`, which `--requests` names as well. */
+export interface RecordFolder {
+  readonly recordDir?: string
+}
+
+export const recordDir = (help = 'folder with decision records') =>
+  new Option('--record-dir <path>', help).argParser(nonEmpty)
+
+/** Another name of `--record-dir`, under which records are requests to compare or to simulate. */
+export const requestsOption = (help: string) =>
+  new Option('--requests <path>', help).argParser(nonEmpty).conflicts('recordDir')
 
 export type SettingOption = Pick<
   SettingRow<unknown>,
