@@ -10,14 +10,13 @@ import { addImport } from './cli/import/command.ts'
 import { openedLogs } from './cli/opened-logs.ts'
 import {
   addHelp,
+  addSettings,
   collect,
   hintAtHelp,
   nonEmpty,
   type RecordFolder,
   recordDir,
   requestsOption,
-  type SettingOption,
-  settingHelp,
 } from './cli/options.ts'
 import {
   type Answer,
@@ -84,20 +83,6 @@ function offline(command: Command): Command {
 }
 
 type Offline = RecordingOptions & { readonly output: OutputFormat }
-
-/** Joins the values of a list option that is repeated, so that none of them is lost. */
-const join = (value: string, before?: string): string =>
-  before === undefined ? value : `${before},${value}`
-
-/** Adds an option for each setting that has a flag. */
-function addSettings(command: Command, table: Readonly<Record<string, SettingOption>>): Command {
-  for (const setting of Object.values(table)) {
-    if (setting.flag === undefined) continue
-    const option = new Option(`--${setting.flag} <value>`, settingHelp(setting))
-    command.addOption(setting.isList === true ? option.argParser(join) : option)
-  }
-  return command
-}
 
 const program = new Command('sluice')
   .description('Gateway for AI, MCP and HTTP traffic.')

@@ -26,20 +26,31 @@ export const recordDir = (help = 'folder with decision records') =>
 export const requestsOption = (help: string) =>
   new Option('--requests <path>', help).argParser(nonEmpty).conflicts('recordDir')
 
-export type SettingOption = Pick<
+type SettingOption = Pick<
   SettingRow<unknown>,
   'flag' | 'isList' | 'doc' | 'form' | 'default' | 'defaultText' | 'env'
 >
 
 /** The help text of a setting with a flag; it has the content of the setting's row in docs/settings.md. */
-export function settingHelp({
-  doc,
-  form,
-  default: value,
-  defaultText,
-  env,
-}: SettingOption): string {
+function settingHelp({ doc, form, default: value, defaultText, env }: SettingOption): string {
   return `${doc} (${form}; default: ${defaultText ?? value}; ${env})`
+}
+
+/** Joins the values of a list option that is repeated, so that none of them is lost. */
+const join = (value: string, before?: string): string =>
+  before === undefined ? value : `${before},${value}`
+
+/** Adds an option for each setting that has a flag. */
+export function addSettings(
+  command: Command,
+  table: Readonly<Record<string, SettingOption>>,
+): Command {
+  for (const setting of Object.values(table)) {
+    if (setting.flag === undefined) continue
+    const option = new Option(`--${setting.flag} <value>`, settingHelp(setting))
+    command.addOption(setting.isList === true ? option.argParser(join) : option)
+  }
+  return command
 }
 
 /** Adds `help [command...]` in place of the library's, which shows no error for an unknown command. */
