@@ -212,6 +212,7 @@ const isIfNeeded = process.argv.includes('--if-needed')
 const isStale = !(isIfNeeded && isFresh())
 const program = []
 if (isStale) {
+  if (isIfNeeded) console.error('building, about a minute')
   mkdirSync(join(root, 'dist'), { recursive: true })
   for (const [name, config] of Object.entries(modules)) {
     if (!(isIfNeeded && isModuleFresh(name))) buildModule(name, config)

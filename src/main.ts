@@ -9,11 +9,13 @@ import { addIdentityProvider } from './cli/idp/command.ts'
 import { addImport } from './cli/import/command.ts'
 import {
   addHelp,
+  addSettings,
   collect,
   hintAtHelp,
   nonEmpty,
-  type SettingOption,
-  settingHelp,
+  type RecordFolder,
+  recordDir,
+  requestsOption,
 } from './cli/options.ts'
 import {
   type Answer,
@@ -65,13 +67,6 @@ const format = () =>
 const manifestFormat = () =>
   new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml')
 
-const recordDir = () =>
-  new Option('--record-dir <path>', 'folder with decision records').argParser(nonEmpty)
-
-/** Another name of `--record-dir`, under which records are requests to compare or to simulate. */
-const requestsOption = (help: string) =>
-  new Option('--requests <path>', help).argParser(nonEmpty).conflicts('recordDir')
-
 /** Adds the options of every command that reads a state without running a gateway. */
 function offline(command: Command): Command {
   return command
@@ -82,25 +77,7 @@ function offline(command: Command): Command {
     .addOption(format())
 }
 
-interface RecordFolder {
-  readonly recordDir?: string
-}
-
 type Offline = RecordingOptions & { readonly output: OutputFormat }
-
-/** Joins the values of a list option that is repeated, so that none of them is lost. */
-const join = (value: string, before?: string): string =>
-  before === undefined ? value : `${before},${value}`
-
-/** Adds an option for each setting that has a flag. */
-function addSettings(command: Command, table: Readonly<Record<string, SettingOption>>): Command {
-  for (const setting of Object.values(table)) {
-    if (setting.flag === undefined) continue
-    const option = new Option(`--${setting.flag} <value>`, settingHelp(setting))
-    command.addOption(setting.isList === true ? option.argParser(join) : option)
-  }
-  return command
-}
 
 const program = new Command('sluice')
   .description('Gateway for AI, MCP and HTTP traffic.')
@@ -311,12 +288,7 @@ program
   .option('--at <position|time>', 'ignore events after this position or time')
   .addOption(manifests().makeOptionMandatory())
   .option('--overlay', 'only add and replace the objects of -f; otherwise, all others are removed')
-  .addOption(
-    new Option(
-      '--record-dir <path>',
-      'folder with decision records; compare the outcome of each recorded request',
-    ).argParser(nonEmpty),
-  )
+  .addOption(recordDir('folder with decision records; compare the outcome of each'))
   .addOption(requestsOption('the same as --record-dir').hideHelp())
   .option('--ambiguous-paths <value>', ambiguousPathsHelp)
   .addOption(

@@ -1,5 +1,5 @@
 /** Argument parsers and help texts that several commands share. */
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { SettingRow } from '../settings/table.ts'
 
 /** Rejects an empty argument, which usually comes from an unset variable of a script. */
@@ -14,20 +14,43 @@ export const collect = (value: string, before: readonly string[] = []): string[]
   nonEmpty(value),
 ]
 
-export type SettingOption = Pick<
+/** The folder of `--record-dir`, which `--requests` names as well. */
+export interface RecordFolder {
+  readonly recordDir?: string
+}
+
+export const recordDir = (help = 'folder with decision records') =>
+  new Option('--record-dir <path>', help).argParser(nonEmpty)
+
+/** Another name of `--record-dir`, under which records are requests to compare or to simulate. */
+export const requestsOption = (help: string) =>
+  new Option('--requests <path>', help).argParser(nonEmpty).conflicts('recordDir')
+
+type SettingOption = Pick<
   SettingRow<unknown>,
   'flag' | 'isList' | 'doc' | 'form' | 'default' | 'defaultText' | 'env'
 >
 
 /** The help text of a setting with a flag; it has the content of the setting's row in docs/settings.md. */
-export function settingHelp({
-  doc,
-  form,
-  default: value,
-  defaultText,
-  env,
-}: SettingOption): string {
+function settingHelp({ doc, form, default: value, defaultText, env }: SettingOption): string {
   return `${doc} (${form}; default: ${defaultText ?? value}; ${env})`
+}
+
+/** Joins the values of a list option that is repeated, so that none of them is lost. */
+const join = (value: string, before?: string): string =>
+  before === undefined ? value : `${before},${value}`
+
+/** Adds an option for each setting that has a flag. */
+export function addSettings(
+  command: Command,
+  table: Readonly<Record<string, SettingOption>>,
+): Command {
+  for (const setting of Object.values(table)) {
+    if (setting.flag === undefined) continue
+    const option = new Option(`--${setting.flag} <value>`, settingHelp(setting))
+    command.addOption(setting.isList === true ? option.argParser(join) : option)
+  }
+  return command
 }
 
 /** Adds `help [command...]` in place of the library's, which shows no error for an unknown command. */

@@ -127,7 +127,7 @@ function* readBlock(bytes: Uint8Array): Generator<RecordedDecision> {
 }
 
 /** The text of the setting `record` that means this share. */
-export function settingOf(share: number): string {
+function settingOf(share: number): string {
   if (share <= 0) return 'errors'
   return share >= 1 ? 'all' : `${Number((share * 100).toPrecision(6))}%`
 }
