@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
-  globSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -77,7 +77,7 @@ export function packNpm(version) {
  * @returns {{ name: string, bytes: Buffer }}
  */
 export function packFolder(folder) {
-  for (const entry of globSync('**', { cwd: folder, withFileTypes: true })) {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
     const file = join(entry.parentPath, entry.name)
     chmodSync(file, (statSync(file).mode & 0o100) === 0 ? 0o644 : 0o755)

@@ -30,6 +30,7 @@ import {
   spawnInside,
   unpack,
 } from './image-root.ts'
+import { manifestsOf } from './manifests.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
 const script = join(repository, 'scripts', 'release.mjs')
@@ -371,25 +372,6 @@ describeWithParts(['release-downloads', 'helm', 'kubectl'], 'a release', () => {
   })
 })
 
-describeWithParts(['actionlint'], 'the workflows of GitHub', () => {
-  it('pass actionlint', async () => {
-    const files = globSync('.github/workflows/*.yml', { cwd: repository })
-    expect(files.length).toBeGreaterThan(1)
-    const { stdout } = await run(partPath('actionlint'), files, { cwd: repository })
-    expect(stdout).toBe('')
-  })
-
-  it('use the scripts of package.json', () => {
-    const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
-    const text = globSync('.github/workflows/*.yml', { cwd: repository })
-      .map((file) => JSON.stringify(parse(readFileSync(join(repository, file), 'utf8'))))
-      .join('\n')
-    const used = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name)
-    expect(used.length).toBeGreaterThan(0)
-    expect(used.filter((name) => !(`${name}` in scripts))).toEqual([])
-  })
-})
-
 interface Statement {
   readonly subject: readonly { readonly digest: { readonly sha256: string } }[]
   readonly predicateType: string
@@ -403,27 +385,3 @@ function unpackedRoot(layout: Layout, layers: readonly Descriptor[], root: strin
   for (const layer of layers) unpack(layout.blobPath(layer), root)
   return root
 }
-
-const manifestsOf = (port: number, body: string) => `
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: { name: edge, namespace: default }
-spec:
-  gatewayClassName: agentgateway
-  listeners: [{ name: http, port: ${port}, protocol: HTTP }]
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: { name: all, namespace: default }
-spec:
-  parentRefs: [{ name: edge }]
-  rules: [{}]
----
-apiVersion: sluice.dev/v1alpha1
-kind: GatewayPolicy
-metadata: { name: answer, namespace: default }
-spec:
-  targetRefs: [{ group: gateway.networking.k8s.io, kind: HTTPRoute, name: all }]
-  traffic:
-    directResponse: { status: 200, body: ${body} }
-`
