@@ -35,7 +35,7 @@ export const REGEX_PROGRAM_TOO_LARGE = -103
 export const REGEX_NESTED_TOO_DEEP = -104
 /** a pattern that was compiled with REGEX_MATCH_ONLY gives no spans */
 export const REGEX_NO_SPANS = -105
-/** the pattern looks far ahead of each of many matches */
+/** finding all matches reads the text too many times */
 export const REGEX_TOO_MUCH_WORK = -106
 /** the pattern is not valid UTF-8 */
 export const REGEX_BAD_UTF8 = -110

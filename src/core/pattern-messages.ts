@@ -7,7 +7,7 @@ export const patternMessages: ReadonlyMap<number, string> = new Map<number, stri
   [abi.REGEX_PROGRAM_TOO_LARGE, 'the pattern is too large once its repetitions are written out'],
   [abi.REGEX_NESTED_TOO_DEEP, 'groups nest deeper than 200'],
   [abi.REGEX_NO_SPANS, 'a pattern that was compiled with REGEX_MATCH_ONLY gives no spans'],
-  [abi.REGEX_TOO_MUCH_WORK, 'the pattern looks far ahead of each of many matches'],
+  [abi.REGEX_TOO_MUCH_WORK, 'finding all matches reads the text too many times'],
   [abi.REGEX_BAD_UTF8, 'the pattern is not valid UTF-8'],
   [abi.REGEX_UNBALANCED_PAREN, 'a parenthesis has no partner'],
   [abi.REGEX_UNCLOSED_CLASS, 'a character class has no closing bracket'],

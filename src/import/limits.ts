@@ -13,9 +13,9 @@ interface SourceLimit {
 }
 
 /**
- * A local limit of so many requests or tokens in a period. A longer period than an hour is divided, so that the
- * limit is never exceeded, and reported as stricter. Undefined if that would leave less than one an hour, or
- * for other periods; the caller reports that.
+ * Returns a local limit. A period of more than an hour becomes an hour, with a limit that never
+ * exceeds that of the source, and is reported as stricter. Returns undefined if less than 1 per
+ * hour would remain, or for other periods; the caller reports that.
  */
 export function limitOf(
   { amount, seconds, unit = 'requests' }: SourceLimit,

@@ -15,7 +15,7 @@ import { maxEventBytes } from './encode.ts'
 import { LogError, type Position, type Recorded } from './log.ts'
 
 /**
- * Writes an event as a line of an export, without the credentials that the configuration has in clear. A line
+ * Writes an event as a line of an export, without credentials that are in clear text. A line
  * that leaves out any is marked with `"redacted":true`, since the fold of the export then differs.
  */
 export function exportLine({ position, event, redacted }: Recorded): string {
@@ -39,7 +39,7 @@ export interface SnapshotPart {
   /** Number of this part, from 1. */
   readonly part: number
   readonly parts: number
-  /** Set if the state lacks credentials that the configuration has in clear. */
+  /** Set if clear-text credentials of the configuration were removed from the state. */
   readonly redacted?: true
   /** Base64. */
   readonly gzip: string

@@ -1,6 +1,6 @@
 /**
- * Secrets that users write into the objects themselves. The log has placeholders in their place; the values
- * travel like those of Secrets, and proxies put them back when they bind a configuration.
+ * Secrets that users write into the objects themselves. The log contains placeholders. The values
+ * are sent like those of Secrets, and proxies insert them when they bind a configuration.
  */
 import {
   isCredentialHeader,
@@ -79,7 +79,7 @@ export function revealFilters(
   )
 }
 
-/** The secrets in literals of expressions, if these compute headers with the name of a credential. */
+/** Returns the secrets in expressions that compute headers with the name of a credential. */
 export function secretsOfLiterals(
   headers: Iterable<{ readonly name: string; readonly expression: string }>,
 ): SecretRef[] {
@@ -95,7 +95,7 @@ export function secretsOfLiterals(
   return [...refs.values()]
 }
 
-/** Puts literals back into an expression: those with `digests`. Throws if a value has not arrived. */
+/** Puts the values of `digests` into an expression. Throws if a value has not arrived. */
 export function revealLiterals(
   expression: string,
   digests: readonly string[] | undefined,

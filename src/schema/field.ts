@@ -140,7 +140,7 @@ export type Infer<S> = S extends { readonly [typeOf]?: infer T } ? Exclude<T, un
 export type Support = 'works' | 'pending' | 'schema'
 
 /**
- * What a field that holds secrets has: a secret, or the value of a header or an expression that computes it.
+ * Content of a secret field: a secret, a header value, or an expression for a header value.
  * The header is named by the field `name` beside it or by the key of a map, and only credentials are secrets.
  */
 export type SecretContent = 'value' | 'header' | 'headerExpression'

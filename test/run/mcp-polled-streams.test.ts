@@ -200,7 +200,7 @@ describe('a server of the official SDK that closes the stream of a call', () => 
   })
 })
 
-describe('a stream that the server closes to be polled', () => {
+describe('a stream of a request that the server closes for polling', () => {
   it('is resumed for a legacy client of a stateless backend', async () => {
     polls = 2
     const session = await rawSession(port, '/stateless')
@@ -350,7 +350,7 @@ describe('a stream that the server closes to be polled', () => {
   })
 })
 
-describe('a stream for messages without a request that the server closes to be polled', () => {
+describe('a stream for server messages that the server closes for polling', () => {
   beforeEach(() => {
     hasOwnStream = true
   })

@@ -80,13 +80,13 @@ it('an attacker cannot change, invent or move a state', async () => {
   for (const other of [changed, '', 'of the client', `${state}=`, state.slice(0, -2)]) {
     const forged = new URL(callback)
     forged.searchParams.set('state', other)
-    expect(await visit(forged.href)).toEqual(refused('the state is not of a sign-in'))
+    expect(await visit(forged.href)).toEqual(refused('the state is not valid'))
   }
   const elsewhere = [
     callback.href.replace('/oauth-authorization-server/b/', '/oauth-authorization-server/other/'),
     callback.href.replace(`:${port}/`, `:${otherPort}/`),
   ]
-  for (const url of elsewhere) expect(await visit(url)).toEqual(refused('the state is not of a'))
+  for (const url of elsewhere) expect(await visit(url)).toEqual(refused('the state is not valid'))
   expect(await visit(`${callback.href}&state=${state}`)).toEqual(refused('state is repeated'))
   expect((await visit(callback.href)).status).toBe(302)
 })
@@ -99,7 +99,7 @@ it('an attacker cannot have the code for one client returned to another one', as
   const victim = await at.newClient('/b', redirect)
   const callback = await at.callback('/b', { client_id: victim })
   callback.searchParams.set('state', state ?? '')
-  expect(await visit(callback.href)).toEqual(refused('the state is not of a sign-in'))
+  expect(await visit(callback.href)).toEqual(refused('the state is not valid'))
 })
 
 it('an attacker cannot mix up issuers', async () => {

@@ -1,6 +1,6 @@
 /**
  * An authorization server as MCP clients meet it, in two kinds that deviate from the standards in
- * their own ways. Every authorization request succeeds at once, with `iss` in the response, unless it has
+ * their own ways. Each authorization request succeeds, with `iss` in the response, unless it has
  * `prompt=none`, as if no user were signed in; everything else is checked exactly (PKCE with S256, registered
  * clients, their redirect URIs, codes that are valid once).
  *

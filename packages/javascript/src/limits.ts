@@ -25,7 +25,7 @@ export interface RateLimiterOptions {
   readonly per?: number
   /** Units that a full bucket has in addition to `rate`; 0 if omitted. */
   readonly burst?: number
-  /** About the number of buckets that there may be, at most 1,048,576; 10,000 if omitted. */
+  /** Approximate maximum number of buckets, at most 1,048,576. Default: 10,000. */
   readonly keys?: number
   /** Returns milliseconds of a clock that never goes back; `performance.now` if omitted. */
   readonly clock?: () => number

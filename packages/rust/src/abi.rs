@@ -323,7 +323,7 @@ pub fn pattern_message(name: &str) -> Option<&'static str> {
         }
         "REGEX_NESTED_TOO_DEEP" => "groups nest deeper than 200",
         "REGEX_NO_SPANS" => "a pattern that was compiled with REGEX_MATCH_ONLY gives no spans",
-        "REGEX_TOO_MUCH_WORK" => "the pattern looks far ahead of each of many matches",
+        "REGEX_TOO_MUCH_WORK" => "finding all matches reads the text too many times",
         "REGEX_BAD_UTF8" => "the pattern is not valid UTF-8",
         "REGEX_UNBALANCED_PAREN" => "a parenthesis has no partner",
         "REGEX_UNCLOSED_CLASS" => "a character class has no closing bracket",

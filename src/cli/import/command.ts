@@ -30,9 +30,9 @@ export function addImport(program: Command): void {
     )
     .option(
       '--allow-loss',
-      'write the manifests although protections or routes are lost, or limits are stricter',
+      'write the manifests even if protections or routes are lost, or limits become stricter',
     )
-    .option('--allow-stricter', 'write the manifests although limits are stricter than before')
+    .option('--allow-stricter', 'write the manifests even if limits become stricter')
     .option('--namespace <namespace>', 'namespace of the created objects')
     .option('--port <port>', 'port of the created Gateway (default: the port of the source)')
     .action(async (options: ImportOptions) => {

@@ -65,10 +65,10 @@ function missingConsent(
   if (allowLoss) return undefined
   if (lostProtections + lostRoutes > 0) {
     const what = lostProtections > 0 ? 'protections' : 'routes'
-    return `${what} would be lost. --allow-loss writes them.`
+    return `${what} would be lost. To write the manifests anyway, use --allow-loss.`
   }
   if (stricterLimits === 0 || allowStricter) return undefined
-  return 'limits would refuse requests that pass today. --allow-stricter writes them.'
+  return 'limits would become stricter. To write the manifests anyway, use --allow-stricter.'
 }
 
 async function readDocuments(file: readonly string[]): Promise<SourceDocument[]> {

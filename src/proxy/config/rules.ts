@@ -41,7 +41,7 @@ export interface CompiledRule {
   readonly sessionBackends: readonly CompiledBackend[]
   /** Why every request of the rule gets 500; undefined if the rule is usable. */
   readonly unusable: string | undefined
-  /** Set if the rule has no value of one of its secrets yet; why it cannot be compiled. */
+  /** Why the rule cannot be compiled yet. Set while the value of one of its secrets is missing. */
   readonly incomplete?: string
 }
 

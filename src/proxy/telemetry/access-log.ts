@@ -22,11 +22,11 @@ const lineFeed = 0x0a
 const flushEveryMs = 100
 /** Maximum size of lines that wait for a slow reader. Further lines are dropped and counted. */
 const maxPendingBytes = 64 * 1_048_576
-/** A thread with more waiting lines than this writes some, and gives the lock to others before the rest. */
+/** After this many bytes, a thread gives the lock to a waiting thread before it writes more. */
 const turnBytes = 1_048_576
 /** How long a thread waits before it tries again to take the lock. */
 const lockRetryMs = 2
-/** How long the last lines of a thread may wait for another one, for example if the reader does not read. */
+/** How long the last lines of a thread wait for the lock, for example if the reader is slow. */
 const lastLockMs = 500
 
 interface AccessLogOptions {
@@ -194,7 +194,7 @@ export class AccessLog {
     this.#completeBytes = 0
     this.#pendingLines = 0
     if (this.#lock !== undefined && !this.#isLocked) {
-      // A line that would be written into one of another thread is lost instead.
+      // Without the lock, the lines are dropped: they could split a line of another thread.
       if (rest.length === 0 || !this.#lock.acquireSync(lastLockMs)) return
     }
     try {

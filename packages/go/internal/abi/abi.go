@@ -395,7 +395,7 @@ func PatternMessage(code int32) string {
 	case RegexNoSpans:
 		return "a pattern that was compiled with REGEX_MATCH_ONLY gives no spans"
 	case RegexTooMuchWork:
-		return "the pattern looks far ahead of each of many matches"
+		return "finding all matches reads the text too many times"
 	case RegexBadUtf8:
 		return "the pattern is not valid UTF-8"
 	case RegexUnbalancedParen:

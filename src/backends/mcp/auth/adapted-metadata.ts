@@ -1,4 +1,4 @@
-/** Metadata of the issuer with the gateway in its place (RFC 8414). */
+/** Adapts the issuer's metadata (RFC 8414) to the gateway, which takes the issuer's place. */
 import type { McpAuthenticationConfig } from '../policy/config.ts'
 import { endpointIn, type ServerMetadata } from './issuer-metadata.ts'
 import type { GatewayServer } from './oauth-metadata.ts'
@@ -24,7 +24,7 @@ const removed = new Set([
 ])
 const removedPrefix = 'request_object_'
 
-/** Client authentication that names its receiver, which would be the gateway instead of the provider. */
+/** Client authentication bound to its receiver. The gateway cannot relay it to the provider. */
 const boundMethods = new Set([
   'client_secret_jwt',
   'private_key_jwt',
@@ -40,12 +40,12 @@ export function adaptMetadata(
 ): ServerMetadata | string {
   for (const name of ['authorization', 'token']) {
     if (endpointIn(metadata, `${name}_endpoint`) === undefined) {
-      return `the issuer names no ${name} endpoint`
+      return `the issuer has no ${name} endpoint`
     }
   }
   const registers = endpointIn(metadata, 'registration_endpoint') !== undefined
   // The gateway knows the endpoint of IdpB, but it is only there if the realm allows registrations.
-  if (!registers && provider === 'IdpB') return 'the issuer names no registration endpoint'
+  if (!registers && provider === 'IdpB') return 'the issuer has no registration endpoint'
   const kept = Object.entries(metadata).filter(
     ([name]) => !removed.has(name) && !name.startsWith(removedPrefix),
   )

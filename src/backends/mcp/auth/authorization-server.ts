@@ -1,6 +1,6 @@
 /**
  * The authorization server of an issuer as MCP clients see it. If a provider is set, the gateway takes the
- * place of the issuer, because only so can it adapt what clients see:
+ * place of the issuer, to work around one limitation of each provider:
  *
  *   IdpA   ignores `resource` (RFC 8707), so `audience` is added to authorization requests
  *   IdpB   does not allow scripts to register clients, so the gateway forwards registrations

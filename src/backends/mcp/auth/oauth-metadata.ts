@@ -56,7 +56,7 @@ export interface MetadataPath {
   readonly document: 'resource' | 'server' | Endpoint | 'callback'
   /** Path of the MCP server, such as `/mcp`; empty for the root. */
   readonly resource: string
-  /** Of a callback: the key of the client's redirect URI. */
+  /** The key of the client's redirect URI. Set for callbacks only. */
   readonly redirectKey?: string
 }
 
@@ -113,7 +113,7 @@ export class GatewayServer {
     return `${this.#base}${name}`
   }
 
-  /** The callback that stands for a redirect URI of clients at the provider. */
+  /** The callback that replaces a client's redirect URI at the provider. */
   callback(redirectKey: string): string {
     return `${this.#base}callback/${redirectKey}`
   }

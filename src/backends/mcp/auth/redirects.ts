@@ -1,6 +1,6 @@
 /**
- * Redirect URIs of clients. At the provider, a callback of the gateway with the key of the URI stands for
- * each of them. So the provider checks which URIs a client may use, and the gateway needs no list of clients.
+ * Redirect URIs of clients. At the provider, each URI is replaced by a callback with the URI's key.
+ * The provider checks which callbacks a client may use, so the gateway needs no list of clients.
  */
 import { hash } from 'node:crypto'
 
@@ -25,7 +25,7 @@ export function redirectKeyOf(uri: string): string {
   return hash('sha256', uri.replace(loopbackPort, '$1'), 'base64url')
 }
 
-/** How long it is known that the provider accepts a redirect URI. */
+/** How long the gateway remembers that the provider accepts a callback. */
 const acceptedMs = 600_000
 const maxAccepted = 4_096
 

@@ -30,13 +30,13 @@ export async function registerClient(
 ): Promise<Verdict> {
   const url = registrationEndpoint(config, known)
   if (url === undefined) {
-    return failureAnswer(404, 'not_found', 'the issuer names no registration endpoint')
+    return failureAnswer(404, 'not_found', 'the issuer has no registration endpoint')
   }
   const body = await readBody(exchange, 'invalid_client_metadata')
   if ('kind' in body) return body
   const asked = jsonObject(body)
   if (asked === undefined) {
-    return failureAnswer(400, 'invalid_client_metadata', 'the body is no JSON object')
+    return failureAnswer(400, 'invalid_client_metadata', 'the body is not a JSON object')
   }
   const redirects = redirectsWithCallbacks(asked.redirect_uris, server)
   if (typeof redirects === 'string') return failureAnswer(400, 'invalid_redirect_uri', redirects)
@@ -72,10 +72,10 @@ function redirectsWithCallbacks(
   server: GatewayServer,
 ): { readonly redirect_uris?: readonly string[] } | string {
   if (uris === undefined) return {}
-  if (!Array.isArray(uris)) return 'redirect_uris is no list'
+  if (!Array.isArray(uris)) return 'redirect_uris is not an array'
   if (uris.length > maxRedirects) return `redirect_uris has more than ${maxRedirects} entries`
   if (!uris.every((uri) => isRedirectUri(uri) && !server.isCallback(uri))) {
-    return 'a redirect URI is invalid, or of a kind that is not allowed'
+    return 'a redirect URI is invalid, has an unsafe scheme, or is a callback of the gateway'
   }
   const callbacks = uris.map((uri) => server.callback(redirectKeyOf(uri)))
   return { redirect_uris: [...new Set([...uris, ...callbacks])] }

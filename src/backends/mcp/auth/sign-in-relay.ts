@@ -77,7 +77,7 @@ export class SignInRelay {
     if (repeated !== undefined) return refusal(`${repeated} is repeated`)
     const signIn = this.#seal.open(response.get('state') ?? '', secret, this.#context(server))
     if (signIn === undefined || redirectKeyOf(signIn.redirect) !== redirectKey) {
-      return refusal('the state is not of a sign-in that began here; start again in the client')
+      return refusal('the state is not valid; start the sign-in again in the client')
     }
     if (signIn.expiresAt < Date.now()) {
       return refusal('the sign-in took too long; start again in the client')
@@ -98,9 +98,9 @@ export class SignInRelay {
   }
 
   /**
-   * Asks the provider whether the client may use the callback, unless it has registered it lately. Otherwise
-   * anybody could get a state that redirects to any URI. Without a user, a provider answers `prompt=none`
-   * with a redirect to the callback (OpenID Connect Core 3.1.2.6), and an unknown callback with an error.
+   * Asks the provider whether the client may use the callback, unless a recent answer is known.
+   * Without this check, an attacker could get a state for any URI. Without a user, `prompt=none`
+   * gives a redirect to the callback (OpenID Connect Core 3.1.2.6), or an error if it is unknown.
    */
   async #check(
     issuer: IssuerMetadata,
@@ -187,8 +187,8 @@ function redirectTo(location: string): RespondVerdict {
   return { kind: 'respond', status: 302, headers, reason: 'DirectResponse' }
 }
 
-/** A page for the user. Without a checked redirect URI, errors must not be sent to the client. */
+/** An error page for the user. Errors must not be sent to a redirect URI that was not checked. */
 const refusal = (why: string): RespondVerdict => failureAnswer(400, 'invalid_request', why)
 
-const noEndpoint = failureAnswer(500, 'server_error', 'the issuer names no authorization endpoint')
-const noKey = failureAnswer(503, 'temporarily_unavailable', 'the key of sessions has not arrived')
+const noEndpoint = failureAnswer(500, 'server_error', 'the issuer has no authorization endpoint')
+const noKey = failureAnswer(503, 'temporarily_unavailable', 'the session key is not available yet')

@@ -70,4 +70,4 @@ function isForGateway(assertion: string, server: GatewayServer): boolean {
     : own.includes(audience)
 }
 
-const noEndpoint = failureAnswer(500, 'server_error', 'the issuer names no token endpoint')
+const noEndpoint = failureAnswer(500, 'server_error', 'the issuer has no token endpoint')

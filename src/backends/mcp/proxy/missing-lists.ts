@@ -1,4 +1,4 @@
-/** Asks targets that were missing in lists until they answer, so that the client can be told. */
+/** Asks targets that were missing in lists until they answer, and then reports it. */
 
 /** Delay before a target is asked. Every failure doubles it. */
 const firstRetryMs = 1_000

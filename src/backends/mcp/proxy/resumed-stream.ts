@@ -1,5 +1,5 @@
 /**
- * Streams that a server may close before its response, so that the gateway asks for the rest later (streamable HTTP,
+ * A server may close a stream before its response and let the receiver poll (streamable HTTP,
  * resumability; SEP-1699). The gateway resumes a stream if its client cannot: the client has no session, or gets
  * the responses of several requests on one stream.
  */

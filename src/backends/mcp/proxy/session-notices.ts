@@ -1,6 +1,6 @@
 /**
- * What the stream of a client must report, although no server does: a session at a target that was begun again,
- * and targets that were missing in a list. The stream may be in another thread.
+ * Events that a client's stream reports although no server does: a session was begun again, or
+ * a target was missing in a list. The stream may be in another thread.
  */
 import { BroadcastChannel } from 'node:worker_threads'
 

@@ -1,6 +1,6 @@
 /**
- * Streams of the older transport to servers, for all threads of the process. A session has one stream, in the
- * thread that has begun it. Other threads send their messages themselves, and get the responses from that thread.
+ * Shares the streams of the older transport between threads. A session has one stream, in the
+ * thread that opened it. Other threads POST their messages; that thread passes on the responses.
  */
 import { BroadcastChannel } from 'node:worker_threads'
 import type { EventFields } from '../event-stream.ts'

@@ -13,7 +13,7 @@ import type { SseStream } from './sse-stream.ts'
 import { prepareRequest, timeoutOf } from './target-request.ts'
 import type { Flow, OutgoingMessage, Transport } from './transport.ts'
 
-/** A timeout of up to this many milliseconds is reported by its status, so no stream begins before the response. */
+/** Up to this timeout, no stream begins before the server's response, so the status can be 504. */
 const shortTimeoutMs = 15_000
 
 export class SseTransport implements Transport {
@@ -103,7 +103,7 @@ export class SseTransport implements Transport {
   }
 }
 
-/** A listener of a stream. Others may listen to the stream as well, so it does not stay paused. */
+/** A listener of a stream. If closed while paused, it resumes the stream for other listeners. */
 class StreamFlow implements Flow {
   readonly #stream: SseStream
   readonly #remove: () => void

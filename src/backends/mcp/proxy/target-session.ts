@@ -179,7 +179,7 @@ export class ClientSession implements Upstreams {
   }
 
   /**
-   * Sets in a new session what the client has set in the one before. A server may refuse it. Resolves to the
+   * Repeats the client's settings in a new session. A server may refuse them. Resolves to the
    * resources of the target to which the client has subscribed.
    */
   async #replay(entry: McpTargetEntry, session: TargetSession): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-/** What the threads of a process tell each other about clients' sessions and streams. */
+/** Messages between threads of a process about clients' sessions and streams. */
 import type { McpMessage } from '../message.ts'
 import type { ClientRecord } from './client-view.ts'
 
