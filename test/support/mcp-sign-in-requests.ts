@@ -14,24 +14,32 @@ interface Servers {
   readonly idpB: OAuthServer
 }
 
+/** Manifests of an MCP server at `/NAME`. The keys are those of the backend `idpa` or `idpb`. */
+export function guardedServer(
+  name: string,
+  mcp: number,
+  provider: 'IdpA' | 'IdpB',
+  { issuer, keysPath }: Pick<OAuthServer, 'issuer' | 'keysPath'>,
+  more: Json = {},
+) {
+  const jwks = { jwksPath: keysPath, backendRef: toBackend(provider.toLowerCase()) }
+  const authentication = { issuer, provider, audiences: [audience], jwks, ...more }
+  return [
+    mcpBackend(name, [{ name: 'items', static: { host: '127.0.0.1', port: mcp } }]),
+    routeByPath(name),
+    policy(name, `GatewayBackend/${name}`, { backend: { mcp: { authentication } } }),
+  ]
+}
+
 /** Manifests with an MCP server at `/a` behind IdpA, and at `/b` and `/other` behind IdpB. */
 export function signInManifests(port: number, { mcp, idpA, idpB }: Servers) {
-  const guarded = (name: string, provider: string, { issuer, keysPath }: OAuthServer) => {
-    const jwks = { jwksPath: keysPath, backendRef: toBackend(provider.toLowerCase()) }
-    const authentication = { issuer, provider, audiences: [audience], jwks }
-    return [
-      mcpBackend(name, [{ name: 'items', static: { host: '127.0.0.1', port: mcp } }]),
-      routeByPath(name),
-      policy(name, `GatewayBackend/${name}`, { backend: { mcp: { authentication } } }),
-    ]
-  }
   return [
     gateway(port),
     staticBackend('idpa', idpA.port),
     staticBackend('idpb', idpB.port),
-    ...guarded('a', 'IdpA', idpA),
-    ...guarded('b', 'IdpB', idpB),
-    ...guarded('other', 'IdpB', idpB),
+    ...guardedServer('a', mcp, 'IdpA', idpA),
+    ...guardedServer('b', mcp, 'IdpB', idpB),
+    ...guardedServer('other', mcp, 'IdpB', idpB),
   ]
 }
 
@@ -77,7 +85,8 @@ export class SignInRequests {
 
   /** Registers a client. Returns its id. */
   async newClient(path: string, ...redirect_uris: string[]): Promise<string> {
-    const registered = (await (await this.register(path, { redirect_uris })).json()) as Json
+    const fields = { redirect_uris, token_endpoint_auth_method: 'none' }
+    const registered = (await (await this.register(path, fields)).json()) as Json
     return String(registered.client_id)
   }
 

@@ -8,12 +8,18 @@ import type {
 /** Where the browser is sent back to; nothing listens there. */
 export const redirect = 'http://127.0.0.1:1/callback'
 
-/** Follows redirects as a browser does, until one leads to the client, and returns that URL. */
+/** Follows redirects as a browser does, with cookies, until one leads to the client, and returns that URL. */
 export async function browse(from: URL | string, client: string = redirect): Promise<URL> {
   let url = new URL(from)
-  for (let hops = 0; hops < 5; hops++) {
+  const cookies = new Map<string, string>()
+  for (let hops = 0; hops < 10; hops++) {
     if (url.href.startsWith(client)) return url
-    const response = await fetch(url, { redirect: 'manual' })
+    const cookie = [...cookies].map((pair) => pair.join('=')).join('; ')
+    const response = await fetch(url, { redirect: 'manual', headers: { cookie } })
+    for (const set of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
+      cookies.set(name, value)
+    }
     const location = response.headers.get('location')
     if (location === null) throw new Error(`${response.status}: ${await response.text()}`)
     url = new URL(location, url)

@@ -1,0 +1,114 @@
+/** A certified OpenID provider (the package `oidc-provider`) that clients can register at. Every user is ann. */
+import { once } from 'node:events'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { freePort } from './gateway.ts'
+
+interface Grant {
+  addOIDCScope(scope: string): void
+  addResourceScope(resource: string, scope: string): void
+  save(): Promise<string>
+}
+
+interface Interaction {
+  readonly params: { readonly client_id: string }
+  readonly prompt: {
+    readonly name: string
+    readonly details: {
+      readonly missingOIDCScope?: readonly string[]
+      readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>>
+    }
+  }
+}
+
+/** The part of the package that is used here; it has no types. */
+interface Provider {
+  readonly Grant: new (of: { accountId: string; clientId: string }) => Grant
+  use(handle: (context: Context, next: () => Promise<void>) => Promise<void>): void
+  interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
+  interactionFinished(
+    request: IncomingMessage,
+    response: ServerResponse,
+    result: object,
+    options: object,
+  ): Promise<void>
+  listen(port: number, host: string): Server
+}
+
+interface Context {
+  readonly path: string
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  respond: boolean
+}
+
+type ProviderPackage = { readonly default: new (issuer: string, settings: object) => Provider }
+
+export interface CertifiedProvider {
+  readonly port: number
+  readonly issuer: string
+  readonly keysPath: string
+  close(): void
+}
+
+/** Its access tokens are JWTs for `audience`. */
+export async function startCertifiedProvider(audience: string): Promise<CertifiedProvider> {
+  const name = 'oidc-provider'
+  const { default: Provider } = (await import(name)) as ProviderPackage
+  const port = await freePort()
+  const issuer = `http://127.0.0.1:${port}`
+  const provider = new Provider(issuer, {
+    cookies: { keys: ['only-for-tests'] },
+    scopes: ['openid', 'tools'],
+    findAccount: (_: unknown, accountId: string) => ({
+      accountId,
+      claims: () => ({ sub: accountId }),
+    }),
+    interactions: { url: (_: unknown, { uid }: { uid: string }) => `/agree/${uid}` },
+    features: {
+      devInteractions: { enabled: false },
+      registration: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => audience,
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => ({
+          scope: 'tools',
+          audience,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'RS256' } },
+        }),
+      },
+    },
+  })
+  provider.use(async (context, next) => {
+    if (!context.path.startsWith('/agree/')) return next()
+    context.respond = false
+    await agree(provider, context)
+  })
+  const server = provider.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port,
+    issuer,
+    keysPath: '/jwks',
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+/** Logs ann in, and then grants what the client asks for. */
+async function agree(provider: Provider, { req, res }: Context): Promise<void> {
+  const { params, prompt } = await provider.interactionDetails(req, res)
+  const result = async () => {
+    if (prompt.name === 'login') return { login: { accountId: 'ann' } }
+    const grant = new provider.Grant({ accountId: 'ann', clientId: params.client_id })
+    grant.addOIDCScope((prompt.details.missingOIDCScope ?? []).join(' '))
+    for (const [resource, scopes] of Object.entries(prompt.details.missingResourceScopes ?? {})) {
+      grant.addResourceScope(resource, scopes.join(' '))
+    }
+    return { consent: { grantId: await grant.save() } }
+  }
+  await provider.interactionFinished(req, res, await result(), { mergeWithLastSubmission: true })
+}
