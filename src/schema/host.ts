@@ -9,7 +9,7 @@ const address = '[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9._~-]+)?'
 const host = `(${name}|${address}|\\[${address}\\])`
 
 const hostForm = `^${host}$`
-const endpointForm = `^([A-Za-z]+://)?${host}(/.*)?$`
+const endpointForm = `^([A-Za-z]+://)?${host}(:[0-9]{1,5})?(/.*)?$`
 const scheme = '^[A-Za-z][A-Za-z0-9+.-]*://'
 
 /** A pattern as a CEL string. */
@@ -30,13 +30,12 @@ export const hostText: Schema<string> = withRules(
   }),
 )
 
-/** A host that may be written as a URL, of which scheme and path are dropped; beside a field for the port. */
+/** A host that may be written as a URL, of which scheme and path are dropped. It may have a port. */
 export const endpointText: Schema<string> = withRules(
   shortString,
   rule<string>({
-    message: 'must be a host name, or a URL without a port; write host and port separately',
+    message: 'must be a host name or an address, or the URL of a server',
     ...matches(endpointForm),
-    example: (value) => divided(value)?.replace('host:', 'endpoint:'),
   }),
 )
 

@@ -12,7 +12,7 @@ describe('reading the settings of a proxy', () => {
     const env = { SLUICE_WORKERS: '3', SLUICE_STATS_ADDRESS: ':9', LOG_FORMAT: '' }
     expect(readSettings({ workers: '2' }, env)).toMatchObject({
       ok: true,
-      value: { workers: 2, statsAddress: ':9', accessLog: 'text', adminAddress: '127.0.0.1:15000' },
+      value: { workers: 2, statsAddress: ':9', accessLog: 'text', adminAddress: 'localhost:15000' },
     })
   })
 

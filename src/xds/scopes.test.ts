@@ -70,7 +70,10 @@ describe('the scope of a Gateway', () => {
       key: 'route/HTTPRoute/ns/a/0',
       route: { kind: 'HTTPRoute', namespace: 'ns', name: 'a' },
       attachments: [],
-      backends: [{ weight: 1, target: { type: 'pool', namespace: 'ns', name: 'near' } }],
+      filters: [],
+      backends: [
+        { weight: 1, filters: [], target: { type: 'pool', namespace: 'ns', name: 'near' } },
+      ],
     } as unknown as Resource
     const all = [
       pool('near', 'p'),

@@ -46,10 +46,10 @@ describe('a host that is written as a URL or with a port', () => {
     }
   })
 
-  it('is refused in the endpoint of Azure if it has a port', async () => {
-    const vendorB = { endpoint: 'https://a.openai.azure.com:443/', deploymentName: 'd' }
+  it('is refused in the endpoint of Azure if it has a user', async () => {
+    const vendorB = { endpoint: 'https://me@a.openai.azure.com', deploymentName: 'd' }
     const text = await reported({ ai: { provider: { vendorB } } })
-    expect(text).toContain('separately: endpoint: a.openai.azure.com, port: 443')
+    expect(text).toContain('must be a host name or an address, or the URL of a server')
   })
 
   it('makes a condition of the backend', async () => {

@@ -150,8 +150,10 @@ const types: readonly CaseGroup[] = [
       'https://a.example/openai/v1',
       'a/b',
       '[::1]',
+      'a.example:443',
+      'https://[::1]:443/',
     ],
-    ['a.example:443', 'https://a.example:443/', 'https://', 'https://u@a', 'a b'],
+    ['a.example:x', 'https://', 'https://u@a', 'a b'],
   ),
   ...['spec.ai.provider.path', 'spec.mcp.targets[0].static.path'].map((path) =>
     formed(
