@@ -225,6 +225,7 @@ export class MessageSide implements SideStream {
     if (this.#returnStream === undefined) body.replace(bytes)
     else {
       this.#write(bytes)
+      this.isFull = false
       this.#returnStream.end()
       this.#returnStream.resume()
     }
@@ -297,6 +298,8 @@ export class MessageSide implements SideStream {
 
   #finish(trailers: string): void {
     this.#state = 'done'
+    // Nothing more is written, so a receiver that is slow must not hold up what the processor sends next.
+    this.isFull = false
     this.#returnStream?.end(trailers)
     this.#conversation.onStateChange()
   }
