@@ -22,6 +22,8 @@ useGateway(() => {
         single: { targets: [target('one')] },
         pair: { targets: [target('one'), target('two')] },
         each: { targets: [target('one')], sessionRouting: 'Stateless' },
+        // No thread has seen a session of this target.
+        quiet: { targets: [target('one')] },
       }),
     },
     args: ['--workers', '2'],
@@ -230,8 +232,8 @@ describe('a server that says nothing', () => {
   it('to server/discover is taken for a legacy one', async () => {
     one.isStateless = true
     one.replies.set('server/discover', silence)
-    await rawSession(port, '/single')
-    const { message } = await sendModern(url('/single'), modernRequest('server/discover'))
+    await rawSession(port, '/quiet')
+    const { message } = await sendModern(url('/quiet'), modernRequest('server/discover'))
     expect(message).toHaveProperty('result')
   }, 20_000)
 })
