@@ -1,5 +1,6 @@
 /** Lists every field of our kinds, and to what degree this version supports it. */
-import type { AnyProperty, Node, SecretContent, Support } from '../schema/field.ts'
+import type { SecretContent } from '../base/secret-placeholder.ts'
+import type { AnyProperty, Node, Support } from '../schema/field.ts'
 import { typeLabel } from '../schema/label.ts'
 import type { ApiKind } from './kind.ts'
 import { kinds } from './kinds.ts'

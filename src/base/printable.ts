@@ -5,8 +5,7 @@
 
 /** Control characters, line separators, and characters that change the direction of the text around them. */
 const unprintable = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
-const unprintableInLines =
-  /(?![\t\n])[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+const unprintableInLines = new RegExp(`(?![\\t\\n])${unprintable.source}`, 'gu')
 
 const escaped = (character: string): string =>
   `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

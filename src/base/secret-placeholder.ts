@@ -1,6 +1,13 @@
 /** The texts that replace secrets in observed objects, and thereby in the event log. */
 import { isCredentialName } from './credential-names.ts'
 
+/**
+ * Content of a secret field: a secret, a header value, or an expression for a header value. The name of the
+ * header is in the field `name` of the same object, or it is the key of a map. A header value is secret only if
+ * the header has the name of a credential.
+ */
+export type SecretContent = 'value' | 'header' | 'headerExpression'
+
 /** Returns the text that replaces an inline secret. It is a string, so that the object keeps its shape. */
 export function secretPlaceholder(digest: string): string {
   return `secret:${digest}`

@@ -9,6 +9,7 @@
  *   type Keepalive = Infer<typeof keepalive>
  */
 
+import type { SecretContent } from '../base/secret-placeholder.ts'
 import { amountPattern, quantityPattern } from './quantity.ts'
 
 /** A rule over a whole value, beyond the bounds of its parts. */
@@ -138,12 +139,6 @@ export type Infer<S> = S extends { readonly [typeOf]?: infer T } ? Exclude<T, un
 
 /** How far this version supports a field. `schema`: it is accepted, but not used yet. */
 export type Support = 'works' | 'pending' | 'schema'
-
-/**
- * Content of a secret field: a secret, a header value, or an expression for a header value.
- * The header is named by the field `name` beside it or by the key of a map, and only credentials are secrets.
- */
-export type SecretContent = 'value' | 'header' | 'headerExpression'
 
 /** The documentation and behaviour of a field. */
 export interface FieldInfo {

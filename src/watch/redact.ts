@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../base/json-object.ts'
 import {
   isCredentialHeader,
   replaceLiterals,
+  type SecretContent,
   secretPlaceholder,
 } from '../base/secret-placeholder.ts'
 import type { DigestKey } from './digest-key.ts'
@@ -12,14 +13,12 @@ import { secretMetadata } from './secret-metadata.ts'
 export type SecretSink = (digest: string, value: Uint8Array) => void
 
 /**
- * Secret fields of a kind. In `path`, such as `spec.providers[].auth.key`, `[]` stands for every item of a
- * list, `{}` for every value of a map; everything below a path is secret too. `holds` says what a text is:
- * a secret, or the value of a header or an expression that computes it. The header is named by the `name`
- * beside the field or by the key of the map, and only credentials are secrets.
+ * A secret field of a kind. In `path`, such as `spec.providers[].auth.key`, `[]` means every item of a list, and
+ * `{}` every value of a map. Every text below the path has the same content.
  */
 interface SecretPath {
   readonly path: string
-  readonly holds: 'value' | 'header' | 'headerExpression'
+  readonly holds: SecretContent
 }
 
 type SecretPaths = (kind: string) => readonly SecretPath[]
@@ -60,7 +59,7 @@ export function redact(object: JsonObject, options: RedactionOptions): JsonObjec
 /** Returns the text to record. `header` is the name of the header that the text belongs to, if any. */
 type Hide = (text: string, header: unknown) => string
 
-const hiding: Readonly<Record<SecretPath['holds'], (hide: (text: string) => string) => Hide>> = {
+const hiding: Readonly<Record<SecretContent, (hide: (text: string) => string) => Hide>> = {
   value: (hide) => hide,
   header: (hide) => (text, name) => (isCredentialHeader(name) ? hide(text) : text),
   // A literal is hidden with its quotes, so that it need not be parsed.
