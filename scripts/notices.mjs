@@ -68,7 +68,7 @@ export function importedNames(metafiles) {
 /** The packages of these folders of node_modules. */
 export const packageParts = (folders) => folders.map(packagePart)
 
-/** What the WebAssembly modules contain, and the vocabularies beside them. */
+/** Parts of the WebAssembly modules, and the vocabularies that are delivered with them. */
 export function coreParts() {
   const { devDependencies: locked } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const vocabularies = ['o200k_base', 'cl100k_base'].map((name) => ({

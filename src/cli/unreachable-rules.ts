@@ -1,4 +1,4 @@
-/** Finds matches of HTTPRoutes and GRPCRoutes whose regular expression loses to a prefix for every request. */
+/** Finds regular expressions of HTTPRoutes and GRPCRoutes that never match, because a prefix has precedence. */
 import { type ObjectRef, objectKey, objectText } from '../model/names.ts'
 import type { Attachment, NamedMatch, RouteMatch, RouteResource } from '../model/resources.ts'
 import type { Fold } from '../replay/index.ts'

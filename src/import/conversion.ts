@@ -195,7 +195,7 @@ export class Conversion {
     return { ...Object.fromEntries(decoded), ...texts }
   }
 
-  /** Adds an object of the target namespace; `content` may have annotations beside its other fields. */
+  /** Adds an object in the target namespace. `content` has its fields, and may also have `annotations`. */
   create(
     apiVersion: string,
     kind: string,

@@ -13,7 +13,7 @@ interface LockedPackage {
 }
 
 describe('package-lock.json', () => {
-  it('has the address and the digest of every package, for every platform', () => {
+  it('lists the address and the digest of each package for all platforms', () => {
     const { packages } = JSON.parse(read('package-lock.json')) as {
       packages: Record<string, LockedPackage>
     }

@@ -38,7 +38,7 @@ it('gets a code with the issuer of the gateway, and a token that the gateway acc
 
 it.each([
   ['a redirect URI of another client', { redirect_uri: 'https://other.example.com/callback' }],
-  ['an unknown client', { client_id: 'nobody' }],
+  ['an unknown client', { client_id: 'unknown' }],
 ])('does not redirect for %s', async (_, other) => {
   const client_id = await at.newClient('/a', redirect)
   const refused = await visit(at.authorization('/a', { client_id, scope, ...other }))
