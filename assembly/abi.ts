@@ -1,7 +1,7 @@
 /**
  * What a host of the core may rely on: return codes, record offsets, limits. One constant a line,
  * `export const NAME: i32 = value // meaning`: `scripts/generate-abi.mjs` reads this file and
- * writes `core.abi.json` and `src/core/abi.ts` from it.
+ * writes `core.abi.json` and `src/engines/core/abi.ts` from it.
  *
  * Conventions of every export: inputs are (address, length) or (address, end address) of bytes in
  * this module's memory, with 16 readable bytes after the end; results are written to memory that

@@ -11,7 +11,7 @@ import {
   compileCel,
   gatewayVariables,
   HeadersView,
-} from '../src/cel/index.ts'
+} from '../src/engines/cel/index.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from './harness.ts'
 
 const expressions = {

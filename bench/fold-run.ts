@@ -3,8 +3,8 @@
  * one event at a time, then edits some of them. Started with the number of routes; sends its figures
  * to the parent.
  */
-import { Fold } from '../src/actors/fold.ts'
-import { createGraph } from '../src/desired/derivations.ts'
+import { Fold } from '../src/control/actors/fold.ts'
+import { createGraph } from '../src/control/desired/derivations.ts'
 import { median } from './harness.ts'
 import { appliedEvent, foldSurroundings, routeObject, type SceneObject } from './scenes.ts'
 

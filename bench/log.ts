@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createEvent, messageId, resourceApplied } from '../events/index.ts'
-import { openEmbeddedLog, type Position, subjectOf } from '../src/log/index.ts'
+import { openEmbeddedLog, type Position, subjectOf } from '../src/control/log/index.ts'
 import type { BenchContext, Row } from './harness.ts'
 
 /** An event about a route of ordinary size, about 900 bytes of JSON. */

@@ -11,8 +11,8 @@ import {
   proxyConnected,
   type SluiceEvent,
 } from '../events/index.ts'
-import { Fold, foldVersion, type RecordedEvent } from '../src/actors/fold.ts'
-import { createGraph } from '../src/desired/derivations.ts'
+import { Fold, foldVersion, type RecordedEvent } from '../src/control/actors/fold.ts'
+import { createGraph } from '../src/control/desired/derivations.ts'
 import { appliedEvent, foldSurroundings, routeObject, type SceneObject } from './scenes.ts'
 
 const proxies = ['edge-0', 'edge-1', 'edge-2']

@@ -2,8 +2,8 @@
  * One measurement of `fold.ts`, in a process of its own: folds a mixed log as `sluice status --at` does, and
  * restores the state at its end. Started with the numbers of events and routes; sends its figures to the parent.
  */
-import type { RecordedEvent } from '../src/actors/fold.ts'
-import { createFold, type Fold } from '../src/replay/index.ts'
+import type { RecordedEvent } from '../src/control/actors/fold.ts'
+import { createFold, type Fold } from '../src/past/replay/index.ts'
 import { mixedLog } from './mixed-log.ts'
 
 export interface MixedFigures {

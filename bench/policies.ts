@@ -8,7 +8,7 @@ import { createPublicKey, createSign, generateKeyPairSync, verify } from 'node:c
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { TokenVerifier } from '../src/auth/jwt/verifier.ts'
+import { TokenVerifier } from '../src/engines/auth/jwt/verifier.ts'
 import { policy } from '../test/support/manifests.ts'
 import { type BenchContext, cpuNanoseconds, interleave, pinSelf, type Row } from './harness.ts'
 import { askOnce, type Scenario, scenarios, startBenchUpstream } from './proxy/load.ts'

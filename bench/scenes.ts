@@ -1,7 +1,7 @@
 /** Objects and events that several benches measure with: a Gateway, a Service, and many HTTPRoutes. */
 import { createEvent, messageId, resourceApplied, type SluiceEvent } from '../events/index.ts'
-import { builtInObjects } from '../src/control-plane/api-binding.ts'
-import { subjectOf } from '../src/log/index.ts'
+import { subjectOf } from '../src/control/log/index.ts'
+import { builtInObjects } from '../src/control/plane/api-binding.ts'
 import { gateway, httpRoute, service } from '../test/support/manifests.ts'
 
 export type SceneObject = Readonly<Record<string, unknown>>

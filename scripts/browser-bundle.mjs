@@ -1,6 +1,6 @@
 // Bundles sources for browsers with esbuild. A file `NAME-browser.ts` replaces `NAME.ts` in the same folder,
-// the package `buffer` provides `Buffer`, and modules that only proxies load (`import()` in src/policies,
-// src/backends and src/auth) are omitted.
+// the package `buffer` provides `Buffer`, and modules that only proxies load (`import()` in src/gateway/policies,
+// src/gateway/backends and src/engines/auth) are omitted.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -12,7 +12,10 @@ const browserSources = {
   setup(builder) {
     builder.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ path, resolveDir, kind }) => {
       const file = join(resolveDir, path)
-      if (kind === 'dynamic-import' && /\/src\/(policies|backends|auth)\//.test(file)) {
+      if (
+        kind === 'dynamic-import' &&
+        /\/src\/(gateway\/(policies|backends)|engines\/auth)\//.test(file)
+      ) {
         return { path: 'proxies-only', namespace: 'proxies-only' }
       }
       const counterpart = file.replace(/\.ts$/, '-browser.ts')

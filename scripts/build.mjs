@@ -34,26 +34,26 @@ const stamp = join(root, 'dist', '.built')
 
 const entries = {
   main: 'src/main.ts',
-  'password-thread': 'src/auth/passwords/thread.ts',
-  'replay-thread': 'src/cli/replay-thread.ts',
-  'console-thread': 'src/cli/console/thread.ts',
+  'password-thread': 'src/engines/auth/passwords/thread.ts',
+  'replay-thread': 'src/tools/cli/replay-thread.ts',
+  'console-thread': 'src/tools/cli/console/thread.ts',
   events: 'events/index.ts',
-  replay: 'src/replay/index.ts',
-  policy: 'src/policies/define.ts',
+  replay: 'src/past/replay/index.ts',
+  policy: 'src/gateway/policies/define.ts',
 }
 
 /** A thread shares no code with others, and one file of its own loads faster than a hundred shared ones. */
-const threads = { 'proxy-worker': 'src/proxy/workers/worker.ts' }
+const threads = { 'proxy-worker': 'src/gateway/proxy/workers/worker.ts' }
 
 /** Entry points that carry their dependencies: `sluice/core` needs no other package. */
-const selfContained = { core: 'src/core/index.ts' }
+const selfContained = { core: 'src/engines/core/index.ts' }
 
 /** Each WebAssembly module by the configuration that asc makes it with. */
 const modules = {
   'core.wasm': 'asconfig.json',
-  'core-rate-shared.wasm': 'asconfig.rate-shared.json',
-  'core-texts.wasm': 'asconfig.texts.json',
-  'sluice-filter.wasm': 'asconfig.filter.json',
+  'core-rate-shared.wasm': 'config/asconfig.rate-shared.json',
+  'core-texts.wasm': 'config/asconfig.texts.json',
+  'sluice-filter.wasm': 'config/asconfig.filter.json',
 }
 
 /** Is there such a product, and is every source older than it? */
@@ -76,14 +76,14 @@ function isFresh() {
     'scripts/declarations.mjs',
     'scripts/notices{.mjs,/*}',
     'package.json',
-    'asconfig*.json',
+    '{,config/}asconfig*.json',
     'tsconfig*.json',
   ])
 }
 
 /** The compiler takes longest of all, and its sources change least. */
 function isModuleFresh(name) {
-  const sources = ['assembly/**/*', 'asconfig*.json', 'package-lock.json']
+  const sources = ['assembly/**/*', '{,config/}asconfig*.json', 'package-lock.json']
   return isNewer(join(root, 'dist', name), sources)
 }
 

@@ -1,12 +1,16 @@
-/** Defines the command line. Each command is a function of its options; see src/cli. */
+/** Defines the command line. Each command is a function of its options; see src/tools/cli. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import type { ConsoleOptions } from './cli/console/console.ts'
-import type { DecisionsOptions } from './cli/decisions.ts'
-import type { ExplainOptions } from './cli/explain.ts'
-import { fail } from './cli/failure.ts'
-import { addFilterConfig } from './cli/filter-config/command.ts'
-import { addIdentityProvider } from './cli/idp/command.ts'
-import { addImport } from './cli/import/command.ts'
+import { consoleSettings } from './ground/settings/console.ts'
+import { type ControllerSettingName, controllerSettings } from './ground/settings/controller.ts'
+import { settings } from './ground/settings/index.ts'
+import { remoteSettings } from './ground/settings/remote.ts'
+import type { ConsoleOptions } from './tools/cli/console/console.ts'
+import type { DecisionsOptions } from './tools/cli/decisions.ts'
+import type { ExplainOptions } from './tools/cli/explain.ts'
+import { fail } from './tools/cli/failure.ts'
+import { addFilterConfig } from './tools/cli/filter-config/command.ts'
+import { addIdentityProvider } from './tools/cli/idp/command.ts'
+import { addImport } from './tools/cli/import/command.ts'
 import {
   addHelp,
   addSettings,
@@ -16,7 +20,7 @@ import {
   type RecordFolder,
   recordDir,
   requestsOption,
-} from './cli/options.ts'
+} from './tools/cli/options.ts'
 import {
   type Answer,
   type ManifestFormat,
@@ -24,21 +28,17 @@ import {
   processOutput as output,
   printAnswer,
   surviveOutputErrors,
-} from './cli/output.ts'
-import type { ProxyFlags } from './cli/proxy.ts'
-import type { RecordingOptions } from './cli/recording.ts'
-import type { RenderOptions } from './cli/render.ts'
-import type { RunOptions } from './cli/run.ts'
-import { addShellCommands } from './cli/shell/commands.ts'
-import type { SimulateOptions } from './cli/simulate/simulate.ts'
-import type { StatusOptions } from './cli/status.ts'
-import type { ValidateOptions } from './cli/validate.ts'
-import { packageVersion } from './cli/version.ts'
-import type { WhatIfOptions } from './cli/what-if/what-if.ts'
-import { consoleSettings } from './settings/console.ts'
-import { type ControllerSettingName, controllerSettings } from './settings/controller.ts'
-import { settings } from './settings/index.ts'
-import { remoteSettings } from './settings/remote.ts'
+} from './tools/cli/output.ts'
+import type { ProxyFlags } from './tools/cli/proxy.ts'
+import type { RecordingOptions } from './tools/cli/recording.ts'
+import type { RenderOptions } from './tools/cli/render.ts'
+import type { RunOptions } from './tools/cli/run.ts'
+import { addShellCommands } from './tools/cli/shell/commands.ts'
+import type { SimulateOptions } from './tools/cli/simulate/simulate.ts'
+import type { StatusOptions } from './tools/cli/status.ts'
+import type { ValidateOptions } from './tools/cli/validate.ts'
+import { packageVersion } from './tools/cli/version.ts'
+import type { WhatIfOptions } from './tools/cli/what-if/what-if.ts'
 
 const { report } = output
 
@@ -104,7 +104,7 @@ const runCommand = program
   )
   .option('--ephemeral', 'store the event log in memory only')
 addSettings(runCommand, { ...settings, ...consoleSettings }).action(async (options: RunOptions) => {
-  const { run } = await import('./cli/run.ts')
+  const { run } = await import('./tools/cli/run.ts')
   process.exitCode = await run(options, output)
 })
 
@@ -112,7 +112,7 @@ const proxyCommand = program
   .command('proxy')
   .description('run the proxy of one Gateway, configured by a controller')
 addSettings(proxyCommand, { ...remoteSettings, ...settings }).action(async (flags: ProxyFlags) => {
-  const { proxy } = await import('./cli/proxy.ts')
+  const { proxy } = await import('./tools/cli/proxy.ts')
   process.exitCode = await proxy(flags, output)
 })
 
@@ -128,7 +128,7 @@ program
       .conflicts('output'),
   )
   .action(async (paths: string[], { file = [], ...options }: Partial<ValidateOptions>) => {
-    const { validate } = await import('./cli/validate.ts')
+    const { validate } = await import('./tools/cli/validate.ts')
     const output = options.output ?? 'text'
     await print(validate({ ...options, output, file: [...file, ...paths] }, report), output)
   })
@@ -136,7 +136,7 @@ program
 offline(program.command('status').description('show the conditions of every object'))
   .option('--strict', 'exit with 1 if a reference leads to an object that is not in the files (-f)')
   .action(async (options: Offline & StatusOptions) => {
-    const { status } = await import('./cli/status.ts')
+    const { status } = await import('./tools/cli/status.ts')
     await print(status(options, report), options.output)
   })
 
@@ -144,7 +144,7 @@ offline(program.command('log').description('print the events of the log in order
   .option('--subject <text>', 'only events whose subject contains this text')
   .option('--snapshots', 'also print the stored snapshots (with -o json)')
   .action(async (options: Offline) => {
-    const { exportLog, printLog } = await import('./cli/log.ts')
+    const { exportLog, printLog } = await import('./tools/cli/log.ts')
     if (options.output === 'json') process.exitCode = await exportLog(options, output)
     else await print(printLog(options, report), options.output)
   })
@@ -155,7 +155,7 @@ offline(
     .description('replay a recorded log; exit with 1 if a published state differs')
     .option('--all-snapshots', 'compare every snapshot of the log, instead of a few'),
 ).action(async (options: Offline) => {
-  const { replayLog } = await import('./cli/replay.ts')
+  const { replayLog } = await import('./tools/cli/replay.ts')
   await print(replayLog(options, report), options.output)
 })
 
@@ -190,7 +190,7 @@ requestFlags(
   .addOption(recordDir())
   .option('--stats <address>', 'stats address of a running proxy; may be repeated', collect)
   .action(async (what: string, names: string[], options: ExplainOptions) => {
-    const { explain } = await import('./cli/explain.ts')
+    const { explain } = await import('./tools/cli/explain.ts')
     await print(explain(what, names, options, report), options.output)
   })
 
@@ -216,7 +216,7 @@ requestFlags(
     collect,
   )
   .action(async ({ recordDir: folder, ...options }: SimulateOptions & RecordFolder) => {
-    const { simulate } = await import('./cli/simulate/simulate.ts')
+    const { simulate } = await import('./tools/cli/simulate/simulate.ts')
     const requests = folder ?? options.requests
     process.exitCode = await simulate({ ...options, ...(requests && { requests }) }, output)
   })
@@ -237,7 +237,7 @@ program
   )
   .addOption(format())
   .action(async (options: DecisionsOptions) => {
-    const { decisions } = await import('./cli/decisions.ts')
+    const { decisions } = await import('./tools/cli/decisions.ts')
     process.exitCode = await decisions(options, output)
   })
 
@@ -250,7 +250,7 @@ const consoleCommand = program
   .option('--no-open', 'do not open a browser')
 addSettings(consoleCommand, consoleSettings).action(
   async (exportFile: string | undefined, options: ConsoleOptions) => {
-    const { serveConsoleOf } = await import('./cli/console/console.ts')
+    const { serveConsoleOf } = await import('./tools/cli/console/console.ts')
     process.exitCode = await serveConsoleOf(exportFile, options, output)
   },
 )
@@ -258,7 +258,7 @@ addSettings(consoleCommand, consoleSettings).action(
 offline(program.command('bisect').description('find the event that made an expectation fail'))
   .requiredOption('--expect <text>', "such as 'HTTPRoute/default/app Accepted=True'")
   .action(async (options: Offline & { expect: string }) => {
-    const { bisect } = await import('./cli/bisect.ts')
+    const { bisect } = await import('./tools/cli/bisect.ts')
     await print(bisect(options, report), options.output)
   })
 
@@ -269,7 +269,7 @@ program
   )
   .addOption(format())
   .action(async (a: string, b: string, options: { output: OutputFormat }) => {
-    const { diff } = await import('./cli/diff.ts')
+    const { diff } = await import('./tools/cli/diff.ts')
     await print(diff(a, b, report), options.output)
   })
 
@@ -298,7 +298,7 @@ program
   )
   .option('--fail-on <kinds>', 'exit with 1 only for changes of these kinds, such as deny-to-allow')
   .action(async ({ recordDir: folder, ...options }: WhatIfOptions & RecordFolder) => {
-    const { whatIf } = await import('./cli/what-if/what-if.ts')
+    const { whatIf } = await import('./tools/cli/what-if/what-if.ts')
     const format = options.output === 'json' ? 'json' : 'text'
     const requests = folder ?? options.requests
     await print(whatIf({ ...options, ...(requests && { requests }) }, report), format)
@@ -316,7 +316,7 @@ program
   )
   .addOption(manifestFormat())
   .action(async (options: RenderOptions & { output: ManifestFormat }) => {
-    const { render } = await import('./cli/render.ts')
+    const { render } = await import('./tools/cli/render.ts')
     await print(render(options, report), options.output)
   })
 
@@ -325,8 +325,8 @@ program
   .description('print the custom resource definitions')
   .addOption(manifestFormat())
   .action(async (options: { output: ManifestFormat }) => {
-    const { crds } = await import('./api/crds.ts')
-    const { manifestsAnswer } = await import('./cli/manifests.ts')
+    const { crds } = await import('./control/api/crds.ts')
+    const { manifestsAnswer } = await import('./tools/cli/manifests.ts')
     await print(manifestsAnswer(crds()), options.output)
   })
 
@@ -337,7 +337,7 @@ program
   .action(async (options: { output: OutputFormat }) => {
     const version = packageVersion()
     if (options.output === 'text') return output.print(version)
-    const { foldVersion } = await import('./replay/index.ts')
+    const { foldVersion } = await import('./past/replay/index.ts')
     output.print(JSON.stringify({ version, foldVersion }))
   })
 
@@ -346,7 +346,7 @@ const controllerCommand = program
   .description('run the control plane of a cluster')
 addSettings(controllerCommand, { ...controllerSettings, ...consoleSettings }).action(
   async (flags: Partial<Record<ControllerSettingName, string>>) => {
-    const { controller } = await import('./cli/controller.ts')
+    const { controller } = await import('./tools/cli/controller.ts')
     process.exitCode = await controller(flags, output)
   },
 )

@@ -3,8 +3,8 @@ import { dirname, join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
-const boundaries = JSON.parse(readFileSync(join(root, 'boundaries.json'), 'utf8')) as {
-  rules: Record<string, string[]>
+const boundaries = JSON.parse(readFileSync(join(root, 'config', 'boundaries.json'), 'utf8')) as {
+  areas: Record<string, { files: string[]; imports: string[] }>
   packages: Record<string, string[]>
 }
 const sources = globSync('{src,events,proto/gen,console,packages/*/src}/**/*.{ts,tsx}', {
@@ -31,12 +31,18 @@ function target({ from, specifier }: Import): string {
   return relative(root, join(root, dirname(from), specifier))
 }
 
-/** The rule whose key is the longest prefix of the path. */
+const places = Object.entries(boundaries.areas)
+  .flatMap(([area, { files }]) => files.map((path) => ({ area, path })))
+  .map(({ area, path }) => ({
+    area,
+    path,
+    pattern: new RegExp(`^${path.replaceAll('*', '[^/]+')}(?:[./]|$)`),
+  }))
+  .sort((one, other) => other.path.length - one.path.length)
+
+/** The area with the longest path that fits. */
 function areaOf(file: string): string | undefined {
-  const path = file.replace(/\.(test\.)?tsx?$/, '')
-  return Object.keys(boundaries.rules)
-    .filter((key) => path === key || path.startsWith(`${key}/`))
-    .sort((a, b) => b.length - a.length)[0]
+  return places.find(({ pattern }) => pattern.test(file))?.area
 }
 
 /** AssemblyScript imports omit the file extension. */
@@ -57,7 +63,7 @@ function circles(imports: readonly (readonly [from: string, to: string])[]): str
 const own = production.flatMap(importsOf).filter(({ specifier }) => specifier.startsWith('.'))
 
 describe('the structure of the source', () => {
-  it('imports node:http from src/base/node-http.ts only, which saves 14 MB of memory', () => {
+  it('imports node:http from src/ground/base/node-http.ts only, which saves 14 MB of memory', () => {
     const isImported = (file: string) =>
       /^import (?!type\b)[^;']*'node:http'/m.test(readFileSync(join(root, file), 'utf8'))
     expect(production.filter(isImported)).toEqual([])
@@ -67,35 +73,56 @@ describe('the structure of the source', () => {
     expect(production.filter((file) => areaOf(file) === undefined)).toEqual([])
   })
 
-  it('lets a file import only what boundaries.json lists for its area', () => {
+  it('lets a file import only what config/boundaries.json lists for its area', () => {
     const forbidden = own.filter((entry) => {
       const from = areaOf(entry.from) ?? ''
       const to = areaOf(target(entry)) ?? target(entry)
-      const allowed = boundaries.rules[from] ?? []
+      const allowed = boundaries.areas[from]?.imports ?? []
       return from !== to && !allowed.includes('*') && !allowed.includes(to)
     })
     expect(forbidden.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
   })
 
-  it('lists no area without files and no import that is unused', () => {
-    const areas = Object.keys(boundaries.rules)
-    const stale = areas.filter((area) => !production.some((file) => areaOf(file) === area))
+  it('lists no place without files and no import that is unused', () => {
+    const stale = places.filter(({ pattern }) => !production.some((file) => pattern.test(file)))
     const used = new Set(own.map((entry) => `${areaOf(entry.from)} -> ${areaOf(target(entry))}`))
-    const unused = areas.flatMap((from) =>
-      (boundaries.rules[from] ?? [])
-        .filter((to) => to !== '*' && !used.has(`${from} -> ${to}`))
-        .map((to) => `${from} -> ${to}`),
+    const unused = Object.entries(boundaries.areas).flatMap(([from, { imports }]) =>
+      imports
+        .map((to) => `${from} -> ${to}`)
+        .filter((edge) => !edge.endsWith('*') && !used.has(edge)),
     )
-    expect([stale, unused]).toEqual([[], []])
+    expect([stale.map(({ path }) => path), unused]).toEqual([[], []])
   })
 
-  it('has no two folders of the engine or the proxy that import each other', () => {
+  it('has no two folders that import each other, except a folder and those within it', () => {
     const edges = new Set(own.map((entry) => `${dirname(entry.from)} -> ${dirname(target(entry))}`))
+    const strict = /^src\/(engines\/http|gateway\/proxy)\b/
+    // A registry of policies imports those of the backends, which use the contract beside it.
+    const backends = /^src\/gateway\/backends\//
     const twoWay = [...edges].filter((edge) => {
       const [from = '', to = ''] = edge.split(' -> ')
-      return from < to && /^src\/(engine|proxy)\b/.test(from) && edges.has(`${to} -> ${from}`)
+      const isNested = to.startsWith(`${from}/`)
+      return (
+        from < to &&
+        !backends.test(from) &&
+        (strict.test(from) || !isNested) &&
+        edges.has(`${to} -> ${from}`)
+      )
     })
     expect(twoWay).toEqual([])
+  })
+
+  it('lets a folder of the engine import only those above it in docs/engine.md', () => {
+    const page = readFileSync(join(root, 'docs/engine.md'), 'utf8')
+    const order = [...page.matchAll(/^\| `([\w-]+)\/` \|/gm)].map(([, name]) => name ?? '')
+    const folder = (file: string) => /^src\/engines\/http\/([\w-]+)\//.exec(file)?.[1]
+    const wrong = own.filter((entry) => {
+      const from = folder(entry.from)
+      const to = folder(target(entry))
+      return from !== undefined && to !== undefined && order.indexOf(from) < order.indexOf(to)
+    })
+    expect(order.length).toBeGreaterThan(10)
+    expect(wrong.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
   })
 
   it('restricts each package to the folders that may use it', () => {
@@ -137,7 +164,7 @@ describe('the structure of the source', () => {
 
   it('keeps the pure folders free of clocks, randomness and I/O', () => {
     const pure = production.filter((file) =>
-      /^src\/(actors|desired|model|policies)\/|^src\/backends\/(define|definitions|.*\/definition)\b/.test(
+      /^src\/(control\/(actors|desired)|ground\/model|gateway\/policies)\/|^src\/gateway\/backends\/(define|definitions|.*\/definition)\b/.test(
         file,
       ),
     )

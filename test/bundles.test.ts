@@ -56,7 +56,7 @@ describe('the bundle of a proxy worker', () => {
 
   it('contains no code of the control plane', () => {
     const stages =
-      /^src\/(watch|log|actors|desired|api|replay|control-plane|cli|backends\/(.*\/)?definitions?)\b/
+      /^src\/(control\/(?!wire\/)|past\/replay|tools|gateway\/backends\/(.*\/)?definitions?)\b/
     expect(sources.length).toBeGreaterThan(50)
     expect(sources.filter((source) => stages.test(source))).toEqual([])
   })
@@ -67,7 +67,8 @@ describe('the bundles of the command line and the controller', () => {
 
   it.each(['main.js', controller])('contain no request-path code (%s)', (entry) => {
     const { sources } = loadedBy(entry)
-    const ofProxies = /^src\/(?:(?:policies|backends)\/.*\/(?:apply|provider)\.ts$|engine\/)/
+    const ofProxies =
+      /^src\/(?:gateway\/(?:policies|backends)\/.*\/(?:apply|provider)\.ts$|engines\/http\/)/
     expect(sources.filter((source) => ofProxies.test(source))).toEqual([])
   })
 })

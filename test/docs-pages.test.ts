@@ -4,7 +4,7 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { validateObject } from '../src/api/validate.ts'
+import { validateObject } from '../src/control/api/validate.ts'
 import {
   anchorsOf,
   linksOf,

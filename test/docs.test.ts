@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { errorCatalogue } from '../src/errors/index.ts'
+import { errorCatalogue } from '../src/ground/errors/index.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -28,11 +28,14 @@ describe('docs/errors.md', () => {
 })
 
 describe('pages for contributors', () => {
-  it('mention every folder of src in docs/architecture.md', () => {
+  it('mention every wing of src and its folders in docs/architecture.md', () => {
     const page = read('docs/architecture.md')
-    const folders = readdirSync(join(root, 'src'), { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => `src/${name}`)
+    const foldersIn = (path: string) =>
+      readdirSync(join(root, path), { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => `${path}/${name}`)
+    const wings = foldersIn('src')
+    const folders = [...wings, ...wings.flatMap(foldersIn)]
     expect(folders.filter((folder) => !page.includes(folder))).toEqual([])
   })
 

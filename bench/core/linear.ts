@@ -2,8 +2,8 @@
  * Claim: what makes backtracking engines explode takes time in proportion here: ten times the text,
  * at most 1.5 times the time for each byte. Patterns, masks of builtins and token counts.
  */
-import { compileMask, type MaskRule } from '../../src/core/regex-mask.ts'
-import { countTokens } from '../../src/core/tokens.ts'
+import { compileMask, type MaskRule } from '../../src/engines/core/regex-mask.ts'
+import { countTokens } from '../../src/engines/core/tokens.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
 
 const builtins = (['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin'] as const).map(

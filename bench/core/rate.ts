@@ -6,7 +6,7 @@
  */
 import { once } from 'node:events'
 import { isMainThread, parentPort, threadId, Worker, workerData } from 'node:worker_threads'
-import { createRateLimiter, createRateMemory } from '../../src/core/rate.ts'
+import { createRateLimiter, createRateMemory } from '../../src/engines/core/rate.ts'
 import { type BenchContext, interleave, type Row } from '../harness.ts'
 
 const checks = 2_000_000

@@ -8,7 +8,7 @@
  */
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { compileMask, type Mask, type MaskRule } from '../../src/core/regex-mask.ts'
+import { compileMask, type Mask, type MaskRule } from '../../src/engines/core/regex-mask.ts'
 import { findPart } from '../../test/support/parts.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
 import {

@@ -4,7 +4,7 @@
  * All three see the same bytes and must choose the same route.
  */
 import findMyWay from 'find-my-way'
-import { createIoCore, type RouteSpec, type RouteTable } from '../../src/core/index.ts'
+import { createIoCore, type RouteSpec, type RouteTable } from '../../src/engines/core/index.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
 import { JsHead, parseHead } from './js-head.ts'
 import { JsRoutes } from './js-routes.ts'

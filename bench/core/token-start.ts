@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 
 const script = `
-import { loadEncoding } from '${new URL('../../src/core/tokens.ts', import.meta.url)}'
+import { loadEncoding } from '${new URL('../../src/engines/core/tokens.ts', import.meta.url)}'
 if (process.argv[1] === 'second') loadEncoding('cl100k_base')
 const begun = process.cpuUsage()
 loadEncoding('o200k_base')

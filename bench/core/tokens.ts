@@ -4,7 +4,7 @@
  * run of one letter takes time in proportion to its length. A process that has the core loads
  * the vocabulary in at most 15 ms.
  */
-import { countTokens, loadEncoding } from '../../src/core/tokens.ts'
+import { countTokens, loadEncoding } from '../../src/engines/core/tokens.ts'
 import { type BenchContext, cpuNanoseconds, interleave, median, type Row } from '../harness.ts'
 import { tokenPeers, tokenRows } from './token-speed.ts'
 import { measureStart } from './token-start.ts'

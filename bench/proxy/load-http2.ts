@@ -14,8 +14,8 @@ import {
   startFrameSize,
   windowLimit,
   windowUpdateFrame,
-} from '../../src/engine/http2/frames.ts'
-import { HpackEncoder } from '../../src/engine/http2/hpack-encoder.ts'
+} from '../../src/engines/http/http2/frames.ts'
+import { HpackEncoder } from '../../src/engines/http/http2/hpack-encoder.ts'
 import type { Load, Scenario } from './load.ts'
 
 const start =

@@ -1,12 +1,13 @@
 /** Readers of what a connection begins with, and of HTTP/1.1 and HTTP/2. */
-import { GrowingBytes } from '../../src/base/growing-bytes.ts'
-import { INCOMPLETE } from '../../src/core/index.ts'
-import { UnreadBytes } from '../../src/engine/bytes/unread-bytes.ts'
-import { FrameReader } from '../../src/engine/http2/frame-reader.ts'
-import { HpackDecoder } from '../../src/engine/http2/hpack-decoder.ts'
-import { MessageBody } from '../../src/engine/message/message-body.ts'
-import { readProxyHeader } from '../../src/engine/sockets/proxy-protocol.ts'
-import { ClientHelloReader } from '../../src/engine/tls/client-hello.ts'
+
+import { INCOMPLETE } from '../../src/engines/core/index.ts'
+import { UnreadBytes } from '../../src/engines/http/bytes/unread-bytes.ts'
+import { FrameReader } from '../../src/engines/http/http2/frame-reader.ts'
+import { HpackDecoder } from '../../src/engines/http/http2/hpack-decoder.ts'
+import { MessageBody } from '../../src/engines/http/message/message-body.ts'
+import { readProxyHeader } from '../../src/engines/http/sockets/proxy-protocol.ts'
+import { ClientHelloReader } from '../../src/engines/http/tls/client-hello.ts'
+import { GrowingBytes } from '../../src/ground/base/growing-bytes.ts'
 import { filled, heads, ignore, large, type Reader } from './reader.ts'
 
 const record = (bytes: Buffer): Buffer =>

@@ -3,7 +3,7 @@
  * size of the pieces. Each row reads twice as much, in pieces of 1 byte, 4 kB or 64 kB, and must not
  * take more than 2.5 times as long.
  */
-import { linesOf } from '../../src/kube/lines.ts'
+import { linesOf } from '../../src/control/kube/lines.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
 import { connectionReaders, http2Readers } from './connections.ts'
 import { guardReaders, processorReaders } from './guards.ts'

@@ -1,14 +1,14 @@
 /** Readers that keep a message back until it may pass: guards and external processors. */
 import { create } from '@bufbuild/protobuf'
 import { BodyResponseSchema } from '../../proto/gen/called/ext_proc_pb.ts'
-import type { StreamEvent } from '../../src/backends/ai/chat.ts'
-import type { ChatFormat } from '../../src/backends/ai/client-formats.ts'
-import { HeldStream } from '../../src/backends/ai/guards/held-stream.ts'
-import { StreamMasker } from '../../src/backends/ai/guards/stream-mask.ts'
-import { SseReader } from '../../src/base/sse-reader.ts'
-import { MessageBody } from '../../src/engine/message/message-body.ts'
-import { BodyLedger } from '../../src/policies/ext-proc/body-ledger.ts'
-import { MessageSide } from '../../src/policies/ext-proc/message-side.ts'
+import { MessageBody } from '../../src/engines/http/message/message-body.ts'
+import type { StreamEvent } from '../../src/gateway/backends/ai/chat.ts'
+import type { ChatFormat } from '../../src/gateway/backends/ai/client-formats.ts'
+import { HeldStream } from '../../src/gateway/backends/ai/guards/held-stream.ts'
+import { StreamMasker } from '../../src/gateway/backends/ai/guards/stream-mask.ts'
+import { BodyLedger } from '../../src/gateway/policies/ext-proc/body-ledger.ts'
+import { MessageSide } from '../../src/gateway/policies/ext-proc/message-side.ts'
+import { SseReader } from '../../src/ground/base/sse-reader.ts'
 import { filled, heads, ignore, large, mask, maskOf, type Reader } from './reader.ts'
 
 /** Events of streamed answers that a guard reads, or keeps back until all have come. */

@@ -1,10 +1,10 @@
 /** Readers of what language models send: events, event streams and WebSocket messages. */
 import { crc32 } from 'node:zlib'
-import { EventStreamDecoder } from '../../src/backends/ai/formats/event-stream.ts'
-import { WebSocketTexts } from '../../src/backends/ai/formats/websocket.ts'
-import { StreamMasker } from '../../src/backends/ai/guards/stream-mask.ts'
-import { PassingEvents } from '../../src/backends/ai/serve/passing-events.ts'
-import { SseReader } from '../../src/base/sse-reader.ts'
+import { EventStreamDecoder } from '../../src/gateway/backends/ai/formats/event-stream.ts'
+import { WebSocketTexts } from '../../src/gateway/backends/ai/formats/websocket.ts'
+import { StreamMasker } from '../../src/gateway/backends/ai/guards/stream-mask.ts'
+import { PassingEvents } from '../../src/gateway/backends/ai/serve/passing-events.ts'
+import { SseReader } from '../../src/ground/base/sse-reader.ts'
 import { filled, ignore, large, mask, type Reader } from './reader.ts'
 
 function awsFrame(payload: Buffer): Buffer {

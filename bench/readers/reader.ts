@@ -1,7 +1,7 @@
 /** What a measured reader is, and the parts that several of them use. */
-import { createIoCore } from '../../src/core/index.ts'
-import { compileMask, type Mask } from '../../src/core/regex-mask.ts'
-import { HeadReader } from '../../src/engine/message/head-reader.ts'
+import { createIoCore } from '../../src/engines/core/index.ts'
+import { compileMask, type Mask } from '../../src/engines/core/regex-mask.ts'
+import { HeadReader } from '../../src/engines/http/message/head-reader.ts'
 
 export type Push = (piece: Buffer) => void
 

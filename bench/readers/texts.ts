@@ -1,9 +1,10 @@
 /** Readers of JSON, MCP answers, gRPC messages and manifests. */
-import { scanJson } from '../../src/backends/mcp/json/scan.ts'
-import { AnswerReader } from '../../src/backends/mcp/proxy/answer-reader.ts'
-import { FieldPairs } from '../../src/exchange/memory-message.ts'
-import { frameMessage, MessageReader } from '../../src/proxy/callouts/grpc-framing.ts'
-import { parseManifest } from '../../src/watch/manifest.ts'
+
+import { parseManifest } from '../../src/control/watch/manifest.ts'
+import { scanJson } from '../../src/gateway/backends/mcp/json/scan.ts'
+import { AnswerReader } from '../../src/gateway/backends/mcp/proxy/answer-reader.ts'
+import { frameMessage, MessageReader } from '../../src/gateway/proxy/callouts/grpc-framing.ts'
+import { FieldPairs } from '../../src/ground/exchange/memory-message.ts'
 import { filled, ignore, type Reader } from './reader.ts'
 
 /** One event of an MCP server with a large message, up to its JSON. */

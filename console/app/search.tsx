@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { objectText, parseObjectKey } from '../../src/model/names.ts'
+import { objectText, parseObjectKey } from '../../src/ground/model/names.ts'
 import { linkTo, objectLink, place } from '../state/location.ts'
 import { ask, log } from '../state/worker-client.ts'
 import { timeText } from '../ui/times.tsx'

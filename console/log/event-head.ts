@@ -1,9 +1,9 @@
 /** What lists and filters need of an event. It is read from the beginning of a line, in a fraction of the time. */
 import { vocabulary } from '../../events/index.ts'
-import { readExportLine } from '../../src/log/export-lines.ts'
-import { parseSubject } from '../../src/log/subjects.ts'
-import { type ObjectKey, objectKey } from '../../src/model/names.ts'
-import type { RecordedEvent } from '../../src/replay/index.ts'
+import { readExportLine } from '../../src/control/log/export-lines.ts'
+import { parseSubject } from '../../src/control/log/subjects.ts'
+import { type ObjectKey, objectKey } from '../../src/ground/model/names.ts'
+import type { RecordedEvent } from '../../src/past/replay/index.ts'
 
 export interface EventHead {
   readonly position: number

@@ -3,11 +3,16 @@
  * which are decoded when an event is looked at. Of a long log on a server, rows are reserved first, listed
  * later, and the lines are fetched when they are needed.
  */
-import { eventDetail, shortType } from '../../src/explain/event-text.ts'
-import { ExportLines, readExportLine, type SnapshotPart } from '../../src/log/export-lines.ts'
-import { LogError } from '../../src/log/log.ts'
-import type { ObjectKey } from '../../src/model/names.ts'
-import type { RecordedEvent } from '../../src/replay/index.ts'
+
+import {
+  ExportLines,
+  readExportLine,
+  type SnapshotPart,
+} from '../../src/control/log/export-lines.ts'
+import { LogError } from '../../src/control/log/log.ts'
+import type { ObjectKey } from '../../src/ground/model/names.ts'
+import { eventDetail, shortType } from '../../src/past/explain/event-text.ts'
+import type { RecordedEvent } from '../../src/past/replay/index.ts'
 import { type EventHead, readHead } from './event-head.ts'
 
 /** What a list shows of an event. */

@@ -5,7 +5,7 @@ import {
   type Fold,
   type FoldSnapshot,
   type RecordedEvent,
-} from '../../src/replay/index.ts'
+} from '../../src/past/replay/index.ts'
 
 /** Number of snapshots; when there are more, every second one is dropped. */
 const maxSnapshots = 16

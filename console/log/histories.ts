@@ -1,6 +1,7 @@
 /** How the conditions of objects changed, and which events changed them. */
-import { type ConditionHistory, historyOf } from '../../src/explain/conditions.ts'
-import type { ObjectKey } from '../../src/model/names.ts'
+
+import type { ObjectKey } from '../../src/ground/model/names.ts'
+import { type ConditionHistory, historyOf } from '../../src/past/explain/conditions.ts'
 import type { EventTable } from './event-table.ts'
 import type { Segment } from './segment.ts'
 

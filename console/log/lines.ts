@@ -1,5 +1,5 @@
 /** Splits a stream of bytes into lines, in time linear in its length and with bounded memory. */
-import { maxLineBytes } from '../../src/log/export-lines.ts'
+import { maxLineBytes } from '../../src/control/log/export-lines.ts'
 
 /** Maximum size of a log without compression. */
 const maxBytes = 4 * 1024 ** 3

@@ -1,7 +1,7 @@
 /** A log that was read and folded: its events, and everything that views show of any moment. */
-import { LogError } from '../../src/log/log.ts'
-import type { ObjectKey } from '../../src/model/names.ts'
-import { type Fold, foldVersion } from '../../src/replay/index.ts'
+import { LogError } from '../../src/control/log/log.ts'
+import type { ObjectKey } from '../../src/ground/model/names.ts'
+import { type Fold, foldVersion } from '../../src/past/replay/index.ts'
 import { EventTable, type FetchLines } from './event-table.ts'
 import { type ObjectHistory, readHistories } from './histories.ts'
 import { type ObjectVersion, Segment, type SegmentMoment } from './segment.ts'

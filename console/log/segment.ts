@@ -1,9 +1,9 @@
 /** The states after consecutive events of a log, folded from its beginning or from a stored state. */
 import type { SluiceEvent } from '../../events/index.ts'
-import { regexProblem } from '../../src/control-plane/api-binding.ts'
-import { type ObjectKey, type ObjectRef, objectKey } from '../../src/model/names.ts'
-import type { VersionedResource } from '../../src/model/resources.ts'
-import type { Fold, FoldSnapshot } from '../../src/replay/index.ts'
+import { regexProblem } from '../../src/control/plane/api-binding.ts'
+import { type ObjectKey, type ObjectRef, objectKey } from '../../src/ground/model/names.ts'
+import type { VersionedResource } from '../../src/ground/model/resources.ts'
+import type { Fold, FoldSnapshot } from '../../src/past/replay/index.ts'
 import type { EventTable } from './event-table.ts'
 import { Folds } from './folds.ts'
 import { type Values, Versions } from './versions.ts'

@@ -1,6 +1,6 @@
 /** The states that a log has stored along its length. Folding begins at the nearest one. */
-import type { SnapshotPart } from '../../src/log/export-lines.ts'
-import { type FoldSnapshot, foldVersion } from '../../src/replay/index.ts'
+import type { SnapshotPart } from '../../src/control/log/export-lines.ts'
+import { type FoldSnapshot, foldVersion } from '../../src/past/replay/index.ts'
 import { chunksOf } from './lines.ts'
 
 export interface StoredState {

@@ -1,6 +1,11 @@
 /** What differs between two moments: statuses line by line, resources for proxies, and the events between. */
-import { compareStates, type StateContent, statusLines } from '../../src/explain/differences.ts'
-import { parseObjectKey } from '../../src/model/names.ts'
+
+import { parseObjectKey } from '../../src/ground/model/names.ts'
+import {
+  compareStates,
+  type StateContent,
+  statusLines,
+} from '../../src/past/explain/differences.ts'
 import type { Moment } from '../log/loaded-log.ts'
 import type { Values } from '../log/versions.ts'
 

@@ -1,7 +1,8 @@
 /** When a condition began or ceased to have its value: the answer of `sluice bisect`. */
-import { causeText } from '../../src/explain/event-text.ts'
-import { findFlips } from '../../src/explain/expectation.ts'
-import { type ObjectKey, parseObjectKey } from '../../src/model/names.ts'
+
+import { type ObjectKey, parseObjectKey } from '../../src/ground/model/names.ts'
+import { causeText } from '../../src/past/explain/event-text.ts'
+import { findFlips } from '../../src/past/explain/expectation.ts'
 import type { Moment } from '../log/loaded-log.ts'
 
 interface ExpectationParams {

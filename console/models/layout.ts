@@ -1,6 +1,7 @@
 /** Places the nodes of a graph in columns, from left to right. */
-import type { Health } from '../../src/explain/health.ts'
-import type { ObjectKey } from '../../src/model/names.ts'
+
+import type { ObjectKey } from '../../src/ground/model/names.ts'
+import type { Health } from '../../src/past/explain/health.ts'
 import { nodeHeight, nodeWidth } from './size.ts'
 
 type NodeType = 'gateway' | 'listener' | 'route' | 'rule' | 'backend' | 'endpoints'

@@ -1,4 +1,4 @@
-import { costOf, type PriceList, type TokenUse } from '../../src/prices/price-list.ts'
+import { costOf, type PriceList, type TokenUse } from '../../src/past/prices/price-list.ts'
 import { type Sample, sumBy } from '../source/prometheus.ts'
 
 type Rows = readonly (readonly (string | number)[])[]

@@ -1,6 +1,7 @@
 /** The list of all objects, filtered by kind, text and health. */
-import { checkStatus, type Health, healthOf, worstOf } from '../../src/explain/health.ts'
-import { compareText, type ObjectKey } from '../../src/model/names.ts'
+
+import { compareText, type ObjectKey } from '../../src/ground/model/names.ts'
+import { checkStatus, type Health, healthOf, worstOf } from '../../src/past/explain/health.ts'
 import type { Moment } from '../log/loaded-log.ts'
 
 interface ObjectRow {

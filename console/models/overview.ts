@@ -1,7 +1,7 @@
 /** What the overview shows: problems first, then Gateways and proxies. */
 
-import { checkStatus, type Health, healthOf, worstOf } from '../../src/explain/health.ts'
-import { compareText, type ObjectKey } from '../../src/model/names.ts'
+import { compareText, type ObjectKey } from '../../src/ground/model/names.ts'
+import { checkStatus, type Health, healthOf, worstOf } from '../../src/past/explain/health.ts'
 import type { LoadedLog, Moment } from '../log/loaded-log.ts'
 
 /** A condition, a refused version or a proxy that is not as it should be. */

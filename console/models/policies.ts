@@ -1,24 +1,25 @@
 /** The policies that apply to an object, field by field, and those that more specific ones override. */
-import {
-  fieldsAt,
-  policiesByTarget,
-  type TracedField,
-} from '../../src/explain/effective-policies.ts'
-import { type ObjectRef, objectKey, objectText } from '../../src/model/names.ts'
-import type {
-  ListenerResource,
-  PolicyPhase,
-  PolicySection,
-  Resource,
-  RouteResource,
-} from '../../src/model/resources.ts'
+
 import {
   backendLevels,
   gatewayLevels,
   type Levels,
   listenerLevels,
   ruleLevels,
-} from '../../src/policies/merge.ts'
+} from '../../src/gateway/policies/merge.ts'
+import { type ObjectRef, objectKey, objectText } from '../../src/ground/model/names.ts'
+import type {
+  ListenerResource,
+  PolicyPhase,
+  PolicySection,
+  Resource,
+  RouteResource,
+} from '../../src/ground/model/resources.ts'
+import {
+  fieldsAt,
+  policiesByTarget,
+  type TracedField,
+} from '../../src/past/explain/effective-policies.ts'
 import type { Moment } from '../log/loaded-log.ts'
 
 /** The policies in one place, such as a rule of a route on a listener. */

@@ -1,5 +1,5 @@
 /** What a text in the search field may mean: a position, a time, or objects. */
-import { compareText } from '../../src/model/names.ts'
+import { compareText } from '../../src/ground/model/names.ts'
 import type { Moment } from '../log/loaded-log.ts'
 
 const maxFound = 12

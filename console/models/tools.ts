@@ -1,4 +1,4 @@
-import type { RecordedDecision } from '../../src/decisions/record.ts'
+import type { RecordedDecision } from '../../src/past/decisions/record.ts'
 import { type Sample, sumBy } from '../source/prometheus.ts'
 
 /** A row for each tool, target, status, authorization and reason, with the number of recorded calls. */

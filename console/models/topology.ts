@@ -1,11 +1,16 @@
 /** The way of requests as a graph: Gateway, listeners, routes, rules, backends, endpoints. */
 
-import { policiesByTarget } from '../../src/explain/effective-policies.ts'
-import type { Health } from '../../src/explain/health.ts'
-import { targetObject } from '../../src/model/destinations.ts'
-import { type ObjectKey, type ObjectRef, objectKey, parseObjectKey } from '../../src/model/names.ts'
-import type { BackendTarget, Resource } from '../../src/model/resources.ts'
-import { targetKey } from '../../src/policies/merge.ts'
+import { targetKey } from '../../src/gateway/policies/merge.ts'
+import { targetObject } from '../../src/ground/model/destinations.ts'
+import {
+  type ObjectKey,
+  type ObjectRef,
+  objectKey,
+  parseObjectKey,
+} from '../../src/ground/model/names.ts'
+import type { BackendTarget, Resource } from '../../src/ground/model/resources.ts'
+import { policiesByTarget } from '../../src/past/explain/effective-policies.ts'
+import type { Health } from '../../src/past/explain/health.ts'
 import type { Moment } from '../log/loaded-log.ts'
 import { layOut, type TopologyEdge, type TopologyNode } from './layout.ts'
 import { healthOfObject } from './objects.ts'

@@ -1,5 +1,5 @@
 /** The data of a console server. Every request carries the key of this page. */
-import type { PriceList } from '../../src/prices/price-list.ts'
+import type { PriceList } from '../../src/past/prices/price-list.ts'
 import { chunksOf, linesOf } from '../log/lines.ts'
 import type { StoredState } from '../log/stored-states.ts'
 import { readMetrics, type Sample } from './prometheus.ts'

@@ -1,5 +1,5 @@
 /** The price list of models, if the process has one. */
-import type { PriceList } from '../../src/prices/price-list.ts'
+import type { PriceList } from '../../src/past/prices/price-list.ts'
 import { type ConsoleServer, ServerError } from '../source/server.ts'
 import { served } from './served.ts'
 

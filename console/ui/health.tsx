@@ -1,5 +1,5 @@
 /** Health as colour, shape and word. */
-import type { Health } from '../../src/explain/health.ts'
+import type { Health } from '../../src/past/explain/health.ts'
 
 const words = { ok: 'OK', warning: 'Warning', problem: 'Problem' } as const
 const shapes = { ok: '●', warning: '▲', problem: '✖' } as const

@@ -1,6 +1,6 @@
 /** Links to objects and events. */
 
-import { objectText, parseObjectKey } from '../../src/model/names.ts'
+import { objectText, parseObjectKey } from '../../src/ground/model/names.ts'
 import { linkTo, objectLink } from '../state/location.ts'
 
 export const ObjectLink = ({ object, at }: { object: string; at?: number }) => (

@@ -1,8 +1,8 @@
 /** Reads and folds a log in a Web Worker, and answers what views ask about its moments. */
 
-import { hexDigest } from '../../src/base/digest.ts'
-import { provideBuilt } from '../../src/core/built-files-browser.ts'
-import { foldVersion } from '../../src/replay/index.ts'
+import { provideBuilt } from '../../src/engines/core/built-files-browser.ts'
+import { hexDigest } from '../../src/ground/base/digest.ts'
+import { foldVersion } from '../../src/past/replay/index.ts'
 import { bytesOf, chunksOf, linesOf, SilenceError } from '../log/lines.ts'
 import { LoadedLog, type Moment } from '../log/loaded-log.ts'
 import { ConsoleServer, noAnswer, ServerError } from '../source/server.ts'

@@ -1,5 +1,5 @@
 /** Opens a long log on a server, of which only a part is read: the page begins at a stored state. */
-import { foldVersion } from '../../src/replay/index.ts'
+import { foldVersion } from '../../src/past/replay/index.ts'
 import { readListedHead } from '../log/event-head.ts'
 import { chunksOf, linesOf } from '../log/lines.ts'
 import type { LoadedLog } from '../log/loaded-log.ts'

@@ -67,7 +67,7 @@ type encoding struct {
 }
 
 // models has the encodings by prefix of the model's name. The first prefix that no letter or digit
-// follows wins. The gateway has the same table in src/core/tokens-models.ts.
+// follows wins. The gateway has the same table in src/engines/core/tokens-models.ts.
 var models = []struct {
 	prefix string
 	encoding

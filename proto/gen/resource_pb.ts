@@ -6,8 +6,8 @@
 // point up to their parents by key and nothing is merged here. Closed sets of words travel as
 // strings: a reader refuses a word that it does not know, and only the resource that holds it.
 //
-// The messages have the fields of src/model/resources.ts, and src/wire/codec.ts carries one over to
-// the other by these descriptors; where they differ is listed in src/wire/shapes.ts. A field that
+// The messages have the fields of src/ground/model/resources.ts, and src/control/wire/codec.ts carries one over to
+// the other by these descriptors; where they differ is listed in src/control/wire/shapes.ts. A field that
 // may be absent is `optional` (a message without it must be there), a member of a oneof named `kind`
 // is the object itself with its `type`, and a oneof of another name is an object of that name.
 

@@ -1,11 +1,11 @@
-// From the schemas in src/api: the CRDs of the chart, JSON Schemas for editors, reference pages and
+// From the schemas in src/control/api: the CRDs of the chart, JSON Schemas for editors, reference pages and
 // docs/status.md.
 import { stringify } from 'yaml'
-import { crds } from '../../src/api/crds.ts'
-import { editorSchemas, referencePages, supportPage } from '../../src/api/pages.ts'
-import { admissionPolicy } from '../../src/desired/admission-policy.ts'
+import { crds } from '../../src/control/api/crds.ts'
+import { editorSchemas, referencePages, supportPage } from '../../src/control/api/pages.ts'
+import { admissionPolicy } from '../../src/control/desired/admission-policy.ts'
 
-const note = 'Generated from src/api by npm run generate; do not edit.'
+const note = 'Generated from src/control/api by npm run generate; do not edit.'
 
 /** @returns {Record<string, string>} */
 export function generate() {
@@ -22,7 +22,7 @@ export function generate() {
     'validationActions: {{ toJson .Values.admissionPolicy.actions }}\n',
   )
   files['charts/sluice-crds/templates/admission-policy.yaml'] =
-    `{{- /* ${note.replace('src/api', 'src/desired/admission-policy.ts')} */}}\n` +
+    `{{- /* ${note.replace('src/control/api', 'src/control/desired/admission-policy.ts')} */}}\n` +
     `{{- if .Values.admissionPolicy.enabled }}\n${policy}---\n${enforced}{{- end }}\n`
   for (const [name, schema] of editorSchemas()) {
     files[`docs/schema/${name}.json`] = `${JSON.stringify(schema, null, 2)}\n`

@@ -1,5 +1,5 @@
 // What hosts of core.wasm need to know, from the AssemblyScript sources: assembly/core.abi.json for
-// hosts of any language, src/core/abi.ts for ours, and the constants of the Go module and of the Rust crate.
+// hosts of any language, src/engines/core/abi.ts for ours, and the constants of the Go module and of the Rust crate.
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -187,8 +187,8 @@ export function generate() {
     'assembly/core.abi.json': `${JSON.stringify(abi, null, 2)}\n`,
     'packages/go/internal/abi/abi.go': go(abi.constants),
     'packages/rust/src/abi.rs': rust(abi.constants),
-    'src/core/abi.ts': typescript(constants),
-    'src/core/pattern-messages.ts': patternMessages(constants),
-    'src/core/abi-texts.ts': typescript(textsConstants),
+    'src/engines/core/abi.ts': typescript(constants),
+    'src/engines/core/pattern-messages.ts': patternMessages(constants),
+    'src/engines/core/abi-texts.ts': typescript(textsConstants),
   }
 }

@@ -1,7 +1,7 @@
-// docs/errors.md: the catalogue of src/errors/index.ts.
-import { errorCatalogue } from '../../src/errors/index.ts'
+// docs/errors.md: the catalogue of src/ground/errors/index.ts.
+import { errorCatalogue } from '../../src/ground/errors/index.ts'
 
-const head = `<!-- Generated from src/errors/index.ts by npm run generate; do not edit. -->
+const head = `<!-- Generated from src/ground/errors/index.ts by npm run generate; do not edit. -->
 
 # Errors
 

@@ -1,12 +1,13 @@
-// The table of phases in docs/request-lifecycle.md, from the list in src/proxy/phases.ts: the comment
+// The table of phases in docs/request-lifecycle.md, from the list in src/gateway/proxy/phases.ts: the comment
 // above a phase says why it stands there, and its line "Fails with" the errors that it may end in.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { errorCatalogue } from '../../src/errors/index.ts'
+import { errorCatalogue } from '../../src/ground/errors/index.ts'
 
 const root = join(import.meta.dirname, '../..')
 const page = 'docs/request-lifecycle.md'
-const marker = (edge) => `<!-- ${edge} of the phases, generated from src/proxy/phases.ts -->`
+const marker = (edge) =>
+  `<!-- ${edge} of the phases, generated from src/gateway/proxy/phases.ts -->`
 
 /** @returns {Record<string, string>} */
 export function generate() {
@@ -19,9 +20,9 @@ export function generate() {
 }
 
 function phases() {
-  const source = readFileSync(join(root, 'src/proxy/phases.ts'), 'utf8')
+  const source = readFileSync(join(root, 'src/gateway/proxy/phases.ts'), 'utf8')
   const [, list] = /requestPhases[^=]*= \[\n(.*?)\n\]/s.exec(source) ?? []
-  if (list === undefined) throw new Error('src/proxy/phases.ts has no list of phases')
+  if (list === undefined) throw new Error('src/gateway/proxy/phases.ts has no list of phases')
   return [...list.matchAll(/((?: {2}\/\/ .*\n)+) {2}(\w+),/g)].map(([, comment, name]) => {
     const [why, failures = ''] = comment
       .replace(/\n? {2}\/\/ /g, ' ')

@@ -2,12 +2,12 @@
 // what the expressions of each policy cannot read.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expressionPoints, stages, variableTable } from '../../src/cel/index.ts'
+import { expressionPoints, stages, variableTable } from '../../src/engines/cel/index.ts'
 
 const root = join(import.meta.dirname, '../..')
 const page = 'docs/expressions.md'
 const marker = (edge) =>
-  `<!-- ${edge} of the tables, generated from src/cel/gateway-variables.ts -->`
+  `<!-- ${edge} of the tables, generated from src/engines/cel/gateway-variables.ts -->`
 
 /** @returns {Record<string, string>} */
 export function generate() {

@@ -1,5 +1,5 @@
 /**
- * Makes the npm package @sluice/core, from packages/javascript, src/core and the modules of dist/:
+ * Makes the npm package @sluice/core, from packages/javascript, src/engines/core and the modules of dist/:
  *
  *     node scripts/packages/javascript.mjs FOLDER && npm install FOLDER/sluice-core-VERSION.tgz
  */
@@ -18,9 +18,9 @@ const dist = join(root, 'dist')
 
 /** Sources of the core that the package replaces, because they use Node. */
 const replaced = {
-  'src/core/load.ts': 'packages/javascript/src/modules.ts',
-  'src/core/built-files.ts': 'packages/javascript/src/vocabularies.ts',
-  'src/base/digest.ts': 'src/base/digest-browser.ts',
+  'src/engines/core/load.ts': 'packages/javascript/src/modules.ts',
+  'src/engines/core/built-files.ts': 'packages/javascript/src/vocabularies.ts',
+  'src/ground/base/digest.ts': 'src/ground/base/digest-browser.ts',
 }
 
 /** `top` is the path from the built files to the folder of the package. */

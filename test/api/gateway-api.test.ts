@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { kinds } from '../../src/api/kinds.ts'
-import { validateObject } from '../../src/api/validate.ts'
+import { kinds } from '../../src/control/api/kinds.ts'
+import { validateObject } from '../../src/control/api/validate.ts'
 import { caseTitle } from './cases/case.ts'
 import {
   gatewayGroup as group,

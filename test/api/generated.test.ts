@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { crds } from '../../src/api/crds.ts'
-import { listFields, secretPaths } from '../../src/api/fields.ts'
-import { kinds } from '../../src/api/kinds.ts'
-import { registeredPolicies } from '../../src/policies/registry.ts'
+import { crds } from '../../src/control/api/crds.ts'
+import { listFields, secretPaths } from '../../src/control/api/fields.ts'
+import { kinds } from '../../src/control/api/kinds.ts'
+import { registeredPolicies } from '../../src/gateway/policies/registry.ts'
 
 const definitions = crds()
 

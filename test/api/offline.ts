@@ -1,4 +1,4 @@
-import { type FieldProblem, validateObject } from '../../src/api/validate.ts'
+import { type FieldProblem, validateObject } from '../../src/control/api/validate.ts'
 import type { SchemaCase } from './cases/case.ts'
 
 /** The object of a case, as a user would write it. */

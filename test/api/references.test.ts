@@ -1,9 +1,9 @@
 /** Every field of the API that refers to other objects is found as a reference. */
 import { describe, expect, it } from 'vitest'
-import { apiVersionOf } from '../../src/api/kind.ts'
-import { kinds } from '../../src/api/kinds.ts'
-import { referencesOf } from '../../src/api/references.ts'
-import type { Node } from '../../src/schema/field.ts'
+import { apiVersionOf } from '../../src/control/api/kind.ts'
+import { kinds } from '../../src/control/api/kinds.ts'
+import { referencesOf } from '../../src/control/api/references.ts'
+import type { Node } from '../../src/ground/schema/field.ts'
 
 /** A spec with one field, and the path of that field. */
 interface OneField {

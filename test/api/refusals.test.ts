@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { validateObject } from '../../src/api/validate.ts'
+import { validateObject } from '../../src/control/api/validate.ts'
 import { byTitle } from './cases/case.ts'
 import { refusalCases } from './cases/refusals.ts'
 

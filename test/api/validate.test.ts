@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { kinds } from '../../src/api/kinds.ts'
-import { expandList, isForeign, validateObject } from '../../src/api/validate.ts'
-import type { Node } from '../../src/schema/field.ts'
+import { kinds } from '../../src/control/api/kinds.ts'
+import { expandList, isForeign, validateObject } from '../../src/control/api/validate.ts'
+import type { Node } from '../../src/ground/schema/field.ts'
 
 const ours = 'sluice.dev/v1alpha1'
 const backend = (spec: unknown, more: object = {}) => ({

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { functions } from '../../src/cel/functions/table.ts'
+import { functions } from '../../src/engines/cel/functions/table.ts'
 import {
   activationOf,
   CelError,
@@ -10,7 +10,7 @@ import {
   gatewayVariables,
   HeadersView,
   isCelError,
-} from '../../src/cel/index.ts'
+} from '../../src/engines/cel/index.ts'
 import { show } from './conformance-cases.ts'
 
 interface Case {

@@ -10,7 +10,7 @@ import {
   type CelValue,
   compileCel,
   isCelError,
-} from '../../src/cel/index.ts'
+} from '../../src/engines/cel/index.ts'
 
 /** A value as the cases write it (cel.expr.Value in JSON). */
 interface WrittenValue {

@@ -3,7 +3,7 @@
  * conflicts (409), compaction (410) and restarts. Objects are frozen, so that a change in place by the code
  * under test fails. Only what the controller uses is modelled.
  */
-import { KubeError, type KubeObject } from '../../src/kube/index.ts'
+import { KubeError, type KubeObject } from '../../src/control/kube/index.ts'
 import type { Random } from './random.ts'
 import type { Machine, World } from './world.ts'
 

@@ -1,8 +1,8 @@
 /** The invariants that are checked with every message, write and configuration. */
 import type { AnyCloudEvent } from '../../events/index.ts'
-import { foldVersion } from '../../src/actors/fold.ts'
-import type { Recorded } from '../../src/log/index.ts'
-import { type ObjectKey, objectKey } from '../../src/model/names.ts'
+import { foldVersion } from '../../src/control/actors/fold.ts'
+import type { Recorded } from '../../src/control/log/index.ts'
+import { type ObjectKey, objectKey } from '../../src/ground/model/names.ts'
 import type { Write } from './api-server.ts'
 import type { Cluster } from './cluster.ts'
 import type { StoredMessage } from './nats-server.ts'

@@ -1,5 +1,10 @@
 /** The client of the model of the API server: everything above the sockets is the client of production. */
-import { type Cluster, KubeClient, KubeError, type KubeObject } from '../../src/kube/index.ts'
+import {
+  type Cluster,
+  KubeClient,
+  KubeError,
+  type KubeObject,
+} from '../../src/control/kube/index.ts'
 import type { ApiServer, WatchMessage } from './api-server.ts'
 import type { Network } from './network.ts'
 import type { Machine } from './world.ts'

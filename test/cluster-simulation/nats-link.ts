@@ -1,9 +1,9 @@
 /** The connection of a process to the model of a NATS server, behind the interface of the real client. */
 import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream'
 import type { MsgHdrs } from '@nats-io/transport-node'
-import type { HeartbeatEntries } from '../../src/lease/heartbeat.ts'
-import { Arrivals } from '../../src/log/arrivals.ts'
-import type { Link } from '../../src/log/nats-connection.ts'
+import type { HeartbeatEntries } from '../../src/control/lease/heartbeat.ts'
+import { Arrivals } from '../../src/control/log/arrivals.ts'
+import type { Link } from '../../src/control/log/nats-connection.ts'
 import type { NatsServer, StoredMessage, StoredObject } from './nats-server.ts'
 import type { Connection, Network } from './network.ts'
 import type { Random } from './random.ts'

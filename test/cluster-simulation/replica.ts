@@ -1,14 +1,17 @@
 /** A replica of the controller: the sessions of production, on the models of the cluster. */
 import { setTimeout as after } from 'node:timers/promises'
-import { Health } from '../../src/control-plane/controller/health.ts'
-import { ControllerMetrics } from '../../src/control-plane/controller/metrics.ts'
-import { openSession } from '../../src/control-plane/kubernetes.ts'
-import type { OpenedLog } from '../../src/control-plane/open-log.ts'
-import type { Severity } from '../../src/control-plane/parts.ts'
-import { openNatsLog } from '../../src/log/nats.ts'
-import { type ControllerSettings, readControllerSettings } from '../../src/settings/controller.ts'
-import { DigestKey } from '../../src/watch/digest-key.ts'
-import { Backoff } from '../../src/watch/kubernetes/backoff.ts'
+import { openNatsLog } from '../../src/control/log/nats.ts'
+import { Health } from '../../src/control/plane/controller/health.ts'
+import { ControllerMetrics } from '../../src/control/plane/controller/metrics.ts'
+import { openSession } from '../../src/control/plane/kubernetes.ts'
+import type { OpenedLog } from '../../src/control/plane/open-log.ts'
+import type { Severity } from '../../src/control/plane/parts.ts'
+import { DigestKey } from '../../src/control/watch/digest-key.ts'
+import { Backoff } from '../../src/control/watch/kubernetes/backoff.ts'
+import {
+  type ControllerSettings,
+  readControllerSettings,
+} from '../../src/ground/settings/controller.ts'
 import type { Cluster } from './cluster.ts'
 import { SimulatedKubeClient } from './kube-client.ts'
 import { NatsLink } from './nats-link.ts'

@@ -1,6 +1,6 @@
 /** Observes what one process appends to the log and reads from it. */
 import type { AnyCloudEvent } from '../../events/index.ts'
-import type { EventLog, Position, Recorded } from '../../src/log/index.ts'
+import type { EventLog, Position, Recorded } from '../../src/control/log/index.ts'
 
 interface Taps {
   onAppended(events: readonly AnyCloudEvent[], positions: readonly Position[]): void

@@ -1,5 +1,5 @@
 /** People and other controllers, who change objects in the API server. */
-import { KubeError, type KubeObject } from '../../src/kube/index.ts'
+import { KubeError, type KubeObject } from '../../src/control/kube/index.ts'
 import type { ApiServer } from './api-server.ts'
 import { secretMark } from './checks.ts'
 import type { Random } from './random.ts'

@@ -1,8 +1,8 @@
 /** Streams between proxies and configuration servers, in place of gRPC. */
 import { EventEmitter } from 'node:events'
 import { Metadata, status } from '@grpc/grpc-js'
-import type { StreamOptions } from '../../src/proxy/remote/stream.ts'
-import type { Call, Listen } from '../../src/xds/listener.ts'
+import type { Call, Listen } from '../../src/control/xds/listener.ts'
+import type { StreamOptions } from '../../src/gateway/proxy/remote/stream.ts'
 import type { Network } from './network.ts'
 import type { Machine } from './world.ts'
 

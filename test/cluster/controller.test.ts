@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
-import { openEmbeddedLog } from '../../src/log/index.ts'
+import { openEmbeddedLog } from '../../src/control/log/index.ts'
 import { routeApplied } from '../contract/events.ts'
 import { apiServerParts, startApiServer } from '../support/api-server.ts'
 import { Authority } from '../support/certificates.ts'

@@ -3,8 +3,8 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { applyOverlay } from '../../src/desired/deployment/overlay.ts'
-import type { RenderedObject } from '../../src/desired/deployment/plan.ts'
+import { applyOverlay } from '../../src/control/desired/deployment/overlay.ts'
+import type { RenderedObject } from '../../src/control/desired/deployment/plan.ts'
 import { gateway } from '../support/cluster.ts'
 import {
   type DeployedKind,

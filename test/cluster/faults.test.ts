@@ -10,8 +10,8 @@ import {
   type KubeList,
   type KubeObject,
   openCluster,
-} from '../../src/kube/index.ts'
-import { openNatsLog } from '../../src/log/nats.ts'
+} from '../../src/control/kube/index.ts'
+import { openNatsLog } from '../../src/control/log/nats.ts'
 import { apiServerParts, startApiServer } from '../support/api-server.ts'
 import { gateway, route, TestCluster, type TestObject } from '../support/cluster.ts'
 import { ProxyProcess, stablePort } from '../support/cluster-rig.ts'

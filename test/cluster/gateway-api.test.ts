@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { kinds } from '../../src/api/kinds.ts'
+import { kinds } from '../../src/control/api/kinds.ts'
 import { caseTitle } from '../api/cases/case.ts'
 import { gatewayApiTable, gatewayGroup, gatewayObject } from '../api/gateway-api-table.ts'
 import { type ApiServer, apiServerParts, startApiServer } from '../support/api-server.ts'

@@ -1,5 +1,5 @@
 /** Strategic merge patches of each kind of generated object, by rule; see overlays in deployer.test.ts. */
-import type { OverlayName } from '../../src/desired/deployment/parameters.ts'
+import type { OverlayName } from '../../src/control/desired/deployment/parameters.ts'
 
 export interface OverlayCase {
   readonly rule: string

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
-import { openNatsLog } from '../../src/log/nats.ts'
+import { openNatsLog } from '../../src/control/log/nats.ts'
 import { apiServerParts, startApiServer } from '../support/api-server.ts'
 import { gateway, route, service, TestCluster } from '../support/cluster.ts'
 import { ControllerProcess } from '../support/controller.ts'

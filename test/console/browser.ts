@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
-import { exportLine } from '../../src/log/export-lines.ts'
+import { exportLine } from '../../src/control/log/export-lines.ts'
 import { root, serveFiles } from '../hosts/files-server.ts'
 import { flowEvents } from '../support/flow.ts'
 

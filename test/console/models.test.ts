@@ -10,12 +10,17 @@ import { objectsModel } from '../../console/models/objects.ts'
 import { overviewModel } from '../../console/models/overview.ts'
 import { searchModel } from '../../console/models/search.ts'
 import { timelineModel } from '../../console/models/timeline.ts'
-import { regexProblem } from '../../src/control-plane/api-binding.ts'
-import { snapshotLines } from '../../src/log/export.ts'
-import { exportLine, maxLineBytes } from '../../src/log/export-lines.ts'
-import type { Position, Recorded } from '../../src/log/index.ts'
-import { objectKey } from '../../src/model/names.ts'
-import { createFold, type Fold, foldVersion, type RecordedEvent } from '../../src/replay/index.ts'
+import { snapshotLines } from '../../src/control/log/export.ts'
+import { exportLine, maxLineBytes } from '../../src/control/log/export-lines.ts'
+import type { Position, Recorded } from '../../src/control/log/index.ts'
+import { regexProblem } from '../../src/control/plane/api-binding.ts'
+import { objectKey } from '../../src/ground/model/names.ts'
+import {
+  createFold,
+  type Fold,
+  foldVersion,
+  type RecordedEvent,
+} from '../../src/past/replay/index.ts'
 import { randomLog } from '../support/random-log.ts'
 import { incidentEvents, incidentLog } from './browser.ts'
 

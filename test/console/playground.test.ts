@@ -1,8 +1,8 @@
 /** The playground: what it shows is what the package gives. */
 import { afterAll, beforeAll, it } from 'vitest'
-import { createRateLimiter } from '../../src/core/rate.ts'
-import { compileMask } from '../../src/core/regex-mask.ts'
-import { countTokens, loadEncoding } from '../../src/core/tokens.ts'
+import { createRateLimiter } from '../../src/engines/core/rate.ts'
+import { compileMask } from '../../src/engines/core/regex-mask.ts'
+import { countTokens, loadEncoding } from '../../src/engines/core/tokens.ts'
 import { describeWithParts } from '../support/parts.ts'
 import type { ConsolePage } from './browser.ts'
 import { eventually, startConsole } from './support.ts'

@@ -1,6 +1,6 @@
 // A process to be killed: appends batches of 100 events to the log on the server named on the
 // command line, one after the other, and says so after each.
-import { openNatsLog } from '../../src/log/nats.ts'
+import { openNatsLog } from '../../src/control/log/nats.ts'
 import { routeApplied } from './events.ts'
 
 const log = await openNatsLog({ servers: process.argv[2]! })

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openEmbeddedLog } from '../../src/log/index.ts'
+import { openEmbeddedLog } from '../../src/control/log/index.ts'
 import { describeLog } from './log-contract.ts'
 
 describeLog('embedded', () => {

@@ -4,7 +4,7 @@ import {
   type ResourceApplied,
   resourceApplied,
 } from '../../events/index.ts'
-import { subjectOf } from '../../src/log/subjects.ts'
+import { subjectOf } from '../../src/control/log/subjects.ts'
 
 /** An event about version `version` of the route `name`; `padding` makes it longer. */
 export function routeApplied(name: string, version = 1, padding = ''): ResourceApplied {

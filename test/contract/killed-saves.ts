@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect } from 'vitest'
-import type { EventLog } from '../../src/log/index.ts'
+import type { EventLog } from '../../src/control/log/index.ts'
 import { contentOf } from './save-forever.ts'
 
 /** Kills a process several times while it saves snapshots, and checks what it leaves. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { AppendProblem, EventLog, Position, Recorded } from '../../src/log/index.ts'
-import { beginning, maxEventBytes } from '../../src/log/index.ts'
+import type { AppendProblem, EventLog, Position, Recorded } from '../../src/control/log/index.ts'
+import { beginning, maxEventBytes } from '../../src/control/log/index.ts'
 import { routeApplied, routeSubject } from './events.ts'
 import { describeSnapshots } from './snapshot-contract.ts'
 

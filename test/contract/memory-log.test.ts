@@ -1,4 +1,4 @@
-import { MemoryLog } from '../../src/log/index.ts'
+import { MemoryLog } from '../../src/control/log/index.ts'
 import { describeLog } from './log-contract.ts'
 
 describeLog('in-memory', () => ({

@@ -1,7 +1,7 @@
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
 import { expect, it } from 'vitest'
-import { openNatsLog } from '../../src/log/nats.ts'
+import { openNatsLog } from '../../src/control/log/nats.ts'
 import { useFixture } from '../support/fixture.ts'
 import { startNatsServer } from '../support/nats-server.ts'
 import { describeWithParts } from '../support/parts.ts'

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../../src/log/embedded-file.ts'
-import { EventTables } from '../../src/log/event-tables.ts'
-import { type EventLog, openEmbeddedLog } from '../../src/log/index.ts'
+import { openDatabase } from '../../src/control/log/embedded-file.ts'
+import { EventTables } from '../../src/control/log/event-tables.ts'
+import { type EventLog, openEmbeddedLog } from '../../src/control/log/index.ts'
 import { describeLog } from './log-contract.ts'
 
 /** Packs every pair of events of a file, as another process would. */

@@ -1,8 +1,8 @@
 // A process to be killed: saves one snapshot after the other to the log named on the command line, and
 // prints its position before and after.
 import { createHash } from 'node:crypto'
-import { openEmbeddedLog, type Position } from '../../src/log/index.ts'
-import { openNatsLog } from '../../src/log/nats.ts'
+import { openEmbeddedLog, type Position } from '../../src/control/log/index.ts'
+import { openNatsLog } from '../../src/control/log/nats.ts'
 import { routeApplied } from './events.ts'
 
 /** Content that does not compress, so that storing it takes a while. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { EventLog, Position } from '../../src/log/index.ts'
-import { LogError } from '../../src/log/index.ts'
+import type { EventLog, Position } from '../../src/control/log/index.ts'
+import { LogError } from '../../src/control/log/index.ts'
 import { routeApplied } from './events.ts'
 
 const at = (position: number) => position as Position

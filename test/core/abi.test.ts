@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import * as core from '../../src/core/index.ts'
-import { CoreInstance, CoreTrap, createIoCore, loadCore } from '../../src/core/index.ts'
-import { loadTexts } from '../../src/core/load.ts'
+import * as core from '../../src/engines/core/index.ts'
+import { CoreInstance, CoreTrap, createIoCore, loadCore } from '../../src/engines/core/index.ts'
+import { loadTexts } from '../../src/engines/core/load.ts'
 
 interface Abi {
   readonly version: number

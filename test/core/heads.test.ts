@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import * as abi from '../../src/core/index.ts'
-import { createIoCore, type HeadRecord } from '../../src/core/index.ts'
+import * as abi from '../../src/engines/core/index.ts'
+import { createIoCore, type HeadRecord } from '../../src/engines/core/index.ts'
 import { readCaseFiles } from './case-files.ts'
 
 interface Expected {

@@ -2,7 +2,7 @@
  * The precedence of the Gateway API in its simplest form: it filters the matching routes, sorts them
  * and takes the first one. The route table of the core must agree with it.
  */
-import type { AssignedRequest, NamedMatch, RouteSpec } from '../../src/core/index.ts'
+import type { AssignedRequest, NamedMatch, RouteSpec } from '../../src/engines/core/index.ts'
 
 export interface Listener {
   readonly hostname: string | undefined

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import * as abi from '../../src/core/index.ts'
+import * as abi from '../../src/engines/core/index.ts'
 import {
   type AssignedRequest,
   createIoCore,
   type RouteSpec,
   type RouteTable,
-} from '../../src/core/index.ts'
+} from '../../src/engines/core/index.ts'
 import { readCaseFiles } from './case-files.ts'
 import { type Listener, referenceMatch } from './route-reference.ts'
 

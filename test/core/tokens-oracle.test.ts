@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { get_encoding } from 'tiktoken'
 import { describe, expect, it } from 'vitest'
-import { countTokens, encodeTokens } from '../../src/core/index.ts'
+import { countTokens, encodeTokens } from '../../src/engines/core/index.ts'
 import { bytesOfCase, type CaseText, readCaseFiles, stringOfCase } from './case-files.ts'
 
 interface TokenCase extends CaseText {
@@ -101,7 +101,9 @@ describe.each(['o200k_base', 'cl100k_base'] as const)(
 
     it('are the same for texts of many scripts and for source code', () => {
       for (const text of texts) for (const part of [text, ` ${text}`, text.repeat(9)]) check(part)
-      const sources = globSync(['src/core/*.ts', 'assembly/**/*.ts', 'docs/**/*.md'], { cwd: root })
+      const sources = globSync(['src/engines/core/*.ts', 'assembly/**/*.ts', 'docs/**/*.md'], {
+        cwd: root,
+      })
       expect(sources.length).toBeGreaterThan(20)
       for (const file of sources) check(readFileSync(join(root, file), 'utf8').slice(0, 20_000))
     })

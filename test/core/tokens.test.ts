@@ -10,7 +10,7 @@ import {
   encodeTokens,
   encodingForModel,
   TOKENS_BAD_VOCABULARY,
-} from '../../src/core/index.ts'
+} from '../../src/engines/core/index.ts'
 
 const dist = join(import.meta.dirname, '..', '..', 'dist')
 const vocabulary = brotliDecompressSync(readFileSync(join(dist, 'cl100k_base.tokens.br')))

@@ -3,7 +3,7 @@
  * includes refused writes and writes that changed nothing.
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
-import { canonicalJson } from '../../src/base/canonical.ts'
+import { canonicalJson } from '../../src/ground/base/canonical.ts'
 import { allConditions, type Status } from '../support/gateway.ts'
 
 interface AuditEvent {

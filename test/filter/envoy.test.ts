@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { beforeEach, expect, it } from 'vitest'
-import { compileGuards } from '../../src/core/index.ts'
+import { compileGuards } from '../../src/engines/core/index.ts'
 import { Random } from '../core/texts/messages.ts'
 import { sse, streamOf } from '../core/texts/streams.ts'
 import { type Envoy, startEnvoy } from '../support/envoy.ts'

@@ -4,8 +4,8 @@
  * --no-sparkplug.
  */
 import { Session } from 'node:inspector'
-import { Conversion, sources } from '../../src/import/index.ts'
-import { parseManifest } from '../../src/watch/manifest.ts'
+import { parseManifest } from '../../src/control/watch/manifest.ts'
+import { Conversion, sources } from '../../src/tools/import/index.ts'
 import { inputs } from './growth-inputs.ts'
 
 const sizes = process.argv.slice(2).map(Number)

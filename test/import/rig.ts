@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import type { Finding } from '../../src/import/index.ts'
+import type { Finding } from '../../src/tools/import/index.ts'
 import { useGateway } from '../support/fixture.ts'
 import { type CommandResult, type RunningGateway, sluice } from '../support/gateway.ts'
 

@@ -1,13 +1,13 @@
 /** What a provider gets as text has passed the guards, whatever a request consists of. */
 import assert from 'node:assert/strict'
-import type { ProviderFormat } from '../../src/backends/ai/chat.ts'
-import { type ChatFormat, clientFormats } from '../../src/backends/ai/client-formats.ts'
-import { needPlainKeys } from '../../src/backends/ai/guards/plain-keys.ts'
-import { mapRequestTexts } from '../../src/backends/ai/guards/texts.ts'
-import type { JsonObject } from '../../src/backends/ai/json.ts'
-import { LlmError } from '../../src/backends/ai/llm-error.ts'
-import { translate } from '../../src/backends/ai/provider-formats.ts'
-import { checkClientShape } from '../../src/backends/ai/request/client-shapes.ts'
+import type { ProviderFormat } from '../../src/gateway/backends/ai/chat.ts'
+import { type ChatFormat, clientFormats } from '../../src/gateway/backends/ai/client-formats.ts'
+import { needPlainKeys } from '../../src/gateway/backends/ai/guards/plain-keys.ts'
+import { mapRequestTexts } from '../../src/gateway/backends/ai/guards/texts.ts'
+import type { JsonObject } from '../../src/gateway/backends/ai/json.ts'
+import { LlmError } from '../../src/gateway/backends/ai/llm-error.ts'
+import { translate } from '../../src/gateway/backends/ai/provider-formats.ts'
+import { checkClientShape } from '../../src/gateway/backends/ai/request/client-shapes.ts'
 import { textsOf } from './hidden-texts.ts'
 
 export const clients = ['Completions', 'Messages', 'Responses'] as const

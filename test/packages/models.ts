@@ -1,4 +1,4 @@
-import { encodingForModel } from '../../src/core/tokens-models.ts'
+import { encodingForModel } from '../../src/engines/core/tokens-models.ts'
 
 const models = [
   ...['gpt-4o', 'openai/GPT-4o-2024-08-06', 'gpt-4', 'gpt-4.1-mini', 'gpt-4.5', 'gpt-5-nano', 'o1'],

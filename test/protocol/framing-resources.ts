@@ -1,4 +1,4 @@
-import type { Resource, RouteFilter } from '../../src/model/resources.ts'
+import type { Resource, RouteFilter } from '../../src/ground/model/resources.ts'
 import {
   cartRoute,
   listener,

@@ -1,6 +1,6 @@
 /** Streams that both sides have ended, one just after the other (RFC 9113 5.1, closed). */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { errorCodes, frameTypes, rstStreamFrame } from '../../src/engine/http2/frames.ts'
+import { errorCodes, frameTypes, rstStreamFrame } from '../../src/engines/http/http2/frames.ts'
 import { answering, type EngineRig, startEngine } from '../proxy/engine-rig.ts'
 import { data, endHeaders, FrameClient, get, headers, post } from '../proxy/frame-client.ts'
 import { useFixture } from '../support/fixture.ts'

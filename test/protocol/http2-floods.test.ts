@@ -8,8 +8,8 @@ import {
   settingsAck,
   settingsFrame,
   windowUpdateFrame,
-} from '../../src/engine/http2/frames.ts'
-import type { FloodKind } from '../../src/engine/limits/http2-floods.ts'
+} from '../../src/engines/http/http2/frames.ts'
+import type { FloodKind } from '../../src/engines/http/limits/http2-floods.ts'
 import {
   data,
   endHeaders,

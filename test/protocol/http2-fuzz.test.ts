@@ -6,7 +6,7 @@ import {
   frameTypes,
   settingIds,
   settingsFrame,
-} from '../../src/engine/http2/frames.ts'
+} from '../../src/engines/http/http2/frames.ts'
 import {
   answering,
   type EngineRig,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ResponseStream } from '../../src/engine/contracts/requests.ts'
+import type { ResponseStream } from '../../src/engines/http/contracts/requests.ts'
 import {
   clientPreface,
   errorCodes,
@@ -7,7 +7,7 @@ import {
   rstStreamFrame,
   settingsFrame,
   windowUpdateFrame,
-} from '../../src/engine/http2/frames.ts'
+} from '../../src/engines/http/http2/frames.ts'
 import { type EngineRig, RawUpstream, startEngine } from '../proxy/engine-rig.ts'
 import {
   data,

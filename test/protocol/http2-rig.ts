@@ -1,5 +1,5 @@
 import { afterEach, beforeEach } from 'vitest'
-import { errorCodes } from '../../src/engine/http2/frames.ts'
+import { errorCodes } from '../../src/engines/http/http2/frames.ts'
 import { answering, type EngineRig, startEngine } from '../proxy/engine-rig.ts'
 import { get } from '../proxy/frame-client.ts'
 import { useFixture } from '../support/fixture.ts'

@@ -1,13 +1,13 @@
 /** Clients of HTTP/2 that do not take what they have asked for. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createIoCore } from '../../src/core/index.ts'
+import { createIoCore } from '../../src/engines/core/index.ts'
 import {
   errorCodes,
   frameTypes,
   settingIds,
   windowUpdateFrame,
-} from '../../src/engine/http2/frames.ts'
-import { mostStalled } from '../../src/engine/http2/stalled-streams.ts'
+} from '../../src/engines/http/http2/frames.ts'
+import { mostStalled } from '../../src/engines/http/http2/stalled-streams.ts'
 import { answering, type EngineRig, type RawUpstream, startEngine } from '../proxy/engine-rig.ts'
 import { FrameClient, get, headers } from '../proxy/frame-client.ts'
 import { ManualClock } from '../support/manual-clock.ts'

@@ -7,7 +7,7 @@ import {
   settingIds,
   settingsFrame,
   windowUpdateFrame,
-} from '../../src/engine/http2/frames.ts'
+} from '../../src/engines/http/http2/frames.ts'
 import { RawConnection } from '../proxy/engine-rig.ts'
 import {
   data,

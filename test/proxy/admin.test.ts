@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Routes, type SmallServer, serve } from '../../src/local-server/server.ts'
-import type { PolicyResource, VersionedResource } from '../../src/model/resources.ts'
-import { configDump } from '../../src/proxy/admin/config-dump.ts'
-import { adminRoutes, readinessRoutes, statsRoutes } from '../../src/proxy/admin/routes.ts'
-import { InProcessChannel } from '../../src/xds/channel.ts'
+import { InProcessChannel } from '../../src/control/xds/channel.ts'
+import { type Routes, type SmallServer, serve } from '../../src/engines/local-server/server.ts'
+import { configDump } from '../../src/gateway/proxy/admin/config-dump.ts'
+import { adminRoutes, readinessRoutes, statsRoutes } from '../../src/gateway/proxy/admin/routes.ts'
+import type { PolicyResource, VersionedResource } from '../../src/ground/model/resources.ts'
 import { send } from '../support/http-client.ts'
 
 const servers: SmallServer[] = []

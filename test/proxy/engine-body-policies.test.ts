@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { BodyTransform, BufferedBody } from '../../src/exchange/exchange.ts'
+import type { BodyTransform, BufferedBody } from '../../src/ground/exchange/exchange.ts'
 import { ok, rig, upstream } from './engine-bodies-rig.ts'
 import { eventually, RawConnection } from './engine-rig.ts'
 

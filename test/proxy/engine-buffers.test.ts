@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, expect, it } from 'vitest'
-import { createIoCore } from '../../src/core/index.ts'
+import { createIoCore } from '../../src/engines/core/index.ts'
 import { send } from '../support/http-client.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { startEngine } from './engine-rig.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { GatewayError } from '../../src/errors/index.ts'
+import { GatewayError } from '../../src/ground/errors/index.ts'
 import type { ManualClock } from '../support/manual-clock.ts'
 import {
   type EngineRig,

@@ -8,7 +8,7 @@ import {
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
+import type { UpstreamAddress } from '../../src/engines/http/sockets/upstream-address.ts'
 import { useAuthority } from '../support/fixture.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { type EngineRig, eventually, RawConnection, startEngine } from './engine-rig.ts'

@@ -6,7 +6,7 @@ import {
   rstStreamFrame,
   settingIds,
   settingsFrame,
-} from '../../src/engine/http2/frames.ts'
+} from '../../src/engines/http/http2/frames.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import {
   type EngineRig,

@@ -6,7 +6,7 @@ import {
   pingFrame,
   rstStreamFrame,
   settingsFrame,
-} from '../../src/engine/http2/frames.ts'
+} from '../../src/engines/http/http2/frames.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { ask, rig } from './engine-http2-upstream-rig.ts'
 import { RawConnection, RawUpstream } from './engine-rig.ts'

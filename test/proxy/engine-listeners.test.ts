@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createIoCore } from '../../src/core/index.ts'
+import { createIoCore } from '../../src/engines/core/index.ts'
 import type { ManualClock } from '../support/manual-clock.ts'
 import {
   type EngineRig,

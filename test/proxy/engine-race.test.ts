@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { connectionAttemptDelayMs } from '../../src/engine/sockets/connection-race.ts'
-import type { AddressRace, UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
+import { connectionAttemptDelayMs } from '../../src/engines/http/sockets/connection-race.ts'
+import type {
+  AddressRace,
+  UpstreamAddress,
+} from '../../src/engines/http/sockets/upstream-address.ts'
 import { type Blackhole, startBlackhole } from '../support/blackhole.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { attemptsTo } from '../support/tcp-table.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { ServerExchange } from '../../src/engine/contracts/requests.ts'
+import type { ServerExchange } from '../../src/engines/http/contracts/requests.ts'
 import {
   answering,
   type EngineRig,

@@ -6,7 +6,7 @@ import {
   rstStreamFrame,
   settingsFrame,
   windowUpdateFrame,
-} from '../../src/engine/http2/frames.ts'
+} from '../../src/engines/http/http2/frames.ts'
 import { send } from '../support/http-client.ts'
 import {
   type EngineRig,

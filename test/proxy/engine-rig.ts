@@ -1,14 +1,14 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-import { createIoCore } from '../../src/core/index.ts'
+import { createIoCore } from '../../src/engines/core/index.ts'
 import type {
   ForwardOptions,
   RequestHandler,
   ServerExchange,
-} from '../../src/engine/contracts/requests.ts'
-import { Engine, type EngineOptions } from '../../src/engine/engine.ts'
-import type { UpstreamAddress } from '../../src/engine/sockets/upstream-address.ts'
-import type { GatewayError } from '../../src/errors/index.ts'
-import type { BufferedBody } from '../../src/exchange/exchange.ts'
+} from '../../src/engines/http/contracts/requests.ts'
+import { Engine, type EngineOptions } from '../../src/engines/http/engine.ts'
+import type { UpstreamAddress } from '../../src/engines/http/sockets/upstream-address.ts'
+import type { GatewayError } from '../../src/ground/errors/index.ts'
+import type { BufferedBody } from '../../src/ground/exchange/exchange.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 
 /** What the log would say of one exchange. */

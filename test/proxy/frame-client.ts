@@ -4,8 +4,8 @@ import {
   frameHead,
   frameTypes,
   settingsFrame,
-} from '../../src/engine/http2/frames.ts'
-import { HpackDecoder } from '../../src/engine/http2/hpack-decoder.ts'
+} from '../../src/engines/http/http2/frames.ts'
+import { HpackDecoder } from '../../src/engines/http/http2/hpack-decoder.ts'
 import { RawConnection } from './engine-rig.ts'
 
 /** One frame as it came. */

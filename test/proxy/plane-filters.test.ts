@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Resource, RouteFilter } from '../../src/model/resources.ts'
+import type { Resource, RouteFilter } from '../../src/ground/model/resources.ts'
 import { useFixture } from '../support/fixture.ts'
 import { waitFor } from '../support/wait-for.ts'
 import {

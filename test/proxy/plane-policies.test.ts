@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { PolicyTarget } from '../../src/model/resources.ts'
+import type { PolicyTarget } from '../../src/ground/model/resources.ts'
 import { useFixture } from '../support/fixture.ts'
 import {
   backend,

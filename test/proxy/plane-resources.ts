@@ -1,5 +1,8 @@
 /** Desired resources as the control plane would publish them, with the defaults that tests want. */
-import type { References } from '../../src/model/references.ts'
+
+import { targetKey } from '../../src/gateway/policies/merge.ts'
+import { findPolicy } from '../../src/gateway/policies/registry.ts'
+import type { References } from '../../src/ground/model/references.ts'
 import type {
   BackendResource,
   BackendTarget,
@@ -14,9 +17,7 @@ import type {
   ServiceResource,
   WeightedBackend,
   WorkloadResource,
-} from '../../src/model/resources.ts'
-import { targetKey } from '../../src/policies/merge.ts'
-import { findPolicy } from '../../src/policies/registry.ts'
+} from '../../src/ground/model/resources.ts'
 
 export const gateway = { kind: 'Gateway', namespace: 'infra', name: 'edge' }
 

@@ -7,14 +7,14 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { canonicalJson } from '../../src/base/canonical.ts'
-import { createIoCore } from '../../src/core/index.ts'
-import { Engine } from '../../src/engine/engine.ts'
-import type { GatewayError } from '../../src/errors/index.ts'
-import type { Resource, ResourceKey } from '../../src/model/resources.ts'
-import type { ApplyResult } from '../../src/proxy/config/store.ts'
-import { createDataPlane, type DataPlaneSettings } from '../../src/proxy/data-plane.ts'
-import type { AccessRecord } from '../../src/proxy/telemetry/types.ts'
+import { createIoCore } from '../../src/engines/core/index.ts'
+import { Engine } from '../../src/engines/http/engine.ts'
+import type { ApplyResult } from '../../src/gateway/proxy/config/store.ts'
+import { createDataPlane, type DataPlaneSettings } from '../../src/gateway/proxy/data-plane.ts'
+import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
+import { canonicalJson } from '../../src/ground/base/canonical.ts'
+import type { GatewayError } from '../../src/ground/errors/index.ts'
+import type { Resource, ResourceKey } from '../../src/ground/model/resources.ts'
 
 export interface Sent {
   readonly method?: string

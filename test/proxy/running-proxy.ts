@@ -4,13 +4,13 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Resource, VersionedResource } from '../../src/model/resources.ts'
+import { InProcessChannel } from '../../src/control/xds/channel.ts'
 import {
   type ProxyEvent,
   type ProxyOptions,
   startProxy,
-} from '../../src/proxy/workers/supervisor.ts'
-import { InProcessChannel } from '../../src/xds/channel.ts'
+} from '../../src/gateway/proxy/workers/supervisor.ts'
+import type { Resource, VersionedResource } from '../../src/ground/model/resources.ts'
 
 export const gateway = { namespace: 'default', name: 'public' }
 

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { Answers } from '../../src/proxy/workers/answers.ts'
-import type { WorkerRejection, WorkerState } from '../../src/proxy/workers/worker-messages.ts'
-import { InProcessChannel } from '../../src/xds/channel.ts'
+import { InProcessChannel } from '../../src/control/xds/channel.ts'
+import { Answers } from '../../src/gateway/proxy/workers/answers.ts'
+import type {
+  WorkerRejection,
+  WorkerState,
+} from '../../src/gateway/proxy/workers/worker-messages.ts'
 
 const rejection = (key: string, sequence: number, message = 'taken'): WorkerRejection => ({
   key,

@@ -1,8 +1,8 @@
 import { get } from 'node:http'
 import { afterEach } from 'vitest'
-import type { Resource } from '../../src/model/resources.ts'
-import type { ConfigChannel, ConfigUpdate } from '../../src/wire/channel.ts'
-import { encodeDelta } from '../../src/wire/encode.ts'
+import type { ConfigChannel, ConfigUpdate } from '../../src/control/wire/channel.ts'
+import { encodeDelta } from '../../src/control/wire/encode.ts'
+import type { Resource } from '../../src/ground/model/resources.ts'
 import { freePort } from './free-port.ts'
 import { backend, listener, openProxy, openUpstream, route, version } from './running-proxy.ts'
 

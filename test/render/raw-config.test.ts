@@ -1,14 +1,14 @@
 /** What `rawConfig` says of each setting arrives in the proxy, whatever its pod says by itself. */
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { hiddenSettings } from '../../src/desired/deployment/own-settings.ts'
-import type { ProxyParameters } from '../../src/desired/deployment/parameters.ts'
-import { anyEnvironment, type RenderedObject } from '../../src/desired/deployment/plan.ts'
-import { renderProxy } from '../../src/desired/deployment/render.ts'
-import { fileName, settingsOfFile } from '../../src/settings/config-file.ts'
-import { settings } from '../../src/settings/index.ts'
-import { remoteSettings } from '../../src/settings/remote.ts'
-import type { SettingRow } from '../../src/settings/table.ts'
+import { hiddenSettings } from '../../src/control/desired/deployment/own-settings.ts'
+import type { ProxyParameters } from '../../src/control/desired/deployment/parameters.ts'
+import { anyEnvironment, type RenderedObject } from '../../src/control/desired/deployment/plan.ts'
+import { renderProxy } from '../../src/control/desired/deployment/render.ts'
+import { fileName, settingsOfFile } from '../../src/ground/settings/config-file.ts'
+import { settings } from '../../src/ground/settings/index.ts'
+import { remoteSettings } from '../../src/ground/settings/remote.ts'
+import type { SettingRow } from '../../src/ground/settings/table.ts'
 
 const samples = [
   'refuse',

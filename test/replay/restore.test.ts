@@ -1,9 +1,9 @@
 /** A fold that has a state moves to any other state of its log as if it were new. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { regexProblem } from '../../src/control-plane/api-binding.ts'
-import { objectKey } from '../../src/model/names.ts'
-import { createFold, type Fold, type FoldSnapshot } from '../../src/replay/index.ts'
+import { regexProblem } from '../../src/control/plane/api-binding.ts'
+import { objectKey } from '../../src/ground/model/names.ts'
+import { createFold, type Fold, type FoldSnapshot } from '../../src/past/replay/index.ts'
 import { randomLog } from '../support/random-log.ts'
 
 const derivation = { checkRegex: regexProblem }

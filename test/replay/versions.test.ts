@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { regexProblem } from '../../src/control-plane/api-binding.ts'
-import { loadState } from '../../src/control-plane/stored-state.ts'
-import { openEmbeddedLog, type Position, readEmbeddedLog } from '../../src/log/index.ts'
-import { foldEvents, foldVersion, replay } from '../../src/replay/index.ts'
+import { openEmbeddedLog, type Position, readEmbeddedLog } from '../../src/control/log/index.ts'
+import { regexProblem } from '../../src/control/plane/api-binding.ts'
+import { loadState } from '../../src/control/plane/stored-state.ts'
+import { foldEvents, foldVersion, replay } from '../../src/past/replay/index.ts'
 
 const derivation = { checkRegex: regexProblem }
 

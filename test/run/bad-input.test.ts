@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { openEmbeddedLog } from '../../src/log/index.ts'
+import { openEmbeddedLog } from '../../src/control/log/index.ts'
 import { routeApplied } from '../contract/events.ts'
 import {
   freePort,

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { RecordedDecision } from '../../src/decisions/record.ts'
+import type { RecordedDecision } from '../../src/past/decisions/record.ts'
 import { recordsIn } from '../support/decision-records.ts'
 import { startExtAuthServer } from '../support/ext-auth-server.ts'
 import { startExtProcServer } from '../support/ext-proc-server.ts'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { RecordedDecision } from '../../src/decisions/record.ts'
+import type { RecordedDecision } from '../../src/past/decisions/record.ts'
 import { useFixture, useFolder, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, sluice } from '../support/gateway.ts'
 import {

@@ -1,7 +1,7 @@
 /** Expressions that read what never has a value where they run: their policies are invalid and closed. */
 import { describe, expect, it } from 'vitest'
-import { kinds } from '../../src/api/kinds.ts'
-import { expressionsWithoutPoint } from '../../src/desired/derive/expressions.ts'
+import { kinds } from '../../src/control/api/kinds.ts'
+import { expressionsWithoutPoint } from '../../src/control/desired/derive/expressions.ts'
 import { useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { frameTypes } from '../../src/engine/http2/frames.ts'
+import { frameTypes } from '../../src/engines/http/http2/frames.ts'
 import { RawConnection } from '../proxy/engine-rig.ts'
 import { data, endHeaders, endStream, FrameClient, headers } from '../proxy/frame-client.ts'
 import {

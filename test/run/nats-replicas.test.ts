@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { SluiceEvent } from '../../events/index.ts'
-import { openNatsLog } from '../../src/log/nats.ts'
+import { openNatsLog } from '../../src/control/log/nats.ts'
 import { Authority } from '../support/certificates.ts'
 import { freePort, RunningGateway, sluice } from '../support/gateway.ts'
 import {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openNatsLog } from '../../src/log/nats.ts'
+import { openNatsLog } from '../../src/control/log/nats.ts'
 import { routeApplied } from '../contract/events.ts'
 import { freePort, type RunningGateway, sluice, startGateway } from '../support/gateway.ts'
 import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'

@@ -1,6 +1,6 @@
 /** Policies that the schema refuses: their targets fail closed, and the status has the reason. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { policyRegistry } from '../../src/policies/registry.ts'
+import { policyRegistry } from '../../src/gateway/policies/registry.ts'
 import { useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { send } from '../support/http-client.ts'

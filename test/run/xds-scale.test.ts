@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { RouteResource, VersionedResource } from '../../src/model/resources.ts'
-import { XdsServer } from '../../src/xds/server.ts'
+import { XdsServer } from '../../src/control/xds/server.ts'
+import type { RouteResource, VersionedResource } from '../../src/ground/model/resources.ts'
 import { ClusterRig, stablePort } from '../support/cluster-rig.ts'
 import { send } from '../support/http-client.ts'
 import { gateway, httpRoute, manifest, staticBackend, toBackend } from '../support/manifests.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { DeltaResponse } from '../../src/wire/discovery.ts'
+import type { DeltaResponse } from '../../src/control/wire/discovery.ts'
 import { Authority } from '../support/certificates.ts'
 import { ClusterRig, type ControlPlane } from '../support/cluster-rig.ts'
 import { manifest, tlsSecret } from '../support/manifests.ts'

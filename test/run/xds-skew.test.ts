@@ -1,7 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Resource } from '../../src/model/resources.ts'
-import { encodeBody } from '../../src/wire/encode.ts'
+import { encodeBody } from '../../src/control/wire/encode.ts'
+import type { Resource } from '../../src/ground/model/resources.ts'
 import { ClusterRig, type ProxyProcess, stablePort } from '../support/cluster-rig.ts'
 import { send } from '../support/http-client.ts'
 import {

@@ -2,16 +2,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { foldRecording, readRecording } from '../../src/cli/recording.ts'
-import type { RecordedDecision, RecordedStep } from '../../src/decisions/record.ts'
-import type { VersionedResource } from '../../src/model/resources.ts'
+import type { VersionedResource } from '../../src/ground/model/resources.ts'
+import type { RecordedDecision, RecordedStep } from '../../src/past/decisions/record.ts'
 import {
   requestOf,
   type SimulatedRequest,
   type Simulation,
   Simulator,
   type SimulatorOptions,
-} from '../../src/simulate/index.ts'
+} from '../../src/past/simulate/index.ts'
+import { foldRecording, readRecording } from '../../src/tools/cli/recording.ts'
 import { gateway, type Manifest, manifest } from '../support/manifests.ts'
 
 export const port = 8080

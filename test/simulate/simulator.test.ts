@@ -1,7 +1,7 @@
 /** What the simulator decides about requests, through manifests and the real fold. */
 import { describe, expect, it } from 'vitest'
-import { FieldDigests } from '../../src/core/field-digests.ts'
-import { createIoCore } from '../../src/core/index.ts'
+import { FieldDigests } from '../../src/engines/core/field-digests.ts'
+import { createIoCore } from '../../src/engines/core/index.ts'
 import { keySetOf, signingKey } from '../support/identity-provider.ts'
 import { policy, routeByHost, secret, staticBackend, toBackend } from '../support/manifests.ts'
 import { aRequest, fields, recorded, simulate, simulatorOf } from './simulator-rig.ts'

@@ -1,8 +1,8 @@
 /** Objects in a test's API server. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { crds } from '../../src/api/crds.ts'
-import { kinds } from '../../src/api/kinds.ts'
+import { crds } from '../../src/control/api/crds.ts'
+import { kinds } from '../../src/control/api/kinds.ts'
 import type { ApiServer } from './api-server.ts'
 import { type Crd, installCrds, readCrds } from './crds.ts'
 import { allConditions, type Status, type StatusCondition } from './gateway.ts'

@@ -6,14 +6,14 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { builtInObjects } from '../../src/control-plane/api-binding.ts'
-import { openControlPlane } from '../../src/control-plane/control-plane.ts'
-import { openLog } from '../../src/control-plane/open-log.ts'
-import { defaultClusterDomain } from '../../src/model/service-host.ts'
-import { openDigestKey } from '../../src/watch/digest-key.ts'
-import { FileSource } from '../../src/watch/files.ts'
-import { tlsFiles } from '../../src/xds/credentials.ts'
-import { XdsServer, type XdsServerOptions } from '../../src/xds/server.ts'
+import { builtInObjects } from '../../src/control/plane/api-binding.ts'
+import { openControlPlane } from '../../src/control/plane/control-plane.ts'
+import { openLog } from '../../src/control/plane/open-log.ts'
+import { openDigestKey } from '../../src/control/watch/digest-key.ts'
+import { FileSource } from '../../src/control/watch/files.ts'
+import { tlsFiles } from '../../src/control/xds/credentials.ts'
+import { XdsServer, type XdsServerOptions } from '../../src/control/xds/server.ts'
+import { defaultClusterDomain } from '../../src/ground/model/service-host.ts'
 
 export interface ControlPlaneProcessOptions
   extends Pick<XdsServerOptions, 'returnLimitMs' | 'answerLimitMs'> {

@@ -1,6 +1,6 @@
 /** Reads the decision records of a gateway that has stopped. */
-import { readFolder } from '../../src/decisions/read.ts'
-import type { RecordedDecision } from '../../src/decisions/record.ts'
+import { readFolder } from '../../src/past/decisions/read.ts'
+import type { RecordedDecision } from '../../src/past/decisions/record.ts'
 
 /** Returns the records of a folder by the ids of their requests. Fails if a part of them cannot be read. */
 export function recordsIn(folder: string): ReadonlyMap<string, RecordedDecision> {

@@ -8,10 +8,10 @@ import {
   resourceDeleted,
   type SluiceEvent,
 } from '../../events/index.ts'
-import { Fold } from '../../src/actors/fold.ts'
-import { createGraph } from '../../src/desired/derivations.ts'
-import type { Status } from '../../src/desired/status-store.ts'
-import { objectKey } from '../../src/model/names.ts'
+import { Fold } from '../../src/control/actors/fold.ts'
+import { createGraph } from '../../src/control/desired/derivations.ts'
+import type { Status } from '../../src/control/desired/status-store.ts'
+import { objectKey } from '../../src/ground/model/names.ts'
 
 export interface StoryObject {
   readonly apiVersion: string

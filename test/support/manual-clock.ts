@@ -1,4 +1,4 @@
-import type { EngineClock } from '../../src/engine/time/timer-wheel.ts'
+import type { EngineClock } from '../../src/engines/http/time/timer-wheel.ts'
 
 /** A clock that stands still until it is advanced; for tests of deadlines. */
 export class ManualClock implements EngineClock {

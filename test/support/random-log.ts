@@ -15,8 +15,8 @@ import {
   resourceRefused,
   type SluiceEvent,
 } from '../../events/index.ts'
-import type { RecordedEvent } from '../../src/actors/fold.ts'
-import { type ObjectRef, objectKey } from '../../src/model/names.ts'
+import type { RecordedEvent } from '../../src/control/actors/fold.ts'
+import { type ObjectRef, objectKey } from '../../src/ground/model/names.ts'
 
 const group = 'gateway.networking.k8s.io'
 // The first of several is chosen more often, so that references often resolve.

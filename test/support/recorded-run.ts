@@ -1,8 +1,8 @@
 /** Logs as a running control plane writes them, with its decisions and snapshots. */
 import type { SluiceEvent } from '../../events/index.ts'
-import { Reconciler } from '../../src/control-plane/reconciler.ts'
-import { captureState, restoreState } from '../../src/control-plane/stored-state.ts'
-import { type EventLog, MemoryLog } from '../../src/log/index.ts'
+import { type EventLog, MemoryLog } from '../../src/control/log/index.ts'
+import { Reconciler } from '../../src/control/plane/reconciler.ts'
+import { captureState, restoreState } from '../../src/control/plane/stored-state.ts'
 
 /** Starts the loop of a control plane on the log. */
 async function startReconciler(log: EventLog): Promise<Reconciler> {

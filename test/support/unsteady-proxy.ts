@@ -9,7 +9,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { linesOf } from '../../src/kube/lines.ts'
+import { linesOf } from '../../src/control/kube/lines.ts'
 import type { ApiServer } from './api-server.ts'
 
 export interface UnsteadyProxy {

@@ -1,7 +1,7 @@
 /** Writes decision records in the format of a proxy, without running one. */
-import { type BlockSink, DecisionLog } from '../../src/decisions/decision-log.ts'
-import { blockFields, decisionFields } from '../../src/decisions/fields.ts'
-import { FileRing } from '../../src/decisions/ring.ts'
+import { type BlockSink, DecisionLog } from '../../src/past/decisions/decision-log.ts'
+import { blockFields, decisionFields } from '../../src/past/decisions/fields.ts'
+import { FileRing } from '../../src/past/decisions/ring.ts'
 
 interface WrittenDecision {
   readonly id: string

@@ -8,7 +8,7 @@ import {
   encodeRequest,
   type ProxyNode,
   resourceTypeUrl,
-} from '../../src/wire/discovery.ts'
+} from '../../src/control/wire/discovery.ts'
 import { waitFor } from './wait-for.ts'
 
 export interface BareClientOptions {

@@ -1,13 +1,13 @@
 /** A bare controller: sends a proxy each message of the test and records the answers. */
 import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
-import type { ResourceKey } from '../../src/model/resources.ts'
 import {
   assembleResponse,
   type DeltaRequest,
   decodeRequest,
   deltaMethodPath,
   encodePiece,
-} from '../../src/wire/discovery.ts'
+} from '../../src/control/wire/discovery.ts'
+import type { ResourceKey } from '../../src/ground/model/resources.ts'
 import { waitFor } from './wait-for.ts'
 
 /** One resource: key, version, and the bytes of its `Resource` message. */

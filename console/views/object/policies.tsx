@@ -1,4 +1,4 @@
-import { objectKey } from '../../../src/model/names.ts'
+import { objectKey } from '../../../src/ground/model/names.ts'
 import { EventLink, ObjectLink } from '../../ui/links.tsx'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Empty } from '../../ui/states.tsx'

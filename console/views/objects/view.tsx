@@ -1,4 +1,4 @@
-import { objectText, parseObjectKey } from '../../../src/model/names.ts'
+import { objectText, parseObjectKey } from '../../../src/ground/model/names.ts'
 import { place } from '../../state/location.ts'
 import { useModel } from '../../state/worker-client.ts'
 import { Filters } from '../../ui/filters.tsx'

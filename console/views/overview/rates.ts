@@ -1,5 +1,5 @@
 /** Rates of a proxy, from its counters at two times. */
-import type { PriceList } from '../../../src/prices/price-list.ts'
+import type { PriceList } from '../../../src/past/prices/price-list.ts'
 import { totalCost } from '../../models/models.ts'
 import { type Sample, sumBy } from '../../source/prometheus.ts'
 

@@ -7,12 +7,12 @@ import {
   isCelError,
   parseJson,
   writeJson,
-} from '../../../src/cel/index.ts'
-import { provideBuilt } from '../../../src/core/built-files-browser.ts'
-import { createRateLimiter, type RateUnit } from '../../../src/core/rate.ts'
-import { compileRegex } from '../../../src/core/regex.ts'
-import { type Builtin, compileMask, type MaskRule } from '../../../src/core/regex-mask.ts'
-import { countTokens, type EncodingName } from '../../../src/core/tokens.ts'
+} from '../../../src/engines/cel/index.ts'
+import { provideBuilt } from '../../../src/engines/core/built-files-browser.ts'
+import { createRateLimiter, type RateUnit } from '../../../src/engines/core/rate.ts'
+import { compileRegex } from '../../../src/engines/core/regex.ts'
+import { type Builtin, compileMask, type MaskRule } from '../../../src/engines/core/regex-mask.ts'
+import { countTokens, type EncodingName } from '../../../src/engines/core/tokens.ts'
 
 /** What the page asks for, by name. */
 const jobs = { mask, tokens, expression, rate }

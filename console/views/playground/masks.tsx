@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
-import type { Builtin } from '../../../src/core/regex-mask.ts'
-import type { EncodingName } from '../../../src/core/tokens.ts'
+import type { Builtin } from '../../../src/engines/core/regex-mask.ts'
+import type { EncodingName } from '../../../src/engines/core/tokens.ts'
 import { Failure } from '../../ui/states.tsx'
 import { useCore } from './core-client.ts'
 

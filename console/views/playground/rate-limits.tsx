@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { RateUnit } from '../../../src/core/rate.ts'
+import type { RateUnit } from '../../../src/engines/core/rate.ts'
 import { Scroll } from '../../ui/scroll.tsx'
 import { Failure } from '../../ui/states.tsx'
 import { useCore } from './core-client.ts'

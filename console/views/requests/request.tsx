@@ -1,4 +1,4 @@
-import { costOf, type PriceList, usageOf } from '../../../src/prices/price-list.ts'
+import { costOf, type PriceList, usageOf } from '../../../src/past/prices/price-list.ts'
 import { linkTo, place } from '../../state/location.ts'
 import { loadPrices, moneyFormat } from '../../state/prices.ts'
 import { useServed } from '../../state/served.ts'

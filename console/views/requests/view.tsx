@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { RecordedDecision } from '../../../src/decisions/record.ts'
+import type { RecordedDecision } from '../../../src/past/decisions/record.ts'
 import { go, linkTo, place } from '../../state/location.ts'
 import { served, useServed } from '../../state/served.ts'
 import { type Filter, Filters } from '../../ui/filters.tsx'

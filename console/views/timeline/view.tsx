@@ -1,5 +1,5 @@
 import { useCallback, useRef, useState } from 'preact/hooks'
-import { objectText, parseObjectKey } from '../../../src/model/names.ts'
+import { objectText, parseObjectKey } from '../../../src/ground/model/names.ts'
 import type { EventRow } from '../../log/event-table.ts'
 import { go, linkTo, place, setParams } from '../../state/location.ts'
 import { ask, log, useLogModel } from '../../state/worker-client.ts'

@@ -1,4 +1,4 @@
-import type { RecordedDecision } from '../../../src/decisions/record.ts'
+import type { RecordedDecision } from '../../../src/past/decisions/record.ts'
 import { mcpSessions, targetText, toolCalls } from '../../models/tools.ts'
 import { sumBy } from '../../source/prometheus.ts'
 import { useServed } from '../../state/served.ts'

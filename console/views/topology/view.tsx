@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { objectText, parseObjectKey } from '../../../src/model/names.ts'
+import { objectText, parseObjectKey } from '../../../src/ground/model/names.ts'
 import type { PlacedNode } from '../../models/layout.ts'
 import { nodeHeight, nodeWidth } from '../../models/size.ts'
 import { linkTo, objectLink, place, setParams } from '../../state/location.ts'

@@ -1,4 +1,4 @@
-import type { Simulation } from '../../../src/simulate/types.ts'
+import type { Simulation } from '../../../src/past/simulate/types.ts'
 import { Empty } from '../../ui/states.tsx'
 import { NamedObject, StepTable, VerdictMark } from '../../ui/steps.tsx'
 

@@ -1,11 +1,11 @@
 /** What the editor knows about manifests: their problems, and the fields that fit at a place. */
 
-import { type ApiKind, apiVersionOf } from '../../../src/api/kind.ts'
-import { kinds } from '../../../src/api/kinds.ts'
-import { isForeign, validateObject } from '../../../src/api/validate.ts'
-import type { Node } from '../../../src/schema/field.ts'
-import { typeLabel } from '../../../src/schema/label.ts'
-import { parseManifest } from '../../../src/watch/manifest.ts'
+import { type ApiKind, apiVersionOf } from '../../../src/control/api/kind.ts'
+import { kinds } from '../../../src/control/api/kinds.ts'
+import { isForeign, validateObject } from '../../../src/control/api/validate.ts'
+import { parseManifest } from '../../../src/control/watch/manifest.ts'
+import type { Node } from '../../../src/ground/schema/field.ts'
+import { typeLabel } from '../../../src/ground/schema/label.ts'
 
 interface ManifestProblem {
   /** Line and column from 1. */

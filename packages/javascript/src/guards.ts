@@ -1,9 +1,9 @@
-import { CoreError, nameOfCode } from '../../../src/core/errors.ts'
+import { CoreError, nameOfCode } from '../../../src/engines/core/errors.ts'
 import {
   type Guards as CoreGuards,
   compileGuards,
   type TextRewriter,
-} from '../../../src/core/texts.ts'
+} from '../../../src/engines/core/texts.ts'
 import { plain } from './bytes.ts'
 import { freeLater } from './free-later.ts'
 import { patternOf, type Rule, rulesOf } from './masks.ts'

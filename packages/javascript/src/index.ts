@@ -1,5 +1,5 @@
 /** The filter core of the Sluice gateway: masks, tokens, rate limits, routes, and guards of messages to models. */
-export { CoreError, CoreTrap } from '../../../src/core/errors.ts'
+export { CoreError, CoreTrap } from '../../../src/engines/core/errors.ts'
 export { defaultFormats, type GuardFetchOptions, guardFetch } from './guard-fetch.ts'
 export {
   type Format,

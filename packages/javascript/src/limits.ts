@@ -1,5 +1,8 @@
-import { RateLimiter as CoreLimiter, type RateBuckets } from '../../../src/core/rate-buckets.ts'
-import { LocalRateHost } from '../../../src/core/rate-host.ts'
+import {
+  RateLimiter as CoreLimiter,
+  type RateBuckets,
+} from '../../../src/engines/core/rate-buckets.ts'
+import { LocalRateHost } from '../../../src/engines/core/rate-host.ts'
 
 /** In milliseconds. The core cannot count a refill of one unit that takes longer. */
 const maxPeriod = 36 * 365 * 86_400_000

@@ -5,7 +5,7 @@ import {
   compileMask,
   type MaskRule,
   patternReplacement,
-} from '../../../src/core/regex-mask.ts'
+} from '../../../src/engines/core/regex-mask.ts'
 import { plain } from './bytes.ts'
 import { freeLater } from './free-later.ts'
 import { PatternError } from './patterns.ts'

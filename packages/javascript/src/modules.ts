@@ -1,7 +1,7 @@
-/** The WebAssembly modules. Takes the place of `src/core/load.ts` in bundles of this package. */
+/** The WebAssembly modules. Takes the place of `src/engines/core/load.ts` in bundles of this package. */
 
-import { ABI_VERSION } from '../../../src/core/abi.ts'
-import type { CoreExports } from '../../../src/core/exports.ts'
+import { ABI_VERSION } from '../../../src/engines/core/abi.ts'
+import type { CoreExports } from '../../../src/engines/core/exports.ts'
 import { compileCore, compileTexts } from './embedded-modules.ts'
 
 /** Modules that a host has compiled itself: each is a `WebAssembly.Module`, which not every host declares. */

@@ -1,5 +1,5 @@
-import { nameOfCode } from '../../../src/core/errors.ts'
-import { compileRegex, type Regex } from '../../../src/core/regex.ts'
+import { nameOfCode } from '../../../src/engines/core/errors.ts'
+import { compileRegex, type Regex } from '../../../src/engines/core/regex.ts'
 import { freeLater } from './free-later.ts'
 
 /** Position of a match; `end` is exclusive. */

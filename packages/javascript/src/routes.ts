@@ -1,8 +1,8 @@
-import { NO_LISTENER, NO_ROUTE } from '../../../src/core/abi.ts'
-import { HeadRecord } from '../../../src/core/head-record.ts'
-import { CoreInstance } from '../../../src/core/instance.ts'
-import { PatternPool } from '../../../src/core/pattern-pool.ts'
-import { RouteTable } from '../../../src/core/route-table.ts'
+import { NO_LISTENER, NO_ROUTE } from '../../../src/engines/core/abi.ts'
+import { HeadRecord } from '../../../src/engines/core/head-record.ts'
+import { CoreInstance } from '../../../src/engines/core/instance.ts'
+import { PatternPool } from '../../../src/engines/core/pattern-pool.ts'
+import { RouteTable } from '../../../src/engines/core/route-table.ts'
 
 /** How a header or a query parameter is compared. A pattern must match the whole value. */
 export interface NamedMatch {

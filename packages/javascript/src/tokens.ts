@@ -1,5 +1,9 @@
-import { countTokens as countOf, encodeTokens, loadEncoding } from '../../../src/core/tokens.ts'
-import { encodingForModel, type ModelEncoding } from '../../../src/core/tokens-models.ts'
+import {
+  countTokens as countOf,
+  encodeTokens,
+  loadEncoding,
+} from '../../../src/engines/core/tokens.ts'
+import { encodingForModel, type ModelEncoding } from '../../../src/engines/core/tokens-models.ts'
 import { loadVocabulary } from './vocabularies.ts'
 
 /** A message of a chat, or only its text. */

@@ -1,5 +1,5 @@
-/** Vocabularies for token counts. Takes the place of `src/core/built-files.ts` in bundles of this package. */
-import type { EncodingName } from '../../../src/core/tokens-models.ts'
+/** Vocabularies for token counts. Takes the place of `src/engines/core/built-files.ts` in bundles of this package. */
+import type { EncodingName } from '../../../src/engines/core/tokens-models.ts'
 import { fromBase64 } from './base64.ts'
 
 const files = {

@@ -27,7 +27,7 @@ fn load(file: &'static [u8]) -> Result<Arc<Object>> {
 type Encoding = (&'static Vocabulary, f64);
 
 /// Encodings by prefix of the model's name. The first prefix that no letter or digit follows wins. The
-/// gateway has the same table in src/core/tokens-models.ts.
+/// gateway has the same table in src/engines/core/tokens-models.ts.
 static MODELS: [(&str, Encoding); 20] = [
     ("gpt-4o", (&O200K, 1.0)),
     ("chatgpt-4o", (&O200K, 1.0)),

@@ -1,6 +1,6 @@
 // A worker thread of the tests that takes from shared buckets until it is stopped.
 import { parentPort, workerData } from 'node:worker_threads'
-import { createRateLimiter, type RateLimit, rateClock } from '../../../src/core/rate.ts'
+import { createRateLimiter, type RateLimit, rateClock } from '../../../src/engines/core/rate.ts'
 
 const { memory, limit, keys, control } = workerData as {
   memory: WebAssembly.Memory

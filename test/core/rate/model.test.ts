@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRateLimiter, createRateMemory, type RateUnit } from '../../../src/core/rate.ts'
+import {
+  createRateLimiter,
+  createRateMemory,
+  type RateUnit,
+} from '../../../src/engines/core/rate.ts'
 import { ModelBucket } from './model.ts'
 
 const units: Record<RateUnit, number> = { Seconds: 1000, Minutes: 60_000, Hours: 3_600_000 }

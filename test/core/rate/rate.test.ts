@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import * as abi from '../../../src/core/abi.ts'
-import { CoreInstance } from '../../../src/core/instance.ts'
-import { instantiateSharedRate, loadSharedRate } from '../../../src/core/load.ts'
+import * as abi from '../../../src/engines/core/abi.ts'
+import { CoreInstance } from '../../../src/engines/core/instance.ts'
+import { instantiateSharedRate, loadSharedRate } from '../../../src/engines/core/load.ts'
 import {
   createRateLimiter,
   createRateMemory,
   type RateBuckets,
   rateClock,
-} from '../../../src/core/rate.ts'
+} from '../../../src/engines/core/rate.ts'
 
 interface Step {
   readonly do: 'take' | 'peek' | 'charge'

@@ -8,7 +8,7 @@ import {
   type RateLimit,
   type RateLimiter,
   rateClock,
-} from '../../../src/core/rate.ts'
+} from '../../../src/engines/core/rate.ts'
 
 interface Report {
   readonly admitted: readonly number[]

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { regexProblem } from '../../../src/core/regex-problem.ts'
+import { regexProblem } from '../../../src/engines/core/regex-problem.ts'
 import { bytesOfCase, type CaseText } from '../case-files.ts'
 import { codeOf, type Pair, RawRegex } from './raw-regex.ts'
 

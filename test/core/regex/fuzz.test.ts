@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { REGEX_PROGRAM_TOO_LARGE } from '../../../src/core/abi.ts'
+import { REGEX_PROGRAM_TOO_LARGE } from '../../../src/engines/core/abi.ts'
 import { Random, type RandomPattern, randomPattern, randomText } from './random-pattern.ts'
 import { codeOf, type Pair, RawRegex } from './raw-regex.ts'
 

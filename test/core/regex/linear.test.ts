@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compileMask } from '../../../src/core/regex-mask.ts'
+import { compileMask } from '../../../src/engines/core/regex-mask.ts'
 import { codeOf, RawRegex } from './raw-regex.ts'
 
 // Counted in the engine's own units of work, not in time.

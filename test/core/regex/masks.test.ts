@@ -6,7 +6,7 @@ import {
   compileMask,
   type Mask,
   type MaskRule,
-} from '../../../src/core/regex-mask.ts'
+} from '../../../src/engines/core/regex-mask.ts'
 import { bytesOfCase, type CaseText, readCaseFiles, stringOfCase } from '../case-files.ts'
 import { Random, randomText } from './random-pattern.ts'
 

@@ -1,5 +1,5 @@
-import * as abi from '../../../src/core/abi.ts'
-import { CoreInstance } from '../../../src/core/instance.ts'
+import * as abi from '../../../src/engines/core/abi.ts'
+import { CoreInstance } from '../../../src/engines/core/instance.ts'
 
 export type Pair = readonly [start: number, end: number]
 

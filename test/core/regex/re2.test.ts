@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { REGEX_PROGRAM_TOO_LARGE } from '../../../src/core/abi.ts'
+import { REGEX_PROGRAM_TOO_LARGE } from '../../../src/engines/core/abi.ts'
 import { findPart } from '../../support/parts.ts'
 import { Random, randomPattern, randomText } from './random-pattern.ts'
 import { codeOf, type Pair, RawRegex } from './raw-regex.ts'

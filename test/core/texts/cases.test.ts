@@ -6,7 +6,7 @@ import {
   type GuardRules,
   nameOfCode,
   type TextsOptions,
-} from '../../../src/core/index.ts'
+} from '../../../src/engines/core/index.ts'
 import { readCaseFiles } from '../case-files.ts'
 
 interface TextsCase extends Pick<TextsOptions, 'format' | 'message'> {

@@ -4,7 +4,7 @@ import {
   compileGuards,
   type TextsOptions,
   textMemoryBytes,
-} from '../../../src/core/index.ts'
+} from '../../../src/engines/core/index.ts'
 import { answerOf, Random, requestOf } from './messages.ts'
 import { readSse, sse, streamOf } from './streams.ts'
 

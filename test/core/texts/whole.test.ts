@@ -1,18 +1,21 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { encodedText, isPlainBase64 } from '../../../src/backends/ai/guards/encoded-texts.ts'
-import { maskTexts } from '../../../src/backends/ai/guards/parts-masker.ts'
-import { needPlainKeys } from '../../../src/backends/ai/guards/plain-keys.ts'
-import { mapRepeatedTexts } from '../../../src/backends/ai/guards/repeated-texts.ts'
-import { mapAnswerTexts, mapRequestTexts } from '../../../src/backends/ai/guards/texts.ts'
-import type { JsonObject } from '../../../src/backends/ai/json.ts'
-import { LlmError } from '../../../src/backends/ai/llm-error.ts'
 import {
   compileGuards,
   compileMask,
   type Guards,
   type Mask,
   type MaskRule,
-} from '../../../src/core/index.ts'
+} from '../../../src/engines/core/index.ts'
+import {
+  encodedText,
+  isPlainBase64,
+} from '../../../src/gateway/backends/ai/guards/encoded-texts.ts'
+import { maskTexts } from '../../../src/gateway/backends/ai/guards/parts-masker.ts'
+import { needPlainKeys } from '../../../src/gateway/backends/ai/guards/plain-keys.ts'
+import { mapRepeatedTexts } from '../../../src/gateway/backends/ai/guards/repeated-texts.ts'
+import { mapAnswerTexts, mapRequestTexts } from '../../../src/gateway/backends/ai/guards/texts.ts'
+import type { JsonObject } from '../../../src/gateway/backends/ai/json.ts'
+import { LlmError } from '../../../src/gateway/backends/ai/llm-error.ts'
 import { answerOf, type Format, Random, requestOf } from './messages.ts'
 
 const chain: readonly (readonly MaskRule[])[] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { functions } from '../../../src/cel/functions/table.ts'
-import { activationOf, compileCel, isCelError, writeJson } from '../../../src/cel/index.ts'
+import { functions } from '../../../src/engines/cel/functions/table.ts'
+import { activationOf, compileCel, isCelError, writeJson } from '../../../src/engines/cel/index.ts'
 import { defineTarget } from '../support/target.ts'
 
 const activation = activationOf({

@@ -6,7 +6,7 @@ import {
   type ChunkedBody,
   createIoCore,
   type IoCore,
-} from '../../../src/core/index.ts'
+} from '../../../src/engines/core/index.ts'
 import { readCaseFiles } from '../../core/case-files.ts'
 import { cuts } from '../support/pieces.ts'
 import { defineTarget } from '../support/target.ts'

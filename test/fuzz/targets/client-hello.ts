@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { ClientHelloReader } from '../../../src/engine/tls/client-hello.ts'
+import { ClientHelloReader } from '../../../src/engines/http/tls/client-hello.ts'
 import { cuts } from '../support/pieces.ts'
 import { defineTarget } from '../support/target.ts'
 

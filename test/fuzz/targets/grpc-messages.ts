@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { frameMessage, MessageReader } from '../../../src/proxy/callouts/grpc-framing.ts'
+import { frameMessage, MessageReader } from '../../../src/gateway/proxy/callouts/grpc-framing.ts'
 import { cuts } from '../support/pieces.ts'
 import type { Random } from '../support/random.ts'
 import { defineTarget } from '../support/target.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { ConnectionError } from '../../../src/engine/http2/frames.ts'
-import type { HeaderEntry } from '../../../src/engine/http2/header-entry.ts'
-import { type FieldSink, HpackDecoder } from '../../../src/engine/http2/hpack-decoder.ts'
+import { ConnectionError } from '../../../src/engines/http/http2/frames.ts'
+import type { HeaderEntry } from '../../../src/engines/http/http2/header-entry.ts'
+import { type FieldSink, HpackDecoder } from '../../../src/engines/http/http2/hpack-decoder.ts'
 import { defineTarget } from '../support/target.ts'
 
 const tableLimit = 256

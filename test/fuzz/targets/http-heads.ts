@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
-import { createIoCore, type HeadRecord, INCOMPLETE, type IoCore } from '../../../src/core/index.ts'
-import { HeadReader } from '../../../src/engine/message/head-reader.ts'
+import {
+  createIoCore,
+  type HeadRecord,
+  INCOMPLETE,
+  type IoCore,
+} from '../../../src/engines/core/index.ts'
+import { HeadReader } from '../../../src/engines/http/message/head-reader.ts'
 import { readCaseFiles } from '../../core/case-files.ts'
 import { defineTarget } from '../support/target.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { type JsonNode, jsonValue, rawOf } from '../../../src/backends/mcp/json/node.ts'
-import { Outline } from '../../../src/backends/mcp/json/outline.ts'
-import { JsonRefusal, scanJson, scanObject } from '../../../src/backends/mcp/json/scan.ts'
+import { type JsonNode, jsonValue, rawOf } from '../../../src/gateway/backends/mcp/json/node.ts'
+import { Outline } from '../../../src/gateway/backends/mcp/json/outline.ts'
+import { JsonRefusal, scanJson, scanObject } from '../../../src/gateway/backends/mcp/json/scan.ts'
 import { defineTarget } from '../support/target.ts'
 
 function parsed(text: string): { readonly value: unknown } | undefined {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { CoreError, compileGuards, type Guards } from '../../../src/core/index.ts'
+import { CoreError, compileGuards, type Guards } from '../../../src/engines/core/index.ts'
 import { answerOf, Random, requestOf } from '../../core/texts/messages.ts'
 import { readSse, sse, streamOf } from '../../core/texts/streams.ts'
 import { cuts } from '../support/pieces.ts'

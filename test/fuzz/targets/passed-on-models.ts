@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
-import type { JsonObject } from '../../../src/backends/ai/json.ts'
-import { LlmError } from '../../../src/backends/ai/llm-error.ts'
-import vendorA from '../../../src/backends/ai/providers/vendor-a/provider.ts'
-import vendorC from '../../../src/backends/ai/providers/vendor-c/provider.ts'
-import { parseBody } from '../../../src/backends/ai/request/body.ts'
-import { ClientBody } from '../../../src/backends/ai/request/client-body.ts'
-import { detailsInBytes, readWholeAnswer } from '../../../src/backends/ai/serve/answer.ts'
+import type { JsonObject } from '../../../src/gateway/backends/ai/json.ts'
+import { LlmError } from '../../../src/gateway/backends/ai/llm-error.ts'
+import vendorA from '../../../src/gateway/backends/ai/providers/vendor-a/provider.ts'
+import vendorC from '../../../src/gateway/backends/ai/providers/vendor-c/provider.ts'
+import { parseBody } from '../../../src/gateway/backends/ai/request/body.ts'
+import { ClientBody } from '../../../src/gateway/backends/ai/request/client-body.ts'
+import { detailsInBytes, readWholeAnswer } from '../../../src/gateway/backends/ai/serve/answer.ts'
 import {
   type OutgoingRequest,
   outgoingRequest,
   passedOnRequest,
   settleRequest,
-} from '../../../src/backends/ai/serve/request.ts'
-import { FieldPairs } from '../../../src/exchange/memory-message.ts'
+} from '../../../src/gateway/backends/ai/serve/request.ts'
+import { FieldPairs } from '../../../src/ground/exchange/memory-message.ts'
 import { answerOf, Random, requestOf } from '../../core/texts/messages.ts'
 import { defineTarget } from '../support/target.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { isMap, isNode, isScalar, isSeq, parseAllDocuments } from 'yaml'
-import { parseOptions } from '../../../src/watch/manifest.ts'
-import { nodeProblem, startOf } from '../../../src/watch/manifest-nodes.ts'
-import { type PlainOffsets, readPlainYaml } from '../../../src/watch/plain-yaml.ts'
+import { parseOptions } from '../../../src/control/watch/manifest.ts'
+import { nodeProblem, startOf } from '../../../src/control/watch/manifest-nodes.ts'
+import { type PlainOffsets, readPlainYaml } from '../../../src/control/watch/plain-yaml.ts'
 import { manifests } from '../support/control-plane.ts'
 import { defineTarget } from '../support/target.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { targetKey } from '../../../src/policies/merge.ts'
-import { policyRegistry } from '../../../src/policies/registry.ts'
-import { loadPolicyAppliers, PolicyIndex } from '../../../src/proxy/config/policies.ts'
+import { targetKey } from '../../../src/gateway/policies/merge.ts'
+import { policyRegistry } from '../../../src/gateway/policies/registry.ts'
+import { loadPolicyAppliers, PolicyIndex } from '../../../src/gateway/proxy/config/policies.ts'
 import { hostile } from '../support/hostile.ts'
 import { defineTarget } from '../support/target.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { isIP } from 'node:net'
-import { readProxyHeader } from '../../../src/engine/sockets/proxy-protocol.ts'
+import { readProxyHeader } from '../../../src/engines/http/sockets/proxy-protocol.ts'
 import { defineTarget } from '../support/target.ts'
 
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')

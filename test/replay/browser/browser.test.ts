@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundleForBrowsers } from '../../../scripts/browser-bundle.mjs'
-import { exportLine } from '../../../src/log/export-lines.ts'
+import { exportLine } from '../../../src/control/log/export-lines.ts'
 import { type Page, startChromium } from '../../hosts/chromium.ts'
 import { type FilesServer, root, serveFiles } from '../../hosts/files-server.ts'
 import { flowEvents } from '../../support/flow.ts'
@@ -17,10 +17,10 @@ const foldersWith = (folder: string, file: string) =>
     .map(({ name }) => join(root, folder, name))
     .filter((path) => readdirSync(path).includes(file))
 
-describe('a bundle of src/replay for browsers', () => {
+describe('a bundle of src/past/replay for browsers', () => {
   it('has no module of Node', async () => {
     const { metafile } = await bundleForBrowsers({
-      entryPoints: ['src/replay/index.ts'],
+      entryPoints: ['src/past/replay/index.ts'],
       write: false,
     })
     const inputs = Object.values(metafile.inputs).flatMap(({ imports }) => imports)

@@ -1,6 +1,6 @@
-import { regexProblem } from '../../../src/control-plane/api-binding.ts'
-import { ExportLines } from '../../../src/log/export-lines.ts'
-import { createFold } from '../../../src/replay/index.ts'
+import { ExportLines } from '../../../src/control/log/export-lines.ts'
+import { regexProblem } from '../../../src/control/plane/api-binding.ts'
+import { createFold } from '../../../src/past/replay/index.ts'
 
 /** Digests after each event of an export: `position desired status`. */
 export function digestsOf(name: string, text: string): string[] {

@@ -1,5 +1,5 @@
 /** A Web Worker that folds exports: each message has one and core.wasm; the answer is its digests or an error. */
-import { provideBuilt } from '../../../src/core/built-files-browser.ts'
+import { provideBuilt } from '../../../src/engines/core/built-files-browser.ts'
 import { digestsOf } from './digests.ts'
 
 interface Job {

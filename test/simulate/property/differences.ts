@@ -1,6 +1,6 @@
 /** Differences between what a gateway did and what the simulator decides. */
-import type { RecordedDecision } from '../../../src/decisions/record.ts'
-import type { Simulation } from '../../../src/simulate/index.ts'
+import type { RecordedDecision } from '../../../src/past/decisions/record.ts'
+import type { Simulation } from '../../../src/past/simulate/index.ts'
 import type { TestRequest, TestResponse } from '../../support/http-client.ts'
 
 export interface Sent {

@@ -14,7 +14,7 @@ from .kernel import Compiled, Core, core_kernel, data_file, utf8
 _O200K, _CL100K = "o200k_base", "cl100k_base"
 
 # Prefix of a model's name, its encoding, and its tokens per token of the encoding (1: exact). The first
-# prefix that no letter or digit follows wins. The gateway has the same table (src/core/tokens-models.ts).
+# prefix that no letter or digit follows wins. The gateway has the same table (src/engines/core/tokens-models.ts).
 _MODELS: tuple[tuple[str, str, float], ...] = (
     ("gpt-4o", _O200K, 1),
     ("chatgpt-4o", _O200K, 1),

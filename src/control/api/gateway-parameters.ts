@@ -1,0 +1,196 @@
+/** GatewayParameters: how the proxy of a Gateway is deployed. */
+import {
+  amount,
+  boolean,
+  choice,
+  type Infer,
+  integer,
+  jsonObject,
+  list,
+  map,
+  object,
+  optional,
+  quantity,
+  required,
+  text,
+} from '../../ground/schema/field.ts'
+import { rule } from '../../ground/schema/rules.ts'
+
+const anyText = text({ max: 4096 })
+const key = text({ min: 1, max: 317 })
+
+const configMapOrSecretKey = (name: string) =>
+  object(name, {
+    name: optional(text({ max: 253 }), 'Name of the object.'),
+    key: required(text({ min: 1, max: 253 }), 'Key in the object.'),
+    optional: optional(boolean(), 'Whether the object or the key may be missing.'),
+  })
+
+const envVarSource = object('EnvVarSource', {
+  fieldRef: optional(
+    object('ObjectFieldSelector', {
+      apiVersion: optional(anyText, 'Version of the schema to which fieldPath refers.'),
+      fieldPath: required(anyText, 'Field of the pod.'),
+    }),
+    'A field of the pod.',
+  ),
+  resourceFieldRef: optional(
+    object('ResourceFieldSelector', {
+      containerName: optional(anyText, 'Container.'),
+      resource: required(anyText, 'Resource, such as limits.cpu.'),
+      divisor: optional(quantity(), 'Unit of the value.'),
+    }),
+    'A resource of the container.',
+  ),
+  configMapKeyRef: optional(configMapOrSecretKey('ConfigMapKeySelector'), 'A key of a ConfigMap.'),
+  secretKeyRef: optional(configMapOrSecretKey('SecretKeySelector'), 'A key of a Secret.'),
+  fileKeyRef: optional(
+    object('FileKeySelector', {
+      volumeName: required(anyText, 'Volume with the file.'),
+      path: required(anyText, 'Path of the file in the volume.'),
+      key: required(anyText, 'Key in the file.'),
+      optional: optional(boolean(), 'Whether the file or the key may be missing.'),
+    }),
+    'A key of a file.',
+  ),
+})
+
+const envVar = object('EnvVar', {
+  name: required(text({ min: 1, max: 1024 }), 'Name of the variable.'),
+  value: optional(
+    text({ max: 131_072 }),
+    'Value. $(NAME) is replaced by another variable, $$(NAME) by the text $(NAME).',
+  ),
+  valueFrom: optional(envVarSource, 'Source of the value.'),
+})
+
+const quantities = map(amount(), { max: 64 })
+
+const resources = object('ResourceRequirements', {
+  limits: optional(quantities, 'Limits of the container.'),
+  requests: optional(quantities, 'Requests of the container.'),
+  claims: optional(
+    list(
+      object('ResourceClaim', {
+        name: required(anyText, 'Entry of resourceClaims of the pod.'),
+        request: optional(anyText, 'Request of the claim.'),
+      }),
+      { max: 64, unique: { by: ['name'] } },
+    ),
+    'Resource claims of the container.',
+  ),
+})
+
+const logging = object('ParametersLogging', {
+  level: optional(anyText, {
+    doc: 'Level in the syntax of RUST_LOG: one level, or levels by module with commas between them.',
+    default: 'info',
+  }),
+  format: optional(choice('ParametersLoggingFormat', { json: 'JSON lines', text: 'plain lines' }), {
+    doc: 'Form of log lines.',
+    default: 'text',
+  }),
+})
+
+const image = object('Image', {
+  registry: optional(anyText, 'Registry.'),
+  repository: optional(anyText, 'Repository.'),
+  tag: optional(anyText, 'Tag. If not set, the version of the controller.'),
+  digest: optional(anyText, 'Digest, such as sha256:…. It overrides the tag.'),
+  pullPolicy: optional(
+    choice('PullPolicy', {
+      Always: 'pull at every start',
+      IfNotPresent: 'pull if the image is missing',
+      Never: 'never pull',
+    }),
+    'When the image is pulled; the platform decides if not set.',
+  ),
+})
+
+const seconds = integer({ min: 0, max: 31_536_000 })
+
+interface Shutdown {
+  readonly min: number
+  readonly max: number
+}
+
+const shutdown = object(
+  'ShutdownSpec',
+  {
+    min: required(seconds, {
+      doc: 'Minimum time between the stop signal and the end (CONNECTION_MIN_TERMINATION_DEADLINE).',
+      unit: 'seconds',
+    }),
+    max: required(seconds, {
+      doc: 'Maximum time between the stop signal and the end (TERMINATION_GRACE_PERIOD_SECONDS).',
+      unit: 'seconds',
+    }),
+  },
+  {
+    rules: [
+      rule<Shutdown>({
+        message: 'min must not be greater than max',
+        cel: 'self.min <= self.max',
+        holds: ({ min, max }) => min <= max,
+        at: 'min',
+      }),
+    ],
+  },
+)
+
+const mesh = object('MeshSpec', {
+  caAddress: optional(anyText, {
+    doc: 'Address of the certificate authority of the mesh.',
+    default: 'https://istiod.istio-system.svc:15012',
+  }),
+  trustDomain: optional(anyText, { doc: 'Trust domain of the mesh.', default: 'cluster.local' }),
+})
+
+const metadataMap = map(text({ max: 262_144 }), { keys: key, max: 256, refusesNull: true })
+
+const overlay = object('KubernetesResourceOverlay', {
+  metadata: optional(
+    object('ParametersObjectMetadata', {
+      labels: optional(metadataMap, 'Labels that are added.'),
+      annotations: optional(metadataMap, 'Annotations that are added.'),
+    }),
+    'Labels and annotations of the generated object.',
+  ),
+  spec: optional(
+    jsonObject(),
+    'Whole or partial spec, merged into the generated one by strategic merge patch after everything else.',
+  ),
+})
+
+export const gatewayParametersSpec = object('ParametersSpec', {
+  logging: optional(logging, 'Logs of the proxy.'),
+  rawConfig: optional(
+    jsonObject(),
+    'Content of the configuration file of the proxy. The other fields of this object override it.',
+  ),
+  image: optional(image, 'Image of the proxy.'),
+  env: optional(
+    list(envVar, { max: 1024 }),
+    'Environment of the proxy; overrides generated variables. Delete one with $patch: delete in deployment.',
+  ),
+  resources: optional(resources, 'Compute resources of the proxy.'),
+  shutdown: optional(shutdown, 'How long a proxy continues to serve after the stop signal.'),
+  mesh: optional(
+    mesh,
+    'Gives the proxy an identity and the authorities of a mesh, for mutual TLS to its pods. HBONE is not supported yet.',
+  ),
+  deployment: optional(overlay, 'Changes to the generated Deployment.'),
+  service: optional(overlay, 'Changes to the generated Service.'),
+  serviceAccount: optional(overlay, 'Changes to the generated ServiceAccount.'),
+  podDisruptionBudget: optional(
+    overlay,
+    'A PodDisruptionBudget for the proxy, with these changes; none if not set.',
+  ),
+  horizontalPodAutoscaler: optional(
+    overlay,
+    'A HorizontalPodAutoscaler for the proxy, with these changes; none if not set.',
+  ),
+})
+export type GatewayParametersSpec = Infer<typeof gatewayParametersSpec>
+
+export const gatewayParametersStatus = object('ParametersStatus', {})

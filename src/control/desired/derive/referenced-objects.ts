@@ -1,0 +1,156 @@
+/** Resolves what policies refer to: metadata of Secrets, contents of ConfigMaps, and key sets. */
+import type { SecretMetadata } from '../../../../events/index.ts'
+import { matchesSelector } from '../../../ground/base/label-selector.ts'
+import {
+  type FetchedKeys,
+  type KeySetRequest,
+  keySetInput,
+  keySetsPendingInput,
+} from '../../../ground/model/key-sets.ts'
+import type { ObjectName } from '../../../ground/model/names.ts'
+import type {
+  BackendReference,
+  FetchedKeySet,
+  ReferencedConfigMap,
+  ReferencedSecret,
+  References,
+  RemoteKeySet,
+} from '../../../ground/model/references.ts'
+import type { DirectTarget } from '../../../ground/model/resources.ts'
+import { findRouteKind, type ObjectOf } from '../../api/kinds.ts'
+import { findBackendKind } from '../backend-kind.ts'
+import { ownMessages } from '../conditions.ts'
+import type { Reader } from '../graph.ts'
+import type { MissingReferences } from './missing-references.ts'
+import { policyReferrer, type Referrer, resolveBackend } from './references.ts'
+
+/**
+ * Resolves references of objects in `namespace` while policies are compiled. `kind` is the kind of the
+ * referring object, which ReferenceGrants name; kinds other than routes count as GatewayPolicy.
+ */
+export function referencesFrom(
+  namespace: string,
+  read: Reader,
+  kind: string = 'GatewayPolicy',
+  missing?: MissingReferences,
+): References {
+  const policy = policyReferrer(namespace)
+  const backendFor = (from: Referrer) => (reference: BackendReference) => {
+    const { target, failure } = resolveBackend(reference, from, read)
+    if (failure !== undefined && ownMessages(failure).length === 0) missing?.add(reference)
+    return failure?.message ?? target
+  }
+  return {
+    secret: (name) => {
+      const secret = referencedSecret(namespace, name, read)
+      if (secret === undefined) missing?.add(name)
+      return secret
+    },
+    secretsWith: (matchLabels) => {
+      const secrets = read
+        .index('labelled', `Secret/${namespace}`)
+        .filter(({ object }) => matchesSelector({ matchLabels }, object?.metadata.labels ?? {}))
+        .flatMap(({ ref }) => referencedSecret(namespace, ref.name, read) ?? [])
+      if (secrets.length === 0) missing?.add(matchLabels)
+      return secrets
+    },
+    configMap: (name) => {
+      const configMap = referencedConfigMap(namespace, name, read)
+      if (configMap === undefined) missing?.add(name)
+      return configMap
+    },
+    backend: backendFor(findRouteKind(kind) ? { kind, namespace } : policy),
+    keySet: (remote) => referToKeySet(remote, backendFor(policy), read),
+  }
+}
+
+function referencedSecret(
+  namespace: string,
+  name: string,
+  read: Reader,
+): ReferencedSecret | undefined {
+  const secret = read.object('Secret', namespace, name)?.object
+  if (secret === undefined) return undefined
+  const { entries } = secret.facts as SecretMetadata
+  return {
+    label: `${namespace}/${name}`,
+    type: typeof secret.type === 'string' ? secret.type : 'Opaque',
+    entries,
+    ref: (key) => {
+      const entry = Object.hasOwn(entries, key) ? entries[key] : undefined
+      return entry && { namespace, name, key, digest: entry.digest }
+    },
+  }
+}
+
+function referencedConfigMap(
+  namespace: string,
+  name: string,
+  read: Reader,
+): ReferencedConfigMap | undefined {
+  const configMap = read.object('ConfigMap', namespace, name)?.object
+  if (configMap === undefined) return undefined
+  const { data = {}, binaryData = {} } = configMap as ObjectOf<'ConfigMap'>
+  return {
+    label: `${namespace}/${name}`,
+    entry: (key) => {
+      if (Object.hasOwn(data, key)) return data[key]
+      return Object.hasOwn(binaryData, key) ? textOf(binaryData[key] ?? '') : undefined
+    },
+  }
+}
+
+function textOf(base64: string): string | undefined {
+  const bytes = Uint8Array.from(atob(base64.replaceAll(/\s/g, '')), (c) => c.charCodeAt(0))
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** Characters of a URI path with query (RFC 3986). */
+const pathForm = /^[!$&-;=?-Z_a-z~%]*$/
+
+/** Requests a key set, or returns the reason why it cannot be requested. */
+function referToKeySet(
+  { backendRef, path: given, cacheMs }: RemoteKeySet,
+  find: (reference: BackendReference) => DirectTarget | string,
+  read: Reader,
+): FetchedKeySet | string {
+  if (!pathForm.test(given)) return 'jwksPath holds characters that no path can have'
+  const path = given.startsWith('/') ? given : `/${given}`
+  const target = find(backendRef)
+  if (typeof target === 'string') return target
+  if (target.type === 'invalid') return target.message
+  const found = target.type === 'service' ? {} : staticAddress(target, read)
+  if (typeof found === 'string') return found
+  const uri = uriOf(target, found.address, path)
+  read.requestKeySet({ uri, target, ...found, path, cacheMs })
+  const keySet = read.input<FetchedKeys>(keySetInput(uri))?.keySet
+  if (keySet === undefined && read.input(keySetsPendingInput)) {
+    return { uri, keySet, isPending: true }
+  }
+  return { uri, keySet }
+}
+
+/** The URI includes the backend: backends with the same address may trust different authorities. */
+function uriOf(
+  target: KeySetRequest['target'],
+  address: KeySetRequest['address'],
+  path: string,
+): string {
+  const { namespace, name } = target
+  if (target.type === 'service') return `//${name}.${namespace}.svc:${target.port}${path}`
+  return `//${address?.host}:${address?.port}${path}#GatewayBackend/${namespace}/${name}`
+}
+
+function staticAddress(
+  { namespace, name }: ObjectName,
+  read: Reader,
+): Pick<KeySetRequest, 'address'> | string {
+  const kind = findBackendKind({ namespace, name }, read)
+  const address = kind?.definition.address?.(kind.spec)
+  if (address !== undefined) return { address }
+  return `GatewayBackend ${namespace}/${name} is not static; keys are fetched from Services and static backends only`
+}

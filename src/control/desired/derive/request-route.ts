@@ -1,0 +1,172 @@
+/** HTTPRoute and GRPCRoute: one resource for proxies per rule, and one status entry per parentRef. */
+
+import type { DecidedCondition } from '../../../ground/model/conditions.ts'
+import { type Age, type ObjectRef, objectKey } from '../../../ground/model/names.ts'
+import type { Attachment, BackendTarget, RouteResource } from '../../../ground/model/resources.ts'
+import type { GrpcRouteSpec, GrpcRuleSpec } from '../../api/gateway-api/grpc-route.ts'
+import type { HttpRouteSpec, HttpRuleSpec } from '../../api/gateway-api/http-route.ts'
+import { conditionOf, conditionTrue, type Failure, joinFailures } from '../conditions.ts'
+import type { Derived, Reader, Stage } from '../graph.ts'
+import type { ObjectState } from '../object-state.ts'
+import { specOf } from '../specs.ts'
+import type { CheckRegex, RouteContext, ViewedRule } from './http-rule.ts'
+import { refusedRoute } from './refused-child.ts'
+import type { ParentAttachment } from './route-attachment.ts'
+import { readParents } from './route-claims.ts'
+import { attachmentsOf, deriveRoute, routeStageName, unresolved } from './routes.ts'
+import { type RulePolicies, rulePolicies } from './rule-policies.ts'
+import { withSession } from './session-persistence.ts'
+
+interface RuleFindings {
+  /** Set if none of the rules can be applied. */
+  readonly totalFailure: Failure | undefined
+  /** Set if only some of the rules cannot be applied. */
+  readonly partialFailure: Failure | undefined
+  readonly refs: Failure | undefined
+  readonly notes: string
+}
+
+function routeNotes({ useDefaultGateways }: AnyRouteSpec): string[] {
+  return useDefaultGateways === undefined ? [] : ['spec.useDefaultGateways is not supported yet']
+}
+
+function summarizeRules(
+  spec: AnyRouteSpec,
+  rules: readonly DerivedRule[],
+  policies: RulePolicies,
+): RuleFindings {
+  const failures = rules.flatMap(({ unusable }) => (unusable === undefined ? [] : [unusable]))
+  const combined = joinFailures(failures)
+  const notes = [...routeNotes(spec), ...rules.flatMap((rule) => rule.notes), ...policies.notes]
+  const all = failures.length === rules.length
+  return {
+    totalFailure: all ? combined : undefined,
+    partialFailure: all ? undefined : combined,
+    refs: unresolved(rules.flatMap(({ refs }) => refs)),
+    notes: notes.join('; '),
+  }
+}
+
+function conditionsOf(
+  parent: ParentAttachment,
+  findings: RuleFindings,
+  generation: number,
+): DecidedCondition[] {
+  const failure = parent.failure ?? findings.totalFailure
+  const notes = [parent.note ?? '', findings.notes].filter((note) => note !== '').join('; ')
+  const conditions = [
+    conditionOf('Accepted', failure, 'Accepted', generation, notes),
+    conditionOf('ResolvedRefs', findings.refs, 'ResolvedRefs', generation),
+  ]
+  if (failure === undefined && findings.partialFailure !== undefined) {
+    const { message: why, own } = findings.partialFailure
+    const message = `Dropped Rule: ${why}; requests that match these rules get status 500`
+    const partial = conditionTrue('PartiallyInvalid', 'UnsupportedValue', generation, message)
+    conditions.push({ ...partial, ...(own && { own }) })
+  }
+  return conditions
+}
+
+/** All backends of a rule, including those of mirror filters. */
+function targetsOf({ backends, filters }: ViewedRule): BackendTarget[] {
+  const targets = backends.map(({ target }) => target)
+  for (const list of [filters, ...backends.map((backend) => backend.filters)]) {
+    for (const filter of list) if (filter.type === 'mirror') targets.push(filter.target)
+  }
+  return targets
+}
+
+type AnyRouteSpec = HttpRouteSpec | GrpcRouteSpec
+
+/** Compiles a rule of one kind of route. */
+type ViewRule<Rule> = (rule: Rule, index: number, route: RouteContext) => ViewedRule
+
+/** The place of a rule: its route and its position there. */
+interface RulePlace {
+  readonly route: ObjectRef
+  readonly age: Age
+  readonly index: number
+  readonly attachments: readonly Attachment[]
+}
+
+interface DerivedRule extends Pick<ViewedRule, 'unusable' | 'refs' | 'notes'> {
+  readonly resource: RouteResource
+  readonly targets: readonly BackendTarget[]
+}
+
+type DeriveRule = (
+  read: Reader,
+  rule: HttpRuleSpec | GrpcRuleSpec,
+  index: number,
+  route: ObjectRef,
+  age: Age,
+  attachments: readonly Attachment[],
+) => DerivedRule
+
+/** The stage for a kind of route that carries requests. */
+export function requestRouteStage<Rule extends HttpRuleSpec | GrpcRuleSpec>(
+  kind: string,
+  viewRule: ViewRule<Rule>,
+  checkRegex: CheckRegex,
+): Stage {
+  const deriveRule: DeriveRule = (read, rule, index, route, age, attachments) => {
+    const place = { route, age, index, attachments }
+    const context = { from: { kind, namespace: route.namespace }, read, checkRegex }
+    const viewed = viewRule(rule as Rule, index, context)
+    return derivedRule(rule, place, withSession(viewed, rule.sessionPersistence, place, read))
+  }
+  return {
+    name: routeStageName(kind),
+    kinds: [kind],
+    derive: (self, read) => deriveRequests(self, read, deriveRule),
+  }
+}
+
+function derivedRule(
+  { name: ruleName }: HttpRuleSpec | GrpcRuleSpec,
+  { route, age, index, attachments }: RulePlace,
+  viewed: ViewedRule,
+): DerivedRule {
+  const { unusable, refs, notes, ...rule } = viewed
+  const resource: RouteResource = {
+    type: 'route',
+    key: `route/${objectKey(route)}/${index}`,
+    route,
+    ruleIndex: index,
+    ...(ruleName !== undefined && { ruleName }),
+    ...age,
+    attachments,
+    ...rule,
+    ...(unusable !== undefined && { unusable: unusable.message }),
+  }
+  return { unusable, refs, notes, resource, targets: targetsOf(viewed) }
+}
+
+/** Derives everything from an HTTPRoute or GRPCRoute. */
+function deriveRequests(self: ObjectState, read: Reader, deriveRule: DeriveRule): Derived {
+  if (self.object === undefined) return refusedRoute(self, read)
+  const spec: AnyRouteSpec = specOf<'HTTPRoute'>(self.object)
+  const parents = readParents(self, read)
+  if (parents.length === 0) return {}
+  const attachments = read.part(attachmentsOf, parents)
+  const specs = spec.rules ?? [{}]
+  const { ref: route, age } = self
+  const rules = specs.map((rule, index) =>
+    read.part(deriveRule, rule, index, route, age, attachments),
+  )
+  const policies = rulePolicies(self, specs, read)
+  const findings = summarizeRules(spec, rules, policies)
+  const resources = [...rules.map(({ resource }) => resource), ...policies.resources]
+  return deriveRoute(
+    self,
+    parents,
+    {
+      rules: specs,
+      resources: attachments.length === 0 ? [] : resources,
+      isAccepted: findings.totalFailure === undefined,
+      targets: rules.flatMap(({ targets }) => targets),
+      conditionsOf: (parent) => conditionsOf(parent, findings, self.generation),
+    },
+    read,
+  )
+}

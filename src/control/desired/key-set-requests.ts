@@ -1,0 +1,30 @@
+import type { KeySetRequest } from '../../ground/model/key-sets.ts'
+
+/** The key set requests of all derivations. Of requests with the same URI, the shortest period is used. */
+export class KeySetRequests {
+  readonly #byOwner = new Map<string, readonly KeySetRequest[]>()
+  #joined: readonly KeySetRequest[] | undefined
+
+  /** Replaces all requests of an owner. */
+  set(owner: string, requests: readonly KeySetRequest[]): void {
+    if (requests.length === 0 && !this.#byOwner.has(owner)) return
+    if (requests.length === 0) this.#byOwner.delete(owner)
+    else this.#byOwner.set(owner, requests)
+    this.#joined = undefined
+  }
+
+  /** One request per URI. Returns the same array until something changes. */
+  all(): readonly KeySetRequest[] {
+    this.#joined ??= this.#join()
+    return this.#joined
+  }
+
+  #join(): readonly KeySetRequest[] {
+    const byUri = new Map<string, KeySetRequest>()
+    for (const request of [...this.#byOwner.values()].flat()) {
+      const known = byUri.get(request.uri)
+      if (known === undefined || request.cacheMs < known.cacheMs) byUri.set(request.uri, request)
+    }
+    return [...byUri.values()].sort((a, b) => (a.uri < b.uri ? -1 : 1))
+  }
+}

@@ -1,0 +1,71 @@
+import { type ObjectKey, objectKey } from '../../ground/model/names.ts'
+import type { ObjectState } from './object-state.ts'
+
+/** Defines an index: `keys` computes the keys of an object from the object alone. */
+export interface IndexDefinition {
+  readonly name: string
+  readonly kinds: readonly string[]
+  keys(state: ObjectState): readonly string[]
+}
+
+const none: readonly never[] = []
+
+/** The objects that one index has under one key. */
+interface Indexed {
+  readonly members: Set<ObjectKey>
+  /** Sorted when it is read; undefined once the members have changed. */
+  sorted: readonly ObjectKey[] | undefined
+}
+
+/** The indexes over all objects. An entry is named `index name \0 key`. */
+export class ObjectIndexes {
+  /** The indexes of each kind. */
+  readonly #byKind = new Map<string, readonly IndexDefinition[]>()
+  readonly #byName = new Map<string, Indexed>()
+
+  constructor(definitions: readonly IndexDefinition[]) {
+    for (const kind of new Set(definitions.flatMap(({ kinds }) => kinds))) {
+      this.#byKind.set(
+        kind,
+        definitions.filter(({ kinds }) => kinds.includes(kind)),
+      )
+    }
+  }
+
+  /** The keys of the objects under an entry; sorted. */
+  read(name: string): readonly ObjectKey[] {
+    const indexed = this.#byName.get(name)
+    if (indexed === undefined) return []
+    indexed.sorted ??= [...indexed.members].sort()
+    return indexed.sorted
+  }
+
+  /** Replaces the version `before` of an object. Returns the entries that contain either version. */
+  replace(before: ObjectState | undefined, after: ObjectState | undefined): Iterable<string> {
+    const ref = (after ?? before)?.ref
+    const definitions = ref && this.#byKind.get(ref.kind)
+    if (ref === undefined || definitions === undefined) return none
+    const affected = new Set<string>()
+    for (const { name, keys } of definitions) {
+      const old = before === undefined ? none : keys(before)
+      const fresh = after === undefined ? none : keys(after)
+      if (old.length === 0 && fresh.length === 0) continue
+      for (const key of new Set([...old, ...fresh])) {
+        const entry = `${name}\0${key}`
+        affected.add(entry)
+        this.#set(entry, objectKey(ref), fresh.includes(key))
+      }
+    }
+    return affected
+  }
+
+  #set(name: string, key: ObjectKey, isPresent: boolean): void {
+    const indexed = this.#byName.get(name) ?? { members: new Set(), sorted: undefined }
+    if (indexed.members.has(key) === isPresent) return
+    indexed.sorted = undefined
+    if (isPresent) indexed.members.add(key)
+    else indexed.members.delete(key)
+    if (indexed.members.size === 0) this.#byName.delete(name)
+    else this.#byName.set(name, indexed)
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Keeps the key sets of policies up to date. A fetched set is recorded as an event unless it is
+ * unchanged. The last valid set stays in the log while a server is down, and over restarts.
+ */
+import { hash, randomUUID } from 'node:crypto'
+import { jwksFetched, type SluiceEvent } from '../../../events/index.ts'
+import { canonicalJson } from '../../ground/base/canonical.ts'
+import { timerDelay } from '../../ground/base/timer-delay.ts'
+import type { KeySetRequest } from '../../ground/model/key-sets.ts'
+import type { Resource } from '../../ground/model/resources.ts'
+import { newEvent } from '../log/index.ts'
+import type { PublicKeySet, SecretLookup } from './fetch-key-set.ts'
+import { keySetAddress } from './key-set-address.ts'
+
+interface KeySetFetcherOptions {
+  /** The epoch of the lease, or 0 without a lease. */
+  readonly epoch: () => number
+  /** The desired state, which has addresses and TLS settings of backends. */
+  readonly resources: () => readonly Resource[]
+  readonly secret: SecretLookup
+  /** DNS domain of the cluster: the last part of the names of Services. */
+  readonly clusterDomain: string
+  /** Returns the digest of the key set in the fold, or undefined if there is none. */
+  readonly known: (uri: string) => string | undefined
+  readonly append: (event: SluiceEvent) => Promise<void>
+  /** Called with notices for operators: a fetch has failed, or works again. */
+  readonly onNotice: (text: string) => void
+}
+
+interface Fetching {
+  request: KeySetRequest
+  timer: NodeJS.Timeout | undefined
+  failures: number
+}
+
+const source = '/sluice/key-sets'
+/** Shortest delay between two fetches. */
+const shortestMs = 100
+const firstRetryMs = 1_000
+const longestRetryMs = 60_000
+
+export class KeySetFetcher {
+  readonly #options: KeySetFetcherOptions
+  readonly #fetching = new Map<string, Fetching>()
+  readonly #end = new AbortController()
+  readonly #underWay = new Set<Promise<void>>()
+  /** Part of event ids that is different in every run. */
+  readonly #run = randomUUID()
+  #events = 0
+
+  constructor(options: KeySetFetcherOptions) {
+    this.#options = options
+  }
+
+  /** Fetches new key sets, and stops fetching those that are not in the list. */
+  update(wanted: readonly KeySetRequest[]): void {
+    if (this.#end.signal.aborted) return
+    const uris = new Set(wanted.map(({ uri }) => uri))
+    for (const [uri, { timer }] of this.#fetching) {
+      if (uris.has(uri)) continue
+      clearTimeout(timer)
+      this.#fetching.delete(uri)
+    }
+    for (const request of wanted) this.#want(request)
+  }
+
+  #want(request: KeySetRequest): void {
+    const known = this.#fetching.get(request.uri)
+    if (known === undefined) {
+      const fetching = { request, timer: undefined, failures: 0 }
+      this.#fetching.set(request.uri, fetching)
+      this.#start(fetching)
+      return
+    }
+    const isSooner = request.cacheMs < known.request.cacheMs
+    known.request = request
+    if (isSooner) this.#schedule(known, request.cacheMs)
+  }
+
+  /** Resolves when all fetches under way have ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay)
+  }
+
+  async close(): Promise<void> {
+    this.#end.abort()
+    for (const { timer } of this.#fetching.values()) clearTimeout(timer)
+    this.#fetching.clear()
+    await this.settled()
+  }
+
+  #start(fetching: Fetching): void {
+    const fetched = this.#fetch(fetching).finally(() => this.#underWay.delete(fetched))
+    this.#underWay.add(fetched)
+  }
+
+  async #fetch(fetching: Fetching): Promise<void> {
+    const { request } = fetching
+    const { resources, secret, clusterDomain, onNotice } = this.#options
+    try {
+      // Most gateways fetch no key set, and the HTTP client takes memory.
+      const { fetchKeySet } = await import('./fetch-key-set.ts')
+      const address = keySetAddress(request, resources(), clusterDomain, Math.random)
+      const keySet = await fetchKeySet(address, request.path, secret, this.#end.signal)
+      await this.#record(request.uri, keySet)
+      if (fetching.failures > 0) onNotice(`keys are fetched from ${request.uri} again`)
+      fetching.failures = 0
+    } catch (error) {
+      if (this.#end.signal.aborted) return
+      fetching.failures++
+      if (fetching.failures === 1) onNotice(`no keys from ${request.uri}: ${reasonOf(error)}`)
+    }
+    this.#schedule(fetching, delayOf(fetching))
+  }
+
+  #schedule(fetching: Fetching, delayMs: number): void {
+    clearTimeout(fetching.timer)
+    if (this.#end.signal.aborted || this.#fetching.get(fetching.request.uri) !== fetching) return
+    fetching.timer = setTimeout(
+      () => this.#start(fetching),
+      timerDelay(Math.max(shortestMs, delayMs)),
+    )
+    fetching.timer.unref()
+  }
+
+  async #record(uri: string, keySet: PublicKeySet): Promise<void> {
+    const { epoch, known, append } = this.#options
+    const digest = digestOf(canonicalJson(keySet))
+    if (known(uri) === digest) return
+    const about = { kind: 'Jwks', name: digestOf(uri) }
+    const event = newEvent(jwksFetched, { source, epoch: epoch() }, about, {
+      id: `${this.#run}:key-set:${this.#events++}:${jwksFetched.type}`,
+      data: { uri, digest, keySet },
+    })
+    await append(event)
+  }
+}
+
+function delayOf({ request, failures }: Fetching): number {
+  if (failures === 0) return request.cacheMs
+  const backoff = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs)
+  return Math.min(backoff, request.cacheMs)
+}
+
+const digestOf = (text: string): string => hash('sha256', text).slice(0, 32)
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}

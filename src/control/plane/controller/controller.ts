@@ -1,0 +1,218 @@
+/**
+ * A controller serves health and metrics from the start, and runs a session on the log as long as the log can
+ * be read and written. After a failure (the stream was deleted, a bug), it opens the log again for a new
+ * session. Proxies only notice that their stream ends.
+ */
+import { hostname } from 'node:os'
+import { setTimeout as after } from 'node:timers/promises'
+import {
+  type Respond,
+  type SmallServer,
+  sendText,
+  serve,
+} from '../../../engines/local-server/server.ts'
+import { LockedError } from '../../../ground/base/file-lock.ts'
+import { prometheusContentType } from '../../../ground/base/prometheus.ts'
+import { isAboutAddress } from '../../../ground/errors/listening.ts'
+import type { ControllerSettings } from '../../../ground/settings/controller.ts'
+import {
+  type Cluster,
+  findInstallOwners,
+  type InstallOwners,
+  KubeClient,
+  KubeError,
+} from '../../kube/index.ts'
+import { LogError, type LogErrorCode } from '../../log/index.ts'
+import { Backoff } from '../../watch/kubernetes/backoff.ts'
+import { assertFree } from '../../xds/bind.ts'
+import { openSession, type Session, type SessionOptions } from '../kubernetes.ts'
+import { isDamage, type OpenedLog } from '../open-log.ts'
+import type { Severity } from '../parts.ts'
+import { openControllerLog } from './controller-log.ts'
+import { Health } from './health.ts'
+import { ControllerMetrics } from './metrics.ts'
+
+interface ControllerOptions {
+  readonly cluster: Cluster
+  readonly settings: ControllerSettings
+  readonly version: string
+  readonly notify: (severity: Severity, text: string) => void
+}
+
+export class Controller {
+  healthAddress = ''
+  metricsAddress = ''
+  /** Resolves when the first session serves; rejects if none ever can. */
+  readonly started: Promise<void>
+  readonly #served = Promise.withResolvers<void>()
+  readonly #options: ControllerOptions
+  readonly #client: KubeClient
+  readonly #metrics = new ControllerMetrics()
+  readonly #health: Health
+  readonly #stop = Promise.withResolvers<undefined>()
+  #servers: readonly (SmallServer | undefined)[] = []
+  #session: Session | undefined
+  #running: Promise<void> = Promise.resolve()
+  readonly #ending = new AbortController()
+  /** Whether any session has served. If so, failures of later sessions are retried. */
+  #hasServed = false
+  /** Address of the xDS server. Later sessions reuse the bound port if the system has chosen it. */
+  #xdsAddress: string
+
+  constructor(options: ControllerOptions) {
+    const { settings, version, notify } = options
+    this.#options = options
+    this.#client = new KubeClient(options.cluster)
+    this.#xdsAddress = settings.xdsAddress
+    this.#health = new Health(() => notify('info', 'ready'))
+    this.#metrics.set('controller_build_info', 1, version)
+    this.#metrics.collect(() => this.#metrics.set('controller_ready', this.#health.isReady ? 1 : 0))
+    this.started = this.#served.promise
+    this.started.catch(() => undefined)
+  }
+
+  /** The event log of the current session; undefined while it is being opened. */
+  get log(): OpenedLog | undefined {
+    return this.#session?.log
+  }
+
+  /** All metrics in the Prometheus format. */
+  metrics(): string {
+    return `${this.#metrics.text()}${this.#session?.xds.metrics() ?? ''}`
+  }
+
+  /** @throws `port_in_use` or `address_unusable` if an address cannot be bound */
+  async start(): Promise<this> {
+    const { settings } = this.#options
+    // The server for proxies starts later, but an address that cannot be bound is reported now.
+    await assertFree(settings.xdsAddress)
+    const metrics: Respond = (_, response) => {
+      sendText(response, 200, this.metrics(), prometheusContentType)
+    }
+    this.#servers = [
+      await serve('health', settings.healthAddress, this.#health.routes()),
+      await serve('metrics', settings.metricsAddress, { '/metrics': { GET: metrics } }),
+    ]
+    const [health, scrape] = this.#servers
+    this.healthAddress = health?.address ?? ''
+    this.metricsAddress = scrape?.address ?? ''
+    this.#running = this.#run()
+    return this
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.resolve(undefined)
+    this.#ending.abort()
+    await this.#running
+    await Promise.all(this.#servers.map((server) => server?.close()))
+    this.#options.cluster.close()
+  }
+
+  async #run(): Promise<void> {
+    const backoff = new Backoff(500, 10_000)
+    while (!this.#ending.signal.aborted) {
+      const began = performance.now()
+      const reason = await this.#runSession().catch((error) => error)
+      if (this.#ending.signal.aborted) break
+      if (!this.#hasServed && isHopeless(reason)) {
+        this.#served.reject(reason)
+        return
+      }
+      if (performance.now() - began > 60_000) backoff.reset()
+      this.#metrics.add('session_restarts_total')
+      const text = reason instanceof Error ? reason.message : String(reason)
+      this.#options.notify('error', `restarting the control loop: ${text}`)
+      this.#health.reset(`restarting: ${text}`)
+      await after(backoff.next(), undefined, { signal: this.#ending.signal }).catch(() => undefined)
+    }
+  }
+
+  /** Resolves with the reason when the session has ended. */
+  async #runSession(): Promise<unknown> {
+    const owners = await this.#findOwners()
+    const log = await this.#openLog(owners)
+    const reason = await this.#runOn(log, owners).catch((error) => error)
+    // The next session moves the log aside: only history is lost, since everything is listed again.
+    if (isDamage(reason)) log.discard?.(reason.message)
+    return reason
+  }
+
+  async #runOn(log: OpenedLog, owners: InstallOwners): Promise<unknown> {
+    const { settings, notify } = this.#options
+    const session = await openSession(this.#sessionOptions(owners), log, this.#ending.signal)
+    try {
+      await session.start()
+      this.#session = session
+      this.#xdsAddress = session.xds.address
+      if (log.path !== undefined) notify('info', `event log: ${log.path}`)
+      notify('info', `xds: ${session.xds.address}${settings.xdsTls ? ' (TLS)' : ''}`)
+      this.#hasServed = true
+      this.#served.resolve()
+      return await Promise.race([session.ended, this.#stop.promise])
+    } finally {
+      this.#session = undefined
+      await session.stop()
+    }
+  }
+
+  /** Finds the owners of created objects. If there are none, an uninstall leaves those objects behind. */
+  async #findOwners(): Promise<InstallOwners> {
+    const { settings, notify } = this.#options
+    const { deploymentName: deployment, clusterRoleName: clusterRole } = settings
+    const names = { namespace: this.#namespace, deployment, clusterRole }
+    try {
+      return await findInstallOwners(this.#client, names)
+    } catch (error) {
+      notify('warn', `cannot read the controller's owner reference: ${String(error)}`)
+      return {}
+    }
+  }
+
+  #openLog({ local }: InstallOwners): Promise<OpenedLog> {
+    const { settings, cluster } = this.#options
+    return openControllerLog({
+      settings,
+      client: this.#client,
+      namespace: this.#namespace,
+      owner: local,
+      cluster: cluster.server.href,
+      replica: this.#replica,
+    })
+  }
+
+  get #namespace(): string {
+    return this.#options.settings.namespace ?? this.#client.namespace ?? 'default'
+  }
+
+  get #replica(): string {
+    return this.#options.settings.replica ?? hostname()
+  }
+
+  #sessionOptions(owners: InstallOwners): SessionOptions {
+    const { settings, notify, version } = this.#options
+    return {
+      version,
+      client: this.#client,
+      settings: { ...settings, xdsAddress: this.#xdsAddress },
+      namespace: this.#namespace,
+      owners,
+      replica: this.#replica,
+      isInCluster:
+        settings.kubeconfig === undefined && Boolean(process.env.KUBERNETES_SERVICE_HOST),
+      health: this.#health,
+      metrics: this.#metrics,
+      notify,
+    }
+  }
+}
+
+const unusableLogCodes: readonly LogErrorCode[] = ['foreign', 'unsupported', 'unwritable']
+
+/** Whether another session would fail too: invalid settings, or a log that cannot be used. */
+function isHopeless(reason: unknown): boolean {
+  if (reason instanceof LockedError) return true
+  if (reason instanceof LogError) return unusableLogCodes.includes(reason.code)
+  if (isAboutAddress(reason)) return true
+  if (reason instanceof KubeError) return false
+  return (reason as { code?: string } | null)?.code === 'EACCES'
+}

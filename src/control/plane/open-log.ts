@@ -1,0 +1,199 @@
+/** Opens the log that a run uses, and prevents other processes on this machine from writing to it. */
+import { hash, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { DamagedEventError, type UnknownEventTypeError } from '../../../events/index.ts'
+import { LockedError, takeFileLock } from '../../ground/base/file-lock.ts'
+import { makeFolder } from '../../ground/base/make-folder.ts'
+import { type HeartbeatOptions, natsHeartbeats } from '../lease/heartbeat.ts'
+import { isExport } from '../log/export.ts'
+import { type EventLog, LogError, MemoryLog, noteDamage, openEmbeddedLog } from '../log/index.ts'
+import { type DigestKey, openDigestKey, randomDigestKey } from '../watch/digest-key.ts'
+import { LogPresence, lossNotice } from './log-presence.ts'
+
+export interface SharedLog {
+  readonly openHeartbeats: HeartbeatOptions['openEntries']
+  /** Addresses of NATS servers. */
+  readonly servers: string
+  /** Name of this replica. */
+  readonly replica: string
+}
+
+export interface OpenedLog {
+  readonly log: EventLog
+  readonly digestKey: DigestKey
+  /** Path of the file or address of the server; undefined if the log is in memory. */
+  readonly path: string | undefined
+  /** Notices for the user, such as a damaged file that was moved aside. */
+  readonly notices: readonly string[]
+  /** Set if other processes write to the same log. */
+  readonly shared?: SharedLog
+  /** Has the log moved aside when it is opened the next time. Only for a log in a file. */
+  readonly discard?: (reason: string) => void
+  /** Calls back once if the log is lost although it can still be written. Only for a log in a file. */
+  readonly watch?: (notify: (text: string) => void) => void
+  /** Closes the log, which other processes can open then. */
+  close(): Promise<void>
+}
+
+/** The default path of a log: one per set of manifests, below the user's state folder. */
+export function defaultLogPath(paths: readonly string[]): string {
+  const state = process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state')
+  const identity = JSON.stringify(paths.map((path) => resolve(path)).sort())
+  const name = hash('sha256', identity).slice(0, 16)
+  return join(state, 'sluice', name, 'events.db')
+}
+
+/** Joins the lines of a message, since those of SQLite have several. */
+const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim()
+
+function memoryLog(notices: readonly string[]): OpenedLog {
+  const log = new MemoryLog()
+  return { log, digestKey: randomDigestKey(), path: undefined, notices, close: () => log.close() }
+}
+
+/** Names of text files, which must not be moved aside as a damaged log. */
+const textName = /\.(ya?ml|json|jsonl|txt|md)$/i
+
+/** @throws LogError if the path is a manifest or an export, mistaken for a log */
+function assertNoText(path: string): void {
+  const found = orUnwritable(path, () => statSync(path, { throwIfNoEntry: false }))
+  if (found === undefined || !found.isFile() || found.size === 0) return
+  if (isExport(path)) {
+    const use = 'sluice replay, status and explain read it'
+    throw new LogError(
+      'foreign',
+      `${path} is an export of a log, which cannot be continued; ${use}`,
+    )
+  }
+  if (textName.test(path)) throw new LogError('foreign', `${path} is not a log; it is left alone`)
+}
+
+/**
+ * Opens a log while this process holds the lock of a file. Closing the log releases the lock.
+ * @throws LockedError, LogError, or the system's error if the file cannot be written
+ */
+async function openLocked(
+  path: string,
+  open: () => OpenedLog | Promise<OpenedLog>,
+): Promise<OpenedLog> {
+  const unlock = lockOf(path)
+  try {
+    const opened = await open()
+    return { ...opened, close: () => opened.close().then(unlock) }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/** @throws LockedError, LogError */
+function lockOf(path: string): () => void {
+  return orUnwritable(path, () => {
+    makeFolder(dirname(path), 0o700)
+    return takeFileLock(path)
+  })
+}
+
+/** @throws LockedError, or LogError if the system refuses the work */
+function orUnwritable<Result>(path: string, work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof LockedError) throw error
+    const why = oneLine(error instanceof Error ? error.message : String(error))
+    throw new LogError('unwritable', `${path} cannot be written: ${why}`, { cause: error })
+  }
+}
+
+function fileLog(path: string, digestKey?: DigestKey): Promise<OpenedLog> {
+  assertNoText(path)
+  return openLocked(path, () => {
+    const lost = lossNotice(path)
+    const { log, movedAside } = openEmbeddedLog(path)
+    const presence = new LogPresence(path)
+    const ofLoss = lost === undefined ? [] : [lost]
+    const notices =
+      movedAside === undefined
+        ? ofLoss
+        : [
+            ...ofLoss,
+            `${path} was damaged (${oneLine(movedAside.reason)}) and is now ${movedAside.path}; history before now is lost, the manifests are listed again`,
+          ]
+    const key = digestKey ?? openDigestKey(`${path}.key`)
+    const discard = (reason: string) => noteDamage(path, reason)
+    const watch = (notify: (text: string) => void) => presence.watch(notify)
+    const close = () => log.close().then(() => presence.close())
+    return { log, digestKey: key, path, notices, discard, watch, close }
+  })
+}
+
+/** Whether an error means that stored events are damaged. */
+export const isDamage = (error: unknown): error is Error =>
+  error instanceof DamagedEventError || (error instanceof LogError && error.code === 'corrupt')
+
+/**
+ * Opens the log on a NATS server. Without `keyFile`, the key of secret digests stays on this machine, in the
+ * folder of the default log of these manifests. A second process on this machine with the same manifests is
+ * refused; a lease decides which machine writes.
+ */
+async function natsLog(
+  paths: readonly string[],
+  servers: string,
+  keyFile: string | undefined,
+): Promise<OpenedLog> {
+  const { openNatsLog, withoutPasswords } = await import('../log/nats.ts')
+  const local = join(dirname(defaultLogPath(paths)), 'nats')
+  return openLocked(local, async () => {
+    const log = await openNatsLog({ servers })
+    const digestKey = openDigestKey(keyFile ?? `${local}.key`)
+    const openHeartbeats = natsHeartbeats(servers)
+    const shared = { servers, openHeartbeats, replica: replicaName(`${local}.name`) }
+    const path = withoutPasswords(servers)
+    return { log, digestKey, path, notices: [], shared, close: () => log.close() }
+  })
+}
+
+/** Reads the stored name of this replica, or creates it, so that a restarted replica is recognized. */
+function replicaName(path: string): string {
+  if (existsSync(path)) {
+    const known = readFileSync(path, 'utf8').trim()
+    if (/^[a-z0-9-]{1,253}$/.test(known)) return known
+  }
+  const fresh = `local-${randomBytes(4).toString('hex')}`
+  writeFileSync(path, `${fresh}\n`, { mode: 0o600 })
+  return fresh
+}
+
+export interface LogOptions {
+  readonly logFile?: string
+  readonly ephemeral?: boolean
+  /** Address of a NATS server. */
+  readonly nats?: string
+  /** File with the key of secret digests, which all gateways on one NATS server share. */
+  readonly digestKeyFile?: string
+  /** Key of secret digests for a log in a file. If omitted, it is read from a file next to the log. */
+  readonly digestKey?: DigestKey
+}
+
+/**
+ * Opens the log that `nats` or `logFile` names, or throws. Without either, opens the log at the default path;
+ * if that is locked or cannot be written, keeps the log in memory and returns a notice.
+ */
+export async function openLog(paths: readonly string[], options: LogOptions): Promise<OpenedLog> {
+  if (options.ephemeral === true) return memoryLog([])
+  if (options.nats !== undefined) return natsLog(paths, options.nats, options.digestKeyFile)
+  const { digestKey } = options
+  if (options.logFile !== undefined) return fileLog(resolve(options.logFile), digestKey)
+  try {
+    return await fileLog(defaultLogPath(paths), digestKey)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return memoryLog([`the log is kept in memory only: ${reason}`])
+  }
+}
+
+/** What to log about an event of a newer version, at which this replica stops reading. */
+export const tooNewText = ({ message }: UnknownEventTypeError): string =>
+  `${message}. Serving the last configuration; upgrade this replica to resume updates.`

@@ -1,0 +1,115 @@
+/** The parts of the control plane that differ between one machine and a cluster. */
+import type { ResourceEvent, SluiceEvent } from '../../../events/index.ts'
+import type { DesiredDelta, VersionedResource } from '../../ground/model/resources.ts'
+import type { Fold, FoldChange } from '../actors/fold.ts'
+import type { TimersOptions } from '../effects/timers.ts'
+import type { Lease, LeaseOptions } from '../lease/lease.ts'
+import type { ObserveOptions } from '../watch/observed.ts'
+import type { ResourceIndex } from '../watch/resource-index.ts'
+import type { ProxyAnswers } from '../xds/delivery-recorder.ts'
+import type { AppendQueue } from './append-queue.ts'
+import type { ControllerMetrics } from './controller/metrics.ts'
+import type { OpenedLog } from './open-log.ts'
+
+export type Severity = 'debug' | 'info' | 'warn' | 'error'
+
+/** Where configuration is observed. Every replica observes; the one that writes the log appends. */
+export interface Source {
+  /** Begins to observe. Resolves once every object was observed. */
+  start(): Promise<void>
+  /** Whether this replica could append a complete listing now. */
+  readonly isListed: boolean
+  /** Begins to append: first every difference from `index`, then later changes. Updates `index` with each. */
+  lead(index: ResourceIndex, epoch: number): Promise<void>
+  /** Stops appending. */
+  follow(): void
+  /** Digests of all secret values that the source has now. */
+  secretDigests(): Set<string>
+  /** Observes the objects again that have these secret values, since the values are missing. */
+  observeAgain(digests: ReadonlySet<string>): void
+  close(): Promise<void>
+}
+
+/** Sends published changes to proxies. */
+interface Channel {
+  publish(delta: DesiredDelta): void
+  /** Sends resources of the first state before it is complete. Proxies apply them but do not serve them yet. */
+  prepare?(resources: readonly VersionedResource[]): void
+  close?(): Promise<void>
+}
+
+/** Writes decisions outside the log. Only one replica writes at a time. */
+export interface Sinks {
+  folded(event: SluiceEvent): void
+  decided(change: FoldChange): void
+  /** Called when this replica begins to write; all earlier events are folded by then. */
+  lead(): void
+  /** Called when this replica stops writing. */
+  follow(): void
+  close(): Promise<void>
+}
+
+export interface Parts {
+  readonly source: Source
+  readonly channel: Channel
+  readonly sinks?: Sinks
+}
+
+/** What source, channel and sinks can use of the control plane, once they are started. */
+export interface Plane {
+  readonly fold: Fold
+  /** The objects of the source in the log. */
+  readonly index: ResourceIndex
+  readonly writer: AppendQueue
+  /** Records the answers of proxies. */
+  readonly recorder: ProxyAnswers
+  /** Options of every kind of source. */
+  readonly sourceOptions: ObserveOptions & {
+    /** Called with events to append, in order and all or none. Resolves once they are in the log. */
+    onChange(events: readonly ResourceEvent[]): Promise<void>
+  }
+  /** The epoch under which this replica may write the log now; undefined if it may not. */
+  logEpoch(): number | undefined
+  /**
+   * Whether the log has a position that is not published here yet; true if the log cannot be read now. A
+   * proxy with a newer position of a log that was lost is not ahead.
+   */
+  isBehind(position: number): Promise<boolean>
+  /** Whether the sinks may write now. */
+  isWriting(): boolean
+}
+
+export type OpenLease = (options: Omit<LeaseOptions, 'store' | 'durationMs' | 'onProblem'>) => Lease
+
+export interface ControlPlaneOptions<Chosen extends Parts = Parts> {
+  readonly log: OpenedLog
+  /** The `source` attribute of observations. */
+  readonly sourceName: string
+  /** Creates source, channel and sinks. They may use the control plane once they are started. */
+  readonly parts: (plane: Plane) => Chosen
+  /** Opens the lease that decides which replica writes. If omitted, this process always writes. */
+  readonly lease?: OpenLease
+  readonly leaseDurationMs: number
+  /** How long `list` waits for the lease before it relies on the listing of other replicas. */
+  readonly leaseWaitMs?: number
+  /** Name of this replica. If omitted, there is only one. */
+  readonly replica?: string
+  /** Name of the key of secret digests, recorded with the lease if operators configure the key. */
+  readonly keyName?: string
+  /** DNS domain of the cluster: the last part of the names of Services. */
+  readonly clusterDomain: string
+  /** Number of events to keep before the last snapshot. If 0 or omitted, all are kept. */
+  readonly logRetention?: number
+  /** Number of events between two snapshots, and between two comparisons of digests, which tests shorten. */
+  readonly every?: { readonly snapshot?: number; readonly digests?: number }
+  /** Clock and grace period of the timers, which tests shorten. */
+  readonly timing?: Pick<TimersOptions, 'clock' | 'graceMs'>
+  readonly metrics: Pick<ControllerMetrics, 'add'>
+  readonly notify: (severity: Severity, text: string) => void
+  /** Called after a bug: published configuration may be stale from now on. */
+  readonly onFault: (error: unknown) => void
+  /** Called with the reason while the start waits for other replicas, then with undefined. */
+  readonly onWait?: (reason: string | undefined) => void
+  /** Aborts the wait for other replicas. */
+  readonly signal?: AbortSignal
+}

@@ -1,0 +1,39 @@
+import { nestedTypes } from '@bufbuild/protobuf/reflect'
+import { describe, expect, it } from 'vitest'
+import { file_resource } from '../../../proto/gen/resource_pb.ts'
+import type { Resource } from '../../ground/model/resources.ts'
+import { decodeDelta } from './decode.ts'
+import { encodeBody, encodeDelta } from './encode.ts'
+import recorded from './recorded-bytes.json' with { type: 'json' }
+import { shapes } from './shapes.ts'
+
+const samples = recorded as unknown as readonly {
+  readonly name: string
+  readonly bytes: string
+  readonly resource: Resource
+}[]
+
+describe('the encoded bytes of resources', () => {
+  it.each(samples)('are the same as in earlier versions: $name', ({ bytes, resource }) => {
+    expect(Buffer.from(encodeBody(resource)).toString('base64')).toBe(bytes)
+    const delta = { sequence: 1, upserted: [{ version: '1', resource }], removed: [] }
+    expect(decodeDelta(encodeDelta(delta)).upserted).toStrictEqual(delta.upserted)
+  })
+})
+
+describe('the table of message shapes', () => {
+  it('refers only to existing messages and fields', () => {
+    const all = [...nestedTypes(file_resource)].filter((desc) => desc.kind === 'message')
+    const messages = new Map(
+      all.map((desc) => [desc.typeName.slice('sluice.resource.v1.'.length), desc.field]),
+    )
+    const missing = Object.entries(shapes).flatMap(([name, shape]) => {
+      const { words = {}, inlined = [], shared = [], absentIfEmpty = [] } = shape
+      const fields = [...Object.keys(words), ...inlined, ...shared, ...absentIfEmpty]
+      const known = messages.get(name)
+      if (known === undefined) return [name]
+      return fields.filter((field) => known[field] === undefined).map((one) => `${name}.${one}`)
+    })
+    expect(missing).toEqual([])
+  })
+})

@@ -1,0 +1,164 @@
+/**
+ * The in-process channel sends configuration to the workers of the same process, as a stream does to remote
+ * proxies. All workers read a change set or the full state from the same shared memory. The full state is only
+ * encoded for a worker that starts, and is not kept: the resources are in memory anyway.
+ */
+import {
+  type DesiredDelta,
+  type ResourceKey,
+  type ResourceType,
+  secretRefsOf,
+  type VersionedResource,
+} from '../../ground/model/resources.ts'
+import type { ConfigChannel, ConfigUpdate, Rejection } from '../wire/channel.ts'
+import { assembleSharedDelta, type EncodedResource, encodeResource } from '../wire/encode.ts'
+import type { ChannelAnswers } from './delivery-recorder.ts'
+
+/** Stands for the proxy in rejections of resources that cannot be encoded. */
+const publisher = 'publisher'
+
+/** Number of routes in a part of the first state. Workers apply a part while the next one is encoded. */
+const partRoutes = 500
+
+interface Encoded extends Pick<ConfigUpdate, 'isPart'> {
+  readonly pieces: readonly EncodedResource[]
+  readonly removed: readonly ResourceKey[]
+}
+
+/** Types of which resources are sent before the first state is complete. Workers only store them. */
+const preparedTypes: readonly ResourceType[] = ['service', 'workload', 'listener', 'route']
+
+/**
+ * The version of prepared resources. Versions only tell a worker whether it has a resource already, which a new
+ * worker has not. Hashing them takes a twentieth of a start with many routes.
+ */
+const preparedVersion = 'prepared'
+
+/** Values of secrets are only added to what is published. */
+const isPreparable = ({ resource }: VersionedResource): boolean =>
+  preparedTypes.includes(resource.type) && secretRefsOf(resource).length === 0
+
+/** Splits a state. The first part has everything that routes depend on, and the first routes. */
+function partsOf(all: readonly VersionedResource[]): VersionedResource[][] {
+  const routes = all.filter(({ resource }) => resource.type === 'route')
+  const parts = [all.filter(({ resource }) => resource.type !== 'route')]
+  for (let from = 0; from < routes.length; from += partRoutes) {
+    const part = routes.slice(from, from + partRoutes)
+    if (from === 0) parts[0]?.push(...part)
+    else parts.push(part)
+  }
+  return parts
+}
+
+export class InProcessChannel implements ConfigChannel {
+  readonly #answers: ChannelAnswers
+  readonly #resources = new Map<ResourceKey, VersionedResource>()
+  readonly #subscribers = new Set<(update: ConfigUpdate) => void>()
+  #sequence: number | undefined
+  #full: ConfigUpdate | undefined
+
+  constructor(answers: ChannelAnswers) {
+    this.#answers = answers
+  }
+
+  /** Sends resources of the first state before it is published, so that workers apply them meanwhile. */
+  prepare(resources: readonly VersionedResource[]): void {
+    if (this.#sequence !== undefined) return
+    const pieces = resources
+      .filter(isPreparable)
+      .flatMap((versioned) => this.#put(0, versioned, preparedVersion))
+    if (pieces.length > 0) this.#send(0, { pieces, removed: [], isPart: true })
+  }
+
+  /** Applies a change set and sends it to every subscriber, even an empty one, which must be acknowledged. */
+  publish({ sequence, upserted, removed }: DesiredDelta): void {
+    const isFirst = this.#sequence === undefined
+    this.#sequence = sequence
+    this.#full = undefined
+    const parts = isFirst ? partsOf(upserted.filter((one) => !this.#isPrepared(one))) : [upserted]
+    // A prepared resource that has changed is removed, since nothing of its earlier version may stay in force.
+    const gone = isFirst ? [...removed, ...this.#dropPrepared(parts.flat())] : removed
+    for (const [index, part] of parts.entries()) {
+      const pieces = part.flatMap((versioned) => this.#put(sequence, versioned))
+      const isPart = index < parts.length - 1 && { isPart: true as const }
+      this.#send(sequence, { pieces, removed: index === 0 ? gone : [], ...isPart })
+    }
+    for (const key of removed) this.#resources.delete(key)
+  }
+
+  #isPrepared({ resource }: VersionedResource): boolean {
+    return this.#resources.get(resource.key)?.resource === resource
+  }
+
+  /** Forgets earlier versions of resources. Returns the keys of those that had one. */
+  #dropPrepared(resources: readonly VersionedResource[]): ResourceKey[] {
+    const keys = resources.map(({ resource }) => resource.key)
+    return keys.filter((key) => this.#resources.delete(key))
+  }
+
+  #send(sequence: number, { pieces, removed, ...part }: Encoded): void {
+    if (this.#subscribers.size === 0) return
+    const update = { sequence, bytes: assembleSharedDelta(sequence, pieces, removed), ...part }
+    for (const receive of [...this.#subscribers]) receive(update)
+  }
+
+  /** Encodes and keeps a resource. One that cannot be encoded does not replace its previous version. */
+  #put(
+    sequence: number,
+    versioned: VersionedResource,
+    version = versioned.version,
+  ): readonly EncodedResource[] {
+    const { key } = versioned.resource
+    try {
+      const bytes = encodeResource({ version, resource: versioned.resource })
+      this.#resources.set(key, versioned)
+      return [bytes]
+    } catch (error) {
+      // This is a bug that must not prevent the others from being served. It is reported with a publication.
+      const message = `cannot be encoded: ${error}`
+      if (this.#sequence !== undefined) {
+        this.#answers.onReject(publisher, sequence, key, 'bug', message)
+      }
+      return []
+    }
+  }
+
+  /** The full state; undefined before the first publish. */
+  current(): ConfigUpdate | undefined {
+    if (this.#sequence === undefined) return undefined
+    const sequence = this.#sequence
+    this.#full ??= { sequence, bytes: assembleSharedDelta(sequence, this.#pieces(), []) }
+    return this.#full
+  }
+
+  /** What was sent before the first publish; undefined if that is nothing. */
+  #prepared(): ConfigUpdate | undefined {
+    if (this.#resources.size === 0) return undefined
+    return { sequence: 0, bytes: assembleSharedDelta(0, this.#pieces(), []), isPart: true }
+  }
+
+  *#pieces(): Iterable<EncodedResource> {
+    for (const versioned of this.#resources.values()) yield encodeResource(versioned)
+  }
+
+  subscribe(receive: (update: ConfigUpdate) => void): () => void {
+    // A new function for each call, since the same function may subscribe twice.
+    const subscriber = (update: ConfigUpdate) => receive(update)
+    this.#subscribers.add(subscriber)
+    const known = this.current() ?? this.#prepared()
+    if (known !== undefined) receive(known)
+    return () => this.#subscribers.delete(subscriber)
+  }
+
+  ack(proxy: string, sequence: number): void {
+    this.#answers.onAck(proxy, sequence)
+  }
+
+  reject(proxy: string, sequence: number, { key, code, message }: Rejection): void {
+    this.#answers.onReject(proxy, sequence, key, code, message)
+  }
+
+  recover(proxy: string, sequence: number, key: ResourceKey): void {
+    this.#answers.onRecover(proxy, sequence, key)
+  }
+}

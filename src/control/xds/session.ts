@@ -1,0 +1,207 @@
+/**
+ * One stream of a proxy: the resources that it has or still needs, and its answers. Independent of gRPC.
+ *
+ * ```
+ *            changes                       changes: collected, not sent
+ *   idle ──────────────► pushing ── last part written ──► waiting ── last answer ──► idle
+ *    ▲                      ▲                                            │
+ *    │                      └─────────── if changes were collected ──────┘
+ *    └── a change does not concern this Gateway: the watermark rises at once
+ * ```
+ *
+ * At most one push is under way, so that a slow proxy costs only the keys that wait.
+ */
+import type { ResourceKey } from '../../ground/model/resources.ts'
+import {
+  assembleResponse,
+  type DeltaRequest,
+  type DiscoveryPiece,
+  type ProxyNode,
+  type Refusal,
+} from '../wire/discovery.ts'
+import type { ChannelAnswers } from './delivery-recorder.ts'
+import type { XdsCounters } from './metrics.ts'
+import type { GatewayState, PublishedState } from './published-state.ts'
+
+interface SessionOptions {
+  readonly node: ProxyNode
+  readonly state: PublishedState
+  readonly answers: ChannelAnswers
+  /** Sends bytes. Resolves once they are sent, which takes long if the proxy does not read. */
+  readonly write: (bytes: Uint8Array) => Promise<void>
+  readonly counters: XdsCounters
+  /** Maximum bytes of resources in a part, unless it has only one; gRPC accepts 4 MiB by default. */
+  readonly partBytes: number
+}
+
+/** The push under way. */
+interface Push {
+  readonly sequence: number
+  readonly startedAt: number
+  /** Nonce of the last part; undefined until it is written. */
+  last?: string
+}
+
+/** Types in the order in which they are sent, so that a resource comes after those that it refers to. */
+const order = ['secret', 'service', 'workload', 'backend', 'policy', 'listener']
+
+function rank(key: ResourceKey): number {
+  const place = order.indexOf(key.slice(0, key.indexOf('/')))
+  return place < 0 ? order.length : place
+}
+
+export class Session {
+  readonly proxy: string
+  readonly #options: SessionOptions
+  readonly #gateway: GatewayState
+  /** Resources that the proxy was sent, or has reported to have. */
+  readonly #sent = new Set<ResourceKey>()
+  /** Resources to check in the next push. */
+  #waiting = new Set<ResourceKey>()
+  #push: Push | undefined
+  /** Nonces of parts that the proxy has not answered. */
+  readonly #unanswered = new Set<string>()
+  #lastAnswerAt = performance.now()
+  #nonce = 0
+  #rejected = new Map<ResourceKey, string>()
+  #isClosed = false
+  #isGreeted = false
+
+  constructor(options: SessionOptions) {
+    this.#options = options
+    this.proxy = options.node.name
+    this.#gateway = options.state.openGateway(options.node.gateway)
+  }
+
+  /** During a push, milliseconds since it began or since the last answer; otherwise 0. */
+  get silentMs(): number {
+    return this.#push === undefined ? 0 : performance.now() - this.#lastAnswerAt
+  }
+
+  /** Number of resources that the proxy rejects. */
+  get rejections(): number {
+    return this.#rejected.size
+  }
+
+  /** Begins the session: sends what differs from the versions that the proxy has, or an empty response. */
+  greet(versions: ReadonlyMap<ResourceKey, string>): Promise<void> {
+    for (const [key, version] of versions) {
+      this.#sent.add(key)
+      if (this.#gateway.version(key) !== version) this.#waiting.add(key)
+    }
+    for (const key of this.#gateway.keys()) if (!versions.has(key)) this.#waiting.add(key)
+    this.#isGreeted = true
+    return this.#begin()
+  }
+
+  /** Called after each change set, with the keys to check; undefined if it does not concern this Gateway. */
+  changed(keys: ReadonlySet<ResourceKey> | undefined): Promise<void> {
+    for (const key of keys ?? []) this.#waiting.add(key)
+    if (!this.#isGreeted || this.#push !== undefined) return Promise.resolve()
+    if (this.#waiting.size > 0) return this.#begin()
+    this.#options.answers.onAck(this.proxy, this.#options.state.sequence)
+    return Promise.resolve()
+  }
+
+  /** Handles an answer. Answers to unknown or already answered parts are ignored. */
+  answered({ nonce, rejected }: DeltaRequest): Promise<void> {
+    const isCurrent = nonce !== '' && nonce === String(this.#nonce)
+    const isDue = this.#unanswered.delete(nonce)
+    if (!isDue && !isCurrent) return Promise.resolve()
+    this.#lastAnswerAt = performance.now()
+    const push = this.#push
+    if (push === undefined) {
+      this.#settle(rejected, this.#options.state.sequence)
+      return Promise.resolve()
+    }
+    // Answers to earlier parts of a push only show that the proxy still reads.
+    if (push.last !== nonce) return Promise.resolve()
+    this.#options.counters.pushed((performance.now() - push.startedAt) / 1_000)
+    this.#push = undefined
+    const isNext = this.#waiting.size > 0
+    this.#settle(rejected, isNext ? push.sequence : this.#options.state.sequence)
+    return isNext ? this.#begin() : Promise.resolve()
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#gateway.close()
+  }
+
+  /** Reports rejections first, so that a rejected resource never counts as programmed in between. */
+  #settle(refusal: Refusal | undefined, sequence: number): void {
+    const { answers, counters } = this.#options
+    const before = this.#rejected
+    this.#rejected = new Map()
+    if (refusal === undefined) counters.acks++
+    else counters.nacks++
+    for (const { key, code, message } of refusalsOf(refusal, this.#options.node)) {
+      this.#rejected.set(key, `${code}\0${message}`)
+      if (before.get(key) === `${code}\0${message}`) continue
+      counters.rejects++
+      answers.onReject(this.proxy, sequence, key, code, message)
+    }
+    for (const key of before.keys()) {
+      if (!this.#rejected.has(key)) answers.onRecover(this.proxy, sequence, key)
+    }
+    answers.onAck(this.proxy, sequence)
+  }
+
+  async #begin(): Promise<void> {
+    const { state } = this.#options
+    const push: Push = { sequence: state.sequence, startedAt: performance.now() }
+    this.#push = push
+    this.#lastAnswerAt = push.startedAt
+    const keys = [...this.#waiting].sort((a, b) => rank(a) - rank(b))
+    this.#waiting = new Set()
+    const pieces: DiscoveryPiece[] = []
+    const removed: ResourceKey[] = []
+    let bytes = 0
+    for (const key of keys) {
+      const piece = this.#gateway.piece(key)
+      if (piece === undefined) {
+        // If a resource cannot be encoded, the proxy keeps the version that it has.
+        if (this.#gateway.version(key) === undefined && this.#sent.delete(key)) removed.push(key)
+        continue
+      }
+      if (pieces.length > 0 && bytes + piece.length > this.#options.partBytes) {
+        await this.#write(push, pieces.splice(0), [], true)
+        if (this.#isClosed) return
+        bytes = 0
+      }
+      this.#sent.add(key)
+      pieces.push(piece)
+      bytes += piece.length
+    }
+    // Removals come last, after their replacements.
+    await this.#write(push, pieces, removed, false)
+  }
+
+  async #write(
+    push: Push,
+    pieces: readonly DiscoveryPiece[],
+    removed: readonly ResourceKey[],
+    isPartial: boolean,
+  ): Promise<void> {
+    const { counters, write } = this.#options
+    const nonce = String(++this.#nonce)
+    const position = push.sequence
+    const bytes = assembleResponse({ position, nonce, pieces, removed, isPartial })
+    if (!isPartial) push.last = nonce
+    this.#unanswered.add(nonce)
+    counters.responses++
+    counters.bytes += bytes.length
+    counters.resources += pieces.length + removed.length
+    await write(bytes)
+  }
+}
+
+/** Returns the rejections in an answer. If it names no resource, it is about the whole Gateway. */
+function refusalsOf(refusal: Refusal | undefined, { gateway }: ProxyNode) {
+  if (refusal === undefined) return []
+  const { rejections, message } = refusal
+  if (rejections.length > 0) return rejections
+  const key = `gateway/${gateway.namespace}/${gateway.name}`
+  return [{ key, code: 'resource_unreadable', message }]
+}

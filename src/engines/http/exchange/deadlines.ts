@@ -1,0 +1,37 @@
+import { GatewayError } from '../../../ground/errors/index.ts'
+import type { ForwardOptions } from '../contracts/requests.ts'
+import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
+
+/** The deadlines of an exchange: one for the current attempt, and one for all attempts together. */
+export class Deadlines implements TimerOwner {
+  readonly #timers: TimerWheel
+  readonly #onPassed: (error: GatewayError) => void
+  readonly #request = new Timer(this)
+  readonly #attempt = new Timer(this)
+  #hasBegun = false
+
+  constructor(timers: TimerWheel, onPassed: (error: GatewayError) => void) {
+    this.#timers = timers
+    this.#onPassed = onPassed
+  }
+
+  /** Begins an attempt. The first one also starts the deadline of the whole exchange. */
+  begin(options: ForwardOptions): void {
+    if (options.requestTimeoutMs > 0 && !this.#hasBegun) {
+      this.#hasBegun = true
+      this.#timers.arm(this.#request, options.requestTimeoutMs)
+    }
+    this.#timers.disarm(this.#attempt)
+    if (options.attemptTimeoutMs > 0) this.#timers.arm(this.#attempt, options.attemptTimeoutMs)
+  }
+
+  end(): void {
+    this.#hasBegun = false
+    this.#timers.disarm(this.#request)
+    this.#timers.disarm(this.#attempt)
+  }
+
+  onTimer(timer: Timer): void {
+    this.#onPassed(new GatewayError(timer === this.#request ? 'route_timeout' : 'upstream_timeout'))
+  }
+}

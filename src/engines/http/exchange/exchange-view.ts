@@ -1,0 +1,311 @@
+import type { Socket } from 'node:net'
+import { GatewayError } from '../../../ground/errors/index.ts'
+import type {
+  BufferedBody,
+  ChosenBackend,
+  FieldPair,
+  Peer,
+  PeerCertificate,
+  RoutePlace,
+} from '../../../ground/exchange/exchange.ts'
+import { Extensions } from '../../../ground/exchange/extensions.ts'
+import { Learned } from '../../../ground/exchange/learned.ts'
+import type { BodyRead } from '../bytes/body-copy.ts'
+import type { BodySource } from '../bytes/body-sink.ts'
+import { Tunnel } from '../bytes/tunnel.ts'
+import type { DownstreamStream } from '../contracts/downstream.ts'
+import type { EngineParts } from '../contracts/engine-parts.ts'
+import type { BodyWatcher, Ending, ReceivedFields, TunnelWatcher } from '../contracts/requests.ts'
+import type { UpstreamStream } from '../contracts/upstream.ts'
+import {
+  admitsContent,
+  type Framing,
+  frameRequest,
+  frameResponse,
+  statusForClient,
+} from '../message/framing.ts'
+import type { FramingFields } from '../message/head-output.ts'
+import { RequestHeadView } from '../message/request-head.ts'
+import { ResponseHeadView } from '../message/response-head.ts'
+import { peerOf } from '../sockets/connection-ends.ts'
+import type { AddressRace, UpstreamAddress } from '../sockets/upstream-address.ts'
+import { certificateOf } from '../tls/client-certificate.ts'
+import type { TlsChoice } from '../tls/tls-choice.ts'
+import type { MirrorTarget } from '../upstream/mirror.ts'
+import { ExchangeBody, type SideStreamOwner } from './exchange-body.ts'
+
+const noPlace: RoutePlace = { gateway: '', listener: '' }
+const nothing = new Uint8Array()
+const unknownPeer: Peer = { address: '', port: 0 }
+
+const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+
+/** Body buffer limit in bytes (2 MiB), unless the Gateway sets another one. */
+const defaultBufferLimit = 2_097_152
+
+/** The state of an exchange that the data plane reads; `HttpExchange` adds the behaviour. */
+export abstract class ExchangeView implements SideStreamOwner {
+  readonly request = new RequestHeadView()
+  /** The bodies as they arrive; side streams may replace them. */
+  readonly requestSource: ExchangeBody
+  readonly responseSource: ExchangeBody
+  readonly responseHead = new ResponseHeadView()
+  readonly learned = new Learned()
+  readonly extensions = new Extensions()
+  /**
+   * Incremented for each request. Code that calls out of the engine compares it afterwards: the call
+   * may end the exchange, and the object may serve the next request before the call returns.
+   */
+  generation = 0
+  place: RoutePlace = noPlace
+  backend: ChosenBackend | undefined
+  bufferLimit = defaultBufferLimit
+  state: unknown = undefined
+  error: GatewayError | undefined
+  ending: Ending | undefined
+  answeredBy: 'gateway' | 'upstream' | 'none' = 'none'
+  sentStatus = 0
+  startedAt = 0
+  endedAt = 0
+  headIsFresh = false
+  client: DownstreamStream | undefined
+  /** The client's address from a trusted proxy; set by the data plane. */
+  forwardedFor: Peer | undefined
+  /** Address of the connection's client, known even after its socket has closed. */
+  #clientSource: Peer = unknownPeer
+  protected tunnel: Tunnel | undefined
+  protected tunnelWatcher: TunnelWatcher | undefined
+  protected hasResponse = false
+  /** The read of the response's body that the data plane waits for. */
+  protected responseRead: BodyRead | undefined
+  /** Mirrors of the request that have not been started. */
+  protected mirrors: MirrorTarget[] | undefined
+  /** Body bytes of a response of the gateway's own. */
+  protected ownBytes = 0
+
+  constructor(parts: EngineParts, requestSource: BodySource, responseSource: BodySource) {
+    this.requestSource = new ExchangeBody(parts, requestSource, this)
+    this.responseSource = new ExchangeBody(parts, responseSource, this)
+  }
+
+  abstract onReturned(): void
+  abstract onReturnFailed(error: GatewayError): void
+
+  mirror(address: UpstreamAddress, race?: AddressRace): void {
+    // The head is copied now: fields that are added later, such as credentials, are only for the
+    // backend.
+    const head = this.request.unframedText()
+    this.mirrors ??= []
+    this.mirrors.push({ address, race, head })
+  }
+
+  get receivedFields(): ReceivedFields {
+    return this.request.fields
+  }
+
+  receivedNames(isWanted: (name: string) => boolean): readonly string[] {
+    return this.request.fields.receivedNames(isWanted)
+  }
+
+  takeFields(isTaken: (name: string) => boolean): readonly FieldPair[] {
+    return this.request.fields.takeReceived(isTaken)
+  }
+
+  get requestBody(): ExchangeBody {
+    return this.requestSource.outgoing
+  }
+
+  get responseBody(): ExchangeBody {
+    return this.responseSource.outgoing
+  }
+
+  get port(): number {
+    return this.client?.connection.port ?? 0
+  }
+
+  get tls(): TlsChoice | undefined {
+    return this.client?.connection.tls
+  }
+
+  protected serve(client: DownstreamStream): void {
+    this.client = client
+    this.#clientSource = client.connection.addresses.source
+  }
+
+  get source(): Peer {
+    return this.forwardedFor ?? this.#clientSource
+  }
+
+  get rawSource(): Peer {
+    const socket = this.client?.connection.transport.socket
+    return socket === undefined ? unknownPeer : peerOf(socket)
+  }
+
+  get local(): Peer {
+    return this.client?.connection.addresses.local ?? unknownPeer
+  }
+
+  get peerCertificate(): PeerCertificate | undefined {
+    const socket = this.client?.connection.transport.socket
+    return socket === undefined ? undefined : certificateOf(socket)
+  }
+
+  get isOver(): boolean {
+    return this.ending !== undefined
+  }
+
+  get response(): ResponseHeadView | undefined {
+    return this.hasResponse ? this.responseHead : undefined
+  }
+
+  bufferResponse(maxBytes: number, watcher?: BodyWatcher): void {
+    this.responseRead = this.responseBody.startReading(maxBytes, watcher)
+  }
+
+  /** Returns the body that the data plane waits for, once, as soon as it has been read. */
+  protected takeWholeResponse(): BufferedBody | undefined {
+    const body = this.responseRead?.body
+    if (body !== undefined) this.responseRead = undefined
+    return body
+  }
+
+  /** Forgets the response, which has failed. */
+  protected dropResponse(error: GatewayError): void {
+    this.responseSource.failAll(error)
+    this.responseRead = undefined
+    this.hasResponse = false
+  }
+
+  get requestBytes(): number {
+    return this.requestSource.receivedBytes + (this.tunnel?.bytesUp ?? 0)
+  }
+
+  get responseBytes(): number {
+    return this.ownBytes + this.responseBody.sentBytes + (this.tunnel?.bytesDown ?? 0)
+  }
+
+  watchTunnel(watcher: TunnelWatcher): void {
+    this.tunnelWatcher = watcher
+  }
+
+  /** Whether another forward can still send the whole request. */
+  get isReplayable(): boolean {
+    return this.requestBody.isReplayable
+  }
+
+  /** Whether the method is idempotent (RFC 9110 9.2.2), or the client says that the request is. */
+  get isIdempotent(): boolean {
+    const { method, headers } = this.request
+    return idempotentMethods.has(method) || headers.get('idempotency-key') !== undefined
+  }
+
+  get isHead(): boolean {
+    return this.request.isHead
+  }
+
+  /** The protocols that the client wants to switch to; undefined if there are none. */
+  get upgrade(): string | undefined {
+    return this.request.upgrade
+  }
+
+  get isRequestSent(): boolean {
+    return this.requestBody.sent
+  }
+
+  get bufferHolder(): Socket | undefined {
+    return this.client?.bufferHolder
+  }
+
+  /** Starts the tunnel, which copies bytes both ways from now on. */
+  protected startTunnel(client: DownstreamStream, upstream: UpstreamStream): void {
+    const head = this.responseHead
+    const clientEnd = client.startTunnel(head.text('none'), head.upgrade ?? '')
+    this.tunnel = new Tunnel(clientEnd, upstream.tunnelEnd)
+    client.mustClose = true
+    upstream.startTunnel()
+    client.openTunnel()
+  }
+
+  onTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.tunnelWatcher?.(bytes, start, end)
+    this.tunnel?.fromUpstream(bytes, start, end)
+  }
+
+  onTunnelEnd(): void {
+    this.tunnel?.upstreamEnded()
+    this.client?.limitTunnel()
+  }
+
+  onUpstreamDrain(): void {
+    if (this.tunnel !== undefined) this.tunnel.upstreamDrained()
+    else this.requestBody.drained()
+  }
+
+  onClientTunnelBytes(bytes: Buffer, start: number, end: number): void {
+    this.tunnel?.fromClient(bytes, start, end)
+  }
+
+  onClientTunnelEnd(): void {
+    this.tunnel?.clientEnded()
+  }
+
+  protected markOwnAnswer(): void {
+    this.hasResponse = true
+    this.answeredBy = 'gateway'
+    this.sentStatus = this.responseHead.status
+  }
+
+  /** Rejects reads of bodies that will not be complete. */
+  protected failBodies(): void {
+    const gone = this.error ?? new GatewayError('client_closed')
+    if (!this.requestSource.ended) this.requestSource.failAll(gone)
+    else if (!this.requestBody.ended) this.requestBody.fail(gone)
+    this.responseSource.failAll(gone)
+  }
+
+  /** Decides how a relayed response is framed, after all edits. */
+  protected frame(client: DownstreamStream): Framing {
+    const { request, responseHead, responseBody } = this
+    const status = statusForClient(request, responseHead.status)
+    if (status !== responseHead.status) responseHead.status = status
+    const framing = frameResponse(request, responseHead, responseBody, client.framesBodies)
+    if (framing.isCloseDelimited) client.mustClose = true
+    return framing
+  }
+
+  /** Drops the content that a policy has given to a request that must not have any. */
+  protected dropForbiddenContent(): void {
+    if (!admitsContent(this.request)) this.requestBody.replace(nothing)
+  }
+
+  get requestFraming(): FramingFields {
+    return frameRequest(this.request, this.requestBody)
+  }
+
+  /** Forgets the last request and releases its bytes. */
+  protected clear(): void {
+    this.request.release()
+    this.responseHead.release()
+    this.requestSource.start('none', 0, false)
+    this.responseSource.start('none', 0, false)
+    this.learned.clear()
+    this.extensions.clear()
+    this.place = noPlace
+    this.forwardedFor = undefined
+    this.#clientSource = unknownPeer
+    this.backend = undefined
+    this.bufferLimit = defaultBufferLimit
+    this.state = undefined
+    this.error = undefined
+    this.ending = undefined
+    this.endedAt = 0
+    this.answeredBy = 'none'
+    this.sentStatus = 0
+    this.tunnel = undefined
+    this.tunnelWatcher = undefined
+    this.mirrors = undefined
+    this.hasResponse = false
+    this.responseRead = undefined
+    this.ownBytes = 0
+  }
+}

@@ -1,0 +1,82 @@
+import type { Socket } from 'node:net'
+import { GrowingBytes } from '../../../ground/base/growing-bytes.ts'
+import type { EngineLimits } from '../limits/engine-limits.ts'
+import { Timer, type TimerOwner, type TimerWheel } from '../time/timer-wheel.ts'
+import { announceSource } from './connection-ends.ts'
+import { readProxyHeader } from './proxy-protocol.ts'
+
+interface ReaderParts {
+  readonly timers: TimerWheel
+  /** Connections whose PROXY header or TLS handshake is under way. */
+  readonly handshakes: Set<{ cut(): void }>
+  readonly counters: { proxyHeadersRefused: number }
+}
+
+/**
+ * Reads the PROXY header of a connection from a load balancer. A connection without a header is
+ * dropped, because its client would be unknown.
+ */
+export class ProxyHeaderReader implements TimerOwner {
+  readonly #parts: ReaderParts
+  readonly #socket: Socket
+  readonly #timer = new Timer(this)
+  readonly #onRead: () => void
+  readonly #bytes = new GrowingBytes()
+  #isOver = false
+
+  constructor(parts: ReaderParts, limits: EngineLimits, socket: Socket, onRead: () => void) {
+    this.#parts = parts
+    this.#socket = socket
+    this.#onRead = onRead
+    socket.on('readable', this.#read)
+    socket.on('end', this.#failed)
+    socket.on('close', this.#failed)
+    socket.on('error', ignore)
+    parts.handshakes.add(this)
+    parts.timers.arm(this.#timer, limits.headTimeoutMs)
+  }
+
+  readonly #read = (): void => {
+    const chunk = this.#socket.read() as Buffer | null
+    if (chunk === null) return
+    this.#bytes.add(chunk, 0, chunk.length)
+    const header = readProxyHeader(this.#bytes.content)
+    if (header === 'incomplete') return
+    if (header === 'malformed') {
+      this.#failed()
+      return
+    }
+    this.#over()
+    if (header.source !== undefined) announceSource(this.#socket, header.source)
+    const rest = this.#bytes.content.subarray(header.length)
+    if (rest.length > 0) this.#socket.unshift(rest)
+    this.#onRead()
+  }
+
+  readonly #failed = (): void => {
+    if (this.#isOver) return
+    this.#parts.counters.proxyHeadersRefused++
+    this.#over()
+    this.cut()
+  }
+
+  #over(): void {
+    this.#isOver = true
+    this.#socket.off('readable', this.#read)
+    this.#socket.off('end', this.#failed)
+    this.#socket.off('close', this.#failed)
+    this.#parts.timers.disarm(this.#timer)
+    this.#parts.handshakes.delete(this)
+  }
+
+  /** Drops the connection. */
+  cut(): void {
+    this.#socket.resetAndDestroy()
+  }
+
+  onTimer(): void {
+    this.#failed()
+  }
+}
+
+function ignore(): void {}

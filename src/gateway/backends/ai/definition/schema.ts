@@ -1,0 +1,107 @@
+/** `ai` of a GatewayBackend: providers of language models. */
+
+import { type Infer, list, object, optional, required } from '../../../../ground/schema/field.ts'
+import { hostText, withoutHost } from '../../../../ground/schema/host.ts'
+import { exactlyOneOf, rule } from '../../../../ground/schema/rules.ts'
+import { portNumber } from '../../../../ground/schema/shapes/references.ts'
+import { longString, sectionName } from '../../../../ground/schema/strings.ts'
+import { backendSectionSchema } from '../../../policies/section-schema.ts'
+import { vendorFields, vendorNames } from '../providers/index.ts'
+
+/** Vendors have neutral names. Users often write those of the products. */
+const products: Readonly<Record<string, string>> = {
+  openai: 'OpenAI is vendorA',
+  azure: 'Azure OpenAI is vendorB',
+  azureopenai: 'Azure OpenAI is vendorB',
+  anthropic: 'Anthropic is vendorC',
+  claude: 'Anthropic is vendorC',
+  gemini: 'Gemini is vendorD',
+  google: 'Gemini is vendorD, and Vertex AI is vendorE',
+  vertex: 'Vertex AI is vendorE',
+  vertexai: 'Vertex AI is vendorE',
+  bedrock: 'Amazon Bedrock is vendorF',
+  awsbedrock: 'Amazon Bedrock is vendorF',
+  aws: 'Amazon Bedrock is vendorF',
+  ...Object.fromEntries(
+    [
+      'ollama',
+      'vllm',
+      'mistral',
+      'groq',
+      'deepseek',
+      'openrouter',
+      'together',
+      'xai',
+      'custom',
+    ].map((name) => [
+      name,
+      'for an API that is compatible with OpenAI, use vendorA with host and port',
+    ]),
+  ),
+}
+
+const oneVendor = exactlyOneOf(...vendorNames)
+
+const providerFields = {
+  ...vendorFields,
+  host: optional(hostText, "Host that requests are sent to; the vendor's own if not set."),
+  port: optional(portNumber, 'Port that requests are sent to; 443 if not set.'),
+  path: optional(
+    withoutHost(longString),
+    "URL path of requests to the provider. It replaces the vendor's own path of each format.",
+  ),
+} as const
+
+const llmProvider = object('LLMProvider', providerFields, {
+  rules: [oneVendor],
+  advice: products,
+})
+export type ProviderSpec = Infer<typeof llmProvider>
+
+const policies = backendSectionSchema('BackendWithAI', ['tcp', 'tls', 'http', 'auth', 'ai'])
+
+const namedLlmProvider = object(
+  'NamedLLMProvider',
+  {
+    name: required(sectionName, 'Name of the provider, for sectionName of policies.'),
+    ...providerFields,
+    policies: optional(
+      policies,
+      'Settings of this provider. They override those of the backend and of policies.',
+    ),
+  },
+  { rules: [oneVendor], advice: products },
+)
+
+const priorityGroup = object('PriorityGroup', {
+  providers: required(
+    list(namedLlmProvider, { min: 1, max: 32, unique: { by: ['name'] } }),
+    'Providers of equal priority. Healthier ones get more requests.',
+  ),
+})
+
+type Groups = readonly { readonly providers: readonly { readonly name: string }[] }[]
+
+// The rule compares lists of names, one list for each group: comparing every provider with every
+// other one would exceed the CEL cost limit of API servers.
+const namesDifferAcrossGroups = rule<Groups>({
+  message: 'provider names must be unique across groups',
+  cel: '[self.map(g, g.providers.map(p, p.name))].all(groups, groups.all(names, names.all(n, groups.exists_one(others, n in others))))',
+  holds: (groups) => {
+    const names = groups.flatMap((group) => [...new Set(group.providers.map(({ name }) => name))])
+    return new Set(names).size === names.length
+  },
+})
+
+export const aiSchema = object(
+  'AIBackend',
+  {
+    provider: optional(llmProvider, 'The only provider.'),
+    groups: optional(
+      list(priorityGroup, { min: 1, max: 32, rules: [namesDifferAcrossGroups] }),
+      'Groups of providers by priority. A group is used if all providers of the earlier groups are ejected.',
+    ),
+  },
+  { rules: [exactlyOneOf('provider', 'groups')] },
+)
+export type AiSpec = Infer<typeof aiSchema>

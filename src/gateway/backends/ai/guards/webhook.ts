@@ -1,0 +1,134 @@
+/**
+ * The webhook guard: sends the texts to `/request` or `/response` of a service, whose answer
+ * `{"action": …}` masks, rejects or passes the message. Any other answer is a failure, which rejects it.
+ */
+import { compileRegex, type Regex } from '../../../../engines/core/index.ts'
+import type { Callouts, CalloutTarget, HeaderFields } from '../../../../ground/exchange/exchange.ts'
+import { field, isObject, type JsonObject, numberAt, parseJson, stringAt } from '../json.ts'
+import type { HeaderForward, Refusal, WebhookConfig } from '../policy/config.ts'
+import { bytesOf, callGuard, guardFailure, jsonType } from './guard-call.ts'
+import type { RoleText } from './slots.ts'
+
+type WebhookAction =
+  | { readonly type: 'pass' }
+  /** Fields that are undefined are taken from the guard's `response`. */
+  | {
+      readonly type: 'reject'
+      readonly status: number | undefined
+      readonly body: string | undefined
+    }
+  | { readonly type: 'mask'; readonly texts: readonly RoleText[] }
+
+type Direction = 'request' | 'response'
+type ReadableFields = Pick<HeaderFields, 'getAll'>
+
+export class WebhookGuard {
+  readonly type = 'webhook'
+  readonly refusal: Refusal
+  readonly #target: CalloutTarget
+  readonly #forwarder: HeaderForwarder
+  readonly #callouts: Callouts
+
+  constructor({ refusal, target, forward }: WebhookConfig, callouts: Callouts) {
+    if (target.type === 'invalid') throw new Error(target.message)
+    this.refusal = refusal
+    this.#target = target
+    this.#forwarder = new HeaderForwarder(forward)
+    this.#callouts = callouts
+  }
+
+  /** `headers` are those of the request or response. @throws GatewayError prompt_guard_failed */
+  async ask(
+    direction: Direction,
+    texts: readonly RoleText[],
+    headers: ReadableFields,
+  ): Promise<WebhookAction> {
+    const answer = await callGuard(this.#callouts, {
+      target: this.#target,
+      path: `/${direction}`,
+      headers: [jsonType, ...this.#forwarder.pick(headers)],
+      body: bytesOf(writeTexts(direction, texts)),
+    })
+    const action = readAction(answer, direction)
+    if (action === undefined) throw guardFailure('the answer of the webhook is not valid')
+    return action
+  }
+
+  dispose(): void {
+    this.#forwarder.dispose()
+  }
+}
+
+function writeTexts(direction: Direction, texts: readonly RoleText[]): JsonObject {
+  return direction === 'request'
+    ? { body: { messages: texts } }
+    : { body: { choices: texts.map((message) => ({ message })) } }
+}
+
+/** Returns undefined if the answer is not valid. */
+function readAction(text: string, direction: Direction): WebhookAction | undefined {
+  const action = field(parseJson(text), 'action')
+  if (!isObject(action)) return undefined
+  const body = field(action, 'body') ?? undefined
+  if (isObject(body)) return readMask(body, direction)
+  if (body !== undefined && typeof body !== 'string') return undefined
+  const status = numberAt(action, 'status_code')
+  if (body === undefined && status === undefined) return { type: 'pass' }
+  const isStatus =
+    status !== undefined && Number.isInteger(status) && status >= 200 && status <= 599
+  return { type: 'reject', status: isStatus ? status : undefined, body }
+}
+
+/** Returns undefined if a text is missing; a missing role becomes empty. */
+function readMask(body: JsonObject, direction: Direction): WebhookAction | undefined {
+  const list = field(body, direction === 'request' ? 'messages' : 'choices')
+  if (!Array.isArray(list)) return undefined
+  const texts: RoleText[] = []
+  for (const item of list) {
+    const message = direction === 'request' ? item : field(item, 'message')
+    const content = stringAt(message, 'content')
+    if (content === undefined) return undefined
+    texts.push({ role: stringAt(message, 'role') ?? '', content })
+  }
+  return { type: 'mask', texts }
+}
+
+/** Headers that are not forwarded, because they describe the call itself. */
+const neverForwarded = new Set(['content-length', 'host', 'transfer-encoding', 'content-type'])
+
+/** Selects the headers to forward: all values of a name if one of them matches. */
+class HeaderForwarder {
+  readonly #forward: readonly HeaderForward[]
+  readonly #patterns = new Map<string, Regex>()
+
+  constructor(forward: readonly HeaderForward[]) {
+    this.#forward = forward.filter(({ name }) => !neverForwarded.has(name))
+    for (const { type, value } of this.#forward) if (type !== 'Exact') this.#pattern(value)
+  }
+
+  pick(headers: ReadableFields): (readonly [string, string])[] {
+    const picked = new Set<string>()
+    return this.#forward.flatMap(({ name, type, value: wanted }) => {
+      const values = headers.getAll(name)
+      const matches = (value: string) =>
+        type === 'Exact' ? value === wanted : this.#pattern(wanted).fullMatch(value)
+      if (picked.has(name) || !values.some(matches)) return []
+      picked.add(name)
+      return values.map((value) => [name, value] as const)
+    })
+  }
+
+  dispose(): void {
+    for (const pattern of this.#patterns.values()) pattern.dispose()
+    this.#patterns.clear()
+  }
+
+  #pattern(source: string): Regex {
+    const known = this.#patterns.get(source)
+    if (known !== undefined) return known
+    const outcome = compileRegex(source, { matchOnly: true })
+    if (!outcome.ok) throw new Error(outcome.message)
+    this.#patterns.set(source, outcome.regex)
+    return outcome.regex
+  }
+}

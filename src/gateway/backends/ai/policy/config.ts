@@ -1,0 +1,130 @@
+import {
+  anything,
+  choice,
+  count,
+  flag,
+  type Infer,
+  integer,
+  list,
+  map,
+  optional,
+  record,
+  type Shape,
+  text,
+  union,
+} from '../../../../ground/base/shape.ts'
+import { directTarget } from '../../../../ground/model/shapes.ts'
+import { shape as auth } from '../../../policies/backend-simple/auth/apply.ts'
+import { shape as http } from '../../../policies/backend-simple/http/apply.ts'
+import { shape as tcp } from '../../../policies/backend-simple/tcp/apply.ts'
+import { shape as tls } from '../../../policies/backend-simple/tls/apply.ts'
+import type { CachingPolicy } from '../formats/converse/caching.ts'
+import type { Aliases, FieldValue } from '../request/body.ts'
+import type { Enrichment } from '../request/enrichment.ts'
+import type { Routes } from '../request/route-type.ts'
+
+/** `backend.ai` in the form that the proxy receives (version 1). */
+export interface BackendAiConfig {
+  readonly prompt?: Enrichment
+  readonly requestGuards: readonly GuardConfig[]
+  readonly responseGuards: readonly GuardConfig[]
+  readonly defaults?: readonly FieldValue[]
+  readonly overrides?: readonly FieldValue[]
+  readonly modelAliases?: Aliases
+  readonly caching?: CachingPolicy
+  readonly routes?: Routes
+}
+
+export type GuardConfig = RegexConfig | WebhookConfig | ModerationConfig
+
+/** The response to the client if a guard rejects a message. */
+const refusal = record({ status: integer(200, 599), message: text })
+export type Refusal = Infer<typeof refusal>
+
+const regex = record({
+  type: choice('regex'),
+  refusal,
+  matches: list(text),
+  builtins: list(choice('Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin')),
+  action: choice('Mask', 'Reject'),
+})
+export type RegexConfig = Infer<typeof regex>
+
+/** Forwards all values of a header if one of them matches. */
+const headerForward = record({
+  name: text,
+  type: choice('Exact', 'RegularExpression'),
+  value: text,
+})
+export type HeaderForward = Infer<typeof headerForward>
+
+const webhook = record({
+  type: choice('webhook'),
+  refusal,
+  target: directTarget,
+  forward: list(headerForward),
+})
+export type WebhookConfig = Infer<typeof webhook>
+
+export interface ModerationConfig {
+  readonly type: 'moderation'
+  readonly refusal: Refusal
+  readonly model?: string
+  /** Compiled policies of the connection, by their fields in `backend`. */
+  readonly policies: readonly Connection[]
+}
+
+interface Connection {
+  readonly field: string
+  readonly config: unknown
+}
+
+const connection = (field: string, config: Shape<unknown>): Shape<Connection> =>
+  record({ field: choice(field), config })
+
+const moderation = record<ModerationConfig>({
+  type: choice('moderation'),
+  refusal,
+  model: optional(text),
+  policies: list(
+    union<'field', Connection>('field', {
+      auth: connection('auth', auth),
+      http: connection('http', http),
+      tcp: connection('tcp', tcp),
+      tls: connection('tls', tls),
+    }),
+  ),
+})
+
+const guard: Shape<GuardConfig> = union('type', { regex, webhook, moderation })
+
+const messages = list(record({ role: text, content: text }))
+const values = list(record<FieldValue>({ field: text, value: anything }))
+const routeTypes = [
+  'Completions',
+  'Messages',
+  'Models',
+  'Passthrough',
+  'Responses',
+  'VendorCTokenCount',
+  'Embeddings',
+  'Realtime',
+] as const
+
+export const shape = record<BackendAiConfig>({
+  prompt: optional(record<Enrichment>({ prepend: optional(messages), append: optional(messages) })),
+  requestGuards: list(guard),
+  responseGuards: list(guard),
+  defaults: optional(values),
+  overrides: optional(values),
+  modelAliases: optional(map(text)),
+  caching: optional(
+    record<CachingPolicy>({
+      cacheSystem: flag,
+      cacheMessages: flag,
+      cacheTools: flag,
+      minTokens: count,
+    }),
+  ),
+  routes: optional(map(choice(...routeTypes))),
+})

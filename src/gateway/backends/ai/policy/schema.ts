@@ -1,0 +1,201 @@
+/** Schema of `backend.ai`, the settings for requests to language models and their answers. */
+
+import {
+  boolean,
+  choice,
+  type Infer,
+  integer,
+  json,
+  list,
+  map,
+  object,
+  optional,
+  required,
+  text,
+} from '../../../../ground/schema/field.ts'
+import { atLeastOneOf, exactlyOneOf } from '../../../../ground/schema/rules.ts'
+import { httpHeaderMatch } from '../../../../ground/schema/shapes/headers.ts'
+import { backendObjectReference } from '../../../../ground/schema/shapes/references.ts'
+import { longString, shortString } from '../../../../ground/schema/strings.ts'
+import { backendSimple } from '../../../policies/backend-simple/schema.ts'
+
+const message = object('Message', {
+  role: required(
+    text({ max: 256 }),
+    'Role, such as SYSTEM or USER; the provider decides which exist.',
+  ),
+  content: required(text({ max: 262_144 }), 'Text of the message.'),
+})
+
+const messages = list(message, { max: 256 })
+
+const promptEnrichment = object('AIPromptEnrichment', {
+  prepend: optional(messages, "Messages before the request's own."),
+  append: optional(messages, "Messages after the request's own."),
+})
+
+const fieldDefault = object('FieldDefault', {
+  field: required(shortString, 'Key of the JSON request body.'),
+  value: required(json(), 'Any JSON value.'),
+})
+
+const fieldDefaults = list(fieldDefault, { min: 1, max: 64 })
+
+const promptCaching = object('PromptCachingConfig', {
+  cacheSystem: optional(boolean(), {
+    doc: 'Sets a cache point after all system messages.',
+    default: true,
+  }),
+  cacheMessages: optional(boolean(), {
+    doc: 'Caches all messages of the conversation.',
+    default: true,
+  }),
+  cacheTools: optional(boolean(), {
+    doc: 'Sets a cache point after all tool specifications.',
+    default: false,
+  }),
+  minTokens: optional(integer({ min: 0 }), {
+    doc: 'Minimum number of tokens, estimated as words times 1.3. Shorter texts are not cached.',
+    unit: 'tokens',
+    default: 1024,
+  }),
+})
+
+const customResponse = object(
+  'CustomResponse',
+  {
+    message: optional(
+      text({ max: 65_536 }),
+      'Body. Default: The request was rejected due to inappropriate content; for response guards, The response was rejected due to inappropriate content.',
+    ),
+    statusCode: optional(integer({ min: 200, max: 599 }), { doc: 'Status code.', default: 403 }),
+  },
+  { rules: [atLeastOneOf('message', 'statusCode')] },
+)
+
+const regex = object('Regex', {
+  matches: optional(list(longString, { max: 256 }), 'Patterns to find, in addition to builtins.'),
+  builtins: optional(
+    list(
+      choice('BuiltIn', {
+        Ssn: 'social security numbers',
+        CreditCard: 'credit card numbers',
+        PhoneNumber: 'phone numbers',
+        Email: 'email addresses',
+        CaSin: 'Canadian social insurance numbers',
+      }),
+      { max: 64 },
+    ),
+    'Kinds of data to find, in addition to matches.',
+  ),
+  action: optional(
+    choice('Action', {
+      Mask: 'what matches is masked',
+      Reject: 'a request that matches is refused; a response is masked in any case',
+    }),
+    { doc: 'What happens to a match.', default: 'Mask' },
+  ),
+})
+
+const webhook = object('Webhook', {
+  backendRef: required(backendObjectReference, 'Service or GatewayBackend that decides.'),
+  forwardHeaderMatches: optional(
+    list(httpHeaderMatch, { max: 64 }),
+    'Headers that are sent to the webhook: those of the request for request guards, of the response for response guards. If not set, none are sent.',
+  ),
+})
+
+const moderation = object('VendorAModeration', {
+  model: optional(text({ max: 1024 }), 'Moderation model.'),
+  policies: optional(backendSimple, 'Settings of the connection to the moderation endpoint.'),
+})
+
+const response = optional(customResponse, 'Response to refused requests.')
+
+const requestGuard = object(
+  'PromptguardRequest',
+  {
+    response,
+    regex: optional(regex, 'Finds patterns, and masks or refuses what matches.'),
+    webhook: optional(webhook, 'Asks a service.'),
+    vendorAModeration: optional(moderation, 'Asks the moderation endpoint of vendorA.'),
+  },
+  { rules: [exactlyOneOf('regex', 'webhook', 'vendorAModeration')] },
+)
+
+const responseGuard = object(
+  'PromptguardResponse',
+  {
+    response,
+    regex: optional(regex, 'Finds patterns and masks what matches.'),
+    webhook: optional(webhook, 'Asks a service.'),
+  },
+  { rules: [exactlyOneOf('regex', 'webhook')] },
+)
+
+const promptGuard = object(
+  'AIPromptGuard',
+  {
+    request: optional(list(requestGuard, { min: 1, max: 8 }), 'Guards of client requests.'),
+    response: optional(list(responseGuard, { min: 1, max: 8 }), 'Guards of provider responses.'),
+  },
+  { rules: [atLeastOneOf('request', 'response')] },
+)
+
+/** Format of the requests on a path. */
+const routeType = choice('RouteType', {
+  Completions: 'chat completions (/v1/chat/completions)',
+  Messages: 'messages of vendorC (/v1/messages)',
+  Models: 'the list of models (/v1/models)',
+  Passthrough: 'forwarded unchanged, without processing',
+  Responses: 'responses (/v1/responses)',
+  VendorCTokenCount: 'token counts of vendorC (/v1/messages/count_tokens)',
+  Embeddings: 'embeddings (/v1/embeddings)',
+  Realtime: 'realtime sessions (/v1/realtime)',
+})
+export type RouteType = Infer<typeof routeType>
+
+export const backendAiSchema = object(
+  'BackendAI',
+  {
+    prompt: optional(promptEnrichment, 'Messages added to every chat request.'),
+    promptGuard: optional(promptGuard, {
+      doc: 'Checks the texts of requests and responses, and masks or refuses them.',
+      security: true,
+    }),
+    defaults: optional(
+      fieldDefaults,
+      'Fields that are added to the request body if it does not have them.',
+    ),
+    overrides: optional(
+      fieldDefaults,
+      'Fields that are set in the request body, and replace those of the request.',
+    ),
+    modelAliases: optional(
+      map(text({ max: 1024 }), { max: 64 }),
+      'Names that clients use, and the models of the provider to which they refer.',
+    ),
+    promptCaching: optional(
+      promptCaching,
+      'Sets cache points for models of vendorF that support them.',
+    ),
+    routes: optional(
+      map(routeType, { max: 256 }),
+      'Endings of URL paths (* for any) and the format of their requests. The longest matching ending decides. If not set, all requests are Completions.',
+    ),
+  },
+  {
+    rules: [
+      atLeastOneOf(
+        'prompt',
+        'promptGuard',
+        'defaults',
+        'overrides',
+        'modelAliases',
+        'promptCaching',
+        'routes',
+      ),
+    ],
+  },
+)
+export type BackendAiSpec = Infer<typeof backendAiSchema>

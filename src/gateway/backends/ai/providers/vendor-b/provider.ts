@@ -1,0 +1,71 @@
+/** Vendor B: Azure OpenAI. It has vendor A's formats; the version of the API decides the path. */
+import { entraDefault } from '../../../../../engines/auth/entra/default-token.ts'
+import { vendorKeyPlaces } from '../../../../../engines/auth/vendor-keys.ts'
+import { cloudTokens } from '../../credentials/default-credentials.ts'
+import { modelSegment } from '../model-segment.ts'
+import { bearerToken, type Provider, type ProviderConfig, type ReadRouteType } from '../provider.ts'
+
+const suffixes: Readonly<Partial<Record<ReadRouteType, string>>> = {
+  Completions: 'chat/completions',
+  Messages: 'chat/completions',
+  Responses: 'responses',
+  Embeddings: 'embeddings',
+}
+
+function pathOf(suffix: string, { apiVersion = 'v1', deploymentName }: ProviderConfig): string {
+  if (apiVersion === 'v1') return `/openai/v1/${suffix}`
+  const query = `?api-version=${encodeURIComponent(apiVersion)}`
+  if (apiVersion === 'preview') return `/openai/v1/${suffix}${query}`
+  if (suffix === 'realtime') {
+    return `/openai/realtime${query}&deployment=${encodeURIComponent(deploymentName ?? '')}`
+  }
+  // In dated versions, only `responses` has no deployment in its path, because the model is in the body.
+  if (suffix === 'responses') return `/openai/responses${query}`
+  return `/openai/deployments/${modelSegment(deploymentName ?? '')}/${suffix}${query}`
+}
+
+const cloudCredentials = cloudTokens({
+  source: () => entraDefault(),
+  domains: [
+    'openai.azure.com',
+    'cognitiveservices.azure.com',
+    'services.ai.azure.com',
+    'openai.azure.us',
+    'cognitiveservices.azure.us',
+    'openai.azure.cn',
+    'cognitiveservices.azure.cn',
+  ],
+  missing:
+    'no Entra token: neither a client secret, nor a workload identity, nor a managed identity is there',
+})
+
+const provider: Provider = {
+  keyPlaces: vendorKeyPlaces.vendorB,
+  systemName: 'azure.ai.openai',
+  defaultHost: ({ endpoint = '' }) => endpoint.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, ''),
+  plan(route, _model, config) {
+    const suffix = suffixes[route]
+    if (suffix === undefined) return { kind: 'local-count' }
+    const path = pathOf(suffix, config)
+    return route === 'Messages'
+      ? { kind: 'translated', path, format: 'completions' }
+      : { kind: 'native', path }
+  },
+  /** Undefined for dated versions, which list the models that can be deployed, not the deployed ones. */
+  modelsPath: ({ apiVersion = 'v1', ...config }) =>
+    apiVersion === 'v1' || apiVersion === 'preview'
+      ? pathOf('models', { ...config, apiVersion })
+      : undefined,
+  realtimePath: (config) => pathOf('realtime', config),
+  /** Sends keys in `api-key`; tokens of Entra stay in Authorization. */
+  adaptHeaders(headers) {
+    const token = bearerToken(headers)
+    if (token !== undefined && !isJwt(token)) headers.set('api-key', token)
+  },
+  cloudCredentials,
+}
+
+export default provider
+
+/** Tokens of Entra are JSON Web Tokens; keys are not. */
+const isJwt = (token: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token)

@@ -1,0 +1,14 @@
+import { object, optional, required } from '../../../../../ground/schema/field.ts'
+import { tinyString } from '../../../../../ground/schema/strings.ts'
+import { model } from '../vendor.ts'
+
+const config = object('VendorEConfig', {
+  model,
+  projectId: required(tinyString, 'Cloud project.'),
+  region: required(tinyString, 'Location of the project; may be global.'),
+})
+
+export const vendorE = {
+  config: optional(config, 'Vendor E.'),
+  provider: () => import('./provider.ts'),
+}

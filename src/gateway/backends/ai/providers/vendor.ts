@@ -1,0 +1,29 @@
+/**
+ * The contract of a vendor of language models. A vendor is one folder and one line in the table of
+ * `providers/index.ts`.
+ *
+ *   config     what users may write below the vendor's name (control plane, CRDs, validation); its
+ *              fields are those of `ProviderConfig`, which is what the proxy receives
+ *   provider   how to call the vendor; only proxies load it, at start
+ */
+import type { ProviderConfig } from '../../../../ground/model/model-providers.ts'
+import { object, optional, type Property } from '../../../../ground/schema/field.ts'
+import { shortString } from '../../../../ground/schema/strings.ts'
+import type { Provider } from './provider.ts'
+
+export interface Vendor {
+  readonly config: Property<Omit<ProviderConfig, 'vendor'>, false>
+  provider(): Promise<{ readonly default: Provider }>
+}
+
+/** The field that sets the model, which most vendors have. */
+export const model = optional(
+  shortString,
+  'Model that replaces the one in the request. If not set, the model of the request is used.',
+)
+
+/** Defines a vendor whose only field is `model`; `name` is the name of its config in the API. */
+export const modelOnly = (name: string, doc: string, provider: Vendor['provider']) => ({
+  config: optional(object(name, { model }), doc),
+  provider,
+})

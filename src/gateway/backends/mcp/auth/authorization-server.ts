@@ -1,0 +1,94 @@
+/**
+ * The authorization server of an issuer as MCP clients see it. If a provider is set, the gateway takes the
+ * place of the issuer, to work around one limitation of each provider:
+ *
+ *   IdpA   ignores `resource` (RFC 8707), so `audience` is added to authorization requests
+ *   IdpB   does not allow scripts to register clients, so the gateway forwards registrations
+ *
+ * Clients compare `iss` of authorization responses with the issuer of the metadata (RFC 9207). So responses
+ * pass through the gateway too (sign-in-relay.ts), and with them requests for tokens, which repeat the
+ * redirect URI.
+ */
+import type { Callouts, Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
+import type { PolicyHost, RateBucket } from '../../../../ground/exchange/rate-limits.ts'
+import type { McpAuthenticationConfig } from '../policy/config.ts'
+import { adaptMetadata } from './adapted-metadata.ts'
+import { IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
+import { type ClientView, GatewayServer, type MetadataPath } from './oauth-metadata.ts'
+import { failureAnswer, metadataAnswer } from './own-answers.ts'
+import { AcceptedCallbacks } from './redirects.ts'
+import { registerClient } from './registration.ts'
+import { SignInRelay } from './sign-in-relay.ts'
+import { requestToken } from './token-relay.ts'
+
+/** Rate limit for registrations. All clients share it, because they are not authenticated. */
+const registrations = { rate: 60, unit: 'Minutes', burst: 60 } as const
+
+export class AuthorizationServer {
+  readonly #config: McpAuthenticationConfig
+  readonly #issuer: IssuerMetadata | undefined
+  readonly #registrations: RateBucket | undefined
+  readonly #accepted = new AcceptedCallbacks()
+  readonly #relay: SignInRelay
+
+  constructor(config: McpAuthenticationConfig, callouts: Callouts, host: PolicyHost) {
+    const { issuer, provider } = config
+    this.#config = config
+    const isWeb = issuer !== undefined && /^https?:\/\//.test(issuer) && URL.canParse(issuer)
+    this.#issuer = isWeb ? new IssuerMetadata(issuer, config, callouts) : undefined
+    if (isWeb && provider !== undefined) {
+      this.#registrations = host.bucket('mcp client registration', registrations)
+    }
+    this.#relay = new SignInRelay(config, this.#accepted)
+  }
+
+  /** Answers a request for metadata of the authorization server or to one of its endpoints. */
+  async answer(asked: MetadataPath, exchange: Exchange, client: ClientView): Promise<Verdict> {
+    const isMetadata = asked.document === 'server'
+    // Without a provider, clients use the endpoints of the issuer.
+    if (this.#issuer === undefined || (!isMetadata && this.#config.provider === undefined)) {
+      return noIssuer
+    }
+    const limited = asked.document === 'registration' ? this.#takeRegistration() : undefined
+    if (limited !== undefined) return limited
+    const known = await this.#issuer.find()
+    if (typeof known === 'string') return failureAnswer(502, 'server_error', known)
+    if (isMetadata && this.#config.provider === undefined) return metadataAnswer(known.metadata)
+    return this.#answerAsServer(this.#issuer, known, asked, exchange, client)
+  }
+
+  #answerAsServer(
+    issuer: IssuerMetadata,
+    known: KnownIssuer,
+    { document, resource, redirectKey = '' }: MetadataPath,
+    exchange: Exchange,
+    client: ClientView,
+  ): Verdict | Promise<Verdict> {
+    const server = new GatewayServer(this.#config, client.origin, resource)
+    switch (document) {
+      case 'registration':
+        return registerClient(this.#config, issuer, known, server, this.#accepted, exchange)
+      case 'authorization':
+        return this.#relay.authorize(issuer, known, server, client)
+      case 'callback':
+        return this.#relay.returnToClient(known, server, client, redirectKey)
+      case 'token':
+        return requestToken(issuer, known, server, exchange)
+      default: {
+        const adapted = adaptMetadata(known.metadata, this.#config.provider, server)
+        return typeof adapted === 'string'
+          ? failureAnswer(500, 'server_error', adapted)
+          : metadataAnswer(adapted)
+      }
+    }
+  }
+
+  #takeRegistration(): Verdict | undefined {
+    if (this.#registrations?.take(1) !== false) return undefined
+    const seconds = Math.max(1, Math.ceil(this.#registrations.waitMs / 1000))
+    const retryAfter = [['retry-after', `${seconds}`]] as const
+    return failureAnswer(429, 'temporarily_unavailable', 'too many registrations', retryAfter)
+  }
+}
+
+const noIssuer = failureAnswer(404, 'not_found', 'no authorization server is known')

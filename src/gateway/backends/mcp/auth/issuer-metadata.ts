@@ -1,0 +1,153 @@
+/** Metadata that the authorization server of an issuer publishes (RFC 8414, OpenID Connect Discovery 1.0). */
+import { GatewayError } from '../../../../ground/errors/index.ts'
+import type {
+  Callouts,
+  HttpCallout,
+  HttpCalloutAnswer,
+} from '../../../../ground/exchange/exchange.ts'
+import type { McpAuthenticationConfig } from '../policy/config.ts'
+
+export type ServerMetadata = Readonly<Record<string, unknown>>
+
+type Target = HttpCallout['target']
+
+export interface KnownIssuer {
+  readonly target: Target
+  readonly metadata: ServerMetadata
+}
+
+const timeoutMs = 5_000
+/** Timeout of requests to endpoints. */
+const requestTimeoutMs = 10_000
+const maxAnswerBytes = 256 * 1024
+/** How long metadata is cached. It rarely changes. */
+const cacheMs = 300_000
+/** How long a failure is cached, so that clients cannot cause frequent requests. */
+const failureCacheMs = 1_000
+
+/** Fetches metadata at the first use and caches it. */
+export class IssuerMetadata {
+  readonly #callouts: Callouts
+  readonly #issuer: URL
+  readonly #name: string
+  readonly #targets: readonly Target[]
+  readonly #paths: readonly string[]
+  #cached: Promise<KnownIssuer | string> | undefined
+  /** When the cached result expires, in milliseconds of `performance.now()`. */
+  #expiresAt = 0
+
+  constructor(issuer: string, config: McpAuthenticationConfig, callouts: Callouts) {
+    this.#name = issuer
+    this.#issuer = new URL(issuer)
+    this.#callouts = callouts
+    // The server of the JWKS is tried first, because policies configure the connections to it.
+    this.#targets = [...(config.target ? [config.target] : []), ownServer(this.#issuer)]
+    this.#paths = metadataPaths(this.#issuer, config.provider === 'IdpB')
+  }
+
+  /**
+   * Sends a request to an endpoint of the issuer, which may be on another host than its metadata. Returns
+   * undefined if it cannot be reached.
+   */
+  async send(
+    { target }: KnownIssuer,
+    url: URL,
+    call: Pick<HttpCallout, 'method' | 'headers' | 'body'>,
+  ): Promise<HttpCalloutAnswer | undefined> {
+    try {
+      return await this.#callouts.http({
+        ...call,
+        target: url.origin === this.#issuer.origin ? target : ownServer(url),
+        path: `${url.pathname}${url.search}`,
+        headers: [['host', url.host], ...call.headers],
+        timeoutMs: requestTimeoutMs,
+        maxResponseBytes: maxAnswerBytes,
+      })
+    } catch (error) {
+      if (error instanceof GatewayError) return undefined
+      throw error
+    }
+  }
+
+  /** Resolves to the metadata of the issuer, or to a text that says why there is none. */
+  find(): Promise<KnownIssuer | string> {
+    if (this.#cached !== undefined && performance.now() < this.#expiresAt) return this.#cached
+    this.#expiresAt = Number.POSITIVE_INFINITY
+    this.#cached = this.#ask().then((found) => {
+      const wait = typeof found === 'string' ? failureCacheMs : cacheMs
+      this.#expiresAt = performance.now() + wait
+      return found
+    })
+    return this.#cached
+  }
+
+  async #ask(): Promise<KnownIssuer | string> {
+    let why = 'the issuer publishes no metadata'
+    for (const target of this.#targets) {
+      for (const path of this.#paths) {
+        const metadata = await this.#fetch(target, path)
+        if (typeof metadata !== 'string') return { target, metadata }
+        why = metadata
+      }
+    }
+    return why
+  }
+
+  async #fetch(target: Target, path: string): Promise<ServerMetadata | string> {
+    const headers = [
+      ['host', this.#issuer.host],
+      ['accept', 'application/json'],
+    ] as const
+    const maxResponseBytes = maxAnswerBytes
+    try {
+      const call = { target, method: 'GET', path, headers, timeoutMs, maxResponseBytes }
+      const { status, body } = await this.#callouts.http(call)
+      return status === 200 ? this.#read(body) : `the issuer answers ${status}`
+    } catch (error) {
+      if (error instanceof GatewayError) return 'the issuer cannot be reached'
+      throw error
+    }
+  }
+
+  /** Parses metadata. Metadata that names another issuer is rejected (RFC 8414 section 3.3). */
+  #read(body: Uint8Array): ServerMetadata | string {
+    let value: unknown
+    try {
+      value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    } catch {
+      return 'the metadata of the issuer is not JSON'
+    }
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      return 'the metadata of the issuer is no object'
+    }
+    const metadata = value as ServerMetadata
+    const isOurs = typeof metadata.issuer === 'string' && bare(metadata.issuer) === bare(this.#name)
+    return isOurs ? metadata : 'the metadata is of another issuer'
+  }
+}
+
+/** Returns a member of the metadata that is a URL of HTTP; undefined if it is anything else. */
+export function endpointIn(metadata: ServerMetadata, member: string): URL | undefined {
+  const url = typeof metadata[member] === 'string' ? URL.parse(metadata[member]) : null
+  return url !== null && /^https?:$/.test(url.protocol) ? url : undefined
+}
+
+/** Removes a trailing slash, which some servers and clients add. */
+const bare = (url: string): string => url.replace(/\/$/, '')
+
+/** Metadata paths of RFC 8414 and of OpenID Connect Discovery, in the order in which to try them. */
+function metadataPaths({ pathname }: URL, openIdFirst: boolean): string[] {
+  const path = bare(pathname)
+  const paths = [
+    `/.well-known/oauth-authorization-server${path}`,
+    `${path}/.well-known/openid-configuration`,
+  ]
+  return openIdFirst ? paths.reverse() : paths
+}
+
+/** Returns the server that a URL names. */
+function ownServer({ protocol, hostname, port }: URL): Target {
+  const isSecure = protocol === 'https:'
+  const number = port === '' ? (isSecure ? 443 : 80) : Number(port)
+  return { type: 'host', host: hostname, port: number, isSecure }
+}

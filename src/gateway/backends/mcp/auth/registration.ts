@@ -1,0 +1,82 @@
+/**
+ * Registration of clients (RFC 7591) through the gateway. The provider gets the redirect URIs of the client,
+ * so that its own rules apply to them, and the callbacks of the gateway that stand for them.
+ */
+import type { Exchange, Verdict } from '../../../../ground/exchange/exchange.ts'
+import type { McpAuthenticationConfig } from '../policy/config.ts'
+import {
+  forwardedAnswer,
+  forwardedHeaders,
+  jsonObject,
+  readBody,
+  unreachable,
+} from './forwarding.ts'
+import { endpointIn, type IssuerMetadata, type KnownIssuer } from './issuer-metadata.ts'
+import type { GatewayServer } from './oauth-metadata.ts'
+import { failureAnswer } from './own-answers.ts'
+import { type AcceptedCallbacks, isRedirectUri, redirectKeyOf } from './redirects.ts'
+
+/** Most redirect URIs of one client; each one is registered twice. */
+const maxRedirects = 32
+
+/** Forwards a registration. Remembers in `accepted` which callbacks the provider has registered. */
+export async function registerClient(
+  config: McpAuthenticationConfig,
+  issuer: IssuerMetadata,
+  known: KnownIssuer,
+  server: GatewayServer,
+  accepted: AcceptedCallbacks,
+  exchange: Exchange,
+): Promise<Verdict> {
+  const url = registrationEndpoint(config, known)
+  if (url === undefined) {
+    return failureAnswer(404, 'not_found', 'the issuer has no registration endpoint')
+  }
+  const body = await readBody(exchange, 'invalid_client_metadata')
+  if ('kind' in body) return body
+  const asked = jsonObject(body)
+  if (asked === undefined) {
+    return failureAnswer(400, 'invalid_client_metadata', 'the body is not a JSON object')
+  }
+  const redirects = redirectsWithCallbacks(asked.redirect_uris, server)
+  if (typeof redirects === 'string') return failureAnswer(400, 'invalid_redirect_uri', redirects)
+  const answer = await issuer.send(known, url, {
+    method: 'POST',
+    headers: forwardedHeaders(exchange),
+    body: Buffer.from(JSON.stringify({ ...asked, ...redirects })),
+  })
+  if (answer === undefined) return unreachable
+  const registered = jsonObject(answer.body)
+  if (!Array.isArray(registered?.redirect_uris)) return forwardedAnswer(answer)
+  const { client_id, redirect_uris } = registered
+  if (answer.status < 300 && typeof client_id === 'string') {
+    for (const uri of redirect_uris) if (server.isCallback(uri)) accepted.add(client_id, uri)
+  }
+  // Clients compare the URIs with their own.
+  const own = redirect_uris.filter((uri) => !server.isCallback(uri))
+  return forwardedAnswer(answer, JSON.stringify({ ...registered, redirect_uris: own }))
+}
+
+function registrationEndpoint(
+  { issuer = '', provider }: McpAuthenticationConfig,
+  { metadata }: KnownIssuer,
+): URL | undefined {
+  return provider === 'IdpB'
+    ? new URL(`${issuer.replace(/\/$/, '')}/clients-registrations/openid-connect`)
+    : endpointIn(metadata, 'registration_endpoint')
+}
+
+/** Adds the callbacks. Clients of grants without a browser have no redirect URIs. Returns a message on errors. */
+function redirectsWithCallbacks(
+  uris: unknown,
+  server: GatewayServer,
+): { readonly redirect_uris?: readonly string[] } | string {
+  if (uris === undefined) return {}
+  if (!Array.isArray(uris)) return 'redirect_uris is not an array'
+  if (uris.length > maxRedirects) return `redirect_uris has more than ${maxRedirects} entries`
+  if (!uris.every((uri) => isRedirectUri(uri) && !server.isCallback(uri))) {
+    return 'a redirect URI is invalid, has an unsafe scheme, or is a callback of the gateway'
+  }
+  const callbacks = uris.map((uri) => server.callback(redirectKeyOf(uri)))
+  return { redirect_uris: [...new Set([...uris, ...callbacks])] }
+}

@@ -1,0 +1,41 @@
+/** GatewayBackends of MCP servers. */
+import type { McpTarget } from '../../../../ground/model/mcp-targets.ts'
+import { defineBackend } from '../../define.ts'
+import { mcpSchema } from './schema.ts'
+import { findMcpTargets } from './targets.ts'
+
+declare module '../../../../ground/model/resources.ts' {
+  interface Destinations {
+    /** Targets in the order of the spec. Empty if there are only selectors and they match nothing. */
+    readonly mcp: { readonly targets: readonly McpTarget[]; readonly isStateless: boolean }
+  }
+}
+
+export const mcpBackend = defineBackend({
+  field: 'mcp',
+  type: 'mcp',
+  doc: 'MCP servers.',
+  schema: mcpSchema,
+  derive(spec, reader) {
+    const { targets, notes } = findMcpTargets(spec, reader)
+    const services = targets.flatMap(({ destination }) =>
+      destination.type === 'service' ? [destination] : [],
+    )
+    const sections = targets.flatMap((target) => target.sections)
+    return {
+      destination: { targets, isStateless: spec.sessionRouting === 'Stateless' },
+      notes,
+      ...(targets.length > 0 && { found: { sections, services } }),
+    }
+  },
+  parts: ({ targets }) =>
+    targets.map(({ name, static: fixed }, at) => ({
+      section: name,
+      path: `targets[${at}].static.policies`,
+      policies: fixed?.policies,
+    })),
+  hasOpenParts: ({ targets }) => targets.some(({ selector }) => selector !== undefined),
+  policy: { field: 'mcp', worksOnServices: true },
+  streamProblem: () => 'it speaks HTTP only',
+  choosesEndpoints: 'MCP has sessions of its own',
+})

@@ -1,0 +1,36 @@
+/** Applies `backend.mcp` policies. */
+import type { Callouts } from '../../../../ground/exchange/exchange.ts'
+import type { McpRules } from '../../../../ground/exchange/mcp.ts'
+import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
+import { AuthorizationRules } from '../../../policies/authorization/rules.ts'
+import type { PolicyApply, Step } from '../../../policies/define.ts'
+import { McpAuthenticator } from '../auth/authenticator.ts'
+import { type BackendMcpConfig, shape } from './config.ts'
+
+/** The step of a `backend.mcp` policy. MCP backends find it with `mcpStepOf` and use its members. */
+class McpStep implements Step {
+  readonly authentication: McpAuthenticator | undefined
+  /** Authorization rules for items, evaluated like `traffic.authorization`. */
+  readonly mcp: McpRules | undefined
+
+  constructor(
+    { authentication, authorization }: BackendMcpConfig,
+    callouts: Callouts,
+    host: PolicyHost,
+  ) {
+    this.authentication = authentication && new McpAuthenticator(authentication, callouts, host)
+    this.mcp = authorization && new AuthorizationRules([authorization])
+  }
+}
+
+const apply: PolicyApply<BackendMcpConfig> = {
+  shape,
+  bind: (config, callouts, _secrets, host) => new McpStep(config, callouts, host),
+}
+
+export default apply
+
+/** Returns the step of the `backend.mcp` policy, if there is one. */
+export function mcpStepOf({ steps }: { readonly steps: readonly Step[] }): McpStep | undefined {
+  return steps.find((step): step is McpStep => step instanceof McpStep)
+}

@@ -1,0 +1,141 @@
+/** `backend.mcp`: authentication and authorization of MCP clients. */
+import type { References } from '../../../../ground/model/references.ts'
+import {
+  choice,
+  type Infer,
+  json,
+  map,
+  object,
+  optional,
+  required,
+} from '../../../../ground/schema/field.ts'
+import { atLeastOneOf } from '../../../../ground/schema/rules.ts'
+import {
+  audiences,
+  authorization,
+  jwtMode,
+  remoteJwks,
+} from '../../../../ground/schema/shapes/authentication.ts'
+import { shortString } from '../../../../ground/schema/strings.ts'
+import { compile as compileAuthorization } from '../../../policies/authorization/index.ts'
+import { type Compiled, definePolicy, type PolicyProblem } from '../../../policies/define.ts'
+import { fetchedKeys } from '../../../policies/jwt-authentication/keys.ts'
+import { metadataMember } from '../auth/oauth-metadata.ts'
+import type { BackendMcpConfig, McpAuthenticationConfig } from './config.ts'
+
+const mcpAuthentication = object('MCPAuthentication', {
+  resourceMetadata: optional(
+    map(json(), { max: 64 }),
+    'Members of the protected resource metadata document (RFC 9728).',
+  ),
+  provider: optional(
+    choice('McpIDP', { IdpA: 'identity provider A', IdpB: 'identity provider B' }),
+    'Identity provider whose deviations from the standards are corrected.',
+  ),
+  issuer: optional(shortString, 'Value of the iss claim; not checked if not set.'),
+  audiences: optional(
+    audiences,
+    'The aud claim must have one of these values. If not set, any audience is accepted.',
+  ),
+  jwks: required(remoteJwks, 'Keys with which the issuer signs.'),
+  mode: optional(jwtMode, { doc: 'What happens without a valid token.', default: 'Strict' }),
+})
+
+const backendMcpSchema = object(
+  'BackendMCP',
+  {
+    authorization: optional(
+      authorization,
+      'Evaluated for each tool, prompt and resource. Items that fail are removed from lists, and calls of them are refused.',
+    ),
+    authentication: optional(mcpAuthentication, 'Validates tokens of MCP clients.'),
+  },
+  { rules: [atLeastOneOf('authorization', 'authentication')] },
+)
+type BackendMcpSpec = Infer<typeof backendMcpSchema>
+type AuthenticationSpec = NonNullable<BackendMcpSpec['authentication']>
+
+/**
+ * Compiles the policy. Authentication is enforced even if there is no usable key: then mode Strict refuses
+ * all clients.
+ */
+function compile(
+  { authorization, authentication }: BackendMcpSpec,
+  references: References,
+): Compiled<BackendMcpConfig> {
+  const problems: PolicyProblem[] = []
+  const notes: string[] = []
+  const config: BackendMcpConfig = {
+    ...(authorization && { authorization: compileAuthorization(authorization).config }),
+    ...(authentication && {
+      authentication: compileAuthentication(authentication, references, problems, notes),
+    }),
+  }
+  // Missing keys need not close the backend. Invalid rules do; derive/expressions.ts finds them.
+  return { config, problems, notes, protects: true }
+}
+
+function compileAuthentication(
+  spec: AuthenticationSpec,
+  references: References,
+  problems: PolicyProblem[],
+  notes: string[],
+): McpAuthenticationConfig {
+  const { mode = 'Strict', issuer, audiences, provider, resourceMetadata = {}, jwks } = spec
+  const path = 'authentication.jwks'
+  const { keys, failure, pending, skipped = [] } = fetchedKeys(jwks, references)
+  if (failure !== undefined) problems.push({ path, message: `${failure}; no token is accepted` })
+  if (pending !== undefined) notes.push(`${path}: ${pending}`)
+  for (const message of skipped) problems.push({ path, message, partial: true })
+  notes.push(...openPoints(spec).map((text) => `authentication: ${text}`))
+  const issuerProblem = issuer === undefined ? undefined : problemOfIssuer(issuer)
+  if (issuerProblem !== undefined) {
+    problems.push({ path: 'authentication.issuer', message: issuerProblem, partial: true })
+  }
+  const target = references.backend(jwks.backendRef)
+  return {
+    mode,
+    ...(issuer !== undefined && { issuer }),
+    ...(audiences && { audiences }),
+    keys,
+    ...(provider && { provider }),
+    metadata: Object.fromEntries(
+      Object.entries(resourceMetadata).map(([name, value]) => [metadataMember(name), value]),
+    ),
+    ...(typeof target !== 'string' && target.type !== 'invalid' && { target }),
+  }
+}
+
+/** Notes about settings that are allowed but may be unintended. */
+function openPoints({ issuer, audiences, provider }: AuthenticationSpec): string[] {
+  const found: string[] = []
+  if (issuer === undefined) {
+    found.push('without issuer, the iss claim is not checked and clients are told no server')
+  }
+  if (audiences === undefined) {
+    found.push('without audiences, tokens that are meant for other services are accepted')
+  }
+  if (provider !== undefined && issuer === undefined) {
+    found.push(`${provider} cannot be adapted to without issuer`)
+  }
+  return found
+}
+
+/** Tokens may have an issuer of any form, but finding its metadata requires a URL. */
+function problemOfIssuer(issuer: string): string | undefined {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
+  return isWeb ? undefined : 'is no URL of http or https: clients cannot find its server'
+}
+
+/** Authentication and authorization of MCP clients. */
+export const backendMcp = definePolicy({
+  section: 'backend',
+  field: 'mcp',
+  schema: backendMcpSchema,
+  doc: 'Settings for MCP. They apply to backends of type mcp only.',
+  security: true,
+  expressions: [{ path: 'authorization', point: 'mcpItem' }],
+  compile,
+  apply: () => import('./apply.ts'),
+})

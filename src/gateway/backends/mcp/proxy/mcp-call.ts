@@ -1,0 +1,106 @@
+/** Serves requests to a backend of MCP servers (streamable HTTP). */
+import type { RespondVerdict, Verdict } from '../../../../ground/exchange/exchange.ts'
+import type { BackendCall } from '../../../proxy/request/backend-call.ts'
+import { usableAccess } from '../../../proxy/request/destinations.ts'
+import type { RequestContext } from '../../../proxy/request/request-context.ts'
+import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
+import { codes } from '../answers.ts'
+import { authenticateMcp } from './authenticate.ts'
+import { checkRequest } from './checks.ts'
+import { serveGet } from './get.ts'
+import type { McpHub } from './hub.ts'
+import { isLegacyStream, serveLegacyStream } from './legacy-client.ts'
+import { McpExchange } from './mcp-exchange.ts'
+import { type McpDetails, McpRecord } from './mcp-record.ts'
+import { servePost } from './post.ts'
+import { jsonRefusal, toFailure } from './refusals.ts'
+import { endEverywhere, findSession } from './target-session.ts'
+import { withLimit } from './transport.ts'
+
+/** How long a client waits until all servers have ended its session. */
+const deleteMs = 1_000
+
+type Answer = RespondVerdict | undefined
+
+/** One request of a client. The gateway responds itself, and sends its own requests to the targets. */
+export class McpCall implements BackendCall {
+  readonly #context: RequestContext
+  readonly #runtime: GatewayRuntime
+  readonly #hub: McpHub
+  readonly #messages: McpDetails[] = []
+  #close: (() => void) | undefined
+
+  constructor(context: RequestContext, runtime: GatewayRuntime, hub: McpHub) {
+    this.#context = context
+    this.#runtime = runtime
+    this.#hub = hub
+  }
+
+  /** Targets are resolved when messages are sent to them. */
+  resolve(): undefined {
+    return undefined
+  }
+
+  authenticate(): Answer | Promise<Answer> {
+    return authenticateMcp(this.#context, this.#runtime, this.#hub.backends)
+  }
+
+  serve(): Answer | Promise<Answer> {
+    const call = { messages: this.#messages, onClose: (close: () => void) => (this.#close = close) }
+    return serveMcp(new McpExchange(this.#context, this.#runtime, this.#hub, call))
+  }
+
+  finish(): void {
+    this.#close?.()
+  }
+
+  get record(): McpRecord | undefined {
+    return this.#messages.length === 0 ? undefined : new McpRecord(this.#messages)
+  }
+}
+
+/** Serves a request by its method. Returns undefined once a stream has begun. */
+function serveMcp(exchange: McpExchange): Answer | Promise<Answer> {
+  const { context } = exchange
+  const access = usableAccess(exchange.placement, exchange.chosen)
+  context.keepOriginal()
+  const guard = access.policies.steps.find(({ mcp }) => mcp !== undefined)
+  const verdict = guard?.onRequest?.(context.exchange)
+  return verdict instanceof Promise
+    ? verdict.then((settled) => serveAllowed(exchange, settled))
+    : serveAllowed(exchange, verdict)
+}
+
+function serveAllowed(
+  exchange: McpExchange,
+  verdict: Verdict | undefined,
+): Answer | Promise<Answer> {
+  const { context } = exchange
+  if (context.over) return undefined
+  if (verdict?.kind === 'respond') return verdict
+  const refused = checkRequest(exchange)
+  if (refused !== undefined) return refused
+  if (exchange.backend.targets.length === 0) {
+    const reason = 'NoHealthyBackend'
+    return jsonRefusal(503, undefined, codes.internal, 'no server is there', { reason })
+  }
+  switch (context.exchange.request.method) {
+    case 'POST':
+      return servePost(exchange)
+    case 'GET':
+      return isLegacyStream(exchange) ? serveLegacyStream(exchange) : serveGet(exchange)
+    default:
+      return serveDelete(exchange)
+  }
+}
+
+/** Serves a DELETE: ends the session at every server. */
+async function serveDelete(exchange: McpExchange): Promise<RespondVerdict> {
+  const session = findSession(exchange)
+  if ('kind' in session) return session
+  const ends = endEverywhere(session)
+  exchange.hub.end(session.state)
+  // A silent server does not keep the client waiting.
+  await withLimit(ends, deleteMs, () => {}).catch(toFailure)
+  return { kind: 'respond', status: 200, reason: 'Upstream' }
+}

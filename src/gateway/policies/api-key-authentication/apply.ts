@@ -1,0 +1,74 @@
+/**
+ * API keys as bearer tokens (RFC 6750 section 2.1). On routes to model providers, keys are also accepted
+ * in the header fields that the vendors' SDKs use.
+ */
+import {
+  ambiguous,
+  bearerChallenge,
+  type Credentials,
+  credentialsOf,
+  invalidTokenChallenge,
+  none,
+} from '../../../engines/auth/authorization-header.ts'
+import { removeVendorKeys, vendorKeysOf } from '../../../engines/auth/vendor-keys.ts'
+import { choice, type Infer, list, record, text } from '../../../ground/base/shape.ts'
+import { next, type RequestHead, refuse, type Verdict } from '../../../ground/exchange/exchange.ts'
+import { forwardingExtensions } from '../../../ground/exchange/forwarding.ts'
+import type { PolicyApply } from '../define.ts'
+import { ApiKeys } from './keys.ts'
+
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+const shape = record({
+  mode: choice('Strict', 'Optional'),
+  /**
+   * Digests of Secret entries. Each entry is a key as plain text, or JSON with `key` and `metadata`.
+   * If the list is empty, no key is valid.
+   */
+  entries: list(text),
+})
+
+const apply: PolicyApply<Infer<typeof shape>> = {
+  shape,
+  bind({ mode, entries }, _callouts, secrets) {
+    const keys = new ApiKeys(entries.map((digest) => secrets.value(digest)))
+    const unknown = invalid(keys.isEmpty ? 'the policy has no usable key' : 'unknown API key')
+    return {
+      onRequest({ request, learned, extensions }): Verdict {
+        const isModelRoute = extensions.get(forwardingExtensions.isModelRoute) === true
+        const bearer = credentialsOf(request.headers, 'bearer')
+        const key = isModelRoute ? onlyKeyOf(request, bearer) : bearer
+        if (key === none) return mode === 'Optional' ? next : missing
+        if (key === ambiguous) return several
+        const found = keys.find(key)
+        if (found === undefined) return unknown
+        if (bearer !== none) request.headers.remove('authorization')
+        if (isModelRoute) removeVendorKeys(request)
+        learned.apiKey = found
+        learned.apiKeyToken = key
+        return next
+      },
+    }
+  },
+}
+
+export default apply
+
+/** Some clients send the same key in several headers. If the keys differ, the request has no valid key. */
+function onlyKeyOf(request: RequestHead, bearer: Credentials): Credentials {
+  const others = vendorKeysOf(request)
+  if (others.size === 0 || bearer === ambiguous) return bearer
+  const keys = bearer === none ? others : new Set([bearer, ...others])
+  const [key = none] = keys
+  return keys.size === 1 ? key : ambiguous
+}
+
+const failure = 'api key authentication failure'
+const missing: Verdict = {
+  ...refuse(401, 'APIKeyAuth', `${failure}: no API Key found`, 'no API key'),
+  headers: bearerChallenge,
+}
+const invalid = (detail: string): Verdict => ({
+  ...refuse(401, 'APIKeyAuth', `${failure}: invalid credentials`, detail),
+  headers: invalidTokenChallenge,
+})
+const several = invalid('several API keys that differ')

@@ -1,0 +1,350 @@
+/**
+ * One direction of an exchange that a processor handles: first its headers, then its body, which is sent
+ * and returned at the same time, then its trailers.
+ *
+ *   headers --> answered? --+--> body pieces out ... body pieces back --> end
+ *                           '--> replaced: no more answers about this message
+ *
+ * If it has a `ledger`, the body continues unchanged when the processor fails.
+ */
+import type {
+  BodyResponse,
+  CommonResponse,
+  HeaderMutation,
+  HeadersResponse,
+} from '../../../../proto/gen/called/ext_proc_pb.ts'
+import { Fifo } from '../../../ground/base/fifo.ts'
+import { PieceQueue } from '../../../ground/base/piece-queue.ts'
+import type { GatewayError } from '../../../ground/errors/index.ts'
+import type { Body, ReturnStream, SideStream } from '../../../ground/exchange/exchange.ts'
+import type { BodyLedger } from './body-ledger.ts'
+import { changeTrailers } from './fields.ts'
+
+/** What a message side needs from the conversation with the processor. */
+export interface Conversation {
+  /** Returns false if the processor is slow; `MessageSide.resume` is called when it is ready again. */
+  sendBody(side: MessageSide, bytes: Uint8Array, isLast: boolean): boolean
+  sendTrailers(side: MessageSide, lines: string): void
+  /** Called after a change of whether an answer is expected, or whether returned data can be passed on. */
+  onStateChange(): void
+  /** Called if the processor violates the protocol. */
+  onViolation(detail: string): void
+}
+
+type Apply = (common: CommonResponse | undefined) => void
+
+/** The callbacks for the processor's answer to the headers. */
+interface PendingAnswer {
+  readonly apply: Apply
+  resolve(): void
+  reject(error: unknown): void
+}
+
+type State = 'before' | 'headers' | 'body' | 'alone' | 'done'
+
+/**
+ * How a processor answers a body: with one answer for each piece that it receives, or with a stream of
+ * pieces of its own. This is unknown until its first answer, since endpoint pickers do either.
+ */
+type BodyAnswers = 'unknown' | 'by piece' | 'streamed'
+
+export class MessageSide implements SideStream {
+  readonly name: 'request' | 'response'
+  readonly #conversation: Conversation
+  #state: State = 'before'
+  #returnStream: ReturnStream | undefined
+  isReplaced = false
+  /** Set if the message must continue even if the processor fails. */
+  ledger: BodyLedger | undefined
+  /** True if the expected answer is for a whole body, not for headers. */
+  #isWhole = false
+  /** True after the whole body was sent to the processor. */
+  #isSent = false
+  #trailers = ''
+  /** True while the receiver of the returned body accepts no more data. */
+  isFull = false
+  #answers: BodyAnswers = 'unknown'
+  /** Sent pieces that the processor has not answered yet, in order; empty if its answers are streamed. */
+  readonly #pieces = new PieceQueue()
+  readonly #pieceSizes = new Fifo<number>()
+  readonly #pieceLimit: number
+  /** False if trailers pass unchanged behind the returned body. */
+  readonly #sendsTrailers: boolean
+  #awaited: PendingAnswer | undefined
+  /** True once the body continues without the processor. */
+  #isAlone = false
+
+  /**
+   * `pieceLimit` is the maximum number of unanswered bytes of a body to keep. Endpoint pickers wait for the end of the
+   * body, and ignore trailers, so the gateway does not send them (`sendsTrailers`).
+   */
+  constructor(
+    name: 'request' | 'response',
+    conversation: Conversation,
+    pieceLimit: number,
+    sendsTrailers: boolean,
+  ) {
+    this.name = name
+    this.#conversation = conversation
+    this.#pieceLimit = pieceLimit
+    this.#sendsTrailers = sendsTrailers
+  }
+
+  get isDone(): boolean {
+    return this.#state === 'done' || this.#state === 'before'
+  }
+
+  /** True after the body was opened for pieces, which then get the error of a processor that fails. */
+  get isSending(): boolean {
+    return this.#returnStream !== undefined
+  }
+
+  /** True if the message can continue only after an answer of the processor. */
+  get expectsAnswer(): boolean {
+    if (this.#state === 'headers') return true
+    if (this.#state !== 'body' || this.#returnStream === undefined) return false
+    return this.#isSent || (this.#answers === 'by piece' && this.#pieceSizes.length > 0)
+  }
+
+  /** Call after sending the headers. `apply` is called with the answer, before the next message is read. */
+  headersSent(apply: Apply): Promise<void> {
+    this.#state = 'headers'
+    return new Promise((resolve, reject) => {
+      this.#awaited = { apply, resolve, reject }
+    })
+  }
+
+  /** Like `headersSent`, after a whole body was sent in one piece. */
+  wholeSent(apply: Apply): Promise<void> {
+    const answered = this.headersSent(apply)
+    this.#isWhole = true
+    return answered
+  }
+
+  /** Starts to send the body to the processor. If `isByPiece` is set, each piece gets its own answer. */
+  openBody(body: Body, isByPiece = false): void {
+    if (isByPiece) this.#answers = 'by piece'
+    if (this.#state === 'before' || this.#state === 'done') this.#state = 'body'
+    this.#returnStream = body.divert?.(this)
+  }
+
+  // --- to the processor ---
+
+  push(bytes: Uint8Array): boolean {
+    if (this.isReplaced) return true
+    if (this.#state === 'alone') return this.#returnStream?.write(bytes) !== false
+    this.ledger?.sent(bytes)
+    this.#keep(bytes)
+    const hasRoom = this.#conversation.sendBody(this, bytes, false)
+    this.#conversation.onStateChange()
+    return hasRoom && !this.#isWaiting
+  }
+
+  end(bytes: Uint8Array, trailers: string): void {
+    if (this.isReplaced) return
+    this.#isSent = true
+    this.#trailers = trailers
+    if (this.#state === 'alone') {
+      this.#returnStream?.write(bytes)
+      this.#finish(trailers)
+      return
+    }
+    this.ledger?.sent(bytes)
+    const isLast = !this.#endsWithTrailers
+    if (isLast || bytes.length > 0) {
+      this.#keep(bytes)
+      this.#conversation.sendBody(this, bytes, isLast)
+    }
+    if (!isLast) this.#conversation.sendTrailers(this, trailers)
+    this.#conversation.onStateChange()
+  }
+
+  /** True if trailers are sent behind the body. */
+  get #endsWithTrailers(): boolean {
+    return this.#sendsTrailers && this.#trailers !== ''
+  }
+
+  #keep(piece: Uint8Array): void {
+    if (this.#answers === 'streamed') return
+    this.#pieces.push(piece, 0, piece.length)
+    this.#pieceSizes.push(piece.length)
+    // A processor that has not answered by now reads the whole body first, and then streams its answer.
+    const isTooMuch = this.#pieces.size > this.#pieceLimit
+    if (isTooMuch && this.#answers === 'unknown') this.#forgetPieces()
+  }
+
+  /** Treats the processor's answers as a stream from now on. */
+  #forgetPieces(): void {
+    this.#answers = 'streamed'
+    this.#pieces.clear()
+    this.#pieceSizes.clear()
+  }
+
+  /** True if no more of the body may be sent yet. */
+  get #isWaiting(): boolean {
+    return this.isFull || this.#pieces.size > this.#pieceLimit
+  }
+
+  /** Called when the processor can receive more data. */
+  resume(): void {
+    if (!this.#isWaiting) this.#returnStream?.resume()
+  }
+
+  drained(): void {
+    if (this.#state === 'alone') this.#returnStream?.resume()
+    if (!this.isFull) return
+    this.isFull = false
+    this.#conversation.onStateChange()
+    this.resume()
+  }
+
+  // --- from the processor ---
+
+  answerHeaders({ response }: HeadersResponse): void {
+    if (this.#state === 'headers' && !this.#isWhole) this.#settle(response)
+    else this.#conversation.onViolation(`it answered ${this.name} headers that were not sent`)
+  }
+
+  #settle(response: CommonResponse | undefined): void {
+    const awaited = this.#awaited
+    this.#awaited = undefined
+    this.#isWhole = false
+    this.#state = this.#returnStream === undefined ? 'done' : 'body'
+    try {
+      awaited?.apply(response)
+      awaited?.resolve()
+    } catch (error) {
+      awaited?.reject(error)
+    }
+  }
+
+  /** Replaces the body. Further answers to the message are ignored. */
+  replaceBody(body: Body, bytes: Uint8Array): void {
+    this.isReplaced = true
+    this.#state = 'done'
+    if (this.#returnStream === undefined) body.replace(bytes)
+    else {
+      this.#write(bytes)
+      this.isFull = false
+      this.#returnStream.end()
+      this.#returnStream.resume()
+    }
+    this.#conversation.onStateChange()
+  }
+
+  answerBody({ response }: BodyResponse): void {
+    if (this.isReplaced) return
+    if (this.#isWhole) {
+      this.#settle(response)
+      return
+    }
+    if (this.#state !== 'body' || this.#returnStream === undefined) {
+      this.#conversation.onViolation(`it answered a ${this.name} body before its headers`)
+      return
+    }
+    const mutation = response?.bodyMutation?.mutation
+    if (this.#answers !== 'by piece' && mutation?.case === 'streamedResponse') {
+      this.#forgetPieces()
+      this.#write(mutation.value.body)
+      if (mutation.value.endOfStream) this.#finishBody()
+    } else if (this.#answers !== 'streamed') {
+      this.#answers = 'by piece'
+      this.#answerPiece(mutation)
+    } else {
+      this.#conversation.onViolation(
+        `it answered a ${this.name} body without streamed_response, but it had streamed before or more than ${this.#pieceLimit} bytes were waiting`,
+      )
+    }
+  }
+
+  #answerPiece(
+    mutation: NonNullable<CommonResponse['bodyMutation']>['mutation'] | undefined,
+  ): void {
+    const size = this.#pieceSizes.take()
+    if (size === undefined) {
+      this.#conversation.onViolation(
+        `it answered a piece of the ${this.name} body that was not sent`,
+      )
+      return
+    }
+    const piece = this.#pieces.read(size)
+    if (mutation?.case === 'body') this.#write(mutation.value)
+    else if (mutation?.case !== 'clearBody') this.#write(piece)
+    const isWhole = this.#isSent && this.#pieceSizes.length === 0 && !this.#endsWithTrailers
+    if (isWhole) this.#finishBody()
+    else this.resume()
+  }
+
+  answerTrailers(mutation: HeaderMutation | undefined): void {
+    if (this.isReplaced) return
+    if (this.#state !== 'body' || !this.#isSent || !this.#endsWithTrailers) {
+      this.#conversation.onViolation(`it answered ${this.name} trailers that were not sent`)
+      return
+    }
+    this.#finish(changeTrailers(this.#trailers, mutation))
+  }
+
+  #write(bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    this.ledger?.returned(bytes)
+    if (this.#returnStream?.write(bytes) === false) this.isFull = true
+    this.#conversation.onStateChange()
+  }
+
+  /** Called at the end of the returned body. Trailers that were sent end with it if they have no answer. */
+  #finishBody(): void {
+    this.#finish(this.#sendsTrailers ? '' : this.#trailers)
+  }
+
+  #finish(trailers: string): void {
+    this.#state = 'done'
+    // Nothing more is written, so a receiver that is slow must not hold up what the processor sends next.
+    this.isFull = false
+    this.#returnStream?.end(trailers)
+    this.#conversation.onStateChange()
+  }
+
+  /** Called when the conversation has failed. Rejects the pending answer. */
+  fail(error: GatewayError): void {
+    const { 0: state, 1: awaited } = [this.#state, this.#awaited]
+    this.#state = 'done'
+    this.#awaited = undefined
+    if (state === 'headers') awaited?.reject(error)
+    else if (state === 'body' && !this.continueAlone()) this.#returnStream?.abort(error)
+  }
+
+  /**
+   * Continues the body unchanged after the processor has failed. Returns false if that is impossible:
+   * there is no ledger, or the body was changed or is too large to be kept.
+   */
+  continueAlone(): boolean {
+    if (this.#returnStream === undefined || this.#isAlone) return true
+    const rest = this.ledger?.takeRest()
+    if (rest === undefined) return false
+    this.#sendAlone(this.#returnStream, rest)
+    return true
+  }
+
+  /**
+   * Continues the message unchanged after the processor has ended the stream without answering it.
+   * Returns false if there was an answer, or if the body is too large to be kept.
+   */
+  continueUnanswered(): boolean {
+    const stream = this.#returnStream
+    if (this.#state !== 'headers' || this.#isWhole) return false
+    const rest = stream === undefined ? [] : this.ledger?.takeRest()
+    if (rest === undefined) return false
+    this.#settle(undefined)
+    if (stream !== undefined) this.#sendAlone(stream, rest)
+    return true
+  }
+
+  #sendAlone(stream: ReturnStream, rest: readonly Uint8Array[]): void {
+    this.#state = 'alone'
+    this.#isAlone = true
+    this.#forgetPieces()
+    for (const piece of rest) stream.write(piece)
+    if (this.#isSent) this.#finish(this.#trailers)
+    else stream.resume()
+  }
+}

@@ -1,0 +1,296 @@
+import {
+  create,
+  fromBinary,
+  type JsonObject,
+  type MessageInitShape,
+  toBinary,
+} from '@bufbuild/protobuf'
+import {
+  ProcessingRequestSchema,
+  type ProcessingResponse,
+  ProcessingResponseSchema,
+} from '../../../../proto/gen/called/ext_proc_pb.ts'
+import { type ErrorCode, GatewayError } from '../../../ground/errors/index.ts'
+import type {
+  Callouts,
+  CalloutTarget,
+  Exchange,
+  GrpcStream,
+  GrpcStreamCallout,
+  GrpcStreamListener,
+  RespondVerdict,
+} from '../../../ground/exchange/exchange.ts'
+import { storeAnswer } from '../../../ground/exchange/interruption.ts'
+import type { LearnedRecord } from '../../../ground/exchange/learned.ts'
+import { trailerFields } from './fields.ts'
+import { immediateAnswer } from './immediate.ts'
+import { type Conversation, MessageSide } from './message-side.ts'
+import { allOfResponse, bodyModes, overridden, type ResponseModes } from './modes.ts'
+
+const method = '/envoy.service.ext_proc.v3.ExternalProcessor/Process'
+/** Maximum time to wait for an expected answer. A timeout of the backend overrides it. */
+const timeoutMs = 10_000
+
+type Sent = MessageInitShape<typeof ProcessingRequestSchema>
+type Metadata = Readonly<Record<string, JsonObject>>
+
+interface ProcessingOptions extends Pick<GrpcStreamCallout, 'defaultTls'> {
+  readonly target: CalloutTarget
+  readonly exchange: Exchange
+  readonly callouts: Callouts
+  /** Called with dynamic metadata of the processor, by filter name. */
+  learn(metadata: LearnedRecord): void
+  /** Set if the processor is an endpoint picker. */
+  readonly isPicker?: true
+}
+
+/** Cause of the error with which a pending answer is rejected if the processor responds to the client. */
+class AnsweredInstead extends Error {
+  readonly answer: RespondVerdict
+
+  constructor(answer: RespondVerdict) {
+    super('the processor has answered')
+    this.answer = answer
+  }
+}
+
+/** The processor's response to the client that caused an error; undefined for other errors. */
+export function answerIn(error: unknown): RespondVerdict | undefined {
+  const cause = error instanceof GatewayError ? error.cause : undefined
+  return cause instanceof AnsweredInstead ? cause.answer : undefined
+}
+
+/** The conversation with a processor about one exchange (Envoy's external processing, version 3). */
+export class Processing implements Conversation, GrpcStreamListener {
+  readonly #exchange: Exchange
+  readonly #learn: ProcessingOptions['learn']
+  readonly #failure: ErrorCode
+  readonly #stream: GrpcStream
+  readonly request: MessageSide
+  readonly response: MessageSide
+  modes: ResponseModes = allOfResponse
+  #isFirst = true
+  #isSlow = false
+  #isPaused = false
+  #hasResponse = false
+  #endsWhenDone = false
+  /** True if nothing more is sent. The processor may end the stream after its last expected answer. */
+  isOver = false
+  /** The error with which the conversation ended; undefined if it ended in order or is not over. */
+  #error: GatewayError | undefined
+
+  constructor(options: ProcessingOptions) {
+    const { target, exchange, callouts, learn, isPicker, defaultTls } = options
+    this.#exchange = exchange
+    const { bufferLimit } = exchange
+    const sendsTrailers = isPicker !== true
+    this.request = new MessageSide('request', this, bufferLimit, sendsTrailers)
+    this.response = new MessageSide('response', this, bufferLimit, sendsTrailers)
+    this.#learn = learn
+    this.#failure = isPicker ? 'endpoint_picker_failed' : 'ext_proc_failed'
+    this.#stream = callouts.stream({
+      target,
+      path: method,
+      exchange,
+      subtype: isPicker ? 'EndpointPicker' : 'ExtProc',
+      timeoutMs,
+      defaultTls,
+      listener: this,
+    })
+  }
+
+  // --- to the processor ---
+
+  send(request: NonNullable<Sent['request']>, metadata?: Metadata): boolean {
+    if (this.isOver) return true
+    const message: Sent = {
+      request,
+      ...(metadata && { metadataContext: { filterMetadata: { ...metadata } } }),
+      ...(this.#isFirst && {
+        protocolConfig: {
+          requestBodyMode: bodyModes.fullDuplex,
+          responseBodyMode: bodyModes.fullDuplex,
+        },
+      }),
+    }
+    this.#isFirst = false
+    const isAccepted = this.#stream.send(
+      toBinary(ProcessingRequestSchema, create(ProcessingRequestSchema, message)),
+    )
+    if (!isAccepted) this.#isSlow = true
+    return !this.#isSlow
+  }
+
+  sendBody({ name }: MessageSide, body: Uint8Array, endOfStream: boolean): boolean {
+    const value = { body, endOfStream }
+    return this.send({ case: name === 'request' ? 'requestBody' : 'responseBody', value })
+  }
+
+  sendTrailers({ name }: MessageSide, lines: string): void {
+    const value = { trailers: trailerFields(lines) }
+    this.send({ case: name === 'request' ? 'requestTrailers' : 'responseTrailers', value })
+  }
+
+  /** Call when the response begins. From then on the request no longer pauses the stream. */
+  beginResponse(): void {
+    this.#hasResponse = true
+    this.onStateChange()
+  }
+
+  /** True if the processor ended the stream in order: the rest of the exchange passes without it. */
+  get hasPassed(): boolean {
+    return this.isOver && this.#error === undefined
+  }
+
+  /**
+   * Call before a part passes that the processor has not received. Throws the error with which the
+   * conversation ended, since a processor that is lost has not agreed to the rest of the exchange.
+   */
+  requireIntact(): void {
+    if (this.#error !== undefined) throw this.#error
+  }
+
+  /** Call when the last part was begun. The stream ends once the processor has answered everything. */
+  endWhenDone(): void {
+    this.#endsWhenDone = true
+    this.onStateChange()
+  }
+
+  onDrain(): void {
+    this.#isSlow = false
+    this.request.resume()
+    this.response.resume()
+  }
+
+  /**
+   * Messages of both directions share one stream. It is paused while a returned body cannot be passed on.
+   * After the response has begun, the request does not pause it, since the response may have to be
+   * read first.
+   */
+  onStateChange(): void {
+    if (this.isOver) return
+    if (this.#endsWhenDone && this.#isDone) {
+      this.#end()
+      return
+    }
+    const isPaused = this.response.isFull || (this.request.isFull && !this.#hasResponse)
+    if (isPaused !== this.#isPaused) {
+      this.#isPaused = isPaused
+      if (isPaused) this.#stream.pause()
+      else this.#stream.resume()
+    }
+    this.#stream.expect(this.request.expectsAnswer || this.response.expectsAnswer)
+  }
+
+  // --- from the processor ---
+
+  onMessage(bytes: Uint8Array): void {
+    let message: ProcessingResponse
+    try {
+      message = fromBinary(ProcessingResponseSchema, bytes)
+    } catch {
+      this.onViolation('it sent a message that cannot be read')
+      return
+    }
+    if (message.dynamicMetadata !== undefined) this.#learn(message.dynamicMetadata as LearnedRecord)
+    this.#take(message)
+    this.onStateChange()
+  }
+
+  #take({ response, modeOverride }: ProcessingResponse): void {
+    switch (response.case) {
+      case 'requestHeaders': {
+        const modes = modeOverride && overridden(modeOverride)
+        if (modes !== undefined) this.modes = modes
+        this.request.answerHeaders(response.value)
+        break
+      }
+      case 'responseHeaders':
+        this.response.answerHeaders(response.value)
+        break
+      case 'requestBody':
+        this.request.answerBody(response.value)
+        break
+      case 'responseBody':
+        this.response.answerBody(response.value)
+        break
+      case 'requestTrailers':
+        this.request.answerTrailers(response.value.headerMutation)
+        break
+      case 'responseTrailers':
+        this.response.answerTrailers(response.value.headerMutation)
+        break
+      case 'immediateResponse': {
+        const answer = immediateAnswer(response.value)
+        if (answer === undefined)
+          this.onViolation('it answered with a status that no response can have')
+        else this.#answerInstead(answer)
+        break
+      }
+      default:
+        this.onViolation('it sent an empty message')
+    }
+  }
+
+  #answerInstead(answer: RespondVerdict): void {
+    this.#end()
+    // If the request was already forwarded, its error is turned into this response.
+    storeAnswer(this.#exchange, answer)
+    this.#stop(new GatewayError(this.#failure, 'it answered', new AnsweredInstead(answer)))
+  }
+
+  onViolation(detail: string): void {
+    this.#fail(new GatewayError(this.#failure, detail))
+  }
+
+  /**
+   * The processor may end the stream if no answer is expected. If the response was sent at the same time
+   * and has no answer, it passes unchanged, like a response that comes later.
+   */
+  onEnd(error: GatewayError | undefined): void {
+    if (error !== undefined) {
+      this.#fail(new GatewayError(this.#failure, error.message, error))
+      return
+    }
+    this.isOver = this.request.isDone
+    if (this.isOver && (this.response.isDone || this.response.continueUnanswered())) return
+    this.#fail(new GatewayError(this.#failure, 'it ended before it had answered'))
+  }
+
+  #fail(error: GatewayError): void {
+    this.#reset()
+    this.#stop(error)
+  }
+
+  /** Fails what is being processed, and keeps the error for what begins later. */
+  #stop(error: GatewayError): void {
+    this.#error = error
+    this.request.fail(error)
+    this.response.fail(error)
+  }
+
+  get #isDone(): boolean {
+    return this.request.isDone && this.response.isDone
+  }
+
+  /**
+   * Ends the gateway's side of the stream. A reset for every exchange would look like an attack to servers
+   * that limit resets (CVE-2023-44487).
+   */
+  #end(): void {
+    this.isOver = true
+    this.#stream.end()
+  }
+
+  #reset(): void {
+    this.isOver = true
+    this.#stream.close()
+  }
+
+  /** Call when the exchange is over. Resets the stream if a message was aborted. */
+  close(): void {
+    if (this.isOver) return
+    if (this.#isDone) this.#end()
+    else this.#reset()
+  }
+}

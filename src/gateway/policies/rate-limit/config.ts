@@ -1,0 +1,31 @@
+import {
+  choice,
+  count,
+  type Infer,
+  list,
+  optional,
+  record,
+  text,
+} from '../../../ground/base/shape.ts'
+import { calloutTarget, namedExpression } from '../../../ground/model/shapes.ts'
+
+const counts = choice('requests', 'tokens')
+export type LimitUnit = Infer<typeof counts>
+
+const local = record({
+  rate: count,
+  unit: choice('Seconds', 'Minutes', 'Hours'),
+  burst: count,
+  counts,
+})
+export type LocalLimit = Infer<typeof local>
+
+const global = record({
+  target: calloutTarget,
+  domain: text,
+  descriptors: list(record({ counts, entries: list(namedExpression) })),
+})
+export type GlobalLimit = Infer<typeof global>
+
+/** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
+export const shape = record({ local: list(local), global: optional(global) })

@@ -1,0 +1,127 @@
+import { availabilityProblems, positionedText } from '../../../engines/cel/index.ts'
+import { calledBackend, type References } from '../../../ground/model/references.ts'
+import {
+  choice,
+  type Infer,
+  integer,
+  list,
+  object,
+  optional,
+  required,
+} from '../../../ground/schema/field.ts'
+import { atLeastOneOf, exactlyOneOf } from '../../../ground/schema/rules.ts'
+import { backendObjectReference } from '../../../ground/schema/shapes/references.ts'
+import { celExpression, shortString, tinyString } from '../../../ground/schema/strings.ts'
+import { definePolicy, type PolicyProblem } from '../define.ts'
+
+const localRateLimit = object(
+  'LocalRateLimit',
+  {
+    requests: optional(integer({ min: 1 }), 'Requests per unit.'),
+    tokens: optional(
+      integer({ min: 1 }),
+      'LLM tokens per unit, of prompt and answer. They are known after completion, so that only later requests are limited.',
+    ),
+    unit: required(
+      choice('LocalRateLimitUnit', { Seconds: 'a second', Minutes: 'a minute', Hours: 'an hour' }),
+      'Length of the period.',
+    ),
+    burst: optional(integer({ min: 0 }), {
+      doc: 'Number of requests or tokens that may exceed the rate at once.',
+      default: 0,
+    }),
+  },
+  { rules: [exactlyOneOf('requests', 'tokens')] },
+)
+
+const descriptorSchema = object('RateLimitDescriptor', {
+  entries: required(
+    list(
+      object('RateLimitDescriptorEntry', {
+        name: required(tinyString, 'Key of the entry.'),
+        expression: required(celExpression, 'Value of the entry.'),
+      }),
+      { min: 1, max: 16 },
+    ),
+    'Key-value pairs that the server counts as one.',
+  ),
+  unit: optional(
+    choice('RateLimitUnit', {
+      Requests: 'each request costs one',
+      Tokens: 'each request costs its LLM tokens',
+    }),
+    { doc: 'Whether the limit counts requests or tokens.', default: 'Requests' },
+  ),
+})
+
+const globalRateLimit = object('GlobalRateLimit', {
+  backendRef: required(backendObjectReference, 'Service or GatewayBackend that counts.'),
+  domain: required(shortString, 'Domain that separates applications at the server.'),
+  descriptors: required(
+    list(descriptorSchema, { min: 1, max: 16 }),
+    'Descriptors that are sent to the server.',
+  ),
+})
+
+const rateLimitSchema = object(
+  'RateLimits',
+  {
+    local: optional(
+      list(localRateLimit, { min: 1, max: 16 }),
+      'Limits that each proxy instance counts separately.',
+    ),
+    global: optional(globalRateLimit, 'A limit that a rate limit server counts for all instances.'),
+  },
+  { rules: [atLeastOneOf('local', 'global')] },
+)
+type RateLimitSpec = Infer<typeof rateLimitSchema>
+type GlobalSpec = NonNullable<RateLimitSpec['global']>
+
+/** A reference to a server that does not exist is treated like a failure of that server. */
+function compile({ local = [], global }: RateLimitSpec, references: References) {
+  const limits = local.map(({ requests, tokens, unit, burst = 0 }) => {
+    const counts = tokens === undefined ? ('requests' as const) : ('tokens' as const)
+    return { counts, rate: requests ?? tokens ?? 1, unit, burst }
+  })
+  if (global === undefined) return { config: { local: limits }, problems: [] }
+  const target = calledBackend(references, global.backendRef)
+  if (typeof target === 'string') {
+    return { problems: [{ path: 'global.backendRef', message: target }] }
+  }
+  const descriptors = global.descriptors.map(({ entries, unit }) => {
+    const counts = unit === 'Tokens' ? ('tokens' as const) : ('requests' as const)
+    return { counts, entries }
+  })
+  const { domain } = global
+  const config = { local: limits, global: { target, domain, descriptors } }
+  return { config, problems: requestProblems(global) }
+}
+
+/** Returns the problems of descriptors that count requests and read what is known only of requests to models. */
+function requestProblems({ descriptors }: GlobalSpec): PolicyProblem[] {
+  return descriptors.flatMap(({ entries, unit }, at) =>
+    unit === 'Tokens'
+      ? []
+      : entries.flatMap(({ expression }, entry) => {
+          const path = `global.descriptors[${at}].entries[${entry}].expression`
+          const known = availabilityProblems(expression, 'modelRequest')
+          const found = availabilityProblems(expression, 'traffic')
+          return found
+            .filter(({ offset }) => known.every((one) => one.offset !== offset))
+            .map((problem) => ({ path, message: positionedText(problem) }))
+        }),
+  )
+}
+
+/** Limits requests and LLM tokens. */
+export const rateLimit = definePolicy({
+  section: 'traffic',
+  field: 'rateLimit',
+  schema: rateLimitSchema,
+  doc: 'Limits requests or LLM tokens. Requests that exceed a limit get 429.',
+  security: true,
+  // `compile` checks descriptors that count requests, for which less is known.
+  expressions: [{ path: '', point: 'modelRequest' }],
+  compile,
+  apply: () => import('./apply.ts'),
+})

@@ -1,0 +1,130 @@
+/**
+ * All policies. POSITION IS THE ORDER OF EXECUTION for requests; responses pass them in reverse order.
+ */
+
+import type { PolicySection } from '../../ground/model/resources.ts'
+import { backendAi } from '../backends/ai/policy/index.ts'
+import { backendMcp } from '../backends/mcp/policy/index.ts'
+import { accessLog } from './access-log/index.ts'
+import { apiKeyAuthentication } from './api-key-authentication/index.ts'
+import { authorization } from './authorization/index.ts'
+import { backendAuth } from './backend-simple/auth/index.ts'
+import { gatewayCertificate } from './backend-simple/gateway-certificate/index.ts'
+import { backendHttp } from './backend-simple/http/index.ts'
+import { backendTcp } from './backend-simple/tcp/index.ts'
+import { backendTls } from './backend-simple/tls/index.ts'
+import { basicAuthentication } from './basic-authentication/index.ts'
+import { cors } from './cors/index.ts'
+import { csrf } from './csrf/index.ts'
+import type { PolicyDefinition } from './define.ts'
+import { directResponse } from './direct-response/index.ts'
+import { extAuth } from './ext-auth/index.ts'
+import { extProc } from './ext-proc/index.ts'
+import { frontendHttp } from './frontend-http/index.ts'
+import { frontendTcp } from './frontend-tcp/index.ts'
+import { frontendTls } from './frontend-tls/index.ts'
+import { headerModifiers } from './header-modifiers/index.ts'
+import { hostRewrite } from './host-rewrite/index.ts'
+import { jwtAuthentication } from './jwt-authentication/index.ts'
+import { rateLimit } from './rate-limit/index.ts'
+import { retry } from './retry/index.ts'
+import { timeouts } from './timeouts/index.ts'
+import { tracing } from './tracing/index.ts'
+import { transformation } from './transformation/index.ts'
+
+const trafficPolicies = [
+  // First, so that a preflight needs no credentials and counts for no limit, and a 401 has CORS headers.
+  cors,
+  // Authentication comes before every policy that may read the identity of the caller.
+  jwtAuthentication,
+  basicAuthentication,
+  apiKeyAuthentication,
+  // After local authentication: a call is expensive, and the service may need the verified claims.
+  extAuth,
+  // Its rules may use the claims of every authentication above, and the metadata of extAuth.
+  authorization,
+  // Only decides whether later failures are retried. It is here so that it does not run for refused callers.
+  retry,
+  // After authorization, so that refused requests are not charged to a limit.
+  rateLimit,
+  // A processor may inspect or block content, so requests fail if it cannot be enforced.
+  extProc,
+  // Often removes headers that an upstream trusts (`x-user`); otherwise clients could forge them.
+  transformation,
+  // After transformation, which may set Origin or Host, and before changes for the backend.
+  csrf,
+  // After all policies that decide by the client's original headers.
+  headerModifiers,
+  // The next two only set options of the forwarding step, so no later policy depends on them.
+  hostRewrite,
+  timeouts,
+  // Last, and after the rule's filters, so that all policies above also apply to direct responses.
+  directResponse,
+] as const
+
+const frontendPolicies = [
+  // Sets socket options of accepted connections.
+  frontendTcp,
+  // The handshake precedes HTTP. A minimum version or cipher list is a protection.
+  frontendTls,
+  // Limits of heads and bodies are protections, too.
+  frontendHttp,
+  // The last two only observe requests.
+  accessLog,
+  tracing,
+] as const
+
+const backendPolicies = [
+  // In the order in which a connection to a backend is set up.
+  backendTcp,
+  // A security policy: without it, credentials and data would be sent in plain text.
+  backendTls,
+  backendHttp,
+  // Credentials are added when the connection is secured. Without them, calls would be unauthenticated.
+  backendAuth,
+  // The last two contain guards and authorization.
+  backendMcp,
+  backendAi,
+] as const
+
+/** The policies that users can set; the types of policy specs are derived from this list. */
+export const registeredPolicies = [
+  ...frontendPolicies,
+  ...trafficPolicies,
+  ...backendPolicies,
+] as const
+
+/** Policies that users cannot set: they are compiled from fields of other objects. */
+const derivedPolicies: readonly PolicyDefinition[] = [
+  // The client certificate for backends whose TLS settings come from a BackendTLSPolicy.
+  gatewayCertificate,
+]
+
+/** All definitions, including derived ones. */
+export const policyRegistry: readonly PolicyDefinition[] = [
+  ...registeredPolicies,
+  ...derivedPolicies,
+]
+
+const byName = index(policyRegistry)
+
+/** Returns undefined if no policy has this section and field. */
+export function findPolicy(section: PolicySection, field: string): PolicyDefinition | undefined {
+  return byName.get(policyName(section, field))
+}
+
+/** Returns `section.field`, the name of a policy in messages and in merged sets. */
+export function policyName(section: PolicySection, field: string): string {
+  return `${section}.${field}`
+}
+
+/** Definitions by name. Throws at startup if a name is registered twice. */
+function index(definitions: readonly PolicyDefinition[]): ReadonlyMap<string, PolicyDefinition> {
+  const found = new Map<string, PolicyDefinition>()
+  for (const definition of definitions) {
+    const name = policyName(definition.section, definition.field)
+    if (found.has(name)) throw new Error(`the policy ${name} is registered twice`)
+    found.set(name, definition)
+  }
+  return found
+}

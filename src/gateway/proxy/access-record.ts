@@ -1,0 +1,102 @@
+import { isKeyParameter } from '../../engines/auth/vendor-keys.ts'
+import {
+  isCredentialParameter,
+  mayNameCredential,
+  redacted,
+} from '../../ground/base/credential-names.ts'
+import { changeQuery } from '../../ground/base/query-string.ts'
+import type { GatewayError } from '../../ground/errors/index.ts'
+import { grpcStatus } from '../variables/index.ts'
+import type { BackendKinds } from './request/backend-kind.ts'
+import { originalOf, type RequestContext } from './request/request-context.ts'
+import type { AccessRecord } from './telemetry/types.ts'
+
+/** The record of the last exchange. All members are listed, so that the object keeps its shape. */
+const record: { -readonly [Name in keyof AccessRecord]: AccessRecord[Name] } = {
+  gateway: undefined,
+  listener: undefined,
+  route: undefined,
+  rule: undefined,
+  endpoint: undefined,
+  backend: undefined,
+  reason: 'Upstream',
+  error: undefined,
+  bug: undefined,
+  status: 0,
+  durationMs: 0.5,
+  retries: 0,
+  grpcStatus: undefined,
+  identity: undefined,
+  subject: undefined,
+  traceId: undefined,
+  spanId: undefined,
+  record: undefined,
+  accessLog: undefined,
+  protocol: 'http',
+  method: '',
+  host: '',
+  path: '',
+}
+
+/**
+ * Describes a finished exchange for the access log and metrics. The record is used again for the next
+ * exchange, so nothing may keep it.
+ */
+export function accessRecordOf(context: RequestContext, kinds: BackendKinds): AccessRecord {
+  const { exchange, placement, listener, backend, address, call } = context
+  const place = placement?.place ?? listener?.place
+  const error = exchange.error ?? context.error
+  const { method, host, path } = context.original ?? originalOf(exchange)
+  const subject = exchange.learned.jwt?.sub
+  const grpc = context.isGrpc ? grpcStatus(exchange) : undefined
+  const certificate = exchange.tls === undefined ? undefined : exchange.peerCertificate
+  record.gateway = place?.gateway
+  record.listener = place?.listener
+  record.route = place?.route
+  record.rule = place?.rule
+  record.endpoint = address?.label ?? address?.pool
+  record.backend = backend?.label
+  record.reason = context.reason ?? error?.row.reason ?? 'Upstream'
+  record.error = error === undefined ? context.refusal : textOf(error)
+  record.bug = error?.code === 'bug' || error?.code === 'core_trapped' ? error : undefined
+  // If the client left early, the status of the error is logged although it was never sent.
+  record.status = exchange.sentStatus || (error?.row.status ?? 0)
+  record.durationMs = exchange.endedAt - exchange.startedAt
+  record.retries = context.retries
+  record.grpcStatus = grpc === undefined ? undefined : Number(grpc)
+  record.identity = certificate?.spiffeId ?? certificate?.subjectCn
+  record.subject = typeof subject === 'string' ? subject : undefined
+  record.traceId = context.trace?.traceId
+  record.spanId = context.trace?.spanId
+  record.record = call?.record
+  record.accessLog = context.observers.accessLog
+  record.protocol = exchange.tls === undefined ? 'http' : 'https'
+  record.method = method
+  record.host = host
+  record.path = withoutCredentials(path, context, kinds)
+  return record
+}
+
+/**
+ * Hides credentials in the query. `?key=` is a credential for model vendors, but an ordinary parameter
+ * otherwise.
+ */
+function withoutCredentials(
+  path: string,
+  { placement }: RequestContext,
+  kinds: BackendKinds,
+): string {
+  const start = path.indexOf('?') + 1
+  if (start === 0 || !mayNameCredential(path)) return path
+  const mayBeVendors = placement === undefined || kinds.takesVendorKeys(placement.rule)
+  const query = changeQuery(path.slice(start), (parameter, name, value) => {
+    const isHidden = isCredentialParameter(name, value) || (mayBeVendors && isKeyParameter(name))
+    return isHidden ? `${parameter.split('=', 1)[0]}=${redacted}` : parameter
+  })
+  return path.slice(0, start) + (query ?? '')
+}
+
+/** Writes an error as `outermost place: …: text: detail`. */
+function textOf(error: GatewayError): string {
+  return [...error.where.toReversed(), error.message].join(': ')
+}

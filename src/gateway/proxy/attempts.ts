@@ -1,0 +1,95 @@
+/** Attempts of one request: records their outcome at the endpoint, and decides whether to retry. */
+
+import type { UpstreamAddress } from '../../engines/http/sockets/upstream-address.ts'
+import { timerDelay } from '../../ground/base/timer-delay.ts'
+import { GatewayError } from '../../ground/errors/index.ts'
+import type { ResponseHead } from '../../ground/exchange/exchange.ts'
+import { forwardingExtensions, type RetryPlan } from '../../ground/exchange/forwarding.ts'
+import type { RequestContext } from './request/request-context.ts'
+import { retryAfterMs } from './request/retry-after.ts'
+import { moveAttemptSpan } from './request/tracing.ts'
+import type { Telemetry } from './telemetry/types.ts'
+import { now } from './upstream/choose.ts'
+import { movedTo } from './upstream/destination.ts'
+import type { AttemptOutcome } from './upstream/endpoint.ts'
+import type { RequestCap } from './upstream/request-cap.ts'
+
+/** Maximum backoff, as a multiple of the first one. Every attempt doubles the backoff. */
+const maxBackoffFactor = 8
+/** Maximum random fraction that is added to the backoff, so that requests do not retry together. */
+const jitter = 0.25
+
+/** Ends the attempt, whatever its outcome. */
+export function endAttempt(context: RequestContext): void {
+  if (context.endpoint === undefined) return
+  context.endpoint.end()
+  context.endpoint = undefined
+}
+
+/**
+ * Called when the attempt has connected to another address of the host name, whose endpoint now counts it.
+ */
+export function moveAttempt(
+  context: RequestContext,
+  address: UpstreamAddress,
+  cap: RequestCap | undefined,
+): void {
+  context.address = address
+  if (context.trace !== undefined) moveAttemptSpan(context, address)
+  if (context.destination === undefined || context.endpoint === undefined) return
+  context.destination = movedTo(context.destination, address, cap)
+  context.endpoint = context.destination.endpoint
+}
+
+/** Records a response or an upstream error in the health of the endpoint. Counts an ejection. */
+export function learn(
+  { endpoint, attemptStartedAt, call }: RequestContext,
+  result: ResponseHead | GatewayError,
+  telemetry: Telemetry,
+): void {
+  if (endpoint === undefined) return
+  const latencyMs = now() - attemptStartedAt
+  const outcome =
+    call?.outcomeOf === undefined ? outcomeOf(result, latencyMs) : call.outcomeOf(result, latencyMs)
+  if (outcome === undefined || !endpoint.record(outcome, now)) return
+  const reason = result instanceof GatewayError ? result.code : `status ${result.status}`
+  telemetry.onEjected(call?.ejection?.(reason))
+}
+
+/** Returns the outcome for the health of the endpoint; undefined if the result does not affect it. */
+function outcomeOf(
+  result: ResponseHead | GatewayError,
+  latencyMs: number,
+): AttemptOutcome | undefined {
+  if (result instanceof GatewayError) {
+    // A timeout counts as a failed response, because a slow endpoint is still reachable.
+    const isSlow = result.code === 'route_timeout' || result.code === 'upstream_timeout'
+    return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
+  }
+  const { status, headers } = result
+  if (status < 500 && status !== 429) return { kind: 'answered', latencyMs }
+  const asked = headers.get('retry-after')
+  // A 429 ejects the endpoint only if it has Retry-After.
+  if (status === 429 && asked === undefined) return undefined
+  return { kind: 'failed', retryAfterMs: retryAfterMs(asked, Date.now()) ?? 0 }
+}
+
+/** Returns the milliseconds until the retry; undefined if the request is not retried. */
+export function retryDelay(
+  context: RequestContext,
+  failure: number | GatewayError,
+  random: () => number,
+): number | undefined {
+  const { exchange } = context
+  const plan = exchange.extensions.get(forwardingExtensions.retry) as RetryPlan | undefined
+  if (plan === undefined || context.retries >= plan.attempts) return undefined
+  const isReason =
+    typeof failure === 'number' ? plan.codes.includes(failure) : isConnectionFailure(failure)
+  if (!isReason || !exchange.isReplayable) return undefined
+  const backoff = plan.backoffMs * Math.min(2 ** context.retries, maxBackoffFactor)
+  return timerDelay(backoff * (1 + jitter * random()))
+}
+
+function isConnectionFailure({ code, row }: GatewayError): boolean {
+  return row.retry === 'yes' || code === 'upstream_reset'
+}

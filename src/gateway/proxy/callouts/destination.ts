@@ -1,0 +1,67 @@
+import { GatewayError } from '../../../ground/errors/index.ts'
+import type { ConnectionSettings } from '../../../ground/exchange/connection.ts'
+import type { HostTarget, VendorTarget } from '../../../ground/exchange/exchange.ts'
+import { vendorTls } from '../../backends/ai/providers/vendor-tls.ts'
+import { resolveDynamic } from '../../backends/dynamic/proxy/kind.ts'
+import { type BackendAccess, httpAccess, streamAccess, withTls } from '../config/backend-access.ts'
+import { backendPolicies } from '../config/placement.ts'
+import { noPolicies } from '../config/policies.ts'
+import { nameTarget } from '../config/rules.ts'
+import { atAddress, type PolicyPlace } from '../request/destinations.ts'
+import type { GatewayRuntime } from '../request/runtime.ts'
+import { chooseEndpoint, now } from '../upstream/choose.ts'
+import type { Destination } from '../upstream/destination.ts'
+import { type RequestTraits, statedVersion } from '../upstream/http-version.ts'
+import type { CalloutRequest } from './callout-exchange.ts'
+
+const plainCall: RequestTraits = { authority: '', scheme: 'http', version: '1.1' }
+/** gRPC uses HTTP/2 unless a policy sets another version. */
+const grpcCall: RequestTraits = { authority: '', scheme: 'http', version: '2', isGrpc: true }
+
+/** Resolves the endpoint of a call. Rejects with a GatewayError if the backend cannot be reached. */
+export async function resolveCallout(
+  runtime: GatewayRuntime,
+  { target, isGrpc, defaultTls }: Pick<CalloutRequest, 'target' | 'isGrpc' | 'defaultTls'>,
+): Promise<Destination> {
+  if (target.type === 'host') return resolveHost(runtime, target)
+  if (target.type === 'vendor') return resolveVendor(runtime, target)
+  // No route refers to this backend, so only policies that target the backend itself apply.
+  const place: PolicyPlace = {
+    backend: (named, part) => {
+      const { sections } = part()
+      const found = backendPolicies(runtime.config.policies, [], named, { sections })
+      return streamAccess(defaultTls === undefined ? found : withTls(found, defaultTls))
+    },
+  }
+  return runtime.kinds.resolve(place, nameTarget(target), isGrpc ? grpcCall : plainCall)
+}
+
+/** Resolves a server by host name, as a dynamic forward proxy does. The same addresses are refused. */
+function resolveHost(
+  runtime: GatewayRuntime,
+  { host, port, isSecure }: HostTarget,
+): Promise<Destination> {
+  const defaultTls = isSecure ? vendorTls : undefined
+  const access = httpAccess(noPolicies, { needsTls: isSecure, defaultTls })
+  const asked = { authority: `${host}:${port}`, scheme: 'http' as const }
+  return resolveDynamic(runtime, access, asked, undefined)
+}
+
+const vendorAccess = new WeakMap<ConnectionSettings, BackendAccess>()
+
+async function resolveVendor(
+  { resolver, random, cap }: GatewayRuntime,
+  { host, port, settings }: VendorTarget,
+): Promise<Destination> {
+  let access = vendorAccess.get(settings)
+  if (access === undefined) {
+    access = streamAccess({ ...noPolicies, connection: settings })
+    vendorAccess.set(settings, access)
+  }
+  const endpoints = await resolver.hosts.endpoints(host, port)
+  const endpoint = chooseEndpoint(endpoints, { random, now, most: cap?.most })
+  if (endpoint === undefined) throw new GatewayError('dns_failed', host)
+  const version = statedVersion(settings) ?? '1.1'
+  const race = access.profiles.of(host).race(endpoints, version)
+  return atAddress({ host, port, access, version }, endpoint.address, true, undefined, race)
+}

@@ -1,0 +1,109 @@
+/** Writes the header fields of a request into its record: names, digests, and values that are needed. */
+
+import type { FieldDigests } from '../../../engines/core/field-digests.ts'
+import type { ReceivedFields } from '../../../engines/http/contracts/requests.ts'
+import { isCredentialName } from '../../../ground/base/credential-names.ts'
+import type { BlockWriter } from '../../../past/decisions/block-writer.ts'
+import { decisionFields, headerFields } from '../../../past/decisions/fields.ts'
+import { SharedText } from '../../../past/decisions/shared-text.ts'
+import type { HeaderReferences } from '../config/header-references.ts'
+
+/** What is recorded about a field besides its name. */
+type Part = 'nothing' | 'digest' | 'value'
+
+/** A cached field name. It is found by its digest, so that requests do not allocate a string for it. */
+interface KnownName {
+  readonly text: string
+  /** The second half of the digest. The first half is the key in the Map. */
+  readonly half: number
+  readonly part: Part
+  readonly shared: SharedText
+}
+
+/** Maximum number of cached names, because clients choose them. */
+const maxNames = 4_096
+const maxFields = 128
+/** Numbers that describe one field in ReceivedFields. */
+const stride = 5
+const noDigest = Buffer.alloc(8)
+
+export class ReceivedHeaders {
+  /** Are fields of the last request left out, because there are too many? */
+  isCut = false
+  readonly #digests: FieldDigests
+  readonly #references: HeaderReferences
+  readonly #isHidden: (name: string) => boolean
+  readonly #names = new Map<number, KnownName>()
+  /** Generation of the references that the cached names were checked against. */
+  #generation = -1
+  readonly #known: (KnownName | undefined)[] = Array.from({ length: maxFields })
+
+  /** `hidden` contains further names of credentials, in lower case. */
+  constructor(digests: FieldDigests, references: HeaderReferences, hidden: ReadonlySet<string>) {
+    this.#digests = digests
+    this.#references = references
+    this.#isHidden = (name) => hidden.has(name) || isCredentialName(name)
+  }
+
+  /** Reads the fields and writes their names as shared texts. Call it before `begin` of the decision. */
+  prepare(fields: ReceivedFields, block: BlockWriter): void {
+    if (this.#generation !== this.#references.generation || this.#names.size > maxNames) {
+      this.#generation = this.#references.generation
+      this.#names.clear()
+    }
+    this.#digests.digest(fields.bytes, fields.base, fields.spans, fields.count)
+    this.isCut = this.#digests.count < fields.count
+    for (let at = 0; at < this.#digests.count; at++) {
+      const name = this.#nameOf(fields, at)
+      this.#known[at] = name
+      name.shared.set(block, name.text)
+    }
+  }
+
+  #nameOf(fields: ReceivedFields, at: number): KnownName {
+    const key = this.#digests.name(at, 0)
+    const half = this.#digests.name(at, 1)
+    const known = this.#names.get(key)
+    if (known?.half === half) return known
+    const text = spanText(fields, at * stride).toLowerCase()
+    const part = this.#partOf(text)
+    const name = { text, half, part, shared: new SharedText() }
+    this.#names.set(key, name)
+    return name
+  }
+
+  #partOf(name: string): Part {
+    if (this.#isHidden(name)) return 'nothing'
+    return this.#references.has(name) ? 'value' : 'digest'
+  }
+
+  /** Writes the fields that `prepare` has read into the decision. */
+  write(fields: ReceivedFields, block: BlockWriter): void {
+    const { count } = this.#digests
+    if (count === 0) return
+    const names = block.begin(decisionFields.headerNames)
+    for (let at = 0; at < count; at++) block.packed(this.#known[at]?.shared.number ?? 0)
+    block.end(names)
+    const digests = block.begin(decisionFields.headerDigests)
+    for (let at = 0; at < count; at++) this.#writeDigest(block, at)
+    block.end(digests)
+    for (let at = 0; at < count; at++) {
+      if (this.#known[at]?.part !== 'value') continue
+      const value = block.begin(decisionFields.headerValues)
+      block.uint(headerFields.field, at)
+      block.text(headerFields.value, spanText(fields, at * stride + 2))
+      block.end(value)
+    }
+  }
+
+  #writeDigest(block: BlockWriter, at: number): void {
+    if (this.#known[at]?.part === 'nothing') block.raw(noDigest, 0, 8)
+    else {
+      const from = this.#digests.valueAt(at)
+      block.raw(this.#digests.bytes, from, from + 8)
+    }
+  }
+}
+
+const spanText = ({ bytes, base, spans }: ReceivedFields, at: number): string =>
+  bytes.toString('latin1', base + (spans[at] ?? 0), base + (spans[at + 1] ?? 0))

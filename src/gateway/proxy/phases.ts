@@ -1,0 +1,387 @@
+/**
+ * The phases of a request, in order. A phase responds with a verdict, throws a GatewayError, or returns
+ * undefined to continue. The last phase forwards the request. Responses are changed in `response.ts`.
+ */
+import { GatewayError } from '../../ground/errors/index.ts'
+import type { ChosenBackend, RespondVerdict } from '../../ground/exchange/exchange.ts'
+import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
+import { type CompiledRule, type NamedTarget, pickBackend } from './config/rules.ts'
+import { editRequest } from './filters/edit.ts'
+import { redirectLocation } from './filters/redirect.ts'
+import { forwardedClient } from './forwarded-client.ts'
+import { limitForwards } from './max-forwards.ts'
+import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
+import { nameMessage } from './request/message-names.ts'
+import type { RequestContext } from './request/request-context.ts'
+import { settlePath } from './request/request-path.ts'
+import { findListener, findRoute, placementAhead, placementNow } from './request/route.ts'
+import type { GatewayRuntime } from './request/runtime.ts'
+import { resumeSession } from './request/session-persistence.ts'
+import { nameReading, runSteps } from './request/steps.ts'
+import { startAttemptSpan, startTrace } from './request/tracing.ts'
+import { now } from './upstream/choose.ts'
+
+type Answer = RespondVerdict | undefined
+/**
+ * `askAnother` means that the destination cannot carry the request, and that `startOverPhases` try the next
+ * one.
+ */
+export type PhaseResult = Answer | 'askAnother'
+type Phase = (
+  context: RequestContext,
+  runtime: GatewayRuntime,
+) => PhaseResult | Promise<PhaseResult>
+
+export const requestPhases: readonly Phase[] = [
+  // First of all, because every comparison of paths must use the path that is forwarded.
+  // Fails with ambiguous_path.
+  resolvePath,
+  // Before any phase that may use the client's address, and before any change of the head.
+  identifyClient,
+  // Before the route is selected, because policies of a Gateway apply to its listeners.
+  // Fails with listener_not_found, misdirected.
+  selectListener,
+  // Before routing, because these policies may change what routes match on, or refuse the request.
+  // Fails with policy_unenforceable.
+  applyPreRouting,
+  // After PreRouting policies, so that a header that they set can decide the route.
+  // Fails with route_not_found.
+  selectRoute,
+  // Once, before phases that retries repeat: they keep the backend.
+  chooseBackend,
+  // Before any later phase can respond, because these policies protect the route.
+  // Fails with policy_unenforceable.
+  applyPostRouting,
+  // After the policies, because the filters of the rule are more specific and take precedence.
+  // Fails with rule_unusable, filter_failed.
+  applyRuleFilters,
+  // Before direct responses of policies, because filters of the rule take precedence.
+  redirect,
+  // Before a backend is resolved, because direct responses of policies need none.
+  answerDirectly,
+  // After every phase that may refuse the request, because the gateway responds for the backend here.
+  limitForwards,
+  // After the route's policies, because an unauthenticated client must not learn whether a backend exists.
+  // Fails with no_backends, backend_invalid, service_not_found, backend_unsupported, no_endpoints,
+  // dns_failed, destination_refused, endpoint_picker_failed, policy_unenforceable.
+  resolveBackend,
+  // Before the request is mirrored or changed, while it has the path that the client sent.
+  authenticateClient,
+  // Before the changes that are meant for the chosen backend alone, which mirrors must not get.
+  startMirrors,
+  // After the filters of the rule, because those of the chosen backendRef are more specific.
+  // Fails with filter_failed.
+  applyBackendFilters,
+  // After every filter that may set the host, and after the host of the destination is known.
+  rewriteHost,
+  // Before credentials are added, because a signature covers the new body and path.
+  // Fails with prompt_guard_failed.
+  prepareRequest,
+  // After all other changes of the body and path, because a signature covers them, and so that nothing
+  // that could send credentials elsewhere sees them.
+  // Fails with body_too_large, credentials_failed.
+  applyBackendPolicies,
+  // After credentials are added, because some backends expect them in other headers.
+  adaptHeaders,
+  // Last, because it sends the request to the upstream.
+  // Fails with connect_failed, connect_timeout, upstream_tls_failed, upstream_reset,
+  // upstream_malformed, upstream_timeout, route_timeout, overloaded.
+  forward,
+]
+
+/** The phases of a retry. The backend stays the same, but the endpoint may be another one. */
+export const retryPhases: readonly Phase[] = [resolveBackend, applyBackendPolicies, forward]
+
+/**
+ * The phases of a retry for calls that rewrite the request for each attempt, since destinations may differ.
+ */
+export const startOverPhases: readonly Phase[] = [
+  resolveBackend,
+  applyBackendFilters,
+  rewriteHost,
+  prepareRequest,
+  applyBackendPolicies,
+  adaptHeaders,
+  forward,
+]
+
+function identifyClient(
+  { exchange }: RequestContext,
+  { isTrustedProxy }: GatewayRuntime,
+): undefined {
+  if (isTrustedProxy === undefined) return
+  exchange.forwardedFor = forwardedClient(exchange.request, exchange.source, isTrustedProxy)
+}
+
+function resolvePath(context: RequestContext, { ambiguousPaths }: GatewayRuntime): undefined {
+  if (ambiguousPaths !== 'keep') settlePath(context, ambiguousPaths)
+}
+
+function selectListener(
+  context: RequestContext,
+  { config, heads, random }: GatewayRuntime,
+): undefined {
+  findListener(context, config, heads)
+  if (context.listener === undefined) throw new GatewayError('listener_not_found')
+  context.exchange.place = context.listener.place
+  const { http } = context.listener.frontend().client
+  if (http?.maxBufferBytes !== undefined) context.exchange.bufferLimit = http.maxBufferBytes
+  context.observers = context.listener.observers()
+  if (context.observers.parts.requestBody) {
+    context.exchange.requestBody.record(context.exchange.bufferLimit)
+  }
+  if (context.observers.tracing !== undefined) startTrace(context, random)
+}
+
+function applyPreRouting(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  const policies = context.listener?.preRouting()
+  if (policies === undefined) return undefined
+  if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
+  context.preRouting = policies
+  if (policies.steps.length === 0) return undefined
+  context.keepOriginal()
+  // Vendor keys are accepted according to the route that the request matches before these policies change it.
+  const ahead = placementAhead(context, runtime.config)?.rule
+  markVendorKeys(context, ahead, runtime.kinds)
+  // The steps may change the head, so the route must be matched again.
+  context.isRouteKnown = false
+  const names = nameReading(policies, ahead)
+  return runSteps(context, runtime, policies.steps, 'preRoutingDone', 0, names)
+}
+
+function selectRoute(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  placeRequest(context, runtime)
+  if (!runtime.config.headers.routesByName) return undefined
+  const { placement } = context
+  // Messages of one batch must have the same route.
+  const mayJoin = () => placementNow(context, runtime) === placement
+  const named = nameMessage(context, runtime.kinds, placement?.rule, mayJoin)
+  if (!(named instanceof Promise)) return named ?? placeAgain(context, runtime)
+  return named.then((refused) => {
+    return context.over ? undefined : (refused ?? placeAgain(context, runtime))
+  })
+}
+
+/** Finds the route again if a header was added that it may match. */
+function placeAgain(context: RequestContext, runtime: GatewayRuntime): undefined {
+  if (!context.isRouteKnown) placeRequest(context, runtime)
+}
+
+function placeRequest(context: RequestContext, runtime: GatewayRuntime): undefined {
+  findRoute(context, runtime.config, runtime.heads)
+  for (const kind of runtime.kinds.rerouting) kind.reroute?.(context)
+  if (context.placement === undefined) throw new GatewayError('route_not_found')
+  context.exchange.place = context.placement.place
+}
+
+function chooseBackend(context: RequestContext, { random, sessions }: GatewayRuntime): undefined {
+  const rule = context.placement?.rule
+  if (rule === undefined) return
+  const isKept = rule.resource.session !== undefined
+  context.backend =
+    (isKept && resumeSession(context, rule, sessions)) || pickBackend(rule, random())
+}
+
+function applyPostRouting(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  const policies = context.placement?.postRouting()
+  if (policies === undefined) return undefined
+  if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
+  context.postRouting = policies
+  if (policies.steps.length === 0) return undefined
+  context.keepOriginal()
+  const rule = context.placement?.rule
+  markVendorKeys(context, rule, runtime.kinds)
+  const names = nameReading(policies, rule)
+  return runSteps(context, runtime, policies.steps, 'postRoutingDone', 0, names)
+}
+
+/** Tells policies whether clients may send credentials in the way of the SDKs of model vendors. */
+function markVendorKeys(
+  { exchange: { extensions } }: RequestContext,
+  rule: CompiledRule | undefined,
+  kinds: BackendKinds,
+): void {
+  if (rule !== undefined && kinds.takesVendorKeys(rule)) {
+    extensions.set(forwardingExtensions.isModelRoute, true)
+  } else if (extensions.size > 0) extensions.delete(forwardingExtensions.isModelRoute)
+}
+
+function applyRuleFilters(context: RequestContext): undefined {
+  const rule = context.placement?.rule
+  if (rule === undefined) return
+  if (rule.unusable !== undefined) throw new GatewayError('rule_unusable', rule.unusable)
+  context.ruleFilters = rule.filters.responseHeaders.length > 0
+  if (rule.filters.edits.length === 0) return
+  context.keepOriginal()
+  editRequest(context.exchange.request, rule.filters, context.prefix)
+}
+
+function redirect(context: RequestContext): PhaseResult {
+  const filter = context.placement?.rule.filters.redirect
+  if (filter === undefined) return undefined
+  const { exchange, prefix } = context
+  const location = redirectLocation(filter, exchange.request, exchange.port, prefix)
+  if (location === undefined) throw new GatewayError('filter_failed', 'no location to redirect to')
+  const headers = [['location', location]] as const
+  return { kind: 'respond', status: filter.statusCode, headers, reason: 'DirectResponse' }
+}
+
+function answerDirectly(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  const answers = context.postRouting?.answers
+  if (answers === undefined || answers.length === 0) return undefined
+  return runSteps(context, runtime, answers, 'answersDone')
+}
+
+function resolveBackend(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): Answer | Promise<Answer> {
+  const { backend, placement, exchange } = context
+  if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
+  const kind = runtime.kinds.of(backend)
+  exchange.backend = chosenBackend(backend, kind)
+  if (kind?.begin !== undefined) context.call ??= kind.begin(context, backend)
+  if (context.call !== undefined) return context.call.resolve()
+  const options =
+    context.retries === 0 ? context.session?.origin : { avoid: context.destination?.endpoint }
+  const found = runtime.kinds.resolve(placement, backend, exchange.request, options, kind)
+  if (!(found instanceof Promise)) {
+    context.destination = found
+    return undefined
+  }
+  return found.then((destination) => {
+    context.destination = destination
+    return undefined
+  })
+}
+
+const unknownBackend = { type: 'unknown', protocol: 'http' } as const
+
+/** The `backend` variable of each backendRef. Made again if the backend becomes one of another kind. */
+const chosenBackends = new WeakMap<NamedTarget, ChosenBackend>()
+
+/** Returns the variable `backend` of expressions. */
+function chosenBackend(named: NamedTarget, kind: BackendKind | undefined): ChosenBackend {
+  const { type, protocol } = kind ?? unknownBackend
+  let chosen = chosenBackends.get(named)
+  if (chosen?.type !== type) {
+    chosen = { name: named.label ?? named.name, type, protocol }
+    chosenBackends.set(named, chosen)
+  }
+  return chosen
+}
+
+function authenticateClient({ call }: RequestContext): Answer | Promise<Answer> {
+  return call?.authenticate?.()
+}
+
+function startMirrors(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): undefined | Promise<undefined> {
+  const { placement } = context
+  if (placement === undefined || placement.rule.mirrors.length === 0) return undefined
+  return sendMirrors(context, runtime)
+}
+
+async function sendMirrors(context: RequestContext, runtime: GatewayRuntime): Promise<undefined> {
+  const { placement, exchange } = context
+  if (placement === undefined) return
+  for (const mirror of placement.rule.mirrors) {
+    const { numerator, denominator } = mirror.filter
+    if (runtime.random() * denominator >= numerator) continue
+    try {
+      const found = await runtime.kinds.resolve(placement, mirror, exchange.request)
+      if (!context.over) exchange.mirror(found.address, found.race)
+    } catch (error) {
+      // A mirror that cannot be resolved is skipped, because mirrors must not affect the request.
+      if (!(error instanceof GatewayError)) throw error
+    }
+  }
+}
+
+function applyBackendFilters(context: RequestContext): undefined {
+  const filters = context.backend?.filters
+  if (filters === undefined) return
+  context.backendFilters = filters.responseHeaders.length > 0
+  if (filters.edits.length === 0) return
+  context.keepOriginal()
+  editRequest(context.exchange.request, filters, context.prefix)
+}
+
+function rewriteHost(context: RequestContext): undefined {
+  const { destination, exchange, placement, backend } = context
+  if (destination === undefined) return
+  if (placement?.rule.filters.setsHost === true || backend?.filters.setsHost === true) return
+  const byDefault = destination.isHostname ? 'Auto' : 'None'
+  if ((exchange.extensions.get(forwardingExtensions.hostRewrite) ?? byDefault) !== 'Auto') return
+  context.keepOriginal()
+  exchange.request.authority = destination.authority
+}
+
+function prepareRequest({ call }: RequestContext): PhaseResult | Promise<PhaseResult> {
+  return call?.prepare?.()
+}
+
+function applyBackendPolicies(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  const steps = context.destination?.steps
+  if (steps === undefined || steps.length === 0) return undefined
+  context.keepOriginal()
+  context.backendStepsDone = 0
+  return runSteps(context, runtime, steps, 'backendStepsDone')
+}
+
+function adaptHeaders({ call }: RequestContext): undefined {
+  call?.adaptHeaders?.()
+}
+
+function forward(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
+  const { destination, exchange, call } = context
+  if (destination === undefined) {
+    if (call?.serve !== undefined) return call.serve()
+    throw new GatewayError('no_backends')
+  }
+  if (destination.endpoint !== undefined) {
+    destination.endpoint.begin(runtime.cap)
+    context.endpoint = destination.endpoint
+    // If the body was prepared, it has already arrived, so the time that the client needed does not count.
+    const isFirst = context.retries === 0 && call?.prepare === undefined
+    context.attemptStartedAt = isFirst ? exchange.startedAt : now()
+  }
+  context.address = destination.address
+  if (context.trace !== undefined) startAttemptSpan(context, destination.address)
+  exchange.forward(destination.address, forwardOptions(context))
+  return undefined
+}
+
+/** Timeouts of the rule override those of a policy. If the rule sets 0, there is no limit. */
+function forwardOptions({ placement, exchange, destination }: RequestContext) {
+  const rule = placement?.rule.resource
+  const settings = destination?.settings
+  const byPolicy = exchange.extensions.get(forwardingExtensions.requestTimeoutMs)
+  return {
+    connectTimeoutMs: settings?.connectTimeoutMs ?? 0,
+    race: destination?.race,
+    // A policy of the backend overrides the rule, because it is more specific.
+    attemptTimeoutMs: settings?.requestTimeoutMs ?? rule?.backendTimeoutMs ?? 0,
+    requestTimeoutMs: rule?.requestTimeoutMs ?? (typeof byPolicy === 'number' ? byPolicy : 0),
+  }
+}

@@ -1,0 +1,281 @@
+/**
+ * Passes the configuration of a remote controller to the workers, and their answers back. Change
+ * sets are numbered by this process, because the controller's log positions start again after the
+ * loss of its log and differ between replicas with logs of their own.
+ *
+ * ```
+ *   disk ──last good──┐
+ *   controller ───────┴──► received state ──change sets──► workers
+ *        ▲                      │   ▲                         │
+ *        └── applied, rejected ─┘   └──── acks, rejections ───┘
+ * ```
+ */
+
+import type { ConfigChannel, ConfigUpdate, Rejection } from '../../../control/wire/channel.ts'
+import type { Refusal } from '../../../control/wire/discovery.ts'
+import { assembleSharedDelta, type EncodedResource } from '../../../control/wire/encode.ts'
+import type { ResourceKey } from '../../../ground/model/resources.ts'
+import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+import type { LastGood } from './last-good.ts'
+import { ReceivedState } from './received-state.ts'
+import { ControllerStream, type ReceivedChange, type StreamOptions } from './stream.ts'
+
+type NoticeLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error'
+
+interface RemoteChannelOptions
+  extends Pick<StreamOptions, 'addresses' | 'node' | 'tokenFile' | 'caFile' | 'connect'> {
+  /** If omitted, nothing is stored on disk. */
+  readonly lastGood?: Pick<LastGood, 'load' | 'save'>
+  /** Called with messages for the operational log. */
+  readonly onNotice: (severity: NoticeLevel, text: string) => void
+}
+
+/** A change set that has not been answered yet, because not all workers have applied it. */
+interface UnansweredChange {
+  readonly nonce: string
+  readonly position: number
+  /** Number of the connection that it came from. The answer must be sent on the same one. */
+  readonly connection: number
+}
+
+/** Minimum delay before a write to disk. */
+const firstSaveMs = 100
+/** Minimum time between two writes to disk. */
+const nextSaveMs = 2_000
+
+export class RemoteChannel implements ConfigChannel {
+  readonly #options: RemoteChannelOptions
+  readonly #state = new ReceivedState()
+  readonly #stream: ControllerStream
+  readonly #subscribers = new Set<(update: ConfigUpdate) => void>()
+  readonly #rejected = new Map<ResourceKey, Rejection>()
+  readonly #unanswered = new Map<number, UnansweredChange>()
+  /** Sequence of the last change set; 0 before the first one. */
+  #sequence = 0
+  #connection = 0
+  /** Number of the connection whose first change set was checked. */
+  #checkedConnection = 0
+  #connects = 0
+  #failures = 0
+  /** Position in the controller's log up to which changes are in force; -1 before the first one. */
+  #position = -1
+  /** Position of the last change set that was received; 0 if it is unknown. */
+  #receivedPosition = 0
+  #lastNonce: string | undefined
+  #isAnswerDue = false
+  /** The last failure that was reported for each address. Cleared by every connection. */
+  readonly #lastFailures = new Map<string, string>()
+  #saveTimer: NodeJS.Timeout | undefined
+  #saving: Promise<void> = Promise.resolve()
+  #savedAt = Number.NEGATIVE_INFINITY
+  #saves = 0
+  #saveFailures = 0
+
+  constructor(options: RemoteChannelOptions) {
+    this.#options = options
+    this.#stream = new ControllerStream({
+      ...options,
+      versions: () => this.#state.versions(),
+      position: () => this.#receivedPosition || undefined,
+      onChange: (change) => this.#receive(change),
+      onOpen: (address) => this.#opened(address),
+      onEnd: (address, why, wasOpen) => this.#ended(address, why, wasOpen),
+    })
+  }
+
+  /** A number that changes with all activity. */
+  get activity(): number {
+    return this.#sequence + this.#saves + this.#connects
+  }
+
+  metrics(): MetricsSnapshot {
+    const one = (value: number) => [{ labels: [], values: [value] }]
+    return {
+      controller_connected: one(this.#stream.isOpen ? 1 : 0),
+      controller_connections_total: one(this.#connects),
+      controller_connection_failures_total: one(this.#failures),
+      controller_position: one(this.#position),
+      last_good_saves_total: one(this.#saves),
+      last_good_save_failures_total: one(this.#saveFailures),
+    }
+  }
+
+  /** Publishes the configuration on disk, if there is any, and connects to a controller. */
+  start(): void {
+    const { lastGood, onNotice } = this.#options
+    const kept = lastGood?.load((text) => onNotice('warn', text))
+    if (kept !== undefined) {
+      this.#state.restore(kept.inForce, kept.refused)
+      this.#sequence = 1
+      onNotice('info', `serving the configuration of ${kept.saved} until a controller answers`)
+    }
+    this.#stream.start()
+  }
+
+  // Controller ------------------------------------------------------------------------------------
+
+  #opened(address: string): void {
+    this.#connection++
+    this.#connects++
+    this.#lastNonce = undefined
+    this.#lastFailures.clear()
+    this.#options.onNotice('info', `connected to the controller at ${address}`)
+  }
+
+  /** Called when a connection has ended or failed. Reports repeated failures of an address only once. */
+  #ended(address: string, why: string, wasOpen: boolean): void {
+    this.#failures++
+    const text = wasOpen
+      ? `lost the controller at ${address}: ${why}`
+      : `the controller at ${address} cannot be used: ${why}`
+    if (this.#lastFailures.get(address) !== text) this.#options.onNotice('warn', text)
+    this.#lastFailures.set(address, text)
+  }
+
+  #receive({ nonce, position, upserted, removed }: ReceivedChange): void {
+    const sequence = ++this.#sequence
+    this.#logChange({ nonce, position, upserted, removed })
+    this.#unanswered.set(sequence, { nonce, position, connection: this.#connection })
+    const pieces = this.#state.receive(sequence, upserted, removed)
+    this.#warnIfEmpty()
+    // A controller that is too old to name positions sends -1.
+    this.#receivedPosition = Math.max(position, 0)
+    const bytes = assembleSharedDelta(sequence, pieces, removed)
+    const update = { sequence, position: this.#receivedPosition, bytes }
+    for (const receive of [...this.#subscribers]) receive(update)
+    if (removed.length > 0) this.#saveSoon()
+  }
+
+  /** Warns if the first change set of a connection leaves nothing to serve, such as for a misspelt Gateway. */
+  #warnIfEmpty(): void {
+    if (this.#checkedConnection === this.#connection) return
+    this.#checkedConnection = this.#connection
+    if (this.#state.versions().size > 0) return
+    const { namespace, name } = this.#options.node.gateway
+    this.#options.onNotice(
+      'warn',
+      `the controller has no listener of Gateway ${namespace}/${name}: check that the Gateway exists and that --gateway names it`,
+    )
+  }
+
+  #logChange({ position, upserted, removed }: ReceivedChange): void {
+    const { onNotice } = this.#options
+    const counts = `${upserted.length} resources changed, ${removed.length} removed`
+    onNotice('debug', `received position ${position}: ${counts}`)
+    for (const { key } of upserted) onNotice('trace', `received ${key}`)
+    for (const key of removed) onNotice('trace', `removed ${key}`)
+  }
+
+  // Workers ---------------------------------------------------------------------------------------
+
+  subscribe(receive: (update: ConfigUpdate) => void): () => void {
+    const subscriber = (update: ConfigUpdate) => receive(update)
+    this.#subscribers.add(subscriber)
+    const full = this.#current()
+    if (full !== undefined) receive(full)
+    return () => this.#subscribers.delete(subscriber)
+  }
+
+  /**
+   * Returns the full configuration for a new worker. It has the last good versions as well, because a new
+   * worker may refuse the newer ones too.
+   */
+  #current(): ConfigUpdate | undefined {
+    const sequence = this.#sequence
+    if (sequence === 0) return undefined
+    const pieces = (from: Iterable<EncodedResource>) => assembleSharedDelta(sequence, from, [])
+    const newer = this.#state.newer()
+    const base = pieces(this.#state.base())
+    const position = this.#receivedPosition
+    return newer.length === 0
+      ? { sequence, position, bytes: base }
+      : { sequence, position, base, bytes: pieces(newer) }
+  }
+
+  ack(_proxy: string, sequence: number): void {
+    const hasChanged = this.#state.settle(sequence, (key) => this.#rejected.has(key))
+    if (hasChanged) this.#saveSoon()
+    for (const [number, { nonce, position, connection }] of this.#unanswered) {
+      if (number > sequence) continue
+      this.#unanswered.delete(number)
+      if (connection !== this.#connection) continue
+      this.#lastNonce = nonce
+      this.#position = position
+      this.#options.onNotice('debug', `position ${position} is in force in every worker`)
+      this.#isAnswerDue = true
+    }
+    this.#answer()
+  }
+
+  reject(_proxy: string, _sequence: number, rejection: Rejection): void {
+    this.#rejected.set(rejection.key, rejection)
+    this.#answerLater()
+  }
+
+  recover(_proxy: string, sequence: number, key: ResourceKey): void {
+    this.#rejected.delete(key)
+    if (this.#state.settle(sequence, (other) => this.#rejected.has(other))) this.#saveSoon()
+    this.#answerLater()
+  }
+
+  /** Sends one answer for all acks and rejections of this event-loop turn. */
+  #answerLater(): void {
+    if (this.#isAnswerDue) return
+    this.#isAnswerDue = true
+    queueMicrotask(() => this.#answer())
+  }
+
+  #answer(): void {
+    if (!this.#isAnswerDue) return
+    this.#isAnswerDue = false
+    if (this.#lastNonce !== undefined) this.#stream.answer(this.#lastNonce, this.#refusal())
+  }
+
+  #refusal(): Refusal | undefined {
+    if (this.#rejected.size === 0) return undefined
+    const rejections = [...this.#rejected.values()]
+    const message = rejections.map(({ key, message: why }) => `${key}: ${why}`).join('; ')
+    return { rejections, omitted: 0, message }
+  }
+
+  // Disk ------------------------------------------------------------------------------------------
+
+  #saveSoon(): void {
+    if (this.#options.lastGood === undefined || this.#saveTimer !== undefined) return
+    const sinceLast = performance.now() - this.#savedAt
+    const wait = Math.max(firstSaveMs, nextSaveMs - sinceLast)
+    this.#saveTimer = setTimeout(() => this.#save(), wait)
+  }
+
+  #save(): void {
+    this.#saveTimer = undefined
+    this.#savedAt = performance.now()
+    this.#saving = this.#saving.then(() => this.#write())
+  }
+
+  async #write(): Promise<void> {
+    try {
+      await this.#options.lastGood?.save(this.#state.toStore(), new Date().toISOString())
+      this.#saves++
+    } catch (error) {
+      this.#saveFailures++
+      const why = error instanceof Error ? error.message : String(error)
+      this.#options.onNotice('error', `the configuration cannot be kept on disk: ${why}`)
+    }
+  }
+
+  /** Disconnects from the controller. */
+  leave(): void {
+    this.#stream.close()
+  }
+
+  /** Disconnects, and completes a write to disk that is due. */
+  async close(): Promise<void> {
+    this.leave()
+    if (this.#saveTimer !== undefined) {
+      clearTimeout(this.#saveTimer)
+      this.#save()
+    }
+    await this.#saving
+  }
+}

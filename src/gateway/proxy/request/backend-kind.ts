@@ -1,0 +1,217 @@
+/** The contract between the proxy and a kind of backends. */
+import { GatewayError } from '../../../ground/errors/index.ts'
+import type { ChosenBackend, RespondVerdict } from '../../../ground/exchange/exchange.ts'
+import type {
+  BackendResource,
+  Destination as BackendSettings,
+  DesiredDelta,
+  Resource,
+  ResourceType,
+} from '../../../ground/model/resources.ts'
+import type { RulePlacement } from '../config/placement.ts'
+import type { CompiledRule, NamedTarget } from '../config/rules.ts'
+import type { Destination } from '../upstream/destination.ts'
+import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import type { RequestTraits } from '../upstream/http-version.ts'
+import type { BackendCall } from './backend-call.ts'
+import type { DestinationOptions, PolicyPlace } from './destinations.ts'
+import type { ErrorWriter } from './error-response.ts'
+import type { RequestContext } from './request-context.ts'
+
+/**
+ * One kind of backends. If requests, mirrors, callouts and streams can all be sent to its backends, it has
+ * `destination`. Otherwise it has `begin`, which makes a call for each request. All other members are
+ * optional.
+ */
+export interface BackendKind {
+  /** Values of `backend.type` and `backend.protocol` in expressions. */
+  readonly type: ChosenBackend['type']
+  readonly protocol: ChosenBackend['protocol']
+  /** Resolves a backend. Throws or rejects with a GatewayError if nothing can be sent to it. */
+  destination?(
+    placement: PolicyPlace,
+    backend: NamedTarget,
+    request: RequestTraits,
+    options: DestinationOptions,
+  ): Destination | Promise<Destination>
+  /** Does the backend still have the endpoint of a UDP session? If omitted, it always does. */
+  hasEndpoint?(backend: NamedTarget, endpoint: UpstreamEndpoint): boolean
+  begin?(context: RequestContext, backend: NamedTarget): BackendCall
+  /** What backends without `destination` can be used for. Part of error messages. */
+  readonly onlyFor?: string
+  /**
+   * If true, clients may send credentials in the way of the SDKs of model vendors, for example in `?key=`.
+   */
+  readonly takesVendorKeys?: true
+  /** Returns a function that writes errors for requests without a call. */
+  errorWriter?(
+    context: RequestContext,
+    placement: RulePlacement | undefined,
+    backend: NamedTarget,
+  ): ErrorWriter | undefined
+  /**
+   * Changes the route of requests that belong to a backend of this kind although their path does not match.
+   */
+  reroute?(context: RequestContext): void
+  /**
+   * Sets headers that name the message in the body, for policies and routes that read them. Returns a refusal
+   * if they cannot name it. `mayJoin` is called for each of several messages with its headers set; if it is
+   * omitted or returns false, they are refused.
+   */
+  nameMessage?(
+    context: RequestContext,
+    mayJoin?: () => boolean,
+  ): RespondVerdict | undefined | Promise<RespondVerdict | undefined>
+  /** Types of resources that the kind stores, besides its GatewayBackends. */
+  readonly resources?: readonly ResourceType[]
+  /** Stores a resource of the kind; `old` is its previous version. */
+  set?(resource: Resource, old: Resource | undefined): void
+  remove?(resource: Resource): void
+  /** Prepares a new backend for its first request, for example by resolving its host. */
+  warmUp?(resource: BackendResource): void
+  /** Called after each change set. */
+  onConfigChange?(): void
+  /** Ends streams to clients. Called when the process is about to stop. */
+  stop?(): void
+}
+
+/** The kinds of backends of one data plane, by the type in their configuration. */
+export class BackendKinds {
+  readonly #kinds = new Map<string, BackendKind>()
+  readonly #byResource = new Map<ResourceType, BackendKind>()
+  /** GatewayBackends by `namespace/name`. */
+  readonly #backends = new Map<string, BackendSettings>()
+  /** Kinds that may change the route of a request. */
+  readonly rerouting: BackendKind[] = []
+
+  add(type: string, kind: BackendKind): void {
+    this.#kinds.set(type, kind)
+    for (const resource of kind.resources ?? []) this.#byResource.set(resource, kind)
+    if (kind.reroute !== undefined) this.rerouting.push(kind)
+  }
+
+  all(): Iterable<BackendKind> {
+    return this.#kinds.values()
+  }
+
+  /** Returns the kind of a backend; undefined if the backend does not exist or its kind is unknown. */
+  of({ target, name }: NamedTarget): BackendKind | undefined {
+    if (target.type !== 'backend') return this.#kinds.get(target.type)
+    const found = this.#backends.get(name)
+    return found && this.#kinds.get(found.type)
+  }
+
+  /**
+   * Resolves a backendRef to a destination. Throws or rejects with `backend_invalid`,
+   * `service_not_found`, `policy_unenforceable`, `no_endpoints`, `backend_unsupported`,
+   * `destination_refused`, `overloaded` or `dns_failed`.
+   */
+  resolve(
+    placement: PolicyPlace,
+    named: NamedTarget,
+    request: RequestTraits,
+    options: DestinationOptions = noOptions,
+    kind: BackendKind | undefined = this.of(named),
+  ): Destination | Promise<Destination> {
+    if (kind?.destination !== undefined) return kind.destination(placement, named, request, options)
+    const { target, name } = named
+    if (target.type === 'invalid') {
+      const isMissing = target.reason === 'BackendNotFound'
+      throw new GatewayError(isMissing ? 'service_not_found' : 'backend_invalid', target.message)
+    }
+    if (kind !== undefined) throw new GatewayError('backend_unsupported', kind.onlyFor)
+    const backend = this.#backends.get(name)
+    if (backend === undefined) throw new GatewayError('service_not_found', name)
+    const detail = backend.type === 'unsupported' ? backend.message : name
+    throw new GatewayError('backend_unsupported', detail)
+  }
+
+  /** Does any backend of the rule accept credentials in the way of model vendors? */
+  takesVendorKeys({ backends }: CompiledRule): boolean {
+    return backends.some((backend) => this.of(backend)?.takesVendorKeys === true)
+  }
+
+  /** Stores a resource in the kind that uses it. */
+  set(resource: Resource, old: Resource | undefined): void {
+    const kind = this.#ownerOf(resource)
+    const before = old && this.#ownerOf(old)
+    if (old !== undefined && before !== kind) before?.remove?.(old)
+    kind?.set?.(resource, before === kind ? old : undefined)
+    if (resource.type === 'backend') this.#backends.set(nameOf(resource), resource.destination)
+  }
+
+  remove(resource: Resource): void {
+    this.#ownerOf(resource)?.remove?.(resource)
+    if (resource.type === 'backend') this.#backends.delete(nameOf(resource))
+  }
+
+  /** Called after each change set. Lets kinds prepare new backends before their first request. */
+  applied({ upserted }: DesiredDelta): void {
+    for (const { resource } of upserted) {
+      if (resource.type === 'backend') this.#ownerOf(resource)?.warmUp?.(resource)
+    }
+    for (const kind of this.all()) kind.onConfigChange?.()
+  }
+
+  #ownerOf(resource: Resource): BackendKind | undefined {
+    return resource.type === 'backend'
+      ? this.#kinds.get(resource.destination.type)
+      : this.#byResource.get(resource.type)
+  }
+}
+
+const noOptions: DestinationOptions = {}
+
+const nameOf = ({ namespace, name }: BackendName): string => `${namespace}/${name}`
+
+export interface BackendName {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** The GatewayBackends of one type in compiled form, by `namespace/name`. */
+export class CompiledBackends<Type extends BackendSettings['type'], Compiled> {
+  readonly #type: Type
+  readonly #compile: Compile<Type, Compiled>
+  readonly #all = new Map<string, Compiled>()
+
+  constructor(type: Type, compile: Compile<Type, Compiled>) {
+    this.#type = type
+    this.#compile = compile
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  find(name: string): Compiled | undefined {
+    return this.#all.get(name)
+  }
+
+  readonly set = (resource: Resource): void => {
+    if (resource.type !== 'backend' || !isOf(resource.destination, this.#type)) return
+    const name = nameOf(resource)
+    this.#all.set(name, this.#compile(resource, resource.destination, this.#all.get(name)))
+  }
+
+  readonly remove = (resource: Resource): void => {
+    if (resource.type === 'backend') this.#all.delete(nameOf(resource))
+  }
+}
+
+/**
+ * Compiles the settings of a backend. `before` is the previous version, whose unchanged parts keep their
+ * state.
+ */
+type Compile<Type, Compiled> = (
+  name: BackendName,
+  settings: Extract<BackendSettings, { readonly type: Type }>,
+  before: Compiled | undefined,
+) => Compiled
+
+function isOf<Type extends BackendSettings['type']>(
+  settings: BackendSettings,
+  type: Type,
+): settings is Extract<BackendSettings, { readonly type: Type }> {
+  return settings.type === type
+}

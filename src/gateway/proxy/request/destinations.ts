@@ -1,0 +1,137 @@
+/** Makes the destination of one attempt from the endpoints of a backend. */
+import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
+import { GatewayError } from '../../../ground/errors/index.ts'
+import type { UpstreamVersion } from '../../../ground/exchange/connection.ts'
+import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
+import type { RulePlacement } from '../config/placement.ts'
+import type { NamedTarget } from '../config/rules.ts'
+import type { ConfigStore } from '../config/store.ts'
+import { joinAuthority } from '../upstream/authority.ts'
+import { chooseEndpoint, type EndpointSet, endpointAt, now } from '../upstream/choose.ts'
+import type { Destination } from '../upstream/destination.ts'
+import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
+import type { HostResolver } from '../upstream/host-resolver.ts'
+import type { NameEndpoints, NameRace } from '../upstream/name-endpoints.ts'
+import type { RequestCap } from '../upstream/request-cap.ts'
+
+interface DestinationResolver {
+  readonly hosts: HostResolver
+  /** May a dynamic forward proxy connect to this address? */
+  readonly isAllowed: (address: string) => boolean
+  /** The last part of the host names of Services, such as `cluster.local`. */
+  readonly clusterDomain: string
+}
+
+export interface ResolveContext {
+  readonly config: ConfigStore
+  readonly resolver: DestinationResolver
+  /** Returns random numbers, uniform in [0, 1). */
+  readonly random: () => number
+  /** Maximum number of concurrent requests to one address of a backend; no limit if omitted. */
+  readonly cap?: RequestCap
+}
+
+/** The part of a rule or stream route on a listener that merges the policies of destinations. */
+export type PolicyPlace = Pick<RulePlacement, 'backend'>
+
+export interface DestinationOptions {
+  /** TCP if omitted. */
+  readonly transport?: 'TCP' | 'UDP'
+  /** An endpoint that has just failed. Other endpoints are preferred to it. */
+  readonly avoid?: UpstreamEndpoint | undefined
+  /** Host of the endpoint of a persistent session, which is chosen if it is still in use. */
+  readonly host?: string
+  /** Port of that endpoint. */
+  readonly port?: number
+}
+
+/** Returns the endpoint of the session if it is still in use, otherwise the better of two random ones. */
+export function choose(
+  { random, cap }: ResolveContext,
+  endpoints: EndpointSet,
+  { avoid, host, port }: DestinationOptions,
+): UpstreamEndpoint | undefined {
+  const chance = { random, now, most: cap?.most }
+  const kept = host === undefined ? undefined : endpointAt(endpoints, host, port, chance)
+  return kept ?? chooseEndpoint(endpoints, chance, avoid)
+}
+
+/** A host and port, with the policies and the HTTP version for it. */
+interface HostPlace {
+  readonly host: string
+  readonly port: number
+  readonly access: BackendAccess
+  readonly version: UpstreamVersion
+}
+
+export function atAddress(
+  { host, port, access, version }: HostPlace,
+  address: UpstreamAddress,
+  isHostname: boolean,
+  endpoint?: UpstreamEndpoint,
+  race?: NameRace,
+): Destination {
+  const profile = access.profiles.of(host)
+  return {
+    address: profile.address(address, version),
+    race,
+    authority: joinAuthority(host, port, profile.scheme),
+    isHostname,
+    settings: access.policies.connection,
+    steps: access.steps,
+    endpoint,
+  }
+}
+
+/** Refuses a request if the endpoint has reached its limit. @throws GatewayError `overloaded` */
+export function requireRoom(
+  { cap }: Pick<ResolveContext, 'cap'>,
+  endpoint: UpstreamEndpoint,
+): void {
+  if (cap !== undefined && endpoint.load >= cap.most) throw endpoint.overload()
+}
+
+export function atHost(
+  context: ResolveContext,
+  place: HostPlace,
+  endpoints: NameEndpoints,
+  options: DestinationOptions,
+): Destination {
+  const endpoint = choose(context, endpoints, options)
+  if (endpoint === undefined) throw new GatewayError('dns_failed', place.host)
+  requireRoom(context, endpoint)
+  const profile = place.access.profiles.of(place.host)
+  // A session stays at its address as long as the address can be reached.
+  const isKept = options.host !== undefined && endpoint.address.host === options.host
+  const race = profile.race(endpoints, place.version, isKept)
+  return atAddress(place, endpoint.address, true, endpoint, race)
+}
+
+/** Makes the destination for an endpoint of a Service or an InferencePool. Throws `overloaded`. */
+export function atMember(
+  context: Pick<ResolveContext, 'cap'>,
+  place: HostPlace,
+  endpoint: UpstreamEndpoint,
+): Destination {
+  requireRoom(context, endpoint)
+  return atAddress(place, endpoint.address, false, endpoint)
+}
+
+/** Returns the access to a backend. Throws `policy_unenforceable` or `backend_needs_tls`. */
+export function usableAccess(
+  placement: PolicyPlace,
+  named: NamedTarget,
+  part = wholeBackend,
+): BackendAccess {
+  const access = placement.backend(named, part)
+  requireUsable(access)
+  return access
+}
+
+/** Throws `policy_unenforceable` or `backend_needs_tls`. */
+export function requireUsable({ problem }: BackendAccess): void {
+  if (problem !== undefined) throw new GatewayError(problem.code, problem.detail)
+}
+
+const whole: BackendPart = { sections: [], needsTls: false }
+export const wholeBackend = (): BackendPart => whole

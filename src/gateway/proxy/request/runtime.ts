@@ -1,0 +1,30 @@
+import type { CallListener, CallRequest, OpenCall } from '../../../engines/http/contracts/calls.ts'
+import type { Callouts, Exchange, Verdict } from '../../../ground/exchange/exchange.ts'
+import type { Step } from '../../policies/define.ts'
+import type { BackendKinds } from './backend-kind.ts'
+import type { ResolveContext } from './destinations.ts'
+import type { AmbiguousPaths } from './request-path.ts'
+import type { MatchableHeads } from './route.ts'
+import type { SessionTokens } from './session-tokens.ts'
+
+/** Sends requests that the gateway makes itself. Failures are passed to the listener. */
+export interface RequestMaker {
+  call(request: CallRequest, listener: CallListener): OpenCall
+}
+
+/** Objects that all requests share. Phases get them together with the context of their request. */
+export interface GatewayRuntime extends RequestMaker, ResolveContext {
+  readonly heads: MatchableHeads
+  readonly ambiguousPaths: AmbiguousPaths
+  /** Is X-Forwarded-For of this peer trusted? If omitted, it is never trusted. */
+  readonly isTrustedProxy?: (address: string) => boolean
+  readonly kinds: BackendKinds
+  /** Version of the gateway software. */
+  readonly version: string
+  /** Returns the key that encrypts sessions; undefined until the control plane has sent it. */
+  readonly sessionKey: () => Uint8Array | undefined
+  readonly sessions: SessionTokens
+  readonly callouts: Callouts
+  /** Runs a step of a policy on a request. A simulation decides about steps that need other services. */
+  readonly runStep: (step: Step, exchange: Exchange) => Verdict | Promise<Verdict>
+}

@@ -1,0 +1,73 @@
+/** Runs the steps of policies on a request. */
+import type { RespondVerdict, Verdict } from '../../../ground/exchange/exchange.ts'
+import type { Step } from '../../policies/define.ts'
+import type { BoundPolicies } from '../config/policies.ts'
+import type { CompiledRule } from '../config/rules.ts'
+import { nameMessage } from './message-names.ts'
+import type { RequestContext } from './request-context.ts'
+import type { GatewayRuntime } from './runtime.ts'
+
+type Answer = RespondVerdict | undefined
+type StepCount = 'preRoutingDone' | 'postRoutingDone' | 'answersDone' | 'backendStepsDone'
+
+/** The first step that reads the headers which name a message, and the rule of the request. */
+interface NameReading {
+  readonly at: number
+  readonly rule: CompiledRule | undefined
+}
+
+/** Returns undefined if no step reads the headers. */
+export function nameReading(
+  { firstReader }: BoundPolicies,
+  rule: CompiledRule | undefined,
+): NameReading | undefined {
+  return firstReader < 0 ? undefined : { at: firstReader, rule }
+}
+
+/**
+ * Runs steps in order until one responds. `count` is incremented for each step that does not respond. `names`:
+ * before its step, headers are set that name the message of the client.
+ */
+export function runSteps(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+  steps: readonly Step[],
+  count: StepCount,
+  from = 0,
+  names?: NameReading,
+): Answer | Promise<Answer> {
+  for (let at = from; at < steps.length; at++) {
+    if (at === names?.at) {
+      const named = nameMessage(context, runtime.kinds, names.rule)
+      if (named instanceof Promise) {
+        return named.then((refused) => {
+          if (context.over) return undefined
+          return refused ?? runSteps(context, runtime, steps, count, at)
+        })
+      }
+      if (named !== undefined) return named
+    }
+    context.isInStep = true
+    const step = steps[at]
+    const verdict = step && runtime.runStep(step, context.exchange)
+    if (verdict instanceof Promise) {
+      return verdict.then((settled) => {
+        if (context.over) return undefined
+        const answer = answerOf(settled)
+        if (answer !== undefined) return answer
+        context[count]++
+        context.isInStep = false
+        return runSteps(context, runtime, steps, count, at + 1, names)
+      })
+    }
+    const answer = answerOf(verdict)
+    if (answer !== undefined) return answer
+    context[count]++
+    context.isInStep = false
+  }
+  return undefined
+}
+
+function answerOf(verdict: Verdict | undefined): RespondVerdict | undefined {
+  return verdict?.kind === 'respond' ? verdict : undefined
+}

@@ -1,0 +1,170 @@
+/** The two transports of OTLP: HTTP with protobuf, and unary gRPC calls. */
+import { X509Certificate } from 'node:crypto'
+import type { RequestOptions } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import type { PeerCertificate } from 'node:tls'
+import type {
+  UpstreamAddress,
+  UpstreamTls,
+} from '../../../../engines/http/sockets/upstream-address.ts'
+import { bufferOf } from '../../../../ground/base/buffers.ts'
+import { Agent as HttpAgent, request as httpRequest } from '../../../../ground/base/node-http.ts'
+
+/** The current address of a collector. */
+export interface CollectorAddress {
+  readonly address: UpstreamAddress
+  /** Value of the Host header. */
+  readonly authority: string
+}
+
+/** `again` means that the same spans should be sent again later. */
+export type SendResult = 'sent' | 'again' | 'refused'
+
+export interface Sender {
+  send(to: CollectorAddress, body: Uint8Array): Promise<SendResult>
+  close(): void
+}
+
+const timeoutMs = 10_000
+/** HTTP statuses after which spans may be sent again. Other failures must not be retried (OTLP/HTTP). */
+const retryable = new Set([429, 502, 503, 504])
+
+export class HttpSender implements Sender {
+  readonly #agents = new Map<UpstreamTls | undefined, HttpAgent>()
+
+  send({ address, authority }: CollectorAddress, body: Uint8Array): Promise<SendResult> {
+    const { host, port, tls } = address
+    const options: RequestOptions = {
+      host,
+      port,
+      method: 'POST',
+      path: '/v1/traces',
+      agent: this.#agent(tls),
+      timeout: timeoutMs,
+      headers: {
+        host: authority,
+        'content-type': 'application/x-protobuf',
+        'content-length': body.length,
+      },
+    }
+    return new Promise((resolve) => {
+      const request = tls === undefined ? httpRequest(options) : httpsRequest(options)
+      request.once('error', () => resolve('again'))
+      request.once('timeout', () => request.destroy())
+      request.once('response', (response) => {
+        response.resume()
+        response.once('error', () => resolve('again'))
+        const { statusCode = 0 } = response
+        const isTaken = statusCode >= 200 && statusCode < 300
+        resolve(isTaken ? 'sent' : retryable.has(statusCode) ? 'again' : 'refused')
+      })
+      request.end(body)
+    })
+  }
+
+  #agent(tls: UpstreamTls | undefined): HttpAgent {
+    let agent = this.#agents.get(tls)
+    if (agent === undefined) {
+      this.close()
+      agent =
+        tls === undefined
+          ? new HttpAgent({ keepAlive: true, maxSockets: 1 })
+          : new HttpsAgent({ keepAlive: true, maxSockets: 1, ...tlsOptions(tls) })
+      this.#agents.set(tls, agent)
+    }
+    return agent
+  }
+
+  close(): void {
+    for (const agent of this.#agents.values()) agent.destroy()
+    this.#agents.clear()
+  }
+}
+
+/** Converts the TLS settings of a backend's policies to options of Node. */
+function tlsOptions(tls: UpstreamTls) {
+  return {
+    secureContext: tls.context,
+    servername: tls.serverName,
+    rejectUnauthorized: tls.requiresTrust,
+    checkServerIdentity: (_: string, certificate: PeerCertificate): Error | undefined => {
+      const problem = tls.checkName(new X509Certificate(certificate.raw))
+      return problem === undefined ? undefined : new Error(problem)
+    },
+  }
+}
+
+type Grpc = typeof import('@grpc/grpc-js')
+type GrpcClient = InstanceType<Grpc['Client']>
+
+const exportMethod = '/opentelemetry.proto.collector.trace.v1.TraceService/Export'
+/**
+ * gRPC statuses after which spans may be sent again: CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED,
+ * ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS.
+ */
+const retryableCodes = new Set([1, 4, 8, 10, 11, 14, 15])
+
+const identity = (bytes: Buffer): Buffer => bytes
+
+export class GrpcSender implements Sender {
+  #client: { readonly target: string; readonly client: GrpcClient } | undefined
+
+  async send(to: CollectorAddress, body: Uint8Array): Promise<SendResult> {
+    const grpc = await import('@grpc/grpc-js')
+    const client = this.#clientOf(grpc, to)
+    const bytes = bufferOf(body)
+    return new Promise((resolve) => {
+      const options = { deadline: Date.now() + timeoutMs }
+      const done = (error: { code?: number } | null) => {
+        if (error === null) resolve('sent')
+        else resolve(retryableCodes.has(error.code ?? 14) ? 'again' : 'refused')
+      }
+      client.makeUnaryRequest(
+        exportMethod,
+        identity,
+        identity,
+        bytes,
+        new grpc.Metadata(),
+        options,
+        done,
+      )
+    })
+  }
+
+  #clientOf(grpc: Grpc, to: CollectorAddress): GrpcClient {
+    const { pool } = to.address
+    if (this.#client?.target === pool) return this.#client.client
+    this.close()
+    const client = openGrpcClient(grpc, to)
+    this.#client = { target: pool, client }
+    return client
+  }
+
+  close(): void {
+    this.#client?.client.close()
+    this.#client = undefined
+  }
+}
+
+/** Opens a gRPC client for one address, with the TLS settings of its policies. */
+function openGrpcClient(grpc: Grpc, { address, authority }: CollectorAddress): GrpcClient {
+  const { tls } = address
+  const credentials =
+    tls === undefined
+      ? grpc.credentials.createInsecure()
+      : grpc.credentials.createFromSecureContext(tls.context, tlsOptions(tls))
+  return new grpc.Client(grpcTarget(address), credentials, {
+    'grpc.default_authority': authority,
+    'grpc.enable_retries': 0,
+    'grpc.use_local_subchannel_pool': 1,
+    ...(tls !== undefined &&
+      tls.serverName !== '' && {
+        'grpc.ssl_target_name_override': tls.serverName,
+      }),
+  })
+}
+
+function grpcTarget({ host, port }: UpstreamAddress): string {
+  if (host.includes(':')) return `ipv6:[${host}]:${port}`
+  return /^[0-9.]+$/.test(host) ? `ipv4:${host}:${port}` : `dns:///${host}:${port}`
+}

@@ -1,0 +1,70 @@
+/** Adds up the snapshots of workers, and writes them in the text format of Prometheus. */
+import { labelText, metricHead } from '../../../ground/base/prometheus.ts'
+import {
+  type MetricDefinition,
+  type MetricName,
+  type MetricsSnapshot,
+  metricDefinitions,
+  type Series,
+} from './metric-definitions.ts'
+
+const names = Object.keys(metricDefinitions) as MetricName[]
+
+/** Adds up snapshots series by series. */
+export function sumSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
+  const sums: Partial<Record<MetricName, readonly Series[]>> = {}
+  for (const name of names) {
+    const present = snapshots.map((snapshot) => snapshot[name] ?? [])
+    const filled = present.filter((series) => series.length > 0)
+    if (filled.length > 0) sums[name] = filled.length === 1 ? filled[0] : sumSeries(filled.flat())
+  }
+  return sums
+}
+
+function sumSeries(all: readonly Series[]): Series[] {
+  const sums = new Map<string, { labels: readonly string[]; values: number[] }>()
+  for (const { labels, values } of all) {
+    const key = labels.join('\0')
+    const known = sums.get(key)
+    if (known === undefined) sums.set(key, { labels, values: [...values] })
+    else
+      values.forEach((value, at) => {
+        known.values[at] = (known.values[at] ?? 0) + value
+      })
+  }
+  return [...sums.values()]
+}
+
+function histogramLines(name: string, definition: MetricDefinition, series: Series): string {
+  const { labels } = definition
+  let total = 0
+  let lines = ''
+  const bounds = [...(definition.buckets ?? []), Number.POSITIVE_INFINITY]
+  bounds.forEach((bound, at) => {
+    total += series.values[at] ?? 0
+    const le = bound === Number.POSITIVE_INFINITY ? '+Inf' : String(bound)
+    lines += `${name}_bucket${labelText(labels, series.labels, `le="${le}"`)} ${total}\n`
+  })
+  const own = labelText(labels, series.labels)
+  const sum = series.values[bounds.length] ?? 0
+  return `${lines}${name}_sum${own} ${sum}\n${name}_count${own} ${total}\n`
+}
+
+/** Writes a snapshot as text. Metrics without series are omitted. */
+export function writePrometheus(snapshot: MetricsSnapshot): string {
+  let text = ''
+  for (const short of names) {
+    const all = snapshot[short]
+    if (all === undefined || all.length === 0) continue
+    const definition: MetricDefinition = metricDefinitions[short]
+    const name = `sluice_${short}`
+    text += metricHead(name, definition.type, definition.help)
+    for (const series of all) {
+      text +=
+        definition.type === 'histogram'
+          ? histogramLines(name, definition, series)
+          : `${name}${labelText(definition.labels, series.labels)} ${series.values[0] ?? 0}\n`
+    }
+  }
+  return text
+}

@@ -1,0 +1,128 @@
+import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
+import { GatewayError } from '../../../ground/errors/index.ts'
+import type { RequestCap, RequestShare } from './request-cap.ts'
+
+/** Weight of the latest observation in moving averages. */
+const smoothing = 0.3
+/** Number of consecutive failed responses after which an endpoint is ejected. */
+const failureLimit = 5
+/** Duration of the first ejection. It is multiplied by the number of consecutive ejections. */
+const baseEjectionMs = 3_000
+const maxEjectionMs = 60_000
+/** Maximum Retry-After of an endpoint. Longer times are cut to it. */
+const maxRetryAfterMs = 300_000
+
+/** The result of one attempt for the health of an endpoint. */
+export type AttemptOutcome =
+  | { readonly kind: 'answered'; readonly latencyMs: number }
+  /** The response was an error. */
+  | { readonly kind: 'failed'; readonly retryAfterMs: number }
+  /** There was no connection, or it broke before the response. */
+  | { readonly kind: 'unreachable' }
+
+/** One address of a backend, with its load and health. */
+export class UpstreamEndpoint {
+  readonly address: UpstreamAddress
+  /** Number of concurrent requests of this thread. */
+  outstanding = 0
+  /** Counter of all workers, if requests are limited; undefined before the first request. */
+  #share: RequestShare | undefined
+  #hasLooked = false
+  /** Moving average of successes (1) and failures (0). */
+  #health = 1
+  /** Moving average of the latency of successful responses. */
+  #latencyMs = 0
+  #failuresInARow = 0
+  #ejectionsInARow = 0
+  /** When the ejection ends, by the clock that is passed to `isEjected`; 0 if the endpoint is not ejected. */
+  #ejectedUntil = 0
+
+  constructor(address: UpstreamAddress) {
+    this.address = address
+  }
+
+  /** Number of concurrent requests: of all workers if requests are limited, otherwise of this thread. */
+  get load(): number {
+    return this.#share?.total ?? this.outstanding
+  }
+
+  /** Counts a request that is about to be sent. @throws GatewayError `overloaded` */
+  begin(cap: RequestCap | undefined): void {
+    if (cap !== undefined && !this.#takeShare(cap)) throw this.overload()
+    this.outstanding++
+  }
+
+  #takeShare(cap: RequestCap): boolean {
+    if (!this.#hasLooked) this.#share = cap.shareOf(this.address.label ?? this.address.pool)
+    this.#hasLooked = true
+    return this.#share?.take(cap.most) ?? this.outstanding < cap.most
+  }
+
+  /** Ends a request that `begin` has counted. */
+  end(): void {
+    this.outstanding--
+    this.#share?.giveBack()
+  }
+
+  overload(): GatewayError {
+    const { label } = this.address
+    return new GatewayError('overloaded', `${label} has ${this.load} requests under way`)
+  }
+
+  /**
+   * The score for choosing between endpoints. Healthy and fast endpoints with few requests have a high
+   * score.
+   */
+  get score(): number {
+    return this.#health / (1 + this.#latencyMs * (1 + 0.1 * this.outstanding))
+  }
+
+  /** Is the endpoint ejected? The clock is not read for endpoints that were never ejected. */
+  isEjected(now: () => number): boolean {
+    if (this.#ejectedUntil === 0) return false
+    if (this.#ejectedUntil > now()) return true
+    this.#ejectedUntil = 0
+    return false
+  }
+
+  /** Records the outcome of an attempt. Returns true if that ejects the endpoint. */
+  record(outcome: AttemptOutcome, now: () => number): boolean {
+    if (outcome.kind === 'answered') {
+      this.#health += smoothing * (1 - this.#health)
+      const { latencyMs } = outcome
+      const before = this.#latencyMs === 0 ? latencyMs : this.#latencyMs
+      this.#latencyMs = before + smoothing * (latencyMs - before)
+      this.#failuresInARow = 0
+      this.#ejectionsInARow = 0
+      return false
+    }
+    this.#health -= smoothing * this.#health
+    this.#failuresInARow++
+    if (outcome.kind === 'failed' && outcome.retryAfterMs > 0) {
+      return this.#eject(Math.min(outcome.retryAfterMs, maxRetryAfterMs), now)
+    }
+    const isDown = outcome.kind === 'unreachable' || this.#failuresInARow >= failureLimit
+    if (!isDown) return false
+    const ms = Math.min(baseEjectionMs * (this.#ejectionsInARow + 1), maxEjectionMs)
+    return this.#eject(ms, now)
+  }
+
+  #eject(ms: number, now: () => number): boolean {
+    // If concurrent requests fail together, only the first one ejects the endpoint.
+    if (this.isEjected(now)) return false
+    this.#ejectionsInARow++
+    this.#ejectedUntil = now() + ms
+    return true
+  }
+}
+
+/** Makes the address of plaintext connections, which share one connection pool. */
+export function plainAddress(host: string, port: number): UpstreamAddress {
+  const label = addressText(host, port)
+  return { host, port, pool: label, label }
+}
+
+/** Writes `host:port`, with brackets around an IPv6 address. */
+export function addressText(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}

@@ -1,0 +1,32 @@
+/** Counts and locks that all workers of a proxy share. */
+import {
+  type ConnectionCounts,
+  createConnectionCounts,
+  forgetConnections,
+} from '../../../engines/http/sockets/connection-cap.ts'
+import { createOutputLock, forgetOutput, type OutputLockCells } from '../telemetry/output-lock.ts'
+import { createRequestCounts, forgetRequests, type RequestCounts } from '../upstream/request-cap.ts'
+
+export interface SharedCounts {
+  /** Open client connections. */
+  readonly connections: ConnectionCounts
+  /** Requests to addresses of backends; undefined if they are not limited. */
+  readonly requests?: RequestCounts
+  /** The lock of the access log. */
+  readonly output: OutputLockCells
+}
+
+export function createSharedCounts(workers: number, limitsRequests: boolean): SharedCounts {
+  const requests = limitsRequests ? createRequestCounts(workers) : undefined
+  return { connections: createConnectionCounts(), requests, output: createOutputLock() }
+}
+
+/** Subtracts the counts of a worker that has died, and releases its lock. */
+export function forgetWorker(
+  { connections, requests, output }: SharedCounts,
+  worker: number,
+): void {
+  forgetOutput(output, worker)
+  forgetConnections(connections, worker)
+  if (requests !== undefined) forgetRequests(requests, worker)
+}

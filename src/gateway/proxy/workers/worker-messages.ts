@@ -1,0 +1,61 @@
+/** Messages between the main thread and its workers. */
+
+import type { Rejection } from '../../../control/wire/channel.ts'
+import type { TicketSecrets } from '../../../engines/http/tls/session-tickets.ts'
+import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+
+/** The number of a TCP port, or the number and `/udp` of a UDP port. */
+export type PortName = number | `${number}/udp`
+
+export type ToWorker =
+  | {
+      readonly type: 'config'
+      readonly sequence: number
+      readonly bytes: Uint8Array<SharedArrayBuffer>
+      /** Log position of the controller; see ConfigUpdate. */
+      readonly position?: number
+      /** Applied before `bytes`; see ConfigUpdate. */
+      readonly base?: Uint8Array<SharedArrayBuffer>
+      /** More of the same sequence follows; see ConfigUpdate. */
+      readonly isPart?: true
+    }
+  /** Answer to `claim`. If `problem` is set, the port must not be bound. */
+  | { readonly type: 'claimed'; readonly port: PortName; readonly problem?: string }
+  /** Replaces the keys of TLS session tickets. */
+  | { readonly type: 'tickets'; readonly secrets: TicketSecrets }
+  | { readonly type: 'scrape'; readonly id: number }
+  /** The process is about to end: flush the access log, then increment the gate. */
+  | { readonly type: 'flush'; readonly gate: Int32Array<SharedArrayBuffer> }
+  | { readonly type: 'drain'; readonly minMs: number; readonly maxMs: number }
+
+/** A resource that the worker could not apply. */
+export interface WorkerRejection extends Rejection {
+  /** Sequence of the change set that contained the resource. */
+  readonly sequence: number
+}
+
+/** The current state of a worker. */
+export interface WorkerState {
+  /** Sequence of the last change set that is in force; -1 before the first one. */
+  readonly sequence: number
+  readonly rejected: readonly WorkerRejection[]
+  readonly bound: readonly PortName[]
+  /** Ports of listeners that could not be bound. */
+  readonly unbound: readonly PortName[]
+}
+
+/** Id of metrics that a worker sends without being asked, because it is about to end. */
+export const lastMetrics = 0
+
+export type FromWorker =
+  /** The worker has started. `rateOwner` identifies its rate-limit locks, which are released if it dies. */
+  | { readonly type: 'started'; readonly rateOwner: number }
+  | { readonly type: 'state'; readonly state: WorkerState }
+  | { readonly type: 'claim'; readonly port: PortName }
+  | { readonly type: 'released'; readonly port: PortName }
+  | { readonly type: 'metrics'; readonly id: number; readonly snapshot: MetricsSnapshot }
+  /** A block of decision records to publish. */
+  | { readonly type: 'decisions'; readonly block: Uint8Array }
+  /** The worker met a bug. */
+  | { readonly type: 'fault'; readonly message: string }
+  | { readonly type: 'drained' }

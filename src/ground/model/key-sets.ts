@@ -1,0 +1,33 @@
+/** JSON Web Key Sets: what the control plane must fetch for policies, and what it has fetched. */
+import type { DirectTarget } from './resources.ts'
+
+/** A key set to fetch, and to fetch again regularly. The fold creates requests; `src/control/effects` fetches. */
+export interface KeySetRequest {
+  /**
+   * Identifies the key set in events. A URI without scheme, since policies of the backend decide
+   * whether TLS is used: `//idp.default.svc:8080/keys`,
+   * `//idp.example.com:443/keys#GatewayBackend/default/idp`.
+   */
+  readonly uri: string
+  readonly target: Exclude<DirectTarget, { readonly type: 'invalid' }>
+  /** Set if the target is a static backend. */
+  readonly address?: { readonly host: string; readonly port: number }
+  /** Path with a leading slash, and with the query if there is one. */
+  readonly path: string
+  /** Milliseconds after which the key set is fetched again. */
+  readonly cacheMs: number
+}
+
+/** The name of the input that holds the FetchedKeys of this URI. */
+export function keySetInput(uri: string): string {
+  return `key-set:${uri}`
+}
+
+/** An input that is true if nothing fetches the key sets that are missing, such as when manifests are validated. */
+export const keySetsPendingInput = 'key-sets-pending'
+
+export interface FetchedKeys {
+  /** Digest of the key set, computed by the fetcher. */
+  readonly digest: string
+  readonly keySet: Readonly<Record<string, unknown>>
+}

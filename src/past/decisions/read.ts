@@ -1,0 +1,316 @@
+/** Reads blocks of decisions. A damaged part is skipped and reported with its file and offset. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fromBinary } from '@bufbuild/protobuf'
+import {
+  type Attempt,
+  type Block,
+  BlockSchema,
+  type Decision,
+  type Note,
+  type Plan,
+} from '../../../proto/gen/decisions_pb.ts'
+import { formatVersion } from './decision-log.ts'
+import { framesOf } from './frame.ts'
+import type { RecordedAttempt, RecordedDecision, RecordedHeader, RecordedStep } from './record.ts'
+import { decisionFiles } from './ring.ts'
+
+/** A part of a file that cannot be read. */
+export interface ReadProblem {
+  readonly file: string
+  readonly offset: number
+  readonly message: string
+}
+
+export type ReadResult = { readonly decision: RecordedDecision } | { readonly problem: ReadProblem }
+
+/**
+ * Yields every decision in a folder, in the order in which requests ended. Each ring is read file by file,
+ * so that memory use does not depend on the number of files. If a text is given, blocks that do not contain
+ * it are skipped.
+ */
+export function readFolder(folder: string, text?: string): Generator<ReadResult> {
+  const rings = Map.groupBy(decisionFiles(folder), ringOf)
+  return mergeByEnd([...rings.values()].map((names) => readFiles(folder, names, text)))
+}
+
+/** Returns the name of the ring: the file name without the number of the file. */
+const ringOf = (name: string): string => name.slice(0, name.lastIndexOf('-'))
+
+function* readFiles(
+  folder: string,
+  names: readonly string[],
+  text: string | undefined,
+): Generator<ReadResult> {
+  for (const name of names) {
+    const file = join(folder, name)
+    try {
+      yield* readBlocks(readFileSync(file), file, text)
+    } catch (error) {
+      // A running proxy may have deleted the oldest file of its ring.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
+      yield { problem: { file, offset: 0, message: (error as Error).message } }
+    }
+  }
+}
+
+/** Merges the decisions of several rings, each of which is in order. */
+function* mergeByEnd(rings: readonly Generator<ReadResult>[]): Generator<ReadResult> {
+  const heads: { readonly ring: Generator<ReadResult>; decision: RecordedDecision; end: number }[] =
+    []
+  for (const ring of rings) {
+    const decision = yield* nextDecision(ring)
+    if (decision !== undefined) heads.push({ ring, decision, end: endOf(decision) })
+  }
+  for (;;) {
+    const [first, ...others] = heads
+    if (first === undefined) return
+    const earliest = others.reduce((least, head) => (head.end < least.end ? head : least), first)
+    yield { decision: earliest.decision }
+    const decision = yield* nextDecision(earliest.ring)
+    if (decision === undefined) heads.splice(heads.indexOf(earliest), 1)
+    else {
+      earliest.decision = decision
+      earliest.end = endOf(decision)
+    }
+  }
+}
+
+const endOf = ({ time, response }: RecordedDecision): number =>
+  Date.parse(time) + response.durationMs
+
+/** Yields the problems before the next decision of a ring, and returns that decision. */
+function* nextDecision(
+  ring: Generator<ReadResult>,
+): Generator<ReadResult, RecordedDecision | undefined> {
+  for (;;) {
+    const { done, value } = ring.next()
+    if (done === true) return undefined
+    if ('decision' in value) return value.decision
+    yield value
+  }
+}
+
+/**
+ * Yields the decisions of a file or a message, which consists of blocks. If a text is given, blocks that do
+ * not contain it are skipped.
+ */
+export function* readBlocks(bytes: Buffer, file: string, text?: string): Generator<ReadResult> {
+  for (const frame of framesOf(bytes)) {
+    const { offset } = frame
+    if ('problem' in frame) {
+      yield { problem: { file, offset, message: frame.problem } }
+      continue
+    }
+    if (text !== undefined && !frame.block.includes(text)) continue
+    try {
+      for (const decision of readBlock(frame.block)) yield { decision }
+    } catch (error) {
+      yield { problem: { file, offset, message: (error as Error).message } }
+    }
+  }
+}
+
+/**
+ * Yields the decisions of one block.
+ * @throws Error if the bytes are not a block, or if it has another version
+ */
+function* readBlock(bytes: Uint8Array): Generator<RecordedDecision> {
+  const block = fromBinary(BlockSchema, bytes)
+  if (block.version !== formatVersion) {
+    throw new Error(
+      `the block has version ${block.version} of the format; this version of Sluice reads ${formatVersion}`,
+    )
+  }
+  const reader = new BlockReader(block)
+  for (const decision of block.decisions) yield reader.read(decision)
+}
+
+/** The text of the setting `record` that means this share. */
+function settingOf(share: number): string {
+  if (share <= 0) return 'errors'
+  return share >= 1 ? 'all' : `${Number((share * 100).toPrecision(6))}%`
+}
+
+class BlockReader {
+  readonly #block: Block
+  readonly #plans: readonly (readonly PlannedStep[])[]
+
+  constructor(block: Block) {
+    this.#block = block
+    this.#plans = block.plans.map((plan) => this.#stepsOf(plan))
+  }
+
+  read(decision: Decision): RecordedDecision {
+    const { proxy, worker, baseMs, share } = this.#block
+    const { id, startedUs, position, attempts } = decision
+    return {
+      id,
+      ...(decision.isCut && { isCut: true as const }),
+      time: new Date(baseMs + Number(startedUs) / 1000).toISOString(),
+      proxy,
+      worker,
+      ...(share !== undefined && { setting: settingOf(share) }),
+      position: Number(position),
+      request: this.#request(decision),
+      route: this.#route(decision),
+      steps: this.#steps(decision),
+      attempts: attempts.map((attempt) => this.#attempt(attempt)),
+      response: this.#response(decision),
+      details: this.#details(decision),
+    }
+  }
+
+  #attempt({ endpoint, failure, provider, group }: Attempt): RecordedAttempt {
+    const name = this.#text(provider)
+    return {
+      endpoint: this.#text(endpoint) ?? '',
+      failure: this.#text(failure) ?? '',
+      ...(name !== undefined && { provider: name, group }),
+    }
+  }
+
+  #details({ details }: Decision): Record<string, string | number> {
+    return Object.fromEntries(
+      details.map(({ name, value }) => {
+        const read = value.case === 'number' ? value.value : this.#text(value.value ?? 0)
+        return [this.#text(name) ?? '', read ?? '']
+      }),
+    )
+  }
+
+  #request(decision: Decision): RecordedDecision['request'] {
+    const { method, host, source, port, httpVersion, isTls } = decision
+    const [path = '', query] = splitOnce(decision.path, '?')
+    return {
+      method: this.#text(method) ?? '',
+      host: this.#text(host) ?? '',
+      path,
+      ...(query !== undefined && { query }),
+      protocol: httpVersion === 20 ? 'HTTP/2' : httpVersion === 10 ? 'HTTP/1.0' : 'HTTP/1.1',
+      scheme: isTls ? 'https' : 'http',
+      port,
+      source,
+      headers: this.#headers(decision),
+      digestKey: this.#block.digestKey,
+    }
+  }
+
+  #headers({ headerNames, headerDigests, headerValues }: Decision): RecordedHeader[] {
+    const values = new Map(headerValues.map(({ field, value }) => [field, value]))
+    const digests = Buffer.from(headerDigests)
+    return headerNames.map((name, at) => {
+      const value = values.get(at)
+      const digest = digests.toString('hex', at * 8, at * 8 + 8)
+      return {
+        name: this.#text(name) ?? '',
+        ...(value !== undefined && { value }),
+        ...(digest !== '' && digest !== '0000000000000000' && { digest }),
+      }
+    })
+  }
+
+  #route(decision: Decision): RecordedDecision['route'] {
+    const { gateway, listener, route, rule, ruleName, backend, endpoint } = decision
+    return {
+      ...this.#texts({ gateway, listener, route }),
+      ...(rule > 0 && { rule: rule - 1 }),
+      ...this.#texts({ ruleName, backend, endpoint }),
+    }
+  }
+
+  /** Returns the steps that ran in the phases, and then those that ran as a part of the backend. */
+  #steps(decision: Decision): RecordedStep[] {
+    const notes = Map.groupBy(decision.notes, ({ step }) => this.#text(step) ?? '')
+    const inPhases = this.#inPhases(decision).map((step) => {
+      const found = notes.get(step.step) ?? []
+      const verdict = this.#answersLater(step, found) ? 'answer' : step.verdict
+      return { ...step, verdict, notes: found.map(({ text }) => text) }
+    })
+    for (const { step } of inPhases) notes.delete(step)
+    return [...inPhases, ...Array.from(notes, ([step, found]) => this.#partOfBackend(step, found))]
+  }
+
+  /** Whether a step that let the request pass has answered it later, as a part of the backend. */
+  #answersLater({ config }: Omit<RecordedStep, 'notes'>, notes: readonly Note[]): boolean {
+    return notes.some(
+      ({ isAnswer, plan }) => isAnswer && this.#plans[plan - 1]?.[0]?.config === config,
+    )
+  }
+
+  #inPhases(decision: Decision): Omit<RecordedStep, 'notes'>[] {
+    const places = [
+      [decision.beforeRouting, decision.beforeRoutingPassed],
+      [decision.afterRouting, decision.afterRoutingPassed],
+      [decision.answers, decision.answersPassed],
+      [decision.ofBackend, decision.ofBackendPassed],
+    ] as const
+    const ran: Omit<RecordedStep, 'notes'>[] = []
+    for (const [number, passed] of places) {
+      const plan = this.#plans[number - 1] ?? []
+      for (const step of plan.slice(0, passed)) ran.push({ ...step, verdict: 'pass' })
+      const last = decision.isInStep ? plan[passed] : undefined
+      if (last !== undefined) return [...ran, { ...last, verdict: 'answer' }]
+    }
+    return ran
+  }
+
+  /** Returns a step that ran as a part of the backend. Only its notes show that it ran. */
+  #partOfBackend(step: string, notes: readonly Note[]): RecordedStep {
+    const plan = notes.find(({ plan }) => plan > 0)?.plan ?? 0
+    const { from, config } = this.#plans[plan - 1]?.[0] ?? { from: [], config: '' }
+    const verdict = notes.some(({ isAnswer }) => isAnswer) ? 'answer' : 'pass'
+    return { step, from, config, verdict, notes: notes.map(({ text }) => text) }
+  }
+
+  #response(decision: Decision): RecordedDecision['response'] {
+    const { status, reason, detail, ending } = decision
+    const error = this.#text(decision.error)
+    return {
+      status,
+      reason: this.#text(reason) ?? '',
+      ...(error !== undefined && { error }),
+      ...(detail !== '' && { detail }),
+      ending: this.#text(ending) ?? '',
+      requestBytes: Number(decision.requestBytes),
+      responseBytes: Number(decision.responseBytes),
+      durationMs: Number(decision.durationUs) / 1000,
+    }
+  }
+
+  #stepsOf({ steps }: Plan): PlannedStep[] {
+    return steps.map(({ name, objects, config }) => ({
+      step: this.#text(name) ?? '',
+      config: this.#text(config) ?? '',
+      from: objects.map((object) => ({ object: this.#text(object) ?? '' })),
+    }))
+  }
+
+  /** @throws Error if the block has no such text */
+  #text(number: number): string | undefined {
+    if (number === 0) return undefined
+    const text = this.#block.texts[number - 1]
+    if (text === undefined) throw new Error(`the block has no text ${number}`)
+    return text
+  }
+
+  /** Looks up texts by their numbers. Texts that are not set are left out. */
+  #texts<Name extends string>(
+    numbers: Readonly<Record<Name, number>>,
+  ): Partial<Record<Name, string>> {
+    const found: Partial<Record<Name, string>> = {}
+    for (const name of Object.keys(numbers) as Name[]) {
+      const text = this.#text(numbers[name])
+      if (text !== undefined) found[name] = text
+    }
+    return found
+  }
+}
+
+/** Splits a text at the first separator; the second part is undefined if there is none. */
+function splitOnce(text: string, separator: string): readonly [string, string?] {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+type PlannedStep = Pick<RecordedStep, 'step' | 'from' | 'config'>

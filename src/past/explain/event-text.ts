@@ -1,0 +1,68 @@
+/** Formats events as short texts for people. */
+import type { SluiceEvent } from '../../../events/index.ts'
+import { type ObjectRef, objectText } from '../../ground/model/names.ts'
+
+type EventData<Type> = Extract<SluiceEvent, { readonly type: Type }>['data']
+
+/** Functions that format the details of an event, without its type and object, by event type. */
+const details: {
+  readonly [Type in SluiceEvent['type']]?: (data: EventData<Type>) => string
+} = {
+  'dev.sluice.resource.applied.v1': ({ generation }) => `generation ${generation}`,
+  'dev.sluice.resource.deleted.v1': ({ cause }) => cause,
+  'dev.sluice.resource.refused.v1': ({ problems }) =>
+    problems.map(({ path, message }) => `${path}: ${message}`).join('; '),
+  'dev.sluice.relist.finished.v1': ({ count }) => `${count} objects`,
+  'dev.sluice.desired.published.v1': ({ digest, upserted, removed }) =>
+    `digest ${digest}, +${upserted} -${removed}`,
+  'dev.sluice.deployment.applied.v1': ({ changes }) =>
+    changes.map(({ kind, name, change }) => `${kind} ${name} ${change}`).join(', '),
+  'dev.sluice.deployment.failed.v1': ({ message }) => message,
+  'dev.sluice.definitions.observed.v1': ({ versions }) => versions.join(', '),
+  'dev.sluice.jwks.fetched.v1': ({ uri }) => uri,
+  'dev.sluice.proxy.connected.v1': ({ proxy, gateway, replica }) => {
+    const served = gateway === undefined ? '' : ` of Gateway ${gateway}`
+    return `proxy ${proxy}${served}${replica === undefined ? '' : `, at replica ${replica}`}`
+  },
+  'dev.sluice.proxy.disconnected.v1': ({ proxy, reason }) => `proxy ${proxy}: ${reason}`,
+  'dev.sluice.config.acked.v1': ({ proxy, sequence, refused = [] }) => {
+    const except = refused.length === 0 ? '' : `, except ${refused.length} rejected resources`
+    return `proxy ${proxy}, in force up to ${sequence}${except}`
+  },
+  'dev.sluice.config.rejected.v1': ({ proxy, key, message }) =>
+    `proxy ${proxy}, ${key}: ${message}`,
+  'dev.sluice.timer.fired.v1': ({ timer }) => timerText(timer),
+  'dev.sluice.lease.acquired.v1': ({ holder, epoch }) => `${holder}, epoch ${epoch}`,
+  'dev.sluice.lease.lost.v1': ({ holder, epoch }) => `${holder}, epoch ${epoch}`,
+  'dev.sluice.digest.taken.v1': ({ replica, position }) =>
+    `replica ${replica} at position ${position}`,
+  'dev.sluice.digest.differed.v1': ({ replica, other, position }) =>
+    `replicas ${replica} and ${other} at position ${position}`,
+}
+
+export function eventDetail({ type, data }: SluiceEvent): string {
+  const detail = details[type] as ((data: SluiceEvent['data']) => string) | undefined
+  return detail?.(data) ?? ''
+}
+
+/** Describes a timer by its name, which is `silent:` and a proxy, or `absent:` and a Gateway. */
+function timerText(timer: string): string {
+  const [, event, name] = /^(silent|absent):(.*)$/s.exec(timer) ?? []
+  if (event === 'silent') return `proxy ${name} has not answered for too long`
+  if (event === 'absent') return `Gateway ${name} has had no proxy for too long`
+  return timer
+}
+
+/** Shortens `dev.sluice.resource.applied.v1` to `resource.applied`. */
+export function shortType(type: string): string {
+  return type.replace(/^dev\.sluice\./, '').replace(/\.v[0-9]+$/, '')
+}
+
+/** Formats an event as the cause of a change: `resource.applied HTTPRoute default/app, generation 2`. */
+export function causeText(event: SluiceEvent): string {
+  const { kind, namespace = '', name } = event.data as Partial<ObjectRef>
+  const isNamed = kind !== undefined && name !== undefined
+  const object = isNamed ? ` ${objectText({ kind, namespace, name })}` : ''
+  const detail = eventDetail(event)
+  return `${shortType(event.type)}${object}${detail === '' ? '' : `, ${detail}`}`
+}

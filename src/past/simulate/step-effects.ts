@@ -1,0 +1,93 @@
+/** What steps may change about a request, for those that did not run because an input is unknown. */
+import type { PolicyResource } from '../../ground/model/resources.ts'
+import type { SimulatedExchange } from './exchange.ts'
+import type { LearnedField } from './learned.ts'
+
+export interface StepEffects {
+  readonly learned: readonly LearnedField[]
+  /** Header fields, or all of them. Pseudo-headers begin with a colon. */
+  readonly headers: readonly string[] | 'all'
+  /** May it change method, path and body, too? */
+  readonly isTotal: boolean
+}
+
+/** Steps that change header fields, or what policies have learned about a request. */
+export const changesRequest: ReadonlySet<string> = new Set([
+  'traffic.jwtAuthentication',
+  'traffic.basicAuthentication',
+  'traffic.apiKeyAuthentication',
+  'traffic.extAuth',
+  'traffic.extProc',
+  'traffic.transformation',
+  'traffic.headerModifiers',
+])
+
+const nothing: StepEffects = { learned: [], headers: [], isTotal: false }
+
+/** Marks what a step may have changed as unknown. */
+export function doubt(
+  { request, requestBody, learned }: SimulatedExchange,
+  effects: StepEffects,
+  reason: string,
+): void {
+  for (const field of effects.learned) learned.doubt(field, reason)
+  if (effects.headers === 'all') request.headers.doubtAll(reason)
+  else for (const name of effects.headers) doubtField(request, name, reason)
+  if (!effects.isTotal) return
+  request.doubt(reason)
+  requestBody.load(undefined)
+}
+
+function doubtField(request: SimulatedExchange['request'], name: string, reason: string): void {
+  if (name.startsWith(':')) request.doubt(reason)
+  else request.headers.doubt(name, reason)
+}
+
+export function effectsOf(name: string, policies: readonly PolicyResource[]): StepEffects {
+  const configs = policies.map(({ config }) => JSON.parse(config) as Config)
+  switch (name) {
+    case 'traffic.jwtAuthentication':
+      return { ...nothing, learned: ['jwt', 'jwtToken'], headers: ['authorization'] }
+    case 'traffic.basicAuthentication':
+      return { ...nothing, learned: ['basicAuth'], headers: ['authorization'] }
+    case 'traffic.apiKeyAuthentication':
+      return { ...nothing, learned: ['apiKey', 'apiKeyToken'], headers: ['authorization'] }
+    case 'traffic.extAuth':
+      return {
+        learned: ['extauthz', 'authorizedCaller'],
+        headers: allowedBy(configs),
+        isTotal: false,
+      }
+    case 'traffic.extProc':
+      return { learned: ['extproc'], headers: 'all', isTotal: true }
+    case 'traffic.rateLimit':
+      return configs.some(({ global }) => global !== undefined)
+        ? { ...nothing, headers: 'all' }
+        : nothing
+    case 'traffic.transformation':
+      return { ...nothing, headers: configs.flatMap(transformedBy) }
+    default:
+      return nothing
+  }
+}
+
+/** The parts of compiled policies that name header fields. */
+interface Config {
+  readonly http?: { readonly allowedResponseHeaders: readonly string[] | 'all' }
+  readonly global?: object
+  readonly request?: {
+    readonly add: readonly { readonly name: string }[]
+    readonly set: readonly { readonly name: string }[]
+    readonly remove: readonly string[]
+  }
+}
+
+/** Over gRPC, the service may set any field. */
+function allowedBy([config]: readonly Config[]): readonly string[] | 'all' {
+  return config?.http?.allowedResponseHeaders ?? 'all'
+}
+
+function transformedBy({ request }: Config): readonly string[] {
+  if (request === undefined) return []
+  return [...request.add, ...request.set].map(({ name }) => name).concat(request.remove)
+}

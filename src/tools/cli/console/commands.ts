@@ -1,0 +1,137 @@
+/** The commands that the page of a console may run. They only read. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CommandAnswer } from '../../console-server/source.ts'
+import { explain } from '../explain.ts'
+import { type Answer, type Output, printAnswer, UsageError } from '../output.ts'
+import { simulate } from '../simulate/simulate.ts'
+import { whatIf } from '../what-if/what-if.ts'
+
+/** Where the log and the records of the console are. */
+export interface CommandPlace {
+  readonly logFile?: string
+  readonly nats?: string
+  readonly recordDir?: string
+  /** Stats address of the proxy in this process. */
+  readonly stats?: string
+}
+
+export interface CommandRequest {
+  readonly name: string
+  readonly options: Readonly<Record<string, unknown>>
+  readonly place: CommandPlace
+}
+
+interface ConsoleCommand {
+  /** Options that the page may set, and the form of their values. */
+  readonly takes: Readonly<Record<string, 'text' | 'texts'>>
+  /** Runs the command and returns its exit code. `file` has the manifests that the page sent. */
+  run(options: never, place: CommandPlace, output: Output): Promise<number>
+}
+
+/** Commands return an answer, which is printed as JSON. */
+const printed = async (answer: Promise<Answer>, output: Output): Promise<number> =>
+  printAnswer(await answer, 'json', output)
+
+const log = ({ logFile, nats }: CommandPlace) => ({ logFile, nats })
+const json = { output: 'json' } as const
+
+const request = {
+  host: 'text',
+  path: 'text',
+  method: 'text',
+  header: 'texts',
+  port: 'text',
+  ambiguousPaths: 'text',
+} as const
+
+const commands: Readonly<Record<string, ConsoleCommand>> = {
+  simulate: {
+    takes: {
+      ...request,
+      at: 'text',
+      curl: 'text',
+      manifests: 'text',
+      scheme: 'text',
+      source: 'text',
+      assume: 'texts',
+    },
+    run: (options: { file?: readonly string[] }, place, output) =>
+      simulate({ ...options, ...json, ...log(place), overlay: options.file !== undefined }, output),
+  },
+  'what-if': {
+    takes: { at: 'text', manifests: 'text', ambiguousPaths: 'text' },
+    run: (options: { file?: readonly string[] }, place, output) => {
+      const { file = [] } = options
+      const requests = place.recordDir
+      const asked = { ...options, ...json, ...log(place), file, overlay: true, requests }
+      return printed(whatIf(asked, output.report), output)
+    },
+  },
+  'explain-request': {
+    takes: { ...request, at: 'text', id: 'text' },
+    run: (options: object, place, output) => {
+      const { recordDir } = place
+      const asked = { ...options, ...json, ...log(place), recordDir }
+      return printed(explain('request', [], asked, output.report), output)
+    },
+  },
+  'explain-providers': {
+    takes: {},
+    run: (_options: object, { stats }, output) => {
+      const asked = { ...json, ...(stats !== undefined && { stats: [stats] }) }
+      return printed(explain('providers', [], asked, output.report), output)
+    },
+  },
+}
+
+/** Runs a command; undefined if there is none with that name. */
+export async function runConsoleCommand(
+  request: CommandRequest,
+): Promise<CommandAnswer | undefined> {
+  const { name, options, place } = request
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (command === undefined) return undefined
+  const printed: string[] = []
+  const reports: string[] = []
+  const output: Output = {
+    print: (text) => printed.push(text),
+    report: (text) => reports.push(text),
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-console-'))
+  try {
+    const { manifests, ...given } = readOptions(command.takes, options)
+    const file = typeof manifests === 'string' ? { file: [writeInto(folder, manifests)] } : {}
+    const exitCode = await command.run({ ...given, ...file } as never, place, output)
+    return { exitCode, output: printed.join('\n'), reports }
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    // Wrong options and unreadable input; a bug is reported in the same way, because the page shows it.
+    return { exitCode: 2, output: '', reports: [...reports, error.message] }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Manifests may contain Secrets, so only the owner may read the file. */
+function writeInto(folder: string, manifests: string): string {
+  const path = join(folder, 'edited.yaml')
+  writeFileSync(path, manifests, { mode: 0o600 })
+  return path
+}
+
+/** @throws UsageError if an option is unknown or has another form */
+function readOptions(
+  takes: ConsoleCommand['takes'],
+  options: CommandRequest['options'],
+): Readonly<Record<string, unknown>> {
+  for (const [name, value] of Object.entries(options)) {
+    const form = Object.hasOwn(takes, name) ? takes[name] : undefined
+    if (form === undefined) throw new UsageError(`${name}: no such option`)
+    const texts = form === 'texts' && Array.isArray(value) ? value : [value]
+    if (texts.every((text) => typeof text === 'string')) continue
+    throw new UsageError(`${name}: expected ${form === 'text' ? 'a text' : 'a list of texts'}`)
+  }
+  return options
+}

@@ -1,0 +1,117 @@
+/** Starts the web console of a process, and binds its data to the functions that commands use. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { fail } from '../../../ground/base/outcome.ts'
+import { isAboutAddress } from '../../../ground/errors/listening.ts'
+import { consoleSettings } from '../../../ground/settings/console.ts'
+import { type ConsoleSource, QueryError } from '../../console-server/source.ts'
+import { eachDecision, type DecisionSource as RecordPlace } from '../decision-source.ts'
+import type { OperationalLog } from '../operational-log.ts'
+import { UsageError } from '../output.ts'
+import { packageVersion } from '../version.ts'
+import type { CommandThread } from './command-thread.ts'
+import type { CommandPlace } from './commands.ts'
+
+/** What a process adds to the versions that every console shows. */
+export type OwnSource = Omit<ConsoleSource, 'version' | 'foldVersion'>
+
+/** The built page, in the same folder as the build of this file. */
+const folder = fileURLToPath(
+  import.meta.url.endsWith('.ts')
+    ? new URL('../../../../dist/console', import.meta.url)
+    : new URL('./console', import.meta.url),
+)
+
+/**
+ * Starts a console.
+ * @throws `port_in_use` or `address_unusable` if the address cannot be bound
+ */
+export async function serveConsole(address: string, own: OwnSource, onUrl: (url: string) => void) {
+  const { startConsole } = await import('../../console-server/server.ts')
+  const { foldVersion } = await import('../../../control/actors/fold.ts')
+  const source = { ...own, version: packageVersion(), foldVersion }
+  return startConsole({ address, folder, source, onUrl })
+}
+
+/**
+ * Starts the console of a gateway or controller. If the default port is in use, such as by another gateway,
+ * the console takes a free one; if it cannot start at all, the process runs without it.
+ */
+export async function openConsole(address: string, log: OperationalLog, own: OwnSource) {
+  const onUrl = (url: string) => log.write('info', `console: ${url}`)
+  const isDefault = address === consoleSettings.consoleAddress.default
+  try {
+    return await serveConsole(address, own, onUrl).catch((error) => {
+      if (!isDefault || !isAboutAddress(error) || error.code !== 'port_in_use') throw error
+      return serveConsole('localhost:0', own, onUrl)
+    })
+  } catch (error) {
+    if (isAboutAddress(error) && !isDefault) throw error
+    log.write('warn', `The console is off: ${error instanceof Error ? error.message : error}`)
+    return undefined
+  }
+}
+
+/**
+ * The commands that a page may run. They open the log by themselves, so that it must not be in memory only.
+ * `placeOf` is called for each command.
+ */
+export function commandsOf(placeOf: () => CommandPlace): Pick<ConsoleSource, 'runCommand'> {
+  let thread: Promise<CommandThread> | undefined
+  return {
+    runCommand: async (name, options) => {
+      thread ??= import('./command-thread.ts').then((module) => new module.CommandThread())
+      return (await thread).run({ name, options, place: placeOf() })
+    },
+  }
+}
+
+/** The records of a folder or else of a NATS server; nothing if neither is named. */
+export function recordsOf({ recordDir, nats }: RecordPlace): Pick<ConsoleSource, 'decisions'> {
+  if (recordDir === undefined && nats === undefined) return {}
+  const place = recordDir === undefined ? { nats } : { recordDir }
+  return {
+    decisions: {
+      read: (query, report, use) =>
+        eachDecision(place, query, report, use).then(
+          () => undefined,
+          (error) => {
+            throw error instanceof UsageError ? new QueryError(error.message) : error
+          },
+        ),
+      tail: (signal) => tailOf(place, signal),
+    },
+  }
+}
+
+/**
+ * The prices of a file; nothing if none is named. The file is read for each request, so that edits show.
+ * @throws UsageError if it cannot be used now
+ */
+export async function pricesOf(path: string | undefined): Promise<Pick<ConsoleSource, 'prices'>> {
+  if (path === undefined) return {}
+  const { readPrices } = await import('../../../past/prices/read-prices.ts')
+  const prices = () => {
+    try {
+      return readPrices(readFileSync(path), path)
+    } catch (error) {
+      return fail(`${path} cannot be read: ${error instanceof Error ? error.message : error}`)
+    }
+  }
+  const now = prices()
+  if (!now.ok) throw new UsageError(now.problems.join('\n'))
+  return { prices }
+}
+
+async function* tailOf({ recordDir, nats }: RecordPlace, signal: AbortSignal) {
+  if (recordDir !== undefined) {
+    const { tailFolder } = await import('../../../past/decisions/tail.ts')
+    yield* tailFolder(recordDir, signal)
+  } else if (nats !== undefined) {
+    const { readBlocks } = await import('../../../past/decisions/read.ts')
+    const { followPublishedBlocks } = await import('../../../control/log/nats-decision-reader.ts')
+    for await (const { bytes } of followPublishedBlocks(nats, signal)) {
+      for (const result of readBlocks(bytes, '')) if ('decision' in result) yield result.decision
+    }
+  }
+}

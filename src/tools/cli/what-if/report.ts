@@ -1,0 +1,176 @@
+/** Formats the answer of `sluice what-if` as text, and as Markdown for a comment on a pull request. */
+import { printable } from '../../../ground/base/printable.ts'
+import { objectKey, objectText } from '../../../ground/model/names.ts'
+import type { ChangedCondition, ControlPlaneChanges } from './control-plane.ts'
+import type { ChangeGroup, Example, RequestChanges } from './groups.ts'
+import type { OverriddenPolicy } from './overridden.ts'
+
+export interface WhatIfReport extends ControlPlaneChanges {
+  readonly requests: RequestChanges
+  /** Whether records were given. */
+  readonly hasRequests: boolean
+}
+
+/** A part of the report: its name, the number of its entries, and one line or more for each. */
+interface Section {
+  readonly title: string
+  readonly count: number
+  readonly lines: readonly string[]
+}
+
+const exampleText = ({ id, time, method, host, path }: Example): string =>
+  printable(`${time} ${method} ${host}${path} (${id})`)
+
+const groupTitle = ({ from, to, count, cause }: ChangeGroup): string =>
+  printable(`${from} → ${to}, ${requestsText(count)}, because ${cause}`)
+
+const requestsText = (count: number): string => `${count} request${count === 1 ? '' : 's'}`
+
+function conditionText({ object, place, type, from, to }: ChangedCondition): string[] {
+  const where = place === '' ? objectText(object) : `${objectText(object)}, ${place}`
+  const text = (value: typeof from) => {
+    if (value === null) return 'absent'
+    return `${value.status} ${value.reason}${value.message === '' ? '' : `: ${value.message}`}`
+  }
+  if (from === null) return [`${where}: ${type} ${text(to)}`]
+  return [`${where}: ${type}`, `  - ${text(from)}`, `  + ${text(to)}`]
+}
+
+function overriddenText({ policy, field, by, places }: OverriddenPolicy): string {
+  const at = places === 1 ? 'at one place' : `at ${places} places`
+  return `${objectText(policy)}: ${field} is overridden by ${objectText(by)} ${at}`
+}
+
+function groupLines(group: ChangeGroup): string[] {
+  const more = group.count > group.examples.length ? ['  …'] : []
+  return [groupTitle(group), ...group.examples.map((one) => `  ${exampleText(one)}`), ...more]
+}
+
+/** The parts with entries, the most important ones first. */
+function sectionsOf(report: WhatIfReport): Section[] {
+  const { requests, refused, conflicts, overridden, conditions, resources, objects } = report
+  const isListed = new Set(conflicts)
+  const isGone = new Set(objects.removed.map(objectKey))
+  const others = conditions.filter(
+    (condition) => !isListed.has(condition) && !isGone.has(objectKey(condition.object)),
+  )
+  const { added, removed, changed } = resources
+  const keys = [
+    ...removed.map((key) => `- ${key}`),
+    ...added.map((key) => `+ ${key}`),
+    ...changed.map((key) => `~ ${key}`),
+  ]
+  const refs = [
+    ...objects.removed.map((ref) => `- ${objectText(ref)}`),
+    ...objects.added.map((ref) => `+ ${objectText(ref)}`),
+    ...objects.changed.map((ref) => `~ ${objectText(ref)}`),
+  ]
+  const sections = [
+    {
+      title: 'Requests that change',
+      count: requests.changed,
+      lines: requests.groups.flatMap(groupLines),
+    },
+    {
+      title: 'Undecided requests',
+      count: requests.undecided,
+      lines: requests.undecidedGroups.flatMap(({ reason, count, examples }) => [
+        `${requestsText(count)}: ${printable(reason)}`,
+        ...examples.slice(0, 1).map((one) => `  ${exampleText(one)}`),
+      ]),
+    },
+    {
+      title: 'Invalid objects, whose last versions stay in force',
+      count: refused.length,
+      lines: refused.flatMap(({ problems, ...ref }) =>
+        problems.map(({ path, message }) => `${objectText(ref)}: ${path}: ${message}`),
+      ),
+    },
+    {
+      title: 'New conflicts',
+      count: conflicts.length,
+      lines: conflicts.flatMap(conditionText),
+    },
+    {
+      title: 'Overridden policies',
+      count: overridden.length,
+      lines: overridden.map(overriddenText),
+    },
+    { title: 'Objects', count: refs.length, lines: refs },
+    { title: 'Conditions', count: others.length, lines: others.flatMap(conditionText) },
+    { title: 'Resources', count: keys.length, lines: keys },
+  ]
+  return sections.filter(({ count }) => count > 0)
+}
+
+function summaryOf({ requests, hasRequests }: WhatIfReport, hasSections: boolean): string {
+  const { total, unchanged, changed, undecided } = requests
+  const counts = `${unchanged} unchanged, ${changed} changed, ${undecided} undecided`
+  const traffic = hasRequests ? [`${requestsText(total)}: ${counts}`] : []
+  return [...(hasSections ? [] : ['nothing changes']), ...traffic].join('; ')
+}
+
+/** Says which requests were not tested, because the records have only a part of the traffic. */
+function caveatOf({ requests: { total, records } }: WhatIfReport): string[] {
+  if (records?.isPartial !== true) return []
+  const remedy = 'To test all requests, record them with --record all.'
+  if (total === 0) return [`There are no records, so no request was tested. ${remedy}`]
+  const settings = records.settings.join(', ')
+  const found =
+    settings === 'errors'
+      ? 'the records have only failed requests'
+      : 'the records may have only a part of the traffic'
+  const made = settings === '' ? '' : ` (record: ${settings})`
+  return [`Requests that passed may be untested: ${found}${made}. ${remedy}`]
+}
+
+export function reportText(report: WhatIfReport): string[] {
+  const sections = sectionsOf(report)
+  const summary = summaryOf(report, sections.length > 0)
+  return [
+    ...(summary === '' ? [] : [summary]),
+    ...caveatOf(report),
+    ...sections.flatMap(({ title, count, lines }, at) => [
+      ...(at === 0 && summary === '' ? [] : ['']),
+      `${title} (${count})`,
+      ...lines.map((line) => `  ${line}`),
+    ]),
+  ]
+}
+
+/** A code block whose fence is longer than every run of backticks in it, so that its text stays text. */
+function codeBlock(lines: readonly string[], language: string): string[] {
+  const runs = lines.flatMap((line) => line.match(/`+/g) ?? [])
+  const fence = '`'.repeat(Math.max(3, ...runs.map(({ length }) => length + 1)))
+  return [`${fence}${language}`, ...lines, fence]
+}
+
+const maxBlockLines = 200
+
+export function reportMarkdown(report: WhatIfReport): string[] {
+  const sections = sectionsOf(report)
+  const { requests, hasRequests } = report
+  const rows = sections.map(({ title, count }) => `| ${title} | ${count} |`)
+  const unchanged = `| Unchanged requests | ${requests.unchanged} of ${requests.total} |`
+  return [
+    '## sluice what-if',
+    '',
+    sections.length === 0 ? 'This change has no effect.' : 'This change has these effects:',
+    '',
+    ...caveatOf(report).flatMap((line) => [line, '']),
+    ...(rows.length === 0 && !hasRequests ? [] : ['| | |', '|---|---:|']),
+    ...rows,
+    ...(hasRequests ? [unchanged] : []),
+    ...sections.flatMap(({ title, count, lines }) => [
+      '',
+      `<details><summary>${title} (${count})</summary>`,
+      '',
+      ...codeBlock(
+        lines.length > maxBlockLines ? [...lines.slice(0, maxBlockLines), '…'] : lines,
+        'diff',
+      ),
+      '',
+      '</details>',
+    ]),
+  ]
+}

@@ -1,0 +1,83 @@
+/** Indexes of the resources of a state. */
+
+import { type ListenerPlace, type TargetKey, targetKey } from '../../../gateway/policies/merge.ts'
+import { type ObjectRef, objectKey, objectText } from '../../../ground/model/names.ts'
+import type {
+  BackendResource,
+  ListenerResource,
+  PolicyResource,
+  Resource,
+  RouteResource,
+  ServiceResource,
+} from '../../../ground/model/resources.ts'
+import type { Fold } from '../../../past/replay/index.ts'
+import type { Simulation } from '../../../past/simulate/index.ts'
+
+export class ResourceTable {
+  readonly byKey = new Map<string, Resource>()
+  readonly listeners: ListenerResource[] = []
+  readonly routes: RouteResource[] = []
+  readonly policies: PolicyResource[] = []
+  readonly #rules = new Map<string, RouteResource>()
+
+  constructor(fold: Fold) {
+    for (const { resource } of fold.resources()) {
+      this.byKey.set(resource.key, resource)
+      if (resource.type === 'listener') this.listeners.push(resource)
+      else if (resource.type === 'route') this.#addRule(resource)
+      else if (resource.type === 'policy') this.policies.push(resource)
+    }
+  }
+
+  #addRule(resource: RouteResource): void {
+    const { route, ruleIndex } = resource
+    this.routes.push(resource)
+    this.#rules.set(`${objectText(route)} ${ruleIndex}`, resource)
+  }
+
+  listener(key: string): ListenerResource | undefined {
+    const found = this.byKey.get(key)
+    return found?.type === 'listener' ? found : undefined
+  }
+
+  backend(key: string): BackendResource | undefined {
+    const found = this.byKey.get(key)
+    return found?.type === 'backend' ? found : undefined
+  }
+
+  service(name: string): ServiceResource | undefined {
+    const found = this.byKey.get(`service/${name}`)
+    return found?.type === 'service' ? found : undefined
+  }
+
+  /** Returns the listeners of an outcome. A ListenerSet may have a listener of the same name. */
+  listenersOf({ gateway, listener }: Simulation['outcome']): ListenerResource[] {
+    return this.listeners.filter(
+      ({ gateway: { namespace, name }, section }) =>
+        section === listener && gateway === `${namespace}/${name}`,
+    )
+  }
+
+  ruleOf({ route, rule }: Simulation['outcome']): RouteResource | undefined {
+    return this.#rules.get(`${route} ${rule}`)
+  }
+
+  policiesByTarget(): ReadonlyMap<TargetKey, readonly PolicyResource[]> {
+    return Map.groupBy(this.policies, ({ target }) => targetKey(target))
+  }
+}
+
+export const listenerPlace = ({ gateway, owner, section }: ListenerResource): ListenerPlace => ({
+  gateway: { kind: 'Gateway', ...gateway },
+  owner,
+  section,
+})
+
+/** The object that contains a policy, as `Kind/namespace/name`. */
+export const authorKey = ({ policy, target }: PolicyResource): string =>
+  objectKey(authorOf(policy, target))
+
+const authorOf = (
+  policy: PolicyResource['policy'],
+  { inline, kind }: PolicyResource['target'],
+): ObjectRef => ({ kind: inline === true ? kind : 'GatewayPolicy', ...policy })

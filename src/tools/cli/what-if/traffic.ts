@@ -1,0 +1,93 @@
+/** Simulates recorded requests under the present state and under the candidate, and counts what differs. */
+
+import type { AmbiguousPaths } from '../../../gateway/proxy/request/request-path.ts'
+import { readFolder } from '../../../past/decisions/read.ts'
+import type { RecordedDecision } from '../../../past/decisions/record.ts'
+import type { StateDifferences } from '../../../past/explain/differences.ts'
+import type { Fold } from '../../../past/replay/index.ts'
+import { requestOf, Simulator } from '../../../past/simulate/index.ts'
+import { problemText, recordKeyOf } from '../decision-source.ts'
+import { type Output, UsageError } from '../output.ts'
+import { RequestComparison } from './compare.ts'
+import { Destinations } from './destinations.ts'
+import { type Example, type RequestChanges, RequestTally } from './groups.ts'
+import { Places } from './places.ts'
+import { ResourceTable } from './resources.ts'
+import type { States } from './state.ts'
+
+const exampleOf = ({ id, time, request: { method, host, path } }: RecordedDecision): Example => ({
+  id,
+  time,
+  method,
+  host,
+  path,
+})
+
+interface RecordedRequests {
+  /** Folder of decision records. */
+  readonly folder: string
+  readonly ambiguousPaths: AmbiguousPaths
+}
+
+/** Reads the records one after the other. Unreadable parts are reported; the others are compared. */
+export async function compareRequests(
+  { folder, ambiguousPaths }: RecordedRequests,
+  states: States,
+  resources: StateDifferences['resources'],
+  report: Output['report'],
+): Promise<RequestChanges> {
+  const tally = new RequestTally()
+  const records = recordsIn(folder, tally, report)
+  if (Object.values(resources).every(({ length }) => length === 0)) {
+    for (const _ of records) tally.unchanged()
+    return tally.resultOfRecords()
+  }
+  const [before, after] = [new ResourceTable(states.present), new ResourceTable(states.fold)]
+  const places = new Places(before, after, resources)
+  const comparison = new RequestComparison(
+    states,
+    places,
+    new Destinations(before, after, places.changed),
+  )
+  const options = { digestKey: recordKeyOf(folder), settings: { ambiguousPaths } }
+  const open = (fold: Fold) => Simulator.open([...states.secrets, ...fold.resources()], options)
+  const [present, candidate] = [await open(states.present), await open(states.fold)]
+  for (const record of records) {
+    const request = requestOf(record)
+    const now = present.simulate(request)
+    const a = now instanceof Promise ? await now : now
+    if (!places.canReroute && !places.isTouched(a.outcome)) {
+      tally.unchanged()
+      continue
+    }
+    const then = candidate.simulate(request)
+    const b = then instanceof Promise ? await then : then
+    const difference = comparison.compare(a, b)
+    if (difference === undefined) tally.unchanged()
+    else if ('change' in difference) tally.changed(difference.change, exampleOf(record))
+    else tally.undecided(difference.undecided, exampleOf(record))
+  }
+  present.close()
+  candidate.close()
+  return tally.resultOfRecords()
+}
+
+/** @throws UsageError if there are records, but none can be read */
+function* recordsIn(
+  folder: string,
+  tally: RequestTally,
+  report: Output['report'],
+): Generator<RecordedDecision> {
+  let [read, problems] = [0, 0]
+  for (const result of readFolder(folder)) {
+    if ('decision' in result) {
+      read++
+      tally.madeUnder(result.decision.setting)
+      yield result.decision
+    } else {
+      problems++
+      report(problemText(result.problem))
+    }
+  }
+  if (read === 0 && problems > 0) throw new UsageError(`no record in ${folder} can be read`)
+}

@@ -1,0 +1,143 @@
+/** Converts agentgateway's Kubernetes resources, which have the same fields under other names. */
+
+import { validateObject } from '../../../control/api/validate.ts'
+import { entryOf, isObject, type JsonObject } from '../../../ground/base/json-object.ts'
+import { ownGroup } from '../../../ground/model/api-names.ts'
+import { type Conversion, isProtection, type Manifest } from '../conversion.ts'
+import type { Field, SourceDocument } from '../field.ts'
+import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
+import { fieldsOf, objectKind } from '../source.ts'
+
+export const sourceGroup = 'agentgateway.dev'
+
+const kinds: Readonly<Record<string, string>> = {
+  AgentgatewayBackend: 'GatewayBackend',
+  AgentgatewayPolicy: 'GatewayPolicy',
+  AgentgatewayParameters: 'GatewayParameters',
+}
+
+const vendors: Readonly<Record<string, string>> = {
+  openai: 'vendorA',
+  azureopenai: 'vendorB',
+  anthropic: 'vendorC',
+  gemini: 'vendorD',
+  vertexai: 'vendorE',
+  bedrock: 'vendorF',
+}
+
+/** New names of fields and values, by the end of the path at which they occur. */
+const renames: readonly {
+  readonly at: RegExp
+  readonly names: Readonly<Record<string, string>>
+}[] = [
+  { at: /\.ai\.provider$|\.providers\.\d+$/, names: vendors },
+  { at: /\.promptGuard\.request\.\d+$/, names: { openAIModeration: 'vendorAModeration' } },
+]
+const values: typeof renames = [
+  { at: /\.ai\.routes\.[^.]*$/, names: { AnthropicTokenCount: 'VendorCTokenCount' } },
+  { at: /\.mcp\.authentication\.provider$/, names: { Auth0: 'IdpA', Keycloak: 'IdpB' } },
+]
+
+const rename = (table: typeof renames, path: string, name: string): string => {
+  const names = table.find(({ at }) => at.test(path))?.names ?? {}
+  return entryOf(names, name) ?? name
+}
+
+/** A copy with Sluice's names of fields, enumeration values and references. */
+function renamed(value: unknown, path: string): unknown {
+  if (typeof value === 'string') return rename(values, path, value)
+  if (Array.isArray(value)) return value.map((item, index) => renamed(item, `${path}.${index}`))
+  if (!isObject(value)) return value
+  const copy: JsonObject = Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [
+      rename(renames, path, name),
+      renamed(field, `${path}.${name}`),
+    ]),
+  )
+  if (copy.group === sourceGroup && typeof copy.kind === 'string') {
+    return { ...copy, group: ownGroup, kind: entryOf(kinds, copy.kind) ?? copy.kind }
+  }
+  const { appProtocol } = copy
+  return typeof appProtocol === 'string' && appProtocol.startsWith(`${sourceGroup}/`)
+    ? { ...copy, appProtocol: appProtocol.replace(sourceGroup, ownGroup) }
+    : copy
+}
+
+/** The names of the source, so that findings name the fields that the user wrote. */
+const originalNames = Object.entries({ ...vendors, openAIModeration: 'vendorAModeration' })
+const originalPath = (path: string): string =>
+  originalNames.reduce((text, [source, name]) => text.replaceAll(`.${name}`, `.${source}`), path)
+
+const maxRemovals = 200
+
+/** Removes the fields that Sluice does not have, and reports each. */
+function withKnownFields(object: Manifest, origin: Field, result: Conversion): Manifest {
+  const copy = structuredClone(object) as Manifest
+  for (let count = 0; count < maxRemovals; count++) {
+    const outcome = validateObject(copy)
+    if (outcome.ok) return copy
+    // An unknown field comes before the rules that it breaks by being there.
+    const unknown = outcome.problems.find(({ message }) => message.includes('unknown'))
+    const problem = unknown ?? outcome.problems[0]
+    if (problem === undefined || !removeAt(copy, problem.path)) return copy
+    const path = originalPath(problem.path)
+    const reason = `has no counterpart: ${problem.message}`
+    result.report(isProtection(path) ? 'protection' : 'lost', origin, reason, path)
+  }
+  return copy
+}
+
+/** Removes the field at a path. Returns false for the outermost fields, which an object must have. */
+function removeAt(object: unknown, path: string): boolean {
+  const steps = [...path.matchAll(/\[(\d+)\]|\["([^"]*)"\]|([^.[\]]+)/g)].map(
+    ([, index, quoted, name]) => index ?? quoted ?? name ?? '',
+  )
+  const last = steps.pop()
+  if (last === undefined || steps.length === 0) return false
+  let parent: unknown = object
+  for (const step of steps) parent = (parent as Record<string, unknown> | undefined)?.[step]
+  if (Array.isArray(parent)) return parent.splice(Number(last), 1).length === 1
+  return (
+    isObject(parent) &&
+    Object.hasOwn(parent, last) &&
+    delete (parent as Record<string, unknown>)[last]
+  )
+}
+
+function convertObject(document: SourceDocument, result: Conversion): void {
+  const field = openObject(document, result)
+  if (field === undefined) return
+  const { group = '', kind = '' } = objectKind(document) ?? {}
+  if (group === sourceGroup && entryOf(kinds, kind) === undefined) {
+    field.take()
+    result.report('protection', field, `${kind} has no counterpart; it may protect something`)
+    return
+  }
+  const object = renamed(wholeObject(field), '') as Manifest
+  if (group === sourceGroup) {
+    const own = {
+      ...object,
+      apiVersion: `${ownGroup}/v1alpha1`,
+      kind: entryOf(kinds, kind) ?? kind,
+    }
+    result.add(withKnownFields(own, field, result), field)
+  } else if (isStandard(document)) {
+    result.add(
+      convertClass(object, (controller) => controller.startsWith(`${sourceGroup}/`)),
+      field,
+    )
+  } else result.report('lost', field, 'is not a kind that Sluice reads')
+}
+
+export function convertObjects(documents: readonly SourceDocument[], result: Conversion): void {
+  for (const document of documents) convertObject(document, result)
+}
+
+/** Does the object name agentgateway by its API group or by its GatewayClass controller? */
+export function isObjectOf(document: SourceDocument, group: string): boolean {
+  const found = objectKind(document)
+  if (found?.group === group) return true
+  if (found?.kind !== 'GatewayClass') return false
+  const { spec } = fieldsOf(document)
+  return isObject(spec) && String(spec.controllerName).startsWith(`${group}/`)
+}

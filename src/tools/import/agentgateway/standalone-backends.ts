@@ -1,0 +1,160 @@
+/** Converts the backends of routes of the standalone agentgateway. */
+import { entryOf } from '../../../ground/base/json-object.ts'
+import { type Conversion, compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { keyAuth, providerOf } from '../models.ts'
+import { addBackend, addStatic, parseAddress } from '../targets.ts'
+import { hostOf, type RouteScene } from './standalone-scene.ts'
+
+/** References to the backends of a route, with their weights. */
+export function backendRefs(route: Field, scene: RouteScene): Fields[] {
+  const routeKey = route.at('policies', 'backendAuth')
+  const refs: Fields[] = []
+  for (const backend of route.get('backends').items()) {
+    const weight = backend.get('weight').number()
+    const own = backend.at('policies', 'backendAuth')
+    const key = own.isSet ? own : routeKey
+    if (backend.get('ai').isSet) readModels(backend.get('ai'), key, scene)
+    else {
+      const ref = backendOf(backend, key, scene)
+      if (ref !== undefined) refs.push(compact({ ...ref, weight }))
+    }
+  }
+  return [...refs, ...modelRefs(route, scene)]
+}
+
+/** All models of a route are one backend, whose groups are tried in order. */
+function modelRefs(route: Field, { plan, name, result }: RouteScene): Fields[] {
+  const models = plan.modelBackend()
+  return models === undefined
+    ? []
+    : [addBackend(result, result.nameOf('GatewayBackend', name), models, route)]
+}
+
+function backendOf(backend: Field, routeKey: Field, scene: RouteScene): Fields | undefined {
+  const { result } = scene
+  if (backend.get('host').isSet) {
+    const address = hostOf(backend.get('host'), result)
+    const policies = compact({ ...scene.backend, auth: keyOf(routeKey, scene) })
+    if (address === undefined) return undefined
+    return addStatic(result, { ...address, isTls: false }, backend, policies)
+  }
+  if (backend.get('mcp').isSet) return toolsOf(backend.get('mcp'), scene)
+  result.report('lost', backend, 'this type of backend is not converted')
+  backend.take()
+  return undefined
+}
+
+/** A backend is one provider, or groups of providers of which the first that works is used. */
+function readModels(ai: Field, routeKey: Field, scene: RouteScene): void {
+  const groups = ai.get('groups').isSet
+    ? ai
+        .get('groups')
+        .items()
+        .map((group) => group.get('providers').items())
+    : [[ai]]
+  const models = groups.map((providers) =>
+    providers.flatMap((provider): Fields[] => {
+      const model = modelOf(provider, routeKey, scene)
+      return model === undefined ? [] : [model]
+    }),
+  )
+  scene.plan.models = [...(scene.plan.models ?? []), ...models]
+}
+
+const providerNames: Readonly<Record<string, string>> = {
+  openAI: 'openai',
+  azureOpenAI: 'azure-openai',
+  azure: 'azure-openai',
+  anthropic: 'anthropic',
+  gemini: 'gemini',
+  vertex: 'vertex-ai',
+  bedrock: 'bedrock',
+}
+
+function modelOf(field: Field, routeKey: Field, scene: RouteScene): Fields | undefined {
+  const { result } = scene
+  field.ignore('name')
+  const [[kind = '', settings] = []] = field.get('provider').entries()
+  const override = field.get('hostOverride').isSet
+    ? hostOf(field.get('hostOverride'), result)
+    : undefined
+  const isTls = scene.backend.tls !== undefined || override?.port === 443
+  const base = override && `http${isTls ? 's' : ''}://${override.host}:${override.port}`
+  const own = [field.at('policies', 'backendAuth'), field.get('backendAuth')].find(
+    ({ isSet }) => isSet,
+  )
+  return providerOf(
+    {
+      provider: entryOf(providerNames, kind) ?? kind,
+      model: settings?.get('model').text(),
+      base: base ?? azureBase(settings),
+      apiVersion: settings?.get('apiVersion').text(),
+      project: settings?.get('projectId').text(),
+      region: settings?.get('region').text(),
+      auth: keyOf(own ?? routeKey, scene),
+    },
+    field,
+    result,
+  )
+}
+
+const azureBase = (settings: Field | undefined): string | undefined => {
+  const host = settings?.get('host').text()
+  return host === undefined ? undefined : `https://${host}`
+}
+
+/** The key of `backendAuth`: a text, `$VARIABLE`, or a file. */
+function keyOf(auth: Field, { name, result }: RouteScene): Fields | undefined {
+  if (!auth.isSet) return undefined
+  if (auth.get('passthrough').isSet) {
+    auth.get('passthrough').take()
+    return { passthrough: {} }
+  }
+  const key = auth.get('key')
+  const value = typeof key.value === 'string' ? key.text() : key.get('value').text()
+  const file = key.isSet && typeof key.value !== 'string' ? key.get('file').text() : undefined
+  const variable = /^\$\{?(\w+)\}?$/.exec(value ?? '')?.[1] ?? (file && `FILE_${file}`)
+  return keyAuth(result, name, variable === undefined ? { value } : { variable }, auth)
+}
+
+/** MCP servers over HTTP. Those that agentgateway starts itself have no counterpart. */
+function toolsOf(mcp: Field, { name, result }: RouteScene): Fields | undefined {
+  const mode = mcp.get('statefulMode').text()
+  const targets = mcp
+    .get('targets')
+    .items()
+    .flatMap((target) => targetOf(target, result) ?? [])
+  if (targets.length === 0) return undefined
+  const sessionRouting = mode === 'stateless' ? 'Stateless' : undefined
+  const spec = { mcp: compact({ sessionRouting, targets }) }
+  return addBackend(result, result.nameOf('GatewayBackend', name), spec, mcp)
+}
+
+function targetOf(target: Field, result: Conversion): Fields | undefined {
+  const label = target.get('name').text() ?? 'target'
+  const name = label.toLowerCase().replace(/[^a-z0-9-]+/g, '-')
+  const isSse = target.get('sse').isSet
+  const server = isSse ? target.get('sse') : target.get('mcp')
+  if (!server.isSet) {
+    result.report(
+      'lost',
+      target,
+      'only MCP servers over HTTP are converted, not commands and OpenAPI',
+    )
+    target.take()
+    return undefined
+  }
+  const text = server.get('host').text() ?? ''
+  const url = parseAddress(text)
+  const host = url?.host ?? text
+  const port = url?.port ?? server.get('port').number()
+  const path = server.get('path').text() ?? (url && url.path !== '' ? url.path : undefined)
+  if (host === '' || port === undefined) {
+    result.report('lost', server, 'needs a host and a port, or a URL')
+    return undefined
+  }
+  const protocol = isSse ? 'SSE' : undefined
+  const policies = url?.isTls === true ? { tls: {} } : undefined
+  return { name, static: compact({ host, port, path, protocol, policies }) }
+}

@@ -1,0 +1,272 @@
+/** Converts the policies of routes of the standalone agentgateway. */
+import { entryOf } from '../../../ground/base/json-object.ts'
+import { compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { limitOf } from '../limits.ts'
+import { addSecret, addStatic, toRoute } from '../targets.ts'
+import { builtins } from './builtins.ts'
+import {
+  basicAuth,
+  keysOf,
+  mcpAuthentication,
+  mcpAuthorization,
+  modeOf,
+} from './standalone-login.ts'
+import { hostOf, type RouteScene } from './standalone-scene.ts'
+import { extAuthz, extProc, remoteRateLimit } from './standalone-services.ts'
+
+type PolicyReader = (field: Field, scene: RouteScene) => void
+
+/** Reads the known policies. Those that stay unread are reported. */
+export function applyPolicies(policies: Field, scene: RouteScene): void {
+  if (!policies.isSet) return
+  for (const [name, field] of policies.entries()) {
+    entryOf(readers, name)?.(field, scene)
+  }
+}
+
+const pairs = (field: Field): Fields[] =>
+  field.entries().map(([name, value]) => ({ name, value: value.text() ?? '' }))
+
+const headerChanges = (field: Field): Fields => ({
+  add: pairs(field.get('add')),
+  set: pairs(field.get('set')),
+  remove: field.get('remove').texts(),
+})
+
+/** The host and port of `authority`: a text, or one of `full`, `host` and `port`. */
+function authorityOf(field: Field): { hostname?: string; port?: number } {
+  const text = typeof field.value === 'string' ? field.text() : field.get('full').text()
+  const [, hostname, , port] = /^(.*?)(:(\d+))?$/.exec(text ?? '') ?? []
+  if (text !== undefined)
+    return compact({ hostname, port: port ? Number(port) : undefined }) as never
+  return compact({ hostname: field.get('host').text(), port: field.get('port').number() }) as never
+}
+
+function pathChange(field: Field): Fields | undefined {
+  const full = field.get('full').text()
+  const prefix = field.get('prefix').text()
+  if (full !== undefined) return { type: 'ReplaceFullPath', replaceFullPath: full }
+  if (prefix !== undefined) return { type: 'ReplacePrefixMatch', replacePrefixMatch: prefix }
+  return undefined
+}
+
+function redirect(field: Field, { filters, result }: RouteScene): void {
+  const scheme = field.get('scheme').text()
+  const authority = authorityOf(field.get('authority'))
+  if (scheme === undefined && authority.port === undefined) {
+    result.report(
+      'changed',
+      field,
+      'keeps the port of the listener, because neither scheme nor port is set',
+    )
+  }
+  const requestRedirect = compact({
+    scheme,
+    ...authority,
+    path: pathChange(field.get('path')),
+    statusCode: field.get('status').number(),
+  })
+  filters.push({ type: 'RequestRedirect', requestRedirect })
+}
+
+function rewrite(field: Field, { filters, result }: RouteScene): void {
+  const { hostname, port } = authorityOf(field.get('authority'))
+  if (port !== undefined) result.report('changed', field.get('authority'), 'the port is left out')
+  const urlRewrite = compact({ hostname, path: pathChange(field.get('path')) })
+  filters.push({ type: 'URLRewrite', urlRewrite })
+}
+
+function mirror(field: Field, { filters, result }: RouteScene): void {
+  const address = hostOf(field.at('backend', 'host'), result)
+  if (address === undefined) return
+  const backendRef = addStatic(result, { ...address, isTls: false }, field)
+  const share = field.get('percentage').number()
+  // agentgateway counts from 0 to 1.
+  const percent = share === undefined ? undefined : Math.round(share * 100)
+  filters.push({ type: 'RequestMirror', requestMirror: compact({ backendRef, percent }) })
+}
+
+function directResponse(field: Field, { plan, result }: RouteScene): void {
+  const body = field.get('body')
+  const isText = typeof body.value === 'string'
+  if (body.isSet && !isText) result.report('lost', body, 'a body that is not text is left out')
+  if (!isText) body.take()
+  plan.traffic.directResponse = compact({
+    status: field.get('status').number() ?? 200,
+    body: isText ? body.text() : undefined,
+  })
+}
+
+function cors(field: Field, { plan }: RouteScene): void {
+  const list = (name: string) => (field.get(name).isSet ? field.get(name).texts() : undefined)
+  const maxAge = field.get('maxAge').text()
+  plan.traffic.cors = compact({
+    allowOrigins: list('allowOrigins'),
+    allowMethods: list('allowMethods'),
+    allowHeaders: list('allowHeaders'),
+    exposeHeaders: list('exposeHeaders'),
+    allowCredentials: field.get('allowCredentials').flag(),
+    maxAge: maxAge === undefined ? undefined : secondsOf(maxAge),
+  })
+}
+
+const units: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** Seconds of a duration such as `1m30s`; NaN for anything else. */
+function secondsOf(text: string): number {
+  if (!/^(\d+(ms|[smhd]))+$/.test(text)) return Number.NaN
+  const parts = [...text.matchAll(/(\d+)(ms|[smhd])/g)]
+  return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (units[unit] ?? 0), 0)
+}
+
+function timeout(field: Field, { rule }: RouteScene): void {
+  rule.timeouts = compact({
+    request: field.get('requestTimeout').text(),
+    backendRequest: field.get('backendRequestTimeout').text(),
+  })
+}
+
+function retry(field: Field, { plan }: RouteScene): void {
+  const codes = field
+    .get('codes')
+    .items()
+    .flatMap((code) => code.number() ?? [])
+  plan.traffic.retry = compact({
+    attempts: field.get('attempts').number(),
+    backoff: field.get('backoff').text(),
+    codes: codes.length > 0 ? codes : undefined,
+  })
+}
+
+const actions = { allow: 'Allow', deny: 'Deny', require: 'Require' } as const
+
+/** Rules are expressions that allow, or objects with the action as their only field. */
+function rulesOf(
+  field: Field,
+): readonly { readonly action: string; readonly expressions: string[] }[] {
+  const rules = field.get('rules').items()
+  return Object.entries(actions).flatMap(([name, action]) => {
+    const expressions = rules.flatMap((rule) => {
+      if (typeof rule.value === 'string') return action === 'Allow' ? (rule.text() ?? []) : []
+      return rule.get(name).text() ?? []
+    })
+    return expressions.length > 0 ? [{ action, expressions }] : []
+  })
+}
+
+/** Adds rules as policies of their own, because rules of several policies apply together. */
+function authorization(field: Field, { name, result }: RouteScene): void {
+  for (const { action, expressions } of rulesOf(field)) {
+    const policyName = result.nameOf('GatewayPolicy', `${name}-rules-${action.toLowerCase()}`)
+    const rules = { action, policy: { matchExpressions: expressions } }
+    result.policy(policyName, [toRoute(name)], { traffic: { authorization: rules } }, field)
+  }
+}
+
+function localLimits(field: Field, { plan, result }: RouteScene): void {
+  for (const limit of field.oneOrMore()) {
+    const unit = limit.get('type').text() === 'tokens' ? 'tokens' : 'requests'
+    const most = limit.get('maxTokens').number() ?? 0
+    const fill = limit.get('tokensPerFill').number() ?? most
+    const seconds = secondsOf(limit.get('fillInterval').text() ?? '')
+    const converted = limitOf({ amount: fill, seconds, unit }, limit, result)
+    if (converted === undefined) {
+      result.report(
+        'protection',
+        limit,
+        'fillInterval is neither 1s, 1m, 1h nor longer than an hour',
+      )
+    } else plan.limits.push(compact({ ...converted, burst: most > fill ? most - fill : undefined }))
+  }
+}
+
+function jwtAuth(field: Field, { plan, result }: RouteScene): void {
+  const providers = field.get('providers').isSet ? field.get('providers').items() : [field]
+  const converted = providers.flatMap((provider) => {
+    const remote = keysOf(provider.get('jwks'), result)
+    const audiences = provider.get('audiences').texts()
+    if (remote === undefined) return []
+    return [
+      compact({
+        issuer: provider.get('issuer').text(),
+        audiences: audiences.length > 0 ? audiences : undefined,
+        jwks: { remote },
+      }),
+    ]
+  })
+  if (converted.length > 0)
+    plan.traffic.jwtAuthentication = { ...modeOf(field), providers: converted }
+}
+
+function apiKey(field: Field, { plan, name, result }: RouteScene): void {
+  const secret = result.nameOf('Secret', `${name}-api-keys`)
+  const entries = field
+    .get('keys')
+    .items()
+    .map((item, index) => {
+      const key = item.get('key')
+      result.report('secret', key, `the key is now in Secret ${secret}`)
+      const metadata = item.get('metadata').take()
+      return [`key-${index + 1}`, JSON.stringify(compact({ key: key.text(), metadata }))] as const
+    })
+  const secretRef = addSecret(result, secret, Object.fromEntries(entries), field)
+  plan.traffic.apiKeyAuthentication = { ...modeOf(field), secretRef }
+}
+
+function backendTls(field: Field, { backend }: RouteScene): void {
+  const isInsecure = field.get('insecure').flag() === true
+  backend.tls = isInsecure ? { insecureSkipVerify: 'All' } : {}
+}
+
+/** Guards of requests and answers by patterns; the others stay unread and are reported. */
+function ai(field: Field, { plan }: RouteScene): void {
+  const guard = field.get('promptGuard')
+  plan.requestGuards.push(...guard.get('request').oneOrMore().flatMap(guardOf))
+  const response = guard.get('response').oneOrMore().flatMap(guardOf)
+  if (response.length > 0) plan.responseGuards.push(...response)
+}
+
+function guardOf(field: Field): Fields[] {
+  const regex = field.get('regex')
+  if (!regex.isSet) return []
+  const action = regex.get('action').text()
+  const rules = regex.get('rules').items()
+  const named = rules.flatMap((rule) => builtins[rule.get('builtin').text() ?? ''] ?? [])
+  const patterns = rules.flatMap((rule) => rule.get('pattern').text() ?? [])
+  return [
+    {
+      regex: compact({
+        action: action === undefined ? undefined : `${action[0]?.toUpperCase()}${action.slice(1)}`,
+        builtins: named.length > 0 ? named : undefined,
+        matches: patterns.length > 0 ? patterns : undefined,
+      }),
+    },
+  ]
+}
+
+const readers: Readonly<Record<string, PolicyReader>> = {
+  ai,
+  apiKey,
+  authorization,
+  backendTLS: backendTls,
+  basicAuth,
+  cors,
+  directResponse,
+  extAuthz,
+  extProc,
+  jwtAuth,
+  localRateLimit: localLimits,
+  mcpAuthentication,
+  mcpAuthorization: (field, scene) => mcpAuthorization(rulesOf(field), scene),
+  remoteRateLimit,
+  requestHeaderModifier: (field, { filters }) =>
+    filters.push({ type: 'RequestHeaderModifier', requestHeaderModifier: headerChanges(field) }),
+  responseHeaderModifier: (field, { filters }) =>
+    filters.push({ type: 'ResponseHeaderModifier', responseHeaderModifier: headerChanges(field) }),
+  requestMirror: mirror,
+  requestRedirect: redirect,
+  retry,
+  timeout,
+  urlRewrite: rewrite,
+}

@@ -1,0 +1,267 @@
+/** Collects the objects of a conversion, and what could not be converted. */
+import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { validateObject } from '../../control/api/validate.ts'
+import { ownGroup } from '../../ground/model/api-names.ts'
+import { Field, type SourceDocument } from './field.ts'
+
+/**
+ * `protection`: the source refuses or limits requests that the result would let pass. `route`: the source serves
+ * requests that the result would not. `stricter`: a limit refuses requests that the source lets pass. `lost`:
+ * another setting has no counterpart. `changed`: the setting is converted with another difference. `secret`: a
+ * Secret has a value of the source, or waits for one.
+ */
+export type FindingKind = 'protection' | 'route' | 'stricter' | 'lost' | 'changed' | 'secret'
+
+/** One line of the report. It never has a value of the source that could be secret. */
+export interface Finding {
+  readonly kind: FindingKind
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  /** The object of the source, such as `Ingress default/shop`. Empty for configuration files. */
+  readonly object: string
+  readonly field: string
+  readonly reason: string
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** An object of the result. */
+export interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly [field: string]: unknown
+  }
+  readonly [field: string]: unknown
+}
+
+/** Fields with such a name protect something, so that not converting them counts as the loss of a protection. */
+const protects =
+  /auth|acl\b|allow|den(y|ied)|white-?list|black-?list|limit|quota|budget|jwt|tls|ssl|mtls|cors|csrf|guard|secret|verif|block|permission|oidc|saml|restriction|bot-|waf|modsecurity|rpm\b|tpm\b|rps\b|moderat|pii|firewall|satisfy/i
+
+/** Is a field with this path, or with one of its parents, a protection? */
+export const isProtection = (path: string): boolean => protects.test(path)
+
+interface ConversionOptions {
+  /** Namespace of the created objects; if not set, the manifests name none. */
+  readonly namespace?: string
+  /** Port of the created Gateway. */
+  readonly port: number
+}
+
+const maxFindings = 5_000
+
+/** Maximum number of targets of a GatewayPolicy. */
+const maxTargets = 16
+
+export class Conversion {
+  /** Namespace of the objects that are created next. */
+  namespace: string | undefined
+  readonly port: number
+  readonly findings: Finding[] = []
+  /** Findings that are counted, but not listed. */
+  omitted = 0
+  /** How many protections and routes were lost, and how many limits became stricter. */
+  lostProtections = 0
+  lostRoutes = 0
+  stricterLimits = 0
+  /** Headers of requests, with expressions as values, that the source sets for every backend. */
+  forwardedHeaders: readonly Fields[] = []
+  readonly #roots: { readonly root: Field; readonly prefix: string }[] = []
+  readonly #objects = new Map<string, { readonly object: Manifest; readonly origin: Field }>()
+  readonly #labels = new Map<SourceDocument, string>()
+  readonly #names = new Map<string, string>()
+  readonly #taken = new Set<string>()
+  /** Names of Secrets by namespace and label, then by content. */
+  readonly #secrets = new Map<string, Map<string, string>>()
+  readonly #reported = new Map<SourceDocument, Set<string>>()
+
+  constructor({ namespace, port }: ConversionOptions) {
+    this.namespace = namespace
+    this.port = port
+  }
+
+  /** Starts to read a document. What the reader leaves unread is reported by `finish`. */
+  open(document: SourceDocument, label = ''): Field {
+    const root = Field.root(document, (field, message) =>
+      this.report(isProtection(field.path) ? 'protection' : 'lost', field, message),
+    )
+    this.#labels.set(document, label)
+    this.#roots.push({ root, prefix: label.split(' ')[0] ?? '' })
+    return root
+  }
+
+  /** Adds a line to the report, once. */
+  report(kind: FindingKind, field: Field, reason: string, path = field.path): void {
+    const key = `${kind} ${path} ${reason}`
+    const reported = this.#reported.get(field.document) ?? new Set()
+    if (reported.has(key)) return
+    this.#reported.set(field.document, reported.add(key))
+    if (kind === 'protection') this.lostProtections++
+    if (kind === 'route') this.lostRoutes++
+    if (kind === 'stricter') this.stricterLimits++
+    if (this.findings.length >= maxFindings) {
+      this.omitted++
+      return
+    }
+    const { document } = field
+    const { line, column } = document.placeOf(path)
+    const object = this.#labels.get(document) ?? ''
+    this.findings.push({ kind, file: document.file, line, column, object, field: path, reason })
+  }
+
+  /** Reports a field without counterpart; its name decides whether that is the loss of a protection. */
+  lose(field: Field, reason: string): void {
+    if (!field.isSet) return
+    this.report(isProtection(field.path) ? 'protection' : 'lost', field, reason)
+    field.take()
+  }
+
+  /** Turns any text into the name of an object, unique for each kind and text. */
+  nameOf(kind: string, text: string): string {
+    const key = `${kind}\n${text}`
+    const known = this.#names.get(key)
+    if (known !== undefined) return known
+    const plain = text
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, '')
+    const short = plain.slice(0, 50).replace(/-+$/, '')
+    const isExact = short !== '' && short === plain && !this.#taken.has(`${kind}\n${short}`)
+    const digest = hash('sha256', text).slice(0, 6)
+    const name = isExact ? short : [short || 'object', digest].join('-')
+    this.#names.set(key, name)
+    this.#taken.add(`${kind}\n${name}`)
+    return name
+  }
+
+  /**
+   * Turns a text into the name of a new object. The text may be that of another object: routes may have no
+   * name of their own, or share one.
+   */
+  newName(kind: string, text: string, { path }: Field): string {
+    let label = text
+    for (let n = 1; this.#names.has(`${kind}\n${label}`); n++) {
+      label = n === 1 ? `${text} ${path}` : `${text} ${path} ${n}`
+    }
+    return this.nameOf(kind, label)
+  }
+
+  /**
+   * Returns the name of a Secret with this content. Secrets with one label and different contents get different
+   * names, so that no credential takes the place of another; those with equal contents share one Secret.
+   */
+  secretName(label: string, content: Readonly<Record<string, string>>): string {
+    const place = `${this.namespace ?? ''}\n${label}`
+    const byContent = this.#secrets.get(place) ?? new Map<string, string>()
+    this.#secrets.set(place, byContent)
+    const key = JSON.stringify(content)
+    let name = byContent.get(key)
+    for (let n = byContent.size + 1; name === undefined; n++) {
+      const text = n === 1 ? label : `${label}-${n}`
+      if (n === 1 || !this.#names.has(`Secret\n${text}`)) name = this.nameOf('Secret', text)
+    }
+    byContent.set(key, name)
+    return name
+  }
+
+  /** Adds an object. It replaces one with the same kind and name, which is reported if that had other content. */
+  add(object: Manifest, origin: Field): void {
+    const { kind, apiVersion, metadata } = object
+    const group = apiVersion.split('/')[0]
+    const key = `${group}\n${kind}\n${metadata.namespace ?? ''}\n${metadata.name}`
+    const before = this.#objects.get(key)
+    if (before !== undefined && !isDeepStrictEqual(before.object, object)) {
+      const reason = `${kind} ${metadata.name} is replaced by another object with this name`
+      this.report('protection', before.origin, reason)
+    }
+    this.#objects.set(key, { object, origin })
+  }
+
+  /** The decoded entries of a Secret that was added before; undefined if there is none. */
+  secretEntries(name: string, namespace = ''): Readonly<Record<string, string>> | undefined {
+    const secret = this.#objects.get(`v1\nSecret\n${namespace}\n${name}`)?.object
+    if (secret === undefined) return undefined
+    const data = Object.entries((secret.data ?? {}) as Record<string, unknown>)
+    const decoded = data.map(([key, value]) => [
+      key,
+      Buffer.from(String(value), 'base64').toString(),
+    ])
+    const texts = (secret.stringData ?? {}) as Readonly<Record<string, string>>
+    return { ...Object.fromEntries(decoded), ...texts }
+  }
+
+  /** Adds an object in the target namespace. `content` has its fields, and may also have `annotations`. */
+  create(
+    apiVersion: string,
+    kind: string,
+    name: string,
+    { annotations = {}, ...content }: Fields & { readonly annotations?: Fields },
+    origin: Field,
+  ): void {
+    const metadata = {
+      name,
+      ...(this.namespace !== undefined && { namespace: this.namespace }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    }
+    this.add({ apiVersion, kind, metadata, ...content }, origin)
+  }
+
+  /** Adds a GatewayPolicy, or several if it has too many targets. None is added if it would set nothing. */
+  policy(name: string, targets: readonly Fields[], sections: Fields, origin: Field): void {
+    const set = Object.entries(sections).filter(
+      ([, section]) =>
+        section !== undefined &&
+        Object.values(section as Fields).some((field) => field !== undefined),
+    )
+    if (set.length === 0) return
+    const written = compact(Object.fromEntries(set))
+    for (let from = 0; from < targets.length; from += maxTargets) {
+      const part = from === 0 ? name : this.nameOf('GatewayPolicy', `${name}-from-${from + 1}`)
+      const spec = { targetRefs: targets.slice(from, from + maxTargets), ...written }
+      this.create(`${ownGroup}/v1alpha1`, 'GatewayPolicy', part, { spec }, origin)
+    }
+  }
+
+  /** Reports what the readers left, and returns the objects that conform to their schemas. */
+  finish(): Manifest[] {
+    for (const { root, prefix } of this.#roots) {
+      for (const field of root.unread()) {
+        const kind = isProtection(`${prefix}.${field.path}`) ? 'protection' : 'lost'
+        this.report(kind, field, 'has no counterpart, or is unknown')
+      }
+    }
+    const objects: Manifest[] = []
+    for (const { object, origin } of this.#objects.values()) {
+      const outcome = validateObject(object)
+      if (outcome.ok) objects.push(object)
+      else this.#reject(object, origin, outcome.problems)
+    }
+    return objects
+  }
+
+  #reject(
+    { kind, metadata }: Manifest,
+    origin: Field,
+    problems: readonly { readonly path: string; readonly message: string }[],
+  ): void {
+    for (const { path, message } of problems.slice(0, 5)) {
+      const isGuard = kind === 'GatewayPolicy' || kind === 'GatewayBackend'
+      const loss = kind.endsWith('Route') ? 'route' : 'lost'
+      const reason = `${kind} ${metadata.name} is left out, because it would be invalid: ${path}: ${message}`
+      this.report(isGuard ? 'protection' : loss, origin, reason)
+    }
+  }
+}
+
+/** A copy without the fields that are undefined, at every level. */
+export function compact<Value>(value: Value): Value {
+  if (Array.isArray(value)) return value.map((item) => compact(item)) as Value
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).filter(([, field]) => field !== undefined)
+  return Object.fromEntries(entries.map(([name, field]) => [name, compact(field)])) as Value
+}

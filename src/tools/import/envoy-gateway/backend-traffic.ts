@@ -1,0 +1,129 @@
+/** Converts BackendTrafficPolicy. */
+import { entryOf } from '../../../ground/base/json-object.ts'
+import { type Conversion, compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { limitOf, reportShared } from '../limits.ts'
+import { enter, type PolicyScene } from './targets.ts'
+
+export function convertBackendTrafficPolicy(field: Field, { targets, result }: PolicyScene): void {
+  const name = enter(field, result)
+  const spec = field.get('spec')
+  const refs = targets.of(spec)
+  const request = spec.at('timeout', 'http', 'requestTimeout').text()
+  const isRoute = refs.every(({ kind }) => kind === 'HTTPRoute')
+  if (request !== undefined && !isRoute) {
+    result.report(
+      'lost',
+      spec.at('timeout', 'http', 'requestTimeout'),
+      'applies to HTTPRoutes only',
+    )
+  }
+  const traffic = {
+    rateLimit: rateLimitOf(spec.get('rateLimit'), result),
+    retry: retryOf(spec.get('retry')),
+    timeouts: request === undefined || !isRoute ? undefined : { request },
+  }
+  const connect = spec.at('timeout', 'tcp', 'connectTimeout').text()
+  const keepalive = spec.get('tcpKeepalive')
+  const tcp = compact({
+    connectTimeout: connect,
+    keepalive: keepalive.isSet ? keepaliveOf(keepalive) : undefined,
+  })
+  const backend = { tcp: Object.keys(tcp).length > 0 ? tcp : undefined }
+  if (refs.length > 0)
+    result.policy(
+      result.nameOf('GatewayPolicy', `${name}-traffic`),
+      refs,
+      { traffic, backend },
+      field,
+    )
+}
+
+export function keepaliveOf(keepalive: Field): Fields {
+  return compact({
+    retries: keepalive.get('probes').number(),
+    time: keepalive.get('idleTime').text(),
+    interval: keepalive.get('interval').text(),
+  })
+}
+
+const seconds: Readonly<Record<string, number>> = {
+  Second: 1,
+  Minute: 60,
+  Hour: 3600,
+  Day: 86_400,
+  Month: 2_592_000,
+  Year: 31_536_000,
+}
+
+/** Rules without selectors become local limits. */
+function rateLimitOf(rateLimit: Field, result: Conversion): Fields | undefined {
+  if (!rateLimit.isSet) return undefined
+  rateLimit.ignore('type')
+  const rules = [
+    ...rateLimit.at('global', 'rules').items(),
+    ...rateLimit.at('local', 'rules').items(),
+  ]
+  if (rateLimit.get('global').isSet) {
+    result.report('changed', rateLimit.get('global'), 'each proxy keeps its own limit')
+  }
+  const local = rules.flatMap((rule) => {
+    rule.ignore('shared', 'xRateLimitHeaders')
+    const amount = rule.at('limit', 'requests').number() ?? 0
+    const period = seconds[rule.at('limit', 'unit').text() ?? ''] ?? 0
+    const isTokens = rule.at('cost', 'response', 'from').text() === 'Metadata'
+    const selectors = rule.get('clientSelectors').items()
+    const unit = isTokens ? 'tokens' : 'requests'
+    const isForAll = selectors.every(isDistinct)
+    const limit = isForAll ? limitOf({ amount, seconds: period, unit }, rule, result) : undefined
+    rule.take()
+    if (limit === undefined) {
+      result.report('protection', rule, 'limits for some requests need a route rule of their own')
+      return []
+    }
+    if (selectors.length > 0) reportShared(rule, result, 'Envoy Gateway counts for each client')
+    return [limit]
+  })
+  return local.length > 0 ? { local } : undefined
+}
+
+/** Does the selector only divide clients, so that each has a limit of its own? */
+function isDistinct(selector: Field): boolean {
+  const headers = selector.get('headers').items()
+  const others = selector.entries().filter(([name]) => name !== 'headers' && name !== 'sourceCIDR')
+  const isDistinctSource =
+    !selector.get('sourceCIDR').isSet || selector.at('sourceCIDR', 'type').text() === 'Distinct'
+  return (
+    others.length === 0 &&
+    isDistinctSource &&
+    headers.every((header) => header.get('type').text() === 'Distinct')
+  )
+}
+
+/** Statuses for triggers of Envoy; connection failures are always retried. */
+const triggers: Readonly<Record<string, readonly number[]>> = {
+  '5xx': [500, 501, 502, 503, 504],
+  'gateway-error': [502, 503, 504],
+  'retriable-4xx': [409],
+}
+
+function retryOf(retry: Field): Fields | undefined {
+  if (!retry.isSet) return undefined
+  const on = retry.get('retryOn')
+  const codes = new Set([
+    ...on
+      .get('triggers')
+      .texts()
+      .flatMap((trigger) => entryOf(triggers, trigger) ?? []),
+    ...on
+      .get('httpStatusCodes')
+      .items()
+      .flatMap((code) => code.number() ?? []),
+  ])
+  retry.at('perRetry', 'backOff').ignore('maxInterval')
+  return compact({
+    attempts: retry.get('numRetries').number() ?? 2,
+    codes: codes.size > 0 ? [...codes].sort() : undefined,
+    backoff: retry.at('perRetry', 'backOff', 'baseInterval').text(),
+  })
+}

@@ -1,0 +1,251 @@
+/** Converts Backend, AIServiceBackend and BackendSecurityPolicy to GatewayBackends. */
+import { entryOf, isObject } from '../../../ground/base/json-object.ts'
+import { type Conversion, compact, type Fields } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { namesOf } from '../kubernetes.ts'
+import { providerOf } from '../models.ts'
+import { addSecret, toBackend } from '../targets.ts'
+import { enter } from './targets.ts'
+
+interface Address {
+  readonly host: string
+  readonly port: number
+  readonly isTls: boolean
+}
+
+const providers: Readonly<Record<string, string>> = {
+  OpenAI: 'openai',
+  AzureOpenAI: 'azure',
+  Anthropic: 'anthropic',
+  AWSBedrock: 'bedrock',
+  GCPVertexAI: 'vertex_ai',
+}
+
+const nameOf = (field: Field): string => namesOf(field).name
+
+export class Backends {
+  readonly kinds = ['Backend', 'AIServiceBackend', 'BackendSecurityPolicy']
+  readonly #result: Conversion
+  /** The GatewayBackends of each Backend: one for each endpoint. */
+  readonly #names = new Map<string, string[]>()
+  readonly #addresses = new Map<string, Address>()
+  readonly #services = new Map<string, Field>()
+  readonly #credentials = new Map<string, Field>()
+
+  constructor(
+    backends: readonly Field[],
+    services: readonly Field[],
+    credentials: readonly Field[],
+    result: Conversion,
+  ) {
+    this.#result = result
+    for (const field of services) this.#services.set(nameOf(field), field)
+    for (const field of credentials) {
+      for (const ref of field.at('spec', 'targetRefs').items()) {
+        const { name } = ref.object()
+        this.#credentials.set(String(name), field)
+      }
+    }
+    for (const field of backends) this.#convertBackend(field)
+  }
+
+  #convertBackend(field: Field): void {
+    const result = this.#result
+    const name = enter(field, result)
+    const spec = field.get('spec')
+    spec.ignore('type', 'fallback')
+    const protocols = spec.get('appProtocols').texts()
+    const tls = tlsOf(spec.get('tls'))
+    const policies = {
+      tls,
+      http: protocols.some((text) => text.includes('h2c')) ? { version: 'HTTP2' } : undefined,
+    }
+    const addresses = spec
+      .get('endpoints')
+      .items()
+      .flatMap((endpoint) => {
+        endpoint.ignore('zone', 'hostname')
+        const host = endpoint.at('fqdn', 'hostname').text() ?? endpoint.at('ip', 'address').text()
+        const port = endpoint.at('fqdn', 'port').number() ?? endpoint.at('ip', 'port').number()
+        if (host === undefined || port === undefined) {
+          result.report(
+            'lost',
+            endpoint,
+            'only endpoints with a host or an IP address are converted',
+          )
+          return []
+        }
+        return [{ host, port, isTls: tls !== undefined }]
+      })
+    const [first] = addresses
+    if (first === undefined) result.report('lost', field, 'the Backend has no usable endpoint')
+    else this.#addresses.set(name, first)
+    const names = addresses.map(({ host, port }, index) => {
+      const own = index === 0 ? name : result.nameOf('GatewayBackend', `${name}-${index + 1}`)
+      const set = compact(policies)
+      const more = Object.keys(set).length > 0 ? { policies: set } : {}
+      const content = { spec: { static: { host, port }, ...more } }
+      result.create('sluice.dev/v1alpha1', 'GatewayBackend', own, content, field)
+      return own
+    })
+    this.#names.set(name, names)
+  }
+
+  /** The GatewayBackends that a Backend has become. */
+  namesOf(backend: string): readonly string[] {
+    return this.#names.get(backend) ?? [backend]
+  }
+
+  /** A reference for settings that have one backend. */
+  reference(ref: Fields): Fields {
+    const { group, kind, name, ...rest } = ref
+    if (group !== 'gateway.envoyproxy.io') return ref
+    return kind === 'Backend' ? { ...toBackend(String(name)), ...without(rest, 'port') } : ref
+  }
+
+  /** Rules of a route with references to GatewayBackends. */
+  convertRules(rules: unknown, field: Field): unknown {
+    if (!Array.isArray(rules)) return rules
+    return rules.map((rule: unknown) => {
+      if (!isObject(rule)) return rule
+      const refs = Array.isArray(rule.backendRefs) ? (rule.backendRefs as Fields[]) : undefined
+      const filters = Array.isArray(rule.filters) ? (rule.filters as Fields[]) : undefined
+      return compact({
+        ...rule,
+        filters: filters?.filter((filter) => this.#isKnown(filter, field)),
+        backendRefs: refs?.flatMap((ref) => this.#spread(ref)),
+      })
+    })
+  }
+
+  /** HTTPRouteFilter of Envoy Gateway: the whole route would mean something else without it. */
+  #isKnown(filter: Fields, field: Field): boolean {
+    if (filter.type !== 'ExtensionRef') return true
+    this.#result.report('protection', field, 'the filter ExtensionRef has no counterpart')
+    return false
+  }
+
+  /** One reference for each endpoint of a Backend. */
+  #spread(ref: Fields): Fields[] {
+    if (ref.group !== 'gateway.envoyproxy.io' || ref.kind !== 'Backend') return [ref]
+    const names = this.namesOf(String(ref.name))
+    return names.map((name) => ({ ...without(ref, 'port'), ...toBackend(name) }))
+  }
+
+  /** The provider of an AIServiceBackend; reports and returns undefined if it cannot be converted. */
+  provider(name: string, model: string | undefined, origin: Field): Fields | undefined {
+    const result = this.#result
+    const service = this.#services.get(name)
+    if (service === undefined) {
+      result.report('lost', origin, `the AIServiceBackend ${name} is not among the files`)
+      return undefined
+    }
+    const spec = service.get('spec')
+    const schema = spec.at('schema', 'name').text() ?? ''
+    const version = spec.at('schema', 'version').text()
+    const prefix = spec.at('schema', 'prefix').text()
+    for (const mutation of ['headerMutation', 'bodyMutation']) {
+      result.lose(spec.get(mutation), 'requests to providers are not changed')
+    }
+    const backend = spec.get('backendRef').object()
+    const address =
+      this.#addresses.get(String(backend.name)) ?? serviceAddress(backend, result.namespace)
+    const { host, port, isTls } = address
+    const isVendor = /(openai\.com|anthropic\.com|googleapis\.com|amazonaws\.com)$/.test(host)
+    const provider = entryOf(providers, schema)
+    const credentials = this.#credentials.get(name)?.get('spec')
+    const base = `${isTls || port === 443 ? 'https' : 'http'}://${host}:${port}${prefix ?? ''}`
+    const { auth, region, project } = this.#auth(name, credentials)
+    if (provider === undefined) {
+      result.report('lost', spec.get('schema'), `the schema ${schema} is not supported`)
+      return undefined
+    }
+    return providerOf(
+      {
+        provider,
+        model,
+        base: isVendor && prefix === undefined ? undefined : base,
+        apiVersion: provider === 'azure' ? version : undefined,
+        project,
+        region,
+        auth,
+      },
+      service,
+      result,
+    )
+  }
+
+  #auth(
+    name: string,
+    spec: Field | undefined,
+  ): { auth?: Fields; region?: string; project?: string } {
+    const result = this.#result
+    if (spec === undefined) return {}
+    const type = spec.get('type').text() ?? ''
+    if (type === 'AWSCredentials') {
+      const region = spec.at('awsCredentials', 'region').text() ?? 'us-east-1'
+      const file = spec.at('awsCredentials', 'credentialsFile')
+      const secret = file.get('secretRef')
+      const source = secret.isSet ? String(secret.object().name) : undefined
+      return { region, auth: source === undefined ? {} : this.#awsAuth(name, source, secret) }
+    }
+    const section = {
+      APIKey: 'apiKey',
+      AzureAPIKey: 'azureAPIKey',
+      AnthropicAPIKey: 'anthropicAPIKey',
+    }[type]
+    if (section === undefined) {
+      result.report('lost', spec.get('type'), `credentials of type ${type} are not converted`)
+      spec.take()
+      return {}
+    }
+    const ref = spec.at(section, 'secretRef')
+    const source = String(ref.object().name)
+    const entries = result.secretEntries(source, result.namespace)
+    const key = entries?.apiKey ?? entries?.['api-key']
+    const values = { Authorization: (key ?? `REPLACE_WITH_apiKey_of_${source}`).trim() }
+    const secretName = result.secretName(`${name}-key`, values)
+    const reason =
+      key === undefined
+        ? `Secret ${secretName} waits for "apiKey" of Secret ${source}: replace its placeholder`
+        : `the key of Secret ${source} is now in Secret ${secretName}`
+    result.report('secret', ref, reason)
+    return { auth: { secretRef: addSecret(result, secretName, values, ref) } }
+  }
+
+  /** Reads a credentials file of AWS. */
+  #awsAuth(name: string, source: string, origin: Field): Fields {
+    const result = this.#result
+    const file = result.secretEntries(source, result.namespace)?.credentials ?? ''
+    const value = (key: string) => new RegExp(`^\\s*${key}\\s*=\\s*(\\S+)`, 'm').exec(file)?.[1]
+    const values = compact({
+      accessKey: value('aws_access_key_id') ?? 'REPLACE_WITH_aws_access_key_id',
+      secretKey: value('aws_secret_access_key') ?? 'REPLACE_WITH_aws_secret_access_key',
+      sessionToken: value('aws_session_token'),
+    }) as Record<string, string>
+    const secretName = result.secretName(`${name}-aws`, values)
+    result.report('secret', origin, `the keys of Secret ${source} are now in Secret ${secretName}`)
+    return { aws: { secretRef: addSecret(result, secretName, values, origin) } }
+  }
+}
+
+function without(fields: Fields, name: string): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([key]) => key !== name))
+}
+
+function serviceAddress({ name, port }: Fields, namespace = 'default'): Address {
+  return { host: `${String(name)}.${namespace}.svc`, port: Number(port ?? 80), isTls: false }
+}
+
+function tlsOf(tls: Field): Fields | undefined {
+  if (!tls.isSet) return undefined
+  tls.ignore('wellKnownCACertificates', 'autoSNIFromEndpointHostname')
+  const refs = tls.get('caCertificateRefs').items()
+  const isUnverified = tls.get('insecureSkipVerify').flag() === true
+  return compact({
+    insecureSkipVerify: isUnverified ? 'All' : undefined,
+    sni: tls.get('sni').text(),
+    caCertificateRefs:
+      refs.length > 0 ? refs.slice(0, 1).map((ref) => ({ name: ref.object().name })) : undefined,
+  })
+}

@@ -1,0 +1,163 @@
+/** The source `envoy-gateway`: kinds of Envoy Gateway and Envoy AI Gateway. */
+
+import { isObject } from '../../../ground/base/json-object.ts'
+import { gatewayGroup, ownGroup } from '../../../ground/model/api-names.ts'
+import type { Conversion, Fields, Manifest } from '../conversion.ts'
+import type { Field, SourceDocument } from '../field.ts'
+import { convertClass, isStandard, openObject, wholeObject } from '../kubernetes.ts'
+import { fieldsOf, objectKind, type Source } from '../source.ts'
+import { appendedForwardedHeaders } from '../targets.ts'
+import { convertModelRoute } from './ai-routes.ts'
+import { convertBackendTrafficPolicy } from './backend-traffic.ts'
+import { Backends } from './backends.ts'
+import { convertClientTrafficPolicy } from './client-traffic.ts'
+import { convertSecurityPolicy } from './security.ts'
+import { Targets } from './targets.ts'
+
+const group = 'gateway.envoyproxy.io'
+const aiGroup = 'aigateway.envoyproxy.io'
+
+const isOurs = (document: SourceDocument): boolean => {
+  const found = objectKind(document)
+  if (found?.group === group || found?.group === aiGroup) return true
+  const { spec } = fieldsOf(document)
+  return (
+    found?.kind === 'GatewayClass' &&
+    isObject(spec) &&
+    String(spec.controllerName).startsWith(`${group}/`)
+  )
+}
+
+export const envoyGateway: Source = {
+  name: 'envoy-gateway',
+  port: 80,
+  detects: isOurs,
+  convert: convertAll,
+}
+
+const policyKinds = ['SecurityPolicy', 'BackendTrafficPolicy', 'ClientTrafficPolicy']
+
+function convertAll(documents: readonly SourceDocument[], result: Conversion): void {
+  const opened = documents.flatMap((document) => {
+    const field = openObject(document, result)
+    return field === undefined ? [] : [{ field, kind: objectKind(document)?.kind ?? '', document }]
+  })
+  const of = (kind: string) =>
+    opened.filter((entry) => entry.kind === kind).map(({ field }) => field)
+  // Secrets first, since policies copy what they contain.
+  const order = ({ kind }: { kind: string }) => (kind === 'Secret' ? 0 : 1)
+  const backends = new Backends(
+    of('Backend'),
+    of('AIServiceBackend'),
+    of('BackendSecurityPolicy'),
+    result,
+  )
+  for (const { field, kind, document } of opened.toSorted((a, b) => order(a) - order(b))) {
+    if (isStandard(document)) addStandard(field, kind, backends, result)
+    else if (kind === 'AIGatewayRoute') convertModelRoute(field, backends, result)
+    else if (!policyKinds.includes(kind) && !backends.kinds.includes(kind))
+      reportKind(field, kind, result)
+  }
+  const targets = new Targets(result)
+  for (const field of of('SecurityPolicy'))
+    convertSecurityPolicy(field, { backends, targets, result })
+  for (const field of of('BackendTrafficPolicy'))
+    convertBackendTrafficPolicy(field, { targets, result })
+  for (const field of of('ClientTrafficPolicy'))
+    convertClientTrafficPolicy(field, { targets, result })
+}
+
+/** Kinds that describe the Deployment of Envoy protect nothing; patches and extensions may. */
+function reportKind(field: Field, kind: string, result: Conversion): void {
+  field.take()
+  const isHarmless = kind === 'EnvoyProxy' || kind === 'GatewayConfig'
+  result.report(isHarmless ? 'lost' : 'protection', field, `${kind} has no counterpart`)
+}
+
+function addStandard(field: Field, kind: string, backends: Backends, result: Conversion): void {
+  const object = convertClass(wholeObject(field), (controller) =>
+    controller.startsWith(`${group}/`),
+  )
+  const spec = object.spec
+  if (!isObject(spec)) result.add(object, field)
+  else if (kind === 'HTTPRoute' || kind === 'GRPCRoute') {
+    result.add(
+      { ...object, spec: { ...spec, rules: backends.convertRules(spec.rules, field) } },
+      field,
+    )
+  } else if (kind === 'Gateway' || kind === 'GatewayClass') {
+    result.add(withoutParameters(object, field, result), field)
+    if (kind === 'Gateway') addForwardedHeaders(object, field, result)
+  } else if (kind === 'BackendTLSPolicy') {
+    const targetRefs = (Array.isArray(spec.targetRefs) ? (spec.targetRefs as Fields[]) : []).map(
+      (ref) => (ref.group === group ? { ...ref, group: ownGroup, kind: 'GatewayBackend' } : ref),
+    )
+    convertTlsPolicy(object, targetRefs, field, backends, result)
+  } else result.add(object, field)
+}
+
+/** Envoy tells backends who the client is, with headers that clients cannot forge. */
+function addForwardedHeaders({ metadata }: Manifest, field: Field, result: Conversion): void {
+  const home = result.namespace
+  result.namespace = metadata.namespace
+  const name = result.nameOf('GatewayPolicy', `${metadata.name}-forwarded-headers`)
+  const target = { group: gatewayGroup, kind: 'Gateway', name: metadata.name }
+  const transformation = { request: { set: appendedForwardedHeaders } }
+  result.policy(name, [target], { traffic: { transformation } }, field)
+  result.namespace = home
+}
+
+/** A BackendTLSPolicy of a Backend becomes the TLS settings of its GatewayBackend. */
+function convertTlsPolicy(
+  object: Manifest,
+  targetRefs: readonly Fields[],
+  field: Field,
+  backends: Backends,
+  result: Conversion,
+): void {
+  const isOwn = (ref: Fields) => ref.group === ownGroup
+  const own = targetRefs.filter(isOwn)
+  const others = targetRefs.filter((ref) => !isOwn(ref))
+  const spec = object.spec as Fields
+  const validation = (isObject(spec.validation) ? spec.validation : {}) as Fields
+  const refs = Array.isArray(validation.caCertificateRefs)
+    ? (validation.caCertificateRefs as Fields[])
+    : []
+  const tls = {
+    ...(typeof validation.hostname === 'string' && {
+      sni: validation.hostname,
+      verifySubjectAltNames: [validation.hostname],
+    }),
+    ...(refs.length > 0 && { caCertificateRefs: refs.map(({ name }) => ({ name })) }),
+  }
+  if (refs.length > 1)
+    result.report('changed', field, 'only one reference to certificates is possible')
+  if (own.length > 0) {
+    const names = own.flatMap((ref) => backends.namesOf(String(ref.name)))
+    const all = names.map((name) => ({ group: ownGroup, kind: 'GatewayBackend', name }))
+    result.namespace = object.metadata.namespace
+    result.policy(
+      result.nameOf('GatewayPolicy', `${object.metadata.name}-tls`),
+      all,
+      { backend: { tls } },
+      field,
+    )
+  }
+  if (others.length > 0) result.add({ ...object, spec: { ...spec, targetRefs: others } }, field)
+}
+
+/** Parameters of Envoy's Deployment. */
+function withoutParameters(object: Manifest, field: Field, result: Conversion): Manifest {
+  const spec = object.spec as Fields
+  const infrastructure = (isObject(spec.infrastructure) ? spec.infrastructure : {}) as Fields
+  const reference = spec.parametersRef ?? infrastructure.parametersRef
+  if (!isObject(reference) || reference.group === gatewayGroup) return object
+  result.report('lost', field, 'the parameters of Envoy have no counterpart; see GatewayParameters')
+  const { parametersRef: _first, ...rest } = spec
+  const { parametersRef: _second, ...kept } = infrastructure
+  const { infrastructure: _all, ...plain } = rest
+  return {
+    ...object,
+    spec: Object.keys(kept).length > 0 ? { ...plain, infrastructure: kept } : plain,
+  }
+}

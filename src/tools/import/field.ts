@@ -1,0 +1,161 @@
+/** A cursor over the value of a source document that remembers what a reader has read. */
+import { isObject, type JsonObject } from '../../ground/base/json-object.ts'
+
+/** A parsed document, and where its fields are. Lines and columns begin at 1. */
+export interface SourceDocument {
+  readonly file: string
+  readonly value: unknown
+  placeOf(path: string): { readonly line: number; readonly column: number }
+}
+
+/** Called with a field whose value does not have the expected type. */
+type OnMismatch = (field: Field, message: string) => void
+
+/**
+ * One field of a document. Fields whose value a reader never looks at are `unread`, so that the report lists
+ * them without help from the reader.
+ */
+export class Field {
+  readonly document: SourceDocument
+  readonly path: string
+  readonly value: unknown
+  readonly #onMismatch: OnMismatch
+  readonly #children = new Map<string | number, Field>()
+  #isTaken = false
+  /** Whether a reader has looked at the value. */
+  #isRead = false
+
+  private constructor(
+    document: SourceDocument,
+    onMismatch: OnMismatch,
+    path: string,
+    value: unknown,
+  ) {
+    this.document = document
+    this.path = path
+    this.value = value
+    this.#onMismatch = onMismatch
+  }
+
+  /** The field that stands for a whole document. */
+  static root(document: SourceDocument, onMismatch: OnMismatch): Field {
+    return new Field(document, onMismatch, '', document.value)
+  }
+
+  get isSet(): boolean {
+    this.#isRead = true
+    return this.value !== undefined && this.value !== null
+  }
+
+  /** The field of this name; its value is undefined if it does not exist. */
+  get(name: string): Field {
+    this.#isRead = true
+    const value =
+      isObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined
+    const step = /^[\w-]+$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
+    return this.#child(
+      name,
+      this.path === '' ? step.replace(/^\./, '') : `${this.path}${step}`,
+      value,
+    )
+  }
+
+  /** The field at the end of a path of names. */
+  at(...names: readonly string[]): Field {
+    return names.reduce<Field>((field, name) => field.get(name), this)
+  }
+
+  #child(key: string | number, path: string, value: unknown): Field {
+    const known = this.#children.get(key)
+    if (known !== undefined) return known
+    const child = new Field(this.document, this.#onMismatch, path, value)
+    this.#children.set(key, child)
+    return child
+  }
+
+  /** The items of a list; empty if the field is not set. */
+  items(): Field[] {
+    if (!this.isSet) return []
+    if (!Array.isArray(this.value)) return this.#mismatch('expected a list') ?? []
+    return this.value.map((item, index) => this.#child(index, `${this.path}[${index}]`, item))
+  }
+
+  /** The items of a list, or the field itself if it is not a list. */
+  oneOrMore(): Field[] {
+    return Array.isArray(this.value) || !this.isSet ? this.items() : [this]
+  }
+
+  /** The fields of an object; empty if the field is not set. */
+  entries(): (readonly [name: string, field: Field])[] {
+    if (!this.isSet) return []
+    if (!isObject(this.value)) return this.#mismatch('expected an object') ?? []
+    return Object.keys(this.value).map((name) => [name, this.get(name)] as const)
+  }
+
+  /** The text of a string, number or boolean; undefined if the field is not set. */
+  text(): string | undefined {
+    if (!this.isSet) return undefined
+    if (typeof this.value === 'string') return this.value
+    if (typeof this.value === 'number' || typeof this.value === 'boolean') return String(this.value)
+    return this.#mismatch('expected a string')
+  }
+
+  /** The texts of a list, or of a single value. */
+  texts(): string[] {
+    return this.oneOrMore().flatMap((item) => item.text() ?? [])
+  }
+
+  number(): number | undefined {
+    if (!this.isSet) return undefined
+    const value = typeof this.value === 'string' ? Number(this.value) : this.value
+    return typeof value === 'number' && Number.isFinite(value) && this.value !== ''
+      ? value
+      : this.#mismatch('expected a number')
+  }
+
+  flag(): boolean | undefined {
+    if (!this.isSet) return undefined
+    if (this.value === true || this.value === 'true') return true
+    if (this.value === false || this.value === 'false') return false
+    return this.#mismatch('expected true or false')
+  }
+
+  #mismatch(message: string): undefined {
+    this.#onMismatch(this, message)
+    this.#isTaken = true
+    return undefined
+  }
+
+  /** The whole value, with everything below it marked as read. */
+  take(): unknown {
+    this.#isTaken = true
+    return this.value
+  }
+
+  /** The same for an object; empty if the field is not set or has another type. */
+  object(): JsonObject {
+    if (isObject(this.value) || !this.isSet) {
+      this.#isTaken = true
+      return isObject(this.value) ? this.value : {}
+    }
+    return this.#mismatch('expected an object') ?? {}
+  }
+
+  /** Marks fields as read that need no conversion. */
+  ignore(...names: readonly string[]): void {
+    for (const name of names) this.get(name).take()
+  }
+
+  /** The outermost fields at and below this one that no reader looked at. */
+  *unread(): Generator<Field> {
+    if (this.#isTaken || this.value === null) return
+    if (!this.#isRead) yield this
+    else if (Array.isArray(this.value)) {
+      // A list whose items were never visited counts as one field.
+      if (this.#children.size === 0 && this.value.length > 0) yield this
+      else for (const item of this.items()) yield* item.unread()
+    } else if (isObject(this.value)) {
+      for (const name of Object.keys(this.value)) yield* this.get(name).unread()
+    }
+  }
+}

@@ -1,0 +1,166 @@
+/** Converts plugins of Kong: the table of readers, and those for authentication and access. */
+import { entryOf } from '../../../ground/base/json-object.ts'
+import { type Conversion, compact, isProtection } from '../conversion.ts'
+import type { Field } from '../field.ts'
+import { quote, quoteAll, sourceIn, toGateway } from '../targets.ts'
+import { aiPlugins } from './ai-plugins.ts'
+import { headerPlugins } from './header-plugins.ts'
+import { limitPlugins } from './limit-plugins.ts'
+import type { PluginReader, PluginScene } from './plugin.ts'
+
+/** Plugins that observe requests only. */
+const observing =
+  /^(prometheus|datadog|statsd|syslog|zipkin|opentelemetry|loggly|(file|http|tcp|udp|kafka)-log)$/
+
+/** Adds the settings of a plugin to the plan of a route. */
+export function applyPlugin(plugin: Field, scene: PluginScene): void {
+  const name = plugin.get('name').text() ?? ''
+  const reader = entryOf(readers, name)
+  if (reader === undefined)
+    reportPlugin(plugin, `the plugin ${name} has no counterpart`, scene.result)
+  else reader(plugin.get('config'), scene)
+}
+
+/** Reports a plugin. A plugin that is not known to observe only may protect something. */
+export function reportPlugin(plugin: Field, reason: string, result: Conversion): void {
+  const name = plugin.get('name').text() ?? ''
+  const isHarmless =
+    observing.test(name) || /^(proxy-cache|ai-semantic-cache|correlation-id|grpc-web)/.test(name)
+  result.report(isHarmless && !isProtection(name) ? 'lost' : 'protection', plugin, reason)
+  plugin.take()
+}
+
+/** Anonymous access lets requests without credentials pass. */
+const modeOf = (config: Field) => (config.get('anonymous').isSet ? { mode: 'Optional' } : {})
+
+/** Copies a key from Kong's header or query parameter to the header that Sluice reads. */
+function keyAuth(config: Field, { plan, consumers, result }: PluginScene): void {
+  config.ignore('run_on_preflight', 'realm')
+  plan.traffic.apiKeyAuthentication = { ...modeOf(config), secretRef: consumers.apiKeys() }
+  const names = config.get('key_names').isSet ? config.get('key_names').texts() : ['apikey']
+  const places = [
+    ...(config.get('key_in_header').flag() === false
+      ? []
+      : names.map((key) => `request.headers[${quote(key.toLowerCase())}]`)),
+    ...(config.get('key_in_query').flag() === false
+      ? []
+      : names.map((key) => `request.uri.query(${quote(key)})[0]`)),
+  ]
+  if (config.get('key_in_body').flag() === true) {
+    result.report(
+      'changed',
+      config.get('key_in_body'),
+      'a key in the body is not read; it is refused',
+    )
+  }
+  if (config.get('hide_credentials').flag() === true) plan.requestHeaders.remove.push(...names)
+  const found = `coalesce(${[...places.map((place) => `"Bearer " + ${place}`), 'request.headers["authorization"]'].join(', ')})`
+  const transformation = { request: { set: [{ name: 'authorization', value: found }] } }
+  // The policy applies to the whole Gateway, since PreRouting policies cannot belong to a route.
+  const policyName = result.nameOf('GatewayPolicy', 'api-key-places')
+  result.policy(
+    policyName,
+    [toGateway],
+    { traffic: { phase: 'PreRouting', transformation } },
+    config,
+  )
+  result.report(
+    'changed',
+    config,
+    `keys of ${names.join(', ')} are copied to Authorization, on all routes`,
+  )
+}
+
+function basicAuth(config: Field, { plan, consumers }: PluginScene): void {
+  config.ignore('realm')
+  plan.traffic.basicAuthentication = { ...modeOf(config), secretRef: consumers.passwords() }
+  if (config.get('hide_credentials').flag() === true)
+    plan.requestHeaders.remove.push('authorization')
+}
+
+function jwt(config: Field, { plan, consumers, result }: PluginScene): void {
+  config.ignore('claims_to_verify', 'run_on_preflight', 'header_names', 'realm')
+  const providers = consumers.tokenProviders()
+  if (providers.length === 0) {
+    plan.authorization.push({ action: 'Require', expressions: ['false'] })
+    result.report('changed', config, 'no consumer has a usable key, so every request is refused')
+    return
+  }
+  plan.traffic.jwtAuthentication = { ...modeOf(config), providers }
+}
+
+/** Groups of API keys are in their metadata; those of users are known from the configuration. */
+function acl(config: Field, { plan, consumers }: PluginScene): void {
+  config.ignore('hide_groups_header')
+  const lists = [
+    ['Require', ['allow', 'whitelist']],
+    ['Deny', ['deny', 'blacklist']],
+  ] as const
+  for (const [action, names] of lists) {
+    const groups = names.flatMap((name) => config.get(name).texts())
+    if (groups.length === 0) continue
+    const users = consumers.usersIn(groups)
+    const expressions = [
+      `apiKey.groups.exists(group, group in ${quoteAll(groups)})`,
+      ...(users.length > 0 ? [`basicAuth.username in ${quoteAll(users)}`] : []),
+    ]
+    plan.authorization.push({ action, expressions })
+  }
+}
+
+function ipRestriction(config: Field, { plan, result }: PluginScene): void {
+  config.ignore('status', 'message')
+  const lists = [
+    ['Require', ['allow', 'whitelist']],
+    ['Deny', ['deny', 'blacklist']],
+  ] as const
+  for (const [action, names] of lists) {
+    const fields = names.map((name) => config.get(name)).filter((field) => field.isSet)
+    for (const field of fields) {
+      const condition = sourceIn(field.texts())
+      if (condition === undefined) result.report('protection', field, 'is not a list of addresses')
+      else plan.authorization.push({ action, expressions: [condition] })
+    }
+  }
+}
+
+function cors(config: Field, { plan, result }: PluginScene): void {
+  const origins = config.get('origins').isSet ? config.get('origins').texts() : ['*']
+  const plain = origins.filter((origin) => /^\*$|^https?:\/\/[\w.:*-]+$/.test(origin))
+  if (plain.length < origins.length) {
+    result.report('changed', config.get('origins'), 'origins that are patterns are not allowed')
+  }
+  config.ignore('preflight_continue', 'private_network')
+  const credentials = config.get('credentials').flag()
+  plan.traffic.cors = compact({
+    allowOrigins: plain,
+    allowMethods: config.get('methods').isSet ? config.get('methods').texts() : ['*'],
+    allowHeaders: config.get('headers').isSet ? config.get('headers').texts() : ['*'],
+    exposeHeaders: config.get('exposed_headers').isSet
+      ? config.get('exposed_headers').texts()
+      : undefined,
+    allowCredentials: credentials,
+    maxAge: config.get('max_age').number(),
+  })
+}
+
+function requestTermination(config: Field, { plan }: PluginScene): void {
+  config.ignore('content_type')
+  const message = config.get('message').text()
+  const body =
+    config.get('body').text() ?? (message === undefined ? undefined : JSON.stringify({ message }))
+  plan.traffic.directResponse = compact({ status: config.get('status_code').number() ?? 503, body })
+}
+
+const readers: Readonly<Record<string, PluginReader>> = {
+  acl,
+  'basic-auth': basicAuth,
+  cors,
+  'ip-restriction': ipRestriction,
+  jwt,
+  'key-auth': keyAuth,
+  'request-termination': requestTermination,
+  ...aiPlugins,
+  ...headerPlugins,
+  ...limitPlugins,
+}

@@ -1,0 +1,95 @@
+/** Reads Kubernetes objects that need few changes or none. */
+
+import { isObject } from '../../ground/base/json-object.ts'
+import { controllerName, gatewayGroup } from '../../ground/model/api-names.ts'
+import type { Conversion, Manifest } from './conversion.ts'
+import type { Field, SourceDocument } from './field.ts'
+import { labelOf, objectKind } from './source.ts'
+
+/** Fields that a cluster adds to objects. */
+const clusterFields = [
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'managedFields',
+  'selfLink',
+]
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** The metadata of an object without what a cluster has added. */
+function metadataOf(field: Field): Manifest['metadata'] {
+  const metadata = field.get('metadata').take()
+  if (!isObject(metadata)) return { name: '' }
+  const kept = Object.entries(metadata).filter(([name]) => !clusterFields.includes(name))
+  const { annotations, ...rest } = Object.fromEntries(kept)
+  const others = isObject(annotations)
+    ? Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== lastApplied))
+    : {}
+  const hasAnnotations = Object.keys(others).length > 0
+  return { ...rest, ...(hasAnnotations && { annotations: others }) } as Manifest['metadata']
+}
+
+/** The object as it was written, without what a cluster has added. */
+export function wholeObject(field: Field): Manifest {
+  const { status: _status, ...value } = field.object()
+  return { ...value, metadata: metadataOf(field) } as unknown as Manifest
+}
+
+/** Kinds of the core API and of the Gateway API are read by Sluice as they are. */
+export function isStandard(document: SourceDocument): boolean {
+  const { group = 'none' } = objectKind(document) ?? {}
+  return [
+    '',
+    gatewayGroup,
+    'inference.networking.k8s.io',
+    'discovery.k8s.io',
+    'apps',
+    'batch',
+  ].includes(group)
+}
+
+/** Names must be texts, because other objects refer to them. */
+function identityProblem(field: Field): string | undefined {
+  const { name, namespace } = field.get('metadata').object()
+  if (typeof name !== 'string' || name === '') return 'metadata.name must be a text'
+  if (namespace === undefined || namespace === null || typeof namespace === 'string') return
+  return 'metadata.namespace must be a text'
+}
+
+/** Name and namespace of an object that `openObject` has opened. */
+export function namesOf(field: Field): { name: string; namespace: string | undefined } {
+  const { name, namespace } = field.get('metadata').object()
+  return { name: String(name), namespace: typeof namespace === 'string' ? namespace : undefined }
+}
+
+/** Opens a document of a Kubernetes object. Reports and returns undefined for anything else. */
+export function openObject(document: SourceDocument, result: Conversion): Field | undefined {
+  if (objectKind(document) !== undefined) {
+    const field = result.open(document, labelOf(document))
+    const problem = identityProblem(field)
+    if (problem !== undefined) {
+      field.take()
+      result.report('protection', field, `${problem}; the object was not read`)
+      return undefined
+    }
+    field.ignore('apiVersion', 'kind', 'metadata', 'status')
+    return field
+  }
+  const field = result.open(document)
+  field.take()
+  // Nothing of the document is known, so that it may protect something.
+  result.report('protection', field, 'is not a Kubernetes object, and was not read')
+  return undefined
+}
+
+/** Points a GatewayClass of the replaced product to Sluice's controller. */
+export function convertClass(
+  object: Manifest,
+  isReplaced: (controller: string) => boolean,
+): Manifest {
+  const spec = object.spec
+  if (object.kind !== 'GatewayClass' || !isObject(spec)) return object
+  const isOurs = typeof spec.controllerName === 'string' && isReplaced(spec.controllerName)
+  return isOurs ? { ...object, spec: { ...spec, controllerName } } : object
+}

@@ -1,0 +1,99 @@
+/** Reads the hosts, paths and backends of an Ingress. */
+import { isObject } from '../../../ground/base/json-object.ts'
+import type { Conversion, Fields } from '../conversion.ts'
+import type { Field, SourceDocument } from '../field.ts'
+import { fieldsOf, objectKind } from '../source.ts'
+
+export interface IngressPath {
+  /** Empty for every host. */
+  readonly host: string
+  readonly path: string
+  readonly type: string
+  readonly backend: Fields
+  readonly field: Field
+  /** The same for the path of a canary and that of the Ingress that it belongs to. */
+  readonly key: string
+}
+
+/** The named ports of the Services among the documents. */
+export class Services {
+  readonly #ports = new Map<string, number>()
+
+  constructor(documents: readonly SourceDocument[]) {
+    for (const document of documents) {
+      if (objectKind(document)?.kind !== 'Service') continue
+      const { metadata, spec } = fieldsOf(document)
+      const { name, namespace } = (isObject(metadata) ? metadata : {}) as Fields
+      const ports = isObject(spec) && Array.isArray(spec.ports) ? (spec.ports as Fields[]) : []
+      for (const port of ports.filter(isObject)) {
+        if (typeof port.port === 'number')
+          this.#ports.set(`${namespace}/${name}/${port.name}`, port.port)
+      }
+    }
+  }
+
+  portOf(namespace: string | undefined, service: string, port: string): number | undefined {
+    return this.#ports.get(`${namespace}/${service}/${port}`)
+  }
+}
+
+export function pathsOf(
+  spec: Field,
+  namespace: string | undefined,
+  services: Services,
+  result: Conversion,
+): IngressPath[] {
+  const readBackend = (backend: Field) => backendOf(backend, namespace, services, result)
+  const make = (
+    host: string,
+    path: string,
+    type: string,
+    ref: Fields | undefined,
+    field: Field,
+  ) => {
+    const key = `${namespace ?? ''} ${host} ${path.replace(/(.)\/$/, '$1')}`
+    return ref === undefined ? [] : [{ host, path, type, backend: ref, field, key }]
+  }
+  const fallback = spec.get('defaultBackend')
+  const common = fallback.isSet ? make('', '/', 'Prefix', readBackend(fallback), fallback) : []
+  const rules = spec
+    .get('rules')
+    .items()
+    .flatMap((rule) =>
+      rule
+        .at('http', 'paths')
+        .items()
+        .flatMap((item) => {
+          const host = rule.get('host').text() ?? ''
+          const type = item.get('pathType').text() ?? 'ImplementationSpecific'
+          const path = item.get('path').text() ?? '/'
+          return make(host, path, type, readBackend(item.get('backend')), item.get('path'))
+        }),
+    )
+  return [...common, ...rules]
+}
+
+function backendOf(
+  backend: Field,
+  namespace: string | undefined,
+  services: Services,
+  result: Conversion,
+): Fields | undefined {
+  const service = backend.get('service')
+  const name = service.get('name').text()
+  if (name === undefined) {
+    result.report('route', backend, 'the backend is not a Service')
+    return undefined
+  }
+  const portName = service.at('port', 'name').text()
+  const port =
+    portName === undefined
+      ? service.at('port', 'number').number()
+      : services.portOf(namespace, name, portName)
+  if (port === undefined) {
+    const reason = 'add the Service to the files, since the number of a named port is unknown'
+    result.report('route', service.get('port'), reason)
+    return undefined
+  }
+  return { name, port }
+}

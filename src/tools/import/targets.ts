@@ -1,0 +1,195 @@
+/** Builds the parts of manifests that several readers need. */
+import { hash } from 'node:crypto'
+import { gatewayGroup, ownGroup } from '../../ground/model/api-names.ts'
+import { type Conversion, compact, type Fields } from './conversion.ts'
+import type { Field } from './field.ts'
+
+const gatewayVersion = `${gatewayGroup}/v1`
+const ownVersion = `${ownGroup}/v1alpha1`
+
+/** Name of the Gateway that is created for sources without one. */
+export const gatewayName = 'gateway'
+
+/** Header that carries the choice of a PreRouting policy to the routes. Clients cannot set it. */
+export const choiceHeader = 'x-sluice-choice'
+
+/** Adds a Gateway, with one HTTP listener unless others are given. */
+export function addGateway(
+  result: Conversion,
+  origin: Field,
+  listeners?: readonly Fields[],
+  annotations?: Fields,
+): void {
+  const spec = {
+    gatewayClassName: 'agentgateway',
+    listeners: listeners ?? [{ name: 'http', port: result.port, protocol: 'HTTP' }],
+  }
+  result.create(gatewayVersion, 'Gateway', gatewayName, compact({ annotations, spec }), origin)
+  if (result.forwardedHeaders.length === 0) return
+  const transformation = { request: { set: result.forwardedHeaders } }
+  const name = result.nameOf('GatewayPolicy', 'forwarded-headers')
+  result.policy(name, [toGateway], { traffic: { transformation } }, origin)
+}
+
+const header = (name: string, value: string): Fields => ({ name, value })
+const originalFields = [
+  header('x-real-ip', 'source.address'),
+  header('x-forwarded-proto', 'request.scheme'),
+  header('x-forwarded-host', 'request.host'),
+  header('x-forwarded-port', 'string(destination.port)'),
+]
+
+/** The headers in which a proxy tells backends who the client is, in place of those of the client. */
+export const replacedForwardedHeaders: readonly Fields[] = [
+  ...originalFields,
+  header('x-forwarded-for', 'source.address'),
+  header('x-forwarded-scheme', 'request.scheme'),
+]
+
+const appended =
+  '"x-forwarded-for" in request.headers' +
+  ' ? request.headers["x-forwarded-for"] + ", " + source.address : source.address'
+
+/** The same for proxies that append the client's address to the list that the client has sent. */
+export const appendedForwardedHeaders: readonly Fields[] = [
+  ...originalFields,
+  header('x-forwarded-for', appended),
+]
+
+export const toGateway = { group: gatewayGroup, kind: 'Gateway', name: gatewayName }
+export const toRoute = (name: string, rule?: string) =>
+  compact({ group: gatewayGroup, kind: 'HTTPRoute', name, sectionName: rule })
+export const toBackend = (name: string) => ({ group: ownGroup, kind: 'GatewayBackend', name })
+
+const maxRules = 16
+
+/** Adds an HTTPRoute; one with more than 16 rules is divided. Returns the names of the routes. */
+export function addRoute(
+  result: Conversion,
+  name: string,
+  { rules, ...spec }: Fields & { readonly rules: readonly Fields[] },
+  origin: Field,
+  annotations: Fields = {},
+): string[] {
+  const all = rules.flatMap(withOneMatch)
+  const count = Math.ceil(all.length / maxRules)
+  return Array.from({ length: count }, (_, part) => {
+    const partName = part === 0 ? name : result.newName('HTTPRoute', `${name}-${part + 1}`, origin)
+    const own = all.slice(part * maxRules, (part + 1) * maxRules)
+    const content = compact({ parentRefs: [{ name: gatewayName }], ...spec, rules: own })
+    const object = { annotations, spec: content }
+    result.create(gatewayVersion, 'HTTPRoute', partName, object, origin)
+    return partName
+  })
+}
+
+/** The Gateway API allows a rule that replaces a prefix one match only, so that it becomes a rule for each match. */
+function withOneMatch(rule: Fields): readonly Fields[] {
+  const { filters = [], matches = [] } = rule as { filters?: Fields[]; matches?: Fields[] }
+  const isReplaced = JSON.stringify(filters).includes('"replacePrefixMatch"')
+  if (!isReplaced || matches.length < 2) return [rule]
+  return matches.map((match) => ({ ...rule, matches: [match] }))
+}
+
+/** Adds a GatewayBackend and returns a reference to it. */
+export function addBackend(result: Conversion, name: string, spec: Fields, origin: Field) {
+  result.create(ownVersion, 'GatewayBackend', name, { spec: compact(spec) }, origin)
+  return toBackend(name)
+}
+
+/** Adds a Secret. */
+export function addSecret(
+  result: Conversion,
+  name: string,
+  stringData: Readonly<Record<string, string>>,
+  origin: Field,
+): { name: string } {
+  result.create('v1', 'Secret', name, { stringData }, origin)
+  return { name }
+}
+
+/** Text that a Secret has in place of a value that the source does not contain. */
+const placeholder = (variable: string) => `REPLACE_WITH_${variable.replace(/\W+/g, '_')}`
+
+/**
+ * Adds a Secret with a credential for a backend, whose value is inline or in an environment variable, and
+ * reports it. Credentials with one label and different values get a Secret each. Returns a reference to it.
+ */
+export function addCredential(
+  result: Conversion,
+  label: string,
+  { key, value, variable }: { key: string; value?: string; variable?: string },
+  origin: Field,
+): { name: string } {
+  const content = { [key]: variable === undefined ? (value ?? '') : placeholder(variable) }
+  const name = result.secretName(label, content)
+  const reason =
+    variable === undefined
+      ? `the inline value is now in "${key}" of Secret ${name}`
+      : `Secret ${name} waits for the value of ${variable}: replace its placeholder in "${key}"`
+  result.report('secret', origin, reason)
+  return addSecret(result, name, content, origin)
+}
+
+/** A host with its port and scheme. */
+export interface Address {
+  readonly host: string
+  readonly port: number
+  readonly isTls: boolean
+  /** Path without a final slash; empty for the root. */
+  readonly path: string
+}
+
+/** Parses `http(s)://host:port/path`; undefined for any other text. */
+export function parseAddress(text: string): Address | undefined {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined
+  const url = new URL(text)
+  const isTls = url.protocol === 'https:'
+  const port = Number(url.port) || (isTls ? 443 : 80)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  return { host, port, isTls, path: url.pathname.replace(/\/+$/, '') }
+}
+
+/** Adds a static backend and returns a reference to it. Equal addresses share one backend. */
+export function addStatic(
+  result: Conversion,
+  { host, port, isTls }: Omit<Address, 'path'>,
+  origin: Field,
+  policies: Fields = {},
+) {
+  const all = compact({ tls: isTls ? {} : undefined, ...policies })
+  const isPlain = Object.keys(all).length === (isTls ? 1 : 0)
+  const label = isPlain
+    ? `${host}-${port}`
+    : `${host}-${port}-${hash('sha256', JSON.stringify(all)).slice(0, 6)}`
+  const name = result.nameOf('GatewayBackend', label)
+  const spec = { static: { host, port }, ...(Object.keys(all).length > 0 && { policies: all }) }
+  return addBackend(result, name, spec, origin)
+}
+
+/** A CEL string. JSON strings are CEL strings. */
+export const quote = (text: string): string => JSON.stringify(text)
+
+/** A CEL list of strings. */
+export const quoteAll = (texts: readonly string[]): string => `[${texts.map(quote).join(', ')}]`
+
+/** A Gateway API duration of this many milliseconds. */
+export function duration(ms: number): string {
+  const whole = Math.max(0, Math.round(ms))
+  if (whole % 1000 !== 0 && whole <= 99_999) return `${whole}ms`
+  const seconds = Math.round(whole / 1000)
+  return seconds <= 99_999 ? `${seconds}s` : `${Math.round(seconds / 60)}m`
+}
+
+/** Condition that the client's address is in one of the ranges; undefined if one of them is not a range. */
+export function sourceIn(ranges: readonly string[]): string | undefined {
+  const all = ranges.map((range) => range.trim()).filter((range) => range !== '')
+  if (all.length === 0 || !all.every((range) => /^[0-9a-f.:]+(\/\d{1,3})?$/i.test(range)))
+    return undefined
+  return all
+    .map((range) => {
+      const bits = range.includes(':') ? 128 : 32
+      return `cidr(${quote(range.includes('/') ? range : `${range}/${bits}`)}).containsIP(source.address)`
+    })
+    .join(' || ')
+}
