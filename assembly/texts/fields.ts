@@ -1,6 +1,6 @@
 // Which strings of a request or of an answer are texts that guards read: every string, unless a field says that it
-// is something else. The same tables are in src/gateway/backends/ai/guards/text-fields.ts, plain-keys.ts, repeated-texts.ts
-// and in src/gateway/backends/ai/field-names.ts; test/core/texts compares the two.
+// is something else. The same tables are in src/engines/messages/mask/text-fields.ts, plain-keys.ts, repeated-texts.ts
+// and in src/engines/messages/decided-fields.ts; test/core/texts compares the two.
 
 /** A content: a text, parts, or one part. */
 export const FIELD_CONTENT: u32 = 1

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { decidedFields } from '../../../src/gateway/backends/ai/field-names.ts'
-import { guardedFields } from '../../../src/gateway/backends/ai/guards/plain-keys.ts'
-import { otherFields } from '../../../src/gateway/backends/ai/guards/repeated-texts.ts'
-import * as fields from '../../../src/gateway/backends/ai/guards/text-fields.ts'
+import { decidedFields } from '../../../src/engines/messages/decided-fields.ts'
+import { guardedFields } from '../../../src/engines/messages/mask/plain-keys.ts'
+import { otherFields } from '../../../src/engines/messages/mask/repeated-texts.ts'
+import * as fields from '../../../src/engines/messages/mask/text-fields.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
