@@ -66,7 +66,7 @@ test('does not reuse a connection if the server states a timeout of zero', async
 
 describe('a server that does not state its timeout', () => {
   /** Asks once, and lets the server close the connection after `ms`. */
-  async function closeAfter(ms: number): Promise<void> {
+  async function closeAfter(ms: number, lastWords = ''): Promise<void> {
     const before = upstream.connections.length
     const client = await RawConnection.connect(rig.port)
     client.write(get)
@@ -75,7 +75,7 @@ describe('a server that does not state its timeout', () => {
     expect(upstream.connections).toHaveLength(before + 1)
     clock.advance(ms)
     const connection = upstream.connections.at(-1)
-    connection?.socket.end()
+    connection?.socket.end(lastWords)
     await connection?.untilEnd()
     await eventually(() => rig.engine.counters.upstreamConnectionsOpen === 0)
   }
@@ -105,6 +105,13 @@ describe('a server that does not state its timeout', () => {
     expect(await isReusedAfter(4_500)).toBe(true)
     await closeAfter(4_950)
     expect(await isReusedAfter(3_900)).toBe(true)
+    expect(await isReusedAfter(4_050)).toBe(false)
+  })
+
+  test('is left before it closes, also if it says 408 first', async () => {
+    const timeout = 'HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n'
+    await closeAfter(5_000, timeout)
+    await closeAfter(5_000, timeout)
     expect(await isReusedAfter(4_050)).toBe(false)
   })
 

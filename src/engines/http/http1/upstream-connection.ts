@@ -147,7 +147,8 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
   onBytes(bytes: Buffer, start: number, end: number): void {
     const handler = this.#handler
     if (handler === undefined || this.#state === 'idle') {
-      // Unsolicited bytes must not be taken for the response to a later request.
+      // These bytes must not be taken for the response to a later request. Some servers send 408 and close.
+      if (this.isIdle) this.#owner.closedIdle(this.#idleSince)
       this.close()
       return
     }
@@ -197,8 +198,7 @@ export class UpstreamConnection implements UpstreamStream, OpeningOwner, TimerOw
         this.#takeHead(handler, from, at, to)
         return
       }
-      this.#interims++
-      if (this.#interims > interimLimit) {
+      if (++this.#interims > interimLimit) {
         this.#fail(new GatewayError('upstream_malformed', 'too many interim responses'))
         return
       }
