@@ -1,7 +1,7 @@
 /** Responses that fail before a byte of them was sent: the client gets an error in their place. */
 import { connect } from 'node:http2'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { BodyTransform } from '../../src/exchange/exchange.ts'
+import type { BodyTransform } from '../../src/ground/exchange/exchange.ts'
 import { useFixture } from '../support/fixture.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import {

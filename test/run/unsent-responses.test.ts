@@ -2,7 +2,7 @@
 import { connect } from 'node:http2'
 import { createServer } from 'node:net'
 import { expect, it } from 'vitest'
-import { readFolder } from '../../src/decisions/read.ts'
+import { readFolder } from '../../src/past/decisions/read.ts'
 import { useGateway, useListening } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { send } from '../support/http-client.ts'
