@@ -3,6 +3,7 @@ import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { EventFields } from '../event-stream.ts'
 import { member, rawOf } from '../json/node.ts'
 import { type McpMessage, readMessage } from '../message.ts'
+import { isRepeatable } from '../methods.ts'
 import type { TargetSession } from '../session-state.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
 import type { McpExchange } from './mcp-exchange.ts'
@@ -174,8 +175,10 @@ class SseCall implements Flow, AnswerListener {
   async #send(stream: SseStream): Promise<void> {
     const { messagePath: path, label: pinned } = stream
     const headers = [['content-type', 'application/json'] as const]
-    const wanted = { method: 'POST', body: this.#text, headers, path, pinned } as const
-    const ready = await prepareRequest(this.#exchange, this.#entry, wanted)
+    const message = this.#message
+    const repeats = { isRepeatable: message.kind === 'request' && isRepeatable(message.method) }
+    const sent = { method: 'POST', body: this.#text, headers, path, pinned } as const
+    const ready = await prepareRequest(this.#exchange, this.#entry, { ...sent, ...repeats })
     if (this.#isOver) return
     const id = this.#message.kind === 'request' ? this.#message.id : undefined
     this.#flow = new StreamFlow(stream, () => {

@@ -1,6 +1,6 @@
 /** Streamable HTTP to a target: each message is a separate request. */
 import { encodeName } from '../eras/headers.ts'
-import type { Era } from '../methods.ts'
+import { type Era, isRepeatable } from '../methods.ts'
 import type { TargetSession } from '../session-state.ts'
 import type { AnswerListener } from './answer-reader.ts'
 import { noCoding } from './forwarded-headers.ts'
@@ -83,8 +83,9 @@ export class StreamableTransport implements Transport {
       session === undefined || this.traceparent !== undefined
         ? this.#postHeaders(message)
         : this.#sessionHeaders(session)
-    const { text, bytes, isLong, isNotice } = message
-    const sent = { method: 'POST', body: bytes ?? text, headers, isLong } as const
+    const { text, bytes, isLong, isNotice, method } = message
+    const repeats = { isRepeatable: isRepeatable(method) }
+    const sent = { method: 'POST', body: bytes ?? text, headers, isLong, ...repeats } as const
     if (this.clientResumes || isNotice === true || this.era === 'modern') {
       return new TargetCall(this, sent, listener, isNotice).begin()
     }

@@ -14,7 +14,7 @@ import type { Flow } from './transport.ts'
 const maxRedirects = 3
 
 /** What is different in each message. */
-type SentMessage = Pick<TargetMessage, 'method' | 'body' | 'headers' | 'isLong'>
+type SentMessage = Pick<TargetMessage, 'method' | 'body' | 'headers' | 'isLong' | 'isRepeatable'>
 
 interface MessageTransport {
   readonly exchange: McpExchange
@@ -32,6 +32,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
   readonly headers: TargetMessage['headers']
   readonly pinned: string | undefined
   readonly isLong: boolean | undefined
+  readonly isRepeatable: boolean | undefined
   /** Undefined: the configured path. */
   path: string | undefined
   readonly #exchange: McpExchange
@@ -48,7 +49,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
 
   constructor(
     transport: MessageTransport,
-    { method, body, headers, isLong }: SentMessage,
+    { method, body, headers, isLong, isRepeatable }: SentMessage,
     listener: AnswerListener,
     ignoresBody = false,
   ) {
@@ -57,6 +58,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
     this.headers = headers
     this.pinned = transport.pinned
     this.isLong = isLong
+    this.isRepeatable = isRepeatable
     this.#exchange = transport.exchange
     this.#entry = transport.entry
     this.#transport = transport
