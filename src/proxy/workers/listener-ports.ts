@@ -15,7 +15,7 @@
 import type { PortChange } from '../../engine/contracts/engine.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { TlsChoice } from '../../engine/tls/tls-choice.ts'
-import { GatewayError } from '../../errors/index.ts'
+import { portError } from '../../errors/listening.ts'
 import { compareText } from '../../model/names.ts'
 import type { DesiredDelta, ListenerResource, ResourceKey } from '../../model/resources.ts'
 import { type PortUse, useOf } from '../config/listener-tables.ts'
@@ -218,7 +218,7 @@ export class ListenerPorts {
           ? this.#ports.get(port)?.problem
           : `another listener serves ${serving} on it`
       if (problem !== undefined) {
-        const { code, message } = new GatewayError('port_in_use', `port ${port}: ${problem}`)
+        const { code, message } = portError(port, problem)
         rejected.push({ key, sequence, code, message })
       }
     }
