@@ -176,9 +176,10 @@ export interface ChosenBackend {
    * `inferencepool/namespace/name` of an InferencePool.
    */
   readonly name: string
-  /** For an InferencePool, the type is `service`. */
-  readonly type: 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
-  readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
+  /** Its field in GatewayBackend, `service` (also for an InferencePool), or `unknown`. */
+  readonly type: string
+  /** Application protocol of its kind, such as `http`. */
+  readonly protocol: string
 }
 
 /** Names of the configuration objects that the request has matched so far. */
@@ -323,9 +324,9 @@ export interface HostTarget {
   readonly isSecure: boolean
 }
 
-/** A vendor's server that is not a backend, with its own connection settings. */
-export interface VendorTarget {
-  readonly type: 'vendor'
+/** A server that is not a backend, with its own connection settings. Every address is allowed. */
+export interface ServerTarget {
+  readonly type: 'server'
   readonly host: string
   readonly port: number
   /** Connection settings; the same object for the same configuration. */
@@ -374,7 +375,7 @@ export interface GrpcStream {
 
 /** A request over HTTP/1.1. */
 export interface HttpCallout {
-  readonly target: CalloutTarget | HostTarget | VendorTarget
+  readonly target: CalloutTarget | HostTarget | ServerTarget
   readonly method: string
   /** Path and query. */
   readonly path: string

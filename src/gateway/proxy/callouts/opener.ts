@@ -22,18 +22,17 @@ export interface OpenCallout {
 }
 
 export class CalloutOpener {
-  readonly #runtime: () => GatewayRuntime
+  readonly #runtime: GatewayRuntime
   readonly #telemetry: Telemetry
 
-  /** `runtime` is not called before the first call is opened. */
-  constructor(runtime: () => GatewayRuntime, telemetry: Telemetry) {
+  constructor(runtime: GatewayRuntime, telemetry: Telemetry) {
     this.#runtime = runtime
     this.#telemetry = telemetry
   }
 
   /** Opens a call. Rejects with a GatewayError if the backend cannot be called. */
   async open(request: CalloutRequest, listener: CallListener): Promise<OpenCallout> {
-    const runtime = this.#runtime()
+    const runtime = this.#runtime
     const { isGrpc, body } = request
     const cause = request.cause && causeOf(request.cause)
     const destination = await resolveCallout(runtime, request)

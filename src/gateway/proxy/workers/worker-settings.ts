@@ -1,5 +1,5 @@
 import type { EngineLimits, StreamLimits } from '../../../engines/http/limits/engine-limits.ts'
-import type { DataPlaneSettings } from '../data-plane.ts'
+import type { DataPlaneSettings } from '../plane-runtime.ts'
 import type { AmbiguousPaths } from '../request/request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { RecordSettings } from './decision-records.ts'
