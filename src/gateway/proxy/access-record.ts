@@ -1,4 +1,3 @@
-import { isKeyParameter } from '../../engines/auth/vendor-keys.ts'
 import {
   isCredentialParameter,
   mayNameCredential,
@@ -77,10 +76,7 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   return record
 }
 
-/**
- * Hides credentials in the query. `?key=` is a credential for model vendors, but an ordinary parameter
- * otherwise.
- */
+/** Hides credentials in the query, also those that only the backends of the rule treat as such. */
 function withoutCredentials(
   path: string,
   { placement }: RequestContext,
@@ -88,9 +84,9 @@ function withoutCredentials(
 ): string {
   const start = path.indexOf('?') + 1
   if (start === 0 || !mayNameCredential(path)) return path
-  const mayBeVendors = placement === undefined || kinds.takesVendorKeys(placement.rule)
+  const keys = kinds.keyParameters(placement?.rule)
   const query = changeQuery(path.slice(start), (parameter, name, value) => {
-    const isHidden = isCredentialParameter(name, value) || (mayBeVendors && isKeyParameter(name))
+    const isHidden = isCredentialParameter(name, value) || keys.has(name.toLowerCase())
     return isHidden ? `${parameter.split('=', 1)[0]}=${redacted}` : parameter
   })
   return path.slice(0, start) + (query ?? '')

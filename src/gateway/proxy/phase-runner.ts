@@ -4,7 +4,6 @@ import type { UpstreamAddress } from '../../engines/http/sockets/upstream-addres
 import type { GatewayError } from '../../ground/errors/index.ts'
 import { cleanUp } from '../../ground/exchange/cleanup.ts'
 import type { BufferedBody, Peer, RespondVerdict } from '../../ground/exchange/exchange.ts'
-import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
 import { takeAnswer } from '../../ground/exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
 import { endAttempt, learn, moveAttempt, retryDelay } from './attempts.ts'
@@ -19,7 +18,6 @@ import {
   refusalText,
   toGatewayError,
   verdictResponse,
-  withoutRetries,
 } from './request/error-response.ts'
 import { contextOf, idHeader, nameRetry, RequestContext } from './request/request-context.ts'
 import {
@@ -283,9 +281,17 @@ export class PhaseRunner implements RequestHandler {
     if (verdict.refusal === true) context.refusal = refusalText(verdict)
     const { headers } = context.exchange.request
     const write = verdict.refusal === true ? errorWriterOf(context, this.#runtime) : undefined
-    const isModelLimit = verdict.limit !== undefined && isModelRoute(context)
     const response = verdictResponse(verdict, headers, write)
-    this.#send(context, isModelLimit ? withoutRetries(response) : response)
+    this.#send(context, verdict.limit === undefined ? response : this.#withLimit(context, response))
+  }
+
+  /** Adds what the backends of the rule send when a rate limit refuses a request. */
+  #withLimit(context: RequestContext, response: LocalResponse): LocalResponse {
+    const { config, kinds } = this.#runtime
+    const { rule } = context.placement ?? placementAhead(context, config) ?? {}
+    const { limitHeaders } = kinds.having('limitHeaders', rule) ?? {}
+    if (limitHeaders === undefined) return response
+    return { ...response, headers: [...response.headers, ...limitHeaders] }
   }
 
   #fail(context: RequestContext, error: GatewayError): void {
@@ -353,9 +359,6 @@ function isGrpcType([name, value]: readonly [string, string]): boolean {
 }
 
 /** Returns the phases of a further attempt. */
-const isModelRoute = ({ exchange }: RequestContext): boolean =>
-  exchange.extensions.get(forwardingExtensions.isModelRoute) === true
-
 const furtherPhases = ({ call }: RequestContext): typeof requestPhases =>
   call?.prepare === undefined ? retryPhases : startOverPhases
 

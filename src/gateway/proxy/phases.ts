@@ -11,7 +11,6 @@ import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
 import { limitForwards } from './max-forwards.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
-import { nameMessage } from './request/message-names.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
 import { findListener, findRoute, placementAhead, placementNow } from './request/route.ts'
@@ -143,9 +142,9 @@ function applyPreRouting(
   context.preRouting = policies
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
-  // Vendor keys are accepted according to the route that the request matches before these policies change it.
+  // Keys are accepted according to the route that the request matches before these policies change it.
   const ahead = placementAhead(context, runtime.config)?.rule
-  markVendorKeys(context, ahead, runtime.kinds)
+  offerClientKeys(context, ahead, runtime.kinds)
   // The steps may change the head, so the route must be matched again.
   context.isRouteKnown = false
   const names = nameReading(policies, ahead)
@@ -161,7 +160,8 @@ function selectRoute(
   const { placement } = context
   // Messages of one batch must have the same route.
   const mayJoin = () => placementNow(context, runtime) === placement
-  const named = nameMessage(context, runtime.kinds, placement?.rule, mayJoin)
+  const kind = runtime.kinds.having('nameMessage', placement?.rule)
+  const named = kind?.nameMessage?.(context, mayJoin)
   if (!(named instanceof Promise)) return named ?? placeAgain(context, runtime)
   return named.then((refused) => {
     return context.over ? undefined : (refused ?? placeAgain(context, runtime))
@@ -199,20 +199,20 @@ function applyPostRouting(
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
   const rule = context.placement?.rule
-  markVendorKeys(context, rule, runtime.kinds)
+  offerClientKeys(context, rule, runtime.kinds)
   const names = nameReading(policies, rule)
   return runSteps(context, runtime, policies.steps, 'postRoutingDone', 0, names)
 }
 
-/** Tells policies whether clients may send credentials in the way of the SDKs of model vendors. */
-function markVendorKeys(
+/** Tells policies where clients of the rule's backends may send keys. */
+function offerClientKeys(
   { exchange: { extensions } }: RequestContext,
   rule: CompiledRule | undefined,
   kinds: BackendKinds,
 ): void {
-  if (rule !== undefined && kinds.takesVendorKeys(rule)) {
-    extensions.set(forwardingExtensions.isModelRoute, true)
-  } else if (extensions.size > 0) extensions.delete(forwardingExtensions.isModelRoute)
+  const keys = kinds.having('clientKeys', rule)?.clientKeys
+  if (keys !== undefined) extensions.set(forwardingExtensions.clientKeys, keys)
+  else if (extensions.size > 0) extensions.delete(forwardingExtensions.clientKeys)
 }
 
 function applyRuleFilters(context: RequestContext): undefined {

@@ -3,7 +3,6 @@ import type { RespondVerdict, Verdict } from '../../../ground/exchange/exchange.
 import type { Step } from '../../policies/define.ts'
 import type { BoundPolicies } from '../config/policies.ts'
 import type { CompiledRule } from '../config/rules.ts'
-import { nameMessage } from './message-names.ts'
 import type { RequestContext } from './request-context.ts'
 import type { GatewayRuntime } from './runtime.ts'
 
@@ -38,7 +37,7 @@ export function runSteps(
 ): Answer | Promise<Answer> {
   for (let at = from; at < steps.length; at++) {
     if (at === names?.at) {
-      const named = nameMessage(context, runtime.kinds, names.rule)
+      const named = runtime.kinds.having('nameMessage', names.rule)?.nameMessage?.(context)
       if (named instanceof Promise) {
         return named.then((refused) => {
           if (context.over) return undefined
