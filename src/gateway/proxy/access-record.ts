@@ -42,7 +42,7 @@ const record: { -readonly [Name in keyof AccessRecord]: AccessRecord[Name] } = {
  * exchange, so nothing may keep it.
  */
 export function accessRecordOf(context: RequestContext, kinds: BackendKinds): AccessRecord {
-  const { exchange, placement, listener, backend, address, call } = context
+  const { exchange, placement, listener, backend, attempt, call } = context
   const place = placement?.place ?? listener?.place
   const error = exchange.error ?? context.error
   const { method, host, path } = context.original ?? originalOf(exchange)
@@ -53,7 +53,7 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   record.listener = place?.listener
   record.route = place?.route
   record.rule = place?.rule
-  record.endpoint = address?.label ?? address?.pool
+  record.endpoint = attempt?.address.label ?? attempt?.address.pool
   record.backend = backend?.label
   record.reason = context.reason ?? error?.row.reason ?? 'Upstream'
   record.error = error === undefined ? context.refusal : textOf(error)

@@ -6,7 +6,7 @@ import { cleanUp } from '../../ground/exchange/cleanup.ts'
 import type { BufferedBody, Peer, RespondVerdict } from '../../ground/exchange/exchange.ts'
 import { takeAnswer } from '../../ground/exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
-import { endAttempt, learn, moveAttempt, retryDelay } from './attempts.ts'
+import { learn, moveAttempt, retryDelay } from './attempts.ts'
 import type { ListenerPlacement } from './config/placement.ts'
 import type { DecisionRecorder } from './decisions/recorder.ts'
 import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
@@ -54,10 +54,8 @@ export class PhaseRunner implements RequestHandler {
   }
 
   onRequest(exchange: ServerExchange): void {
-    const context = new RequestContext(exchange)
+    const context = new RequestContext(exchange, this.#runtime.config.position, this.#recorder)
     exchange.state = context
-    context.namer = this.#recorder
-    context.position = this.#runtime.config.position
     this.#run(context, 0)
   }
 
@@ -129,7 +127,7 @@ export class PhaseRunner implements RequestHandler {
       .catch((thrown: unknown) => {
         // An upstream error also reaches `onError`, which handles it.
         const error = toGatewayError(thrown)
-        if (context.over || error.row.source === 'upstream' || context.attempt !== attempt) return
+        if (context.over || error.row.source === 'upstream' || attempt?.isOver === true) return
         this.#fail(context, error)
       })
   }
@@ -190,15 +188,15 @@ export class PhaseRunner implements RequestHandler {
   }
 
   #endAttempt(context: RequestContext, failure: number | GatewayError): void {
+    const { attempt } = context
     context.failedAttempts ??= []
     context.failedAttempts.push({
-      endpoint: context.address?.label ?? context.address?.pool ?? '',
+      endpoint: attempt?.address.label ?? attempt?.address.pool ?? '',
       provider: context.call?.namedProvider?.(),
       failure: typeof failure === 'number' ? `status ${failure}` : failure.code,
     })
-    endAttempt(context)
+    attempt?.end()
     context.refusal = undefined
-    context.attempt++
   }
 
   /** Sends the request again after a delay. */
@@ -223,7 +221,7 @@ export class PhaseRunner implements RequestHandler {
     cleanUp(exchange)
     context.call?.finish?.()
     clearTimeout(context.backoff)
-    endAttempt(context)
+    context.attempt?.end()
     const access = accessRecordOf(context, this.#runtime.kinds)
     this.#telemetry.onDone(exchange, access)
     this.#recorder?.record(context, access)
@@ -276,8 +274,7 @@ export class PhaseRunner implements RequestHandler {
   }
 
   #answer(context: RequestContext, verdict: RespondVerdict): void {
-    context.reason = verdict.reason
-    context.detail = verdict.detail
+    context.verdict = verdict
     if (verdict.refusal === true) context.refusal = refusalText(verdict)
     const { headers } = context.exchange.request
     const write = verdict.refusal === true ? errorWriterOf(context, this.#runtime) : undefined
@@ -296,7 +293,6 @@ export class PhaseRunner implements RequestHandler {
 
   #fail(context: RequestContext, error: GatewayError): void {
     context.error = error
-    context.reason = error.row.reason
     const write = errorWriterOf(context, this.#runtime)
     const isGrpcRoute = context.placement?.rule.resource.route.kind === 'GRPCRoute'
     const { headers } = context.exchange.request

@@ -11,12 +11,12 @@ import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
 import { limitForwards } from './max-forwards.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
-import type { RequestContext } from './request/request-context.ts'
+import { Attempt, type RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
 import { findListener, findRoute, placementAhead, placementNow } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
 import { resumeSession } from './request/session-persistence.ts'
-import { nameReading, runSteps } from './request/steps.ts'
+import { nameReading, progressOf, runSteps } from './request/steps.ts'
 import { startAttemptSpan, startTrace } from './request/tracing.ts'
 import { now } from './upstream/choose.ts'
 
@@ -139,8 +139,8 @@ function applyPreRouting(
   const policies = context.listener?.preRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
-  context.preRouting = policies
   if (policies.steps.length === 0) return undefined
+  progressOf(context).preRouting = policies
   context.keepOriginal()
   // Keys are accepted according to the route that the request matches before these policies change it.
   const ahead = placementAhead(context, runtime.config)?.rule
@@ -195,7 +195,8 @@ function applyPostRouting(
   const policies = context.placement?.postRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
-  context.postRouting = policies
+  if (policies.steps.length === 0 && policies.answers.length === 0) return undefined
+  progressOf(context).postRouting = policies
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
   const rule = context.placement?.rule
@@ -222,14 +223,14 @@ function applyRuleFilters(context: RequestContext): undefined {
   context.ruleFilters = rule.filters.responseHeaders.length > 0
   if (rule.filters.edits.length === 0) return
   context.keepOriginal()
-  editRequest(context.exchange.request, rule.filters, context.prefix)
+  editRequest(context.exchange.request, rule.filters, context.routed?.prefix)
 }
 
 function redirect(context: RequestContext): PhaseResult {
   const filter = context.placement?.rule.filters.redirect
   if (filter === undefined) return undefined
-  const { exchange, prefix } = context
-  const location = redirectLocation(filter, exchange.request, exchange.port, prefix)
+  const { exchange, routed } = context
+  const location = redirectLocation(filter, exchange.request, exchange.port, routed?.prefix)
   if (location === undefined) throw new GatewayError('filter_failed', 'no location to redirect to')
   const headers = [['location', location]] as const
   return { kind: 'respond', status: filter.statusCode, headers, reason: 'DirectResponse' }
@@ -239,7 +240,7 @@ function answerDirectly(
   context: RequestContext,
   runtime: GatewayRuntime,
 ): PhaseResult | Promise<PhaseResult> {
-  const answers = context.postRouting?.answers
+  const answers = context.steps?.postRouting?.answers
   if (answers === undefined || answers.length === 0) return undefined
   return runSteps(context, runtime, answers, 'answersDone')
 }
@@ -318,7 +319,7 @@ function applyBackendFilters(context: RequestContext): undefined {
   context.backendFilters = filters.responseHeaders.length > 0
   if (filters.edits.length === 0) return
   context.keepOriginal()
-  editRequest(context.exchange.request, filters, context.prefix)
+  editRequest(context.exchange.request, filters, context.routed?.prefix)
 }
 
 function rewriteHost(context: RequestContext): undefined {
@@ -342,7 +343,7 @@ function applyBackendPolicies(
   const steps = context.destination?.steps
   if (steps === undefined || steps.length === 0) return undefined
   context.keepOriginal()
-  context.backendStepsDone = 0
+  progressOf(context).backendStepsDone = 0
   return runSteps(context, runtime, steps, 'backendStepsDone')
 }
 
@@ -359,16 +360,13 @@ function forward(
     if (call?.serve !== undefined) return call.serve()
     throw new GatewayError('no_backends')
   }
-  if (destination.endpoint !== undefined) {
-    destination.endpoint.begin(runtime.cap)
-    context.endpoint = destination.endpoint
-    // If the body was prepared, it has already arrived, so the time that the client needed does not count.
-    const isFirst = context.retries === 0 && call?.prepare === undefined
-    context.attemptStartedAt = isFirst ? exchange.startedAt : now()
-  }
-  context.address = destination.address
-  if (context.trace !== undefined) startAttemptSpan(context, destination.address)
-  exchange.forward(destination.address, forwardOptions(context))
+  const { address, endpoint } = destination
+  endpoint?.begin(runtime.cap)
+  // If the body was prepared, it has already arrived, so the time that the client needed does not count.
+  const isFirst = context.retries === 0 && call?.prepare === undefined
+  context.attempt = new Attempt(address, endpoint, isFirst ? exchange.startedAt : now())
+  if (context.trace !== undefined) startAttemptSpan(context, address)
+  exchange.forward(address, forwardOptions(context))
   return undefined
 }
 

@@ -12,13 +12,10 @@ import type { LocalResponse } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
 import { keepSession } from './session-persistence.ts'
 
-const noSteps: readonly Step[] = []
-
-/** Does any policy, filter or call change this response? For most responses, none does. */
+/** Returns whether a policy, filter or call changes this response. For most responses, none does. */
 export function changesResponse(context: RequestContext): boolean {
   return (
-    context.postRoutingDone > 0 ||
-    context.preRoutingDone > 0 ||
+    passedSteps(context) > 0 ||
     context.ruleFilters ||
     context.backendFilters ||
     context.session !== undefined ||
@@ -35,34 +32,37 @@ export function changeResponse(context: RequestContext, exchange: Exchange): voi
 }
 
 function changeBySteps(context: RequestContext, exchange: Exchange): void | Promise<void> {
-  const hasSteps = context.postRoutingDone > 0 || context.preRoutingDone > 0
-  const steps = hasSteps ? passedSteps(context) : noSteps
-  for (let at = steps.length - 1; at >= 0; at--) {
-    const pending = steps[at]?.onResponse?.(exchange)
-    if (pending !== undefined) return finishSteps(pending, steps.slice(0, at), context, exchange)
+  for (let at = passedSteps(context) - 1; at >= 0; at--) {
+    const pending = stepAt(context, at)?.onResponse?.(exchange)
+    if (pending !== undefined) return finishSteps(pending, at - 1, context, exchange)
   }
   changeByFilters(context, exchange)
 }
 
 async function finishSteps(
   pending: Promise<void>,
-  before: readonly Step[],
+  from: number,
   context: RequestContext,
   exchange: Exchange,
 ): Promise<void> {
   await pending
-  for (const step of before.toReversed()) {
+  for (let at = from; at >= 0; at--) {
     if (context.over) return
-    await step.onResponse?.(exchange)
+    await stepAt(context, at)?.onResponse?.(exchange)
   }
   if (!context.over) changeByFilters(context, exchange)
 }
 
-/** Returns the steps that have run on the request, in order. */
-function passedSteps(context: RequestContext): readonly Step[] {
-  const post = context.postRouting?.steps.slice(0, context.postRoutingDone) ?? []
-  if (context.preRoutingDone === 0) return post
-  return [...(context.preRouting?.steps.slice(0, context.preRoutingDone) ?? []), ...post]
+/** Returns the number of steps that have run on the request. */
+function passedSteps({ steps }: RequestContext): number {
+  return steps === undefined ? 0 : steps.preRoutingDone + steps.postRoutingDone
+}
+
+/** Returns one of the steps that have run on the request, in their order. */
+function stepAt({ steps }: RequestContext, at: number): Step | undefined {
+  if (steps === undefined) return undefined
+  const { preRouting, postRouting, preRoutingDone } = steps
+  return at < preRoutingDone ? preRouting?.steps[at] : postRouting?.steps[at - preRoutingDone]
 }
 
 function changeByFilters(context: RequestContext, exchange: Exchange): void {
@@ -87,8 +87,10 @@ function changeByFilters(context: RequestContext, exchange: Exchange): void {
  * again.
  */
 export function forgetResponseChanges(context: RequestContext): void {
-  context.preRoutingDone = 0
-  context.postRoutingDone = 0
+  if (context.steps !== undefined) {
+    context.steps.preRoutingDone = 0
+    context.steps.postRoutingDone = 0
+  }
   context.ruleFilters = false
   context.backendFilters = false
   context.session = undefined

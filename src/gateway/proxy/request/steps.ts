@@ -3,10 +3,11 @@ import type { RespondVerdict, Verdict } from '../../../ground/exchange/exchange.
 import type { Step } from '../../policies/define.ts'
 import type { BoundPolicies } from '../config/policies.ts'
 import type { CompiledRule } from '../config/rules.ts'
-import type { RequestContext } from './request-context.ts'
+import { type RequestContext, StepProgress } from './request-context.ts'
 import type { GatewayRuntime } from './runtime.ts'
 
 type Answer = RespondVerdict | undefined
+/** The field of StepProgress that counts the steps. */
 type StepCount = 'preRoutingDone' | 'postRoutingDone' | 'answersDone' | 'backendStepsDone'
 
 /** The first step that reads the headers which name a message, and the rule of the request. */
@@ -23,6 +24,11 @@ export function nameReading(
   return firstReader < 0 ? undefined : { at: firstReader, rule }
 }
 
+export function progressOf(context: RequestContext): StepProgress {
+  context.steps ??= new StepProgress()
+  return context.steps
+}
+
 /**
  * Runs steps in order until one responds. `count` is incremented for each step that does not respond. `names`:
  * before its step, headers are set that name the message of the client.
@@ -35,6 +41,7 @@ export function runSteps(
   from = 0,
   names?: NameReading,
 ): Answer | Promise<Answer> {
+  const progress = progressOf(context)
   for (let at = from; at < steps.length; at++) {
     if (at === names?.at) {
       const named = runtime.kinds.having('nameMessage', names.rule)?.nameMessage?.(context)
@@ -46,7 +53,7 @@ export function runSteps(
       }
       if (named !== undefined) return named
     }
-    context.isInStep = true
+    progress.isInStep = true
     const step = steps[at]
     const verdict = step && runtime.runStep(step, context.exchange)
     if (verdict instanceof Promise) {
@@ -54,15 +61,15 @@ export function runSteps(
         if (context.over) return undefined
         const answer = answerOf(settled)
         if (answer !== undefined) return answer
-        context[count]++
-        context.isInStep = false
+        progress[count]++
+        progress.isInStep = false
         return runSteps(context, runtime, steps, count, at + 1, names)
       })
     }
     const answer = answerOf(verdict)
     if (answer !== undefined) return answer
-    context[count]++
-    context.isInStep = false
+    progress[count]++
+    progress.isInStep = false
   }
   return undefined
 }
