@@ -4,7 +4,7 @@ import type { UpstreamAddress } from '../../engines/http/sockets/upstream-addres
 import type { GatewayError } from '../../ground/errors/index.ts'
 import { cleanUp } from '../../ground/exchange/cleanup.ts'
 import type { BufferedBody, Peer, RespondVerdict } from '../../ground/exchange/exchange.ts'
-import { takeAnswer } from '../../ground/exchange/interruption.ts'
+import { takeResponse } from '../../ground/exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
 import { learn, moveAttempt, retryDelay } from './attempts.ts'
 import type { ListenerPlacement } from './config/placement.ts'
@@ -20,12 +20,7 @@ import {
   verdictResponse,
 } from './request/error-response.ts'
 import { contextOf, idHeader, nameRetry, RequestContext } from './request/request-context.ts'
-import {
-  changeResponse,
-  changesResponse,
-  forgetResponseChanges,
-  LocalExchange,
-} from './request/response.ts'
+import { changeResponse, forgetResponseChanges, LocalExchange } from './request/response.ts'
 import { placementAhead } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
 import { endAttemptSpan, finishTrace } from './request/tracing.ts'
@@ -105,25 +100,23 @@ export class PhaseRunner implements RequestHandler {
     if (context.over) return
     if (received === undefined) this.#relay(context)
     else if (received.kind === 'failed') this.#failOver(context, received)
-    else this.#answer(context, received)
+    else this.#respond(context, received)
   }
 
   /** Treats a failure that the backend reports in the body of a response like one that its status reports. */
-  #failOver(context: RequestContext, { status, answer }: ReportedFailure): void {
-    const { response } = context.exchange
-    if (response !== undefined) {
-      learn(context, { status, headers: response.headers }, this.#telemetry)
-    }
+  #failOver(context: RequestContext, { status, response }: ReportedFailure): void {
+    const headers = context.exchange.response?.headers
+    if (headers !== undefined) learn(context, { status, headers }, this.#telemetry)
     if (this.#askAnother(context, status)) return
     const delay = retryDelay(context, status, this.#runtime.random)
-    if (delay === undefined) this.#answer(context, answer)
+    if (delay === undefined) this.#respond(context, response)
     else this.#sendAgain(context, status, delay)
   }
 
   #awaitReceived(context: RequestContext, pending: Promise<Received>): void {
     const { attempt } = context
     pending
-      .then((answer) => this.#received(context, answer))
+      .then((received) => this.#received(context, received))
       .catch((thrown: unknown) => {
         // An upstream error also reaches `onError`, which handles it.
         const error = toGatewayError(thrown)
@@ -142,7 +135,7 @@ export class PhaseRunner implements RequestHandler {
     if (context.observers.parts.responseBody) {
       exchange.responseBody?.record(exchange.bufferLimit)
     }
-    if (!changesResponse(context)) {
+    if (!context.changesResponse) {
       exchange.relay()
       return
     }
@@ -163,9 +156,9 @@ export class PhaseRunner implements RequestHandler {
     clearTimeout(context.backoff)
     context.backoff = undefined
     if (context.trace !== undefined) endAttemptSpan(context, undefined, error.message)
-    const answer = takeAnswer(exchange)
-    if (answer !== undefined) {
-      this.#answer(context, answer)
+    const response = takeResponse(exchange)
+    if (response !== undefined) {
+      this.#respond(context, response)
       return
     }
     if (error.row.source === 'upstream') learn(context, error, this.#telemetry)
@@ -270,10 +263,10 @@ export class PhaseRunner implements RequestHandler {
 
   #settle(context: RequestContext, result: RespondVerdict | 'askAnother'): void {
     if (result === 'askAnother') this.#run(context, 0, startOverPhases)
-    else this.#answer(context, result)
+    else this.#respond(context, result)
   }
 
-  #answer(context: RequestContext, verdict: RespondVerdict): void {
+  #respond(context: RequestContext, verdict: RespondVerdict): void {
     context.verdict = verdict
     if (verdict.refusal === true) context.refusal = refusalText(verdict)
     const { headers } = context.exchange.request
@@ -304,7 +297,7 @@ export class PhaseRunner implements RequestHandler {
     const { exchange } = context
     context.isGrpc = response.headers.some(isGrpcType)
     const named = this.#withId(context, response)
-    if (!changesResponse(context)) {
+    if (!context.changesResponse) {
       exchange.respond(named.status, named.headers, named.body)
       return
     }

@@ -3,13 +3,14 @@
  * undefined to continue. The last phase forwards the request. Responses are changed in `response.ts`.
  */
 import { GatewayError } from '../../ground/errors/index.ts'
-import type { ChosenBackend, RespondVerdict } from '../../ground/exchange/exchange.ts'
+import type { ChosenBackend } from '../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
 import { type CompiledRule, type NamedTarget, pickBackend } from './config/rules.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
 import { limitForwards } from './max-forwards.ts'
+import type { EarlyResponse } from './request/backend-call.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
 import { Attempt, type RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
@@ -20,12 +21,11 @@ import { nameReading, progressOf, runSteps } from './request/steps.ts'
 import { startAttemptSpan, startTrace } from './request/tracing.ts'
 import { now } from './upstream/choose.ts'
 
-type Answer = RespondVerdict | undefined
 /**
  * `askAnother` means that the destination cannot carry the request, and that `startOverPhases` try the next
  * one.
  */
-export type PhaseResult = Answer | 'askAnother'
+export type PhaseResult = EarlyResponse | 'askAnother'
 type Phase = (
   context: RequestContext,
   runtime: GatewayRuntime,
@@ -57,7 +57,7 @@ export const requestPhases: readonly Phase[] = [
   // Before direct responses of policies, because filters of the rule take precedence.
   redirect,
   // Before a backend is resolved, because direct responses of policies need none.
-  answerDirectly,
+  respondDirectly,
   // After every phase that may refuse the request, because the gateway responds for the backend here.
   limitForwards,
   // After the route's policies, because an unauthenticated client must not learn whether a backend exists.
@@ -195,7 +195,7 @@ function applyPostRouting(
   const policies = context.placement?.postRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
-  if (policies.steps.length === 0 && policies.answers.length === 0) return undefined
+  if (policies.steps.length === 0 && policies.directResponses.length === 0) return undefined
   progressOf(context).postRouting = policies
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
@@ -236,19 +236,19 @@ function redirect(context: RequestContext): PhaseResult {
   return { kind: 'respond', status: filter.statusCode, headers, reason: 'DirectResponse' }
 }
 
-function answerDirectly(
+function respondDirectly(
   context: RequestContext,
   runtime: GatewayRuntime,
 ): PhaseResult | Promise<PhaseResult> {
-  const answers = context.steps?.postRouting?.answers
-  if (answers === undefined || answers.length === 0) return undefined
-  return runSteps(context, runtime, answers, 'answersDone')
+  const directResponses = context.steps?.postRouting?.directResponses
+  if (directResponses === undefined || directResponses.length === 0) return undefined
+  return runSteps(context, runtime, directResponses, 'directResponsesDone')
 }
 
 function resolveBackend(
   context: RequestContext,
   runtime: GatewayRuntime,
-): Answer | Promise<Answer> {
+): EarlyResponse | Promise<EarlyResponse> {
   const { backend, placement, exchange } = context
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
   const kind = runtime.kinds.of(backend)
@@ -284,7 +284,7 @@ function chosenBackend(named: NamedTarget, kind: BackendKind | undefined): Chose
   return chosen
 }
 
-function authenticateClient({ call }: RequestContext): Answer | Promise<Answer> {
+function authenticateClient({ call }: RequestContext): EarlyResponse | Promise<EarlyResponse> {
   return call?.authenticate?.()
 }
 

@@ -93,7 +93,7 @@ export interface BodyTransform {
    * otherwise the connection is aborted.
    */
   fail?(emit: (bytes: Uint8Array) => void): void
-  /** True if the body is complete, so that the rest of the source is not needed. */
+  /** Whether the body is complete, so that the rest of the source is not needed. */
   readonly isOver?: boolean
 }
 
@@ -209,7 +209,7 @@ export interface Exchange {
   readonly bufferLimit: number
   /** The value of `performance.now()` when the request head was complete. */
   readonly startedAt: number
-  /** True once the response was sent or the connection is gone; only the log and spans still read it. */
+  /** Whether the response was sent or the connection is gone; only the log and spans still read it. */
   readonly isOver: boolean
   /** Values that policies have learned about the request: `jwt`, `apiKey`, `extauthz` … */
   readonly learned: Learned
@@ -228,7 +228,7 @@ export interface RespondVerdict {
   /** The `reason` in the access log and in metrics. */
   readonly reason: string
   /**
-   * Set if the gateway itself refuses the request, with a text as the body. gRPC clients get it as a gRPC
+   * Whether the gateway itself refuses the request, with a text as the body. gRPC clients get it as a gRPC
    * status, and the access log has the text as its error. The text never contains a credential.
    */
   readonly refusal?: true
@@ -275,7 +275,7 @@ export interface SecretValues {
 /** Makes calls to other services. It is injected, so that policies contain no client code. */
 export interface Callouts {
   /** Sends an HTTP request; rejects with a GatewayError. */
-  http(call: HttpCallout): Promise<HttpCalloutAnswer>
+  http(call: HttpCallout): Promise<HttpCalloutResponse>
   /** Makes a unary gRPC call. Resolves to the response message; rejects with a GatewayError. */
   grpc(call: GrpcCallout): Promise<Uint8Array>
   /** Starts a gRPC call with messages in both directions. Failures are passed to `listener.onEnd`. */
@@ -391,7 +391,7 @@ export interface HttpCallout {
   readonly subtype?: CalloutSubtype
 }
 
-export interface HttpCalloutAnswer {
+export interface HttpCalloutResponse {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Uint8Array

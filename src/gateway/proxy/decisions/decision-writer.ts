@@ -43,7 +43,7 @@ export class DecisionWriter {
   readonly #ending = new SharedText()
   #beforeRouting = 0
   #afterRouting = 0
-  #answers = 0
+  #directResponses = 0
   #ofBackend = 0
   #hasFindings = false
   /** Pairs of numbers: step and plan of a note. */
@@ -116,7 +116,7 @@ export class DecisionWriter {
     const { preRouting, postRouting } = context.steps ?? noSteps
     this.#beforeRouting = planNumber(block, preRouting?.steps)
     this.#afterRouting = planNumber(block, postRouting?.steps)
-    this.#answers = planNumber(block, postRouting?.answers)
+    this.#directResponses = planNumber(block, postRouting?.directResponses)
     this.#ofBackend = planNumber(block, context.destination?.steps)
   }
 
@@ -173,8 +173,8 @@ export class DecisionWriter {
     block.uint(decisionFields.beforeRoutingPassed, steps.preRoutingDone)
     block.uint(decisionFields.afterRouting, this.#afterRouting)
     block.uint(decisionFields.afterRoutingPassed, steps.postRoutingDone)
-    block.uint(decisionFields.answers, this.#answers)
-    block.uint(decisionFields.answersPassed, steps.answersDone)
+    block.uint(decisionFields.answers, this.#directResponses)
+    block.uint(decisionFields.answersPassed, steps.directResponsesDone)
     block.uint(decisionFields.ofBackend, this.#ofBackend)
     block.uint(decisionFields.ofBackendPassed, steps.backendStepsDone)
     block.flag(decisionFields.isInStep, steps.isInStep)

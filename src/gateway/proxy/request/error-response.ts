@@ -24,7 +24,7 @@ export type ErrorWriter = (status: number, message: string, limit?: SpentLimit) 
 interface ErrorFormat {
   /** If omitted, errors are plain text. */
   readonly write?: ErrorWriter | undefined
-  /** True if a GRPCRoute was chosen. */
+  /** Whether a GRPCRoute was chosen. */
   readonly isGrpcRoute?: boolean
 }
 

@@ -2,6 +2,7 @@ import type { ServerExchange } from '../../../engines/http/contracts/requests.ts
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { RespondVerdict } from '../../../ground/exchange/exchange.ts'
+import type { Step } from '../../policies/define.ts'
 import {
   type ListenerPlacement,
   noObservers,
@@ -73,11 +74,24 @@ export class StepProgress {
   preRoutingDone = 0
   postRoutingDone = 0
   /** Number of direct responses that have passed. */
-  answersDone = 0
+  directResponsesDone = 0
   /** Number of steps that have passed of the destination of the last attempt. */
   backendStepsDone = 0
   /** Whether a step is running. Stays true after a step that has responded or failed. */
   isInStep = false
+
+  /** Number of steps that see the response. */
+  get passed(): number {
+    return this.preRoutingDone + this.postRoutingDone
+  }
+
+  /** Returns one of the steps that see the response, in the order in which they ran. */
+  at(index: number): Step | undefined {
+    const { preRouting, postRouting, preRoutingDone } = this
+    return index < preRoutingDone
+      ? preRouting?.steps[index]
+      : postRouting?.steps[index - preRoutingDone]
+  }
 }
 
 /** The state of one exchange. Each part keeps the configuration that was in force when it was set. */
@@ -146,6 +160,18 @@ export class RequestContext {
   /** Why the gateway responded; undefined if the upstream did. */
   get reason(): string | undefined {
     return this.error?.row.reason ?? this.verdict?.reason
+  }
+
+  /** Whether a policy, filter or call changes the response. For most responses, none does. */
+  get changesResponse(): boolean {
+    const hasPassed = this.steps !== undefined && this.steps.passed > 0
+    return (
+      hasPassed ||
+      this.ruleFilters ||
+      this.backendFilters ||
+      this.session !== undefined ||
+      this.call?.changeResponse !== undefined
+    )
   }
 
   /** Keeps the original request. Called before any change of the head. */

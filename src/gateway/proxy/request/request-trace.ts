@@ -53,7 +53,7 @@ export class RequestTrace {
     })
   }
 
-  /** Are the spans exported? If the caller does not sample the trace, only its ids are passed on. */
+  /** Whether the spans are exported. If the caller does not sample the trace, only its ids are passed on. */
   get isExported(): boolean {
     return (this.flags & 1) === 1
   }

@@ -7,21 +7,9 @@ import { FollowingExchange } from '../../../ground/exchange/derived.ts'
 import type { Exchange, ResponseHead } from '../../../ground/exchange/exchange.ts'
 import { FieldPairs, MemoryBody } from '../../../ground/exchange/memory-message.ts'
 import { changeHeaders } from '../../../ground/model/header-changes.ts'
-import type { Step } from '../../policies/define.ts'
 import type { LocalResponse } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
 import { keepSession } from './session-persistence.ts'
-
-/** Returns whether a policy, filter or call changes this response. For most responses, none does. */
-export function changesResponse(context: RequestContext): boolean {
-  return (
-    passedSteps(context) > 0 ||
-    context.ruleFilters ||
-    context.backendFilters ||
-    context.session !== undefined ||
-    context.call?.changeResponse !== undefined
-  )
-}
 
 /** Changes `exchange.response`. Returns a promise only if a step returns one. */
 export function changeResponse(context: RequestContext, exchange: Exchange): void | Promise<void> {
@@ -32,8 +20,9 @@ export function changeResponse(context: RequestContext, exchange: Exchange): voi
 }
 
 function changeBySteps(context: RequestContext, exchange: Exchange): void | Promise<void> {
-  for (let at = passedSteps(context) - 1; at >= 0; at--) {
-    const pending = stepAt(context, at)?.onResponse?.(exchange)
+  const { steps } = context
+  for (let at = (steps?.passed ?? 0) - 1; at >= 0; at--) {
+    const pending = steps?.at(at)?.onResponse?.(exchange)
     if (pending !== undefined) return finishSteps(pending, at - 1, context, exchange)
   }
   changeByFilters(context, exchange)
@@ -48,21 +37,9 @@ async function finishSteps(
   await pending
   for (let at = from; at >= 0; at--) {
     if (context.over) return
-    await stepAt(context, at)?.onResponse?.(exchange)
+    await context.steps?.at(at)?.onResponse?.(exchange)
   }
   if (!context.over) changeByFilters(context, exchange)
-}
-
-/** Returns the number of steps that have run on the request. */
-function passedSteps({ steps }: RequestContext): number {
-  return steps === undefined ? 0 : steps.preRoutingDone + steps.postRoutingDone
-}
-
-/** Returns one of the steps that have run on the request, in their order. */
-function stepAt({ steps }: RequestContext, at: number): Step | undefined {
-  if (steps === undefined) return undefined
-  const { preRouting, postRouting, preRoutingDone } = steps
-  return at < preRoutingDone ? preRouting?.steps[at] : postRouting?.steps[at - preRoutingDone]
 }
 
 function changeByFilters(context: RequestContext, exchange: Exchange): void {

@@ -3,12 +3,12 @@ import type { RespondVerdict, Verdict } from '../../../ground/exchange/exchange.
 import type { Step } from '../../policies/define.ts'
 import type { BoundPolicies } from '../config/policies.ts'
 import type { CompiledRule } from '../config/rules.ts'
+import type { EarlyResponse } from './backend-call.ts'
 import { type RequestContext, StepProgress } from './request-context.ts'
 import type { GatewayRuntime } from './runtime.ts'
 
-type Answer = RespondVerdict | undefined
 /** The field of StepProgress that counts the steps. */
-type StepCount = 'preRoutingDone' | 'postRoutingDone' | 'answersDone' | 'backendStepsDone'
+type StepCount = 'preRoutingDone' | 'postRoutingDone' | 'directResponsesDone' | 'backendStepsDone'
 
 /** The first step that reads the headers which name a message, and the rule of the request. */
 interface NameReading {
@@ -40,7 +40,7 @@ export function runSteps(
   count: StepCount,
   from = 0,
   names?: NameReading,
-): Answer | Promise<Answer> {
+): EarlyResponse | Promise<EarlyResponse> {
   const progress = progressOf(context)
   for (let at = from; at < steps.length; at++) {
     if (at === names?.at) {
@@ -59,21 +59,21 @@ export function runSteps(
     if (verdict instanceof Promise) {
       return verdict.then((settled) => {
         if (context.over) return undefined
-        const answer = answerOf(settled)
-        if (answer !== undefined) return answer
+        const response = responseOf(settled)
+        if (response !== undefined) return response
         progress[count]++
         progress.isInStep = false
         return runSteps(context, runtime, steps, count, at + 1, names)
       })
     }
-    const answer = answerOf(verdict)
-    if (answer !== undefined) return answer
+    const response = responseOf(verdict)
+    if (response !== undefined) return response
     progress[count]++
     progress.isInStep = false
   }
   return undefined
 }
 
-function answerOf(verdict: Verdict | undefined): RespondVerdict | undefined {
+function responseOf(verdict: Verdict | undefined): RespondVerdict | undefined {
   return verdict?.kind === 'respond' ? verdict : undefined
 }

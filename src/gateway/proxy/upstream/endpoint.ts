@@ -77,7 +77,7 @@ export class UpstreamEndpoint {
     return this.#health / (1 + this.#latencyMs * (1 + 0.1 * this.outstanding))
   }
 
-  /** Is the endpoint ejected? The clock is not read for endpoints that were never ejected. */
+  /** Returns whether the endpoint is ejected. The clock is not read for endpoints that were never ejected. */
   isEjected(now: () => number): boolean {
     if (this.#ejectedUntil === 0) return false
     if (this.#ejectedUntil > now()) return true

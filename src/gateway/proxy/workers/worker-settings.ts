@@ -45,7 +45,7 @@ export interface WorkerSettings extends TrafficSettings {
   readonly index: number
   /** What to record of decisions about requests; nothing if omitted. */
   readonly record?: RecordSettings
-  /** Do several workers share each port? */
+  /** Whether several workers share each port. */
   readonly reusePort: boolean
   /** Shared memory of the rate limits of all workers. */
   readonly rateMemory: WebAssembly.Memory
