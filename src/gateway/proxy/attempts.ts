@@ -11,7 +11,7 @@ import { moveAttemptSpan } from './request/tracing.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { now } from './upstream/choose.ts'
 import { movedTo } from './upstream/destination.ts'
-import type { AttemptOutcome } from './upstream/endpoint.ts'
+import { type AttemptOutcome, outcomeOfError } from './upstream/endpoint.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
 
 /** Maximum backoff, as a multiple of the first one. Every attempt doubles the backoff. */
@@ -56,11 +56,7 @@ function outcomeOf(
   result: ResponseHead | GatewayError,
   latencyMs: number,
 ): AttemptOutcome | undefined {
-  if (result instanceof GatewayError) {
-    // A timeout counts as a failed response, because a slow endpoint is still reachable.
-    const isSlow = result.code === 'route_timeout' || result.code === 'upstream_timeout'
-    return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
-  }
+  if (result instanceof GatewayError) return outcomeOfError(result)
   const { status, headers } = result
   if (status < 500 && status !== 429) return { kind: 'answered', latencyMs }
   const asked = headers.get('retry-after')

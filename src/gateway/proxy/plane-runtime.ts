@@ -83,7 +83,8 @@ export class PlaneRuntime implements GatewayRuntime {
   readonly config: ConfigStore
   readonly resolver: DestinationResolver
   readonly heads: MatchableHeads
-  readonly sessions = new SessionTokens(() => this.sessionKey())
+  readonly sessionKey: () => Uint8Array | undefined
+  readonly sessions: SessionTokens
   readonly ambiguousPaths: AmbiguousPaths
   readonly isTrustedProxy: ((address: string) => boolean) | undefined
   readonly random: () => number
@@ -91,16 +92,16 @@ export class PlaneRuntime implements GatewayRuntime {
   readonly version: string
   readonly runStep: (step: Step, exchange: Exchange) => Verdict | Promise<Verdict>
   readonly #engine: RequestMaker
-  readonly #sessionKey: Uint8Array | undefined
 
   constructor(parts: RuntimeParts, appliers: PolicyAppliers) {
     const { core, head, engine, telemetry, settings } = parts
     const { trustedProxies = [], ambiguousPaths = 'keep', random = Math.random } = settings
     this.#engine = engine
-    this.#sessionKey = settings.sessionKey
     this.callouts = parts.callouts ?? new CalloutClient(this, telemetry)
     this.config = openConfig(parts, appliers, this)
     this.resolver = openResolver(parts)
+    this.sessionKey = () => settings.sessionKey ?? this.config.secret(sessionKeyRef.digest)
+    this.sessions = new SessionTokens(this.sessionKey)
     this.heads = new MatchableHeads(core, head)
     this.ambiguousPaths = ambiguousPaths
     this.isTrustedProxy = trustedProxies.length > 0 ? addressRanges(trustedProxies) : undefined
@@ -113,10 +114,6 @@ export class PlaneRuntime implements GatewayRuntime {
 
   call(request: CallRequest, listener: CallListener): OpenCall {
     return this.#engine.call(request, listener)
-  }
-
-  sessionKey(): Uint8Array | undefined {
-    return this.#sessionKey ?? this.config.secret(sessionKeyRef.digest)
   }
 }
 

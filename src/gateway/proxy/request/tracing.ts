@@ -6,7 +6,7 @@ import { eachField } from '../telemetry/access-fields.ts'
 import type { FinishedSpan } from '../telemetry/otlp/encode.ts'
 import type { AccessRecord } from '../telemetry/types.ts'
 import type { RequestContext } from './request-context.ts'
-import { openSpan, RequestTrace, rememberTrace } from './request-trace.ts'
+import { openSpan, outboundAttributes, RequestTrace, rememberTrace } from './request-trace.ts'
 
 const traceParentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
@@ -57,18 +57,10 @@ export function endAttemptSpan(context: RequestContext, status?: number, error?:
   const attempt = trace?.attempt
   if (trace === undefined || attempt === undefined) return
   trace.attempt = undefined
-  const { method, authority, path } = exchange.request
-  const attributes: Attribute[] = [
-    ['sluice.outbound.kind', 'Primary'],
-    ['sluice.outbound.subtype', 'Http'],
-    ['http.method', method],
-    ['http.host', authority],
-    ['http.path', path],
-  ]
-  if (status !== undefined) attributes.push(['http.status', BigInt(status)])
+  const attributes = outboundAttributes('Primary', 'Http', exchange.request, status)
   const described = context.call?.describeAttempt?.()
   if (described !== undefined) attributes.push(...described.attributes)
-  const name = described?.name ?? `${method} ${attempt.to}`
+  const name = described?.name ?? `${exchange.request.method} ${attempt.to}`
   trace.finishCall(attempt, { name, attributes, error })
 }
 
