@@ -83,6 +83,16 @@ describe('the structure of the source', () => {
     expect(forbidden.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
   })
 
+  it('lets the proxy know the kinds of backends only through their registry', () => {
+    const named = own.filter(
+      (entry) =>
+        entry.from.startsWith('src/gateway/proxy/') &&
+        target(entry).startsWith('src/gateway/backends/') &&
+        target(entry) !== 'src/gateway/backends/registry.ts',
+    )
+    expect(named.map((entry) => `${entry.from} -> ${target(entry)}`)).toEqual([])
+  })
+
   it('lists no place without files and no import that is unused', () => {
     const stale = places.filter(({ pattern }) => !production.some((file) => pattern.test(file)))
     const used = new Set(own.map((entry) => `${areaOf(entry.from)} -> ${areaOf(target(entry))}`))

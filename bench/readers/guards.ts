@@ -123,7 +123,7 @@ export function processorReaders(): Reader[] {
       const source = new MessageBody(heads, { resumeBody: ignore })
       side.openBody(Object.assign(source, { divert: () => outlet }), true)
       for (const piece of pieces) side.push(piece)
-      for (const _ of pieces) side.answerBody(answered)
+      for (const _ of pieces) side.onBodyResponse(answered)
     }),
   ]
 }

@@ -115,7 +115,7 @@ describe('streams that the gateway resets for faults of the client (CVE-2025-867
     await waitFor('the end of the request', () => rig.plane.done.length === 1)
     expect(rig.plane.done[0]).toMatchObject({
       status: 0,
-      answeredBy: 'none',
+      respondedBy: 'none',
       ending: 'client-closed',
       error: 'bad_request',
     })

@@ -37,7 +37,7 @@ test('a GET passes through unchanged, and both connections are kept', async () =
       .map((count) => `GET /a?b=${count} HTTP/1.1\r\nHost: x.example\r\nX-One: 1\r\n\r\n`)
       .join(''),
   )
-  expect(rig.plane.done.map((done) => [done.status, done.answeredBy, done.ending])).toEqual([
+  expect(rig.plane.done.map((done) => [done.status, done.respondedBy, done.ending])).toEqual([
     [200, 'upstream', 'complete'],
     [200, 'upstream', 'complete'],
     [200, 'upstream', 'complete'],

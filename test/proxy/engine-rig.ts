@@ -16,7 +16,7 @@ export interface Done {
   readonly method: string
   readonly path: string
   readonly status: number
-  readonly answeredBy: string
+  readonly respondedBy: string
   readonly ending: string | undefined
   readonly error: string | undefined
   readonly requestBytes: number
@@ -60,7 +60,7 @@ export class Forwarder implements RequestHandler {
       method: exchange.request.method,
       path: exchange.request.path,
       status: exchange.sentStatus,
-      answeredBy: exchange.answeredBy,
+      respondedBy: exchange.respondedBy,
       ending: exchange.ending,
       error: exchange.error?.code,
       requestBytes: exchange.requestBytes,

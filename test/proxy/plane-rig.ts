@@ -10,7 +10,8 @@ import type { AddressInfo } from 'node:net'
 import { createIoCore } from '../../src/engines/core/index.ts'
 import { Engine } from '../../src/engines/http/engine.ts'
 import type { ApplyResult } from '../../src/gateway/proxy/config/store.ts'
-import { createDataPlane, type DataPlaneSettings } from '../../src/gateway/proxy/data-plane.ts'
+import { createDataPlane } from '../../src/gateway/proxy/data-plane.ts'
+import type { DataPlaneSettings } from '../../src/gateway/proxy/plane-runtime.ts'
 import type { AccessRecord } from '../../src/gateway/proxy/telemetry/types.ts'
 import { canonicalJson } from '../../src/ground/base/canonical.ts'
 import type { GatewayError } from '../../src/ground/errors/index.ts'
@@ -70,15 +71,15 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
     onCallout() {},
   }
   const destinations = { allow: [], refuse: [], loopback: true }
+  const engine = new Engine({ core, head, bindAddress: '127.0.0.1', reusePort: false })
   const plane = await createDataPlane({
     core,
     head,
+    engine,
     telemetry,
     settings: { destinations, ...settings },
   })
-  const { handler } = plane
-  const engine = new Engine({ core, head, handler, bindAddress: '127.0.0.1', reusePort: false })
-  plane.useEngine(engine)
+  engine.serve({ handler: plane.handler })
   const port = await engine.listen(0)
   let sequence = 0
   return {

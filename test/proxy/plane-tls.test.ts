@@ -26,7 +26,12 @@ beforeEach(async () => {
     onCallout: () => undefined,
   }
   const settings = { destinations: { allow: [], refuse: [], loopback: true } }
-  plane = await createDataPlane({ core, head: core.createHead(), telemetry, settings })
+  const engine = {
+    call(): never {
+      throw new Error('handshakes make no requests')
+    },
+  }
+  plane = await createDataPlane({ core, head: core.createHead(), engine, telemetry, settings })
 })
 
 function apply(upserted: readonly Resource[], removed: readonly string[] = []) {

@@ -1,6 +1,7 @@
 import { nestedTypes } from '@bufbuild/protobuf/reflect'
 import { describe, expect, it } from 'vitest'
-import { file_resource } from '../../../proto/gen/resource_pb.ts'
+import { BackendSchema, file_resource } from '../../../proto/gen/resource_pb.ts'
+import { backendDefinitions } from '../../gateway/backends/definitions.ts'
 import type { Resource } from '../../ground/model/resources.ts'
 import { decodeDelta } from './decode.ts'
 import { encodeBody, encodeDelta } from './encode.ts'
@@ -18,6 +19,14 @@ describe('the encoded bytes of resources', () => {
     expect(Buffer.from(encodeBody(resource)).toString('base64')).toBe(bytes)
     const delta = { sequence: 1, upserted: [{ version: '1', resource }], removed: [] }
     expect(decodeDelta(encodeDelta(delta)).upserted).toStrictEqual(delta.upserted)
+  })
+})
+
+describe('the message of a GatewayBackend', () => {
+  it('has a destination for every kind of backend', () => {
+    const { field } = BackendSchema
+    const missing = backendDefinitions.filter(({ type }) => field[type]?.oneof === undefined)
+    expect(missing.map(({ type }) => type)).toEqual([])
   })
 })
 

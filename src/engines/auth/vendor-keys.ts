@@ -1,5 +1,6 @@
 /** Headers, query parameters and subprotocols in which vendors' SDKs send keys, besides Authorization. */
 import { changeQuery } from '../../ground/base/query-string.ts'
+import type { ClientKeys, KeyedRequest } from '../../ground/exchange/forwarding.ts'
 
 /** Header and query parameter in which the SDKs of one vendor put the API key. */
 export interface KeyPlaces {
@@ -18,7 +19,7 @@ export const vendorKeyPlaces = {
 
 const places: readonly KeyPlaces[] = Object.values(vendorKeyPlaces)
 const keyHeaders = places.map(({ header }) => header)
-const keyParameters = new Set(places.map(({ parameter }) => parameter))
+const keyParameters = new Set(places.flatMap(({ parameter }) => parameter ?? []))
 
 /** Prefix of a subprotocol with the key. SDKs use it because browsers cannot set WebSocket headers. */
 const keyProtocol = 'openai-insecure-api-key.'
@@ -26,21 +27,12 @@ const keyProtocol = 'openai-insecure-api-key.'
 /** Subprotocols that carry no credential. */
 const knownProtocol = /^(?:realtime|openai-(?:beta|organization|project)\..*)$/i
 
-interface KeyedRequest {
-  readonly headers: {
-    getAll(name: string): string[]
-    set(name: string, value: string): void
-    remove(name: string): void
-  }
-  query: string | undefined
-}
-
 export function isKeyParameter(name: string): boolean {
   return keyParameters.has(name.toLowerCase())
 }
 
 /** Returns the distinct keys in the headers, subprotocols and query of a request. */
-export function vendorKeysOf({ headers, query }: KeyedRequest): ReadonlySet<string> {
+function findKeys({ headers, query }: KeyedRequest): ReadonlySet<string> {
   const keys = new Set<string>()
   for (const name of keyHeaders) for (const value of headers.getAll(name)) keys.add(value)
   for (const offered of subprotocolsOf(headers)) {
@@ -56,8 +48,8 @@ export function vendorKeysOf({ headers, query }: KeyedRequest): ReadonlySet<stri
   return keys
 }
 
-/** Removes the keys that `vendorKeysOf` returns. */
-export function removeVendorKeys(request: KeyedRequest): void {
+/** Removes the keys that `findKeys` returns. */
+function removeKeys(request: KeyedRequest): void {
   const { headers, query } = request
   for (const name of keyHeaders) headers.remove(name)
   keepSubprotocols(headers, subprotocolsOf(headers), (offered) => !isKeyProtocol(offered))
@@ -66,6 +58,13 @@ export function removeVendorKeys(request: KeyedRequest): void {
     isKeyParameter(name) ? undefined : parameter,
   )
   if (kept !== query) request.query = kept
+}
+
+/** The places in which vendors' SDKs send keys. */
+export const vendorKeys: ClientKeys = {
+  parameters: keyParameters,
+  find: findKeys,
+  remove: removeKeys,
 }
 
 /** Removes every subprotocol that may be a credential; returns the first key among them. */

@@ -6,8 +6,9 @@ import { ReadBuffers } from './bytes/read-buffers.ts'
 import { WriteBuffers } from './bytes/write-buffers.ts'
 import { socketHighWaterMark } from './bytes/write-limits.ts'
 import type { CallListener, CallRequest, OpenCall } from './contracts/calls.ts'
-import type { EngineCounters, PoolState, PortChange } from './contracts/engine.ts'
+import type { EngineCounters, PoolState } from './contracts/engine.ts'
 import type { EngineParts } from './contracts/engine-parts.ts'
+import { refuseRequests, refuseStreams } from './contracts/refusing-handlers.ts'
 import type { RequestHandler } from './contracts/requests.ts'
 import type { StreamCounters, StreamHandler } from './contracts/streams.ts'
 import { startCounters, startStreamCounters } from './engine-counters.ts'
@@ -22,6 +23,7 @@ import {
   receiveBudgets,
   type StreamLimits,
 } from './limits/engine-limits.ts'
+import type { PortChange } from './limits/port-change.ts'
 import { CallResponses } from './message/call-response.ts'
 import { HeadReader } from './message/head-reader.ts'
 import { findNodeHandles } from './node-handles/node-handles.ts'
@@ -42,8 +44,8 @@ export interface EngineOptions {
   readonly core: IoCore
   /** The record that request heads are read into; the data plane matches routes against it. */
   readonly head: HeadRecord
-  readonly handler: RequestHandler
-  /** Handles connections that are forwarded without being read. If omitted, they are refused. */
+  /** Handles requests, and connections that are forwarded without being read; see `serve`. */
+  readonly handler?: RequestHandler
   readonly streamHandler?: StreamHandler
   readonly limits?: Partial<EngineLimits>
   readonly streamLimits?: Partial<StreamLimits>
@@ -93,7 +95,7 @@ export class Engine {
     const reader = new HeadReader(options.core, options.head)
     this.#parts = {
       reader,
-      handler: options.handler,
+      handler: options.handler ?? refuseRequests,
       clock,
       timers: new TimerWheel(clock),
       upstreams: this.#pools,
@@ -123,6 +125,12 @@ export class Engine {
       onTlsHandshake: options.onTlsHandshake ?? (() => {}),
       onActivityEnded: () => this.#onActivityEnded(),
     }
+  }
+
+  /** Sets the handlers of the traffic. Until then, and if one is omitted, traffic is refused. */
+  serve({ handler, streamHandler }: Pick<EngineOptions, 'handler' | 'streamHandler'>): void {
+    this.#parts.handler = handler ?? refuseRequests
+    this.#parts.streamHandler = streamHandler ?? refuseStreams
   }
 
   get counters(): EngineCounters {
@@ -368,14 +376,6 @@ export class Engine {
     this.#drain = undefined
     drain?.resolve()
   }
-}
-
-const refuseStreams: StreamHandler = {
-  onStream: (stream) => stream.refuse(new GatewayError('route_not_found')),
-  onStreamError: (stream, error) => stream.refuse(error),
-  onAlternateAddress: () => {},
-  isCurrent: () => true,
-  onStreamDone: () => {},
 }
 
 /**

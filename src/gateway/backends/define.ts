@@ -5,7 +5,7 @@
  *
  * The folder declares the destination that proxies receive:
  *
- *   declare module '../../model/resources.ts' {
+ *   declare module '../../../ground/model/resources.ts' {
  *     interface Destinations { readonly static: { readonly host: string; readonly port: number } }
  *   }
  */

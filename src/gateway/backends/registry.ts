@@ -1,4 +1,6 @@
 /** The kinds of backends, and their metrics. */
+import type { Destinations } from '../../ground/model/resources.ts'
+import type { BackendKind } from '../proxy/request/backend-kind.ts'
 import type { GatewayRuntime } from '../proxy/request/runtime.ts'
 import type { Label } from '../proxy/telemetry/timed-counters.ts'
 import type { BackendTelemetry } from '../proxy/telemetry/types.ts'
@@ -12,15 +14,22 @@ import { McpTelemetry } from './mcp/proxy/mcp-record.ts'
 import { serviceKind } from './service/proxy/kind.ts'
 import { staticKind } from './static/proxy/kind.ts'
 
-/** Adds every kind, by the type of its configuration. */
+/** Every kind, by the type of its configuration. */
+const kinds: {
+  readonly [Type in Exclude<keyof Destinations, 'unsupported'> | 'service' | 'pool']: (
+    runtime: GatewayRuntime,
+  ) => BackendKind
+} = {
+  service: serviceKind,
+  static: staticKind,
+  dynamic: dynamicKind,
+  pool: poolKind,
+  ai: aiKind,
+  mcp: mcpKind,
+}
+
 export function addBackendKinds(runtime: GatewayRuntime): void {
-  const { kinds } = runtime
-  kinds.add('service', serviceKind(runtime))
-  kinds.add('static', staticKind(runtime))
-  kinds.add('dynamic', dynamicKind(runtime))
-  kinds.add('pool', poolKind(runtime))
-  kinds.add('ai', aiKind(runtime))
-  kinds.add('mcp', mcpKind(runtime))
+  for (const [type, kind] of Object.entries(kinds)) runtime.kinds.add(type, kind(runtime))
 }
 
 /** Creates the metrics of all kinds; `labelTexts` returns the texts of a request's labels. */

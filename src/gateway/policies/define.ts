@@ -26,7 +26,7 @@ export interface PolicyProblem {
   /** Path below the policy's field, such as `additionalOrigins[0]`; empty for the field itself. */
   readonly path: string
   readonly message: string
-  /** Set if only this part is left out and the rest of the policy still applies. */
+  /** Whether only this part is left out and the rest of the policy still applies. */
   readonly partial?: true
 }
 
@@ -35,7 +35,7 @@ export interface Compiled<Config> {
   readonly config?: Config
   readonly problems: readonly PolicyProblem[]
   /**
-   * Set if the config can be enforced despite its problems, because it rejects what it cannot check. For
+   * Whether the config can be enforced despite its problems, because it rejects what it cannot check. For
    * example, if credentials cannot be read, none are valid. The object is still reported as invalid.
    */
   readonly protects?: true
@@ -93,9 +93,9 @@ export type ExpressionPoints = readonly {
 
 /** The parts of a definition that describe how a policy behaves, in addition to its field and schema. */
 interface PolicyBehaviour<Spec, Config> {
-  /** True if the policy protects something: if it cannot be enforced, requests fail with 500. */
+  /** Whether the policy protects something: if it cannot be enforced, requests fail with 500. */
   readonly security: boolean
-  /** Can it run in phase PreRouting? Default: false. */
+  /** Whether it can run in phase PreRouting. Default: false. */
   readonly preRouting?: boolean
   /** How the policies of several levels combine. Default: `replace`; only authorization uses `append`. */
   readonly merge?: 'replace' | 'append'
@@ -103,11 +103,11 @@ interface PolicyBehaviour<Spec, Config> {
   readonly configVersion?: number
   /** Kinds of targets on which it has an effect; the status reports others. Default: all. */
   readonly effectiveOn?: readonly string[]
-  /** True if a service that it calls gets all headers of the request. */
+  /** Whether a service that it calls gets all headers of the request. */
   readonly seesAllHeaders?: true
   /** When its expressions run. They must not read what never has a value then. Required if it has any. */
   readonly expressions?: ExpressionPoints
-  /** True if it answers in place of a backend. It then runs after the rule's filters, such as redirects. */
+  /** Whether it responds in place of a backend. It then runs after the rule's filters, such as redirects. */
   readonly answers?: boolean
   /** Omitted if users cannot set the field, because it is compiled from another object. */
   compile?(spec: Spec, references: References): Compiled<OneOf<Config>>

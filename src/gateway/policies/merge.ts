@@ -135,7 +135,7 @@ function winner(levels: readonly PolicyResource[][]): PolicyResource[] {
   return mostSpecific === undefined ? [] : mostSpecific.slice(0, 1)
 }
 
-/** Does the policy set this field, in this phase, on a kind of target where it has an effect? */
+/** Returns whether the policy sets this field, in this phase, on a kind of target where it has an effect. */
 export function concerns(
   definition: PolicyDefinition,
   phase: PolicyPhase,

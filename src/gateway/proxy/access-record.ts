@@ -1,4 +1,3 @@
-import { isKeyParameter } from '../../engines/auth/vendor-keys.ts'
 import {
   isCredentialParameter,
   mayNameCredential,
@@ -43,7 +42,7 @@ const record: { -readonly [Name in keyof AccessRecord]: AccessRecord[Name] } = {
  * exchange, so nothing may keep it.
  */
 export function accessRecordOf(context: RequestContext, kinds: BackendKinds): AccessRecord {
-  const { exchange, placement, listener, backend, address, call } = context
+  const { exchange, placement, listener, backend, attempt, call } = context
   const place = placement?.place ?? listener?.place
   const error = exchange.error ?? context.error
   const { method, host, path } = context.original ?? originalOf(exchange)
@@ -54,7 +53,7 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   record.listener = place?.listener
   record.route = place?.route
   record.rule = place?.rule
-  record.endpoint = address?.label ?? address?.pool
+  record.endpoint = attempt?.address.label ?? attempt?.address.pool
   record.backend = backend?.label
   record.reason = context.reason ?? error?.row.reason ?? 'Upstream'
   record.error = error === undefined ? context.refusal : textOf(error)
@@ -77,10 +76,7 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   return record
 }
 
-/**
- * Hides credentials in the query. `?key=` is a credential for model vendors, but an ordinary parameter
- * otherwise.
- */
+/** Hides credentials in the query, also those that only the backends of the rule treat as such. */
 function withoutCredentials(
   path: string,
   { placement }: RequestContext,
@@ -88,9 +84,9 @@ function withoutCredentials(
 ): string {
   const start = path.indexOf('?') + 1
   if (start === 0 || !mayNameCredential(path)) return path
-  const mayBeVendors = placement === undefined || kinds.takesVendorKeys(placement.rule)
+  const keys = kinds.keyParameters(placement?.rule)
   const query = changeQuery(path.slice(start), (parameter, name, value) => {
-    const isHidden = isCredentialParameter(name, value) || (mayBeVendors && isKeyParameter(name))
+    const isHidden = isCredentialParameter(name, value) || keys.has(name.toLowerCase())
     return isHidden ? `${parameter.split('=', 1)[0]}=${redacted}` : parameter
   })
   return path.slice(0, start) + (query ?? '')

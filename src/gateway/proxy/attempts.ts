@@ -11,20 +11,13 @@ import { moveAttemptSpan } from './request/tracing.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { now } from './upstream/choose.ts'
 import { movedTo } from './upstream/destination.ts'
-import type { AttemptOutcome } from './upstream/endpoint.ts'
+import { type AttemptOutcome, outcomeOfError } from './upstream/endpoint.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
 
 /** Maximum backoff, as a multiple of the first one. Every attempt doubles the backoff. */
 const maxBackoffFactor = 8
 /** Maximum random fraction that is added to the backoff, so that requests do not retry together. */
 const jitter = 0.25
-
-/** Ends the attempt, whatever its outcome. */
-export function endAttempt(context: RequestContext): void {
-  if (context.endpoint === undefined) return
-  context.endpoint.end()
-  context.endpoint = undefined
-}
 
 /**
  * Called when the attempt has connected to another address of the host name, whose endpoint now counts it.
@@ -34,24 +27,26 @@ export function moveAttempt(
   address: UpstreamAddress,
   cap: RequestCap | undefined,
 ): void {
-  context.address = address
-  if (context.trace !== undefined) moveAttemptSpan(context, address)
-  if (context.destination === undefined || context.endpoint === undefined) return
-  context.destination = movedTo(context.destination, address, cap)
-  context.endpoint = context.destination.endpoint
+  const { attempt, destination, trace } = context
+  if (attempt === undefined) return
+  attempt.address = address
+  if (trace !== undefined) moveAttemptSpan(context, address)
+  if (destination === undefined || attempt.isOver || attempt.endpoint === undefined) return
+  context.destination = movedTo(destination, address, cap)
+  attempt.endpoint = context.destination.endpoint
 }
 
 /** Records a response or an upstream error in the health of the endpoint. Counts an ejection. */
 export function learn(
-  { endpoint, attemptStartedAt, call }: RequestContext,
+  { attempt, call }: RequestContext,
   result: ResponseHead | GatewayError,
   telemetry: Telemetry,
 ): void {
-  if (endpoint === undefined) return
-  const latencyMs = now() - attemptStartedAt
+  if (attempt?.endpoint === undefined || attempt.isOver) return
+  const latencyMs = now() - attempt.startedAt
   const outcome =
     call?.outcomeOf === undefined ? outcomeOf(result, latencyMs) : call.outcomeOf(result, latencyMs)
-  if (outcome === undefined || !endpoint.record(outcome, now)) return
+  if (outcome === undefined || !attempt.endpoint.record(outcome, now)) return
   const reason = result instanceof GatewayError ? result.code : `status ${result.status}`
   telemetry.onEjected(call?.ejection?.(reason))
 }
@@ -61,11 +56,7 @@ function outcomeOf(
   result: ResponseHead | GatewayError,
   latencyMs: number,
 ): AttemptOutcome | undefined {
-  if (result instanceof GatewayError) {
-    // A timeout counts as a failed response, because a slow endpoint is still reachable.
-    const isSlow = result.code === 'route_timeout' || result.code === 'upstream_timeout'
-    return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
-  }
+  if (result instanceof GatewayError) return outcomeOfError(result)
   const { status, headers } = result
   if (status < 500 && status !== 429) return { kind: 'answered', latencyMs }
   const asked = headers.get('retry-after')

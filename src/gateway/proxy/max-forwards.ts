@@ -22,11 +22,11 @@ export function limitForwards(context: RequestContext): RespondVerdict | undefin
     request.headers.set('max-forwards', `${Math.min(count - 1, maxCount)}`)
     return undefined
   }
-  if (method === 'OPTIONS') return answer([['allow', methods]], '')
-  return answer([['content-type', 'message/http']], echo(context))
+  if (method === 'OPTIONS') return respond([['allow', methods]], '')
+  return respond([['content-type', 'message/http']], echo(context))
 }
 
-function answer(headers: [string, string][], body: string): RespondVerdict {
+function respond(headers: [string, string][], body: string): RespondVerdict {
   return { kind: 'respond', status: 200, headers, body, reason: 'DirectResponse' }
 }
 

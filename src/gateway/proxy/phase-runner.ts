@@ -4,10 +4,9 @@ import type { UpstreamAddress } from '../../engines/http/sockets/upstream-addres
 import type { GatewayError } from '../../ground/errors/index.ts'
 import { cleanUp } from '../../ground/exchange/cleanup.ts'
 import type { BufferedBody, Peer, RespondVerdict } from '../../ground/exchange/exchange.ts'
-import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
-import { takeAnswer } from '../../ground/exchange/interruption.ts'
+import { takeResponse } from '../../ground/exchange/interruption.ts'
 import { accessRecordOf } from './access-record.ts'
-import { endAttempt, learn, moveAttempt, retryDelay } from './attempts.ts'
+import { learn, moveAttempt, retryDelay } from './attempts.ts'
 import type { ListenerPlacement } from './config/placement.ts'
 import type { DecisionRecorder } from './decisions/recorder.ts'
 import { type PhaseResult, requestPhases, retryPhases, startOverPhases } from './phases.ts'
@@ -19,15 +18,9 @@ import {
   refusalText,
   toGatewayError,
   verdictResponse,
-  withoutRetries,
 } from './request/error-response.ts'
 import { contextOf, idHeader, nameRetry, RequestContext } from './request/request-context.ts'
-import {
-  changeResponse,
-  changesResponse,
-  forgetResponseChanges,
-  LocalExchange,
-} from './request/response.ts'
+import { changeResponse, forgetResponseChanges, LocalExchange } from './request/response.ts'
 import { placementAhead } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
 import { endAttemptSpan, finishTrace } from './request/tracing.ts'
@@ -56,10 +49,8 @@ export class PhaseRunner implements RequestHandler {
   }
 
   onRequest(exchange: ServerExchange): void {
-    const context = new RequestContext(exchange)
+    const context = new RequestContext(exchange, this.#runtime.config.position, this.#recorder)
     exchange.state = context
-    context.namer = this.#recorder
-    context.position = this.#runtime.config.position
     this.#run(context, 0)
   }
 
@@ -109,29 +100,27 @@ export class PhaseRunner implements RequestHandler {
     if (context.over) return
     if (received === undefined) this.#relay(context)
     else if (received.kind === 'failed') this.#failOver(context, received)
-    else this.#answer(context, received)
+    else this.#respond(context, received)
   }
 
   /** Treats a failure that the backend reports in the body of a response like one that its status reports. */
-  #failOver(context: RequestContext, { status, answer }: ReportedFailure): void {
-    const { response } = context.exchange
-    if (response !== undefined) {
-      learn(context, { status, headers: response.headers }, this.#telemetry)
-    }
+  #failOver(context: RequestContext, { status, response }: ReportedFailure): void {
+    const headers = context.exchange.response?.headers
+    if (headers !== undefined) learn(context, { status, headers }, this.#telemetry)
     if (this.#askAnother(context, status)) return
     const delay = retryDelay(context, status, this.#runtime.random)
-    if (delay === undefined) this.#answer(context, answer)
+    if (delay === undefined) this.#respond(context, response)
     else this.#sendAgain(context, status, delay)
   }
 
   #awaitReceived(context: RequestContext, pending: Promise<Received>): void {
     const { attempt } = context
     pending
-      .then((answer) => this.#received(context, answer))
+      .then((received) => this.#received(context, received))
       .catch((thrown: unknown) => {
         // An upstream error also reaches `onError`, which handles it.
         const error = toGatewayError(thrown)
-        if (context.over || error.row.source === 'upstream' || context.attempt !== attempt) return
+        if (context.over || error.row.source === 'upstream' || attempt?.isOver === true) return
         this.#fail(context, error)
       })
   }
@@ -146,7 +135,7 @@ export class PhaseRunner implements RequestHandler {
     if (context.observers.parts.responseBody) {
       exchange.responseBody?.record(exchange.bufferLimit)
     }
-    if (!changesResponse(context)) {
+    if (!context.changesResponse) {
       exchange.relay()
       return
     }
@@ -167,9 +156,9 @@ export class PhaseRunner implements RequestHandler {
     clearTimeout(context.backoff)
     context.backoff = undefined
     if (context.trace !== undefined) endAttemptSpan(context, undefined, error.message)
-    const answer = takeAnswer(exchange)
-    if (answer !== undefined) {
-      this.#answer(context, answer)
+    const response = takeResponse(exchange)
+    if (response !== undefined) {
+      this.#respond(context, response)
       return
     }
     if (error.row.source === 'upstream') learn(context, error, this.#telemetry)
@@ -192,15 +181,15 @@ export class PhaseRunner implements RequestHandler {
   }
 
   #endAttempt(context: RequestContext, failure: number | GatewayError): void {
+    const { attempt } = context
     context.failedAttempts ??= []
     context.failedAttempts.push({
-      endpoint: context.address?.label ?? context.address?.pool ?? '',
+      endpoint: attempt?.address.label ?? attempt?.address.pool ?? '',
       provider: context.call?.namedProvider?.(),
       failure: typeof failure === 'number' ? `status ${failure}` : failure.code,
     })
-    endAttempt(context)
+    attempt?.end()
     context.refusal = undefined
-    context.attempt++
   }
 
   /** Sends the request again after a delay. */
@@ -225,7 +214,7 @@ export class PhaseRunner implements RequestHandler {
     cleanUp(exchange)
     context.call?.finish?.()
     clearTimeout(context.backoff)
-    endAttempt(context)
+    context.attempt?.end()
     const access = accessRecordOf(context, this.#runtime.kinds)
     this.#telemetry.onDone(exchange, access)
     this.#recorder?.record(context, access)
@@ -274,23 +263,29 @@ export class PhaseRunner implements RequestHandler {
 
   #settle(context: RequestContext, result: RespondVerdict | 'askAnother'): void {
     if (result === 'askAnother') this.#run(context, 0, startOverPhases)
-    else this.#answer(context, result)
+    else this.#respond(context, result)
   }
 
-  #answer(context: RequestContext, verdict: RespondVerdict): void {
-    context.reason = verdict.reason
-    context.detail = verdict.detail
+  #respond(context: RequestContext, verdict: RespondVerdict): void {
+    context.verdict = verdict
     if (verdict.refusal === true) context.refusal = refusalText(verdict)
     const { headers } = context.exchange.request
     const write = verdict.refusal === true ? errorWriterOf(context, this.#runtime) : undefined
-    const isModelLimit = verdict.limit !== undefined && isModelRoute(context)
     const response = verdictResponse(verdict, headers, write)
-    this.#send(context, isModelLimit ? withoutRetries(response) : response)
+    this.#send(context, verdict.limit === undefined ? response : this.#withLimit(context, response))
+  }
+
+  /** Adds what the backends of the rule send when a rate limit refuses a request. */
+  #withLimit(context: RequestContext, response: LocalResponse): LocalResponse {
+    const { config, kinds } = this.#runtime
+    const { rule } = context.placement ?? placementAhead(context, config) ?? {}
+    const { limitHeaders } = kinds.having('limitHeaders', rule) ?? {}
+    if (limitHeaders === undefined) return response
+    return { ...response, headers: [...response.headers, ...limitHeaders] }
   }
 
   #fail(context: RequestContext, error: GatewayError): void {
     context.error = error
-    context.reason = error.row.reason
     const write = errorWriterOf(context, this.#runtime)
     const isGrpcRoute = context.placement?.rule.resource.route.kind === 'GRPCRoute'
     const { headers } = context.exchange.request
@@ -302,7 +297,7 @@ export class PhaseRunner implements RequestHandler {
     const { exchange } = context
     context.isGrpc = response.headers.some(isGrpcType)
     const named = this.#withId(context, response)
-    if (!changesResponse(context)) {
+    if (!context.changesResponse) {
       exchange.respond(named.status, named.headers, named.body)
       return
     }
@@ -353,9 +348,6 @@ function isGrpcType([name, value]: readonly [string, string]): boolean {
 }
 
 /** Returns the phases of a further attempt. */
-const isModelRoute = ({ exchange }: RequestContext): boolean =>
-  exchange.extensions.get(forwardingExtensions.isModelRoute) === true
-
 const furtherPhases = ({ call }: RequestContext): typeof requestPhases =>
   call?.prepare === undefined ? retryPhases : startOverPhases
 

@@ -3,30 +3,29 @@
  * undefined to continue. The last phase forwards the request. Responses are changed in `response.ts`.
  */
 import { GatewayError } from '../../ground/errors/index.ts'
-import type { ChosenBackend, RespondVerdict } from '../../ground/exchange/exchange.ts'
+import type { ChosenBackend } from '../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
 import { type CompiledRule, type NamedTarget, pickBackend } from './config/rules.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
 import { forwardedClient } from './forwarded-client.ts'
 import { limitForwards } from './max-forwards.ts'
+import type { EarlyResponse } from './request/backend-call.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
-import { nameMessage } from './request/message-names.ts'
-import type { RequestContext } from './request/request-context.ts'
+import { Attempt, type RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
 import { findListener, findRoute, placementAhead, placementNow } from './request/route.ts'
 import type { GatewayRuntime } from './request/runtime.ts'
 import { resumeSession } from './request/session-persistence.ts'
-import { nameReading, runSteps } from './request/steps.ts'
+import { nameReading, progressOf, runSteps } from './request/steps.ts'
 import { startAttemptSpan, startTrace } from './request/tracing.ts'
 import { now } from './upstream/choose.ts'
 
-type Answer = RespondVerdict | undefined
 /**
  * `askAnother` means that the destination cannot carry the request, and that `startOverPhases` try the next
  * one.
  */
-export type PhaseResult = Answer | 'askAnother'
+export type PhaseResult = EarlyResponse | 'askAnother'
 type Phase = (
   context: RequestContext,
   runtime: GatewayRuntime,
@@ -58,7 +57,7 @@ export const requestPhases: readonly Phase[] = [
   // Before direct responses of policies, because filters of the rule take precedence.
   redirect,
   // Before a backend is resolved, because direct responses of policies need none.
-  answerDirectly,
+  respondDirectly,
   // After every phase that may refuse the request, because the gateway responds for the backend here.
   limitForwards,
   // After the route's policies, because an unauthenticated client must not learn whether a backend exists.
@@ -140,12 +139,12 @@ function applyPreRouting(
   const policies = context.listener?.preRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
-  context.preRouting = policies
   if (policies.steps.length === 0) return undefined
+  progressOf(context).preRouting = policies
   context.keepOriginal()
-  // Vendor keys are accepted according to the route that the request matches before these policies change it.
+  // Keys are accepted according to the route that the request matches before these policies change it.
   const ahead = placementAhead(context, runtime.config)?.rule
-  markVendorKeys(context, ahead, runtime.kinds)
+  offerClientKeys(context, ahead, runtime.kinds)
   // The steps may change the head, so the route must be matched again.
   context.isRouteKnown = false
   const names = nameReading(policies, ahead)
@@ -161,7 +160,8 @@ function selectRoute(
   const { placement } = context
   // Messages of one batch must have the same route.
   const mayJoin = () => placementNow(context, runtime) === placement
-  const named = nameMessage(context, runtime.kinds, placement?.rule, mayJoin)
+  const kind = runtime.kinds.having('nameMessage', placement?.rule)
+  const named = kind?.nameMessage?.(context, mayJoin)
   if (!(named instanceof Promise)) return named ?? placeAgain(context, runtime)
   return named.then((refused) => {
     return context.over ? undefined : (refused ?? placeAgain(context, runtime))
@@ -195,24 +195,25 @@ function applyPostRouting(
   const policies = context.placement?.postRouting()
   if (policies === undefined) return undefined
   if (policies.closed !== undefined) throw new GatewayError('policy_unenforceable', policies.closed)
-  context.postRouting = policies
+  if (policies.steps.length === 0 && policies.directResponses.length === 0) return undefined
+  progressOf(context).postRouting = policies
   if (policies.steps.length === 0) return undefined
   context.keepOriginal()
   const rule = context.placement?.rule
-  markVendorKeys(context, rule, runtime.kinds)
+  offerClientKeys(context, rule, runtime.kinds)
   const names = nameReading(policies, rule)
   return runSteps(context, runtime, policies.steps, 'postRoutingDone', 0, names)
 }
 
-/** Tells policies whether clients may send credentials in the way of the SDKs of model vendors. */
-function markVendorKeys(
+/** Tells policies where clients of the rule's backends may send keys. */
+function offerClientKeys(
   { exchange: { extensions } }: RequestContext,
   rule: CompiledRule | undefined,
   kinds: BackendKinds,
 ): void {
-  if (rule !== undefined && kinds.takesVendorKeys(rule)) {
-    extensions.set(forwardingExtensions.isModelRoute, true)
-  } else if (extensions.size > 0) extensions.delete(forwardingExtensions.isModelRoute)
+  const keys = kinds.having('clientKeys', rule)?.clientKeys
+  if (keys !== undefined) extensions.set(forwardingExtensions.clientKeys, keys)
+  else if (extensions.size > 0) extensions.delete(forwardingExtensions.clientKeys)
 }
 
 function applyRuleFilters(context: RequestContext): undefined {
@@ -222,32 +223,32 @@ function applyRuleFilters(context: RequestContext): undefined {
   context.ruleFilters = rule.filters.responseHeaders.length > 0
   if (rule.filters.edits.length === 0) return
   context.keepOriginal()
-  editRequest(context.exchange.request, rule.filters, context.prefix)
+  editRequest(context.exchange.request, rule.filters, context.routed?.prefix)
 }
 
 function redirect(context: RequestContext): PhaseResult {
   const filter = context.placement?.rule.filters.redirect
   if (filter === undefined) return undefined
-  const { exchange, prefix } = context
-  const location = redirectLocation(filter, exchange.request, exchange.port, prefix)
+  const { exchange, routed } = context
+  const location = redirectLocation(filter, exchange.request, exchange.port, routed?.prefix)
   if (location === undefined) throw new GatewayError('filter_failed', 'no location to redirect to')
   const headers = [['location', location]] as const
   return { kind: 'respond', status: filter.statusCode, headers, reason: 'DirectResponse' }
 }
 
-function answerDirectly(
+function respondDirectly(
   context: RequestContext,
   runtime: GatewayRuntime,
 ): PhaseResult | Promise<PhaseResult> {
-  const answers = context.postRouting?.answers
-  if (answers === undefined || answers.length === 0) return undefined
-  return runSteps(context, runtime, answers, 'answersDone')
+  const directResponses = context.steps?.postRouting?.directResponses
+  if (directResponses === undefined || directResponses.length === 0) return undefined
+  return runSteps(context, runtime, directResponses, 'directResponsesDone')
 }
 
 function resolveBackend(
   context: RequestContext,
   runtime: GatewayRuntime,
-): Answer | Promise<Answer> {
+): EarlyResponse | Promise<EarlyResponse> {
   const { backend, placement, exchange } = context
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
   const kind = runtime.kinds.of(backend)
@@ -283,7 +284,7 @@ function chosenBackend(named: NamedTarget, kind: BackendKind | undefined): Chose
   return chosen
 }
 
-function authenticateClient({ call }: RequestContext): Answer | Promise<Answer> {
+function authenticateClient({ call }: RequestContext): EarlyResponse | Promise<EarlyResponse> {
   return call?.authenticate?.()
 }
 
@@ -318,7 +319,7 @@ function applyBackendFilters(context: RequestContext): undefined {
   context.backendFilters = filters.responseHeaders.length > 0
   if (filters.edits.length === 0) return
   context.keepOriginal()
-  editRequest(context.exchange.request, filters, context.prefix)
+  editRequest(context.exchange.request, filters, context.routed?.prefix)
 }
 
 function rewriteHost(context: RequestContext): undefined {
@@ -342,7 +343,7 @@ function applyBackendPolicies(
   const steps = context.destination?.steps
   if (steps === undefined || steps.length === 0) return undefined
   context.keepOriginal()
-  context.backendStepsDone = 0
+  progressOf(context).backendStepsDone = 0
   return runSteps(context, runtime, steps, 'backendStepsDone')
 }
 
@@ -359,16 +360,13 @@ function forward(
     if (call?.serve !== undefined) return call.serve()
     throw new GatewayError('no_backends')
   }
-  if (destination.endpoint !== undefined) {
-    destination.endpoint.begin(runtime.cap)
-    context.endpoint = destination.endpoint
-    // If the body was prepared, it has already arrived, so the time that the client needed does not count.
-    const isFirst = context.retries === 0 && call?.prepare === undefined
-    context.attemptStartedAt = isFirst ? exchange.startedAt : now()
-  }
-  context.address = destination.address
-  if (context.trace !== undefined) startAttemptSpan(context, destination.address)
-  exchange.forward(destination.address, forwardOptions(context))
+  const { address, endpoint } = destination
+  endpoint?.begin(runtime.cap)
+  // If the body was prepared, it has already arrived, so the time that the client needed does not count.
+  const isFirst = context.retries === 0 && call?.prepare === undefined
+  context.attempt = new Attempt(address, endpoint, isFirst ? exchange.startedAt : now())
+  if (context.trace !== undefined) startAttemptSpan(context, address)
+  exchange.forward(address, forwardOptions(context))
   return undefined
 }
 

@@ -93,7 +93,7 @@ export interface BodyTransform {
    * otherwise the connection is aborted.
    */
   fail?(emit: (bytes: Uint8Array) => void): void
-  /** True if the body is complete, so that the rest of the source is not needed. */
+  /** Whether the body is complete, so that the rest of the source is not needed. */
   readonly isOver?: boolean
 }
 
@@ -176,9 +176,10 @@ export interface ChosenBackend {
    * `inferencepool/namespace/name` of an InferencePool.
    */
   readonly name: string
-  /** For an InferencePool, the type is `service`. */
-  readonly type: 'ai' | 'mcp' | 'static' | 'dynamic' | 'service' | 'unknown'
-  readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
+  /** Its field in GatewayBackend, `service` (also for an InferencePool), or `unknown`. */
+  readonly type: string
+  /** Application protocol of its kind, such as `http`. */
+  readonly protocol: string
 }
 
 /** Names of the configuration objects that the request has matched so far. */
@@ -208,7 +209,7 @@ export interface Exchange {
   readonly bufferLimit: number
   /** The value of `performance.now()` when the request head was complete. */
   readonly startedAt: number
-  /** True once the response was sent or the connection is gone; only the log and spans still read it. */
+  /** Whether the response was sent or the connection is gone; only the log and spans still read it. */
   readonly isOver: boolean
   /** Values that policies have learned about the request: `jwt`, `apiKey`, `extauthz` … */
   readonly learned: Learned
@@ -227,7 +228,7 @@ export interface RespondVerdict {
   /** The `reason` in the access log and in metrics. */
   readonly reason: string
   /**
-   * Set if the gateway itself refuses the request, with a text as the body. gRPC clients get it as a gRPC
+   * Whether the gateway itself refuses the request, with a text as the body. gRPC clients get it as a gRPC
    * status, and the access log has the text as its error. The text never contains a credential.
    */
   readonly refusal?: true
@@ -274,7 +275,7 @@ export interface SecretValues {
 /** Makes calls to other services. It is injected, so that policies contain no client code. */
 export interface Callouts {
   /** Sends an HTTP request; rejects with a GatewayError. */
-  http(call: HttpCallout): Promise<HttpCalloutAnswer>
+  http(call: HttpCallout): Promise<HttpCalloutResponse>
   /** Makes a unary gRPC call. Resolves to the response message; rejects with a GatewayError. */
   grpc(call: GrpcCallout): Promise<Uint8Array>
   /** Starts a gRPC call with messages in both directions. Failures are passed to `listener.onEnd`. */
@@ -323,9 +324,9 @@ export interface HostTarget {
   readonly isSecure: boolean
 }
 
-/** A vendor's server that is not a backend, with its own connection settings. */
-export interface VendorTarget {
-  readonly type: 'vendor'
+/** A server that is not a backend, with its own connection settings. Every address is allowed. */
+export interface ServerTarget {
+  readonly type: 'server'
   readonly host: string
   readonly port: number
   /** Connection settings; the same object for the same configuration. */
@@ -374,7 +375,7 @@ export interface GrpcStream {
 
 /** A request over HTTP/1.1. */
 export interface HttpCallout {
-  readonly target: CalloutTarget | HostTarget | VendorTarget
+  readonly target: CalloutTarget | HostTarget | ServerTarget
   readonly method: string
   /** Path and query. */
   readonly path: string
@@ -390,7 +391,7 @@ export interface HttpCallout {
   readonly subtype?: CalloutSubtype
 }
 
-export interface HttpCalloutAnswer {
+export interface HttpCalloutResponse {
   readonly status: number
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Uint8Array

@@ -1,3 +1,5 @@
+import type { HeaderFields } from './exchange.ts'
+
 /** Keys of `Exchange.extensions` that policies set to control how a request is forwarded. */
 export const forwardingExtensions = {
   /** Timeout from the first attempt to the end of the response, in milliseconds; 0 means no limit. */
@@ -11,11 +13,27 @@ export const forwardingExtensions = {
   signingScope: 'forward.signingScope',
   /** A FieldPair: the credential that the client sent for the chosen model provider, for `passthrough`. */
   clientCredential: 'forward.clientCredential',
-  /** True if the route leads to model providers, so that keys may be where the SDKs of providers put them. */
-  isModelRoute: 'forward.isModelRoute',
+  /** The ClientKeys of the route's backends; omitted if their clients send keys in Authorization only. */
+  clientKeys: 'forward.clientKeys',
   /** A RetryPlan; if omitted, a request is not retried. */
   retry: 'forward.retry',
 } as const
+
+/** Places besides Authorization in which clients of a kind of backend may send their keys. */
+export interface ClientKeys {
+  /** Names of query parameters, in lower case. */
+  readonly parameters: ReadonlySet<string>
+  /** Returns the distinct keys in a request. */
+  find(request: KeyedRequest): ReadonlySet<string>
+  /** Removes all keys from a request. */
+  remove(request: KeyedRequest): void
+}
+
+/** The parts of a request in which clients may send keys. */
+export interface KeyedRequest {
+  readonly headers: Pick<HeaderFields, 'getAll' | 'set' | 'remove'>
+  query: string | undefined
+}
 
 /** Which requests are retried, and how often (Gateway API HTTPRouteRetry). */
 export interface RetryPlan {

@@ -67,7 +67,7 @@ export class SimulatedExchange implements ServerExchange {
   tls: TlsChoice | undefined
   startedAt = 0
   sentStatus = 0
-  answeredBy: 'gateway' | 'upstream' | 'none' = 'none'
+  respondedBy: 'gateway' | 'upstream' | 'none' = 'none'
   bufferLimit = defaultBufferLimit
   forwardedFor: Peer | undefined
   state: unknown
@@ -98,7 +98,7 @@ export class SimulatedExchange implements ServerExchange {
     this.tls = tls
     this.startedAt = (input.timeMs ?? Date.now()) - performance.timeOrigin
     this.sentStatus = 0
-    this.answeredBy = 'none'
+    this.respondedBy = 'none'
     this.bufferLimit = defaultBufferLimit
     this.forwardedFor = undefined
     this.state = undefined
@@ -202,7 +202,7 @@ export class SimulatedExchange implements ServerExchange {
   respond(status: number): void {
     if (this.outcome !== undefined) return
     this.sentStatus = status
-    this.answeredBy = 'gateway'
+    this.respondedBy = 'gateway'
     this.decide(this.#answer(status))
   }
 

@@ -78,7 +78,7 @@ export class SimulatedHead implements RequestHead {
 
   set method(method: string) {
     if (!tokenPattern.test(method) || method.toUpperCase() === 'CONNECT') {
-      throw new GatewayError('filter_failed', 'bad method')
+      throw new GatewayError('filter_failed', 'the new method is not a token')
     }
     this.#method = method
   }
@@ -88,7 +88,8 @@ export class SimulatedHead implements RequestHead {
   }
 
   set authority(authority: string) {
-    if (!authorityPattern.test(authority)) throw new GatewayError('filter_failed', 'bad authority')
+    if (!authorityPattern.test(authority))
+      throw new GatewayError('filter_failed', 'the new host is not valid')
     this.#authority = authority
   }
 
@@ -98,7 +99,7 @@ export class SimulatedHead implements RequestHead {
 
   set path(path: string) {
     if (!targetPattern.test(path) || !path.startsWith('/') || /[?#]/.test(path)) {
-      throw new GatewayError('filter_failed', 'bad path')
+      throw new GatewayError('filter_failed', 'the new path is not a valid path')
     }
     this.#path = path
   }
@@ -110,7 +111,7 @@ export class SimulatedHead implements RequestHead {
 
   set query(query: string | undefined) {
     if (query !== undefined && (!targetPattern.test(query) || query.includes('#'))) {
-      throw new GatewayError('filter_failed', 'bad query')
+      throw new GatewayError('filter_failed', 'the new query is not valid')
     }
     this.#query = query
     this.#isQueryHidden = false

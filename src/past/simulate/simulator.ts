@@ -9,11 +9,8 @@
 
 import { createIoCore } from '../../engines/core/index.ts'
 import type { TlsChoice } from '../../engines/http/tls/tls-choice.ts'
-import {
-  createDataPlane,
-  type DataPlane,
-  type DataPlaneSettings,
-} from '../../gateway/proxy/data-plane.ts'
+import { createDataPlane, type DataPlane } from '../../gateway/proxy/data-plane.ts'
+import type { DataPlaneSettings } from '../../gateway/proxy/plane-runtime.ts'
 import { withoutRootDot } from '../../ground/base/root-dot.ts'
 import { errorCatalogue } from '../../ground/errors/index.ts'
 import { objectText } from '../../ground/model/names.ts'
@@ -79,6 +76,7 @@ export class Simulator {
     const plane = await createDataPlane({
       core,
       head: core.createHead({ maxFields: 1 }),
+      engine: outsideEngine(mark),
       telemetry: noTelemetry,
       buckets: world.limits,
       settings: {
@@ -92,7 +90,6 @@ export class Simulator {
       callouts: outsideCallouts(mark),
       wrapAppliers: tolerantAppliers,
     })
-    plane.useEngine(outsideEngine(mark))
     plane.apply({ sequence: 1, upserted: resources.filter(isRelevant), removed: [] })
     return new Simulator(world, plane, resources.flatMap(listenerIn))
   }

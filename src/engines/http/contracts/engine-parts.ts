@@ -17,7 +17,7 @@ import type { UpstreamSource } from './upstream.ts'
 /** The objects that all parts of one engine share. */
 export interface EngineParts extends TransportParts {
   readonly reader: HeadReader
-  readonly handler: RequestHandler
+  handler: RequestHandler
   readonly clock: EngineClock
   readonly timers: TimerWheel
   /** Connections to upstreams. */
@@ -39,7 +39,7 @@ export interface EngineParts extends TransportParts {
   readonly connections: Set<OpenConnection>
   /** Connections whose PROXY header or TLS handshake is under way. */
   readonly handshakes: Set<{ cut(): void }>
-  readonly streamHandler: StreamHandler
+  streamHandler: StreamHandler
   readonly streamLimits: StreamLimits
   readonly streamCounters: StreamCounters
   /** Connections that are forwarded without being read. */

@@ -1,14 +1,5 @@
-import type { KeepaliveSettings } from '../../../ground/exchange/connection.ts'
-import type { EngineLimits } from '../limits/engine-limits.ts'
 import type { FloodKind } from '../limits/http2-floods.ts'
 import type { RaceCounters } from '../sockets/connection-race.ts'
-
-/** Settings of a port that can change while it is bound. */
-export interface PortChange {
-  /** Limits to set; omitted ones get their defaults. */
-  readonly limits: Partial<EngineLimits>
-  readonly keepalive?: KeepaliveSettings
-}
 
 /** Counters of the engine, read when metrics are scraped. */
 export interface EngineCounters extends RaceCounters {

@@ -74,7 +74,7 @@ export interface ServerExchange extends Exchange {
   /** Status that was sent to the client; 0 before the response. */
   readonly sentStatus: number
   /** The side that answered the client. */
-  readonly answeredBy: 'gateway' | 'upstream' | 'none'
+  readonly respondedBy: 'gateway' | 'upstream' | 'none'
   readonly ending: Ending | undefined
   /** Time of the end on the clock of `startedAt`; 0 before the end. */
   readonly endedAt: number

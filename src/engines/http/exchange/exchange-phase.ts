@@ -1,16 +1,16 @@
 /**
- *             deciding -> forwarding -> answering -> relaying -> flushing -> over
+ *             deciding -> forwarding -> responding -> relaying -> flushing -> over
  *                 \           ^  \          |  \-> tunnel --------------------^
  *                  \          '---\---------'                                 |
  *                   '--------------'-- respond -----------> flushing ---------'
  *
- * `deciding`: onRequest was called. `forwarding`: an upstream has the request. `answering`: onResponse
+ * `deciding`: onRequest was called. `forwarding`: an upstream has the request. `responding`: onResponse
  * or onError was called. `flushing`: everything is written, but the client has not read all of it.
  */
 export type ExchangePhase =
   | 'deciding'
   | 'forwarding'
-  | 'answering'
+  | 'responding'
   | 'relaying'
   | 'flushing'
   | 'tunnel'

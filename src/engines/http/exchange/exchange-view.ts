@@ -34,7 +34,7 @@ import { certificateOf } from '../tls/client-certificate.ts'
 import type { TlsChoice } from '../tls/tls-choice.ts'
 import type { MirrorTarget } from '../upstream/mirror.ts'
 import { ExchangeBody, type SideStreamOwner } from './exchange-body.ts'
-import type { OwnStream } from './own-answer.ts'
+import type { OwnStream } from './own-response.ts'
 
 const noPlace: RoutePlace = { gateway: '', listener: '' }
 const nothing = new Uint8Array()
@@ -65,7 +65,7 @@ export abstract class ExchangeView implements SideStreamOwner {
   state: unknown = undefined
   error: GatewayError | undefined
   ending: Ending | undefined
-  answeredBy: 'gateway' | 'upstream' | 'none' = 'none'
+  respondedBy: 'gateway' | 'upstream' | 'none' = 'none'
   sentStatus = 0
   startedAt = 0
   endedAt = 0
@@ -257,9 +257,9 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.tunnel?.clientEnded()
   }
 
-  protected markOwnAnswer(): void {
+  protected markOwnResponse(): void {
     this.hasResponse = true
-    this.answeredBy = 'gateway'
+    this.respondedBy = 'gateway'
     this.sentStatus = this.responseHead.status
   }
 
@@ -271,7 +271,7 @@ export abstract class ExchangeView implements SideStreamOwner {
     if (this.client?.takeBack() !== true) return false
     this.dropResponse(error)
     this.responseSource.start('none', 0, false)
-    this.answeredBy = 'none'
+    this.respondedBy = 'none'
     this.sentStatus = 0
     return true
   }
@@ -325,7 +325,7 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.error = undefined
     this.ending = undefined
     this.endedAt = 0
-    this.answeredBy = 'none'
+    this.respondedBy = 'none'
     this.sentStatus = 0
     this.tunnel = undefined
     this.tunnelWatcher = undefined

@@ -17,7 +17,7 @@ import { Deadlines } from './deadlines.ts'
 import type { ExchangePhase } from './exchange-phase.ts'
 import type { ExchangePool } from './exchange-pool.ts'
 import { ExchangeView } from './exchange-view.ts'
-import { beginOwnStream, OwnStream, writeOwnAnswer } from './own-answer.ts'
+import { beginOwnStream, OwnStream, writeOwnResponse } from './own-response.ts'
 import { RequestUpload } from './request-upload.ts'
 
 /** One request and its response: the view of the data plane, and the transfer from socket to socket. */
@@ -74,8 +74,8 @@ export class HttpExchange
   ): void {
     const client = this.#takeDecision()
     if (client === undefined) return
-    this.ownBytes = writeOwnAnswer(client, this, status, headers, body)
-    this.markOwnAnswer()
+    this.ownBytes = writeOwnResponse(client, this, status, headers, body)
+    this.markOwnResponse()
     this.#phase = 'relaying'
     this.#responseSent()
   }
@@ -89,7 +89,7 @@ export class HttpExchange
     this.framing = beginOwnStream(client, this, status, headers)
     const stream = new OwnStream(this.responseSource, () => this.onResponseBody())
     this.ownStream = stream
-    this.markOwnAnswer()
+    this.markOwnResponse()
     this.#phase = 'relaying'
     this.#sendResponseBody(client)
     return stream
@@ -106,7 +106,7 @@ export class HttpExchange
     this.#openDecisions--
     if (this.client === undefined || !this.#isUndecided()) return
     if (!this.requestBody.isReplayable) {
-      this.#answerError(this.error ?? new GatewayError('upstream_reset', 'the body is gone'))
+      this.#reportError(this.error ?? new GatewayError('upstream_reset', 'the body is gone'))
       return
     }
     this.dropForbiddenContent()
@@ -118,19 +118,19 @@ export class HttpExchange
     if (this.mirrors !== undefined) startMirror(this.#parts, this.mirrors, this)
     this.mirrors = undefined
     const refused = this.#attempt.start(address, options)
-    if (refused !== undefined) this.#answerError(refused)
+    if (refused !== undefined) this.#reportError(refused)
   }
 
   relay(): void {
     this.#openDecisions--
     const client = this.client
-    if (client === undefined || this.#phase !== 'answering' || !this.hasResponse) return
+    if (client === undefined || this.#phase !== 'responding' || !this.hasResponse) return
     if (!this.#isReadingHead && !this.responseSource.ended && this.#isLate()) return
     // Up to this point another attempt could still be made.
     this.requestBody.stopRecording()
     const head = this.responseHead
     this.framing = this.frame(client)
-    this.answeredBy = 'upstream'
+    this.respondedBy = 'upstream'
     this.sentStatus = head.status
     if (head.status === 101) {
       this.#startTunnel(client)
@@ -141,7 +141,7 @@ export class HttpExchange
     const { generation } = this
     this.#sendResponseBody(client)
     if (generation === this.generation && this.#phase === 'relaying')
-      this.#upload.answered(head.status)
+      this.#upload.responded(head.status)
   }
 
   #sendResponseBody(client: DownstreamStream): void {
@@ -160,7 +160,7 @@ export class HttpExchange
       const isCoded = fields === 'chunked' && !client.framesBodies
       body.flow(client.sink, isCoded, this.#isReadingHead && this.ownStream === undefined)
     } catch (thrown) {
-      this.#answerBug(thrown, generation)
+      this.#respondToBug(thrown, generation)
       return
     }
     if (generation === this.generation && body.sent) this.#responseSent()
@@ -173,7 +173,7 @@ export class HttpExchange
   }
 
   onUploadFailed(thrown: unknown): void {
-    this.#answerError(this.#parts.toError(thrown))
+    this.#reportError(this.#parts.toError(thrown))
   }
 
   onUnaskedBody(): void {
@@ -196,7 +196,7 @@ export class HttpExchange
     if (this.#isLate()) return
     this.hasResponse = true
     this.isUpstreamDone = false
-    this.#phase = 'answering'
+    this.#phase = 'responding'
     this.#isReadingHead = true
     this.#notify(undefined)
     this.#isReadingHead = false
@@ -209,8 +209,8 @@ export class HttpExchange
   onResponseBody(): void {
     this.isUpstreamDone = this.responseSource.ended
     if (this.responseBody.sent) this.#responseSent()
-    else if (this.isUpstreamDone && this.#phase === 'answering') this.#attempt.release()
-    const whole = this.#phase === 'answering' ? this.takeWholeResponse() : undefined
+    else if (this.isUpstreamDone && this.#phase === 'responding') this.#attempt.release()
+    const whole = this.#phase === 'responding' ? this.takeWholeResponse() : undefined
     if (whole !== undefined) this.#notify(undefined, whole)
   }
 
@@ -225,7 +225,7 @@ export class HttpExchange
     this.responseSource.failAll(error)
     if (this.#phase === 'relaying') this.#breakOff(error, 'upstream-cut')
     else if (this.#phase !== 'forwarding' || !this.#attempt.retry(stream, error))
-      this.#answerError(error)
+      this.#reportError(error)
   }
 
   /** Called when everything that was written has been sent. */
@@ -244,7 +244,7 @@ export class HttpExchange
     this.error = error
     if (this.#phase === 'relaying' && !this.takeBackResponse(error)) this.#cut('client-closed')
     else if (this.#phase === 'flushing') this.#complete()
-    else if (this.#phase !== 'over') this.#answerError(error)
+    else if (this.#phase !== 'over') this.#reportError(error)
   }
 
   /** Called when the client is gone, or sends nothing more although it should. */
@@ -263,24 +263,24 @@ export class HttpExchange
   }
 
   onReturnFailed(error: GatewayError): void {
-    if (this.#phase === 'deciding') this.#answerError(error)
+    if (this.#phase === 'deciding') this.#reportError(error)
     else this.#stop(error, 'upstream-cut')
   }
 
   #stop(error: GatewayError, ending: Ending): void {
-    if (this.#phase === 'forwarding' || this.#phase === 'answering') this.#answerError(error)
+    if (this.#phase === 'forwarding' || this.#phase === 'responding') this.#reportError(error)
     else if (this.#phase === 'relaying' || this.#phase === 'flushing') this.#breakOff(error, ending)
   }
 
   /** Responds with an error if a deadline has passed. Otherwise returns false. */
   #isLate(): boolean {
     const error = this.#deadlines.takePassed()
-    if (error !== undefined) this.#answerError(error)
+    if (error !== undefined) this.#reportError(error)
     return error !== undefined
   }
 
   #isUndecided(): boolean {
-    return this.#phase === 'deciding' || this.#phase === 'answering'
+    return this.#phase === 'deciding' || this.#phase === 'responding'
   }
 
   #startTunnel(client: DownstreamStream): void {
@@ -291,13 +291,13 @@ export class HttpExchange
     this.startTunnel(client, upstream)
   }
 
-  #answerError(error: GatewayError): void {
+  #reportError(error: GatewayError): void {
     this.error = error
     this.#upload.stop()
     this.#attempt.drop()
     this.closeOwnStream()
     this.dropResponse(error)
-    this.#phase = 'answering'
+    this.#phase = 'responding'
     this.#notify(error)
   }
 
@@ -313,17 +313,17 @@ export class HttpExchange
       else if (whole !== undefined) handler.onWholeResponse?.(this, whole)
       else handler.onResponse(this)
     } catch (thrown) {
-      this.#answerBug(thrown, generation)
+      this.#respondToBug(thrown, generation)
     }
   }
 
   /** Responds 500 after the data plane threw, because it will not respond. */
-  #answerBug(thrown: unknown, generation: number): void {
+  #respondToBug(thrown: unknown, generation: number): void {
     if (generation !== this.generation) return
     const error = this.#parts.toError(thrown)
     const isTakenBack = this.#phase === 'relaying' && this.takeBackResponse(error)
     this.error = new GatewayError('bug', undefined, thrown)
-    if (isTakenBack) this.#answerError(error)
+    if (isTakenBack) this.#reportError(error)
     else if (this.#isUndecided())
       this.respond(500, [['content-type', 'text/plain']], this.error.row.text)
     else if (this.#phase === 'relaying') this.#cut('upstream-cut')
@@ -349,7 +349,7 @@ export class HttpExchange
   /** Ends a response that cannot be completed: an error replaces it, a transform ends it, or it is cut. */
   #breakOff(error: GatewayError, ending: Ending): void {
     this.error = error
-    if (this.takeBackResponse(error)) this.#answerError(error)
+    if (this.takeBackResponse(error)) this.#reportError(error)
     else if (this.responseBody.conclude()) {
       this.ending = ending
       this.#attempt.drop()

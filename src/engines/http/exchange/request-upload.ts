@@ -69,7 +69,7 @@ export class RequestUpload implements TimerOwner {
    * Called when the final response begins before the body was requested. The client may send the body
    * nevertheless, unless the status is an error; 100 (Continue) cannot follow a final response.
    */
-  answered(status: number): void {
+  responded(status: number): void {
     const { client } = this.#owner
     if (this.#askedUpstream === undefined || client === undefined) return
     if (status >= 400) {

@@ -205,7 +205,7 @@ export class RequestHeadView implements RequestHead {
   set method(method: string) {
     // A CONNECT would be answered with a tunnel instead of a message (RFC 9110 9.3.6).
     if (!tokenPattern.test(method) || connect.test(method)) {
-      throw new GatewayError('filter_failed', 'bad method')
+      throw new GatewayError('filter_failed', 'the new method is not a token')
     }
     this.#method = method
     this.#lineEdited = true
@@ -218,7 +218,8 @@ export class RequestHeadView implements RequestHead {
   }
 
   set authority(authority: string) {
-    if (!authorityPattern.test(authority)) throw new GatewayError('filter_failed', 'bad authority')
+    if (!authorityPattern.test(authority))
+      throw new GatewayError('filter_failed', 'the new host is not valid')
     this.#authority = authority
     this.#authorityEdited = true
   }
@@ -233,7 +234,7 @@ export class RequestHeadView implements RequestHead {
 
   set path(path: string) {
     if (!targetPattern.test(path) || !path.startsWith('/') || notInPath.test(path)) {
-      throw new GatewayError('filter_failed', 'bad path')
+      throw new GatewayError('filter_failed', 'the new path is not a valid path')
     }
     this.#path = path
     this.#lineEdited = true
@@ -249,7 +250,7 @@ export class RequestHeadView implements RequestHead {
 
   set query(query: string | undefined) {
     if (query !== undefined && (!targetPattern.test(query) || query.includes('#'))) {
-      throw new GatewayError('filter_failed', 'bad query')
+      throw new GatewayError('filter_failed', 'the new query is not valid')
     }
     this.#query = query
     this.#queryKnown = true

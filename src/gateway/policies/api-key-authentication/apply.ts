@@ -1,6 +1,6 @@
 /**
- * API keys as bearer tokens (RFC 6750 section 2.1). On routes to model providers, keys are also accepted
- * in the header fields that the vendors' SDKs use.
+ * API keys as bearer tokens (RFC 6750 section 2.1). Keys are also accepted in other places if
+ * clients of the route's backends may send them there.
  */
 import {
   ambiguous,
@@ -10,10 +10,9 @@ import {
   invalidTokenChallenge,
   none,
 } from '../../../engines/auth/authorization-header.ts'
-import { removeVendorKeys, vendorKeysOf } from '../../../engines/auth/vendor-keys.ts'
 import { choice, type Infer, list, record, text } from '../../../ground/base/shape.ts'
-import { next, type RequestHead, refuse, type Verdict } from '../../../ground/exchange/exchange.ts'
-import { forwardingExtensions } from '../../../ground/exchange/forwarding.ts'
+import { next, refuse, type Verdict } from '../../../ground/exchange/exchange.ts'
+import { type ClientKeys, forwardingExtensions } from '../../../ground/exchange/forwarding.ts'
 import type { PolicyApply } from '../define.ts'
 import { ApiKeys } from './keys.ts'
 
@@ -34,15 +33,15 @@ const apply: PolicyApply<Infer<typeof shape>> = {
     const unknown = invalid(keys.isEmpty ? 'the policy has no usable key' : 'unknown API key')
     return {
       onRequest({ request, learned, extensions }): Verdict {
-        const isModelRoute = extensions.get(forwardingExtensions.isModelRoute) === true
+        const places = extensions.get(forwardingExtensions.clientKeys) as ClientKeys | undefined
         const bearer = credentialsOf(request.headers, 'bearer')
-        const key = isModelRoute ? onlyKeyOf(request, bearer) : bearer
+        const key = places === undefined ? bearer : onlyKey(places.find(request), bearer)
         if (key === none) return mode === 'Optional' ? next : missing
         if (key === ambiguous) return several
         const found = keys.find(key)
         if (found === undefined) return unknown
         if (bearer !== none) request.headers.remove('authorization')
-        if (isModelRoute) removeVendorKeys(request)
+        places?.remove(request)
         learned.apiKey = found
         learned.apiKeyToken = key
         return next
@@ -54,8 +53,7 @@ const apply: PolicyApply<Infer<typeof shape>> = {
 export default apply
 
 /** Some clients send the same key in several headers. If the keys differ, the request has no valid key. */
-function onlyKeyOf(request: RequestHead, bearer: Credentials): Credentials {
-  const others = vendorKeysOf(request)
+function onlyKey(others: ReadonlySet<string>, bearer: Credentials): Credentials {
   if (others.size === 0 || bearer === ambiguous) return bearer
   const keys = bearer === none ? others : new Set([bearer, ...others])
   const [key = none] = keys

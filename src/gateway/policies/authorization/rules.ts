@@ -79,7 +79,7 @@ function hasTrue({ expressions }: Rule, exchange: Exchange): boolean {
 const isNotTrue = (result: CelResult): boolean => result !== true
 
 /**
- * Does the result of a Deny expression refuse the request? False, null and a missing key do not. Every
+ * Returns whether the result of a Deny expression refuses the request. False, null and a missing key do not. Every
  * other result (a wrong type, too much work, a body over its limit) does, so that a client cannot
  * bypass a Deny rule by making it fail.
  */

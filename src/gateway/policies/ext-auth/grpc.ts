@@ -58,9 +58,9 @@ export class GrpcAuthorizer implements Authorizer, BodyNeeds {
     if (body !== undefined && 'kind' in body) return body
     await bufferBodies(exchange, this)
     const request = checkRequest(exchange, this.#settings, this.#metadata, body, this.#stamps)
-    const answer = await this.#ask(exchange, toBinary(CheckRequestSchema, request))
-    if (typeof answer === 'string') return failed(answer)
-    return this.#judge(exchange, answer)
+    const response = await this.#ask(exchange, toBinary(CheckRequestSchema, request))
+    if (typeof response === 'string') return failed(response)
+    return this.#judge(exchange, response)
   }
 
   /** Resolves to the reason if the service does not answer, or if its answer cannot be decoded. */
@@ -74,15 +74,15 @@ export class GrpcAuthorizer implements Authorizer, BodyNeeds {
       subtype: 'ExtAuthz',
       timeoutMs,
     } as const
-    let answer: Uint8Array
+    let response: Uint8Array
     try {
-      answer = await this.#callouts.grpc(call)
+      response = await this.#callouts.grpc(call)
     } catch (error) {
       if (error instanceof GatewayError) return `the service failed: ${error.message}`
       throw error
     }
     try {
-      return fromBinary(CheckResponseSchema, answer)
+      return fromBinary(CheckResponseSchema, response)
     } catch {
       return 'the answer of the service cannot be read'
     }

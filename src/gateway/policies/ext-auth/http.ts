@@ -6,7 +6,7 @@ import {
   type Body,
   type Callouts,
   type Exchange,
-  type HttpCalloutAnswer,
+  type HttpCalloutResponse,
   next,
   pathAndQuery,
   type RespondVerdict,
@@ -58,9 +58,9 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
     await bufferBodies(exchange, this)
     const path = this.#pathFor(exchange)
     if (path === undefined) return failed('the path expression has no usable value')
-    let answer: HttpCalloutAnswer
+    let response: HttpCalloutResponse
     try {
-      answer = await this.#callouts.http({
+      response = await this.#callouts.http({
         target: this.#config.target,
         method: exchange.request.method,
         path,
@@ -75,7 +75,9 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
       if (error instanceof GatewayError) return failed(`the service failed: ${error.message}`)
       throw error
     }
-    return answer.status === 200 ? this.#allow(exchange, answer) : this.#refuse(exchange, answer)
+    return response.status === 200
+      ? this.#allow(exchange, response)
+      : this.#refuse(exchange, response)
   }
 
   #pathFor(exchange: Exchange): string | undefined {
@@ -104,11 +106,11 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
     return pairs
   }
 
-  #allow(exchange: Exchange, answer: HttpCalloutAnswer): Verdict {
-    const fields = new FieldPairs(answer.headers)
+  #allow(exchange: Exchange, response: HttpCalloutResponse): Verdict {
+    const fields = new FieldPairs(response.headers)
     const { headers } = exchange.request
     const { allowedResponseHeaders: allowed } = this.#http
-    for (const name of allowed === 'all' ? namesOf(answer.headers) : allowed) {
+    for (const name of allowed === 'all' ? namesOf(response.headers) : allowed) {
       if (name === 'host') continue
       const values = fields.getAll(name)
       // Removes the client's value, since only the service may set this header.
@@ -116,14 +118,14 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
       for (const value of values) headers.add(name, value)
     }
     if (this.#metadata.length > 0) {
-      const made = evaluateAll(this.#metadata, new AnsweredExchange(exchange, answer, fields))
+      const made = evaluateAll(this.#metadata, new AuthResponseExchange(exchange, response, fields))
       exchange.learned.extauthz = { ...exchange.learned.extauthz, ...made }
     }
     return next
   }
 
-  #refuse(exchange: Exchange, answer: HttpCalloutAnswer): RespondVerdict {
-    const { status, body } = answer
+  #refuse(exchange: Exchange, response: HttpCalloutResponse): RespondVerdict {
+    const { status, body } = response
     const detail = `the service answered ${status}`
     if (this.#redirect !== undefined) {
       const result = this.#redirect.evaluate(exchange)
@@ -136,7 +138,7 @@ export class HttpAuthorizer implements Authorizer, BodyNeeds {
     }
     // A refusal must not look like a success, or like a backend failure that clients retry.
     if (status < 300 || status >= 500) return failed(detail)
-    const headers = endToEnd(answer.headers)
+    const headers = endToEnd(response.headers)
     return { kind: 'respond', status, headers, body, reason: 'ExtAuth', detail }
   }
 }
@@ -172,13 +174,13 @@ function endToEnd(headers: readonly Pair[]): Pair[] {
 }
 
 /** The exchange with the service's response in place of its own, for expressions. */
-class AnsweredExchange extends FollowingExchange {
+class AuthResponseExchange extends FollowingExchange {
   readonly request = this.origin.request
   readonly requestBody = this.origin.requestBody
   readonly response: ResponseHead
   readonly responseBody: Body
 
-  constructor(origin: Exchange, { status, body }: HttpCalloutAnswer, headers: FieldPairs) {
+  constructor(origin: Exchange, { status, body }: HttpCalloutResponse, headers: FieldPairs) {
     super(origin)
     this.response = { status, headers }
     this.responseBody = new MemoryBody(body)

@@ -7,13 +7,13 @@ import {
   next,
   type Verdict,
 } from '../../../ground/exchange/exchange.ts'
-import { takeAnswer } from '../../../ground/exchange/interruption.ts'
+import { takeResponse } from '../../../ground/exchange/interruption.ts'
 import { calloutTarget } from '../../../ground/model/shapes.ts'
 import type { PolicyApply } from '../define.ts'
 import { claimsMetadata } from '../ext-auth/check-request.ts'
 import { isOwnAnswer, sendRequest, sendResponse } from './converse.ts'
 import { takeOver } from './immediate.ts'
-import { answerIn, Processing } from './processing.ts'
+import { Processing, responseIn } from './processing.ts'
 
 /** The compiled form that proxies receive. Its version is `configVersion` of the definition. */
 const shape = record({ target: calloutTarget })
@@ -66,10 +66,10 @@ async function processRequest(
 }
 
 function answerInstead(exchange: Exchange, error: unknown): Verdict {
-  const answer = answerIn(error)
-  if (answer === undefined) throw error
-  takeAnswer(exchange)
-  return answer
+  const response = responseIn(error)
+  if (response === undefined) throw error
+  takeResponse(exchange)
+  return response
 }
 
 async function processResponse(exchange: Exchange, processing: Processing): Promise<void> {

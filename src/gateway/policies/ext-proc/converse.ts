@@ -116,7 +116,7 @@ function replacement(common: CommonResponse | undefined): Uint8Array | undefined
   return mutation?.case === 'body' ? mutation.value : new Uint8Array()
 }
 
-/** Is it a response of the gateway itself? Processors do not receive those. */
+/** Returns whether it is a response of the gateway itself. Processors do not receive those. */
 export function isOwnAnswer({ responseBody }: Exchange): boolean {
   return responseBody?.divert === undefined
 }

@@ -4,7 +4,7 @@ import { addNote } from '../../../ground/exchange/notes.ts'
 import { fieldChanges } from '../ext-auth/field-changes.ts'
 
 /** The processor's response to the client; undefined if its status is not valid in a final response. */
-export function immediateAnswer({
+export function immediateResponse({
   status,
   headers,
   body,
@@ -27,15 +27,15 @@ export function immediateAnswer({
 }
 
 /** Replaces the response that is being processed by the processor's response. `step` names the processor. */
-export function takeOver(exchange: Exchange, answer: RespondVerdict, step: string): void {
+export function takeOver(exchange: Exchange, replacement: RespondVerdict, step: string): void {
   const { response, responseBody } = exchange
   if (response === undefined || responseBody === undefined) return
-  addNote(exchange, step, `${answer.detail} to the response`)
-  response.status = answer.status
+  addNote(exchange, step, `${replacement.detail} to the response`)
+  response.status = replacement.status
   for (const name of new Set([...response.headers.entries()].map(([name]) => name))) {
     response.headers.remove(name)
   }
-  for (const [name, value] of answer.headers ?? []) response.headers.add(name, value)
-  const { body = '' } = answer
+  for (const [name, value] of replacement.headers ?? []) response.headers.add(name, value)
+  const { body = '' } = replacement
   responseBody.replace(typeof body === 'string' ? Buffer.from(body) : body)
 }

@@ -34,7 +34,7 @@ export interface Conversation {
 type Apply = (common: CommonResponse | undefined) => void
 
 /** The callbacks for the processor's answer to the headers. */
-interface PendingAnswer {
+interface PendingResponse {
   readonly apply: Apply
   resolve(): void
   reject(error: unknown): void
@@ -46,7 +46,7 @@ type State = 'before' | 'headers' | 'body' | 'alone' | 'done'
  * How a processor answers a body: with one answer for each piece that it receives, or with a stream of
  * pieces of its own. This is unknown until its first answer, since endpoint pickers do either.
  */
-type BodyAnswers = 'unknown' | 'by piece' | 'streamed'
+type BodyResponses = 'unknown' | 'by piece' | 'streamed'
 
 export class MessageSide implements SideStream {
   readonly name: 'request' | 'response'
@@ -54,24 +54,24 @@ export class MessageSide implements SideStream {
   #state: State = 'before'
   #returnStream: ReturnStream | undefined
   isReplaced = false
-  /** Set if the message must continue even if the processor fails. */
+  /** Whether the message must continue even if the processor fails. */
   ledger: BodyLedger | undefined
-  /** True if the expected answer is for a whole body, not for headers. */
+  /** Whether the expected answer is for a whole body, not for headers. */
   #isWhole = false
-  /** True after the whole body was sent to the processor. */
+  /** Whether the whole body was sent to the processor. */
   #isSent = false
   #trailers = ''
-  /** True while the receiver of the returned body accepts no more data. */
+  /** Whether the receiver of the returned body accepts no more data. */
   isFull = false
-  #answers: BodyAnswers = 'unknown'
+  #bodyResponses: BodyResponses = 'unknown'
   /** Sent pieces that the processor has not answered yet, in order; empty if its answers are streamed. */
   readonly #pieces = new PieceQueue()
   readonly #pieceSizes = new Fifo<number>()
   readonly #pieceLimit: number
-  /** False if trailers pass unchanged behind the returned body. */
+  /** Whether trailers are sent to the processor. If not, they pass unchanged behind the returned body. */
   readonly #sendsTrailers: boolean
-  #awaited: PendingAnswer | undefined
-  /** True once the body continues without the processor. */
+  #awaited: PendingResponse | undefined
+  /** Whether the body continues without the processor. */
   #isAlone = false
 
   /**
@@ -94,16 +94,16 @@ export class MessageSide implements SideStream {
     return this.#state === 'done' || this.#state === 'before'
   }
 
-  /** True after the body was opened for pieces, which then get the error of a processor that fails. */
+  /** Whether the body was opened for pieces, which then get the error of a processor that fails. */
   get isSending(): boolean {
     return this.#returnStream !== undefined
   }
 
-  /** True if the message can continue only after an answer of the processor. */
-  get expectsAnswer(): boolean {
+  /** Whether the message can continue only after an answer of the processor. */
+  get expectsResponse(): boolean {
     if (this.#state === 'headers') return true
     if (this.#state !== 'body' || this.#returnStream === undefined) return false
-    return this.#isSent || (this.#answers === 'by piece' && this.#pieceSizes.length > 0)
+    return this.#isSent || (this.#bodyResponses === 'by piece' && this.#pieceSizes.length > 0)
   }
 
   /** Call after sending the headers. `apply` is called with the answer, before the next message is read. */
@@ -123,7 +123,7 @@ export class MessageSide implements SideStream {
 
   /** Starts to send the body to the processor. If `isByPiece` is set, each piece gets its own answer. */
   openBody(body: Body, isByPiece = false): void {
-    if (isByPiece) this.#answers = 'by piece'
+    if (isByPiece) this.#bodyResponses = 'by piece'
     if (this.#state === 'before' || this.#state === 'done') this.#state = 'body'
     this.#returnStream = body.divert?.(this)
   }
@@ -159,28 +159,28 @@ export class MessageSide implements SideStream {
     this.#conversation.onStateChange()
   }
 
-  /** True if trailers are sent behind the body. */
+  /** Whether trailers are sent behind the body. */
   get #endsWithTrailers(): boolean {
     return this.#sendsTrailers && this.#trailers !== ''
   }
 
   #keep(piece: Uint8Array): void {
-    if (this.#answers === 'streamed') return
+    if (this.#bodyResponses === 'streamed') return
     this.#pieces.push(piece, 0, piece.length)
     this.#pieceSizes.push(piece.length)
     // A processor that has not answered by now reads the whole body first, and then streams its answer.
     const isTooMuch = this.#pieces.size > this.#pieceLimit
-    if (isTooMuch && this.#answers === 'unknown') this.#forgetPieces()
+    if (isTooMuch && this.#bodyResponses === 'unknown') this.#forgetPieces()
   }
 
   /** Treats the processor's answers as a stream from now on. */
   #forgetPieces(): void {
-    this.#answers = 'streamed'
+    this.#bodyResponses = 'streamed'
     this.#pieces.clear()
     this.#pieceSizes.clear()
   }
 
-  /** True if no more of the body may be sent yet. */
+  /** Whether no more of the body may be sent yet. */
   get #isWaiting(): boolean {
     return this.isFull || this.#pieces.size > this.#pieceLimit
   }
@@ -200,7 +200,7 @@ export class MessageSide implements SideStream {
 
   // --- from the processor ---
 
-  answerHeaders({ response }: HeadersResponse): void {
+  onHeadersResponse({ response }: HeadersResponse): void {
     if (this.#state === 'headers' && !this.#isWhole) this.#settle(response)
     else this.#conversation.onViolation(`it answered ${this.name} headers that were not sent`)
   }
@@ -232,7 +232,7 @@ export class MessageSide implements SideStream {
     this.#conversation.onStateChange()
   }
 
-  answerBody({ response }: BodyResponse): void {
+  onBodyResponse({ response }: BodyResponse): void {
     if (this.isReplaced) return
     if (this.#isWhole) {
       this.#settle(response)
@@ -243,13 +243,13 @@ export class MessageSide implements SideStream {
       return
     }
     const mutation = response?.bodyMutation?.mutation
-    if (this.#answers !== 'by piece' && mutation?.case === 'streamedResponse') {
+    if (this.#bodyResponses !== 'by piece' && mutation?.case === 'streamedResponse') {
       this.#forgetPieces()
       this.#write(mutation.value.body)
       if (mutation.value.endOfStream) this.#finishBody()
-    } else if (this.#answers !== 'streamed') {
-      this.#answers = 'by piece'
-      this.#answerPiece(mutation)
+    } else if (this.#bodyResponses !== 'streamed') {
+      this.#bodyResponses = 'by piece'
+      this.#onPieceResponse(mutation)
     } else {
       this.#conversation.onViolation(
         `it answered a ${this.name} body without streamed_response, but it had streamed before or more than ${this.#pieceLimit} bytes were waiting`,
@@ -257,7 +257,7 @@ export class MessageSide implements SideStream {
     }
   }
 
-  #answerPiece(
+  #onPieceResponse(
     mutation: NonNullable<CommonResponse['bodyMutation']>['mutation'] | undefined,
   ): void {
     const size = this.#pieceSizes.take()
@@ -275,7 +275,7 @@ export class MessageSide implements SideStream {
     else this.resume()
   }
 
-  answerTrailers(mutation: HeaderMutation | undefined): void {
+  onTrailersResponse(mutation: HeaderMutation | undefined): void {
     if (this.isReplaced) return
     if (this.#state !== 'body' || !this.#isSent || !this.#endsWithTrailers) {
       this.#conversation.onViolation(`it answered ${this.name} trailers that were not sent`)
@@ -329,7 +329,7 @@ export class MessageSide implements SideStream {
    * Continues the message unchanged after the processor has ended the stream without answering it.
    * Returns false if there was an answer, or if the body is too large to be kept.
    */
-  continueUnanswered(): boolean {
+  continueWithoutResponse(): boolean {
     const stream = this.#returnStream
     if (this.#state !== 'headers' || this.#isWhole) return false
     const rest = stream === undefined ? [] : this.ledger?.takeRest()

@@ -20,10 +20,10 @@ import type {
   GrpcStreamListener,
   RespondVerdict,
 } from '../../../ground/exchange/exchange.ts'
-import { storeAnswer } from '../../../ground/exchange/interruption.ts'
+import { storeResponse } from '../../../ground/exchange/interruption.ts'
 import type { LearnedRecord } from '../../../ground/exchange/learned.ts'
 import { trailerFields } from './fields.ts'
-import { immediateAnswer } from './immediate.ts'
+import { immediateResponse } from './immediate.ts'
 import { type Conversation, MessageSide } from './message-side.ts'
 import { allOfResponse, bodyModes, overridden, type ResponseModes } from './modes.ts'
 
@@ -40,24 +40,24 @@ interface ProcessingOptions extends Pick<GrpcStreamCallout, 'defaultTls'> {
   readonly callouts: Callouts
   /** Called with dynamic metadata of the processor, by filter name. */
   learn(metadata: LearnedRecord): void
-  /** Set if the processor is an endpoint picker. */
+  /** Whether the processor is an endpoint picker. */
   readonly isPicker?: true
 }
 
 /** Cause of the error with which a pending answer is rejected if the processor responds to the client. */
-class AnsweredInstead extends Error {
-  readonly answer: RespondVerdict
+class RespondedInstead extends Error {
+  readonly verdict: RespondVerdict
 
-  constructor(answer: RespondVerdict) {
+  constructor(verdict: RespondVerdict) {
     super('the processor has answered')
-    this.answer = answer
+    this.verdict = verdict
   }
 }
 
 /** The processor's response to the client that caused an error; undefined for other errors. */
-export function answerIn(error: unknown): RespondVerdict | undefined {
+export function responseIn(error: unknown): RespondVerdict | undefined {
   const cause = error instanceof GatewayError ? error.cause : undefined
-  return cause instanceof AnsweredInstead ? cause.answer : undefined
+  return cause instanceof RespondedInstead ? cause.verdict : undefined
 }
 
 /** The conversation with a processor about one exchange (Envoy's external processing, version 3). */
@@ -74,7 +74,7 @@ export class Processing implements Conversation, GrpcStreamListener {
   #isPaused = false
   #hasResponse = false
   #endsWhenDone = false
-  /** True if nothing more is sent. The processor may end the stream after its last expected answer. */
+  /** Whether nothing more is sent. The processor may end the stream after its last expected answer. */
   isOver = false
   /** The error with which the conversation ended; undefined if it ended in order or is not over. */
   #error: GatewayError | undefined
@@ -137,7 +137,7 @@ export class Processing implements Conversation, GrpcStreamListener {
     this.onStateChange()
   }
 
-  /** True if the processor ended the stream in order: the rest of the exchange passes without it. */
+  /** Whether the processor ended the stream in order: the rest of the exchange passes without it. */
   get hasPassed(): boolean {
     return this.isOver && this.#error === undefined
   }
@@ -179,7 +179,7 @@ export class Processing implements Conversation, GrpcStreamListener {
       if (isPaused) this.#stream.pause()
       else this.#stream.resume()
     }
-    this.#stream.expect(this.request.expectsAnswer || this.response.expectsAnswer)
+    this.#stream.expect(this.request.expectsResponse || this.response.expectsResponse)
   }
 
   // --- from the processor ---
@@ -202,29 +202,29 @@ export class Processing implements Conversation, GrpcStreamListener {
       case 'requestHeaders': {
         const modes = modeOverride && overridden(modeOverride)
         if (modes !== undefined) this.modes = modes
-        this.request.answerHeaders(response.value)
+        this.request.onHeadersResponse(response.value)
         break
       }
       case 'responseHeaders':
-        this.response.answerHeaders(response.value)
+        this.response.onHeadersResponse(response.value)
         break
       case 'requestBody':
-        this.request.answerBody(response.value)
+        this.request.onBodyResponse(response.value)
         break
       case 'responseBody':
-        this.response.answerBody(response.value)
+        this.response.onBodyResponse(response.value)
         break
       case 'requestTrailers':
-        this.request.answerTrailers(response.value.headerMutation)
+        this.request.onTrailersResponse(response.value.headerMutation)
         break
       case 'responseTrailers':
-        this.response.answerTrailers(response.value.headerMutation)
+        this.response.onTrailersResponse(response.value.headerMutation)
         break
       case 'immediateResponse': {
-        const answer = immediateAnswer(response.value)
-        if (answer === undefined)
+        const verdict = immediateResponse(response.value)
+        if (verdict === undefined)
           this.onViolation('it answered with a status that no response can have')
-        else this.#answerInstead(answer)
+        else this.#respondInstead(verdict)
         break
       }
       default:
@@ -232,11 +232,11 @@ export class Processing implements Conversation, GrpcStreamListener {
     }
   }
 
-  #answerInstead(answer: RespondVerdict): void {
+  #respondInstead(verdict: RespondVerdict): void {
     this.#end()
     // If the request was already forwarded, its error is turned into this response.
-    storeAnswer(this.#exchange, answer)
-    this.#stop(new GatewayError(this.#failure, 'it answered', new AnsweredInstead(answer)))
+    storeResponse(this.#exchange, verdict)
+    this.#stop(new GatewayError(this.#failure, 'it answered', new RespondedInstead(verdict)))
   }
 
   onViolation(detail: string): void {
@@ -253,7 +253,7 @@ export class Processing implements Conversation, GrpcStreamListener {
       return
     }
     this.isOver = this.request.isDone
-    if (this.isOver && (this.response.isDone || this.response.continueUnanswered())) return
+    if (this.isOver && (this.response.isDone || this.response.continueWithoutResponse())) return
     this.#fail(new GatewayError(this.#failure, 'it ended before it had answered'))
   }
 

@@ -58,14 +58,14 @@ function tokenLimits(own: LocalLimits, shared: GlobalLimits | undefined): TokenL
 
 async function askShared(limits: GlobalLimits, exchange: Exchange): Promise<Verdict> {
   await bufferBodies(exchange, limits)
-  const answer = await limits.ask(exchange, 'requests', 1)
-  if (answer === undefined) return next
-  if (isRefusal(answer)) return answer
-  setAll(exchange.request.headers, answer.forRequest)
-  exchange.extensions.set(permissionExtension, answer)
+  const decision = await limits.ask(exchange, 'requests', 1)
+  if (decision === undefined) return next
+  if (isRefusal(decision)) return decision
+  setAll(exchange.request.headers, decision.forRequest)
+  exchange.extensions.set(permissionExtension, decision)
   return next
 }
 
-function isRefusal(answer: Permission | RespondVerdict): answer is RespondVerdict {
-  return 'kind' in answer
+function isRefusal(decision: Permission | RespondVerdict): decision is RespondVerdict {
+  return 'kind' in decision
 }

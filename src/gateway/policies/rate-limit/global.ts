@@ -36,7 +36,7 @@ interface BoundDescriptor {
   readonly entries: readonly {
     readonly key: string
     readonly expression: Expression
-    /** True if it reads what is known only once the request to a model is read, such as `llm` or the body. */
+    /** Whether it reads what is known only once the request to a model is read, such as `llm` or the body. */
     readonly isLate: boolean
   }[]
 }
@@ -105,7 +105,7 @@ export class GlobalLimits implements BodyNeeds {
       hitsAddend: Number(hitsAddend),
     })
     try {
-      const answer = await this.#callouts.grpc({
+      const response = await this.#callouts.grpc({
         target: this.#limit.target,
         path: method,
         message: toBinary(RateLimitRequestSchema, request),
@@ -113,7 +113,7 @@ export class GlobalLimits implements BodyNeeds {
         subtype: 'RateLimit',
         timeoutMs,
       })
-      return toPermission(fromBinary(RateLimitResponseSchema, answer), this.#limit.domain)
+      return toPermission(fromBinary(RateLimitResponseSchema, response), this.#limit.domain)
     } catch (error) {
       if (error instanceof Error) return unavailable(error)
       throw error
@@ -183,11 +183,11 @@ function textOf(result: CelResult): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-function toPermission(answer: RateLimitResponse, domain: string): Permission | RespondVerdict {
-  const forResponse = pairs(answer.responseHeadersToAdd)
-  const status = leastOf(answer)
-  if (answer.overallCode !== overLimit) {
-    return { status, forRequest: pairs(answer.requestHeadersToAdd), forResponse }
+function toPermission(response: RateLimitResponse, domain: string): Permission | RespondVerdict {
+  const forResponse = pairs(response.responseHeadersToAdd)
+  const status = leastOf(response)
+  if (response.overallCode !== overLimit) {
+    return { status, forRequest: pairs(response.requestHeadersToAdd), forResponse }
   }
   const waitMs = (status?.reset ?? 1) * 1000
   const recorded = `global limit${status ? ` ${status.limit}` : ''} of domain ${domain}`
@@ -196,7 +196,7 @@ function toPermission(answer: RateLimitResponse, domain: string): Permission | R
     shown: undefined,
   })
   const headers = status === undefined ? forResponse : [...(refused.headers ?? []), ...forResponse]
-  const body = Buffer.from(answer.rawBody).toString()
+  const body = Buffer.from(response.rawBody).toString()
   // A text of the server says more than the gateway can.
   const own = body !== '' && { body, limit: { message: body, waitMs } }
   return { ...refused, headers, ...own }

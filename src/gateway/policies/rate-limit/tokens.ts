@@ -22,8 +22,8 @@ export class AllTokenLimits implements TokenLimits {
     const refused = this.#local.check(exchange)
     if (refused !== undefined) return refused
     this.#global.noteLate(exchange)
-    const answer = await this.#global.ask(exchange, 'tokens', 0)
-    return answer !== undefined && 'kind' in answer ? answer : undefined
+    const decision = await this.#global.ask(exchange, 'tokens', 0)
+    return decision !== undefined && 'kind' in decision ? decision : undefined
   }
 
   /** Does not wait for the server: its answer can only affect later requests. */

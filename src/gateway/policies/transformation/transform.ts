@@ -87,7 +87,7 @@ export class Transform implements BodyNeeds {
 
 const empty = new Uint8Array()
 
-/** True if an expression has no value because a body that it reads is larger than the limit of buffers. */
+/** Returns whether an expression has no value because a body that it reads is larger than the limit of buffers. */
 function isOverLimit(
   { request, response }: Expression,
   { requestBody, responseBody }: Exchange,

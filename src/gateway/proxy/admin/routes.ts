@@ -48,8 +48,8 @@ interface AdminParts {
 }
 
 /**
- * Does the request come from a web page in the browser of a user who can reach the address? Pages can post
- * to any address, and can read responses by DNS rebinding.
+ * Returns whether the request comes from a web page in the browser of a user who can reach the address. Pages
+ * can post to any address, and can read responses by DNS rebinding.
  */
 function isPage({ headers, socket }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site']
@@ -59,7 +59,7 @@ function isPage({ headers, socket }: IncomingMessage): boolean {
 
 const isLoopback = (address = ''): boolean => /^(?:::ffff:)?127\.|^::1$/.test(address)
 
-/** Is the host an IP address or localhost? An attacker may rebind any other name. */
+/** Returns whether the host is an IP address or localhost. An attacker may rebind any other name. */
 function namesAddress(host = ''): boolean {
   const bare = host.replace(/:\d*$/, '').replace(/^\[|\]$/g, '')
   return bare === '' || bare === 'localhost' || isIP(bare) !== 0

@@ -1,12 +1,13 @@
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type { ConnectionSettings } from '../../../ground/exchange/connection.ts'
-import type { HostTarget, VendorTarget } from '../../../ground/exchange/exchange.ts'
-import { vendorTls } from '../../backends/ai/providers/vendor-tls.ts'
-import { resolveDynamic } from '../../backends/dynamic/proxy/kind.ts'
+import type { HostTarget, ServerTarget } from '../../../ground/exchange/exchange.ts'
+import type { DirectTarget } from '../../../ground/model/resources.ts'
+import { machineTls } from '../../policies/backend-simple/tls/machine-tls.ts'
 import { type BackendAccess, httpAccess, streamAccess, withTls } from '../config/backend-access.ts'
-import { backendPolicies } from '../config/placement.ts'
+import { backendPolicies, type ListenerPlacement } from '../config/placement.ts'
 import { noPolicies } from '../config/policies.ts'
 import { nameTarget } from '../config/rules.ts'
+import { resolveAuthority } from '../request/authority-destination.ts'
 import { atAddress, type PolicyPlace } from '../request/destinations.ts'
 import type { GatewayRuntime } from '../request/runtime.ts'
 import { chooseEndpoint, now } from '../upstream/choose.ts'
@@ -24,7 +25,7 @@ export async function resolveCallout(
   { target, isGrpc, defaultTls }: Pick<CalloutRequest, 'target' | 'isGrpc' | 'defaultTls'>,
 ): Promise<Destination> {
   if (target.type === 'host') return resolveHost(runtime, target)
-  if (target.type === 'vendor') return resolveVendor(runtime, target)
+  if (target.type === 'server') return resolveServer(runtime, target)
   // No route refers to this backend, so only policies that target the backend itself apply.
   const place: PolicyPlace = {
     backend: (named, part) => {
@@ -36,27 +37,27 @@ export async function resolveCallout(
   return runtime.kinds.resolve(place, nameTarget(target), isGrpc ? grpcCall : plainCall)
 }
 
-/** Resolves a server by host name, as a dynamic forward proxy does. The same addresses are refused. */
+/** Resolves a server by host name, as if a client had named it. The same addresses are refused. */
 function resolveHost(
   runtime: GatewayRuntime,
   { host, port, isSecure }: HostTarget,
 ): Promise<Destination> {
-  const defaultTls = isSecure ? vendorTls : undefined
+  const defaultTls = isSecure ? machineTls : undefined
   const access = httpAccess(noPolicies, { needsTls: isSecure, defaultTls })
   const asked = { authority: `${host}:${port}`, scheme: 'http' as const }
-  return resolveDynamic(runtime, access, asked, undefined)
+  return resolveAuthority(runtime, access, asked, undefined)
 }
 
-const vendorAccess = new WeakMap<ConnectionSettings, BackendAccess>()
+const accessBySettings = new WeakMap<ConnectionSettings, BackendAccess>()
 
-async function resolveVendor(
+async function resolveServer(
   { resolver, random, cap }: GatewayRuntime,
-  { host, port, settings }: VendorTarget,
+  { host, port, settings }: ServerTarget,
 ): Promise<Destination> {
-  let access = vendorAccess.get(settings)
+  let access = accessBySettings.get(settings)
   if (access === undefined) {
     access = streamAccess({ ...noPolicies, connection: settings })
-    vendorAccess.set(settings, access)
+    accessBySettings.set(settings, access)
   }
   const endpoints = await resolver.hosts.endpoints(host, port)
   const endpoint = chooseEndpoint(endpoints, { random, now, most: cap?.most })
@@ -64,4 +65,13 @@ async function resolveVendor(
   const version = statedVersion(settings) ?? '1.1'
   const race = access.profiles.of(host).race(endpoints, version)
   return atAddress({ host, port, access, version }, endpoint.address, true, undefined, race)
+}
+
+/** Resolves the collector of a listener's spans like any other backend, so that the same policies apply. */
+export async function resolveCollector(
+  { kinds }: GatewayRuntime,
+  target: DirectTarget,
+  listener: ListenerPlacement,
+): Promise<Destination> {
+  return kinds.resolve(listener, nameTarget(target), { authority: '', scheme: 'http' })
 }

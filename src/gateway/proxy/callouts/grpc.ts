@@ -27,16 +27,16 @@ const lingerMs = 5_000
  */
 export function callGrpc(opener: CalloutOpener, callout: GrpcCallout): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    let answer: Uint8Array | undefined
+    let response: Uint8Array | undefined
     const stream = new CalloutStream(callout.timeoutMs, {
       onMessage: (bytes) => {
-        answer ??= bytes
+        response ??= bytes
       },
       onDrain: () => {},
       onEnd: (error) => {
         if (error !== undefined) reject(error)
-        else if (answer === undefined) reject(new GatewayError('callout_failed', 'no answer'))
-        else resolve(answer)
+        else if (response === undefined) reject(new GatewayError('callout_failed', 'no answer'))
+        else resolve(response)
       },
     })
     stream.expect(true)

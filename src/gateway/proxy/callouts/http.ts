@@ -6,24 +6,24 @@ import { GatewayError } from '../../../ground/errors/index.ts'
 import type {
   HeaderFields,
   HttpCallout,
-  HttpCalloutAnswer,
+  HttpCalloutResponse,
 } from '../../../ground/exchange/exchange.ts'
 import type { CalloutOpener, OpenCallout } from './opener.ts'
 
 /** Makes one call. Rejects with `callout_failed`, or with the reason why the backend cannot be reached. */
-export function callHttp(opener: CalloutOpener, call: HttpCallout): Promise<HttpCalloutAnswer> {
+export function callHttp(opener: CalloutOpener, call: HttpCallout): Promise<HttpCalloutResponse> {
   return new Promise((resolve, reject) => {
-    const answer = new AnswerReader(call, resolve, reject)
+    const response = new ResponseReader(call, resolve, reject)
     const { target, method, path, headers, body, exchange, subtype } = call
     const request = { target, method, path, headers, body, subtype, cause: exchange, isGrpc: false }
-    opener.open(request, answer).then((open) => answer.opened(open), reject)
+    opener.open(request, response).then((open) => response.opened(open), reject)
   })
 }
 
 /** Buffers one whole response. */
-class AnswerReader implements CallListener {
+class ResponseReader implements CallListener {
   readonly #limits: HttpCallout
-  readonly #resolve: (answer: HttpCalloutAnswer) => void
+  readonly #resolve: (response: HttpCalloutResponse) => void
   readonly #reject: (error: unknown) => void
   #open: OpenCallout | undefined
   #status = 0
@@ -34,7 +34,7 @@ class AnswerReader implements CallListener {
 
   constructor(
     limits: HttpCallout,
-    resolve: (answer: HttpCalloutAnswer) => void,
+    resolve: (response: HttpCalloutResponse) => void,
     reject: (error: unknown) => void,
   ) {
     this.#limits = limits

@@ -3,12 +3,17 @@ import { performance } from 'node:perf_hooks'
 import type { CallListener, OpenCall } from '../../../engines/http/contracts/calls.ts'
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { Attribute } from '../../../ground/exchange/observe.ts'
-import { type OpenSpan, openSpan, type RequestTrace } from '../request/request-trace.ts'
+import {
+  type OpenSpan,
+  openSpan,
+  outboundAttributes,
+  type RequestTrace,
+} from '../request/request-trace.ts'
 import type { GatewayRuntime } from '../request/runtime.ts'
 import type { Telemetry } from '../telemetry/types.ts'
 import { now } from '../upstream/choose.ts'
 import { type Destination, movedTo } from '../upstream/destination.ts'
+import { outcomeOfError } from '../upstream/endpoint.ts'
 import { CalloutExchange, type CalloutRequest, causeOf } from './callout-exchange.ts'
 import { resolveCallout } from './destination.ts'
 
@@ -22,18 +27,17 @@ export interface OpenCallout {
 }
 
 export class CalloutOpener {
-  readonly #runtime: () => GatewayRuntime
+  readonly #runtime: GatewayRuntime
   readonly #telemetry: Telemetry
 
-  /** `runtime` is not called before the first call is opened. */
-  constructor(runtime: () => GatewayRuntime, telemetry: Telemetry) {
+  constructor(runtime: GatewayRuntime, telemetry: Telemetry) {
     this.#runtime = runtime
     this.#telemetry = telemetry
   }
 
   /** Opens a call. Rejects with a GatewayError if the backend cannot be called. */
   async open(request: CalloutRequest, listener: CallListener): Promise<OpenCallout> {
-    const runtime = this.#runtime()
+    const runtime = this.#runtime
     const { isGrpc, body } = request
     const cause = request.cause && causeOf(request.cause)
     const destination = await resolveCallout(runtime, request)
@@ -127,8 +131,7 @@ class RunningCallout {
     if (error === undefined) {
       endpoint.record({ kind: 'answered', latencyMs: now() - this.#sentAt }, now)
     } else if (error instanceof GatewayError && error.row.source === 'upstream') {
-      const isSlow = error.code === 'upstream_timeout'
-      endpoint.record(isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }, now)
+      endpoint.record(outcomeOfError(error), now)
     }
   }
 
@@ -136,15 +139,9 @@ class RunningCallout {
     const { subtype = 'Http', isGrpc } = this.#request
     this.#telemetry.onCallout(subtype, (performance.now() - this.#startedAt) / 1_000)
     if (this.#trace === undefined || this.#span === undefined) return
-    const { method, authority, path } = this.#exchange.request
-    const attributes: Attribute[] = [
-      ['sluice.outbound.kind', 'Policy'],
-      ['sluice.outbound.subtype', subtype],
-      ['http.method', method],
-      ['http.host', authority],
-      ['http.path', path],
-    ]
-    if (status !== undefined) attributes.push(['http.status', BigInt(status)])
+    const { request } = this.#exchange
+    const { method, path } = request
+    const attributes = outboundAttributes('Policy', subtype, request, status)
     const { host, port } = this.#address
     const name = isGrpc ? path.slice(1) : `${method} ${host}:${port}`
     this.#trace.finishCall(this.#span, { name, attributes, error })

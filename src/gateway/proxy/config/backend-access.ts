@@ -14,7 +14,7 @@ export interface BackendPart {
   readonly sections: readonly string[]
   /** The object that serves the backend, which policies may also target. */
   readonly behind?: BackendPlace
-  /** If true, requests must not be sent in plaintext. */
+  /** Whether requests must not be sent in plaintext. */
   readonly needsTls: boolean
   /** TLS settings that are used unless a policy sets others. */
   readonly defaultTls?: () => TlsSettings

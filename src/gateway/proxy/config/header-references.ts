@@ -35,7 +35,7 @@ const nameHeaders: readonly string[] = ['mcp-method', 'mcp-name']
 
 const anyNameHeader = new RegExp(nameHeaders.join('|'), 'i')
 
-/** Does the policy read the headers? `config` is its compiled form as JSON. */
+/** Returns whether the policy reads the headers. `config` is its compiled form as JSON. */
 export function readsNames({ seesAllHeaders }: PolicyDefinition, config: string): boolean {
   return seesAllHeaders === true || anyNameHeader.test(config)
 }
@@ -51,7 +51,7 @@ export class HeaderReferences {
     return this.#counts.has(name)
   }
 
-  /** Does any route match a header that names a message? */
+  /** Whether any route matches a header that names a message. */
   get routesByName(): boolean {
     return this.#routesByName > 0
   }

@@ -48,7 +48,7 @@ export class ListenerTables {
   }
 }
 
-/** Do two versions of a listener differ only in the certificates that they refer to? */
+/** Returns whether two versions of a listener differ only in the certificates that they refer to. */
 export function differsInCertificates(a: ListenerResource, b: ListenerResource): boolean {
   if (a.tls === undefined || b.tls === undefined) return false
   return canonicalJson({ ...a, tls: null }) === canonicalJson({ ...b, tls: null })

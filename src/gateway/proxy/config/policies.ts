@@ -59,7 +59,7 @@ export interface BoundPolicies {
   /** Steps that do not respond, in order of execution. */
   readonly steps: readonly Step[]
   /** Steps that respond in place of a backend. */
-  readonly answers: readonly Step[]
+  readonly directResponses: readonly Step[]
   /** Connection settings of backend policies. */
   readonly connection: ConnectionSettings
   /** Settings of frontend policies for client connections. */
@@ -88,7 +88,7 @@ const noSettings: ConnectionSettings = {}
 const noClientSettings: ClientSettings = {}
 export const noPolicies: BoundPolicies = {
   steps: [],
-  answers: [],
+  directResponses: [],
   connection: noSettings,
   client: noClientSettings,
   firstReader: -1,
@@ -172,7 +172,7 @@ export class PolicyIndex {
     const unknown = this.#closedByUnknown(section, phase, levels)
     if (found.length === 0 && unknown === undefined) return noPolicies
     const steps: Step[] = []
-    const answers: Step[] = []
+    const directResponses: Step[] = []
     let connection = noSettings
     let client = noClientSettings
     let firstRefusing: BoundPolicy | undefined
@@ -189,10 +189,10 @@ export class PolicyIndex {
       if (firstReader < 0 && policies.some(({ config }) => readsNames(definition, config))) {
         firstReader = steps.length
       }
-      ;(definition.answers === true ? answers : steps).push(step)
+      ;(definition.answers === true ? directResponses : steps).push(step)
     }
     const closing = closingOf(unknown, firstRefusing)
-    return { steps, answers, connection, client, ...closing, firstReader }
+    return { steps, directResponses, connection, client, ...closing, firstReader }
   }
 
   /**

@@ -128,7 +128,7 @@ export class PortTable {
     return undefined
   }
 
-  /** Does any listener forward TLS connections rather than serve HTTP? */
+  /** Returns whether any listener forwards TLS connections rather than serves HTTP. */
   hasStreams(): boolean {
     return [...this.#serving.values()].some(({ resource }) => resource.protocol === 'TLS')
   }

@@ -15,7 +15,7 @@ import {
 } from '../../../past/decisions/fields.ts'
 import { SharedText } from '../../../past/decisions/shared-text.ts'
 import type { CompiledRule } from '../config/rules.ts'
-import type { RequestContext } from '../request/request-context.ts'
+import { type RequestContext, StepProgress } from '../request/request-context.ts'
 import { addressText } from '../telemetry/access-fields.ts'
 import type { AccessRecord } from '../telemetry/types.ts'
 import { planNumber, singlePlanNumber } from './plans.ts'
@@ -24,6 +24,8 @@ import type { ReceivedHeaders } from './received-headers.ts'
 const versions: { readonly [version: string]: number } = { '1.0': 10, '1.1': 11, '2': 20 }
 /** Fields that are left out: an id that is a credential, and a text of the body. */
 const leftOut: ReadonlySet<string> = new Set(['mcp.session.id', 'mcp.resource.uri'])
+
+const noSteps: Readonly<StepProgress> = new StepProgress()
 
 export class DecisionWriter {
   readonly #headers: ReceivedHeaders
@@ -41,7 +43,7 @@ export class DecisionWriter {
   readonly #ending = new SharedText()
   #beforeRouting = 0
   #afterRouting = 0
-  #answers = 0
+  #directResponses = 0
   #ofBackend = 0
   #hasFindings = false
   /** Pairs of numbers: step and plan of a note. */
@@ -108,12 +110,13 @@ export class DecisionWriter {
   #prepareOutcome(block: BlockWriter, context: RequestContext, access: AccessRecord): void {
     this.#reason.set(block, access.reason)
     // The text of a refusal may contain a part of the body, so its detail is recorded in its place.
-    const isRefusal = context.error === undefined && context.detail !== undefined
+    const isRefusal = context.error === undefined && context.verdict?.detail !== undefined
     this.#error.set(block, isRefusal ? undefined : access.error)
     this.#ending.set(block, context.exchange.ending)
-    this.#beforeRouting = planNumber(block, context.preRouting?.steps)
-    this.#afterRouting = planNumber(block, context.postRouting?.steps)
-    this.#answers = planNumber(block, context.postRouting?.answers)
+    const { preRouting, postRouting } = context.steps ?? noSteps
+    this.#beforeRouting = planNumber(block, preRouting?.steps)
+    this.#afterRouting = planNumber(block, postRouting?.steps)
+    this.#directResponses = planNumber(block, postRouting?.directResponses)
     this.#ofBackend = planNumber(block, context.destination?.steps)
   }
 
@@ -165,25 +168,26 @@ export class DecisionWriter {
     block.uint(decisionFields.endpoint, this.#endpoint.number)
   }
 
-  #writeSteps(block: BlockWriter, context: RequestContext): void {
+  #writeSteps(block: BlockWriter, { steps = noSteps }: RequestContext): void {
     block.uint(decisionFields.beforeRouting, this.#beforeRouting)
-    block.uint(decisionFields.beforeRoutingPassed, context.preRoutingDone)
+    block.uint(decisionFields.beforeRoutingPassed, steps.preRoutingDone)
     block.uint(decisionFields.afterRouting, this.#afterRouting)
-    block.uint(decisionFields.afterRoutingPassed, context.postRoutingDone)
-    block.uint(decisionFields.answers, this.#answers)
-    block.uint(decisionFields.answersPassed, context.answersDone)
+    block.uint(decisionFields.afterRoutingPassed, steps.postRoutingDone)
+    block.uint(decisionFields.answers, this.#directResponses)
+    block.uint(decisionFields.answersPassed, steps.directResponsesDone)
     block.uint(decisionFields.ofBackend, this.#ofBackend)
-    block.uint(decisionFields.ofBackendPassed, context.backendStepsDone)
-    block.flag(decisionFields.isInStep, context.isInStep)
+    block.uint(decisionFields.ofBackendPassed, steps.backendStepsDone)
+    block.flag(decisionFields.isInStep, steps.isInStep)
   }
 
   #writeOutcome(
     block: BlockWriter,
-    { exchange, detail }: RequestContext,
+    { exchange, verdict }: RequestContext,
     { status, durationMs }: AccessRecord,
   ): void {
     block.uint(decisionFields.reason, this.#reason.number)
     block.uint(decisionFields.error, this.#error.number)
+    const detail = verdict?.detail
     if (detail !== undefined) block.text(decisionFields.detail, detail)
     block.uint(decisionFields.status, status)
     block.uint(decisionFields.ending, this.#ending.number)

@@ -28,7 +28,7 @@ const stride = 5
 const noDigest = Buffer.alloc(8)
 
 export class ReceivedHeaders {
-  /** Are fields of the last request left out, because there are too many? */
+  /** Whether fields of the last request are left out, because there are too many. */
   isCut = false
   readonly #digests: FieldDigests
   readonly #references: HeaderReferences

@@ -13,7 +13,7 @@ export interface CompiledFilters {
   readonly responseHeaders: readonly HeaderChanges[]
   readonly redirect: RedirectFilter | undefined
   readonly mirrors: readonly MirrorFilter[]
-  /** Does a rewrite set the host? Then no other rewrite of the host applies. */
+  /** Whether a rewrite sets the host. If so, no other rewrite of the host applies. */
   readonly setsHost: boolean
   /** Why the filters are invalid, if they are. Requests of the rule are then refused. */
   readonly problem: string | undefined

@@ -55,7 +55,7 @@ class PieceStore {
     this.#alive -= piece.length
   }
 
-  /** Is most of the memory unused? Then all strings should be copied to a new store. */
+  /** Whether most of the memory is unused. If so, all strings should be copied to a new store. */
   get isWasteful(): boolean {
     return this.#blocks > 2 * this.#alive + 4 * blockBytes
   }

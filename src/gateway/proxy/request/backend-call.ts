@@ -11,7 +11,8 @@ import type { BackendRecord, Ejection } from '../telemetry/types.ts'
 import type { AttemptOutcome } from '../upstream/endpoint.ts'
 import type { ErrorWriter } from './error-response.ts'
 
-type Answer = RespondVerdict | undefined
+/** The response of the gateway, or undefined to continue. */
+export type EarlyResponse = RespondVerdict | undefined
 
 /** A response of the backend that reports a failure although its status is that of a success. */
 export interface ReportedFailure {
@@ -19,7 +20,7 @@ export interface ReportedFailure {
   /** The status that the backend should have sent. */
   readonly status: number
   /** The response for the client if no other destination can be tried. */
-  readonly answer: RespondVerdict
+  readonly response: RespondVerdict
 }
 
 /** What to do with a response of the backend; undefined to relay it. */
@@ -35,20 +36,20 @@ export interface NamedProvider {
 /** One request with all its attempts, for kinds of backends that do more than resolve a destination. */
 export interface BackendCall {
   /** Sets the destination of the next attempt, or leaves it unset if the call serves the request itself. */
-  resolve(): Answer | Promise<Answer>
+  resolve(): EarlyResponse | Promise<EarlyResponse>
   /** Authenticates the client before the request is mirrored or changed. */
-  authenticate?(): Answer | Promise<Answer>
+  authenticate?(): EarlyResponse | Promise<EarlyResponse>
   /**
    * Rewrites the request for the backend, before credentials are added. A call with this method buffers the
    * whole body. Its `resolve` restores the head, because every attempt starts from the original request.
    * Returns `askAnother` if the destination cannot carry the request but another destination may.
    */
-  prepare?(): Answer | 'askAnother' | Promise<Answer | 'askAnother'>
+  prepare?(): EarlyResponse | 'askAnother' | Promise<EarlyResponse | 'askAnother'>
   /** Changes headers after credentials were added. */
   adaptHeaders?(): void
   /** Serves a request for which `resolve` has not set a destination. */
-  serve?(): Answer | Promise<Answer>
-  /** Can another destination be tried after a failure? `failure` is a status or an error. */
+  serve?(): EarlyResponse | Promise<EarlyResponse>
+  /** Returns whether another destination can be tried after a failure. `failure` is a status or an error. */
   hasAnother?(failure: number | GatewayError): boolean
   /** Returns the outcome to record for the endpoint. If omitted, the usual rules apply. */
   outcomeOf?(result: ResponseHead | GatewayError, latencyMs: number): AttemptOutcome

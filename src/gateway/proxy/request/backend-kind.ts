@@ -1,6 +1,7 @@
 /** The contract between the proxy and a kind of backends. */
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { ChosenBackend, RespondVerdict } from '../../../ground/exchange/exchange.ts'
+import type { RespondVerdict } from '../../../ground/exchange/exchange.ts'
+import type { ClientKeys } from '../../../ground/exchange/forwarding.ts'
 import type {
   BackendResource,
   Destination as BackendSettings,
@@ -15,7 +16,7 @@ import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { RequestTraits } from '../upstream/http-version.ts'
 import type { BackendCall } from './backend-call.ts'
 import type { DestinationOptions, PolicyPlace } from './destinations.ts'
-import type { ErrorWriter } from './error-response.ts'
+import type { ErrorWriter, LocalResponse } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
 
 /**
@@ -25,8 +26,8 @@ import type { RequestContext } from './request-context.ts'
  */
 export interface BackendKind {
   /** Values of `backend.type` and `backend.protocol` in expressions. */
-  readonly type: ChosenBackend['type']
-  readonly protocol: ChosenBackend['protocol']
+  readonly type: Exclude<BackendSettings['type'], 'unsupported'> | 'service'
+  readonly protocol: string
   /** Resolves a backend. Throws or rejects with a GatewayError if nothing can be sent to it. */
   destination?(
     placement: PolicyPlace,
@@ -34,15 +35,15 @@ export interface BackendKind {
     request: RequestTraits,
     options: DestinationOptions,
   ): Destination | Promise<Destination>
-  /** Does the backend still have the endpoint of a UDP session? If omitted, it always does. */
+  /** Whether the backend still has the endpoint of a UDP session; always true if omitted. */
   hasEndpoint?(backend: NamedTarget, endpoint: UpstreamEndpoint): boolean
   begin?(context: RequestContext, backend: NamedTarget): BackendCall
   /** What backends without `destination` can be used for. Part of error messages. */
   readonly onlyFor?: string
-  /**
-   * If true, clients may send credentials in the way of the SDKs of model vendors, for example in `?key=`.
-   */
-  readonly takesVendorKeys?: true
+  /** Where clients may send keys; in Authorization only if omitted. */
+  readonly clientKeys?: ClientKeys
+  /** Header fields of a response with which a rate limit refuses a request. */
+  readonly limitHeaders?: LocalResponse['headers']
   /** Returns a function that writes errors for requests without a call. */
   errorWriter?(
     context: RequestContext,
@@ -83,11 +84,14 @@ export class BackendKinds {
   readonly #backends = new Map<string, BackendSettings>()
   /** Kinds that may change the route of a request. */
   readonly rerouting: BackendKind[] = []
+  /** Query parameters in which clients may send keys to any backend. */
+  readonly #keyParameters = new Set<string>()
 
   add(type: string, kind: BackendKind): void {
     this.#kinds.set(type, kind)
     for (const resource of kind.resources ?? []) this.#byResource.set(resource, kind)
     if (kind.reroute !== undefined) this.rerouting.push(kind)
+    for (const name of kind.clientKeys?.parameters ?? []) this.#keyParameters.add(name)
   }
 
   all(): Iterable<BackendKind> {
@@ -126,9 +130,20 @@ export class BackendKinds {
     throw new GatewayError('backend_unsupported', detail)
   }
 
-  /** Does any backend of the rule accept credentials in the way of model vendors? */
-  takesVendorKeys({ backends }: CompiledRule): boolean {
-    return backends.some((backend) => this.of(backend)?.takesVendorKeys === true)
+  /** Returns the kind of the rule's first backend whose kind has the property. */
+  having(property: keyof BackendKind, rule: CompiledRule | undefined): BackendKind | undefined {
+    if (rule === undefined) return undefined
+    for (const backend of rule.backends) {
+      const kind = this.of(backend)
+      if (kind?.[property] !== undefined) return kind
+    }
+    return undefined
+  }
+
+  /** Returns the query parameters in which clients may send keys to the backends of a rule, or to any backend. */
+  keyParameters(rule: CompiledRule | undefined): ReadonlySet<string> {
+    if (rule === undefined) return this.#keyParameters
+    return this.having('clientKeys', rule)?.clientKeys?.parameters ?? noParameters
   }
 
   /** Stores a resource in the kind that uses it. */
@@ -161,6 +176,7 @@ export class BackendKinds {
 }
 
 const noOptions: DestinationOptions = {}
+const noParameters: ReadonlySet<string> = new Set()
 
 const nameOf = ({ namespace, name }: BackendName): string => `${namespace}/${name}`
 

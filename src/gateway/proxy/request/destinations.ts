@@ -14,9 +14,9 @@ import type { HostResolver } from '../upstream/host-resolver.ts'
 import type { NameEndpoints, NameRace } from '../upstream/name-endpoints.ts'
 import type { RequestCap } from '../upstream/request-cap.ts'
 
-interface DestinationResolver {
+export interface DestinationResolver {
   readonly hosts: HostResolver
-  /** May a dynamic forward proxy connect to this address? */
+  /** Whether requests whose destination the client names may go to this address. */
   readonly isAllowed: (address: string) => boolean
   /** The last part of the host names of Services, such as `cluster.local`. */
   readonly clusterDomain: string

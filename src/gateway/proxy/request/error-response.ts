@@ -21,17 +21,10 @@ export function toGatewayError(thrown: unknown): GatewayError {
 /** Writes a JSON error in the format of a backend's clients. `limit` is set if a rate limit refused. */
 export type ErrorWriter = (status: number, message: string, limit?: SpentLimit) => string
 
-/** Tells the SDKs of vendors A and C not to wait and repeat a request to a language model. */
-export const noRetryHeader = ['x-should-retry', 'false'] as const
-
-export function withoutRetries(response: LocalResponse): LocalResponse {
-  return { ...response, headers: [...response.headers, noRetryHeader] }
-}
-
 interface ErrorFormat {
   /** If omitted, errors are plain text. */
   readonly write?: ErrorWriter | undefined
-  /** True if a GRPCRoute was chosen. */
+  /** Whether a GRPCRoute was chosen. */
   readonly isGrpcRoute?: boolean
 }
 

@@ -1,6 +1,8 @@
 import type { ServerExchange } from '../../../engines/http/contracts/requests.ts'
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
+import type { RespondVerdict } from '../../../ground/exchange/exchange.ts'
+import type { Step } from '../../policies/define.ts'
 import {
   type ListenerPlacement,
   noObservers,
@@ -8,6 +10,7 @@ import {
   type RulePlacement,
 } from '../config/placement.ts'
 import type { BoundPolicies } from '../config/policies.ts'
+import type { RouteEntry } from '../config/port-table.ts'
 import type { CompiledBackend } from '../config/rules.ts'
 import type { Destination } from '../upstream/destination.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
@@ -39,79 +42,136 @@ export interface RequestNamer {
 /** The header that carries the id of a request. */
 export const idHeader = 'x-request-id'
 
+/** One attempt to send a request to the upstream. */
+export class Attempt {
+  /** Another address of the same host name if the connection was made to that one. */
+  address: UpstreamAddress
+  /** The endpoint that counts the attempt until it is over. */
+  endpoint: UpstreamEndpoint | undefined
+  /** When the attempt started, in milliseconds of `performance.now()`. */
+  readonly startedAt: number
+  isOver = false
+
+  constructor(address: UpstreamAddress, endpoint?: UpstreamEndpoint, startedAt = 0) {
+    this.address = address
+    this.endpoint = endpoint
+    this.startedAt = startedAt
+  }
+
+  /** Ends the attempt, whatever its outcome. */
+  end(): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.endpoint?.end()
+  }
+}
+
+/** The policies of a request, and how many of their steps have passed. */
+export class StepProgress {
+  preRouting: BoundPolicies | undefined
+  postRouting: BoundPolicies | undefined
+  /** Numbers of PreRouting and PostRouting steps that have passed. Only these steps see the response. */
+  preRoutingDone = 0
+  postRoutingDone = 0
+  /** Number of direct responses that have passed. */
+  directResponsesDone = 0
+  /** Number of steps that have passed of the destination of the last attempt. */
+  backendStepsDone = 0
+  /** Whether a step is running. Stays true after a step that has responded or failed. */
+  isInStep = false
+
+  /** Number of steps that see the response. */
+  get passed(): number {
+    return this.preRoutingDone + this.postRoutingDone
+  }
+
+  /** Returns one of the steps that see the response, in the order in which they ran. */
+  at(index: number): Step | undefined {
+    const { preRouting, postRouting, preRoutingDone } = this
+    return index < preRoutingDone
+      ? preRouting?.steps[index]
+      : postRouting?.steps[index - preRoutingDone]
+  }
+}
+
 /** The state of one exchange. Each part keeps the configuration that was in force when it was set. */
 export class RequestContext {
   readonly exchange: ServerExchange
+  /** Position in the event log of the configuration in force when the request arrived. */
+  readonly position: number
+  /** Undefined if nothing is recorded. */
+  readonly namer: RequestNamer | undefined
   listener: ListenerPlacement | undefined
-  placement: RulePlacement | undefined
-  /** The matched PathPrefix; undefined if the path was matched in another way. */
-  prefix: string | undefined
-  /** Path of the session cookie; undefined if the rule has no session persistence. */
-  cookiePath: string | undefined
-  session: RequestSession | undefined
-  /** Id of the route that was found together with the listener; negative if no route matched. */
-  routeId = -1
-  /** Is `routeId` still valid? False if the head may have changed since the route was found. */
-  isRouteKnown = false
   /** Access log and tracing settings of the Gateway. */
   observers: Observers = noObservers
-  preRouting: BoundPolicies | undefined
-  postRouting: BoundPolicies | undefined
-  /** Number of PreRouting and PostRouting steps that have run. Only these steps see the response. */
-  preRoutingDone = 0
-  postRoutingDone = 0
-  /** Numbers of direct responses that passed, and of steps of the destination of the last attempt. */
-  answersDone = 0
-  backendStepsDone = 0
-  /** Is a step running? Stays true after a step that has answered or failed. */
-  isInStep = false
+  /** Id of the route that was found together with the listener; negative if no route matched. */
+  routeId = -1
+  /** Whether `routeId` is still valid. False if the head may have changed since the route was found. */
+  isRouteKnown = false
+  /** The matched rule, once it is settled. */
+  routed: RouteEntry | undefined
   backend: CompiledBackend | undefined
-  destination: Destination | undefined
-  /** The address of the last attempt; undefined before the first attempt. */
-  address: UpstreamAddress | undefined
-  /** The endpoint that counts the running attempt. */
-  endpoint: UpstreamEndpoint | undefined
+  /** The session of a rule with session persistence. */
+  session: RequestSession | undefined
+  /** Undefined if no policy has a step for the request. */
+  steps: StepProgress | undefined
+  /** Whether filters of the rule, or of the backendRef, were applied; they also change the response. */
+  ruleFilters = false
+  backendFilters = false
   /** Set once the backend is resolved, if its kind makes a call for each request. */
   call: BackendCall | undefined
-  /** When the last attempt started, in milliseconds of `performance.now()`. */
-  attemptStartedAt = 0
+  /** Where the next attempt goes, or the last one went. */
+  destination: Destination | undefined
+  /** The last attempt. */
+  attempt: Attempt | undefined
   /** Number of retries that were sent. */
   retries = 0
   /** Failed attempts before the last one; undefined if there are none. */
   failedAttempts: FailedAttempt[] | undefined
-  /** Number of the attempt. Retries and attempts at other destinations both increment it. */
-  attempt = 0
   /** Timer of the next attempt, set during its backoff. */
   backoff: NodeJS.Timeout | undefined
-  /**
-   * Were filters of the rule, or of the backendRef, applied to the request? They then also change the
-   * response.
-   */
-  ruleFilters = false
-  backendFilters = false
+  /** The request before the first change of its head; undefined if there was none. */
   original: OriginalRequest | undefined
-  /** Why the gateway responded; undefined if the upstream did. */
-  reason: string | undefined
+  /** The response with which the gateway responded; undefined if the upstream did. */
+  verdict: RespondVerdict | undefined
+  /** The error with which the gateway responded, perhaps in place of a verdict. */
   error: GatewayError | undefined
   /** The text of a refusal, for the log. */
   refusal: string | undefined
-  /** What decided that the gateway responds, for the record. */
-  detail: string | undefined
-  /** Undefined if nothing is recorded. */
-  namer: RequestNamer | undefined
+  /** Whether the response is a gRPC response. */
+  isGrpc = false
   /** Id of the request, if it is recorded. */
   requestId: string | undefined
-  /** Position in the event log of the configuration in force when the request arrived. */
-  position = 0
-  /** Is the response a gRPC response? */
-  isGrpc = false
   /** The trace of the request; undefined if it gets no spans. */
   trace: RequestTrace | undefined
-  /** Has the exchange ended? Its object may already serve another request. */
+  /** Whether the exchange has ended. Its object may already serve another request. */
   over = false
 
-  constructor(exchange: ServerExchange) {
+  constructor(exchange: ServerExchange, position = 0, namer?: RequestNamer) {
     this.exchange = exchange
+    this.position = position
+    this.namer = namer
+  }
+
+  get placement(): RulePlacement | undefined {
+    return this.routed?.placement
+  }
+
+  /** Why the gateway responded; undefined if the upstream did. */
+  get reason(): string | undefined {
+    return this.error?.row.reason ?? this.verdict?.reason
+  }
+
+  /** Whether a policy, filter or call changes the response. For most responses, none does. */
+  get changesResponse(): boolean {
+    const hasPassed = this.steps !== undefined && this.steps.passed > 0
+    return (
+      hasPassed ||
+      this.ruleFilters ||
+      this.backendFilters ||
+      this.session !== undefined ||
+      this.call?.changeResponse !== undefined
+    )
   }
 
   /** Keeps the original request. Called before any change of the head. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import type { Exchange } from '../../../ground/exchange/exchange.ts'
+import type { CalloutSubtype, Exchange, RequestHead } from '../../../ground/exchange/exchange.ts'
+import type { Attribute } from '../../../ground/exchange/observe.ts'
 import type { FinishedSpan } from '../telemetry/otlp/encode.ts'
 
 interface TraceParent {
@@ -17,6 +18,24 @@ export interface OpenSpan {
 }
 
 export const openSpan = (): OpenSpan => ({ spanId: newSpanId(), startedAt: performance.now() })
+
+/** Returns the attributes of a span of an outbound request. */
+export function outboundAttributes(
+  kind: 'Primary' | 'Policy',
+  subtype: CalloutSubtype,
+  { method, authority, path }: Pick<RequestHead, 'method' | 'authority' | 'path'>,
+  status: number | undefined,
+): Attribute[] {
+  const attributes: Attribute[] = [
+    ['sluice.outbound.kind', kind],
+    ['sluice.outbound.subtype', subtype],
+    ['http.method', method],
+    ['http.host', authority],
+    ['http.path', path],
+  ]
+  if (status !== undefined) attributes.push(['http.status', BigInt(status)])
+  return attributes
+}
 
 /** The trace that a request belongs to (W3C Trace Context), and its spans so far. */
 export class RequestTrace {
@@ -53,7 +72,7 @@ export class RequestTrace {
     })
   }
 
-  /** Are the spans exported? If the caller does not sample the trace, only its ids are passed on. */
+  /** Whether the spans are exported. If the caller does not sample the trace, only its ids are passed on. */
   get isExported(): boolean {
     return (this.flags & 1) === 1
   }

@@ -7,24 +7,9 @@ import { FollowingExchange } from '../../../ground/exchange/derived.ts'
 import type { Exchange, ResponseHead } from '../../../ground/exchange/exchange.ts'
 import { FieldPairs, MemoryBody } from '../../../ground/exchange/memory-message.ts'
 import { changeHeaders } from '../../../ground/model/header-changes.ts'
-import type { Step } from '../../policies/define.ts'
 import type { LocalResponse } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
 import { keepSession } from './session-persistence.ts'
-
-const noSteps: readonly Step[] = []
-
-/** Does any policy, filter or call change this response? For most responses, none does. */
-export function changesResponse(context: RequestContext): boolean {
-  return (
-    context.postRoutingDone > 0 ||
-    context.preRoutingDone > 0 ||
-    context.ruleFilters ||
-    context.backendFilters ||
-    context.session !== undefined ||
-    context.call?.changeResponse !== undefined
-  )
-}
 
 /** Changes `exchange.response`. Returns a promise only if a step returns one. */
 export function changeResponse(context: RequestContext, exchange: Exchange): void | Promise<void> {
@@ -35,34 +20,26 @@ export function changeResponse(context: RequestContext, exchange: Exchange): voi
 }
 
 function changeBySteps(context: RequestContext, exchange: Exchange): void | Promise<void> {
-  const hasSteps = context.postRoutingDone > 0 || context.preRoutingDone > 0
-  const steps = hasSteps ? passedSteps(context) : noSteps
-  for (let at = steps.length - 1; at >= 0; at--) {
-    const pending = steps[at]?.onResponse?.(exchange)
-    if (pending !== undefined) return finishSteps(pending, steps.slice(0, at), context, exchange)
+  const { steps } = context
+  for (let at = (steps?.passed ?? 0) - 1; at >= 0; at--) {
+    const pending = steps?.at(at)?.onResponse?.(exchange)
+    if (pending !== undefined) return finishSteps(pending, at - 1, context, exchange)
   }
   changeByFilters(context, exchange)
 }
 
 async function finishSteps(
   pending: Promise<void>,
-  before: readonly Step[],
+  from: number,
   context: RequestContext,
   exchange: Exchange,
 ): Promise<void> {
   await pending
-  for (const step of before.toReversed()) {
+  for (let at = from; at >= 0; at--) {
     if (context.over) return
-    await step.onResponse?.(exchange)
+    await context.steps?.at(at)?.onResponse?.(exchange)
   }
   if (!context.over) changeByFilters(context, exchange)
-}
-
-/** Returns the steps that have run on the request, in order. */
-function passedSteps(context: RequestContext): readonly Step[] {
-  const post = context.postRouting?.steps.slice(0, context.postRoutingDone) ?? []
-  if (context.preRoutingDone === 0) return post
-  return [...(context.preRouting?.steps.slice(0, context.preRoutingDone) ?? []), ...post]
 }
 
 function changeByFilters(context: RequestContext, exchange: Exchange): void {
@@ -87,8 +64,10 @@ function changeByFilters(context: RequestContext, exchange: Exchange): void {
  * again.
  */
 export function forgetResponseChanges(context: RequestContext): void {
-  context.preRoutingDone = 0
-  context.postRoutingDone = 0
+  if (context.steps !== undefined) {
+    context.steps.preRoutingDone = 0
+    context.steps.postRoutingDone = 0
+  }
   context.ruleFilters = false
   context.backendFilters = false
   context.session = undefined

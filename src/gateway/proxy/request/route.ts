@@ -5,7 +5,7 @@ import type { IoCore } from '../../../engines/core/io-core.ts'
 import type { ServerExchange } from '../../../engines/http/contracts/requests.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type { RulePlacement } from '../config/placement.ts'
-import type { PortTable, RouteEntry } from '../config/port-table.ts'
+import type { PortTable } from '../config/port-table.ts'
 import type { ConfigStore } from '../config/store.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -112,7 +112,7 @@ export function findRoute(
   const id = context.isRouteKnown
     ? context.routeId
     : table.routes.matchInScope(context.listener.scope, heads.written(context.exchange))
-  setEntry(context, id < 0 ? undefined : table.entry(id))
+  context.routed = id < 0 ? undefined : table.entry(id)
 }
 
 /**
@@ -132,13 +132,7 @@ export function rerouteTo(
     heads.written(context.exchange, head),
   )
   const entry = id < 0 ? undefined : table.entry(id)
-  if (entry !== undefined && accepts(entry.placement)) setEntry(context, entry)
-}
-
-function setEntry(context: RequestContext, entry: RouteEntry | undefined): void {
-  context.placement = entry?.placement
-  context.prefix = entry?.prefix
-  context.cookiePath = entry?.cookiePath
+  if (entry !== undefined && accepts(entry.placement)) context.routed = entry
 }
 
 /**

@@ -16,7 +16,7 @@ export interface RequestMaker {
 export interface GatewayRuntime extends RequestMaker, ResolveContext {
   readonly heads: MatchableHeads
   readonly ambiguousPaths: AmbiguousPaths
-  /** Is X-Forwarded-For of this peer trusted? If omitted, it is never trusted. */
+  /** Returns whether X-Forwarded-For of this peer is trusted. If omitted, it is never trusted. */
   readonly isTrustedProxy?: (address: string) => boolean
   readonly kinds: BackendKinds
   /** Version of the gateway software. */

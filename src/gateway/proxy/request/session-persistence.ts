@@ -51,28 +51,25 @@ function tokenOf({ headers }: RequestHead, { carrier, name }: SessionPersistence
 }
 
 /** Adds a session token to the response, unless the client already has one for this endpoint. */
-export function keepSession({
-  session,
-  placement,
-  backend,
-  address,
-  exchange,
-  cookiePath,
-}: RequestContext) {
+export function keepSession({ session, routed, backend, attempt, exchange }: RequestContext) {
   const { response } = exchange
-  const settings = placement?.rule.resource.session
-  if (session === undefined || placement === undefined || settings === undefined) return
-  if (backend?.label === undefined || address === undefined || response === undefined) return
-  const { host, port } = address
+  const rule = routed?.placement.rule.resource
+  const settings = rule?.session
+  if (session === undefined || rule === undefined || settings === undefined) return
+  if (backend?.label === undefined || attempt === undefined || response === undefined) return
+  const { host, port } = attempt.address
   const { tokens, origin } = session
   if (origin?.backend === backend.label && origin.host === host && origin.port === port) return
   const begun = { backend: backend.label, host, port, begunAt: Date.now() }
-  const token = tokens.seal(begun, ruleIdentity(placement.rule.resource, settings.name))
+  const token = tokens.seal(begun, ruleIdentity(rule, settings.name))
   if (token === undefined) return
   if (settings.carrier === 'Header') response.headers.set(settings.name, token)
   else {
     const isSecure = exchange.tls !== undefined
-    response.headers.add('set-cookie', cookieOf(settings, token, cookiePath ?? '/', isSecure))
+    response.headers.add(
+      'set-cookie',
+      cookieOf(settings, token, routed?.cookiePath ?? '/', isSecure),
+    )
   }
 }
 

@@ -3,12 +3,12 @@ import type { RespondVerdict, Verdict } from '../../../ground/exchange/exchange.
 import type { Step } from '../../policies/define.ts'
 import type { BoundPolicies } from '../config/policies.ts'
 import type { CompiledRule } from '../config/rules.ts'
-import { nameMessage } from './message-names.ts'
-import type { RequestContext } from './request-context.ts'
+import type { EarlyResponse } from './backend-call.ts'
+import { type RequestContext, StepProgress } from './request-context.ts'
 import type { GatewayRuntime } from './runtime.ts'
 
-type Answer = RespondVerdict | undefined
-type StepCount = 'preRoutingDone' | 'postRoutingDone' | 'answersDone' | 'backendStepsDone'
+/** The field of StepProgress that counts the steps. */
+type StepCount = 'preRoutingDone' | 'postRoutingDone' | 'directResponsesDone' | 'backendStepsDone'
 
 /** The first step that reads the headers which name a message, and the rule of the request. */
 interface NameReading {
@@ -24,6 +24,11 @@ export function nameReading(
   return firstReader < 0 ? undefined : { at: firstReader, rule }
 }
 
+export function progressOf(context: RequestContext): StepProgress {
+  context.steps ??= new StepProgress()
+  return context.steps
+}
+
 /**
  * Runs steps in order until one responds. `count` is incremented for each step that does not respond. `names`:
  * before its step, headers are set that name the message of the client.
@@ -35,10 +40,11 @@ export function runSteps(
   count: StepCount,
   from = 0,
   names?: NameReading,
-): Answer | Promise<Answer> {
+): EarlyResponse | Promise<EarlyResponse> {
+  const progress = progressOf(context)
   for (let at = from; at < steps.length; at++) {
     if (at === names?.at) {
-      const named = nameMessage(context, runtime.kinds, names.rule)
+      const named = runtime.kinds.having('nameMessage', names.rule)?.nameMessage?.(context)
       if (named instanceof Promise) {
         return named.then((refused) => {
           if (context.over) return undefined
@@ -47,27 +53,27 @@ export function runSteps(
       }
       if (named !== undefined) return named
     }
-    context.isInStep = true
+    progress.isInStep = true
     const step = steps[at]
     const verdict = step && runtime.runStep(step, context.exchange)
     if (verdict instanceof Promise) {
       return verdict.then((settled) => {
         if (context.over) return undefined
-        const answer = answerOf(settled)
-        if (answer !== undefined) return answer
-        context[count]++
-        context.isInStep = false
+        const response = responseOf(settled)
+        if (response !== undefined) return response
+        progress[count]++
+        progress.isInStep = false
         return runSteps(context, runtime, steps, count, at + 1, names)
       })
     }
-    const answer = answerOf(verdict)
-    if (answer !== undefined) return answer
-    context[count]++
-    context.isInStep = false
+    const response = responseOf(verdict)
+    if (response !== undefined) return response
+    progress[count]++
+    progress.isInStep = false
   }
   return undefined
 }
 
-function answerOf(verdict: Verdict | undefined): RespondVerdict | undefined {
+function responseOf(verdict: Verdict | undefined): RespondVerdict | undefined {
   return verdict?.kind === 'respond' ? verdict : undefined
 }

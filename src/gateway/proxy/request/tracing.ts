@@ -1,11 +1,12 @@
 /** Spans of requests (W3C Trace Context): one for the request and one for each attempt. */
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import type { Attribute } from '../../../ground/exchange/observe.ts'
+import type { RouteEntry } from '../config/port-table.ts'
 import { eachField } from '../telemetry/access-fields.ts'
 import type { FinishedSpan } from '../telemetry/otlp/encode.ts'
 import type { AccessRecord } from '../telemetry/types.ts'
 import type { RequestContext } from './request-context.ts'
-import { openSpan, RequestTrace, rememberTrace } from './request-trace.ts'
+import { openSpan, outboundAttributes, RequestTrace, rememberTrace } from './request-trace.ts'
 
 const traceParentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
@@ -56,18 +57,10 @@ export function endAttemptSpan(context: RequestContext, status?: number, error?:
   const attempt = trace?.attempt
   if (trace === undefined || attempt === undefined) return
   trace.attempt = undefined
-  const { method, authority, path } = exchange.request
-  const attributes: Attribute[] = [
-    ['sluice.outbound.kind', 'Primary'],
-    ['sluice.outbound.subtype', 'Http'],
-    ['http.method', method],
-    ['http.host', authority],
-    ['http.path', path],
-  ]
-  if (status !== undefined) attributes.push(['http.status', BigInt(status)])
+  const attributes = outboundAttributes('Primary', 'Http', exchange.request, status)
   const described = context.call?.describeAttempt?.()
   if (described !== undefined) attributes.push(...described.attributes)
-  const name = described?.name ?? `${method} ${attempt.to}`
+  const name = described?.name ?? `${exchange.request.method} ${attempt.to}`
   trace.finishCall(attempt, { name, attributes, error })
 }
 
@@ -149,20 +142,16 @@ function attributesOf(context: RequestContext, access: AccessRecord): Attribute[
  * Returns the name of the request's span. It has the path pattern of the route and not the path itself,
  * because there must be few span names.
  */
-function spanName({ exchange, prefix, placement }: RequestContext, access: AccessRecord): string {
-  if (placement === undefined) return 'unknown'
+function spanName({ exchange, routed }: RequestContext, access: AccessRecord): string {
+  if (routed === undefined) return 'unknown'
   const type = exchange.request.headers.get('content-type')
   if (type !== undefined && /^application\/grpc(?:\+|;|$)/i.test(type)) {
     return exchange.request.path.slice(1)
   }
-  return `${access.method} ${matchedPath(prefix, placement, exchange.request.path)}`
+  return `${access.method} ${matchedPath(routed, exchange.request.path)}`
 }
 
-function matchedPath(
-  prefix: string | undefined,
-  { rule }: NonNullable<RequestContext['placement']>,
-  path: string,
-): string {
+function matchedPath({ prefix, placement: { rule } }: RouteEntry, path: string): string {
   if (prefix !== undefined) return prefix.endsWith('/') ? `${prefix}*` : `${prefix}/*`
   const paths = rule.resource.matches.map((match) => match.path)
   const exact = paths.find((match) => match?.type === 'Exact' && match.value === path)

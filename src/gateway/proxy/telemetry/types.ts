@@ -39,7 +39,7 @@ export interface Ejection {
   readonly provider: string
   /** `status 429`, or the code of the error. */
   readonly reason: string
-  /** Can the endpoint be used again? */
+  /** Returns whether the endpoint can be used again. */
   readonly isOver: () => boolean
 }
 

@@ -13,7 +13,7 @@ export interface Destination {
   /** Value of Host for `hostRewrite: Auto`: the host, and the port unless it is the default port. */
   readonly authority: string
   /**
-   * Did the user write a host name, instead of a Service or an address? Then `hostRewrite` is Auto by
+   * Whether the user wrote a host name, instead of a Service or an address. If so, `hostRewrite` is Auto by
    * default.
    */
   readonly isHostname: boolean

@@ -20,6 +20,13 @@ export type AttemptOutcome =
   /** There was no connection, or it broke before the response. */
   | { readonly kind: 'unreachable' }
 
+/** Returns the outcome of an attempt that failed with an error of the upstream. */
+export function outcomeOfError({ code }: GatewayError): AttemptOutcome {
+  // A timeout counts as a failed response, because a slow endpoint is still reachable.
+  const isSlow = code === 'route_timeout' || code === 'upstream_timeout'
+  return isSlow ? { kind: 'failed', retryAfterMs: 0 } : { kind: 'unreachable' }
+}
+
 /** One address of a backend, with its load and health. */
 export class UpstreamEndpoint {
   readonly address: UpstreamAddress
@@ -77,7 +84,7 @@ export class UpstreamEndpoint {
     return this.#health / (1 + this.#latencyMs * (1 + 0.1 * this.outstanding))
   }
 
-  /** Is the endpoint ejected? The clock is not read for endpoints that were never ejected. */
+  /** Returns whether the endpoint is ejected. The clock is not read for endpoints that were never ejected. */
   isEjected(now: () => number): boolean {
     if (this.#ejectedUntil === 0) return false
     if (this.#ejectedUntil > now()) return true

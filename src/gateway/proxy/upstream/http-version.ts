@@ -9,7 +9,7 @@ import { isGrpc } from '../../../ground/exchange/grpc.ts'
 /** The parts of a request that select its destination and HTTP version. Streams have only some of them. */
 export type RequestTraits = Pick<RequestHead, 'authority' | 'scheme'> &
   Partial<Pick<RequestHead, 'version' | 'method' | 'headers' | 'upgrade'>> & {
-    /** Is this a gRPC call? */
+    /** Whether this is a gRPC call. */
     readonly isGrpc?: boolean
   }
 
@@ -52,7 +52,7 @@ function upgradeVersion(
   return stated === undefined || tls?.alpn?.includes('http/1.1') === true ? '1.1' : '2'
 }
 
-/** Is this a gRPC call? Every gRPC call is a POST, so other requests need no check of their headers. */
+/** Returns whether this is a gRPC call. Every gRPC call is a POST, so other requests need no check of their headers. */
 function isGrpcCall({ isGrpc: isKnown, method, headers }: RequestTraits): boolean {
   if (isKnown === true) return true
   return method === 'POST' && isGrpc(headers?.get('content-type'))

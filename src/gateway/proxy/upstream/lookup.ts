@@ -97,7 +97,7 @@ async function bySystem(host: string): Promise<Resolution> {
   return { addresses: [...new Set(found.map(({ address }) => address))], ttlMs: systemTtlMs }
 }
 
-/** Does the machine have a routable IPv6 address? */
+/** Returns whether the machine has a routable IPv6 address. */
 function hasIpv6(): boolean {
   return Object.values(networkInterfaces()).some((entries) =>
     entries?.some(

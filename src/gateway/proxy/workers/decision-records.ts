@@ -28,7 +28,7 @@ export interface RecordSettings extends RecordOptions {
   readonly workers: number
   /** Key of the digests of header values. */
   readonly key: Uint8Array
-  /** If true, workers also send blocks to the main thread, which publishes them. */
+  /** Whether workers also send blocks to the main thread, which publishes them. */
   readonly isPublished: boolean
 }
 

@@ -12,8 +12,9 @@
  * separate. If listeners of several Gateways disagree, the one with the smallest key decides, and those
  * of other protocols are rejected.
  */
-import type { PortChange } from '../../../engines/http/contracts/engine.ts'
+
 import type { Engine } from '../../../engines/http/engine.ts'
+import type { PortChange } from '../../../engines/http/limits/port-change.ts'
 import type { TlsChoice } from '../../../engines/http/tls/tls-choice.ts'
 import { portError } from '../../../ground/errors/listening.ts'
 import { compareText } from '../../../ground/model/names.ts'

@@ -1,5 +1,5 @@
 import type { EngineLimits, StreamLimits } from '../../../engines/http/limits/engine-limits.ts'
-import type { DataPlaneSettings } from '../data-plane.ts'
+import type { DataPlaneSettings } from '../plane-runtime.ts'
 import type { AmbiguousPaths } from '../request/request-path.ts'
 import type { AccessLogFormat } from '../telemetry/access-line.ts'
 import type { RecordSettings } from './decision-records.ts'
@@ -45,7 +45,7 @@ export interface WorkerSettings extends TrafficSettings {
   readonly index: number
   /** What to record of decisions about requests; nothing if omitted. */
   readonly record?: RecordSettings
-  /** Do several workers share each port? */
+  /** Whether several workers share each port. */
   readonly reusePort: boolean
   /** Shared memory of the rate limits of all workers. */
   readonly rateMemory: WebAssembly.Memory

@@ -52,26 +52,9 @@ async function startWorker(
   const buckets = new RateBuckets(settings.rateMemory)
   const tickets = new TicketKeyring([], settings.tlsSessionSeconds)
   const records = openRecords(settings, core, send)
-  const plane = await createDataPlane({
-    core,
-    head,
-    telemetry,
-    buckets,
-    recorder: records && ((headers) => records.recorder(headers)),
-    settings: {
-      ...settings,
-      tickets,
-      trustedProxies,
-      ambiguousPaths,
-      sessionKey,
-      requestCap: most === undefined ? undefined : new RequestCap(most, counts.requests, index),
-    },
-  })
   const engine = new Engine({
     core,
     head,
-    handler: plane.handler,
-    streamHandler: plane.streamHandler,
     streamLimits,
     limits,
     connectionCap:
@@ -84,7 +67,23 @@ async function startWorker(
     onUpstreamConnected: (seconds) => telemetry.onUpstreamConnected(seconds),
     onTlsHandshake: (port, { place }, seconds) => telemetry.onTlsHandshake(port, place, seconds),
   })
-  plane.useEngine(engine)
+  const plane = await createDataPlane({
+    core,
+    head,
+    engine,
+    telemetry,
+    buckets,
+    recorder: records && ((headers) => records.recorder(headers)),
+    settings: {
+      ...settings,
+      tickets,
+      trustedProxies,
+      ambiguousPaths,
+      sessionKey,
+      requestCap: most === undefined ? undefined : new RequestCap(most, counts.requests, index),
+    },
+  })
+  engine.serve(plane)
   const session = new WorkerSession({ engine, plane, telemetry, tickets, log, records, send })
   exitOnTrap(core, session)
   let changeSets = 0

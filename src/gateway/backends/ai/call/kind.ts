@@ -1,4 +1,5 @@
 /** The backend kind of language models, and the steps of a request to such a backend. */
+import { vendorKeys } from '../../../../engines/auth/vendor-keys.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { BufferedBody } from '../../../../ground/exchange/exchange.ts'
 import { backendPolicies } from '../../../proxy/config/placement.ts'
@@ -20,7 +21,7 @@ import { ModelCall, operations, routeTypesOf } from './model-call.ts'
 import { finishModelCall } from './model-details.ts'
 import { compileProviders, type ModelBackend, providerName } from './model-providers.ts'
 import { ModelRecord } from './model-record.ts'
-import { errorWriterAt, errorWriterFor } from './own-answers.ts'
+import { errorWriterAt, errorWriterFor, noRetryHeader } from './own-answers.ts'
 import { prepareModelRequest } from './prepare.ts'
 import { beginningOfAnswer, receiveAnswer, wholeAnswerLimit } from './receive.ts'
 
@@ -32,7 +33,8 @@ export function aiKind(runtime: GatewayRuntime): BackendKind {
     type: 'ai',
     protocol: 'llm',
     onlyFor: 'only requests to a model can go there',
-    takesVendorKeys: true,
+    clientKeys: vendorKeys,
+    limitHeaders: [noRetryHeader],
     set: backends.set,
     remove: backends.remove,
     begin: (context, { name }) => new AiCall(new ModelCall(context, backends, name), runtime),

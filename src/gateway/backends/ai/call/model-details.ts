@@ -126,7 +126,7 @@ const addBytes = (sum: number, text: string): number => sum + Buffer.byteLength(
 
 function modelDetailsOf(call: ModelCall): ModelDetails {
   const { context, request, details, provider, checks, outgoing } = call
-  const { exchange, attemptStartedAt, error } = context
+  const { exchange, attempt, error } = context
   const hasFailed = exchange.sentStatus >= 400 || exchange.sentStatus === 0
   const { firstTokenSeconds, perTokenSeconds } = timingOf(call, exchange.startedAt)
   const failure = exchange.error?.code ?? error?.code ?? `${exchange.sentStatus}`
@@ -139,7 +139,7 @@ function modelDetailsOf(call: ModelCall): ModelDetails {
     fields: request?.body.fields,
     firstTokenSeconds,
     perTokenSeconds,
-    operationSeconds: outgoing && (now() - attemptStartedAt) / 1_000,
+    operationSeconds: outgoing && (now() - (attempt?.startedAt ?? 0)) / 1_000,
     failure: hasFailed || exchange.error !== undefined ? failure : undefined,
     checks,
     named: call.namedProvider(),

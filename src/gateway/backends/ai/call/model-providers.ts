@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { UpstreamAddress } from '../../../../engines/http/sockets/upstream-address.ts'
 import { bareHost } from '../../../../ground/base/bare-host.ts'
 import type { ModelProvider, ProviderGroup } from '../../../../ground/model/model-providers.ts'
+import { machineTls } from '../../../policies/backend-simple/tls/machine-tls.ts'
 import type { BackendPart } from '../../../proxy/config/backend-access.ts'
 import { type NamedTarget, nameTarget } from '../../../proxy/config/rules.ts'
 import type { BackendName } from '../../../proxy/request/backend-kind.ts'
@@ -12,7 +13,6 @@ import { plainAddress, UpstreamEndpoint } from '../../../proxy/upstream/endpoint
 import type { DefaultCredentials } from '../credentials/default-credentials.ts'
 import { vendorNames, vendors } from '../providers/index.ts'
 import type { Provider } from '../providers/provider.ts'
-import { vendorTls } from '../providers/vendor-tls.ts'
 
 /** One provider of a backend, with its state. Replaced if its configuration changes. */
 export interface ProviderEndpoint {
@@ -99,7 +99,7 @@ function compileProvider(
   const part: BackendPart = {
     sections: provider.name === undefined ? [] : [provider.name],
     needsTls: false,
-    ...(isTlsByDefault && { defaultTls: vendorTls }),
+    ...(isTlsByDefault && { defaultTls: machineTls }),
     ...(credentials && { credentials: credentials.step }),
   }
   return {

@@ -13,7 +13,7 @@ import {
 } from '../../../../engines/messages/response/provider-error.ts'
 import type { RouteType } from '../../../../engines/messages/route-type.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
-import { type ErrorWriter, noRetryHeader } from '../../../proxy/request/error-response.ts'
+import type { ErrorWriter } from '../../../proxy/request/error-response.ts'
 import type { Refusal } from '../policy/config.ts'
 import type { ErrorForm, KnownPath } from '../policy/known-paths.ts'
 import type { RouteTypes } from '../policy/route-types.ts'
@@ -22,6 +22,9 @@ import type { RouteTypes } from '../policy/route-types.ts'
 export const unsupported = 'the provider does not support a part of the request'
 
 const json = ['content-type', 'application/json'] as const
+
+/** Tells the SDKs of vendors A and C not to wait and repeat a request to a language model. */
+export const noRetryHeader = ['x-should-retry', 'false'] as const
 
 export function ownAnswer(status: number, body: JsonObject): RespondVerdict {
   const reason = 'DirectResponse'

@@ -139,7 +139,7 @@ function refuseInFormat(
   context.refusal = message
   // If a provider that supports the request failed before, 503 tells the client that it may try again.
   const isAfterFailure =
-    error instanceof UnsupportedByProviderError && context.address !== undefined
+    error instanceof UnsupportedByProviderError && context.attempt !== undefined
   return llmRefusal(route, isAfterFailure ? new LlmError(503, message) : error)
 }
 

@@ -226,7 +226,7 @@ function refuseAnswer({ call, request }: ReceivedAnswer, error: unknown): Result
   const answer = llmRefusal(request.route, error, isProtected(call))
   const { status } = error
   const isFailure = isOfProvider(error) && isProviderFailure(status)
-  return isFailure ? { kind: 'failed', status, answer } : answer
+  return isFailure ? { kind: 'failed', status, response: answer } : answer
 }
 
 function replaceDecoded(

@@ -7,9 +7,9 @@ import { CopiedExchange } from '../../../../ground/exchange/derived.ts'
 import type { Callouts, Exchange, RequestHead } from '../../../../ground/exchange/exchange.ts'
 import { Extensions } from '../../../../ground/exchange/extensions.ts'
 import { FieldPairs, MemoryBody } from '../../../../ground/exchange/memory-message.ts'
+import { machineTls } from '../../../policies/backend-simple/tls/machine-tls.ts'
 import type { Step } from '../../../policies/define.ts'
 import type { ModerationConfig, Refusal } from '../policy/config.ts'
-import { vendorTls } from '../providers/vendor-tls.ts'
 import { bytesOf, callGuard, guardFailure, jsonType } from './guard-call.ts'
 
 const host = 'api.openai.com'
@@ -49,7 +49,7 @@ export class ModerationGuard {
     const settings = this.#connection()
     const port = settings.tls === undefined ? 80 : 443
     const answer = await callGuard(this.#callouts, {
-      target: { type: 'vendor', host, port, settings },
+      target: { type: 'server', host, port, settings },
       path,
       headers: [...call.request.headers.entries()],
       body,
@@ -60,7 +60,7 @@ export class ModerationGuard {
   /** Creates the settings at the first call, because reading the machine's CA certificates takes time. */
   #connection(): ConnectionSettings {
     this.#settings ??= Object.assign(
-      { tls: vendorTls() },
+      { tls: machineTls() },
       ...this.#steps.map(({ connection }) => connection),
     ) as ConnectionSettings
     return this.#settings

@@ -10,14 +10,14 @@
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import { onExchangeEnd } from '../../../../ground/exchange/cleanup.ts'
 import type { Exchange, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
-import { takeAnswer } from '../../../../ground/exchange/interruption.ts'
+import { takeResponse } from '../../../../ground/exchange/interruption.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
 import { appProtocolOf } from '../../../../ground/model/app-protocols.ts'
 import type { EndpointPicker } from '../../../../ground/model/inference-pools.ts'
 import { BodyLedger } from '../../../policies/ext-proc/body-ledger.ts'
 import { isOwnAnswer, sendRequest, sendResponse } from '../../../policies/ext-proc/converse.ts'
 import { takeOver } from '../../../policies/ext-proc/immediate.ts'
-import { answerIn, Processing } from '../../../policies/ext-proc/processing.ts'
+import { Processing, responseIn } from '../../../policies/ext-proc/processing.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
 import type { BackendCall } from '../../../proxy/request/backend-call.ts'
 import { atMember, usableAccess } from '../../../proxy/request/destinations.ts'
@@ -133,9 +133,9 @@ export class PoolCall implements BackendCall, BackendRecord {
       } else if (picker.failureMode === 'FailOpen') this.#settle('fail_open', picked)
       else throw new GatewayError('endpoint_picker_failed', picked)
     } catch (error) {
-      const answer = answerIn(error)
+      const answer = responseIn(error)
       if (answer !== undefined) {
-        takeAnswer(exchange)
+        takeResponse(exchange)
         this.#settle('answered')
         return answer
       }
@@ -242,9 +242,9 @@ async function changeByPicker(
   try {
     await sendResponse(exchange, processing, servedBy(endpoint))
   } catch (error) {
-    const answer = answerIn(error)
+    const answer = responseIn(error)
     if (answer !== undefined) {
-      takeAnswer(exchange)
+      takeResponse(exchange)
       takeOver(exchange, answer, pickerStep)
     } else if (!processing.response.continueAlone()) throw error
   }

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../../../../ground/base/json-object.ts'
 import type {
   Exchange,
-  HttpCalloutAnswer,
+  HttpCalloutResponse,
   RespondVerdict,
 } from '../../../../ground/exchange/exchange.ts'
 import { corsHeaders, failureAnswer } from './own-answers.ts'
@@ -34,7 +34,7 @@ const answerHeaders = new Set(['content-type', 'retry-after', 'www-authenticate'
 
 /** Forwards a response, with this body if given. It contains secrets, so caches must not store it. */
 export function forwardedAnswer(
-  { status, headers, body }: HttpCalloutAnswer,
+  { status, headers, body }: HttpCalloutResponse,
   changed?: string,
 ): RespondVerdict {
   const kept = headers.filter(([name]) => answerHeaders.has(name.toLowerCase()))

@@ -3,7 +3,7 @@ import { GatewayError } from '../../../../ground/errors/index.ts'
 import type {
   Callouts,
   HttpCallout,
-  HttpCalloutAnswer,
+  HttpCalloutResponse,
 } from '../../../../ground/exchange/exchange.ts'
 import type { McpAuthenticationConfig } from '../policy/config.ts'
 
@@ -53,7 +53,7 @@ export class IssuerMetadata {
     { target }: KnownIssuer,
     url: URL,
     call: Pick<HttpCallout, 'method' | 'headers' | 'body'>,
-  ): Promise<HttpCalloutAnswer | undefined> {
+  ): Promise<HttpCalloutResponse | undefined> {
     try {
       return await this.#callouts.http({
         ...call,

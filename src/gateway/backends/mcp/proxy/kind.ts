@@ -52,7 +52,8 @@ function findMetadataRoute(
   )
 }
 
-/** Does the route match an exact path, a regular expression, or a prefix of metadata paths? */
-function matchesExplicitly({ placement, prefix }: RequestContext): boolean {
-  return placement !== undefined && (prefix === undefined || prefix.startsWith('/.well-known'))
+/** Returns whether the route matches an exact path, a regular expression, or a prefix of metadata paths. */
+function matchesExplicitly({ routed }: RequestContext): boolean {
+  if (routed === undefined) return false
+  return routed.prefix === undefined || routed.prefix.startsWith('/.well-known')
 }

@@ -2,7 +2,7 @@
 import type { ResponseStream } from '../../../../engines/http/contracts/requests.ts'
 import type { RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { idHeader, type RequestContext } from '../../../proxy/request/request-context.ts'
-import { changeResponse, changesResponse, LocalExchange } from '../../../proxy/request/response.ts'
+import { changeResponse, LocalExchange } from '../../../proxy/request/response.ts'
 import { type EventFields, eventText } from '../event-stream.ts'
 import { jsonAnswer } from './refusals.ts'
 
@@ -165,7 +165,7 @@ async function openStream(context: RequestContext): Promise<ResponseStream | und
   const { exchange } = context
   const id = context.namer?.idFor(context, 200)
   const fields = id === undefined ? streamHeaders : [...streamHeaders, [idHeader, id] as const]
-  if (!changesResponse(context)) return exchange.respondStream(200, fields)
+  if (!context.changesResponse) return exchange.respondStream(200, fields)
   const response = { status: 200, headers: fields, body: undefined }
   const local = new LocalExchange(exchange, response)
   await changeResponse(context, local)

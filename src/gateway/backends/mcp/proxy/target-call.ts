@@ -1,6 +1,7 @@
 /** A message that is sent to a target as a request of its own, and the response. */
 import type { CallListener } from '../../../../engines/http/contracts/calls.ts'
 import { GatewayError } from '../../../../ground/errors/index.ts'
+import { Attempt } from '../../../proxy/request/request-context.ts'
 import { now } from '../../../proxy/upstream/choose.ts'
 import type { UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
 import { type AnswerListener, AnswerReader } from './answer-reader.ts'
@@ -89,7 +90,7 @@ export class TargetCall implements Flow, CallListener, TargetMessage {
 
   onEndpoint({ address }: UpstreamEndpoint): void {
     this.#transport.endpoint = address.label
-    this.#exchange.context.address = address
+    this.#exchange.context.attempt = new Attempt(address)
   }
 
   onHead(...[status, headers]: Parameters<CallListener['onHead']>): void {

@@ -19,7 +19,7 @@ const wholeBody = (length: number): BodyShape => ({
  * Writes a whole response. Returns the number of body bytes that were sent.
  * @throws GatewayError filter_failed if a header is not valid HTTP; nothing is written then
  */
-export function writeOwnAnswer(
+export function writeOwnResponse(
   client: DownstreamStream,
   exchange: DownstreamHandler,
   status: number,

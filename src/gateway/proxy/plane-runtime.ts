@@ -1,0 +1,142 @@
+/** The objects that all requests of a data plane share. */
+import type { HeadRecord } from '../../engines/core/head-record.ts'
+import type { IoCore } from '../../engines/core/io-core.ts'
+import type { CallListener, CallRequest, OpenCall } from '../../engines/http/contracts/calls.ts'
+import { TicketKeyring } from '../../engines/http/tls/session-tickets.ts'
+import { type Callouts, type Exchange, next, type Verdict } from '../../ground/exchange/exchange.ts'
+import { sessionKeyRef } from '../../ground/model/mcp-targets.ts'
+import { defaultClusterDomain } from '../../ground/model/service-host.ts'
+import { addBackendKinds } from '../backends/registry.ts'
+import type { Step } from '../policies/define.ts'
+import { CalloutClient } from './callouts/client.ts'
+import type { PolicyAppliers } from './config/policies.ts'
+import { ConfigStore } from './config/store.ts'
+import { RateBuckets } from './rate-buckets.ts'
+import { BackendKinds } from './request/backend-kind.ts'
+import type { DestinationResolver } from './request/destinations.ts'
+import type { AmbiguousPaths } from './request/request-path.ts'
+import { MatchableHeads } from './request/route.ts'
+import type { GatewayRuntime, RequestMaker } from './request/runtime.ts'
+import { SessionTokens } from './request/session-tokens.ts'
+import type { Telemetry } from './telemetry/types.ts'
+import { now } from './upstream/choose.ts'
+import {
+  addressRanges,
+  type DestinationRules,
+  destinationFilter,
+} from './upstream/destination-rules.ts'
+import { HostResolver } from './upstream/host-resolver.ts'
+import { type Lookup, machineLookup } from './upstream/lookup.ts'
+import type { RequestCap } from './upstream/request-cap.ts'
+import type { Locality } from './upstream/services.ts'
+
+export interface DataPlaneSettings {
+  /** Decides which addresses a dynamic forward proxy may connect to. */
+  readonly destinations: DestinationRules
+  /** Version of the gateway software, for spans. */
+  readonly version?: string
+  /** Last part of the host names of Services; `cluster.local` if omitted. */
+  readonly clusterDomain?: string
+  /** DNS servers to use instead of the machine's. */
+  readonly nameServers?: readonly string[]
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For is trusted. */
+  readonly trustedProxies?: readonly string[]
+  /** How to handle paths that servers may interpret in different ways. If omitted, they are kept. */
+  readonly ambiguousPaths?: AmbiguousPaths
+  /** Maximum number of concurrent requests to one address of a backend; no limit if omitted. */
+  readonly requestCap?: RequestCap
+  /** Zone and node of the process, if known. */
+  readonly locality?: Locality
+  /** Returns random numbers, uniform in [0, 1); Math.random if omitted. */
+  readonly random?: () => number
+  /** Encrypts sessions of MCP and session persistence. If omitted, the control plane's key is used. */
+  readonly sessionKey?: Uint8Array
+  /** Resolves host names; the machine's resolver if omitted. */
+  readonly lookup?: Lookup
+  /** Session-ticket keys shared by all workers. If omitted, each listener uses its own. */
+  readonly tickets?: TicketKeyring
+}
+
+export interface RuntimeParts {
+  readonly core: IoCore
+  /** The record into which the engine reads request heads; routes are matched against it. */
+  readonly head: HeadRecord
+  /** Sends the requests that the gateway makes itself. */
+  readonly engine: RequestMaker
+  readonly telemetry: Telemetry
+  /** Rate-limit buckets; this thread's own if omitted. */
+  readonly buckets?: Pick<RateBuckets, 'bucket'>
+  readonly settings: DataPlaneSettings
+  /** Runs each step of a policy; if omitted, by calling it. */
+  readonly runStep?: GatewayRuntime['runStep']
+  /** Makes calls of policies; over the engine if omitted. */
+  readonly callouts?: Callouts
+  /** Changes how policies are bound. */
+  readonly wrapAppliers?: (appliers: PolicyAppliers) => PolicyAppliers
+}
+
+const callStep: GatewayRuntime['runStep'] = (step, exchange) => step.onRequest?.(exchange) ?? next
+
+export class PlaneRuntime implements GatewayRuntime {
+  readonly kinds = new BackendKinds()
+  readonly callouts: Callouts
+  readonly config: ConfigStore
+  readonly resolver: DestinationResolver
+  readonly heads: MatchableHeads
+  readonly sessionKey: () => Uint8Array | undefined
+  readonly sessions: SessionTokens
+  readonly ambiguousPaths: AmbiguousPaths
+  readonly isTrustedProxy: ((address: string) => boolean) | undefined
+  readonly random: () => number
+  readonly cap: RequestCap | undefined
+  readonly version: string
+  readonly runStep: (step: Step, exchange: Exchange) => Verdict | Promise<Verdict>
+  readonly #engine: RequestMaker
+
+  constructor(parts: RuntimeParts, appliers: PolicyAppliers) {
+    const { core, head, engine, telemetry, settings } = parts
+    const { trustedProxies = [], ambiguousPaths = 'keep', random = Math.random } = settings
+    this.#engine = engine
+    this.callouts = parts.callouts ?? new CalloutClient(this, telemetry)
+    this.config = openConfig(parts, appliers, this)
+    this.resolver = openResolver(parts)
+    this.sessionKey = () => settings.sessionKey ?? this.config.secret(sessionKeyRef.digest)
+    this.sessions = new SessionTokens(this.sessionKey)
+    this.heads = new MatchableHeads(core, head)
+    this.ambiguousPaths = ambiguousPaths
+    this.isTrustedProxy = trustedProxies.length > 0 ? addressRanges(trustedProxies) : undefined
+    this.random = random
+    this.cap = settings.requestCap
+    this.version = settings.version ?? '0'
+    this.runStep = parts.runStep ?? callStep
+    addBackendKinds(this)
+  }
+
+  call(request: CallRequest, listener: CallListener): OpenCall {
+    return this.#engine.call(request, listener)
+  }
+}
+
+/** Creates the store of the configuration, which binds policies to what they use. */
+function openConfig(
+  { core, settings, wrapAppliers, buckets = new RateBuckets(undefined) }: RuntimeParts,
+  appliers: PolicyAppliers,
+  { callouts, kinds }: Pick<GatewayRuntime, 'callouts' | 'kinds'>,
+): ConfigStore {
+  const { locality, tickets = new TicketKeyring() } = settings
+  const services = { callouts, bucket: buckets.bucket.bind(buckets) }
+  const options = { locality, tickets, backends: kinds }
+  return new ConfigStore(core, wrapAppliers?.(appliers) ?? appliers, services, options)
+}
+
+function openResolver({ settings, telemetry }: RuntimeParts): DestinationResolver {
+  return {
+    hosts: new HostResolver({
+      lookup: settings.lookup ?? machineLookup(settings.nameServers),
+      now,
+      onLookup: (result) => telemetry.onLookup(result),
+    }),
+    isAllowed: destinationFilter(settings.destinations),
+    clusterDomain: settings.clusterDomain ?? defaultClusterDomain,
+  }
+}
