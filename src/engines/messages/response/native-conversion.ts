@@ -1,21 +1,18 @@
 /** Converts streamed answers of providers that have the format of the client. */
 import type { OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { StreamEvent } from '../chat.ts'
-import type { ChatFormat } from '../client-formats.ts'
+import { chatFormatOf } from '../format.ts'
 import { EventCallIndexes } from '../formats/completions/call-indexes.ts'
-import { isObject, type JsonObject, listAt, objectAt, parseJson, stringAt } from '../json/json.ts'
+import { clientFormats } from '../formats/index.ts'
+import { isObject, type JsonObject, listAt, parseJson, stringAt } from '../json/json.ts'
 import { type Conversion, type ConversionOptions, errorEvents, errorInPlace } from './conversion.ts'
 import { EventTemplate } from './event-template.ts'
-import { EventDetails } from './usage.ts'
+import type { EventDetails } from './usage.ts'
 
-/** Types of events that end a stream. */
-const terminalTypes = new Set([
-  'message_stop',
-  'error',
-  'response.completed',
-  'response.incomplete',
-  'response.failed',
-])
+/** Types of events that end a stream in any format. */
+const lastTypes: ReadonlySet<string> = new Set(
+  Object.values(clientFormats).flatMap((format) => chatFormatOf(format)?.events.lastTypes ?? []),
+)
 
 export class NativeConversion implements Conversion {
   readonly #options: ConversionOptions
@@ -27,7 +24,7 @@ export class NativeConversion implements Conversion {
   constructor(options: ConversionOptions) {
     this.#options = options
     this.#template = new EventTemplate(options.isGuarded === true)
-    this.#details = new EventDetails(options.request.route)
+    this.#details = options.format.events.details()
   }
 
   convert(event: StreamEvent): readonly StreamEvent[] {
@@ -38,13 +35,13 @@ export class NativeConversion implements Conversion {
     const parsed = parseJson(event.data)
     if (!isObject(parsed)) return this.#convertOther(event)
     const { format, onDetails, onContent } = this.#options
-    const pieces = contentOf(format, parsed)
+    const pieces = format.events.contentOf(parsed)
     for (const piece of pieces) onContent(Buffer.byteLength(piece))
     const details = this.#details.read(parsed)
     if (details.usage !== undefined || details.model !== undefined) onDetails(details)
     const ends = isEnd(parsed)
     if (ends) this.hasEnded = true
-    if (isForeignError(format, event, parsed)) return this.#error(event.data)
+    if (format.events.isForeignError(parsed, event.event)) return this.#error(event.data)
     const corrected = this.#callIndexes.correct(parsed)
     const written = this.#write(event, parsed, corrected)
     const [content] = pieces
@@ -89,7 +86,7 @@ export class NativeConversion implements Conversion {
 
   finish(isCut: boolean, text: string): readonly StreamEvent[] {
     const { format } = this.#options
-    if (this.hasEnded && (!isCut || format !== 'Completions')) return []
+    if (this.hasEnded && (!isCut || !format.events.endsWithDone)) return []
     return errorEvents(this.#options, errorInPlace(this.#options, text))
   }
 
@@ -121,26 +118,9 @@ const isPlain = (data: string, parsed: JsonObject): boolean =>
 const withoutSpace = (text: string): string => text.replaceAll(/\s+/g, '')
 
 const isEnd = (event: JsonObject): boolean =>
-  terminalTypes.has(stringAt(event, 'type') ?? '') ||
+  lastTypes.has(stringAt(event, 'type') ?? '') ||
   event.error != null ||
   listAt(event, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null)
-
-/** Returns true for an error in a format other than the client's, which SDKs ignore. */
-function isForeignError(
-  format: ChatFormat,
-  { event: name }: StreamEvent,
-  event: JsonObject,
-): boolean {
-  const type = stringAt(event, 'type')
-  switch (format) {
-    case 'Completions':
-      return type === 'error' && event.error == null
-    case 'Messages':
-      return event.error != null && (type !== 'error' || name !== 'error')
-    case 'Responses':
-      return event.error != null && type === undefined
-  }
-}
 
 /** Removes usage that the client did not ask for: the event with it, and the empty field in other events. */
 function withoutUsage(
@@ -152,28 +132,4 @@ function withoutUsage(
   if (listAt(parsed, 'choices').length === 0 && parsed.usage != null) return []
   const { usage: _usage, ...rest } = corrected
   return [{ event: event.event, data: JSON.stringify(rest) }]
-}
-
-/** Returns the pieces of content in one event. */
-function contentOf(format: ChatFormat, event: JsonObject): string[] {
-  const delta = objectAt(event, 'delta')
-  switch (format) {
-    case 'Completions':
-      return listAt(event, 'choices').flatMap((choice) => {
-        const piece = objectAt(choice, 'delta')
-        const calls = listAt(piece, 'tool_calls').map((call) => objectAt(call, 'function'))
-        return [
-          ...textsAt(piece, ['content', 'refusal', 'reasoning_content']),
-          ...calls.flatMap((call) => textsAt(call, ['name', 'arguments'])),
-        ]
-      })
-    case 'Messages':
-      return textsAt(delta, ['text', 'thinking', 'partial_json'])
-    case 'Responses':
-      return stringAt(event, 'type')?.endsWith('.delta') === true ? textsAt(event, ['delta']) : []
-  }
-}
-
-function textsAt(value: unknown, names: readonly string[]): string[] {
-  return names.flatMap((name) => stringAt(value, name) || [])
 }

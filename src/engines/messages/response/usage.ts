@@ -1,13 +1,6 @@
 /** Reads usage and other details from answers that are not translated. */
 import type { Usage } from '../chat.ts'
-import {
-  laterCounts,
-  readCompletionsUsage,
-  readMessagesUsage,
-  readResponsesUsage,
-} from '../common/usage.ts'
-import { field, type JsonObject, numberAt, objectAt, stringAt } from '../json/json.ts'
-import type { ReadRouteType } from '../route-type.ts'
+import { field, objectAt, stringAt } from '../json/json.ts'
 
 /** Details of an answer, as far as they are known. */
 export interface AnswerDetails {
@@ -19,25 +12,27 @@ export interface AnswerDetails {
   readonly countTokens?: number
 }
 
-function readUsage(route: ReadRouteType, usage: unknown): Usage | undefined {
-  switch (route) {
-    case 'Messages':
-      return readMessagesUsage(usage)
-    case 'Responses':
-      return readResponsesUsage(usage)
-    default:
-      return readCompletionsUsage(usage)
-  }
+/** Where a format has the details. */
+export interface DetailFacts {
+  /** Reads the field `usage` of a whole answer. */
+  readUsage(usage: unknown): Usage | undefined
+  /** Reads the result of a token count. */
+  readCount?(body: unknown): number | undefined
+}
+
+/** Reads the details in the events of one stream. */
+export interface EventDetails {
+  read(event: unknown): AnswerDetails
 }
 
 /** Reads the details in a whole answer in the client's format. */
-export function detailsOfAnswer(route: ReadRouteType, body: unknown): AnswerDetails {
+export function detailsOfAnswer(format: DetailFacts, body: unknown): AnswerDetails {
   const details: { -readonly [Name in keyof AnswerDetails]: AnswerDetails[Name] } = {}
   const model = stringAt(body, 'model')
-  const usage = readUsage(route, field(body, 'usage'))
+  const usage = format.readUsage(field(body, 'usage'))
   const serviceTier =
     stringAt(body, 'service_tier') ?? stringAt(objectAt(body, 'usage'), 'service_tier')
-  const countTokens = route === 'VendorCTokenCount' ? numberAt(body, 'input_tokens') : undefined
+  const countTokens = format.readCount?.(body)
   if (model !== undefined) details.model = model
   if (usage !== undefined) details.usage = usage
   if (serviceTier !== undefined) details.serviceTier = serviceTier
@@ -45,34 +40,8 @@ export function detailsOfAnswer(route: ReadRouteType, body: unknown): AnswerDeta
   return details
 }
 
-/** Reads the details in the events of one stream in the client's format. */
-export class EventDetails {
-  readonly #route: ReadRouteType
-  /** The latest counts of a stream of Messages, whose events repeat only some of them. */
-  #counts: JsonObject = noCounts
-
-  constructor(route: ReadRouteType) {
-    this.#route = route
-  }
-
-  read(event: unknown): AnswerDetails {
-    const route = this.#route
-    switch (route) {
-      case 'Messages': {
-        const message = objectAt(event, 'message')
-        const counts = objectAt(message ?? event, 'usage')
-        if (counts === undefined)
-          return message === undefined ? none : detailsOfAnswer(route, message)
-        this.#counts = laterCounts(this.#counts, counts)
-        return detailsOfAnswer(route, { ...message, usage: this.#counts })
-      }
-      case 'Responses':
-        return detailsOfAnswer(route, objectAt(event, 'response'))
-      default:
-        return detailsOfAnswer(route, event)
-    }
-  }
-}
-
-const none: AnswerDetails = {}
-const noCounts: JsonObject = {}
+/** Returns the reader of streams in which each event has all details in one place. */
+export const detailsIn = (
+  format: DetailFacts,
+  placeOf: (event: unknown) => unknown,
+): EventDetails => ({ read: (event) => detailsOfAnswer(format, placeOf(event)) })
