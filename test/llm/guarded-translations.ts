@@ -10,7 +10,7 @@ import type { JsonObject } from '../../src/engines/messages/json/json.ts'
 import { LlmError } from '../../src/engines/messages/llm-error.ts'
 import { needPlainKeys } from '../../src/engines/messages/mask/plain-keys.ts'
 import { mapRequestTexts } from '../../src/engines/messages/mask/texts.ts'
-import { checkShape } from '../../src/engines/messages/request/shape.ts'
+import { checkShape } from '../../src/engines/messages/common/shape.ts'
 import { translate } from '../../src/engines/messages/request/translation.ts'
 import { textsOf } from './hidden-texts.ts'
 

@@ -10,10 +10,13 @@ import type {
   AnswerWriter,
   Chat,
   ProviderError,
+  StreamEvent,
 } from './chat.ts'
 import type { AddedMessage } from './common/added-messages.ts'
 import type { History } from './common/history.ts'
 import type { AddCall, OutputCall } from './common/output-call.ts'
+import type { DetailFacts, EventDetails } from './common/response-details.ts'
+import type { Shape } from './common/shape.ts'
 import type { LabelRules, ToolLabels } from './common/tool-labels.ts'
 import type { ConverseOptions } from './formats/converse/write-request.ts'
 import type { EmbeddingsRequest, EmbeddingsResponse } from './formats/embeddings/embeddings.ts'
@@ -21,8 +24,6 @@ import type { JsonObject } from './json/json.ts'
 import type { ReadEvent } from './mask/event-texts.ts'
 import type { ResponseSlots, RoleText } from './mask/slot.ts'
 import type { ResponseTexts } from './mask/texts.ts'
-import type { Shape } from './request/shape.ts'
-import type { DetailFacts, EventDetails } from './response/usage.ts'
 
 /** The form of errors in the API of a vendor. */
 export interface ErrorForm {
@@ -68,6 +69,12 @@ interface Completion {
   complete(body: JsonObject, model: string): JsonObject
   /** Whether the client does not get the usage of the stream, because only the gateway asks for it. */
   hidesUsage(body: JsonObject): boolean
+  /** Returns what the client gets instead of an event, without usage. `corrected` is the event as it would get it. */
+  withoutUsage(
+    event: StreamEvent,
+    parsed: JsonObject,
+    corrected: JsonObject,
+  ): readonly StreamEvent[]
 }
 
 /** A format of conversations. */
@@ -94,14 +101,24 @@ export interface ChatFormat<Name extends TextsFormat = TextsFormat> extends Requ
   readonly events: EventFormat
 }
 
+/** Corrects events in which providers deviate from the format. */
+export interface EventCorrection {
+  /** Returns the correct event: the same object if nothing had to be changed. */
+  correct(event: JsonObject): JsonObject
+}
+
 /** The events of streamed responses. */
 export interface EventFormat {
   /** Whether an object is an event of a response. */
   isEvent(event: JsonObject): boolean
   /** Types of events that end a response. */
   readonly lastTypes: readonly string[]
+  /** Whether an event ends a response although its type does not say so. */
+  isLast?(event: JsonObject): boolean
   /** Whether `[DONE]` follows, so that a stream without it was cut off. */
   readonly endsWithDone: boolean
+  /** Creates what corrects the events of one stream that is not translated; omitted if nothing is wrong. */
+  correction?(): EventCorrection
   /** Whether an event is an error in another format, which SDKs ignore. `name` is that of the event. */
   isForeignError(event: JsonObject, name: string | undefined): boolean
   /** Returns the pieces of content in an event: texts, thoughts, arguments of tools. */

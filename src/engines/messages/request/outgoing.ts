@@ -3,12 +3,13 @@
 import type { HeaderFields } from '../../../ground/exchange/exchange.ts'
 import type { ProviderConfig } from '../../../ground/model/model-providers.ts'
 import { countTextsForModel } from '../../core/token-slices.ts'
+import { checkShape } from '../common/shape.ts'
 import { needDecidedNames, promptFields } from '../decided-fields.ts'
 import { asksForStream, type ChatFormat, type ClientFormat, chatFormatOf } from '../format.ts'
 import type { CachingPolicy } from '../formats/converse/caching.ts'
 import { readEmbeddingsRequest } from '../formats/embeddings/embeddings.ts'
 import { embeddingsFormats, providerFormats } from '../formats/index.ts'
-import { invokeCount } from '../formats/messages/invoke-count.ts'
+import { invokeCount } from '../formats/invoke-count/index.ts'
 import type { JsonObject } from '../json/json.ts'
 import { needOwnTexts } from '../mask/message-forms.ts'
 import { requestTexts } from '../mask/slots.ts'
@@ -22,7 +23,6 @@ import {
 } from './body.ts'
 import { type Enrichment, enrich } from './enrichment.ts'
 import { settleMediaTypes } from './media-types.ts'
-import { checkShape } from './shape.ts'
 import { type Translation, translate } from './translation.ts'
 
 /** What users set for requests to a provider. */

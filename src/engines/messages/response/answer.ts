@@ -1,10 +1,11 @@
 /** Converts whole answers of providers to answers for the client. */
 import type { AnswerContext } from '../chat.ts'
+import { type AnswerDetails, detailsOfAnswer } from '../common/response-details.ts'
 import { chatFormatOf } from '../format.ts'
 import { openAiErrors } from '../formats/completions/index.ts'
 import { invokeTokensHeader, writeEmbeddings } from '../formats/embeddings/embeddings.ts'
 import { embeddingsFormats } from '../formats/index.ts'
-import { invokeCount } from '../formats/messages/invoke-count.ts'
+import { invokeCount } from '../formats/invoke-count/index.ts'
 import { isObject, type JsonObject, parseJson } from '../json/json.ts'
 import { MemberScanner } from '../json/members.ts'
 import { LlmError } from '../llm-error.ts'
@@ -17,7 +18,6 @@ import {
   readerOf,
   unreadable,
 } from './provider-error.ts'
-import { type AnswerDetails, detailsOfAnswer } from './usage.ts'
 
 interface ClientAnswer {
   readonly body: JsonObject

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import { SseReader } from '../../../ground/base/sse-reader.ts'
 import type { StreamEvent } from '../chat.ts'
+import type { AnswerDetails } from '../common/response-details.ts'
 import { type ChatFormatName as ChatFormat, clientFormats } from '../formats/index.ts'
 import { AnswerStream } from './stream.ts'
-import type { AnswerDetails } from './usage.ts'
 
 const native = { kind: 'native', path: '/' } as const
 const texts = [

@@ -1,28 +1,30 @@
 /** Converts streamed answers of providers that have the format of the client. */
 import type { OmittedBytes } from '../../../ground/exchange/exchange.ts'
 import type { StreamEvent } from '../chat.ts'
-import { chatFormatOf } from '../format.ts'
-import { EventCallIndexes } from '../formats/completions/call-indexes.ts'
+import type { EventDetails } from '../common/response-details.ts'
+import { chatFormatOf, type EventCorrection } from '../format.ts'
 import { clientFormats } from '../formats/index.ts'
-import { isObject, type JsonObject, listAt, parseJson, stringAt } from '../json/json.ts'
+import { isObject, type JsonObject, parseJson, stringAt } from '../json/json.ts'
 import { type Conversion, type ConversionOptions, errorEvents, errorInPlace } from './conversion.ts'
 import { EventTemplate } from './event-template.ts'
-import type { EventDetails } from './usage.ts'
 
-/** Types of events that end a stream in any format. */
-const lastTypes: ReadonlySet<string> = new Set(
-  Object.values(clientFormats).flatMap((format) => chatFormatOf(format)?.events.lastTypes ?? []),
+const chatEvents = Object.values(clientFormats).flatMap(
+  (format) => chatFormatOf(format)?.events ?? [],
 )
+/** Types of events that end a stream in any format. */
+const lastTypes: ReadonlySet<string> = new Set(chatEvents.flatMap((events) => events.lastTypes))
+const otherEnds = chatEvents.flatMap(({ isLast }) => isLast ?? [])
 
 export class NativeConversion implements Conversion {
   readonly #options: ConversionOptions
-  readonly #callIndexes = new EventCallIndexes()
+  readonly #correction: EventCorrection | undefined
   readonly #template: EventTemplate
   readonly #details: EventDetails
   hasEnded = false
 
   constructor(options: ConversionOptions) {
     this.#options = options
+    this.#correction = options.format.events.correction?.()
     this.#template = new EventTemplate(options.isGuarded === true)
     this.#details = options.format.events.details()
   }
@@ -42,7 +44,7 @@ export class NativeConversion implements Conversion {
     const ends = isEnd(parsed)
     if (ends) this.hasEnded = true
     if (format.events.isForeignError(parsed, event.event)) return this.#error(event.data)
-    const corrected = this.#callIndexes.correct(parsed)
+    const corrected = this.#correction?.correct(parsed) ?? parsed
     const written = this.#write(event, parsed, corrected)
     const [content] = pieces
     if (content !== undefined && pieces.length === 1 && !ends && details.usage === undefined) {
@@ -52,7 +54,10 @@ export class NativeConversion implements Conversion {
   }
 
   #write(event: StreamEvent, parsed: JsonObject, corrected: JsonObject): readonly StreamEvent[] {
-    if (this.#options.request.hidesUsage) return withoutUsage(event, parsed, corrected)
+    const { request, format } = this.#options
+    if (request.hidesUsage && format.completion !== undefined) {
+      return format.completion.withoutUsage(event, parsed, corrected)
+    }
     return corrected === parsed ? [event] : [{ ...event, data: JSON.stringify(corrected) }]
   }
 
@@ -117,19 +122,8 @@ const isPlain = (data: string, parsed: JsonObject): boolean =>
 
 const withoutSpace = (text: string): string => text.replaceAll(/\s+/g, '')
 
-const isEnd = (event: JsonObject): boolean =>
-  lastTypes.has(stringAt(event, 'type') ?? '') ||
-  event.error != null ||
-  listAt(event, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null)
-
-/** Removes usage that the client did not ask for: the event with it, and the empty field in other events. */
-function withoutUsage(
-  event: StreamEvent,
-  parsed: JsonObject,
-  corrected: JsonObject,
-): readonly StreamEvent[] {
-  if (!('usage' in parsed) && corrected === parsed) return [event]
-  if (listAt(parsed, 'choices').length === 0 && parsed.usage != null) return []
-  const { usage: _usage, ...rest } = corrected
-  return [{ event: event.event, data: JSON.stringify(rest) }]
+function isEnd(event: JsonObject): boolean {
+  if (event.error != null || lastTypes.has(stringAt(event, 'type') ?? '')) return true
+  for (const isLast of otherEnds) if (isLast(event)) return true
+  return false
 }

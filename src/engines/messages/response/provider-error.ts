@@ -1,7 +1,7 @@
 /** Errors that providers send with a successful status, and answers that cannot be read. */
 import type { ProviderError } from '../chat.ts'
 import { embeddingsFormats } from '../formats/index.ts'
-import { invokeCount } from '../formats/messages/invoke-count.ts'
+import { invokeCount } from '../formats/invoke-count/index.ts'
 import { field, isObject, type JsonObject, numberAt, parseJson, stringAt } from '../json/json.ts'
 import { LlmError } from '../llm-error.ts'
 import type { OutgoingRequest } from '../request/outgoing.ts'

@@ -1,8 +1,10 @@
 /** The events of streamed responses. */
+
+import { detailsIn } from '../../common/response-details.ts'
 import { readCompletionsUsage } from '../../common/usage.ts'
 import type { EventFormat } from '../../format.ts'
-import { isObjects, listAt, numberAt, objectAt, textsAt } from '../../json/json.ts'
-import { detailsIn } from '../../response/usage.ts'
+import { isObject, isObjects, listAt, numberAt, objectAt, textsAt } from '../../json/json.ts'
+import { EventCallIndexes } from './call-indexes.ts'
 import { addCompletionsCalls } from './calls.ts'
 import { readCompletionsEvent } from './event-texts.ts'
 
@@ -12,7 +14,10 @@ const details = detailsIn({ readUsage: readCompletionsUsage }, (event) => event)
 export const completionsEvents: EventFormat = {
   isEvent: ({ choices }) => isObjects(choices),
   lastTypes: [],
+  isLast: (event) =>
+    listAt(event, 'choices').some((choice) => isObject(choice) && choice.finish_reason != null),
   endsWithDone: true,
+  correction: () => new EventCallIndexes(),
   isForeignError: ({ type, error }) => type === 'error' && error == null,
   contentOf: (event) => listAt(event, 'choices').flatMap(contentOfChoice),
   details: () => details,

@@ -5,6 +5,7 @@ import { isObject, isObjects, needList } from '../../json/json.ts'
 import { callsInCompletion } from './calls.ts'
 import { asksForUsage, complete, isComplete } from './completion.ts'
 import { completionsEvents } from './events.ts'
+import { withoutUsage } from './hidden-usage.ts'
 import { completionsHistory, maxIdLength } from './history.ts'
 import { readCompletionsRequest } from './read-request.ts'
 import {
@@ -38,7 +39,7 @@ export const completions = defineChatFormat({
   history: completionsHistory,
   textMembers: ['messages'],
   canStream: true,
-  completion: { isComplete, complete, hidesUsage: (body) => !asksForUsage(body) },
+  completion: { isComplete, complete, hidesUsage: (body) => !asksForUsage(body), withoutUsage },
   hasResponse: ({ choices }) => isObjects(choices) || isObject(choices),
   readRequest: readCompletionsRequest,
   writeResponse: writeCompletion,

@@ -1,5 +1,5 @@
 /** The shape of the fields that translations read. */
-import { boolean, number, object, text } from '../../request/shape.ts'
+import { boolean, number, object, text } from '../../common/shape.ts'
 
 export const embeddingsShape = object({
   dimensions: number,

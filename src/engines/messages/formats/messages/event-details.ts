@@ -1,6 +1,10 @@
+import {
+  type AnswerDetails,
+  detailsOfAnswer,
+  type EventDetails,
+} from '../../common/response-details.ts'
 import { laterCounts, readMessagesUsage } from '../../common/usage.ts'
 import { type JsonObject, objectAt } from '../../json/json.ts'
-import { type AnswerDetails, detailsOfAnswer, type EventDetails } from '../../response/usage.ts'
 
 const none: AnswerDetails = {}
 const noCounts: JsonObject = {}

@@ -1,5 +1,5 @@
 /** The shape of the fields that translations read. */
-import { generateContentFields, sampling, schema } from '../../common/client-shapes.ts'
+
 import {
   anyObject,
   boolean,
@@ -9,7 +9,8 @@ import {
   object,
   type Shape,
   text,
-} from '../../request/shape.ts'
+} from '../../common/shape.ts'
+import { generateContentFields, sampling, schema } from '../../common/shared-shapes.ts'
 
 const cached = { cache_control: anyObject }
 

@@ -1,8 +1,9 @@
 /** The events of streamed responses. */
+
+import { detailsIn } from '../../common/response-details.ts'
 import { readResponsesUsage } from '../../common/usage.ts'
 import type { EventFormat } from '../../format.ts'
 import { objectAt, stringAt, textsAt } from '../../json/json.ts'
-import { detailsIn } from '../../response/usage.ts'
 import { addResponsesCalls } from './calls.ts'
 import { readResponsesEvent } from './event-texts.ts'
 

@@ -1,6 +1,7 @@
 /** The shape of the fields that translations read. */
-import { generateContentFields, sampling, schema } from '../../common/client-shapes.ts'
-import { anyObject, boolean, either, list, number, object, text } from '../../request/shape.ts'
+
+import { anyObject, boolean, either, list, number, object, text } from '../../common/shape.ts'
+import { generateContentFields, sampling, schema } from '../../common/shared-shapes.ts'
 
 const part = object(
   {

@@ -8,7 +8,7 @@ import type { ClientBody, RequestBody } from '../../../../engines/messages/reque
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import type { ModelOutput } from '../../../../engines/messages/response/model-output.ts'
 import type { AnswerStream } from '../../../../engines/messages/response/stream.ts'
-import type { AnswerDetails } from '../../../../engines/messages/response/usage.ts'
+import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
 import type { RequestHead } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import { tokenLimitsOf } from '../../../../ground/exchange/rate-limits.ts'

@@ -33,7 +33,7 @@ import {
   convertEvents,
   eventBytes,
 } from '../../../../engines/messages/response/stream.ts'
-import type { AnswerDetails } from '../../../../engines/messages/response/usage.ts'
+import type { AnswerDetails } from '../../../../engines/messages/common/response-details.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { Body, BufferedBody, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import type { Received } from '../../../proxy/request/backend-call.ts'

@@ -2,7 +2,7 @@
 import { type JsonObject, numberAt } from '../../json/json.ts'
 import { LlmError } from '../../llm-error.ts'
 import { readConverseError } from '../converse/response.ts'
-import { defaultMaxTokens } from './write-request.ts'
+import { defaultMaxTokens } from '../messages/write-request.ts'
 
 /** Converts a token count request in the messages format to the provider's format. */
 function writeInvokeCount({ model: _model, ...body }: JsonObject): JsonObject {

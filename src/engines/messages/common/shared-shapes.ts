@@ -1,5 +1,5 @@
 /** Shapes that several client formats share. */
-import { anyObject, number, text } from '../request/shape.ts'
+import { anyObject, number, text } from './shape.ts'
 
 export const schema = anyObject
 export const generateContentFields = { cachedContent: text, labels: anyObject }
