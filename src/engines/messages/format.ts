@@ -145,19 +145,11 @@ export interface EventFormat {
 }
 
 /** A format of requests that are no conversations. */
-interface OtherFormat<Name extends TextsFormat = TextsFormat> extends RequestFormat<Name> {
+export interface OtherFormat<Name extends TextsFormat = TextsFormat> extends RequestFormat<Name> {
   readonly operation: 'embeddings' | 'count_tokens'
 }
 
 export type ClientFormat = ChatFormat | OtherFormat
-
-export const defineChatFormat = <const Name extends TextsFormat>(
-  format: ChatFormat<Name>,
-): ChatFormat<Name> => format
-
-export const defineOtherFormat = <const Name extends TextsFormat>(
-  format: OtherFormat<Name>,
-): OtherFormat<Name> => format
 
 /** Whether a request asks for a stream of events. */
 export const asksForStream = (body: JsonObject, { canStream }: ClientFormat): boolean =>

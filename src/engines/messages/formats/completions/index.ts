@@ -1,6 +1,6 @@
 /** Chat completions. */
 import { readCompletionsUsage } from '../../common/usage.ts'
-import { defineChatFormat, type ErrorForm, type ProviderFormat } from '../../format.ts'
+import type { ChatFormat, ErrorForm, ProviderFormat } from '../../format.ts'
 import { isObject, isObjects, needList } from '../../json/json.ts'
 import { callsInCompletion } from './calls.ts'
 import { asksForUsage, complete, isComplete } from './completion.ts'
@@ -28,7 +28,7 @@ export const openAiErrors: ErrorForm = {
   finalCode: 'insufficient_quota',
 }
 
-export const completions = defineChatFormat({
+export const completions: ChatFormat<'Completions'> = {
   name: 'Completions',
   operation: 'chat',
   ending: '/chat/completions',
@@ -52,7 +52,7 @@ export const completions = defineChatFormat({
   slots: completionsSlots,
   callsIn: callsInCompletion,
   events: completionsEvents,
-})
+}
 
 export const completionsProvider: ProviderFormat = {
   labels: { maxIdLength, maxNameLength: 64 },

@@ -1,6 +1,6 @@
 /** Embeddings of vendor A, and the formats of other providers. */
 import { readCompletionsUsage } from '../../common/usage.ts'
-import { defineOtherFormat, type EmbeddingsFormat } from '../../format.ts'
+import type { EmbeddingsFormat, OtherFormat } from '../../format.ts'
 import { openAiErrors } from '../completions/index.ts'
 import { readConverseError } from '../converse/response.ts'
 import { readGoogleError } from '../generate-content/response.ts'
@@ -12,7 +12,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 const areTexts = (input: unknown): boolean =>
   isText(input) || (Array.isArray(input) && input.every(isText))
 
-export const embeddings = defineOtherFormat({
+export const embeddings: OtherFormat<'Embeddings'> = {
   name: 'Embeddings',
   operation: 'embeddings',
   ending: '/embeddings',
@@ -27,7 +27,7 @@ export const embeddings = defineOtherFormat({
   unguardable: ({ input }) => (areTexts(input) ? undefined : 'input: only texts can be guarded'),
   hasResponse: ({ data }) => Array.isArray(data),
   readUsage: readCompletionsUsage,
-})
+}
 
 /** Embeddings of vendor E. */
 export const predict: EmbeddingsFormat = {

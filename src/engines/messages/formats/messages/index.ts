@@ -1,11 +1,6 @@
 /** Messages of vendor C, and their token counts. */
 import { readMessagesUsage } from '../../common/usage.ts'
-import {
-  defineChatFormat,
-  defineOtherFormat,
-  type ErrorForm,
-  type ProviderFormat,
-} from '../../format.ts'
+import type { ChatFormat, ErrorForm, OtherFormat, ProviderFormat } from '../../format.ts'
 import { numberAt } from '../../json/json.ts'
 import { answerSlot } from '../../mask/slot.ts'
 import { callsInMessage } from './calls.ts'
@@ -37,7 +32,7 @@ const requests = {
   canStream: true,
 }
 
-export const messages = defineChatFormat({
+export const messages: ChatFormat<'Messages'> = {
   ...requests,
   name: 'Messages',
   operation: 'chat',
@@ -52,9 +47,9 @@ export const messages = defineChatFormat({
   slots: { messages: (body) => [answerSlot(body, 'content')] },
   callsIn: callsInMessage,
   events: messagesEvents,
-})
+}
 
-export const tokenCount = defineOtherFormat({
+export const tokenCount: OtherFormat<'VendorCTokenCount'> = {
   ...requests,
   name: 'VendorCTokenCount',
   operation: 'count_tokens',
@@ -62,7 +57,7 @@ export const tokenCount = defineOtherFormat({
   readUsage: () => undefined,
   hasResponse: (body) => typeof body.input_tokens === 'number',
   readCount: (body) => numberAt(body, 'input_tokens'),
-})
+}
 
 export const messagesProvider: ProviderFormat = {
   labels: { maxIdLength, maxNameLength: 128 },

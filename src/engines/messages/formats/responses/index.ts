@@ -1,7 +1,7 @@
 /** Responses of vendor A. */
 import { textOrList } from '../../common/added-messages.ts'
 import { readResponsesUsage } from '../../common/usage.ts'
-import { defineChatFormat } from '../../format.ts'
+import type { ChatFormat } from '../../format.ts'
 import { openAiErrors } from '../completions/index.ts'
 import { callsInResponse } from './calls.ts'
 import { responsesEvents } from './events.ts'
@@ -13,7 +13,7 @@ import { responsesSlots } from './slots.ts'
 import { ResponsesWriter } from './stream.ts'
 import { responsesTexts } from './texts.ts'
 
-export const responses = defineChatFormat({
+export const responses: ChatFormat<'Responses'> = {
   name: 'Responses',
   operation: 'chat',
   ending: '/responses',
@@ -38,4 +38,4 @@ export const responses = defineChatFormat({
   slots: responsesSlots,
   callsIn: callsInResponse,
   events: responsesEvents,
-})
+}
