@@ -1,6 +1,6 @@
 /**
- * Which objects are messages of a format. Guards read the members that a format has; another object may have its
- * texts anywhere, so guards refuse it. The core has the same rules in assembly/texts/forms.ts.
+ * Refuses what is no message of a format. Guards read the members that a format has; another object may have its
+ * texts anywhere. The core has the same rules in assembly/texts/forms.ts.
  */
 import type { ChatFormat, ClientFormat } from '../format.ts'
 import { field, isObject, type JsonObject } from '../json/json.ts'
